@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run passes over a project.
+
+Within a step every call of a pass sees the same project. Between steps the edits are made. What the engine holds
+passes to is written at `run`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import PurePath
+from typing import Any, Generic, TypeVar
+
+from hipport.finding import Certainty, Finding
+from hipport.project import Project
+from hipport.source import Conflict, Edit, Source, Span
+
+L = TypeVar("L", bound=Source)
+
+_IGNORE = re.compile(rb"(?://|/\*|#)[^\r\n]*?\bhipport:[ \t]*ignore\[([^\]\r\n]*)\][ \t]*([^\r\n]*)")
+
+
+@dataclass(frozen=True)
+class Pass(Generic[L]):
+    """A function that finds things in sources of one language. It reads and yields; it never writes."""
+
+    language: type[L]
+    find: Callable[[L, Project], Iterable[Finding]]
+
+    @property
+    def name(self) -> str:
+        """The name of the module that defines the pass: a pass is a file."""
+        return self.find.__module__.rpartition(".")[2]
+
+    @property
+    def doc(self) -> str:
+        """The docstring of that module; its first sentence says what the pass does."""
+        return (sys.modules[self.find.__module__].__doc__ or "").strip()
+
+
+class Outcome(Enum):
+    """What became of a finding."""
+
+    APPLIED = "applied"  #: its edits were made
+    DECLINED = "declined"  #: its certainty is beyond what was accepted; nothing was changed
+    REPORTED = "reported"  #: it has no edits; a person must act
+    IGNORED = "ignored"  #: a comment on its line says so
+    DROPPED = "dropped"  #: the pass's edits would have broken the file's syntax, or the pass failed on it
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A finding at the place where the user wrote what it is about.
+
+    `span` is in the file as it was read; `line` and `column` (bytes, both from 1) are where it starts there.
+    """
+
+    path: PurePath
+    line: int
+    column: int
+    span: Span
+    rule: str
+    message: str
+    certainty: Certainty
+    outcome: Outcome
+    reason: str = ""
+
+    @property
+    def needs_person(self) -> bool:
+        """Whether something is left to do: all but what was changed for certain, or ignored on purpose."""
+        if self.outcome is Outcome.APPLIED:
+            return self.certainty is not Certainty.SAFE
+        return self.outcome is not Outcome.IGNORED
+
+
+@dataclass(frozen=True)
+class Ported:
+    """A project before and after, and everything that was found on the way."""
+
+    before: Project
+    project: Project
+    reported: tuple[Reported, ...]
+
+    @property
+    def changed(self) -> tuple[Source, ...]:
+        """The sources whose bytes differ from those that were read."""
+        return tuple(
+            after
+            for before, after in zip(self.before.sources, self.project.sources, strict=True)
+            if after.text != before.text
+        )
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is: which pass, and how many of its files are done."""
+
+    name: str
+    done: int
+    total: int
+
+
+def run(
+    project: Project,
+    passes: Sequence[Pass[Any]],
+    accept: Certainty = Certainty.REVIEW,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Ported:
+    """Run `passes` in order over `project` and return what it became.
+
+    Findings up to `accept` are applied. The laws that every pass is held to:
+
+    * its findings' edits must not conflict with each other (a conflict drops its edits to that file);
+    * a file must not come out with more syntax errors than it went in with (its edits to that file are dropped);
+    * a failure inside a pass is reported for that file and harms no other.
+    """
+    before = project
+    reported: list[Reported] = []
+    steps = [(each, [s for s in project.sources if isinstance(s, each.language)]) for each in passes]
+    total = sum(len(sources) for _, sources in steps)
+    done = 0
+    for each, _ in steps:
+        changed: dict[PurePath, Source] = {}
+        for source in project.sources:
+            if not isinstance(source, each.language):
+                continue
+            result, said = _step(each, source, project, accept)
+            reported += said
+            if result is not source:
+                changed[source.path] = result
+            done += 1
+            if on_progress is not None:
+                on_progress(Progress(each.name, done, total))
+        project = project.replacing(changed)
+    reported.sort(key=lambda r: (r.path.as_posix(), r.span, r.rule))
+    return Ported(before, project, tuple(reported))
+
+
+def _step(each: Pass[Any], source: Source, project: Project, accept: Certainty) -> tuple[Source, list[Reported]]:
+    try:
+        findings = list(each.find(source, project))
+    except Exception as error:
+        return source, [_failure(each, source, error)]
+    if not findings:
+        return source, []
+    outcomes: list[tuple[Finding, Outcome, str]] = []
+    edits: list[Edit] = []
+    for finding in findings:
+        reason = _ignored(source, finding, each.name)
+        if reason is not None:
+            outcomes.append((finding, Outcome.IGNORED, reason))
+        elif not finding.edits:
+            outcomes.append((finding, Outcome.REPORTED, ""))
+        elif finding.certainty > accept:
+            outcomes.append((finding, Outcome.DECLINED, f"only {accept} changes were accepted"))
+        else:
+            outcomes.append((finding, Outcome.APPLIED, ""))
+            edits += finding.edits
+    result, problem = source, ""
+    try:
+        result = source.apply(edits)
+    except Conflict as conflict:
+        problem = f"a defect of this pass: {conflict}"
+    else:
+        if not all(source.harmless(edit) for edit in edits) and result.errors > source.errors:
+            result, problem = source, "the edits of this pass would have broken the file's syntax"
+    if problem:
+        outcomes = [(f, Outcome.DROPPED, problem) if o is Outcome.APPLIED else (f, o, r) for f, o, r in outcomes]
+    return result, [_reported(each.name, source, *outcome) for outcome in outcomes]
+
+
+def _reported(name: str, source: Source, finding: Finding, outcome: Outcome, reason: str) -> Reported:
+    span = source.origin(finding.span)
+    line, column = source.first.position(span.start)
+    return Reported(
+        source.path,
+        line,
+        column,
+        span,
+        f"{name}/{finding.kind}",
+        finding.message,
+        finding.certainty,
+        outcome,
+        reason,
+    )
+
+
+def _failure(each: Pass[Any], source: Source, error: Exception) -> Reported:
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return Reported(
+        source.path,
+        1,
+        1,
+        Span(0, 0),
+        f"{each.name}/failed",
+        "this pass failed on this file and left it as it was; please report it",
+        Certainty.MANUAL,
+        Outcome.DROPPED,
+        f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})",
+    )
+
+
+def _ignored(source: Source, finding: Finding, name: str) -> str | None:
+    """Return the reason if a comment on the finding's first line ignores it: `// hipport: ignore[rule] reason`."""
+    first = source.first
+    if b"hipport:" not in first.text:
+        return None
+    line = first.line(first.position(source.origin(finding.span).start)[0])
+    match = _IGNORE.search(line)
+    if match is None:
+        return None
+    rules = {rule.strip() for rule in match.group(1).decode("utf-8", "replace").split(",")}
+    if rules & {name, f"{name}/{finding.kind}", "*"}:
+        return match.group(2).decode("utf-8", "replace").strip().removesuffix("*/").strip() or "no reason given"
+    return None

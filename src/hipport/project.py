@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a pass may read: the sources of a tree, what they are ported to, and facts that need more than one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import PurePath
+
+from hipport.source import Source
+
+DEFAULT_ARCHS = ("gfx942", "gfx1100")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the port is for. Raises ValueError for what hipport cannot port to.
+
+    `archs` are offload architectures, `rocm` the oldest release the result must build with (major, minor).
+    """
+
+    archs: tuple[str, ...] = DEFAULT_ARCHS
+    rocm: tuple[int, int] = (6, 4)
+    dialect: str = "hip"
+    warp: str = "logical32"
+
+    def __post_init__(self) -> None:
+        if not self.archs:
+            raise ValueError("no target architecture given; for example: gfx942,gfx1100")
+        for arch in self.archs:
+            if not arch.startswith("gfx") or not arch[3:].split(":")[0].replace("-", "").isalnum():
+                raise ValueError(f"{arch!r} is not an AMD GPU architecture; for example: gfx942, gfx1100")
+        if self.rocm < (5, 2):
+            raise ValueError(f"ROCm {self.rocm[0]}.{self.rocm[1]} is too old; hipport ports to ROCm 5.2 and later")
+        if self.dialect != "hip":
+            raise ValueError(f"dialect {self.dialect!r} is not available; there is: hip")
+        if self.warp != "logical32":
+            raise ValueError(f"warp mode {self.warp!r} is not available; there is: logical32")
+
+    @property
+    def wavefronts(self) -> frozenset[int]:
+        """The wavefront sizes of the architectures: 64 lanes on gfx9 (GCN, CDNA), 32 on gfx10 and later (RDNA)."""
+        return frozenset(64 if len(arch.split(":")[0]) == 6 and arch[3] == "9" else 32 for arch in self.archs)
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A file or folder that is left alone, and why. `kind` is `vendored`, `refused` or `ported`."""
+
+    path: PurePath
+    kind: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Project:
+    """Sources with paths relative to one root, and what they are ported to."""
+
+    sources: tuple[Source, ...]
+    target: Target = field(default_factory=Target)
+    skipped: tuple[Skipped, ...] = ()
+
+    @cached_property
+    def by_path(self) -> Mapping[PurePath, Source]:
+        """The sources by their path."""
+        return {source.path: source for source in self.sources}
+
+    @property
+    def vendored(self) -> tuple[Skipped, ...]:
+        """The third-party trees that were found."""
+        return tuple(skipped for skipped in self.skipped if skipped.kind == "vendored")
+
+    def replacing(self, changed: Mapping[PurePath, Source]) -> Project:
+        """Return the project with the sources of those paths replaced."""
+        if not changed:
+            return self
+        return replace(self, sources=tuple(changed.get(source.path, source) for source in self.sources))
+
+    @cached_property
+    def _components(self) -> Mapping[PurePath, tuple[Source, ...]]:
+        from hipport.languages.cpp import Cpp
+
+        files = [source for source in self.sources if isinstance(source, Cpp)]
+        by_name: dict[str, list[Source]] = {}
+        for source in files:
+            by_name.setdefault(source.path.name, []).append(source)
+        leader: dict[PurePath, PurePath] = {source.path: source.path for source in files}
+
+        def find(path: PurePath) -> PurePath:
+            while leader[path] != path:
+                leader[path] = leader[leader[path]]
+                path = leader[path]
+            return path
+
+        for source in files:
+            for include in source.includes:
+                for other in _included(include.path, source.path, by_name):
+                    leader[find(other.path)] = find(source.path)
+        members: dict[PurePath, list[Source]] = {}
+        for source in files:
+            members.setdefault(find(source.path), []).append(source)
+        return {source.path: tuple(group) for group in members.values() for source in group}
+
+    def component(self, source: Source) -> tuple[Source, ...]:
+        """Return the C++ files that `source` is connected to by includes, itself among them.
+
+        What one of them declares, another may mean. An include that could be any of several files of the project is taken to be the nearest ones.
+        """
+        return self._components.get(source.path, (source,))
+
+
+def _included(path: str, of: PurePath, by_name: Mapping[str, list[Source]]) -> Iterable[Source]:
+    parts = [part for part in path.split("/") if part not in ("", ".", "..")]
+    if not parts:
+        return ()
+    found = [
+        source
+        for source in by_name.get(parts[-1], ())
+        if list(source.path.parts[-len(parts) :]) == parts and source.path != of
+    ]
+
+    def shared(source: Source) -> int:
+        count = 0
+        for a, b in zip(source.path.parts, of.parts, strict=False):
+            if a != b:
+                break
+            count += 1
+        return count
+
+    nearest = max(map(shared, found), default=0)
+    return [source for source in found if shared(source) == nearest]

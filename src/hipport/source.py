@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes, and changes to them.
+
+A file is a `Source`; what should change is an `Edit`; applying edits gives a new `Source` that remembers the
+one it came from, so that every later finding can be reported at the line the user wrote.
+
+Two edits conflict when the order in which they are applied could matter. That leaves three rules:
+
+* replacements (also deletions) must not overlap;
+* an insertion strictly inside a replaced span conflicts; at the start of one it goes before the new text and at
+  the end of one it goes after it, whichever is applied first;
+* two insertions at one offset conflict unless they insert the same bytes, and then they are one edit.
+
+Equal edits are one edit. A conflict is an error of whoever produced the edits and is never resolved by
+dropping one of them.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any, TypeVar
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """Bytes `start` up to, not including, `end`. Raises ValueError when they are not in order."""
+
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start <= self.end:
+            raise ValueError(f"not a span: {self.start}..{self.end}")
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """Put `new` where `span` is. An empty span inserts, an empty `new` deletes."""
+
+    span: Span
+    new: bytes
+
+
+class Conflict(ValueError):
+    """Two edits whose order would matter, or one that lies outside the text."""
+
+
+SourceT = TypeVar("SourceT", bound="Source")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Source:
+    """The bytes of one file, and how they came to be.
+
+    `before` and `edits` say which text these bytes were made from; both are empty for a file as it was read.
+    Whatever a subclass derives from the text is cached on the instance and forgotten when it is pickled.
+    """
+
+    path: PurePath
+    text: bytes
+    before: Source | None = field(default=None, repr=False)
+    edits: tuple[Edit, ...] = field(default=(), repr=False)
+
+    def __getitem__(self, span: Span) -> bytes:
+        return self.text[span.start : span.end]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("path", "text", "before", "edits")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def apply(self: SourceT, edits: Iterable[Edit]) -> SourceT:
+        """Return the source with `edits` made. Raises Conflict; with no edits, returns itself."""
+        ordered = sorted(set(edits), key=lambda edit: (edit.span, edit.new))
+        if not ordered:
+            return self
+        pieces: list[bytes] = []
+        done = 0
+        previous: Edit | None = None
+        for edit in ordered:
+            span = edit.span
+            if span.end > len(self.text):
+                raise Conflict(f"{self.path}: {edit} lies outside the text of {len(self.text)} bytes")
+            # Equal spans of which one survived de-duplication: two replacements, or two insertions at one place.
+            if previous is not None and (span.start < previous.span.end or span == previous.span):
+                raise Conflict(f"{self.path}: {previous} and {edit} conflict")
+            pieces += (self.text[done : span.start], edit.new)
+            done = span.end
+            previous = edit
+        pieces.append(self.text[done:])
+        return replace(self, text=b"".join(pieces), before=self, edits=tuple(ordered))
+
+    @property
+    def first(self) -> Source:
+        """The source as it was read."""
+        source: Source = self
+        while source.before is not None:
+            source = source.before
+        return source
+
+    def origin(self, span: Span) -> Span:
+        """Return where `span` of this text was in the file as it was read.
+
+        Text that an edit wrote comes from the whole span that the edit replaced: a span that starts in it starts
+        where that span starts, and one that ends in it ends where that span ends.
+        """
+        source: Source = self
+        while source.before is not None:
+            span = source._origin_before(span)
+            source = source.before
+        return span
+
+    @cached_property
+    def _written(self) -> tuple[list[int], list[int]]:
+        """For each edit, where the text that it wrote starts and ends in this text."""
+        starts: list[int] = []
+        ends: list[int] = []
+        shift = 0
+        for edit in self.edits:
+            starts.append(edit.span.start + shift)
+            ends.append(starts[-1] + len(edit.new))
+            shift += len(edit.new) - len(edit.span)
+        return starts, ends
+
+    def _origin_before(self, span: Span) -> Span:
+        starts, ends = self._written
+        # The last edit whose text starts at or before the span's start; inside that text, or after it.
+        i = bisect_right(starts, span.start) - 1
+        if i < 0:
+            start = span.start
+        elif span.start < ends[i]:
+            start = self.edits[i].span.start
+        else:
+            start = span.start - ends[i] + self.edits[i].span.end
+        if not len(span):
+            inside = i >= 0 and starts[i] < span.start < ends[i]
+            return self.edits[i].span if inside else Span(start, start)
+        # The first edit whose text ends at or after the span's end; inside that text, or before it.
+        j = bisect_left(ends, span.end)
+        if j < len(self.edits) and starts[j] < span.end:
+            end = self.edits[j].span.end
+        elif j == 0:
+            end = span.end
+        else:
+            end = span.end - ends[j - 1] + self.edits[j - 1].span.end
+        return Span(start, max(start, end))
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Return (line, column) of a byte, both from 1; the column counts bytes, as compilers do."""
+        line = bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1] + 1
+
+    def line(self, number: int) -> bytes:
+        """Return line `number` (from 1) without its line ending; empty past the end."""
+        starts = self._line_starts
+        if number > len(starts):
+            return b""
+        end = starts[number] if number < len(starts) else len(self.text)
+        return self.text[starts[number - 1] : end].rstrip(b"\r\n")
+
+    @cached_property
+    def newline(self) -> bytes:
+        """The line ending that inserted lines should use: the first one in the file, or a line feed."""
+        match = _LINE_END.search(self.text)
+        return match.group() if match else b"\n"
+
+    @property
+    def errors(self) -> int:
+        """How many places of the text the language's parser cannot make sense of."""
+        return 0
+
+    def fact(self: SourceT, compute: Callable[[SourceT], T]) -> T:
+        """Return `compute(self)`, computed once for this text: how a pass keeps what it learnt of a file."""
+        facts: dict[Callable[[SourceT], T], T] = self.__dict__.setdefault("_facts", {})
+        if compute not in facts:
+            facts[compute] = compute(self)
+        return facts[compute]
+
+    def harmless(self, edit: Edit) -> bool:
+        """Say whether `edit` provably leaves `errors` as it is, so that nothing need be parsed again."""
+        return False
