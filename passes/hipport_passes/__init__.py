@@ -4,5 +4,11 @@
 from typing import Any
 
 from hipport.pipeline import Pass
+from hipport_passes import kernel_arguments, launch_syntax
 
-PASSES: tuple[Pass[Any], ...] = ()
+PASSES: tuple[Pass[Any], ...] = (
+    # Other tools, and the parser, see a launch only once its brackets are joined.
+    launch_syntax.PASS,
+    # Looks at calls by their HIP names.
+    kernel_arguments.PASS,
+)

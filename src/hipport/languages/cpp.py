@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,6 +43,8 @@ _CONDITIONAL = re.compile(
     rb"^[ \t]*\#[ \t]*(?P<word>ifdef|ifndef|if|elif|else|endif)\b(?P<rest>(?:[^\\\r\n]|\\(?:\r\n|.))*)",
     re.MULTILINE | re.DOTALL,
 )
+
+_DIRECTIVE = re.compile(rb"^[ \t]*(?P<all>\#(?:[^\\\r\n]|\\(?:\r\n|.))*)", re.MULTILINE | re.DOTALL)
 
 # Words that the grammars treat as more than an identifier: replacing one, or by one, may change the parse.
 _KEYWORDS = frozenset(
@@ -133,6 +136,16 @@ class Cpp(Source):
             path = self.text[target.start + 1 : target.end - 1].decode("utf-8", "surrogateescape")
             found.append(Include(Span(match.start("directive"), target.end), target, path, match["path"] == b"<"))
         return tuple(found)
+
+    @cached_property
+    def directives(self) -> tuple[Span, ...]:
+        """The preprocessor directives, each from its `#` to the end of its last spliced line."""
+        return tuple(Span(*match.span("all")) for match in _DIRECTIVE.finditer(self.code))
+
+    def directive(self, offset: int) -> Span | None:
+        """Return the directive that `offset` is in, or None."""
+        i = bisect_right(self.directives, offset, key=lambda span: span.start) - 1
+        return self.directives[i] if i >= 0 and offset < self.directives[i].end else None
 
     def closing(self, offset: int, limit: int | None = None) -> int | None:
         """Return the offset of the bracket that closes the one at `offset`, or None; at most `limit` bytes on."""
@@ -348,14 +361,8 @@ def _outermost(spans: list[Span]) -> tuple[Span, ...]:
 
 def within(offset: int, spans: tuple[Span, ...]) -> bool:
     """Say whether `offset` lies in one of `spans`, which are sorted and do not overlap."""
-    low, high = 0, len(spans)
-    while low < high:
-        middle = (low + high) // 2
-        if spans[middle].end <= offset:
-            low = middle + 1
-        else:
-            high = middle
-    return low < len(spans) and spans[low].start <= offset
+    i = bisect_right(spans, offset, key=lambda span: span.start) - 1
+    return i >= 0 and offset < spans[i].end
 
 
 def _part_of_word(text: bytes, offset: int) -> bool:

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cast kernels to `const void*` where HIP declares no template for them, and mark symbols with `HIP_SYMBOL`.
+
+CUDA's runtime header overloads the functions that take a kernel, or a device symbol, with templates that do the cast.
+HIP's overloads only some of them, so `hipFuncSetAttribute(kernel, …)` does not compile. The cast is what CUDA's
+template does. `HIP_SYMBOL` is the documented form; for AMD it stands for the symbol itself.
+Runs after `api_names`: the calls are HIP's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.cpp import Cpp, within
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+from hipport.tables import load
+
+_CAST = re.compile(
+    rb"\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*(?:const\s*)?\)|(?:reinterpret|static)_cast\b|(?:nullptr|NULL|0)\s*$"
+)
+_NAME = re.compile(rb"&?\s*(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*\s*")
+_SYMBOL = re.compile(rb"(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*")
+
+
+@cache
+def _table() -> tuple[re.Pattern[bytes], dict[bytes, int], dict[bytes, int]]:
+    rows = load(Path(__file__).with_suffix(".toml"))
+    kernels = {name.encode(): int(index) for name, index in rows["kernel"].items()}
+    symbols = {name.encode(): int(index) for name, index in rows["symbol"].items()}
+    return re.compile(rb"\b(?:" + b"|".join(sorted({**kernels, **symbols})) + rb")\b"), kernels, symbols
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per kernel that needs a cast and per symbol that needs its macro."""
+    if b"hip" not in source.text:
+        return
+    pattern, kernels, symbols = _table()
+    for span, name in source.names(pattern):
+        if within(span.start, source.hip_only) or within(span.start, source.cuda_only):
+            continue
+        opening = re.compile(rb"\s*\(").match(source.code, span.end)
+        arguments = source.arguments(opening.end() - 1) if opening else None
+        if arguments is None:
+            continue
+        index = kernels.get(name, symbols.get(name, 0))
+        if index >= len(arguments):
+            continue
+        argument = arguments[index]
+        if name in kernels:
+            yield from _kernel(source, name, argument, Span(argument.start, arguments[-1].end))
+        else:
+            yield from _symbol(source, name, argument)
+
+
+def _kernel(source: Cpp, name: bytes, argument: Span, rest: Span) -> Iterator[Finding]:
+    text = source.code[argument.start : rest.end]
+    if _CAST.match(source.code, argument.start, argument.end):
+        return
+    end = _primary(text)
+    following = text[end:].lstrip()[:1] if end is not None else b""
+    # A macro's parameter may stand for any expression: it needs parentheses, as any other expression does.
+    if end is not None and following in (b",", b"", b")") and not source.directive(argument.start):
+        edits: tuple[Edit, ...] = (Edit(Span(argument.start, argument.start), b"(const void*)"),)
+    elif b"<" in source.code[argument.start : argument.end]:
+        # An expression with template arguments, whose commas would have to be told from those of the call.
+        yield Finding(
+            argument,
+            "kernel",
+            f"{name.decode()} takes a const void*: cast the kernel by hand, (const void*)(…)",
+            certainty=Certainty.MANUAL,
+        )
+        return
+    else:
+        edits = (
+            Edit(Span(argument.start, argument.start), b"(const void*)("),
+            Edit(Span(argument.end, argument.end), b")"),
+        )
+    yield Finding(argument, "kernel", f"{name.decode()} takes a const void*: cast the kernel", edits)
+
+
+def _primary(text: bytes) -> int | None:
+    """Return where the name, with template arguments, that `text` starts with ends."""
+    match = _NAME.match(text)
+    if match is None:
+        return None
+    end = match.end()
+    if text[end : end + 1] != b"<":
+        return end
+    depth = 0
+    brackets = 0
+    for i in range(end, len(text)):
+        byte = text[i : i + 1]
+        if byte in b"([{":
+            brackets += 1
+        elif byte in b")]}":
+            brackets -= 1
+            if brackets < 0:
+                return None
+        elif brackets:
+            continue
+        elif byte == b"<":
+            depth += 1
+        elif byte == b">":
+            depth -= 1
+            if not depth:
+                return i + 1
+        elif byte == b";":
+            return None
+    return None
+
+
+def _symbol(source: Cpp, name: bytes, argument: Span) -> Iterator[Finding]:
+    text = source[argument]
+    if text.startswith((b'"', b"'")):
+        yield Finding(
+            argument,
+            "symbol_name",
+            f"{name.decode()} takes the symbol itself, not its name in a string (neither does CUDA since 5.0)",
+            certainty=Certainty.MANUAL,
+        )
+    elif _SYMBOL.fullmatch(text) and text != b"HIP_SYMBOL":
+        wrapped = (
+            Edit(Span(argument.start, argument.start), b"HIP_SYMBOL("),
+            Edit(Span(argument.end, argument.end), b")"),
+        )
+        yield Finding(argument, "symbol", f"{name.decode()} takes HIP_SYMBOL(symbol)", wrapped)
+
+
+PASS = Pass(Cpp, find)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Join the brackets of kernel launches that are written apart: `k << <grid, block>> >(x)`.
+
+nvcc takes `<< <` and `>> >` for the brackets of a launch; clang does not, and PyTorch's hipify does not see such a
+launch. In C++ no operand starts with `<`, so `<< <` and `< <<` stand for nothing else, except after `operator`.
+Where the launch ends is decided by its brackets: the last `> > >` in front of an argument list, outside of any
+parentheses, before the statement (or the macro) ends or another launch begins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.cpp import Cpp, within
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+
+_GAP = rb"(?:[ \t\r\n]|\\\r?\n)*"
+# `<:` and `<%` are digraphs of `[` and `{`.
+_OPENING = re.compile(rb"(?<!<)<" + _GAP + rb"<" + _GAP + rb"<(?![<:%=])")
+_OPERATOR = re.compile(rb"\boperator\s*$")
+_STEP = re.compile(
+    rb"(?P<close>>" + _GAP + rb">" + _GAP + rb">)(?P<next>" + _GAP + rb"\(|" + _GAP + rb"$)?|(?P<open>(?<!<)<" + _GAP
+    + rb"<" + _GAP + rb"<)|[()\[\]{};]"
+)  # fmt: skip
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per launch whose opening or closing bracket is written apart."""
+    if b"<" not in source.text or b">" not in source.text:
+        return
+    code = source.code
+    for match in _OPENING.finditer(code):
+        if _OPERATOR.search(code, max(0, match.start() - 40), match.start()) or within(match.start(), source.hip_only):
+            continue
+        opening = Span(*match.span())
+        closing = _closing(source, opening.end)
+        if closing is None:
+            if len(opening) > 3:
+                yield Finding(
+                    opening,
+                    "unclosed",
+                    "this looks like a launch, but where its configuration ends was not found: write it as "
+                    "kernel<<<grid, block>>>(arguments)",
+                    certainty=Certainty.MANUAL,
+                )
+            continue
+        if len(opening) == 3 and len(closing) == 3:
+            continue
+        brackets = [(opening, b"<<<"), (closing, b">>>")]
+        if any(source[span].translate(None, b"<> \t\r\n\\") for span, _ in brackets):
+            yield Finding(
+                Span(opening.start, closing.end),
+                "comment",
+                "a comment stands between the brackets of this launch: join them by hand to <<< and >>>",
+                certainty=Certainty.MANUAL,
+            )
+            continue
+        edits = tuple(Edit(span, new) for span, new in brackets if len(span) > 3)
+        yield Finding(Span(opening.start, closing.end), "spaced", "<< < … >> > → <<< … >>>", edits)
+
+
+def _closing(source: Cpp, start: int) -> Span | None:
+    """Return the closing bracket of the launch whose configuration starts at `start`."""
+    code = source.code
+    macro = source.directive(start)
+    end = macro.end if macro else len(code)
+    depth = 0
+    found: Span | None = None
+    for match in _STEP.finditer(code, start, end):
+        token = match.group()
+        if match["close"] is not None:
+            # At the end of a macro the arguments may come from where the macro is used.
+            if not depth and (match["next"] is not None and (match["next"].endswith(b"(") or match.end() == end)):
+                found = Span(match.start("close"), match.end("close"))
+            if token.endswith(b"("):
+                depth += 1
+        elif match["open"] is not None:
+            if not depth:
+                break
+        elif token in (b"(", b"[", b"{"):
+            depth += 1
+        elif token == b";":
+            if depth <= 0:
+                break
+        else:
+            depth -= 1
+            if depth < 0:
+                break
+    return found
+
+
+PASS = Pass(Cpp, find)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hold a pass to the laws, on fixtures: small files before and after it.
+
+A fixture is `<pass>/<case>.before.<suffix>`, with beside it `<case>.after.<suffix>` (absent: the text must come out
+as it went in) and `<case>.findings` (absent: nothing may be found). A line of `.findings` reads
+
+    line:column kind certainty [part of the message]
+
+with the position in the file before. Use it for passes of your own:
+
+    import pytest
+    from hipport.testing import LAWS, fixtures
+
+    @pytest.mark.parametrize("law", LAWS)
+    @pytest.mark.parametrize("fixture", fixtures("fixtures/my_pass"), ids=str)
+    def test_law(law, fixture):
+        law(my_pass.PASS, fixture)
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from hipport.finding import Certainty
+from hipport.languages.cpp import Cpp
+from hipport.languages.cuda import Cuda
+from hipport.languages.python import Python
+from hipport.pipeline import Outcome, Pass, Ported, Reported, run
+from hipport.project import Project, Target
+from hipport.source import Source, Span
+
+_LANGUAGES: dict[str, type[Source]] = {
+    ".cu": Cuda,
+    ".cuh": Cuda,
+    ".inl": Cuda,
+    ".py": Python,
+    ".h": Cpp,
+    ".hpp": Cpp,
+    ".cpp": Cpp,
+}
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """A case: the text before, the text that must come out, and what must be found."""
+
+    name: str
+    before: Source
+    after: bytes
+    findings: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def fixtures(folder: str | Path) -> Iterator[Fixture]:
+    """Yield the fixtures in `folder`, by name. Raises ValueError for files there that belong to none."""
+    folder = Path(folder)
+    used = set()
+    for before in sorted(folder.glob("*.before.*")):
+        case, _, suffix = before.name.partition(".before")
+        after, said = folder / f"{case}.after{suffix}", folder / f"{case}.findings"
+        text = before.read_bytes()
+        lines = said.read_text().splitlines() if said.exists() else []
+        used |= {before, after, said}
+        yield Fixture(
+            f"{folder.name}/{case}",
+            _LANGUAGES[suffix](PurePosixPath(case + suffix), text),
+            after.read_bytes() if after.exists() else text,
+            tuple(line for line in lines if line.strip() and not line.startswith("#")),
+        )
+    stray = [path.name for path in sorted(folder.iterdir()) if path not in used]
+    if stray:
+        raise ValueError(f"{folder}: files of no fixture: {', '.join(stray)}")
+
+
+def port(each: Pass[Any], source: Source, accept: Certainty = Certainty.REVIEW) -> Ported:
+    """Run one pass over one source. A pass that fails, or whose edits the engine drops, raises AssertionError."""
+    ported = run(Project((source,), Target()), (each,), accept)
+    for reported in ported.reported:
+        assert reported.outcome is not Outcome.DROPPED, f"{reported.rule}: {reported.reason}"
+    return ported
+
+
+def expected(each: Pass[Any], fixture: Fixture) -> None:
+    """The text and the findings are the ones that the fixture states."""
+    ported = port(each, fixture.before)
+    assert _text(ported) == fixture.after
+    found = [(_place(reported), reported.message) for reported in ported.reported]
+    stated = [(place, part) for place, part in (_stated(line) for line in fixture.findings)]
+    assert [place for place, _ in found] == [place for place, _ in stated], "\n".join(
+        f"{place} {message}" for place, message in found
+    )
+    for (_, message), (_, part) in zip(found, stated, strict=True):
+        assert part in message
+
+
+def converges(each: Pass[Any], fixture: Fixture) -> None:
+    """A second run changes nothing, and reports again only what a person must do."""
+    once = port(each, fixture.before).project.sources[0]
+    again = port(each, type(once)(once.path, once.text))
+    assert _text(again) == once.text
+    assert all(reported.outcome is Outcome.REPORTED for reported in again.reported)
+
+
+def parses(each: Pass[Any], fixture: Fixture) -> None:
+    """No syntax error is in the text after that was not in it before."""
+    after = port(each, fixture.before).project.sources[0]
+    assert type(after)(after.path, after.text).errors <= fixture.before.errors
+
+
+def lossless(each: Pass[Any], fixture: Fixture) -> None:
+    """What no finding changes stays, byte for byte and where it was: with nothing accepted, that is everything."""
+    after = port(each, fixture.before).project.sources[0]
+    # The engine's own `apply` is what is being checked, so the text is put together here in another way.
+    text = fixture.before.text
+    for edit in sorted(after.edits, reverse=True):
+        text = text[: edit.span.start] + edit.new + text[edit.span.end :]
+    assert after.text == text
+    for previous, following in itertools.pairwise((None, *after.edits, None)):
+        length = len(fixture.before.text)
+        untouched = Span(previous.span.end if previous else 0, following.span.start if following else length)
+        shift = sum(len(e.new) - len(e.span) for e in after.edits if e.span.end <= untouched.start)
+        assert after.origin(Span(untouched.start + shift, untouched.end + shift)) == untouched
+    refused = run(Project((fixture.before,), Target()), (_without_edits(each),))
+    assert refused.project.sources[0].text == fixture.before.text
+    assert not refused.changed
+
+
+def line_endings(each: Pass[Any], fixture: Fixture) -> None:
+    """A file with CR LF line endings comes out the same, with CR LF, and the findings are on the same lines."""
+    if b"\r" in fixture.before.text:
+        return
+    crlf = type(fixture.before)(fixture.before.path, fixture.before.text.replace(b"\n", b"\r\n"))
+    ported = port(each, crlf)
+    assert _text(ported) == fixture.after.replace(b"\n", b"\r\n")
+    plain = port(each, fixture.before)
+    assert [_place(r) for r in ported.reported] == [_place(r) for r in plain.reported]
+
+
+LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (expected, converges, parses, lossless, line_endings)
+
+
+def _text(ported: Ported) -> bytes:
+    return ported.project.sources[0].text
+
+
+def _place(reported: Reported) -> str:
+    kind = reported.rule.partition("/")[2]
+    return f"{reported.line}:{reported.column} {kind} {reported.certainty}"
+
+
+def _stated(line: str) -> tuple[str, str]:
+    words = line.split(" ", 3)
+    return " ".join(words[:3]), words[3] if len(words) > 3 else ""
+
+
+def _without_edits(each: Pass[Any]) -> Pass[Any]:
+    def find(source: Any, project: Project) -> Iterator[Any]:
+        for finding in each.find(source, project):
+            if not finding.edits:
+                yield finding
+
+    return Pass(each.language, find)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every fixture obeys every law, and every pass has fixtures, of its own name."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hipport.pipeline import Pass
+from hipport.testing import LAWS, Fixture, fixtures
+from hipport_passes import PASSES
+
+FOLDER = Path(__file__).parent.parent / "fixtures"
+BY_NAME = {each.name: each for each in PASSES}
+CASES = [(BY_NAME[folder.name], case) for folder in sorted(FOLDER.iterdir()) for case in fixtures(folder)]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize(("each", "case"), CASES, ids=[str(case) for _, case in CASES])
+def test_law(law: Any, each: Pass[Any], case: Fixture) -> None:
+    law(each, case)
+
+
+@pytest.mark.parametrize("each", PASSES, ids=lambda each: each.name)
+def test_pass_has_a_hit_and_a_look_alike(each: Pass[Any]) -> None:
+    cases = [case for of, case in CASES if of is each]
+    assert any(case.findings for case in cases), "no fixture in which the pass finds something"
+    assert any(not case.findings for case in cases), "no look-alike that the pass must leave alone"
+
+
+@pytest.mark.parametrize("each", PASSES, ids=lambda each: each.name)
+def test_first_sentence_is_an_imperative(each: Pass[Any]) -> None:
+    first = each.doc.split("\n\n")[0]
+    assert first[0].isupper() and first.endswith(".")
+    assert not first.split()[0].endswith("s"), first
