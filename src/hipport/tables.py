@@ -13,6 +13,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+TOMLDecodeError = tomllib.TOMLDecodeError
+
 
 @cache
 def load(path: Path) -> dict[str, Any]:

@@ -1,0 +1,44 @@
+# make demo   sets everything up and ports, builds and reports a bundled example
+# make test   sets everything up and runs all tests
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# PyTorch's release whose headers the extensions are compiled against; hipport itself does not need it.
+TORCH ?= torch==2.13.0
+
+.PHONY: demo test lint docs toolchain toolchains clean
+
+demo: $(VENV)/with-torch toolchain
+	@rm -rf demo
+	$(BIN)/hipport rewrite ext_examples/elementwise ext_examples/tiled_matmul --out demo || test $$? = 1
+	$(BIN)/hipport build demo --target gfx942,gfx1100
+
+test: $(VENV)/with-torch lint toolchains
+	$(BIN)/pytest
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python tools/update_docs.py --check
+
+docs: $(VENV)/installed
+	$(BIN)/python tools/update_docs.py
+
+toolchain: $(VENV)/installed
+	$(BIN)/python tools/install_toolchain.py hipcc-7.0
+
+toolchains: toolchain
+	$(BIN)/python tools/install_toolchain.py hipcc-5.2
+
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	@touch $@
+
+$(VENV)/with-torch: $(VENV)/installed
+	$(BIN)/pip install --quiet $(TORCH) setuptools wheel ninja numpy
+	@touch $@
+
+clean:
+	rm -rf $(VENV) demo build dist

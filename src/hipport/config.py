@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a repository says about how it is ported: `hipport.toml`, or `[tool.hipport]` in pyproject.toml."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hipport.finding import Certainty
+from hipport.project import Target
+from hipport.tables import TOMLDecodeError, load
+
+
+class BadConfig(ValueError):
+    """A setting that does not exist, or has a value that it cannot have. The message says where and what to write."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings, with what holds when nothing is said."""
+
+    target: Target = Target()
+    accept: Certainty = Certainty.REVIEW
+    exclude: tuple[str, ...] = ()  #: patterns of paths that are left alone, as in .gitignore, relative to the file
+    path: Path | None = None  #: the file that the settings come from
+
+
+def read(start: Path) -> Config:
+    """Return the settings of the nearest file at or above the folder `start`. Raises BadConfig."""
+    for folder in (start, *start.parents):
+        for name in ("hipport.toml", "pyproject.toml"):
+            path = folder / name
+            if not path.is_file():
+                continue
+            try:
+                table = load(path)
+            except (OSError, TOMLDecodeError, UnicodeDecodeError) as error:
+                if name == "pyproject.toml":
+                    continue  # Somebody else's to complain about, and perhaps a template.
+                raise BadConfig(f"{path}: {error}") from error
+            if name == "pyproject.toml":
+                table = table.get("tool", {}).get("hipport")
+                if table is None:
+                    continue
+            return _config(table, path)
+        if (folder / ".git").exists():
+            break
+    return Config()
+
+
+def parse_archs(text: str) -> tuple[str, ...]:
+    """Split `gfx942,gfx1100` or `gfx942;gfx1100`."""
+    return tuple(arch for arch in text.replace(";", ",").replace(" ", "").split(",") if arch)
+
+
+def parse_rocm(text: str) -> tuple[int, int]:
+    """Return (major, minor) of `6.4` or `6.4.3`. Raises ValueError."""
+    parts = text.split(".")
+    if len(parts) not in (2, 3) or not all(part.isdigit() for part in parts):
+        raise ValueError(f"{text!r} is not a ROCm release; for example: 6.4")
+    return int(parts[0]), int(parts[1])
+
+
+def parse_accept(text: str) -> Certainty:
+    """Return the certainty up to which changes are made. Raises ValueError."""
+    try:
+        return {"safe": Certainty.SAFE, "review": Certainty.REVIEW}[text]
+    except KeyError:
+        raise ValueError(f"{text!r} cannot be accepted; there are: safe, review") from None
+
+
+def _config(table: Any, path: Path) -> Config:
+    config = Config(path=path)
+    target = config.target
+    for key, value in table.items():
+        try:
+            if key == "target":
+                archs = parse_archs(value) if isinstance(value, str) else tuple(_strings(value))
+                target = replace(target, archs=archs)
+            elif key == "rocm":
+                target = replace(target, rocm=parse_rocm(str(value)))
+            elif key == "accept":
+                config = replace(config, accept=parse_accept(value))
+            elif key == "exclude":
+                config = replace(config, exclude=tuple(_strings(value)))
+            else:
+                raise ValueError("there is no such setting; there are: target, rocm, accept, exclude")
+        except (TypeError, ValueError) as error:
+            raise BadConfig(f"{path}: {key}: {error}") from error
+    return replace(config, target=target)
+
+
+def _strings(value: Any) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ValueError("must be a list of strings")
+    return value

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Render results. Pure functions: values in, text out; the same values give the same text."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+from hipport.finding import Certainty
+from hipport.pipeline import Outcome, Ported, Reported
+from hipport.project import Target
+from hipport.source import Source
+
+#: The version of the JSON that `as_json` writes; a field is never renamed or removed within one.
+SCHEMA = 1
+
+_COLOUR = {"safe": "32", "review": "33", "manual": "31", "path": "1", "dim": "2"}
+
+
+def as_text(ported: Ported, *, colour: bool = False, would: bool = False) -> str:
+    """Return what a person reads: what needs them, file by file, then what was changed, counted by rule.
+
+    `would` words it for a run that writes nothing.
+    """
+    paint = _painter(colour)
+    lines: list[str] = []
+    attention = [reported for reported in ported.reported if reported.needs_person]
+    for path, group in groupby(attention, key=lambda reported: reported.path.as_posix()):
+        lines.append(paint("path", path))
+        for reported in _merged(group):
+            certainty = str(reported.certainty)
+            lines.append(
+                f"  {reported.line}:{reported.column}  {paint(certainty, certainty)}  {reported.message}  "
+                + paint("dim", f"[{reported.rule}]")
+            )
+            if reported.reason:
+                lines.append(paint("dim", f"      {reported.outcome}: {reported.reason}"))
+        lines.append("")
+    counts = Counter(r.rule for r in ported.reported if r.outcome is Outcome.APPLIED)
+    if counts:
+        lines.append("would change" if would else "changed")
+        width = max(len(str(count)) for count in counts.values())
+        lines += [f"  {count:>{width}}  {rule}" for rule, count in sorted(counts.items(), key=lambda i: (-i[1], i[0]))]
+        lines.append("")
+    lines += _skipped_lines(ported, paint)
+    lines.append(summary(ported, would=would))
+    return "\n".join(lines) + "\n"
+
+
+def summary(ported: Ported, *, would: bool = False) -> str:
+    """Return the one line that says how it went."""
+    applied = Counter(r.certainty for r in ported.reported if r.outcome is Outcome.APPLIED)
+    files = len(ported.changed)
+    if not files:
+        text = "nothing would change" if would else "nothing to change"
+    else:
+        verb = "would change" if would else "changed"
+        text = f"{_plural(files, 'file')} {verb}: {_plural(sum(applied.values()), 'place')}"
+        if applied[Certainty.REVIEW]:
+            text += f", {applied[Certainty.REVIEW]} of them to review"
+    open_ = sum(1 for r in ported.reported if r.needs_person and r.outcome is not Outcome.APPLIED)
+    text += f"; {_plural(open_, 'place')} {'needs' if open_ == 1 else 'need'} a person" if open_ else ""
+    ignored = sum(1 for r in ported.reported if r.outcome is Outcome.IGNORED)
+    text += f"; {ignored} ignored by comments" if ignored else ""
+    return text + f" ({_plural(len(ported.before.sources), 'file')} read)"
+
+
+def as_json(ported: Ported, **more: Any) -> str:
+    """Return the result as JSON, with sorted keys; positions are in the files as they were read."""
+    before = ported.before.by_path
+    document = {
+        "schema": SCHEMA,
+        "target": target_as_json(ported.before.target),
+        "files": [
+            {
+                "path": source.path.as_posix(),
+                "changed": source.text != before[source.path].text,
+                "sha256_before": hashlib.sha256(before[source.path].text).hexdigest(),
+                "sha256_after": hashlib.sha256(source.text).hexdigest(),
+            }
+            for source in ported.project.sources
+        ],
+        "findings": [_reported_as_json(reported) for reported in ported.reported],
+        "skipped": [
+            {"path": skipped.path.as_posix(), "kind": skipped.kind, "why": skipped.why}
+            for skipped in ported.before.skipped
+        ],
+        "summary": summary(ported),
+        **more,
+    }
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+def target_as_json(target: Target) -> dict[str, Any]:
+    """Return a target as plain values."""
+    return {
+        "archs": list(target.archs),
+        "rocm": ".".join(map(str, target.rocm)),
+        "dialect": target.dialect,
+        "warp": target.warp,
+    }
+
+
+def as_diff(ported: Ported) -> bytes:
+    """Return a unified diff of the changed files, which `patch -p1` and `git apply` take. Bytes, as the files are."""
+    before = ported.before.by_path
+    return b"".join(_diff(before[source.path], source) for source in ported.changed)
+
+
+def _diff(before: Source, after: Source) -> bytes:
+    path = after.path.as_posix().encode("utf-8", "surrogateescape")
+    old, new = _lines(before.text), _lines(after.text)
+    # What is alike at both ends is most of the file; difflib need not look at it.
+    head = 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    context = 3
+    first, last = max(0, head - context), max(0, tail - context)
+    groups = difflib.SequenceMatcher(
+        None, old[first : len(old) - last], new[first : len(new) - last], autojunk=False
+    ).get_grouped_opcodes(context)
+    out = [b"--- a/" + path + b"\n+++ b/" + path + b"\n"]
+    for group in groups:
+        a, b = group[0][1] + first, group[-1][2] + first
+        c, d = group[0][3] + first, group[-1][4] + first
+        out.append(b"@@ -%s +%s @@\n" % (_range(a, b), _range(c, d)))
+        for tag, i, j, k, m in group:
+            if tag == "equal":
+                out += _marked(b" ", old[i + first : j + first])
+                continue
+            out += _marked(b"-", old[i + first : j + first])
+            out += _marked(b"+", new[k + first : m + first])
+    return b"".join(out)
+
+
+def _lines(text: bytes) -> list[bytes]:
+    # Only a line feed ends a line for patch and git; a carriage return is a character of the line.
+    lines = text.split(b"\n")
+    return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def _marked(mark: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
+    for line in lines:
+        yield mark + line
+        if not line.endswith(b"\n"):
+            yield b"\n\\ No newline at end of file\n"
+
+
+def _range(start: int, end: int) -> bytes:
+    length = end - start
+    if length == 1:
+        return b"%d" % (start + 1)
+    return b"%d,%d" % (start + 1 if length else start, length)
+
+
+def _reported_as_json(reported: Reported) -> dict[str, Any]:
+    return {
+        "path": reported.path.as_posix(),
+        "line": reported.line,
+        "column": reported.column,
+        "start": reported.span.start,
+        "end": reported.span.end,
+        "rule": reported.rule,
+        "message": reported.message,
+        "certainty": str(reported.certainty),
+        "outcome": str(reported.outcome),
+        "reason": reported.reason,
+        "needs_person": reported.needs_person,
+    }
+
+
+def _merged(group: Iterable[Reported]) -> Iterator[Reported]:
+    """One line for what is said alike of several places of a line."""
+    seen = set()
+    for reported in group:
+        key = (reported.line, reported.rule, reported.message)
+        if key not in seen:
+            seen.add(key)
+            yield reported
+
+
+def _skipped_lines(ported: Ported, paint: Any) -> list[str]:
+    lines = [f"  {skipped.path.as_posix()}  {paint('dim', skipped.why)}" for skipped in ported.before.skipped]
+    return ["left alone", *lines, ""] if lines else []
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _painter(colour: bool) -> Any:
+    def paint(style: str, text: str) -> str:
+        return f"\x1b[{_COLOUR[style]}m{text}\x1b[0m" if colour else text
+
+    return paint
