@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ class BadConfig(ValueError):
 class Config:
     """The settings, with what holds when nothing is said."""
 
-    target: Target = Target()
+    target: Target = field(default_factory=Target)
     accept: Certainty = Certainty.REVIEW
     exclude: tuple[str, ...] = ()  #: patterns of paths that are left alone, as in .gitignore, relative to the file
     path: Path | None = None  #: the file that the settings come from

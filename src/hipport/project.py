@@ -105,7 +105,8 @@ class Project:
     def component(self, source: Source) -> tuple[Source, ...]:
         """Return the C++ files that `source` is connected to by includes, itself among them.
 
-        What one of them declares, another may mean. An include that could be any of several files of the project is taken to be the nearest ones.
+        What one of them declares, another may mean. An include that could be any of several files of the project is
+        taken to be the nearest ones.
         """
         return self._components.get(source.path, (source,))
 

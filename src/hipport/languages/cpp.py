@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from hipport.source import Edit, Source, Span
@@ -33,7 +34,8 @@ _NOT_CODE = re.compile(
 _NOT_NEWLINE = re.compile(rb"[^\r\n]")
 _IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
 _INCLUDE = re.compile(
-    rb"^[ \t]*(?P<directive>\#[ \t]*(?:include(?:_next)?|import))\b[ \t]*(?P<path>[<\"])(?P<blank>[ \t]*)(?P<close>[>\"])",
+    rb"^[ \t]*(?P<directive>\#[ \t]*(?:include(?:_next)?|import))\b[ \t]*"
+    rb"(?P<path>[<\"])(?P<blank>[ \t]*)(?P<close>[>\"])",
     re.MULTILINE,
 )
 _BRACKETS = {b"(": b")", b"[": b"]", b"{": b"}"}
@@ -57,7 +59,7 @@ _KEYWORDS = frozenset(
     b"void volatile while xor xor_eq offsetof TRUE FALSE".split()
 )
 
-# Macros that a HIP compilation for AMD defines (hipcc, clang -x hip, PyTorch's extension build), and ones it never does.
+# Macros that a HIP compilation for AMD defines (hipcc, PyTorch's extension build), and ones that it never does.
 _DEFINED_ON_HIP = frozenset(
     b"USE_ROCM __HIP_PLATFORM_AMD__ __HIP_PLATFORM_HCC__ __HIPCC__ __HIP__ __HCC__ HIP_VERSION ROCM_VERSION "
     b"TORCH_HIP_VERSION __AMDGCN__ WITH_HIP USE_HIP IS_HIP".split()
@@ -164,8 +166,8 @@ class Cpp(Source):
     def arguments(self, opening: int) -> tuple[Span, ...] | None:
         """Split what stands between the bracket at `opening` and its partner at top-level commas.
 
-        Spans are trimmed of white space and comments at both ends. Template arguments are not understood: `f(g<a, b>(c))` has two.
-        Returns None when the bracket is not closed.
+        Spans are trimmed of white space and comments at both ends. Template arguments are not understood:
+        `f(g<a, b>(c))` has two. Returns None when the bracket is not closed.
         """
         end = self.closing(opening)
         if end is None:
@@ -181,7 +183,7 @@ class Cpp(Source):
             else:
                 depth += 1 if token in _BRACKETS else -1
         cuts.append(end)
-        spans = tuple(self.trimmed(Span(a + 1, b)) for a, b in zip(cuts, cuts[1:], strict=False))
+        spans = tuple(self.trimmed(Span(a + 1, b)) for a, b in pairwise(cuts))
         return () if len(spans) == 1 and not len(spans[0]) else spans
 
     def trimmed(self, span: Span) -> Span:
@@ -192,7 +194,7 @@ class Cpp(Source):
 
     @cached_property
     def cuda_only(self) -> tuple[Span, ...]:
-        """The stretches that no HIP compilation for AMD sees: `#ifndef USE_ROCM`, the `#else` of `__HIP_PLATFORM_AMD__`.
+        """The stretches that no HIP compilation for AMD sees: under `#ifndef USE_ROCM`, say.
 
         Whoever wrote them has already said what AMD gets, so a port leaves them alone.
         """
