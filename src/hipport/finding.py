@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from hipport.source import Edit, Span
+from hipport.source import Edit, NewFile, Span
 
 
 class Certainty(IntEnum):
@@ -29,7 +29,8 @@ class Certainty(IntEnum):
 class Finding:
     """One thing a pass found at `span`, with the edits that port it, which are made all or not at all.
 
-    `kind` is the second half of the rule's name: `spaced` in `launch_syntax/spaced`.
+    `kind` is the second half of the rule's name: `spaced` in `launch_syntax/spaced`. `creates` are files that the
+    edits need, a header of hipport's own, say; they are made when the edits are.
     A finding is MANUAL exactly when it has no edits; anything else raises ValueError.
     """
 
@@ -38,7 +39,8 @@ class Finding:
     message: str
     edits: tuple[Edit, ...] = ()
     certainty: Certainty = Certainty.SAFE
+    creates: tuple[NewFile, ...] = ()
 
     def __post_init__(self) -> None:
-        if (self.certainty is Certainty.MANUAL) == bool(self.edits):
+        if (self.certainty is Certainty.MANUAL) == bool(self.edits) or (self.creates and not self.edits):
             raise ValueError(f"{self.kind}: a finding is manual exactly when it has no edits")

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from hipport.finding import Certainty, Finding
 from hipport.project import Project
-from hipport.source import Conflict, Edit, Source, Span
+from hipport.source import Conflict, Edit, NewFile, Source, Span
 
 L = TypeVar("L", bound=Source)
 
@@ -88,6 +88,7 @@ class Ported:
     before: Project
     project: Project
     reported: tuple[Reported, ...]
+    created: tuple[NewFile, ...] = ()
 
     @property
     def changed(self) -> tuple[Source, ...]:
@@ -123,6 +124,7 @@ def run(
     * a failure inside a pass is reported for that file and harms no other.
     """
     before = project
+    created: dict[PurePath, NewFile] = {}
     reported: list[Reported] = []
     steps = [(each, [s for s in project.sources if isinstance(s, each.language)]) for each in passes]
     total = sum(len(sources) for _, sources in steps)
@@ -132,8 +134,12 @@ def run(
         for source in project.sources:
             if not isinstance(source, each.language):
                 continue
-            result, said = _step(each, source, project, accept)
+            result, said, made = _step(each, source, project, accept)
             reported += said
+            for file in made:
+                # What several files need is made once; different texts for one path are a defect of the passes.
+                if created.setdefault(file.path, file) != file:
+                    raise Conflict(f"{each.name}: two different files are to be made at {file.path}")
             if result is not source:
                 changed[source.path] = result
             done += 1
@@ -141,16 +147,27 @@ def run(
                 on_progress(Progress(each.name, done, total))
         project = project.replacing(changed)
     reported.sort(key=lambda r: (r.path.as_posix(), r.span, r.rule))
-    return Ported(before, project, tuple(reported))
+    changed = {}
+    for path, file in created.items():
+        if path in project.by_path:
+            # Left by an earlier run, perhaps of an older release.
+            source = project.by_path[path]
+            changed[path] = source.apply(
+                [Edit(Span(0, len(source.text)), file.text)] if source.text != file.text else []
+            )
+    new = tuple(sorted(file for path, file in created.items() if path not in changed))
+    return Ported(before, project.replacing(changed), tuple(reported), new)
 
 
-def _step(each: Pass[Any], source: Source, project: Project, accept: Certainty) -> tuple[Source, list[Reported]]:
+def _step(
+    each: Pass[Any], source: Source, project: Project, accept: Certainty
+) -> tuple[Source, list[Reported], tuple[NewFile, ...]]:
     try:
         findings = list(each.find(source, project))
     except Exception as error:
-        return source, [_failure(each, source, error)]
+        return source, [_failure(each, source, error)], ()
     if not findings:
-        return source, []
+        return source, [], ()
     outcomes: list[tuple[Finding, Outcome, str]] = []
     edits: list[Edit] = []
     for finding in findings:
@@ -174,7 +191,8 @@ def _step(each: Pass[Any], source: Source, project: Project, accept: Certainty) 
             result, problem = source, "the edits of this pass would have broken the file's syntax"
     if problem:
         outcomes = [(f, Outcome.DROPPED, problem) if o is Outcome.APPLIED else (f, o, r) for f, o, r in outcomes]
-    return result, [_reported(each.name, source, *outcome) for outcome in outcomes]
+    made = tuple(file for f, o, _ in outcomes if o is Outcome.APPLIED for file in f.creates)
+    return result, [_reported(each.name, source, *outcome) for outcome in outcomes], made
 
 
 def _reported(name: str, source: Source, finding: Finding, outcome: Outcome, reason: str) -> Reported:

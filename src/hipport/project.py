@@ -110,6 +110,16 @@ class Project:
         """
         return self._components.get(source.path, (source,))
 
+    def home(self, source: Source) -> PurePath:
+        """Return the deepest folder that `source` and all files it is connected to by includes are in."""
+        parents = [other.path.parent.parts for other in self.component(source)]
+        shared = []
+        for parts in zip(*parents, strict=False):
+            if len(set(parts)) > 1:
+                break
+            shared.append(parts[0])
+        return type(source.path)(*shared)
+
 
 def _included(path: str, of: PurePath, by_name: Mapping[str, list[Source]]) -> Iterable[Source]:
     parts = [part for part in path.split("/") if part not in ("", ".", "..")]

@@ -51,6 +51,17 @@ class Edit:
     new: bytes
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class NewFile:
+    """A file to be made, at a path relative to the root of the tree. Not an edit: there is nothing to edit yet.
+
+    hipport moves no files: hipcc takes `.cu` as HIP, so a port keeps every name that a build file may mention.
+    """
+
+    path: PurePath
+    text: bytes
+
+
 class Conflict(ValueError):
     """Two edits whose order would matter, or one that lies outside the text."""
 

@@ -149,6 +149,30 @@ class Cpp(Source):
         i = bisect_right(self.directives, offset, key=lambda span: span.start) - 1
         return self.directives[i] if i >= 0 and offset < self.directives[i].end else None
 
+    @cached_property
+    def include_point(self) -> int:
+        """Where an `#include` that the whole file needs goes: the start of a line.
+
+        That is before the first include, condition or declaration, and after what a file may open with: comments,
+        `#pragma once`, a header guard, and macros that steer the headers included later.
+        """
+        code = self.code
+        point = 0
+        for i, span in enumerate(self.directives):
+            if code[point : span.start].strip():
+                break
+            words = code[span.start + 1 : span.end].split()
+            opens = words[:1] in ([b"define"], [b"undef"]) or words == [b"pragma", b"once"]
+            if words[:1] == [b"ifndef"] and i + 1 < len(self.directives):
+                following = self.directives[i + 1]
+                opens = code[following.start + 1 : following.end].split()[:2] == [b"define", *words[1:2]]
+            if not opens:
+                break
+            point = span.end
+        rest = code[point:]
+        point += len(rest) - len(rest.lstrip())
+        return max(self.text.rfind(b"\n", 0, point), self.text.rfind(b"\r", 0, point)) + 1
+
     def closing(self, offset: int, limit: int | None = None) -> int | None:
         """Return the offset of the bracket that closes the one at `offset`, or None; at most `limit` bytes on."""
         code = self.code

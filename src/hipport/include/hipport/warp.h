@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// hipport/warp.h: CUDA's warp of 32 lanes, on AMD wavefronts of 32 and of 64 lanes. Put here by hipport.
+//
+// CUDA code means warps of 32. On a wavefront of 64, two such warps run side by side: lanes 0-31 and lanes 32-63. Each
+// function below acts on the 32 lanes that its caller belongs to and has the name and the arguments of the CUDA function
+// that it stands for, without the leading underscores. Masks have 32 bits, as in CUDA.
+//
+// Only built-ins without masks are used, which every ROCm since 5.2 has. So a mask chooses among lanes, and does not make
+// lanes wait: what CUDA promises of lanes that have exited holds, but lanes that are named in a mask must reach the call
+// together, in one branch. Shuffles do not use their mask.
+//
+// With nvcc the functions are the native ones.
+#pragma once
+
+#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#include <hip/hip_runtime.h>
+#else
+#include <cuda_runtime.h>
+#endif
+
+#define HIPPORT_DEVICE static __device__ __forceinline__
+
+namespace hipport {
+
+/// Lanes in a warp, whatever the size of the wavefront.
+constexpr int warp_size = 32;
+
+#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+
+namespace detail {
+
+/// Where the caller's warp starts in its wavefront: 0 or 32.
+HIPPORT_DEVICE unsigned first_lane() { return __lane_id() & 32u; }
+
+HIPPORT_DEVICE unsigned ballot(bool predicate) {
+  return static_cast<unsigned>(__ballot(predicate) >> first_lane());
+}
+
+/// Move the words of a value of any type, so that every size and every bit pattern survives.
+template <typename T, typename Shuffle>
+HIPPORT_DEVICE T by_words(T value, Shuffle shuffle) {
+  constexpr unsigned count = (sizeof(T) + 3) / 4;
+  int words[count] = {};
+  __builtin_memcpy(words, &value, sizeof(T));
+#pragma unroll
+  for (unsigned i = 0; i < count; ++i) words[i] = shuffle(words[i]);
+  __builtin_memcpy(&value, words, sizeof(T));
+  return value;
+}
+
+template <typename T>
+HIPPORT_DEVICE bool same_bits(T a, T b) {
+  constexpr unsigned count = (sizeof(T) + 3) / 4;
+  int x[count] = {}, y[count] = {};
+  __builtin_memcpy(x, &a, sizeof(T));
+  __builtin_memcpy(y, &b, sizeof(T));
+  bool same = true;
+#pragma unroll
+  for (unsigned i = 0; i < count; ++i) same = same && x[i] == y[i];
+  return same;
+}
+
+}  // namespace detail
+
+/// The caller's lane in its warp, 0 to 31.
+HIPPORT_DEVICE unsigned lane_id() { return __lane_id() & 31u; }
+
+HIPPORT_DEVICE unsigned lanemask_eq() { return 1u << lane_id(); }
+HIPPORT_DEVICE unsigned lanemask_lt() { return (1u << lane_id()) - 1u; }
+HIPPORT_DEVICE unsigned lanemask_le() { return (2u << lane_id()) - 1u; }
+HIPPORT_DEVICE unsigned lanemask_gt() { return ~((2u << lane_id()) - 1u); }
+HIPPORT_DEVICE unsigned lanemask_ge() { return ~((1u << lane_id()) - 1u); }
+
+HIPPORT_DEVICE unsigned activemask() { return detail::ballot(true); }
+
+HIPPORT_DEVICE unsigned ballot_sync(unsigned mask, int predicate) { return detail::ballot(predicate != 0) & mask; }
+HIPPORT_DEVICE int any_sync(unsigned mask, int predicate) { return (detail::ballot(predicate != 0) & mask) != 0; }
+/// A lane that has exited does not count: no lane that is there may say no.
+HIPPORT_DEVICE int all_sync(unsigned mask, int predicate) { return (detail::ballot(predicate == 0) & mask) == 0; }
+/// Whether the lanes agree.
+HIPPORT_DEVICE int uni_sync(unsigned mask, int predicate) {
+  return all_sync(mask, predicate) || !any_sync(mask, predicate);
+}
+
+/// The deltas are taken modulo 32, as the hardware behind CUDA's functions takes them.
+template <typename T>
+HIPPORT_DEVICE T shfl_sync(unsigned, T value, int lane, int width = warp_size) {
+  return detail::by_words(value, [=](int word) { return __shfl(word, lane, width); });
+}
+template <typename T>
+HIPPORT_DEVICE T shfl_up_sync(unsigned, T value, unsigned delta, int width = warp_size) {
+  return detail::by_words(value, [=](int word) { return __shfl_up(word, delta & 31u, width); });
+}
+template <typename T>
+HIPPORT_DEVICE T shfl_down_sync(unsigned, T value, unsigned delta, int width = warp_size) {
+  return detail::by_words(value, [=](int word) { return __shfl_down(word, delta & 31u, width); });
+}
+template <typename T>
+HIPPORT_DEVICE T shfl_xor_sync(unsigned, T value, int lanes, int width = warp_size) {
+  return detail::by_words(value, [=](int word) { return __shfl_xor(word, lanes & 31, width); });
+}
+
+/// Which lanes of the mask have the bits that the caller has.
+template <typename T>
+HIPPORT_DEVICE unsigned match_any_sync(unsigned mask, T value) {
+  unsigned result = 0;
+  // Each turn settles all lanes that have what the lowest unsettled one has; both warps of a wavefront go at their own pace.
+  for (unsigned open = activemask(); open != 0;) {
+    const T sample = shfl_sync(mask, value, __ffs(open) - 1);
+    const bool same = detail::same_bits(value, sample);
+    const unsigned group = detail::ballot(same);
+    if (same) result = group & mask;
+    open &= ~group;
+  }
+  return result;
+}
+/// The mask if all its lanes have the same bits, else 0.
+template <typename T>
+HIPPORT_DEVICE unsigned match_all_sync(unsigned mask, T value, int* predicate) {
+  const T sample = shfl_sync(mask, value, __ffs(activemask() & mask) - 1);
+  *predicate = all_sync(mask, detail::same_bits(value, sample));
+  return *predicate ? mask : 0u;
+}
+
+namespace detail {
+
+template <typename T, typename Combine>
+HIPPORT_DEVICE T reduce(unsigned mask, T value, Combine combine) {
+  unsigned open = activemask() & mask;
+  if (open == 0xffffffffu) {
+#pragma unroll
+    for (int lanes = 16; lanes != 0; lanes /= 2) value = combine(value, shfl_xor_sync(mask, value, lanes));
+    return value;
+  }
+  T result = shfl_sync(mask, value, __ffs(open) - 1);
+  for (open &= open - 1; open != 0; open &= open - 1) result = combine(result, shfl_sync(mask, value, __ffs(open) - 1));
+  return result;
+}
+
+}  // namespace detail
+
+template <typename T>
+HIPPORT_DEVICE T reduce_add_sync(unsigned mask, T value) {
+  return detail::reduce(mask, value, [](T a, T b) { return a + b; });
+}
+template <typename T>
+HIPPORT_DEVICE T reduce_min_sync(unsigned mask, T value) {
+  return detail::reduce(mask, value, [](T a, T b) { return b < a ? b : a; });
+}
+template <typename T>
+HIPPORT_DEVICE T reduce_max_sync(unsigned mask, T value) {
+  return detail::reduce(mask, value, [](T a, T b) { return a < b ? b : a; });
+}
+HIPPORT_DEVICE unsigned reduce_and_sync(unsigned mask, unsigned value) {
+  return detail::reduce(mask, value, [](unsigned a, unsigned b) { return a & b; });
+}
+HIPPORT_DEVICE unsigned reduce_or_sync(unsigned mask, unsigned value) {
+  return detail::reduce(mask, value, [](unsigned a, unsigned b) { return a | b; });
+}
+HIPPORT_DEVICE unsigned reduce_xor_sync(unsigned mask, unsigned value) {
+  return detail::reduce(mask, value, [](unsigned a, unsigned b) { return a ^ b; });
+}
+
+/// Orders memory among the lanes of the wavefront, and keeps the compiler from moving accesses across.
+HIPPORT_DEVICE void syncwarp(unsigned = 0xffffffffu) {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
+
+#else  // nvcc
+
+HIPPORT_DEVICE unsigned lane_id() {
+  unsigned lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+HIPPORT_DEVICE unsigned lanemask_eq() { return 1u << lane_id(); }
+HIPPORT_DEVICE unsigned lanemask_lt() { return (1u << lane_id()) - 1u; }
+HIPPORT_DEVICE unsigned lanemask_le() { return (2u << lane_id()) - 1u; }
+HIPPORT_DEVICE unsigned lanemask_gt() { return ~((2u << lane_id()) - 1u); }
+HIPPORT_DEVICE unsigned lanemask_ge() { return ~((1u << lane_id()) - 1u); }
+HIPPORT_DEVICE unsigned activemask() { return __activemask(); }
+HIPPORT_DEVICE unsigned ballot_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate); }
+HIPPORT_DEVICE int any_sync(unsigned mask, int predicate) { return __any_sync(mask, predicate); }
+HIPPORT_DEVICE int all_sync(unsigned mask, int predicate) { return __all_sync(mask, predicate); }
+HIPPORT_DEVICE int uni_sync(unsigned mask, int predicate) { return __uni_sync(mask, predicate); }
+template <typename T>
+HIPPORT_DEVICE T shfl_sync(unsigned mask, T value, int lane, int width = warp_size) {
+  return __shfl_sync(mask, value, lane, width);
+}
+template <typename T>
+HIPPORT_DEVICE T shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warp_size) {
+  return __shfl_up_sync(mask, value, delta, width);
+}
+template <typename T>
+HIPPORT_DEVICE T shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warp_size) {
+  return __shfl_down_sync(mask, value, delta, width);
+}
+template <typename T>
+HIPPORT_DEVICE T shfl_xor_sync(unsigned mask, T value, int lanes, int width = warp_size) {
+  return __shfl_xor_sync(mask, value, lanes, width);
+}
+template <typename T>
+HIPPORT_DEVICE unsigned match_any_sync(unsigned mask, T value) {
+  return __match_any_sync(mask, value);
+}
+template <typename T>
+HIPPORT_DEVICE unsigned match_all_sync(unsigned mask, T value, int* predicate) {
+  return __match_all_sync(mask, value, predicate);
+}
+template <typename T>
+HIPPORT_DEVICE T reduce_add_sync(unsigned mask, T value) {
+  return __reduce_add_sync(mask, value);
+}
+template <typename T>
+HIPPORT_DEVICE T reduce_min_sync(unsigned mask, T value) {
+  return __reduce_min_sync(mask, value);
+}
+template <typename T>
+HIPPORT_DEVICE T reduce_max_sync(unsigned mask, T value) {
+  return __reduce_max_sync(mask, value);
+}
+HIPPORT_DEVICE unsigned reduce_and_sync(unsigned mask, unsigned value) { return __reduce_and_sync(mask, value); }
+HIPPORT_DEVICE unsigned reduce_or_sync(unsigned mask, unsigned value) { return __reduce_or_sync(mask, value); }
+HIPPORT_DEVICE unsigned reduce_xor_sync(unsigned mask, unsigned value) { return __reduce_xor_sync(mask, value); }
+HIPPORT_DEVICE void syncwarp(unsigned mask = 0xffffffffu) { __syncwarp(mask); }
+
+#endif
+
+}  // namespace hipport
+
+#undef HIPPORT_DEVICE
