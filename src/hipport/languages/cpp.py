@@ -31,6 +31,7 @@ _NOT_CODE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_BOM = b"\xef\xbb\xbf"
 _NOT_NEWLINE = re.compile(rb"[^\r\n]")
 _IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
 _INCLUDE = re.compile(
@@ -87,7 +88,8 @@ class Cpp(Source):
 
         Quotes stay, so that an argument that is a string is still an argument.
         """
-        text = self.text
+        # A byte-order mark is no code either, and what follows it is at the start of a line.
+        text = b"   " + self.text[3:] if self.text.startswith(_BOM) else self.text
         pieces: list[bytes] = []
         done = 0
         for match in _NOT_CODE.finditer(text):
@@ -171,7 +173,8 @@ class Cpp(Source):
             point = span.end
         rest = code[point:]
         point += len(rest) - len(rest.lstrip())
-        return max(self.text.rfind(b"\n", 0, point), self.text.rfind(b"\r", 0, point)) + 1
+        start = max(self.text.rfind(b"\n", 0, point), self.text.rfind(b"\r", 0, point)) + 1
+        return start or (len(_BOM) if self.text.startswith(_BOM) else 0)
 
     def closing(self, offset: int, limit: int | None = None) -> int | None:
         """Return the offset of the bracket that closes the one at `offset`, or None; at most `limit` bytes on."""
