@@ -4,11 +4,14 @@
 from typing import Any
 
 from hipport.pipeline import Pass
-from hipport_passes import kernel_arguments, launch_syntax
+from hipport_passes import kernel_arguments, launch_syntax, warp_intrinsics, warp_size
 
 PASSES: tuple[Pass[Any], ...] = (
     # Other tools, and the parser, see a launch only once its brackets are joined.
     launch_syntax.PASS,
     # Looks at calls by their HIP names.
     kernel_arguments.PASS,
+    # Warps of 32 lanes, whatever the wavefront.
+    warp_intrinsics.PASS,
+    warp_size.PASS,
 )

@@ -228,6 +228,27 @@ HIPPORT_DEVICE void syncwarp(unsigned mask = 0xffffffffu) { __syncwarp(mask); }
 
 #endif
 
+/// The forms without a mask, which CUDA had before sm_70: all lanes that are there take part.
+HIPPORT_DEVICE int all(int predicate) { return all_sync(0xffffffffu, predicate); }
+HIPPORT_DEVICE int any(int predicate) { return any_sync(0xffffffffu, predicate); }
+HIPPORT_DEVICE unsigned ballot(int predicate) { return ballot_sync(0xffffffffu, predicate); }
+template <typename T>
+HIPPORT_DEVICE T shfl(T value, int lane, int width = warp_size) {
+  return shfl_sync(0xffffffffu, value, lane, width);
+}
+template <typename T>
+HIPPORT_DEVICE T shfl_up(T value, unsigned delta, int width = warp_size) {
+  return shfl_up_sync(0xffffffffu, value, delta, width);
+}
+template <typename T>
+HIPPORT_DEVICE T shfl_down(T value, unsigned delta, int width = warp_size) {
+  return shfl_down_sync(0xffffffffu, value, delta, width);
+}
+template <typename T>
+HIPPORT_DEVICE T shfl_xor(T value, int lanes, int width = warp_size) {
+  return shfl_xor_sync(0xffffffffu, value, lanes, width);
+}
+
 }  // namespace hipport
 
 #undef HIPPORT_DEVICE
