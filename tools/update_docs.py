@@ -6,9 +6,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from hipport_passes import PASSES
-
 from hipport.testing import fixtures
+from hipport_passes import PASSES
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "passes.md"
