@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine holds passes to its laws, whatever they do."""
+
+import pickle
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+import pytest
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.cuda import Cuda
+from hipport.pipeline import Outcome, Pass, Progress, run
+from hipport.project import Project, Target
+from hipport.source import Edit, NewFile, Source, Span
+
+TEXT = b"int first;\nint second;\n"
+
+
+def source(text: bytes = TEXT, path: str = "a.cu") -> Cuda:
+    return Cuda(PurePosixPath(path), text)
+
+
+def replacing(old: bytes, new: bytes, certainty: Certainty = Certainty.SAFE) -> Pass[Cuda]:
+    def find(source: Cuda, project: Project) -> Iterator[Finding]:
+        start = source.text.find(old)
+        if start >= 0:
+            span = Span(start, start + len(old))
+            edits = () if certainty is Certainty.MANUAL else (Edit(span, new),)
+            yield Finding(span, "replaced", "because", edits, certainty)
+
+    return Pass(Cuda, find)
+
+
+def test_no_pass_same_bytes() -> None:
+    project = Project((source(b"\xff\x00\r\n\r"), source(b"", "b.cu")))
+    ported = run(project, ())
+    assert ported.changed == () and ported.project is project
+
+
+def test_positions_are_those_of_the_file_as_it_was_read() -> None:
+    shorten = replacing(b"int first;\n", b"")
+    later = replacing(b"second", b"third")
+    ported = run(Project((source(),)), (shorten, later))
+    assert ported.project.sources[0].text == b"int third;\n"
+    assert [(r.line, r.column, r.rule) for r in ported.reported] == [
+        (1, 1, "test_pipeline/replaced"),
+        (2, 5, "test_pipeline/replaced"),
+    ]
+
+
+def test_what_is_not_accepted_is_declined_and_said() -> None:
+    ported = run(Project((source(),)), (replacing(b"first", b"f", Certainty.REVIEW),), accept=Certainty.SAFE)
+    assert not ported.changed
+    assert [(r.outcome, r.needs_person) for r in ported.reported] == [(Outcome.DECLINED, True)]
+
+
+@pytest.mark.parametrize(
+    ("comment", "outcome"),
+    [
+        (b"// hipport: ignore[test_pipeline] known", Outcome.IGNORED),
+        (b"/* hipport: ignore[other, test_pipeline/replaced] known */", Outcome.IGNORED),
+        (b"// hipport: ignore[other] known", Outcome.APPLIED),
+        (b'"hipport: ignore[test_pipeline]"', Outcome.APPLIED),
+    ],
+)
+def test_a_comment_ignores_a_rule_on_its_line(comment: bytes, outcome: Outcome) -> None:
+    text = b"int first; " + comment + b"\nint second;\n"
+    ported = run(Project((source(text),)), (replacing(b"first", b"f"),))
+    (reported,) = ported.reported
+    assert reported.outcome is outcome
+    assert (reported.reason == "known") == (outcome is Outcome.IGNORED)
+    assert (ported.project.sources[0].text == text) == (outcome is Outcome.IGNORED)
+    assert not reported.needs_person
+
+
+def test_edits_that_break_the_syntax_are_dropped_and_said() -> None:
+    ported = run(Project((source(), source(b"int first;", "b.cu"))), (replacing(b"int second;", b"int (;"),))
+    assert not ported.changed
+    assert [(r.path.name, r.outcome, r.needs_person) for r in ported.reported] == [("a.cu", Outcome.DROPPED, True)]
+    assert "syntax" in ported.reported[0].reason
+
+
+def test_a_file_with_syntax_errors_is_still_ported() -> None:
+    ported = run(Project((source(b"int ( ;\nint first;\n"),)), (replacing(b"int first;", b"long first;"),))
+    assert ported.changed and ported.reported[0].outcome is Outcome.APPLIED
+
+
+def test_conflicting_edits_of_a_pass_are_a_defect_that_harms_nothing() -> None:
+    def find(source: Cuda, project: Project) -> Iterator[Finding]:
+        for new in (b"x", b"y"):
+            yield Finding(Span(4, 9), "twice", "", (Edit(Span(4, 9), new),))
+
+    ported = run(Project((source(),)), (Pass(Cuda, find),))
+    assert not ported.changed
+    assert all(r.outcome is Outcome.DROPPED and "defect" in r.reason for r in ported.reported)
+
+
+def test_a_pass_that_fails_on_a_file_leaves_it_and_ports_the_others() -> None:
+    def find(source: Cuda, project: Project) -> Iterator[Finding]:
+        if source.path.name == "a.cu":
+            raise RuntimeError("boom")
+        yield Finding(Span(4, 9), "fine", "", (Edit(Span(4, 9), b"f"),))
+
+    ported = run(Project((source(), source(TEXT, "b.cu"))), (Pass(Cuda, find),))
+    assert [s.path.name for s in ported.changed] == ["b.cu"]
+    failed = next(r for r in ported.reported if r.path.name == "a.cu")
+    assert failed.rule == "test_pipeline/failed" and "boom" in failed.reason and failed.needs_person
+
+
+def test_files_that_edits_need_are_made_once() -> None:
+    header = NewFile(PurePosixPath("hipport/x.h"), b"new\n")
+
+    def find(source: Cuda, project: Project) -> Iterator[Finding]:
+        if source.text.startswith(b"int"):
+            yield Finding(Span(0, 3), "x", "", (Edit(Span(0, 3), b"long"),), creates=(header,))
+
+    each = Pass(Cuda, find)
+    ported = run(Project((source(), source(TEXT, "b.cu"))), (each,))
+    assert ported.created == (header,)
+    declined = run(Project((source(b"int x; // hipport: ignore[*] no\n"),)), (each,))
+    assert declined.created == ()
+    old = Source(PurePosixPath("hipport/x.h"), b"old\n")
+    again = run(Project((source(), old)), (each,))
+    assert again.created == () and again.project.by_path[old.path].text == b"new\n"
+
+
+def test_passes_see_one_snapshot_and_progress_is_told() -> None:
+    seen: list[bytes] = []
+
+    def find(source: Cuda, project: Project) -> Iterator[Finding]:
+        seen.append(project.by_path[PurePosixPath("a.cu")].text)
+        yield Finding(Span(0, 0), "x", "", (Edit(Span(0, 0), b"//"),))
+
+    told: list[Progress] = []
+    run(Project((source(), source(TEXT, "b.cu"))), (Pass(Cuda, find),), on_progress=told.append)
+    assert seen == [TEXT, TEXT]
+    assert [(p.done, p.total) for p in told] == [(1, 2), (2, 2)]
+
+
+def test_results_can_be_pickled() -> None:
+    ported = run(Project((source(),)), (replacing(b"first", b"f"),))
+    assert ported.project.sources[0].errors == 0  # parsed: the tree must be forgotten
+    again = pickle.loads(pickle.dumps(ported))
+    assert again == ported and "tree" not in again.project.sources[0].__dict__
+
+
+def test_a_finding_is_manual_exactly_when_it_has_no_edits() -> None:
+    with pytest.raises(ValueError, match="manual exactly"):
+        Finding(Span(0, 1), "x", "", (), Certainty.SAFE)
+    with pytest.raises(ValueError, match="manual exactly"):
+        Finding(Span(0, 1), "x", "", (Edit(Span(0, 1), b""),), Certainty.MANUAL)
+
+
+@pytest.mark.parametrize(
+    ("archs", "wavefronts"),
+    [(("gfx942",), {64}), (("gfx1100",), {32}), (("gfx90a", "gfx1030"), {32, 64}), (("gfx908:xnack-",), {64})],
+)
+def test_wavefront_sizes(archs: tuple[str, ...], wavefronts: set[int]) -> None:
+    assert Target(archs).wavefronts == wavefronts
+
+
+@pytest.mark.parametrize("bad", [{"archs": ()}, {"archs": ("sm_80",)}, {"rocm": (4, 0)}, {"dialect": "sycl"}])
+def test_targets_that_cannot_be(bad: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        Target(**bad)  # type: ignore[arg-type]
