@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Port CUDA repositories to AMD GPUs.
+
+    import hipport
+
+    ported = hipport.rewrite(["submodules/diff-rasterizer"])   # reads; changes nothing
+    print(hipport.report.as_text(ported))
+    hipport.save(ported)                                        # writes, all files or none
+
+Importing is cheap; the parts that need more are loaded when they are used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hipport import report
+    from hipport.api import Scanned, build, rewrite, save, scan, undo
+    from hipport.builder import Built
+    from hipport.finding import Certainty, Finding
+    from hipport.pipeline import Outcome, Pass, Ported, Reported
+    from hipport.project import Project, Target
+    from hipport.source import Edit, Source, Span
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "Built": "builder",
+    "Certainty": "finding",
+    "Edit": "source",
+    "Finding": "finding",
+    "Outcome": "pipeline",
+    "Pass": "pipeline",
+    "Ported": "pipeline",
+    "Project": "project",
+    "Reported": "pipeline",
+    "Scanned": "api",
+    "Source": "source",
+    "Span": "source",
+    "Target": "project",
+    "build": "api",
+    "rewrite": "api",
+    "scan": "api",
+    "undo": "api",
+    "save": "api",
+}
+
+__all__ = [
+    "Built",
+    "Certainty",
+    "Edit",
+    "Finding",
+    "Outcome",
+    "Pass",
+    "Ported",
+    "Project",
+    "Reported",
+    "Scanned",
+    "Source",
+    "Span",
+    "Target",
+    "build",
+    "report",
+    "rewrite",
+    "save",
+    "scan",
+    "undo",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "report":
+        return import_module("hipport.report")
+    if name in _WHERE:
+        return getattr(import_module(f"hipport.{_WHERE[name]}"), name)
+    raise AttributeError(f"module 'hipport' has no attribute {name!r}")
