@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Install a real hipcc on a Debian machine, without root, outside the tree, touching nothing else.
 
-    python tools/install_toolchain.py hipcc-7.0      # clang 21, HIP 6.4 headers: gfx90a gfx942 gfx1030 gfx1100 gfx1201 ...
+    python tools/install_toolchain.py hipcc-7.0      # clang 21, HIP 6.4 headers: gfx90a gfx942 gfx1030 gfx1100 ...
     python tools/install_toolchain.py hipcc-5.2      # clang 15, HIP 5.2 headers: gfx90a gfx1030
 
 apt (with lists and a cache of its own) downloads the packages of one Debian release and what they depend on, and
@@ -138,7 +138,7 @@ def debian_mirror(given: str | None) -> Mirror:
     return found
 
 
-def run(command: Sequence[str | Path], **options: object) -> str:
+def run(command: Sequence[str | Path], cwd: Path | None = None) -> str:
     """Run a command and return what it printed. Raises Impossible with its last lines when it fails."""
     done = subprocess.run(
         [str(word) for word in command],
@@ -148,12 +148,12 @@ def run(command: Sequence[str | Path], **options: object) -> str:
         text=True,
         errors="replace",
         check=False,
-        **options,  # type: ignore[call-overload]
+        cwd=cwd,
     )
     if done.returncode:
         said = textwrap.indent("\n".join(done.stdout.splitlines()[-12:]), "    ")
         raise Impossible(f"{shlex.join(map(str, command))} failed with status {done.returncode}:\n{said}")
-    return str(done.stdout)
+    return done.stdout
 
 
 def download(recipe: Recipe, mirror: Mirror, work: Path) -> list[Path]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from hipport.finding import Finding
-from hipport.headers import include
+from hipport.headers import header
 from hipport.languages.cpp import Cpp, within
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -29,18 +29,17 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     if not any(isinstance(other, Cpp) and other.fact(_uses) for other in project.component(source)):
         return
-    edit, header = include(source, project, "cooperative_groups.h")
-    _, warp = include(source, project, "warp.h")
+    path, own = header(source, project, "cooperative_groups.h")
+    _, warp = header(source, project, "warp.h")
     for directive in source.includes:
         if directive.path != _HEADER or within(directive.directive.start, source.cuda_only):
             continue
-        new = edit.new.partition(b" ")[2].rstrip() if edit else b'""'
         yield Finding(
             directive.target,
             "reduce",
             f"<{_HEADER}> → hipport's, for ROCm before 7.13",
-            (Edit(directive.target, new),),
-            creates=(header, warp),
+            (Edit(directive.target, path),),
+            creates=(own, warp),
         )
 
 

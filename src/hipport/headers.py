@@ -20,16 +20,21 @@ def text(name: str) -> bytes:
     return (files("hipport") / "include" / FOLDER / name).read_bytes()
 
 
-def include(source: Cpp, project: Project, name: str) -> tuple[Edit | None, NewFile]:
-    """Return the edit that makes `source` include hipport's header `name`, and the header.
+def header(source: Cpp, project: Project, name: str) -> tuple[bytes, NewFile]:
+    """Return the path by which `source` includes hipport's header `name`, in quotes, and the header.
 
     The header lies in a folder of its own where the files that belong together have their common folder, and is
-    included by its path from the including file: that needs no flag of any build. The edit is None when the file
-    includes the header already.
+    included by its path from the including file: that needs no flag of any build.
     """
-    header = NewFile(project.home(source) / FOLDER / name, text(name))
-    path = os.path.relpath(header.path, source.path.parent).replace(os.sep, "/")
+    file = NewFile(project.home(source) / FOLDER / name, text(name))
+    path = os.path.relpath(file.path, source.path.parent).replace(os.sep, "/")
+    return b'"' + path.encode() + b'"', file
+
+
+def include(source: Cpp, project: Project, name: str) -> tuple[Edit | None, NewFile]:
+    """Return the edit that makes `source` include hipport's header `name`, None if it does already, and the header."""
+    path, file = header(source, project, name)
     if any(include.path.endswith(f"{FOLDER}/{name}") for include in source.includes):
-        return None, header
+        return None, file
     point = source.include_point
-    return Edit(Span(point, point), b'#include "' + path.encode() + b'"' + source.newline), header
+    return Edit(Span(point, point), b"#include " + path + source.newline), file
