@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from hipport.source import Source
+
+if TYPE_CHECKING:
+    from hipport.languages.cpp import Cpp
+
+T = TypeVar("T")
 
 DEFAULT_ARCHS = ("gfx942", "gfx1100")
 
@@ -109,6 +115,15 @@ class Project:
         taken to be the nearest ones.
         """
         return self._components.get(source.path, (source,))
+
+    def together(self, source: Source, fact: Callable[[Cpp], frozenset[T]]) -> frozenset[T]:
+        """Return the union of `fact` over the component of `source`; worked out once for each component."""
+        component = cast("tuple[Cpp, ...]", self.component(source))
+        known: dict[tuple[PurePath, object], frozenset[T]] = self.__dict__.setdefault("_together", {})
+        key = (component[0].path, fact)
+        if key not in known:
+            known[key] = frozenset().union(*(other.fact(fact) for other in component))
+        return known[key]
 
     def home(self, source: Source) -> PurePath:
         """Return the deepest folder that `source` and all files it is connected to by includes are in."""

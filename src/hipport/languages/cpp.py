@@ -66,6 +66,7 @@ _DEFINED_ON_HIP = frozenset(
     b"TORCH_HIP_VERSION __AMDGCN__ WITH_HIP USE_HIP IS_HIP".split()
 )
 _NEVER_ON_HIP = frozenset(b"__HIP_PLATFORM_NVIDIA__ __HIP_PLATFORM_NVCC__".split())
+_DEFINED_BY_NVCC = frozenset(b"__CUDACC__ __NVCC__ __CUDA_ARCH__ CUDA_VERSION CUDART_VERSION USE_CUDA".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,20 @@ class Include:
     target: Span
     path: str
     angled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """`#if`, `#elif`, `#else` or `#endif`; that of an `#ifdef X` is a `condition` too, `defined(X)`."""
+
+    span: Span
+    word: bytes
+    condition: bytes
+
+    @property
+    def tells(self) -> bool:
+        """Whether the condition tells AMD from NVIDIA."""
+        return any(name in _DEFINED_ON_HIP or name in _NEVER_ON_HIP for name in _IDENTIFIER.findall(self.condition))
 
 
 @dataclass(frozen=True)
@@ -233,39 +248,45 @@ class Cpp(Source):
         return self._branches[1]
 
     @cached_property
+    def conditionals(self) -> tuple[tuple[Conditional, ...], ...]:
+        """The directives of each `#if` … `#endif`, inner ones before the one that they are in."""
+        groups: list[tuple[Conditional, ...]] = []
+        stack: list[list[Conditional]] = []
+        for match in _CONDITIONAL.finditer(self.code):
+            word, rest = match["word"], match["rest"]
+            if word in (b"ifdef", b"ifndef"):
+                rest = (b"!" if word == b"ifndef" else b"") + b"defined(" + (rest.split() or [b"?"])[0] + b")"
+            part = Conditional(Span(self.code.index(b"#", match.start()), match.end()), word, rest)
+            if word in (b"if", b"ifdef", b"ifndef"):
+                stack.append([part])
+            elif stack:
+                stack[-1].append(part)
+                if word == b"endif":
+                    groups.append(tuple(stack.pop()))
+        return tuple(groups)
+
+    @cached_property
     def _branches(self) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
         dead: list[Span] = []
         alive: list[Span] = []
-        # One entry per open #if: where its current branch began, what HIP and CUDA make of it, and whether an
-        # earlier branch of the group was taken for certain.
-        stack: list[tuple[int, bool | None, bool | None, bool, bool]] = []
-        for match in _CONDITIONAL.finditer(self.code):
-            word, rest = match["word"], match["rest"]
-            if word in (b"if", b"ifdef", b"ifndef"):
-                if word != b"if":
-                    rest = (
-                        (b"!" if word == b"ifndef" else b"") + b"defined(" + rest.strip().split()[0] + b")"
-                        if rest.strip()
-                        else b"?"
-                    )
-                hip, cuda = condition(rest, hip=True), condition(rest, hip=False)
-                stack.append((match.end(), hip, cuda, hip is True, cuda is True))
-                continue
-            if not stack:
-                continue
-            start, hip, cuda, hip_taken, cuda_taken = stack.pop()
-            if start < match.start():
-                if hip is False and cuda is not False:
-                    dead.append(Span(start, match.start()))
-                elif cuda is False and hip is not False:
-                    alive.append(Span(start, match.start()))
-            if word != b"endif":
-                here_hip = condition(rest, hip=True) if word == b"elif" else True
-                here_cuda = condition(rest, hip=False) if word == b"elif" else True
+        for group in self.conditionals:
+            told = any(part.tells for part in group)
+            # What HIP and CUDA make of a branch, and whether an earlier one of the group was taken for certain.
+            hip: bool | None = False
+            cuda: bool | None = False
+            hip_taken = cuda_taken = False
+            for part, following in pairwise(group):
+                here_hip = True if part.word == b"else" else condition(part.condition, hip=True, told=told)
+                here_cuda = True if part.word == b"else" else condition(part.condition, hip=False)
                 # An #else is taken for certain only when every branch before it is certainly not.
                 hip = False if hip_taken else _else(hip, here_hip)
                 cuda = False if cuda_taken else _else(cuda, here_cuda)
-                stack.append((match.end(), hip, cuda, hip_taken or hip is True, cuda_taken or cuda is True))
+                hip_taken, cuda_taken = hip_taken or hip is True, cuda_taken or cuda is True
+                branch = Span(part.span.end, following.span.start)
+                if hip is False and cuda is not False:
+                    dead.append(branch)
+                elif cuda is False and hip is not False:
+                    alive.append(branch)
         return _outermost(dead), _outermost(alive)
 
     @cached_property
@@ -304,46 +325,50 @@ class Cpp(Source):
         )
 
 
-def condition(text: bytes, *, hip: bool) -> bool | None:
-    """Evaluate a preprocessor condition as a HIP compilation for AMD (or an nvcc one) would; None where unknown."""
+def condition(text: bytes, *, hip: bool, told: bool = False) -> bool | None:
+    """Evaluate a preprocessor condition as a HIP compilation for AMD (or an nvcc one) would; None where unknown.
+
+    `told`: the program tells AMD from NVIDIA here, so what only nvcc defines is indeed not defined on HIP. Elsewhere
+    `__CUDACC__` says that code is for the device, which a port has to keep.
+    """
     tokens = re.findall(rb"\w+|&&|\|\||[!()]|[^\s\w]", text.replace(b"\\\n", b" ").replace(b"\\\r\n", b" "))
-    value, rest = _either(tokens, hip)
+    value, rest = _either(tokens, hip, told)
     return value if not rest else None
 
 
-def _either(tokens: list[bytes], hip: bool) -> tuple[bool | None, list[bytes]]:
-    value, tokens = _both(tokens, hip)
+def _either(tokens: list[bytes], hip: bool, told: bool) -> tuple[bool | None, list[bytes]]:
+    value, tokens = _both(tokens, hip, told)
     while tokens[:1] == [b"||"]:
-        other, tokens = _both(tokens[1:], hip)
+        other, tokens = _both(tokens[1:], hip, told)
         value = True if value is True or other is True else (None if None in (value, other) else False)
     return value, tokens
 
 
-def _both(tokens: list[bytes], hip: bool) -> tuple[bool | None, list[bytes]]:
-    value, tokens = _single(tokens, hip)
+def _both(tokens: list[bytes], hip: bool, told: bool) -> tuple[bool | None, list[bytes]]:
+    value, tokens = _single(tokens, hip, told)
     while tokens[:1] == [b"&&"]:
-        other, tokens = _single(tokens[1:], hip)
+        other, tokens = _single(tokens[1:], hip, told)
         value = False if value is False or other is False else (None if None in (value, other) else True)
     return value, tokens
 
 
-def _single(tokens: list[bytes], hip: bool) -> tuple[bool | None, list[bytes]]:
+def _single(tokens: list[bytes], hip: bool, told: bool) -> tuple[bool | None, list[bytes]]:
     match tokens:
         case [b"!", *rest]:
-            value, rest = _single(rest, hip)
+            value, rest = _single(rest, hip, told)
             return (None if value is None else not value), rest
         case [b"(", *rest]:
-            value, rest = _either(rest, hip)
+            value, rest = _either(rest, hip, told)
             return value, rest[1:]
         case [b"defined", b"(", name, b")", *rest]:
-            return _known(name, hip), _operand(rest)
+            return _known(name, hip, told), _operand(rest)
         case [b"defined", name, *rest]:
-            return _known(name, hip), _operand(rest)
+            return _known(name, hip, told), _operand(rest)
         case [name, *rest] if not rest or rest[0] in (b"&&", b"||", b")"):
             if name.isdigit():
                 return name.strip(b"0") != b"", rest
             # A macro that is not defined counts as 0; one that is may have any value.
-            return (False if _known(name, hip) is False else (_known(name, hip) if _flag(name) else None)), rest
+            return (False if _known(name, hip, told) is False else (_known(name, hip, told) if _flag(name) else None)), rest
         case [*_]:
             return None, _operand(tokens)
     raise AssertionError(tokens)
@@ -368,9 +393,11 @@ def _flag(name: bytes) -> bool:
     return name in _DEFINED_ON_HIP and not name.endswith(b"_VERSION")
 
 
-def _known(name: bytes, hip: bool) -> bool | None:
+def _known(name: bytes, hip: bool, told: bool) -> bool | None:
     if name in _DEFINED_ON_HIP:
         return hip
+    if name in _DEFINED_BY_NVCC and hip and told:
+        return False
     return False if name in _NEVER_ON_HIP else None
 
 
