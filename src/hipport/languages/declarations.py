@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What C++ text declares: which names are the program's own, where, and by what means.
+
+Worked out from tokens and brackets, so that it holds in headers that need their includer, under conditions and in code
+of several dialects. It is asked about given names only: to tell, of names that some library has, which ones a program
+has too.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from hipport.languages.cpp import Cpp
+from hipport.source import Span
+
+_MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+_CONDITIONAL = re.compile(rb"#[ \t]*(ifdef|ifndef|if|elif|else|endif)\b[ \t]*(\w*)")
+_BRACE = re.compile(rb"[{}]")
+_PARENTHESIS = re.compile(rb"[()]")
+_WORD_BEFORE = re.compile(rb"([A-Za-z_]\w*)\s*$")
+_NEXT = re.compile(rb"\s*(::|==|final\b|[^\s\w])")
+_NAMESPACE = re.compile(rb"\b(?:inline\s+)?namespace\b[\s\w:]*$|\bextern\s*\"[^\"]*\"\s*$")
+_TYPE = re.compile(rb"\b(struct|class|union|enum(?:\s+(?:class|struct))?)\b[^;{}()=]*$")
+_BODY = re.compile(rb"\s*(?:(?:const|noexcept|override|final)\b\s*)*\{")
+_ANY_BODY = re.compile(rb"[^;{}]*\{")
+# In front of a declarator that does not directly follow a word: `T* x`, `const T& x`, `T<U> x`.
+_TYPE_BEFORE = re.compile(
+    rb"^\s*(?:(?:const|static|extern|volatile|typedef|typename|constexpr|inline|thread_local|struct|__\w+__)\s+)*"
+    rb"(?:(?:unsigned|signed|long|short)\s+)*[A-Za-z_][\w:]*(?:\s*<[^;{}()]*>)?(?:\s*const)?[\s*&]*$"
+)
+_BUILT_IN = re.compile(
+    rb"\b(?:void|bool|char|short|int|long|float|double|unsigned|signed|size_t|u?int\d+_t|auto)\b[\s*&]*$"
+)
+# A name behind one of these is used, not declared.
+_NO_TYPE = frozenset(
+    b"return else case goto throw delete new sizeof alignof typename const static extern inline volatile constexpr "
+    b"struct class union enum friend register mutable virtual explicit operator using namespace typedef and or not "
+    b"xor co_return co_await co_yield do public private protected decltype noexcept template if while for switch "
+    b"thread_local __host__ __device__ __global__ __shared__ __constant__ __forceinline__ __inline__ __noinline__ "
+    b"__restrict__ __managed__".split()
+)
+
+
+class Declaration(NamedTuple):
+    """A place where `name` is declared.
+
+    `text` is what it stands for as far as that is written there: the body of a macro, the type of an alias, a function
+    from its return type to the end of its body; empty for types, enumerators and variables. It means that in `scope`;
+    None: from there on in every file that is connected to this one. `conditional`: it stands under an `#if` that is no
+    header guard.
+    """
+
+    name: bytes
+    text: bytes
+    scope: Span | None
+    conditional: bool
+
+
+class _Block(NamedTuple):
+    span: Span
+    kind: bytes  # "namespace", "enum", "enum class", "type", or "" for bodies of functions and the like
+    parent: int
+
+
+def declarations(source: Cpp, names: Iterable[tuple[Span, bytes]]) -> Iterator[Declaration]:
+    """Yield a declaration for each of the occurrences `names` that is one."""
+    for span, name in names:
+        directive = source.directive(span.start)
+        if directive is not None:
+            macro = _MACRO.match(source.code, directive.start)
+            if macro is not None and macro.start(1) == span.start:
+                yield Declaration(name, source.code[span.end : directive.end], None, _conditional(source, span))
+            continue
+        found = _declared(source, span)
+        if found is not None:
+            yield Declaration(name, *found, _conditional(source, span))
+
+
+def member_or_qualified(code: bytes, start: int) -> bool:
+    """Say whether the name at `start` is a member (`a.b`, `a->b`) or in a namespace (`a::b`, but not `::b`)."""
+    before = code[max(0, start - 200) : start].rstrip()
+    if before.endswith((b".", b"->")):
+        return not before.endswith(b"..")
+    if not before.endswith(b"::"):
+        return False
+    before = before[:-2].rstrip()
+    word = _WORD_BEFORE.search(before)
+    return before.endswith(b">") or (word is not None and word[1] not in _NO_TYPE)
+
+
+def _declared(source: Cpp, span: Span) -> tuple[bytes, Span | None] | None:
+    code = source.code
+    match = _NEXT.match(code, span.end)
+    following = match[1] if match else b""
+    if following in (b"", b"::", b"=="):
+        return None
+    start = _statement(source, span.start)
+    before = code[start : span.start]
+    match = _WORD_BEFORE.search(before)
+    word = match[1] if match else b""
+    block = _innermost(source, span.start)
+    kind = block.kind if block else b"namespace"
+    if word in (b"struct", b"class", b"union", b"enum"):
+        return (b"", _scope(source, block)) if following in (b"{", b":", b"final") else None
+    if word in (b"namespace", b"using"):
+        if following != b"=" and (word, following) != (b"namespace", b"{"):
+            return None
+        return (b"" if following == b"{" else _rest(code, span.end)), _scope(source, block)
+    if kind.startswith(b"enum"):
+        entry = code[: span.start].rstrip()[-1:] in (b"{", b",") and following in (b"=", b",", b"}")
+        return (b"", _scope(source, block)) if entry else None
+    if following == b"(":
+        text = _function(source, span, start, word)
+        return None if text is None else (text, _scope(source, block))
+    if following not in (b";", b"=", b",", b")", b"[", b"{"):
+        return None
+    if not before.strip() and code[start - 1 : start] == b"}":
+        return _after_braces(source, start - 1, block) if following in (b";", b",", b"=", b"[") else None
+    inner = _opening(code, start, span.start)
+    if inner is not None:
+        # In parentheses: a parameter, or an expression.
+        before = code[max(inner, code.rfind(b",", inner, span.start)) + 1 : span.start]
+    if word in _NO_TYPE if word else not _is_type(before, following):
+        return None
+    text = before if before.lstrip().startswith(b"typedef") else b""
+    return text, (_scope(source, block) if inner is None else _parameter(source, inner))
+
+
+def _is_type(before: bytes, following: bytes) -> bool:
+    """Say whether `before`, which does not end in a word, is a type, and not the left side of `*`, `&` or `>`."""
+    if before.rstrip()[-1:] not in (b"*", b"&", b">") or not _TYPE_BEFORE.match(before):
+        return False
+    # `(a * b)`, `f(a > b, c)`
+    return following in (b";", b"=", b"[", b"{") or _BUILT_IN.search(before) is not None
+
+
+def _after_braces(source: Cpp, closing: int, block: _Block | None) -> tuple[bytes, Span | None] | None:
+    """`struct { … } name;`, with or without `typedef`."""
+    for other in source.fact(_blocks):
+        if other.span.end == closing + 1:
+            return (b"", _scope(source, block)) if other.kind in (b"type", b"enum", b"enum class") else None
+    return None
+
+
+def _function(source: Cpp, span: Span, start: int, word: bytes) -> bytes | None:
+    """Return the text of the function whose definition has its name at `span`."""
+    code = source.code
+    before = code[start : span.start]
+    if word in _NO_TYPE if word else not _is_type(before, b"="):
+        return None
+    closing = source.closing(code.index(b"(", span.end))
+    body = _BODY.match(code, closing + 1) if closing is not None else None
+    if body is None:
+        return None
+    end = source.closing(body.end() - 1)
+    return before + code[span.end : body.end() if end is None else end]
+
+
+def _statement(source: Cpp, offset: int) -> int:
+    """Return where the statement that `offset` is in begins."""
+    directives = source.directives
+    i = bisect_right(directives, offset, key=lambda span: span.start) - 1
+    floor = directives[i].end if i >= 0 else 0
+    return max(floor, *(source.code.rfind(end, floor, offset) + 1 for end in (b";", b"{", b"}")))
+
+
+def _rest(code: bytes, offset: int) -> bytes:
+    end = code.find(b";", offset)
+    return code[offset : end if end >= 0 else len(code)]
+
+
+def _opening(code: bytes, start: int, offset: int) -> int | None:
+    """Return the parenthesis that is open at `offset`, looking back to `start`."""
+    depth = 0
+    for match in reversed(list(_PARENTHESIS.finditer(code, start, offset))):
+        if match.group() == b")":
+            depth += 1
+        elif depth:
+            depth -= 1
+        else:
+            return match.start()
+    return None
+
+
+def _parameter(source: Cpp, opening: int) -> Span:
+    """Return where a name means what is declared in the parentheses at `opening`: to the end of the body, if any."""
+    closing = source.closing(opening)
+    if closing is None:
+        return Span(opening, len(source.code))
+    body = _ANY_BODY.match(source.code, closing + 1)
+    end = source.closing(body.end() - 1) if body else None
+    return Span(opening, closing if end is None else end)
+
+
+def _scope(source: Cpp, block: _Block | None) -> Span | None:
+    """Return the part of the file in which a name declared in `block` is that name."""
+    while block is not None and block.kind == b"enum":
+        block = source.fact(_blocks)[block.parent] if block.parent >= 0 else None
+    return None if block is None or block.kind == b"namespace" else block.span
+
+
+def _innermost(source: Cpp, offset: int) -> _Block | None:
+    blocks = source.fact(_blocks)
+    i = bisect_right(blocks, offset, key=lambda block: block.span.start) - 1
+    while i >= 0 and blocks[i].span.end <= offset:
+        i = blocks[i].parent
+    return blocks[i] if i >= 0 else None
+
+
+def _blocks(source: Cpp) -> tuple[_Block, ...]:
+    """The braces of the file, by where they open."""
+    code = source.code
+    opened: list[list[int]] = []  # start, end, parent
+    kinds: list[bytes] = []
+    stack: list[int] = []
+    for match in _BRACE.finditer(code):
+        if match.group() == b"{":
+            header = code[_statement(source, match.start()) : match.start()]
+            kind = _TYPE.search(header)
+            kinds.append(
+                b"namespace"
+                if _NAMESPACE.search(header)
+                else (b" ".join(kind[1].split()) if kind[1].startswith(b"enum") else b"type")
+                if kind
+                else b""
+            )
+            opened.append([match.start(), len(code), stack[-1] if stack else -1])
+            stack.append(len(opened) - 1)
+        elif stack:
+            opened[stack.pop()][1] = match.end()
+    return tuple(
+        _Block(Span(start, end), b"enum class" if kind == b"enum struct" else kind, parent)
+        for (start, end, parent), kind in zip(opened, kinds, strict=True)
+    )
+
+
+def _conditional(source: Cpp, span: Span) -> bool:
+    i = bisect_right(source.fact(_conditions), span.start, key=lambda span: span.start) - 1
+    return i >= 0 and span.start < source.fact(_conditions)[i].end
+
+
+def _conditions(source: Cpp) -> tuple[Span, ...]:
+    """The outermost stretches under an `#if` that is no header guard."""
+    code = source.code
+    found: list[Span] = []
+    stack: list[tuple[int, bool]] = []
+    guard = b""
+    for directive in source.directives:
+        macro = _MACRO.match(code, directive.start)
+        if macro is not None and guard and macro[1] == guard:
+            stack[-1] = (stack[-1][0], True)
+        guard = b""
+        match = _CONDITIONAL.match(code, directive.start)
+        if match is None:
+            continue
+        if match[1] in (b"if", b"ifdef", b"ifndef"):
+            stack.append((directive.start, False))
+            guard = match[2] if match[1] == b"ifndef" else b""
+        elif stack and match[1] == b"endif":
+            start, is_guard = stack.pop()
+            if not is_guard and all(outer for _, outer in stack):
+                found.append(Span(start, directive.end))
+    return tuple(found)
