@@ -61,6 +61,8 @@ def summary(ported: Ported, *, would: bool = False) -> str:
     else:
         verb = "would change" if would else "changed"
         text = f"{_plural(files, 'file')} {verb}: {_plural(sum(applied.values()), 'place')}"
+        if ported.created:
+            text += f", {_plural(len(ported.created), 'new file')}"
         if applied[Certainty.REVIEW]:
             text += f", {applied[Certainty.REVIEW]} of them to review"
     open_ = sum(1 for r in ported.reported if r.needs_person and r.outcome is not Outcome.APPLIED)
@@ -84,6 +86,9 @@ def as_json(ported: Ported, **more: Any) -> str:
                 "sha256_after": hashlib.sha256(source.text).hexdigest(),
             }
             for source in ported.project.sources
+        ],
+        "created": [
+            {"path": file.path.as_posix(), "sha256": hashlib.sha256(file.text).hexdigest()} for file in ported.created
         ],
         "findings": [_reported_as_json(reported) for reported in ported.reported],
         "skipped": [
@@ -109,12 +114,13 @@ def target_as_json(target: Target) -> dict[str, Any]:
 def as_diff(ported: Ported) -> bytes:
     """Return a unified diff of the changed files, which `patch -p1` and `git apply` take. Bytes, as the files are."""
     before = ported.before.by_path
-    return b"".join(_diff(before[source.path], source) for source in ported.changed)
+    changed = [_diff(before[source.path], source) for source in ported.changed]
+    return b"".join(changed + [_diff(None, Source(file.path, file.text)) for file in ported.created])
 
 
-def _diff(before: Source, after: Source) -> bytes:
+def _diff(before: Source | None, after: Source) -> bytes:
     path = after.path.as_posix().encode("utf-8", "surrogateescape")
-    old, new = _lines(before.text), _lines(after.text)
+    old, new = _lines(before.text if before else b""), _lines(after.text)
     # What is alike at both ends is most of the file; difflib need not look at it.
     head = 0
     while head < min(len(old), len(new)) and old[head] == new[head]:
@@ -127,7 +133,7 @@ def _diff(before: Source, after: Source) -> bytes:
     groups = difflib.SequenceMatcher(
         None, old[first : len(old) - last], new[first : len(new) - last], autojunk=False
     ).get_grouped_opcodes(context)
-    out = [b"--- a/" + path + b"\n+++ b/" + path + b"\n"]
+    out = [b"--- " + (b"a/" + path if before else b"/dev/null") + b"\n+++ b/" + path + b"\n"]
     for group in groups:
         a, b = group[0][1] + first, group[-1][2] + first
         c, d = group[0][3] + first, group[-1][4] + first
