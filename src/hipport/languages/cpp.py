@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -17,37 +18,66 @@ from hipport.source import Edit, Source, Span
 if TYPE_CHECKING:
     import tree_sitter
 
-# What a search for names steps over. Every alternative starts with one of  " ' / # or a digit.
-_NOT_CODE = re.compile(
+# A backslash at the end of a line joins it to the next one, before anything else is looked at: also in comments, also
+# after another backslash, and (gcc, clang) also with white space behind it.
+_SPLICE = rb"\\[ \t\f\v]*(?:\r\n?|\n)"
+# What a search for names steps over starts with one of these.
+_LEAD = re.compile(
     rb"""
-      //(?:[^\\\r\n]|\\(?:\r\n|.))*                                         # to the end of the line, spliced ones too
-    | /\*.*?(?:\*/|\Z)
-    | (?:(?<=\bR)|(?<=\buR)|(?<=\bUR)|(?<=\bLR)|(?<=\bu8R))"(?P<d>[^()\\\s"]{0,16})\(.*?(?:\)(?P=d)"|\Z)
-    | "(?:[^"\\\r\n]|\\(?:\r\n|.))*"?
-    | \b[0-9][0-9A-Za-z_.]*(?:'[0-9A-Za-z_.]+)+                             # 1'000'000: no character literals here
-    | '(?:[^'\\\r\n]|\\.)+'
-    | \#[ \t]*(?:include(?:_next)?|import)\b(?P<path>(?:[ \t]|/\*[^\r\n]*?\*/)*(?:<[^>\r\n]*>|"[^"\r\n]*"))
-    | \#[ \t]*(?:error|warning)\b(?:[^\\\r\n]|\\(?:\r\n|.))*                # prose, with its lone apostrophes
-    """,
+      //[^\\\r\n]*(?:(?:%(splice)s|\\)[^\\\r\n]*)*
+    | /\*
+    | "(?P<text>[^"\\\r\n]*(?:(?:%(splice)s|\\(?:%(splice)s)*[^\r\n])[^"\\\r\n]*)*)"?
+    | '(?P<character>[^'\\\r\n]*(?:(?:%(splice)s|\\(?:%(splice)s)*[^\r\n])[^'\\\r\n]*)*)'
+    | \#[ \t]*(?:(?P<include>include(?:_next)?|import)|error|warning)\b
+    """
+    % {b"splice": _SPLICE},
     re.VERBOSE | re.DOTALL,
 )
+_RAW_PREFIX = re.compile(rb"(?:\A|[^0-9A-Za-z_\x80-\xff])(?:u8|[uUL])?R\Z")
+_RAW_OPENING = re.compile(rb"\"([^()\\\s]{0,16})\(")
+_NUMBER_BEFORE = re.compile(rb"(?:\A|[^0-9A-Za-z_.\x80-\xff])(\.?[0-9][0-9A-Za-z_.]*)\Z")
+_NUMBER_AFTER = re.compile(rb"(?:'[0-9A-Za-z_]|[0-9A-Za-z_.])+")
+_PATH = re.compile(rb"(?:[ \t]|/\*[^\r\n]*?\*/)*(?:<([^>\r\n]*)>|\"([^\"\r\n]*)\")")
+_TESTED_PATH = re.compile(rb"\b__has_include(?:_next)?[ \t]*\([ \t]*<([^>\r\n]*)>")
+# The message of an #error is prose, with lone apostrophes.
+_PROSE = re.compile(rb"(?:[^\\\r\n/]|/(?![/*])|%s|\\)*" % _SPLICE)
+# Everything but the two bytes that end lines becomes a space.
+_BLANK = bytes(byte if byte in b"\r\n" else 0x20 for byte in range(256))
 _BOM = b"\xef\xbb\xbf"
-_NOT_NEWLINE = re.compile(rb"[^\r\n]")
 _IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
-_INCLUDE = re.compile(
-    rb"^[ \t]*(?P<directive>\#[ \t]*(?:include(?:_next)?|import))\b[ \t]*"
-    rb"(?P<path>[<\"])(?P<blank>[ \t]*)(?P<close>[>\"])",
-    re.MULTILINE,
-)
+_INCLUDE = re.compile(rb"\#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?P<path>[<\"][ \t]*[>\"])")
 _BRACKETS = {b"(": b")", b"[": b"]", b"{": b"}"}
-_CLOSING = {close: open_ for open_, close in _BRACKETS.items()}
 _BRACKET = re.compile(rb"[()\[\]{}]")
-_CONDITIONAL = re.compile(
-    rb"^[ \t]*\#[ \t]*(?P<word>ifdef|ifndef|if|elif|else|endif)\b(?P<rest>(?:[^\\\r\n]|\\(?:\r\n|.))*)",
-    re.MULTILINE | re.DOTALL,
-)
-
-_DIRECTIVE = re.compile(rb"^[ \t]*(?P<all>\#(?:[^\\\r\n]|\\(?:\r\n|.))*)", re.MULTILINE | re.DOTALL)
+_LINE = rb"[^\\\r\n]*(?:(?:%s|\\)[^\\\r\n]*)*" % _SPLICE
+_REST_OF_LINE = re.compile(_LINE)
+_DIRECTIVE = re.compile(rb"\#" + _LINE)
+_CONDITIONAL = re.compile(rb"\#[ \t]*(?P<word>(?:el)?ifn?def|(?:el)?if|else|endif)\b(?P<rest>.*)", re.DOTALL)
+_SPLICED = re.compile(_SPLICE)
+_SPLICED_BEFORE = re.compile(_SPLICE + rb"\Z")
+_TOKEN = re.compile(rb"[0-9](?:'?\w)*|\w+|&&|\|\||[<>=!]=|<<|>>|[^\s\w]")
+_STRENGTH = {
+    sign: strength
+    for strength, signs in enumerate(
+        (b"|| or", b"&& and", b"|", b"^", b"&", b"== !=", b"< > <= >=", b"<< >>", b"+ -", b"*"), 1
+    )
+    for sign in signs.split()
+}
+_OPERATIONS: dict[bytes, Callable[[int, int], int]] = {
+    b"|": operator.or_,
+    b"^": operator.xor,
+    b"&": operator.and_,
+    b"==": operator.eq,
+    b"!=": operator.ne,
+    b"<": operator.lt,
+    b">": operator.gt,
+    b"<=": operator.le,
+    b">=": operator.ge,
+    b"<<": lambda a, b: a << b % 64,
+    b">>": lambda a, b: a >> b % 64,
+    b"+": operator.add,
+    b"-": operator.sub,
+    b"*": operator.mul,
+}
 
 # Words that the grammars treat as more than an identifier: replacing one, or by one, may change the parse.
 _KEYWORDS = frozenset(
@@ -60,11 +90,14 @@ _KEYWORDS = frozenset(
     b"void volatile while xor xor_eq offsetof TRUE FALSE".split()
 )
 
-# Macros that a HIP compilation for AMD defines (hipcc, PyTorch's extension build), and ones that it never does.
-_DEFINED_ON_HIP = frozenset(
-    b"USE_ROCM __HIP_PLATFORM_AMD__ __HIP_PLATFORM_HCC__ __HIPCC__ __HIP__ __HCC__ HIP_VERSION ROCM_VERSION "
-    b"TORCH_HIP_VERSION __AMDGCN__ WITH_HIP USE_HIP IS_HIP".split()
-)
+# Macros that every HIP compilation for AMD defines as 1 (hipcc and its headers; PyTorch's extension build adds
+# USE_ROCM), ones that it defines as something else, and ones that only its device side has.
+_TRUE_ON_HIP = frozenset(b"USE_ROCM __HIP_PLATFORM_AMD__ __HIPCC__ __HIP__".split())
+_DEFINED_ON_HIP = _TRUE_ON_HIP | frozenset(b"HIP_VERSION ROCM_VERSION TORCH_HIP_VERSION".split())
+_ON_HIP_DEVICE = re.compile(rb"__HIP_DEVICE_COMPILE__|__(?:AMD|GFX|gfx)\w*")
+# Ones that somebody's build may define for HIP, or that HIP had before ROCm 6. Whoever counts on them has a branch
+# without them that has to work too.
+_PERHAPS_ON_HIP = frozenset(b"__HIP_PLATFORM_HCC__ __HCC__ WITH_HIP USE_HIP IS_HIP".split())
 _NEVER_ON_HIP = frozenset(b"__HIP_PLATFORM_NVIDIA__ __HIP_PLATFORM_NVCC__".split())
 _DEFINED_BY_NVCC = frozenset(b"__CUDACC__ __NVCC__ __CUDA_ARCH__ CUDA_VERSION CUDART_VERSION USE_CUDA".split())
 
@@ -90,49 +123,73 @@ class Conditional:
     @property
     def tells(self) -> bool:
         """Whether the condition tells AMD from NVIDIA."""
-        return any(name in _DEFINED_ON_HIP or name in _NEVER_ON_HIP for name in _IDENTIFIER.findall(self.condition))
+        return any(
+            name in _DEFINED_ON_HIP or name in _NEVER_ON_HIP or _ON_HIP_DEVICE.fullmatch(name)
+            for name in _IDENTIFIER.findall(self.condition)
+        )
 
 
 @dataclass(frozen=True)
 class Cpp(Source):
     """C++ (or C) source text."""
 
-    @cached_property
+    @property
     def code(self) -> bytes:
         """The text with comments, literals and include paths blanked: same length, same line endings.
 
-        Quotes stay, so that an argument that is a string is still an argument.
+        Quotes stay, so that an argument that is a string is still an argument. What is not certainly one of these
+        stays too: a lone apostrophe, a raw string without an end.
         """
-        # A byte-order mark is no code either, and what follows it is at the start of a line.
-        text = b"   " + self.text[3:] if self.text.startswith(_BOM) else self.text
-        pieces: list[bytes] = []
-        done = 0
-        for match in _NOT_CODE.finditer(text):
+        return self._lexed[0]
+
+    @cached_property
+    def _lexed(self) -> tuple[bytes, tuple[Span, ...]]:
+        """The code, and the comments that reach over the end of a line."""
+        text = self.text
+        code = bytearray(b"   " + text[3:] if text.startswith(_BOM) else text)
+        long: list[Span] = []
+        search = _LEAD.search
+        match = search(text)
+        while match is not None:
             start, end = match.span()
-            lead = text[start : start + 1]
-            if lead.isdigit():
-                continue
-            if match["path"] is not None:
-                start = match.start("path")
-                lead = text[start : start + 1]
-                while lead in b" \t/":
-                    start += 1
-                    lead = text[start : start + 1]
-            elif lead == b"#":
-                start += len(b"#error")
-            keep = 1 if lead in (b'"', b"'", b"<") else 0
-            tail = keep if end - start > 1 and text[end - 1 : end] in (b'"', b"'", b">") else 0
-            pieces.append(text[done : start + keep])
-            inner = text[start + keep : end - tail]
-            if b"\n" in inner or b"\r" in inner:
-                pieces.append(_NOT_NEWLINE.sub(b" ", inner))
-            else:
-                pieces.append(b" " * len(inner))
-            done = end - tail
-        if not done:
-            return text
-        pieces.append(text[done:])
-        return b"".join(pieces)
+            lead = text[start]
+            if lead == 0x2F:  # a slash
+                if text[start + 1] == 0x2A:
+                    close = text.find(b"*/", end)
+                    end = len(text) if close < 0 else close + 2
+                    blank = text[start:end].translate(_BLANK)
+                    if b"\n" in blank or b"\r" in blank:
+                        long.append(Span(start, end))
+                    code[start:end] = blank
+                else:
+                    code[start:end] = text[start:end].translate(_BLANK)
+            elif lead == 0x22:  # a double quote
+                inside = match.span("text")
+                if text[start - 1 : start] == b"R" and _RAW_PREFIX.search(text[max(0, start - 4) : start]):
+                    opening = _RAW_OPENING.match(text, start)
+                    close = text.find(b")" + opening[1] + b'"', opening.end()) if opening else -1
+                    if opening and close >= 0:
+                        end = close + len(opening[1]) + 2
+                        inside = start + 1, end - 1
+                code[inside[0] : inside[1]] = text[inside[0] : inside[1]].translate(_BLANK)
+            elif lead == 0x27:  # an apostrophe
+                number = _NUMBER_AFTER.match(text, start) if text[start - 1 : start].isalnum() else None
+                if number and _NUMBER_BEFORE.search(text[max(0, start - 64) : start]):
+                    end = number.end()
+                else:
+                    inside = match.span("character")
+                    code[inside[0] : inside[1]] = text[inside[0] : inside[1]].translate(_BLANK)
+            elif _first_on_line(code, start):
+                found = (_PATH if match["include"] else _PROSE).match(text, end)
+                if found is not None:
+                    end = found.end()
+                    inside = found.span(found.lastindex or 0)
+                    code[inside[0] : inside[1]] = text[inside[0] : inside[1]].translate(_BLANK)
+            match = search(text, end)
+        if b"__has_include" in text:
+            for match in _TESTED_PATH.finditer(code):
+                code[match.start(1) : match.end(1)] = b" " * len(match[1])
+        return bytes(code), tuple(long)
 
     def names(self, pattern: re.Pattern[bytes] = _IDENTIFIER) -> Iterator[tuple[Span, bytes]]:
         """Yield the identifiers in code that `pattern` matches whole, macro bodies and inactive branches included.
@@ -150,16 +207,30 @@ class Cpp(Source):
     def includes(self) -> tuple[Include, ...]:
         """The `#include` directives with a plain path, in inactive branches too."""
         found = []
-        for match in _INCLUDE.finditer(self.code):
-            target = Span(match.start("path"), match.end("close"))
-            path = self.text[target.start + 1 : target.end - 1].decode("utf-8", "surrogateescape")
-            found.append(Include(Span(match.start("directive"), target.end), target, path, match["path"] == b"<"))
+        for directive in self.directives:
+            match = _INCLUDE.match(self.code, directive.start, directive.end)
+            if match is not None:
+                target = Span(*match.span("path"))
+                path = self.text[target.start + 1 : target.end - 1].decode("utf-8", "surrogateescape")
+                angled = self.text[target.start] == 0x3C
+                found.append(Include(Span(directive.start, target.end), target, path, angled))
         return tuple(found)
 
     @cached_property
     def directives(self) -> tuple[Span, ...]:
-        """The preprocessor directives, each from its `#` to the end of its last spliced line."""
-        return tuple(Span(*match.span("all")) for match in _DIRECTIVE.finditer(self.code))
+        """The preprocessor directives, each from its `#` to the end of its last line, however it is spliced."""
+        code, long = self._lexed
+        found: list[Span] = []
+        for match in _DIRECTIVE.finditer(code):
+            start, end = match.span()
+            if (found and start < found[-1].end) or not _first_on_line(code, start):
+                continue
+            # Inside a comment the end of a line does not end a directive.
+            while (i := bisect_right(long, end, key=lambda span: span.start) - 1) >= 0 and end < long[i].end:
+                rest = _REST_OF_LINE.match(code, long[i].end)
+                end = rest.end() if rest else long[i].end
+            found.append(Span(start, end))
+        return tuple(found)
 
     def directive(self, offset: int) -> Span | None:
         """Return the directive that `offset` is in, or None."""
@@ -252,12 +323,15 @@ class Cpp(Source):
         """The directives of each `#if` … `#endif`, inner ones before the one that they are in."""
         groups: list[tuple[Conditional, ...]] = []
         stack: list[list[Conditional]] = []
-        for match in _CONDITIONAL.finditer(self.code):
+        for directive in self.directives:
+            match = _CONDITIONAL.fullmatch(self.code, directive.start, directive.end)
+            if match is None:
+                continue
             word, rest = match["word"], match["rest"]
-            if word in (b"ifdef", b"ifndef"):
-                rest = (b"!" if word == b"ifndef" else b"") + b"defined(" + (rest.split() or [b"?"])[0] + b")"
-            part = Conditional(Span(self.code.index(b"#", match.start()), match.end()), word, rest)
-            if word in (b"if", b"ifdef", b"ifndef"):
+            if word.endswith(b"def"):
+                rest = (b"!" if b"n" in word else b"") + b"defined(" + (rest.split() or [b"?"])[0] + b")"
+            part = Conditional(directive, word, rest)
+            if word.startswith(b"if"):
                 stack.append([part])
             elif stack:
                 stack[-1].append(part)
@@ -271,17 +345,14 @@ class Cpp(Source):
         alive: list[Span] = []
         for group in self.conditionals:
             told = any(part.tells for part in group)
-            # What HIP and CUDA make of a branch, and whether an earlier one of the group was taken for certain.
-            hip: bool | None = False
-            cuda: bool | None = False
-            hip_taken = cuda_taken = False
+            # Whether HIP and CUDA may still see a branch: not after one that they see for certain.
+            hip_may: bool | None = True
+            cuda_may: bool | None = True
             for part, following in pairwise(group):
-                here_hip = True if part.word == b"else" else condition(part.condition, hip=True, told=told)
-                here_cuda = True if part.word == b"else" else condition(part.condition, hip=False)
-                # An #else is taken for certain only when every branch before it is certainly not.
-                hip = False if hip_taken else _else(hip, here_hip)
-                cuda = False if cuda_taken else _else(cuda, here_cuda)
-                hip_taken, cuda_taken = hip_taken or hip is True, cuda_taken or cuda is True
+                here_hip = part.word == b"else" or condition(part.condition, hip=True, told=told)
+                here_cuda = part.word == b"else" or condition(part.condition, hip=False)
+                hip, hip_may = _and(hip_may, here_hip), _and(hip_may, _not(here_hip))
+                cuda, cuda_may = _and(cuda_may, here_cuda), _and(cuda_may, _not(here_cuda))
                 branch = Span(part.span.end, following.span.start)
                 if hip is False and cuda is not False:
                     dead.append(branch)
@@ -329,82 +400,120 @@ def condition(text: bytes, *, hip: bool, told: bool = False) -> bool | None:
     """Evaluate a preprocessor condition as a HIP compilation for AMD (or an nvcc one) would; None where unknown.
 
     `told`: the program tells AMD from NVIDIA here, so what only nvcc defines is indeed not defined on HIP. Elsewhere
-    `__CUDACC__` says that code is for the device, which a port has to keep.
+    `__CUDACC__` says that code is for the device, which a port has to keep. Any other macro may be anything.
     """
-    tokens = re.findall(rb"\w+|&&|\|\||[!()]|[^\s\w]", text.replace(b"\\\n", b" ").replace(b"\\\r\n", b" "))
-    value, rest = _either(tokens, hip, told)
-    return value if not rest else None
+    try:
+        value = _Condition(_TOKEN.findall(_SPLICED.sub(b"", text)), hip, told).value()
+    except (IndexError, ValueError, RecursionError):
+        return None
+    return None if value is None else value != 0
 
 
-def _either(tokens: list[bytes], hip: bool, told: bool) -> tuple[bool | None, list[bytes]]:
-    value, tokens = _both(tokens, hip, told)
-    while tokens[:1] == [b"||"]:
-        other, tokens = _both(tokens[1:], hip, told)
-        value = True if value is True or other is True else (None if None in (value, other) else False)
-    return value, tokens
+class _Condition:
+    """The value of a condition's tokens: a number, or None where it is not known. Raises for what is no condition."""
 
+    def __init__(self, tokens: list[bytes], hip: bool, told: bool) -> None:
+        self.tokens = tokens[::-1]
+        self.hip = hip
+        self.told = told
 
-def _both(tokens: list[bytes], hip: bool, told: bool) -> tuple[bool | None, list[bytes]]:
-    value, tokens = _single(tokens, hip, told)
-    while tokens[:1] == [b"&&"]:
-        other, tokens = _single(tokens[1:], hip, told)
-        value = False if value is False or other is False else (None if None in (value, other) else True)
-    return value, tokens
+    def value(self) -> int | None:
+        value = self.ternary()
+        if self.tokens:
+            raise ValueError(self.tokens[-1])
+        return value
 
+    def next(self, expected: bytes = b"") -> bytes:
+        token = self.tokens.pop()
+        if expected and token != expected:
+            raise ValueError(token)
+        return token
 
-def _single(tokens: list[bytes], hip: bool, told: bool) -> tuple[bool | None, list[bytes]]:
-    match tokens:
-        case [b"!", *rest]:
-            value, rest = _single(rest, hip, told)
-            return (None if value is None else not value), rest
-        case [b"(", *rest]:
-            value, rest = _either(rest, hip, told)
-            return value, rest[1:]
-        case [b"defined", b"(", name, b")", *rest]:
-            return _known(name, hip, told), _operand(rest)
-        case [b"defined", name, *rest]:
-            return _known(name, hip, told), _operand(rest)
-        case [name, *rest] if not rest or rest[0] in (b"&&", b"||", b")"):
-            if name.isdigit():
-                return name.strip(b"0") != b"", rest
-            # A macro that is not defined counts as 0; one that is may have any value.
-            return (False if _known(name, hip, told) is False else (_known(name, hip, told) if _flag(name) else None)), rest
-        case [*_]:
-            return None, _operand(tokens)
-    raise AssertionError(tokens)
+    def ternary(self) -> int | None:
+        value = self.binary(1)
+        if self.tokens[-1:] != [b"?"]:
+            return value
+        self.next()
+        yes = self.ternary()
+        self.next(b":")
+        no = self.ternary()
+        if value is None:
+            return yes if yes == no else None
+        return yes if value else no
 
+    def binary(self, weakest: int) -> int | None:
+        left = self.unary()
+        while self.tokens and (strength := _STRENGTH.get(self.tokens[-1], 0)) >= weakest:
+            left = _combined(self.next(), left, self.binary(strength + 1))
+        return left
 
-def _operand(tokens: list[bytes]) -> list[bytes]:
-    """Skip a comparison that is not understood, up to what ends it."""
-    depth = 0
-    for i, token in enumerate(tokens):
+    def unary(self) -> int | None:
+        token = self.next()
+        if token in (b"!", b"not"):
+            value = self.unary()
+            return None if value is None else int(not value)
+        if token == b"-":
+            value = self.unary()
+            return None if value is None else -value
         if token == b"(":
-            depth += 1
-        elif token == b")":
-            if not depth:
-                return tokens[i:]
-            depth -= 1
-        elif not depth and token in (b"&&", b"||"):
-            return tokens[i:]
-    return []
+            value = self.ternary()
+            self.next(b")")
+            return value
+        if token == b"defined":
+            name = self.next()
+            if name == b"(":
+                name = self.next()
+                self.next(b")")
+            known = self.defined(name)
+            return None if known is None else int(known)
+        if token[:1].isdigit():
+            digits = token.replace(b"'", b"").lower().rstrip(b"ul")
+            return int(digits, 8 if digits.isdigit() and digits.startswith(b"0") else 0)
+        if not _IDENTIFIER.fullmatch(token):
+            raise ValueError(token)
+        if self.tokens[-1:] == [b"("]:  # a macro with arguments, or __has_include
+            depth = 0
+            while True:
+                depth += {b"(": 1, b")": -1}.get(self.next(), 0)
+                if not depth:
+                    return None
+        if token in (b"true", b"false"):
+            return int(token == b"true")
+        if self.defined(token) is False:
+            return 0  # A macro that is not defined counts as 0.
+        return 1 if self.hip and token in _TRUE_ON_HIP else None
+
+    def defined(self, name: bytes) -> bool | None:
+        if name in _NEVER_ON_HIP:
+            return False
+        if name in _DEFINED_ON_HIP:
+            return self.hip
+        if name in _PERHAPS_ON_HIP or _ON_HIP_DEVICE.fullmatch(name):
+            return None if self.hip else False
+        return False if self.hip and self.told and name in _DEFINED_BY_NVCC else None
 
 
-def _flag(name: bytes) -> bool:
-    return name in _DEFINED_ON_HIP and not name.endswith(b"_VERSION")
+def _combined(sign: bytes, left: int | None, right: int | None) -> int | None:
+    if sign in (b"&&", b"and"):
+        return 0 if 0 in (left, right) else None if None in (left, right) else 1
+    if sign in (b"||", b"or"):
+        return 1 if left or right else None if None in (left, right) else 0
+    return None if left is None or right is None else int(_OPERATIONS[sign](left, right))
 
 
-def _known(name: bytes, hip: bool, told: bool) -> bool | None:
-    if name in _DEFINED_ON_HIP:
-        return hip
-    if name in _DEFINED_BY_NVCC and hip and told:
-        return False
-    return False if name in _NEVER_ON_HIP else None
+def _and(a: bool | None, b: bool | None) -> bool | None:
+    return False if a is False or b is False else None if a is None or b is None else True
 
 
-def _else(before: bool | None, here: bool | None) -> bool | None:
-    if here is False:
-        return False
-    return here if before is False else None
+def _not(a: bool | None) -> bool | None:
+    return None if a is None else not a
+
+
+def _first_on_line(code: bytes | bytearray, offset: int) -> bool:
+    """Say whether only white space stands in front of `offset` on its line, and the line is not part of another."""
+    start = code.rfind(b"\n", 0, offset) + 1
+    start = code.rfind(b"\r", start, offset) + 1 or start
+    return not code[start:offset].strip() and not _SPLICED_BEFORE.search(code, max(0, start - 80), start)
 
 
 def _outermost(spans: list[Span]) -> tuple[Span, ...]:
