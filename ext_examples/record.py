@@ -86,13 +86,13 @@ def difference(output: Any, expected: Any, tolerance: tuple[float, float] | None
 # What CUDA 13 and today's PyTorch no longer take of the flags that were right when such scripts were written.
 def _current_flags(flags: list[str], left_out: list[str]) -> list[str]:
     kept: list[str] = []
-    skip = False
-    for flag, following in zip(flags, [*flags[1:], ""], strict=True):
-        if skip or flag.startswith("-gencode") or flag == "-std=c++14":
+    after_gencode = False
+    for flag in flags:
+        if after_gencode or flag.startswith("-gencode") or flag == "-std=c++14":
             left_out.append(flag)
-            skip = flag == "-gencode" and following.startswith("arch=")
         else:
             kept.append(flag)
+        after_gencode = flag == "-gencode"
     return kept
 
 

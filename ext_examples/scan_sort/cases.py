@@ -74,6 +74,6 @@ def tolerance(columns, dtype="float32", **_):
     if dtype == "int64":
         return {}
     # Sums of up to `columns` values of the order of 1, added in another order.
-    absolute = 4 * float(np.finfo(dtype).eps) * max(1, columns) ** 0.5
+    absolute = 16 * float(np.finfo(dtype).eps) * max(1, columns) ** 0.5
     relative = 16 * float(np.finfo(dtype).eps)
     return {"cumsum": (relative, absolute), "grad_x": (relative, absolute)}

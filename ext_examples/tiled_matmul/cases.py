@@ -48,6 +48,6 @@ def tolerance(m, k, n, dtype="float32", **_):
     unit = float(np.finfo(np.float32).eps)
     rounding = 0.0 if dtype == "float32" else float(np.finfo(np.float16).eps)
     return {
-        name: (rounding + unit, (8 * unit + rounding) * max(1, length) ** 0.5)
+        name: (rounding + unit, 4 * unit * length + rounding * max(1, length) ** 0.5)
         for name, length in (("c", k), ("with_bias", k), ("grad_a", n), ("grad_b", m))
     }

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bundled examples: complete, and their references agree with what the originals gave on an NVIDIA GPU."""
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+np = pytest.importorskip("numpy", reason="numpy is not installed: the examples' cases and recordings were not checked")
+
+EXAMPLES = Path(__file__).parent.parent / "ext_examples"
+
+
+def _record() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("record", EXAMPLES / "record.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+record = _record()
+NAMES: list[str] = record.examples()
+every_example = pytest.mark.parametrize("example", NAMES)
+
+
+def recorded(example: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arrays, and what is said about them."""
+    with np.load(EXAMPLES / example / "recorded.npz") as arrays:
+        return dict(arrays), json.loads((EXAMPLES / example / "recorded.json").read_text(encoding="utf-8"))
+
+
+def test_the_examples_are_here() -> None:
+    assert {"compaction", "elementwise", "scan_sort", "tiled_matmul"} <= set(NAMES)
+
+
+@every_example
+def test_is_a_whole_extension(example: str) -> None:
+    folder = EXAMPLES / example
+    script = (folder / "setup.py").read_text(encoding="utf-8")
+    assert "CUDAExtension(" in script or "extension = CUDAExtension" in script
+    for source in re.findall(r'"([\w/]+\.(?:cu|cpp))"', script):
+        assert any(path.as_posix().endswith(f"/{source}") for path in folder.rglob("*")), source
+    package = record.load_cases(example).PACKAGE
+    assert (folder / package / "__init__.py").is_file()
+    for path in folder.rglob("*"):
+        if path.suffix in {".cu", ".cuh", ".cpp", ".h", ".inl", ".py"}:
+            assert "SPDX-License-Identifier: Apache-2.0" in path.read_text(encoding="utf-8").splitlines()[0], path
+
+
+def test_cases_need_no_torch() -> None:
+    program = f"import sys; sys.path.insert(0, {str(EXAMPLES)!r}); import record\n"
+    program += "for name in record.examples():\n    cases = record.load_cases(name)\n"
+    program += "    for case in cases.CASES:\n        cases.reference(**record.inputs_of(cases, case))\n"
+    program += "assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@every_example
+def test_cases_cover_the_edges(example: str) -> None:
+    cases = record.load_cases(example).CASES
+    assert {"empty", "one"} <= set(cases)
+    assert any("half" in name or "double" in name for name in cases), "a second type"
+
+
+@every_example
+def test_inputs_are_those_of_the_recording(example: str) -> None:
+    cases = record.load_cases(example)
+    _, about = recorded(example)
+    assert {case: record.checksum(record.inputs_of(cases, case)) for case in cases.CASES} == about["inputs"]
+
+
+@every_example
+def test_reference_agrees_with_the_recording(example: str) -> None:
+    cases = record.load_cases(example)
+    arrays, about = recorded(example)
+    assert "NVIDIA" in about["gpu"]
+    compared = set()
+    for case, parameters in cases.CASES.items():
+        tolerance = cases.tolerance(**parameters)
+        for name, expected in cases.reference(**record.inputs_of(cases, case)).items():
+            assert record.difference(arrays[f"{case}/{name}"], expected, tolerance.get(name)) == "", f"{case}/{name}"
+            compared.add(f"{case}/{name}")
+    assert compared == set(arrays)
+
+
+@every_example
+def test_tolerances_notice_one_wrong_value(example: str) -> None:
+    cases = record.load_cases(example)
+    arrays, _ = recorded(example)
+    for case, parameters in cases.CASES.items():
+        tolerance = cases.tolerance(**parameters)
+        for name in cases.reference(**record.inputs_of(cases, case)):
+            array = arrays[f"{case}/{name}"]
+            if array.size == 0:
+                continue
+            wrong = array.copy()
+            if array.dtype.kind in "iu":
+                wrong.flat[-1] ^= 1
+            else:
+                # A hundredth of the largest value: a lost lane or tile is more than that.
+                wrong.flat[-1] += max(np.abs(array[np.isfinite(array)]).max() / 100, 0.01)
+            assert record.difference(wrong, array, tolerance.get(name)), f"{case}/{name}"
+
+
+def test_difference_tells_apart() -> None:
+    one = np.array([1.0, np.nan], dtype="float32")
+    assert record.difference(one, one, None) == ""
+    assert "type" in record.difference(one, one.astype("float64"), None)
+    assert record.difference(one, one.astype("float64"), (0.0, 0.0)) == ""
+    assert "shape" in record.difference(one, one[:1], (1.0, 1.0))
+    assert "1 of 2 values differ, first at (0,)" in record.difference(one, np.array([1.1, np.nan]), (0.01, 0.0))
+    assert "first at (1,)" in record.difference(one, np.array([1.0, 1.0]), (1.0, 1.0))
