@@ -177,6 +177,14 @@ class Source:
         line = bisect_right(self._line_starts, offset)
         return line, offset - self._line_starts[line - 1] + 1
 
+    def offset(self, line: int, column: int) -> int:
+        """Return the byte at `line` and `column` (both from 1), or the nearest there is on that line."""
+        starts = self._line_starts
+        if line > len(starts):
+            return len(self.text)
+        end = starts[line] if line < len(starts) else len(self.text)
+        return min(starts[line - 1] + column - 1, end)
+
     def line(self, number: int) -> bytes:
         """Return line `number` (from 1) without its line ending; empty past the end."""
         starts = self._line_starts
