@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spans of Python nodes are where the nodes are, in every encoding, or are not handed out."""
+
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+import libcst
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hipport.languages.python import Misplaced, Python
+from hipport.source import Span
+
+
+def _python(text: bytes) -> Python:
+    return Python(PurePosixPath("setup.py"), text)
+
+
+def _nodes(node: libcst.CSTNode) -> Iterator[libcst.CSTNode]:
+    yield node
+    for child in node.children:
+        yield from _nodes(child)
+
+
+def _strings(source: Python) -> list[tuple[Span, bytes]]:
+    assert source.module is not None
+    spans = [source.span(node) for node in _nodes(source.module) if isinstance(node, libcst.SimpleString)]
+    return [(span, source[span]) for span in spans]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("é = 'ü'; x = 'y'\n".encode(), id="utf-8"),
+        pytest.param(b"\xef\xbb\xbf" + "é = 'ü'; x = 'y'\n".encode(), id="byte-order mark"),
+        pytest.param("# -*- coding: latin-1 -*-\né = 'ü'; x = 'y'\n".encode("latin-1"), id="latin-1"),
+        pytest.param("# -*- coding: gbk -*-\né = '中'; x = 'y'\n".encode("gbk", "replace"), id="gbk"),
+        pytest.param(b"a = 'u'\r\n\x0c\nx = 'y'\r", id="form feed, mixed line ends"),
+        pytest.param(b"\xef\xbb\xbf\r\n\x0c\r\nx = (\n  ('y')  # 'no'\n)\r\n", id="parentheses"),
+    ],
+)
+def test_span_is_the_text_of_the_node(text: bytes) -> None:
+    found = _strings(_python(text))
+    assert found[-1][1] == b"'y'"
+    # There is one 'y' in the text, so a span that reads so is the right one.
+    assert text.count(b"'y'") == 1
+
+
+@given(
+    st.text(alphabet="aäÿß \t'\"é", max_size=8).map(repr),
+    st.sampled_from(["utf-8", "latin-1", "cp1252"]),
+    st.booleans(),
+    st.sampled_from(["\n", "\r\n", "\r", "\n\x0c", "\r\n\x0c\n"]),
+)
+def test_every_node_is_where_its_span_says_or_misplaced(literal: str, encoding: str, mark: bool, newline: str) -> None:
+    lines = [f"a = {literal} + 'b'", f"if a:{newline}    f(a, {literal}, 'end')"]
+    text = f"# coding: {encoding}\n{newline.join(lines)}".encode(encoding)
+    source = _python(b"\xef\xbb\xbf" + text if mark and encoding == "utf-8" else text)
+    assert source.module is not None
+    reference = _strings(_python(source.text.decode(encoding).lstrip("\ufeff").replace(encoding, "utf-8").encode()))
+    found = _strings(source)
+    assert [value.decode(encoding) for _, value in found] == [value.decode() for _, value in reference]
+    assert found == sorted(found)
+    for node in _nodes(source.module):
+        try:
+            span = source.span(node)
+        except Misplaced:
+            continue
+        assert source[span].decode(encoding) in source.text.decode(encoding)
+
+
+def test_a_stateful_encoding_is_misplaced_not_wrong() -> None:
+    text = b"# coding: iso-2022-jp\nx = '" + "日本".encode("iso-2022-jp") + b"'; y = 'a'\n"
+    source = _python(text)
+    assert source.module is not None
+    with pytest.raises(Misplaced):
+        _strings(source)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(b"# coding: nonsense\nx = 1\n", id="unknown coding"),
+        pytest.param(b"\xef\xbb\xbf# coding: latin-1\nx = 1\n", id="mark against coding line"),
+        pytest.param(b"x = '\xff'\n", id="not utf-8"),
+        pytest.param(b"# coding: cp1252\nx = '\x81'\n", id="no such character"),
+        pytest.param(b"print 'Python 2'\n", id="python 2"),
+    ],
+)
+def test_what_cannot_be_parsed_is_one_error_and_no_exception(text: bytes) -> None:
+    assert _python(text).module is None
+    assert _python(text).errors == 1
+    with pytest.raises(Misplaced):
+        _python(text).span(libcst.Name("x"))
+
+
+@pytest.mark.parametrize("piece", ["(", "-", "not ", "x if x else ", "lambda: ", "[", "{1:"])
+def test_deep_nesting_does_not_end_the_process(piece: str) -> None:
+    # In a child: what this guards against is a stack overflow, which takes the process with it.
+    program = (
+        "from pathlib import PurePosixPath; from hipport.languages.python import Python;"
+        f"print(Python(PurePosixPath('x.py'), b'x = ' + {piece.encode()!r} * 100_000 + b'1').errors)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "1"), done.stderr
+
+
+def test_a_long_file_is_not_a_deep_one() -> None:
+    assert _python(b"x = [\n" + b"    ('a', [1]),\n" * 5000 + b"]\n").errors == 0
+
+
+def test_pickled_without_its_tree() -> None:
+    source = _python(b"x = 'y'\n")
+    assert source.module is not None
+    copy = pickle.loads(pickle.dumps(source))
+    assert copy == source
+    assert "_parsed" not in copy.__dict__
+    assert _strings(copy) == _strings(source)
+
+
+def test_a_node_of_another_tree_is_misplaced() -> None:
+    other = _python(b"x = 'z'\n").module
+    assert other is not None
+    with pytest.raises(Misplaced):
+        _python(b"x = 'y'\n").span(other.body[0])
