@@ -84,13 +84,24 @@ class Project:
         return replace(self, sources=tuple(changed.get(source.path, source) for source in self.sources))
 
     @cached_property
+    def _by_name(self) -> Mapping[str, list[Source]]:
+        from hipport.languages.cpp import Cpp
+
+        by_name: dict[str, list[Source]] = {}
+        for source in self.sources:
+            if isinstance(source, Cpp):
+                by_name.setdefault(source.path.name, []).append(source)
+        return by_name
+
+    def included(self, source: Source, path: str) -> Iterable[Source]:
+        """Return the files of the project that `#include` of `path` in `source` may mean: the nearest ones."""
+        return _included(path, source.path, self._by_name)
+
+    @cached_property
     def _components(self) -> Mapping[PurePath, tuple[Source, ...]]:
         from hipport.languages.cpp import Cpp
 
         files = [source for source in self.sources if isinstance(source, Cpp)]
-        by_name: dict[str, list[Source]] = {}
-        for source in files:
-            by_name.setdefault(source.path.name, []).append(source)
         leader: dict[PurePath, PurePath] = {source.path: source.path for source in files}
 
         def find(path: PurePath) -> PurePath:
@@ -101,7 +112,7 @@ class Project:
 
         for source in files:
             for include in source.includes:
-                for other in _included(include.path, source.path, by_name):
+                for other in self.included(source, include.path):
                     leader[find(other.path)] = find(source.path)
         members: dict[PurePath, list[Source]] = {}
         for source in files:

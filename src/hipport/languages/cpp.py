@@ -340,6 +340,17 @@ class Cpp(Source):
         return tuple(groups)
 
     @cached_property
+    def conditional(self) -> tuple[Span, ...]:
+        """The stretches that stand under an `#if`, other than a header guard."""
+        found = []
+        for group in self.conditionals:
+            name = group[0].condition.removeprefix(b"!defined(").rstrip(b")")
+            guard = self.code[group[0].span.end :].split(None, 3)[:2] == [b"#define", name]
+            if not guard or len(group) > 2:
+                found.append(Span(group[0].span.start, group[-1].span.end))
+        return _outermost(found)
+
+    @cached_property
     def _branches(self) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
         dead: list[Span] = []
         alive: list[Span] = []

@@ -13,11 +13,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from hipport.languages.cpp import Cpp
+from hipport.languages.cpp import Cpp, within
 from hipport.source import Span
 
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
-_CONDITIONAL = re.compile(rb"#[ \t]*(ifdef|ifndef|if|elif|else|endif)\b[ \t]*(\w*)")
 _BRACE = re.compile(rb"[{}]")
 _PARENTHESIS = re.compile(rb"[()]")
 _WORD_BEFORE = re.compile(rb"([A-Za-z_]\w*)\s*$")
@@ -72,11 +71,13 @@ def declarations(source: Cpp, names: Iterable[tuple[Span, bytes]]) -> Iterator[D
         if directive is not None:
             macro = _MACRO.match(source.code, directive.start)
             if macro is not None and macro.start(1) == span.start:
-                yield Declaration(name, source.code[span.end : directive.end], None, _conditional(source, span))
+                yield Declaration(
+                    name, source.code[span.end : directive.end], None, within(span.start, source.conditional)
+                )
             continue
         found = _declared(source, span)
         if found is not None:
-            yield Declaration(name, *found, _conditional(source, span))
+            yield Declaration(name, *found, within(span.start, source.conditional))
 
 
 def member_or_qualified(code: bytes, start: int) -> bool:
@@ -235,32 +236,3 @@ def _blocks(source: Cpp) -> tuple[_Block, ...]:
         _Block(Span(start, end), b"enum class" if kind == b"enum struct" else kind, parent)
         for (start, end, parent), kind in zip(opened, kinds, strict=True)
     )
-
-
-def _conditional(source: Cpp, span: Span) -> bool:
-    i = bisect_right(source.fact(_conditions), span.start, key=lambda span: span.start) - 1
-    return i >= 0 and span.start < source.fact(_conditions)[i].end
-
-
-def _conditions(source: Cpp) -> tuple[Span, ...]:
-    """The outermost stretches under an `#if` that is no header guard."""
-    code = source.code
-    found: list[Span] = []
-    stack: list[tuple[int, bool]] = []
-    guard = b""
-    for directive in source.directives:
-        macro = _MACRO.match(code, directive.start)
-        if macro is not None and guard and macro[1] == guard:
-            stack[-1] = (stack[-1][0], True)
-        guard = b""
-        match = _CONDITIONAL.match(code, directive.start)
-        if match is None:
-            continue
-        if match[1] in (b"if", b"ifdef", b"ifndef"):
-            stack.append((directive.start, False))
-            guard = match[2] if match[1] == b"ifndef" else b""
-        elif stack and match[1] == b"endif":
-            start, is_guard = stack.pop()
-            if not is_guard and all(outer for _, outer in stack):
-                found.append(Span(start, directive.end))
-    return tuple(found)
