@@ -137,6 +137,23 @@ def test_passes_see_one_snapshot_and_progress_is_told() -> None:
     assert [(p.done, p.total) for p in told] == [(1, 2), (2, 2)]
 
 
+def counting(source: Cuda, project: Project) -> Iterator[Finding]:
+    """Find the files that the file is connected to, so that a part of a project would be told from the whole."""
+    names = " ".join(sorted(str(other.path) for other in project.component(source)))
+    yield Finding(Span(0, 0), "seen", names, (Edit(Span(0, 0), b"//" + names.encode() + b"\n"),))
+
+
+def test_processes_give_the_same_result() -> None:
+    sources = [source(b'#include "shared%d.h"\n' % (i % 3), f"{i}.cu") for i in range(20)]
+    sources += [source(b"int x;\n", f"shared{i}.h") for i in range(3)]
+    python = Source(PurePosixPath("setup.py"), b"")
+    project = Project((*sources, python))
+    told: list[Progress] = []
+    parallel = run(project, (Pass(Cuda, counting),), on_progress=told.append, jobs=2)
+    assert parallel == run(project, (Pass(Cuda, counting),))
+    assert len(parallel.changed) == 23 and told[-1].done == told[-1].total == 23
+
+
 def test_results_can_be_pickled() -> None:
     ported = run(Project((source(),)), (replacing(b"first", b"f"),))
     assert ported.project.sources[0].errors == 0  # parsed: the tree must be forgotten

@@ -11,12 +11,14 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import groupby
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
 from hipport.finding import Certainty, Finding
+from hipport.languages.cpp import Cpp
 from hipport.project import Project
 from hipport.source import Conflict, Edit, NewFile, Source, Span
 
@@ -114,49 +116,138 @@ def run(
     passes: Sequence[Pass[Any]],
     accept: Certainty = Certainty.REVIEW,
     on_progress: Callable[[Progress], None] | None = None,
+    jobs: int = 1,
 ) -> Ported:
     """Run `passes` in order over `project` and return what it became.
 
-    Findings up to `accept` are applied. The laws that every pass is held to:
+    Findings up to `accept` are applied. With more than one job, passes over C++ run in processes, each with
+    files of its own; the result is the same. The laws that every pass is held to:
 
     * its findings' edits must not conflict with each other (a conflict drops its edits to that file);
     * a file must not come out with more syntax errors than it went in with (its edits to that file are dropped);
     * a failure inside a pass is reported for that file and harms no other.
     """
     before = project
-    created: dict[PurePath, NewFile] = {}
-    reported: list[Reported] = []
-    steps = [(each, [s for s in project.sources if isinstance(s, each.language)]) for each in passes]
-    total = sum(len(sources) for _, sources in steps)
     done = 0
-    for each, _ in steps:
+    total = sum(sum(isinstance(source, each.language) for source in project.sources) for each in passes)
+
+    def tell(name: str, steps: int) -> None:
+        nonlocal done
+        done += steps
+        if on_progress is not None:
+            on_progress(Progress(name, done, total))
+
+    reported: list[Reported] = []
+    created: dict[PurePath, NewFile] = {}
+    for of_cpp, group in groupby(passes, key=lambda each: issubclass(each.language, Cpp)):
+        steps = tuple(group)
+        parts = _parts(project, jobs) if of_cpp and jobs > 1 else [project]
+        results = (
+            _in_processes(parts, steps, accept, jobs, tell)
+            if len(parts) > 1
+            else [_sequence(project, steps, accept, tell)]
+        )
         changed: dict[PurePath, Source] = {}
+        for result in results:
+            changed |= result.changed
+            reported += result.reported
+            for file in result.created:
+                # What several files need is made once; different texts for one path are a defect of the passes.
+                if created.setdefault(file.path, file) != file:
+                    raise Conflict(f"two different files are to be made at {file.path}")
+        project = project.replacing(changed)
+    reported.sort(key=lambda r: (r.path.as_posix(), r.span, r.rule))
+    # Some are there already, left by an earlier run, perhaps of an older release.
+    project = project.replacing(
+        {
+            path: project.by_path[path].apply([Edit(Span(0, len(project.by_path[path].text)), file.text)])
+            for path, file in created.items()
+            if path in project.by_path and project.by_path[path].text != file.text
+        }
+    )
+    new = tuple(sorted(file for path, file in created.items() if path not in project.by_path))
+    return Ported(before, project, tuple(reported), new)
+
+
+@dataclass(frozen=True)
+class _Result:
+    """What a sequence of passes did to a project."""
+
+    changed: dict[PurePath, Source]
+    reported: list[Reported]
+    created: list[NewFile]
+    #: How often each pass was called, in order.
+    calls: list[tuple[str, int]]
+
+
+def _sequence(
+    project: Project, passes: Sequence[Pass[Any]], accept: Certainty, tell: Callable[[str, int], None]
+) -> _Result:
+    result = _Result({}, [], [], [])
+    for each in passes:
+        changed: dict[PurePath, Source] = {}
+        calls = 0
         for source in project.sources:
             if not isinstance(source, each.language):
                 continue
-            result, said, made = _step(each, source, project, accept)
-            reported += said
-            for file in made:
-                # What several files need is made once; different texts for one path are a defect of the passes.
-                if created.setdefault(file.path, file) != file:
-                    raise Conflict(f"{each.name}: two different files are to be made at {file.path}")
-            if result is not source:
-                changed[source.path] = result
-            done += 1
-            if on_progress is not None:
-                on_progress(Progress(each.name, done, total))
+            after, said, made = _step(each, source, project, accept)
+            result.reported.extend(said)
+            result.created.extend(made)
+            if after is not source:
+                changed[source.path] = after
+            calls += 1
+            tell(each.name, 1)
+        result.calls.append((each.name, calls))
+        result.changed.update(changed)
         project = project.replacing(changed)
-    reported.sort(key=lambda r: (r.path.as_posix(), r.span, r.rule))
-    changed = {}
-    for path, file in created.items():
-        if path in project.by_path:
-            # Left by an earlier run, perhaps of an older release.
-            source = project.by_path[path]
-            changed[path] = source.apply(
-                [Edit(Span(0, len(source.text)), file.text)] if source.text != file.text else []
-            )
-    new = tuple(sorted(file for path, file in created.items() if path not in changed))
-    return Ported(before, project.replacing(changed), tuple(reported), new)
+    return result
+
+
+def _parts(project: Project, jobs: int) -> list[Project]:
+    """Divide the C++ files among projects of about the same size, so that files that include each other stay together.
+
+    A pass over C++ reads no other C++ files than those. What is not C++ is in every part, for passes to read.
+    """
+    components = {group[0].path: group for source in project.sources if (group := project.component(source))}
+    files = {path: group for path, group in components.items() if isinstance(group[0], Cpp)}
+    # More parts than processes, for a process that is done early to take another.
+    count = min(len(files), 4 * jobs)
+    if count < 2:
+        return [project]
+    bins: list[list[Source]] = [[] for _ in range(count)]
+    sizes = [0] * count
+    for group in sorted(files.values(), key=lambda group: -sum(len(source.text) for source in group)):
+        smallest = sizes.index(min(sizes))
+        bins[smallest] += group
+        sizes[smallest] += sum(len(source.text) for source in group)
+    others = [source for source in project.sources if not isinstance(source, Cpp)]
+    return [replace(project, sources=(*part, *others)) for part in bins]
+
+
+def _in_processes(
+    parts: Sequence[Project],
+    passes: Sequence[Pass[Any]],
+    accept: Certainty,
+    jobs: int,
+    tell: Callable[[str, int], None],
+) -> list[_Result]:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
+    # A forked process has the passes and their tables loaded already.
+    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context(method)) as pool:
+        futures = [pool.submit(_sequence, part, passes, accept, _untold) for part in parts]
+        results = []
+        for future in as_completed(futures):
+            results.append(future.result())
+            for name, calls in results[-1].calls:
+                tell(name, calls)
+    return results
+
+
+def _untold(name: str, steps: int) -> None:
+    """A process tells of its progress when it is done."""
 
 
 def _step(
