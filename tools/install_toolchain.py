@@ -201,8 +201,9 @@ def download(recipe: Recipe, mirror: Mirror, work: Path) -> list[Path]:
     run([*apt, "update", "-o", "APT::Update::Error-Mode=any"])
     archives = work / "cache" / "archives"
     run([*apt, "install", "--yes", "--download-only", "patchelf", *recipe.packages])
-    if recipe.headers:
-        run([*apt, "download", *recipe.headers], cwd=archives)
+    # clang's own omp.h: PyTorch's headers ask for it, and so do programs that use the host's cores.
+    [clang] = {match[1] for file in archives.iterdir() if (match := re.match(r"clang-(\d+)_", file.name))}
+    run([*apt, "download", *recipe.headers, f"libomp-{clang}-dev"], cwd=archives)
     return sorted(archives.glob("*.deb"))
 
 

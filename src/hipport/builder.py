@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compile every translation unit of extensions and programs with hipcc, for every target.
+
+Each unit is compiled once for the host and once for each architecture, so that what fails says where, and any number
+of them at once. Nothing is linked and nothing is kept but what the compiler said, under a hash of all it read.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+from typing import Any
+
+from hipport.diagnostics import Message, Places, parse
+from hipport.overlay import NoOverlay, overlay
+from hipport.pipeline import Progress
+from hipport.source import Source
+from hipport.toolchain import Toolchain, cache, choose, find
+from hipport.units import (
+    Found,
+    NotBuilt,
+    Recorder,
+    Translate,
+    Unit,
+    copy_tree,
+    files,
+    just_in_time,
+    programs,
+    setup_scripts,
+)
+
+HOST = "host"
+
+# As PyTorch's extension build passes: HIP 6.4 declares the *_sync intrinsics only with it, ROCm 7 always.
+_HIP_FLAGS = ("-DHIP_ENABLE_WARP_SYNC_BUILTINS=1",)
+# What hipcc's header tests before it lets a plain C++ file have the API.
+_HOST_FLAGS = ("-D__HIP_PLATFORM_AMD__=1",)
+_SAY = (
+    "-fno-color-diagnostics",
+    "-fno-caret-diagnostics",
+    "-ferror-limit=100",
+    # Flags are written for more compilers than one.
+    "-Wno-unused-command-line-argument",
+    "-Wno-unknown-warning-option",
+)
+
+_FORMAT = 1
+#: How many states of its files are remembered for one unit and target.
+_STATES = 4
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One unit compiled for one target, which is `host` or an architecture.
+
+    `path` is the file as the user knows it, relative to the root. `seconds` is how long it took when it was compiled,
+    also where that was another time (`cached`). `made` is the file that the compiler saw, and `command` what it was
+    called with. `guess` says what about the unit is a guess.
+    """
+
+    path: PurePath
+    owner: str
+    target: str
+    ok: bool
+    seconds: float
+    cached: bool
+    messages: tuple[Message, ...] = ()
+    made: Path = Path()
+    command: tuple[str, ...] = field(default=(), repr=False)
+    guess: str = ""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What came of a build. Paths are relative to `root`.
+
+    `ran` are the files of the tree that were executed to learn how it is built.
+    """
+
+    root: Path
+    toolchain: Toolchain
+    targets: tuple[str, ...]
+    compiled: tuple[Compiled, ...]
+    not_built: tuple[NotBuilt, ...]
+    ran: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there was something to compile, all of it compiled, and nothing was left out."""
+        return bool(self.compiled) and not self.not_built and all(each.ok for each in self.compiled)
+
+    @property
+    def units(self) -> tuple[tuple[Compiled, ...], ...]:
+        """The results of each unit together, host first: the rows of a table."""
+        rows: dict[tuple[PurePath, str, Path], list[Compiled]] = {}
+        for each in self.compiled:
+            rows.setdefault((each.path, each.owner, each.made), []).append(each)
+        order = (HOST, *self.targets)
+        return tuple(tuple(sorted(row, key=lambda each: order.index(each.target))) for row in rows.values())
+
+    @property
+    def messages(self) -> tuple[tuple[Message, tuple[str, ...]], ...]:
+        """Each message once, with the targets it was said for."""
+        said: dict[Message, list[str]] = {}
+        for each in self.compiled:
+            for message in each.messages:
+                said.setdefault(replace(message, notes=()), []).append(each.target)
+        whole = {replace(m, notes=()): m for each in self.compiled for m in each.messages}
+        return tuple(
+            (whole[message], tuple(dict.fromkeys(targets)))
+            for message, targets in sorted(said.items(), key=lambda item: (item[0].path, item[0].line, item[0].column))
+        )
+
+
+def build(
+    paths: Sequence[Path],
+    archs: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    toolchain: Toolchain | None = None,
+    python: Path = Path(sys.executable),
+    sources: Mapping[Path, Source] | None = None,
+    translate: Translate = tuple,
+    jobs: int | None = None,
+    timeout: float = 900.0,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Built:
+    """Compile what is at `paths` (folders, sources, setup.py files) for all of `archs`.
+
+    Runs code of the tree: setup.py files, on a copy, and `make --dry-run`; `Built.ran` names them. Writes nothing to
+    the tree.
+
+    `env` is the environment, with PATH, HOME and the ROCm variables. `python` is the interpreter that extensions are
+    built with; theirs is the PyTorch that is compiled against. `sources` are files that hipport rewrote, by absolute
+    path, for messages to be reported at the lines they had before. `translate` turns nvcc's arguments in Makefiles
+    into hipcc's. `jobs` is how many compilers run at once (as many as there are processors), `timeout` the seconds
+    that each may take. Raises NoToolchain, and FileNotFoundError for a path that does not exist.
+    """
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(path)
+    toolchain = toolchain or choose(find(env, python), archs)
+    trees = _outermost([path.resolve() for path in paths])
+    root = Path(os.path.commonpath([tree if tree.is_dir() else tree.parent for tree in trees]))
+    kept = cache(env).resolve()
+    copies: dict[Path, Path] = {}
+    made: dict[Path, Path] = {}
+    units: list[Unit] = []
+    not_built: list[NotBuilt] = []
+    ran: list[str] = []
+    with ExitStack() as locks:
+        for tree in trees:
+            folder = tree if tree.is_dir() else tree.parent
+            prefix = PurePath(folder.relative_to(root))
+            name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+            copy = kept / "trees" / name / folder.name
+            scratch = kept / "trees" / name / ".scratch"
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            lock = locks.enter_context((copy.parent / ".lock").open("w"))
+            # Whoever builds the same tree at the same time waits: the copy is read until the last compiler ends.
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            recorder = Recorder(python, toolchain, tuple(archs), env, folder, copy, scratch)
+            for found in _found(tree, recorder, env, translate):
+                units += found.units
+                made.update(found.made or {})
+                not_built += (replace(each, path=prefix / each.path) for each in found.not_built)
+                ran += (str(prefix / each) for each in found.ran)
+            copies[copy] = folder
+        places = Places(root, copies, made, sources or {})
+        if not any(unit.language == "hip" for unit in units) and not not_built:
+            not_built.append(NotBuilt(PurePath(), 0, "there is no device code to compile here"))
+        try:
+            units = [_with_overlay(unit, python, kept) for unit in units]
+        except NoOverlay as problem:
+            not_built += (NotBuilt(places.locate(u.source, 0, 0, u.folder)[0], 0, str(problem)) for u in units)
+            units = []
+        compiler = _Compiler(toolchain, toolchain.environment(env), kept / "compiled", places, timeout)
+        tasks = [(unit, target) for unit in units for target in _targets(unit, archs)]
+        compiled = _all(compiler, tasks, jobs or os.cpu_count() or 1, on_progress)
+    return Built(root, toolchain, tuple(archs), compiled, tuple(dict.fromkeys(not_built)), tuple(ran))
+
+
+def _outermost(paths: Iterable[Path]) -> list[Path]:
+    kept: list[Path] = []
+    for path in sorted(set(paths), key=lambda path: len(path.parts)):
+        if not any(path.is_relative_to(other) for other in kept):
+            kept.append(path)
+    return sorted(kept)
+
+
+def _found(tree: Path, recorder: Recorder, env: Mapping[str, str], translate: Translate) -> Iterator[Found]:
+    """Yield what is to be compiled at `tree`: extensions first, then programs of what they leave over."""
+    root = recorder.root
+    if tree.is_file() and tree.name != "setup.py":
+        units, not_built, ran = programs(root, [tree], env, translate)
+        chosen = tuple(unit for unit in units if unit.source == tree)
+        yield Found(chosen, () if chosen else tuple(not_built), tuple(ran))
+        return
+    setups = [tree] if tree.is_file() else setup_scripts(root)
+    scripts = [path for path in files(root) if path.suffix == ".py"] if tree.is_dir() else []
+    calls = [(path, *just_in_time(path, root)) for path in scripts]
+    used: set[Path] = set()
+    if setups or any(found for _, found, _ in calls):
+        copy_tree(root, recorder.copy)
+    results = [recorder.setup(script) for script in setups]
+    for path, found, unreadable in calls:
+        results += [recorder.call(path, call) for call in found]
+        if unreadable:
+            results.append(Found((), tuple(unreadable)))
+    for result in results:
+        made = result.made or {}
+        used.update(made.get(unit.source, unit.source) for unit in result.units)
+        yield result
+    if tree.is_file():
+        return
+    owned = [script.parent for script in setups]
+    left = [path for path in files(root) if path.suffix in (".cu", ".hip", ".cpp", ".cc", ".cxx", ".c")]
+    left = [path for path in left if recorder.copy / path.relative_to(root) not in used]
+    mine = [path for path in left if not any(path.is_relative_to(folder) for folder in owned)]
+    if setups or any(found for _, found, _ in calls):
+        # Beside an extension, C++ alone is somebody else's program; device code is not to be passed over in silence.
+        unused = [path for path in left if path.suffix in (".cu", ".hip") and (path not in mine or not setups)]
+        included = _included_names(root)
+        why = "no extension that is built here has it among its sources"
+        yield Found(
+            (), tuple(NotBuilt(PurePath(p.relative_to(root)), 0, why) for p in unused if p.name not in included)
+        )
+        mine = [path for path in mine if setups and path.suffix in (".cu", ".hip")]
+    if mine:
+        units, not_built, ran = programs(root, mine, env, translate)
+        yield Found(tuple(units), tuple(not_built), tuple(ran))
+
+
+def _included_names(root: Path) -> set[str]:
+    pattern = re.compile(rb"#\s*include\s*[<\"](?:[^>\"]*/)?([^>\"/]+\.(?:cu|hip))[>\"]")
+    names: set[str] = set()
+    for path in files(root):
+        if path.suffix in (".cu", ".hip", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".cxx"):
+            names.update(os.fsdecode(name) for name in pattern.findall(path.read_bytes()))
+    return names
+
+
+def _with_overlay(unit: Unit, python: Path, kept: Path) -> Unit:
+    """Put the converted PyTorch headers before a PyTorch's own that lacks them."""
+    for flag, after in zip(unit.flags, (*unit.flags[1:], ""), strict=True):
+        folder = Path(flag.removeprefix("-I") if flag.startswith("-I") else after if flag == "-isystem" else "")
+        if (folder / "ATen/cuda").is_dir() and not (folder / "ATen/hip/HIPContext.h").exists():
+            return replace(unit, flags=(f"-I{overlay(python, folder, kept)}", *unit.flags))
+    return unit
+
+
+def _targets(unit: Unit, archs: Sequence[str]) -> tuple[str, ...]:
+    return (HOST, *archs) if unit.language == "hip" else (HOST,)
+
+
+def _all(
+    compiler: _Compiler, tasks: Sequence[tuple[Unit, str]], jobs: int, on_progress: Callable[[Progress], None] | None
+) -> tuple[Compiled, ...]:
+    done = 0
+    with ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(compiler.compile, unit, target) for unit, target in tasks]
+        try:
+            for each in as_completed(running):
+                done += 1
+                if on_progress is not None:
+                    on_progress(Progress(str(each.result().path), done, len(tasks)))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return tuple(each.result() for each in running)
+
+
+class _Compiler:
+    """Runs hipcc, or remembers what it said of the same bytes."""
+
+    def __init__(
+        self, toolchain: Toolchain, env: Mapping[str, str], folder: Path, places: Places, timeout: float
+    ) -> None:
+        self.toolchain = toolchain
+        self.env = dict(env)
+        self.folder = folder
+        self.places = places
+        self.timeout = timeout
+        self._hashes: dict[str, str] = {}
+
+    def compile(self, unit: Unit, target: str) -> Compiled:
+        """Compile `unit` for `target`."""
+        command = self._command(unit, target)
+        key = hashlib.sha256(json.dumps([_FORMAT, self._identity(), str(unit.folder), command]).encode()).hexdigest()
+        known = self.folder / key[:2] / f"{key[2:]}.json.z"
+        states = _load(known)
+        for state in states:
+            if all(self._hash(path) == digest for path, digest in state["read"].items()):
+                return self._result(unit, target, command, True, state["seconds"], state["said"], cached=True)
+        with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
+            made, read = Path(scratch, "out.o"), Path(scratch, "read")
+            # -MD does nothing for the device alone in clang 15; this does what -MD does, in both.
+            listing = ("-dependency-file", str(read), "-MT", "out", "-sys-header-deps")
+            whole = [*command, "-o", str(made), *(word for each in listing for word in ("-Xclang", each))]
+            start = time.monotonic()
+            status, said = self._run(whole, unit.folder)
+            seconds = time.monotonic() - start
+            said = said.replace(scratch, "")
+            if status == 0:
+                state = {"read": self._all_read(read, unit), "said": said, "seconds": seconds}
+                _save(known, [state, *states][:_STATES])
+        return self._result(unit, target, command, status == 0, seconds, said, cached=False)
+
+    def _command(self, unit: Unit, target: str) -> list[str]:
+        flags = list(unit.flags)
+        if unit.language == "hip":
+            flags += [flag for flag in _HIP_FLAGS if flag not in flags]
+            # hipcc asks the machine's GPUs what to compile for unless it is told, also where it is of no interest.
+            flags += ["--cuda-host-only"] if target == HOST else ["--cuda-device-only", f"--offload-arch={target}"]
+        else:
+            flags += [flag for flag in _HOST_FLAGS if flag not in flags]
+        if target == HOST:
+            flags.append("--offload-arch=gfx900")
+        return [str(self.toolchain.hipcc), *flags, *_SAY, "-x", unit.language, "-c", str(unit.source)]
+
+    def _identity(self) -> list[object]:
+        state = self.toolchain.hipcc.stat()
+        return [str(self.toolchain), state.st_mtime_ns, state.st_size]
+
+    def _run(self, command: Sequence[str], folder: Path) -> tuple[int, str]:
+        try:
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                env=self.env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=self.timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return 1, f"error: the compiler did not end within {self.timeout:.0f} s"
+        except OSError as problem:
+            return 1, f"error: {problem}"
+        return done.returncode, done.stdout.decode("utf-8", "replace")
+
+    def _all_read(self, listing: Path, unit: Unit) -> dict[str, str]:
+        words = re.split(r"(?<!\\)\s+", listing.read_text(errors="surrogateescape").replace("\\\n", " "))
+        paths = [word.replace("\\ ", " ") for word in words[1:] if word]
+        # What the toolchain has of its own is told by its version.
+        own = str(self.toolchain.root) + os.sep
+        names = {os.path.normpath(unit.folder / path) for path in (*paths, unit.source)}
+        return {name: self._hash(name) for name in sorted(names) if not name.startswith(own) or own in ("/usr/", "/")}
+
+    def _hash(self, path: str) -> str:
+        if path not in self._hashes:
+            try:
+                self._hashes[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+            except OSError:
+                self._hashes[path] = ""
+        return self._hashes[path]
+
+    def _result(
+        self, unit: Unit, target: str, command: list[str], ok: bool, seconds: float, said: str, *, cached: bool
+    ) -> Compiled:
+        messages = self.places.located(parse(said, unit.source), unit.folder)
+        path = self.places.locate(unit.source, 0, 0, unit.folder)[0]
+        if not ok and not any(message.severity == "error" for message in messages):
+            last = "\n".join(line for line in said.splitlines() if line.strip())[-2000:]
+            messages = (*messages, Message(path, 0, 0, "error", last or "the compiler failed without a word"))
+        return Compiled(
+            path, unit.owner, target, ok, seconds, cached, messages, unit.source, tuple(command), unit.guess
+        )
+
+
+def _load(path: Path) -> list[dict[str, Any]]:
+    try:
+        states: list[dict[str, Any]] = json.loads(zlib.decompress(path.read_bytes()))
+    except (OSError, ValueError, zlib.error):
+        return []
+    return states
+
+
+def _save(path: Path, states: list[dict[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(zlib.compress(json.dumps(states).encode()))
+    Path(file.name).replace(path)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The headers that a ROCm PyTorch has and another PyTorch has not.
+
+To compile an extension for ROCm takes `ATen/hip`, `c10/hip` and the like. PyTorch makes them from its CUDA headers
+with its own hipify, and every PyTorch wheel has both: so they are made here, once for each PyTorch, in a folder of
+their own that goes before PyTorch's include folder. Nothing of it can be linked or run; it is for compiling.
+
+Which headers are converted follows `includes` of PyTorch's tools/amd_build/build_amd.py, as of release 2.13.
+
+This file is also run as a script, by the interpreter that has PyTorch: it must not need hipport.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+# Folders of the include tree whose headers get a sibling with another name, and the one converted in place.
+_RENAMED = (
+    "ATen/cuda",
+    "ATen/cudnn",
+    "ATen/native/cuda",
+    "ATen/native/cudnn",
+    "ATen/native/nested/cuda",
+    "ATen/native/quantized/cuda",
+    "ATen/native/quantized/cudnn",
+    "ATen/native/sparse/cuda",
+    "ATen/native/transformers/cuda",
+    "c10/cuda",
+)
+_IN_PLACE = "torch"
+
+# CMake writes this one when PyTorch is built; only its build for CUDA ships it.
+_CMAKE_MACROS = "c10/hip/impl/hip_cmake_macros.h"
+
+
+class NoOverlay(Exception):
+    """The headers could not be made. The message says why."""
+
+
+def overlay(python: Path, include: Path, cache: Path) -> Path:
+    """Return the folder of converted headers for the PyTorch headers in `include`, making it if need be.
+
+    `python` is an interpreter that can import that PyTorch. Raises NoOverlay. Safe to call at the same time from
+    several processes: one makes the folder, whole or not at all.
+    """
+    torch = include.parent
+    made_from = hashlib.sha256(Path(__file__).read_bytes())
+    for name in ("version.py", "utils/hipify/version.py", "utils/hipify/cuda_to_hip_mappings.py"):
+        file = torch / name
+        made_from.update(file.read_bytes() if file.is_file() else b"")
+    made_from.update(os.fsencode(include))
+    folder = cache / "torch-headers" / made_from.hexdigest()[:24]
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f".{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if folder.is_dir():
+            return folder
+        partial = folder.with_name(f".{folder.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        command = [str(python), str(Path(__file__).resolve()), str(include), str(partial)]
+        done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            shutil.rmtree(partial, ignore_errors=True)
+            raise NoOverlay(f"PyTorch's hipify failed on PyTorch's headers: {said[-1] if said else 'no message'}")
+        partial.rename(folder)
+    return folder
+
+
+def _make(include: Path, folder: Path) -> None:
+    """Convert the headers of `include` into `folder`, in this process."""
+    from torch.utils.hipify import hipify_python  # type: ignore[import-not-found,unused-ignore]
+
+    text = re.compile(rb"cuda|cudnn|cublas|cufft|curand|cusparse|cusolver|nccl|nvrtc|nvtx|\bcub\b", re.IGNORECASE)
+    for path in include.rglob("*"):
+        name = path.relative_to(include).as_posix()
+        converted = name.startswith((*(f"{each}/" for each in _RENAMED), f"{_IN_PLACE}/"))
+        if converted and path.suffix in (".h", ".cuh", ".hpp") and text.search(path.read_bytes()):
+            copy = folder / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+    with contextlib.redirect_stdout(io.StringIO()):
+        converted_files = hipify_python.hipify(
+            project_directory=str(folder),
+            output_directory=str(folder),
+            includes=[str(folder / "*")],
+            extensions=(".h", ".cuh", ".hpp"),
+            show_progress=False,
+            hip_clang_launch=True,
+            is_pytorch_extension=False,
+        )
+    # What was converted to another name stands there under its old one too, unconverted.
+    for name, result in converted_files.items():
+        if result.hipified_path not in (None, name):
+            Path(name).unlink()
+    macros = folder / _CMAKE_MACROS
+    macros.parent.mkdir(parents=True, exist_ok=True)
+    if not macros.exists():
+        macros.write_text("#pragma once\n#define C10_CUDA_BUILD_SHARED_LIBS\n")
+
+
+if __name__ == "__main__":
+    _make(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,649 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What there is to compile in a tree, and with which flags.
+
+Extensions say it by being built: their setup.py is run, up to the compilers (see `record_extensions`). Programs say
+it in a Makefile, which `make --dry-run` reads; where there is none, the sources say it themselves.
+
+This runs code of the tree. It does so in child processes, with a time limit, on a copy where it is a setup.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import resource
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path, PurePath
+from typing import Any
+
+from hipport.languages.cpp import Cpp
+from hipport.toolchain import Toolchain
+
+#: Turns the arguments of an nvcc command into those of a hipcc command.
+Translate = Callable[[Sequence[str]], Sequence[str]]
+
+_DEVICE = frozenset((".cu", ".hip"))
+_HOST = frozenset((".cpp", ".cc", ".cxx", ".c"))
+_HEADERS = frozenset((".h", ".hpp", ".hh", ".hxx", ".cuh", ".inl", ".inc", ".cu", ".hip"))
+
+# Folders whose sources nobody asked to build: other people's code, and what a build leaves behind.
+_NOT_OURS = frozenset(
+    (
+        "third_party 3rdparty thirdparty external extern vendor vendored deps glm eigen Eigen cutlass pybind11 "
+        "build dist node_modules __pycache__ site-packages venv CMakeFiles _deps"
+    ).split()
+)
+_TESTS = frozenset(("test", "tests", "testing", "unittest", "unittests", "benchmark", "benchmarks", "examples", "docs"))
+
+#: Files beyond this size are data, and are not copied with the tree that a setup.py is run in.
+_LARGEST = 32 << 20
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One translation unit and how it is compiled.
+
+    `source` is absolute; `language` is `hip` (device and host), `c++` or `c`; `flags` are for clang, without the
+    source, the target and the output; `folder` is where the compiler runs; `owner` is the extension's or program's
+    name. `guess` says what is guessed about it, if anything.
+    """
+
+    source: Path
+    language: str
+    flags: tuple[str, ...]
+    folder: Path
+    owner: str
+    guess: str = ""
+
+
+@dataclass(frozen=True)
+class NotBuilt:
+    """Something that is not compiled, and why. `path` is relative to the tree's root; `line` may be 0."""
+
+    path: PurePath
+    line: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """The units of a tree, what is left out, and which of its files were run as code to learn it.
+
+    `made` tells which file a file of the copy was made from.
+    """
+
+    units: tuple[Unit, ...] = ()
+    not_built: tuple[NotBuilt, ...] = ()
+    ran: tuple[str, ...] = ()
+    made: Mapping[Path, Path] | None = None
+
+
+# --- Trees ------------------------------------------------------------------------------------------------------------
+
+
+def files(root: Path) -> Iterator[Path]:
+    """Yield the files of a tree that may matter to a build, in order, without other people's code."""
+    for folder, names, found in os.walk(root):
+        names[:] = sorted(name for name in names if name not in _NOT_OURS and not name.startswith("."))
+        for name in sorted(found):
+            yield Path(folder, name)
+
+
+def setup_scripts(root: Path) -> list[Path]:
+    """Return the setup.py files below `root` that build something native."""
+    return [path for path in files(root) if path.name == "setup.py" and b"Extension" in _read(path)]
+
+
+def copy_tree(root: Path, to: Path) -> None:
+    """Copy `root` to `to`, without what no build reads; what was at `to` is gone."""
+
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        out = {name for name in names if name in (".git", "__pycache__", "node_modules", ".hipport")}
+        for name in set(names) - out:
+            path = Path(folder, name)
+            if path.is_symlink() or path.is_dir():
+                continue
+            if not path.is_file() or path.stat().st_size > _LARGEST:
+                out.add(name)
+        return out
+
+    shutil.rmtree(to, ignore_errors=True)
+    shutil.copytree(root, to, symlinks=True, ignore=left_out)
+    for folder, names, found in os.walk(to):
+        for name in (*names, *found):
+            link = Path(folder, name)
+            if link.is_symlink():
+                target = Path(os.path.normpath(root / Path(folder).relative_to(to) / link.readlink()))
+                # A link within the tree still is one; any other has to be followed from where it was.
+                if not target.is_relative_to(root):
+                    link.unlink()
+                    link.symlink_to(target)
+
+
+# --- PyTorch extensions -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """Runs `record_extensions` for one tree and toolchain.
+
+    `copy` is the copy of the tree `root`, `scratch` a folder for what a build would write.
+    """
+
+    python: Path
+    toolchain: Toolchain
+    archs: tuple[str, ...]
+    env: Mapping[str, str]
+    root: Path
+    copy: Path
+    scratch: Path
+    timeout: float = 300.0
+
+    def setup(self, script: Path) -> Found:
+        """Run a setup.py of the tree; where that fails, guess."""
+        folder = self.copy / script.parent.relative_to(self.root)
+        name = PurePath(script.relative_to(self.root))
+        recorded, problem = self._run({"kind": "setup", "script": "setup.py"}, folder)
+        ran = (name.as_posix(),)
+        if not problem:
+            found = self._found(recorded, folder)
+            return Found(found.units, found.not_built, ran, found.made)
+        guess = f"{name} could not be run ({problem}); so this is every source below it"
+        sources = [
+            path
+            for path in files(script.parent)
+            if path.suffix in _DEVICE | _HOST and not _TESTS.intersection(path.relative_to(script.parent).parts[:-1])
+        ]
+        sources = _not_included(sources)
+        why = NotBuilt(name, 0, f"it could not be run: {problem}")
+        if not any(path.suffix in _DEVICE for path in sources):
+            return Found((), (why,), ran)
+        request = {
+            "kind": "extension",
+            "name": script.parent.name,
+            "sources": [path.relative_to(script.parent).as_posix() for path in sources],
+            "include_dirs": [],
+        }
+        found = self._jit(request, folder, name, 0)
+        units = tuple(
+            Unit(unit.source, unit.language, unit.flags, unit.folder, unit.owner, guess) for unit in found.units
+        )
+        return Found(units, (why, *found.not_built), ran, found.made)
+
+    def call(self, script: Path, call: JustInTime) -> Found:
+        """Do what a `load` or `load_inline` call in a file of the tree does."""
+        folder = self.copy / script.parent.relative_to(self.root)
+        arguments = dict(call.arguments)
+        for name in ("sources", "extra_include_paths"):
+            if name in arguments:
+                values = [arguments[name]] if isinstance(arguments[name], str) else arguments[name]
+                arguments[name] = [self._copied(value, script.parent) for value in values]
+        request = {"kind": "jit", "function": call.function, "arguments": arguments}
+        return self._jit(request, folder, PurePath(script.relative_to(self.root)), call.line)
+
+    def _copied(self, path: str, folder: Path) -> str:
+        absolute = Path(os.path.normpath(folder / path))
+        return str(self.copy / absolute.relative_to(self.root)) if absolute.is_relative_to(self.root) else str(absolute)
+
+    def _jit(self, request: dict[str, Any], folder: Path, name: PurePath, line: int) -> Found:
+        recorded, problem = self._run(request, folder)
+        if problem:
+            return Found((), (NotBuilt(name, line, problem),))
+        return self._found(recorded, folder)
+
+    def _found(self, recorded: dict[str, Any], folder: Path) -> Found:
+        units = tuple(
+            Unit(
+                Path(each["source"]),
+                each["language"],
+                _compiling(each["arguments"]),
+                Path(each["folder"]),
+                each["extension"],
+            )
+            for each in recorded["commands"]
+        )
+        made = {Path(after): Path(before) for before, after in recorded["renamed"].items()}
+        missing = recorded["missing"]
+        not_built = (
+            (NotBuilt(PurePath(folder.relative_to(self.copy)), 0, f"{missing} is missing: Python's headers"),)
+            if missing
+            else ()
+        )
+        return Found(units, not_built, (), made)
+
+    def _run(self, request: dict[str, Any], folder: Path) -> tuple[dict[str, Any], str]:
+        """Return what was recorded, and what went wrong."""
+        self.scratch.mkdir(parents=True, exist_ok=True)
+        asked, answer = self.scratch / "request.json", self.scratch / "answer.json"
+        answer.unlink(missing_ok=True)
+        request = {
+            **request,
+            "archs": self.archs,
+            "hip": ".".join(map(str, self.toolchain.hip)),
+            "output": str(answer),
+            "scratch": str(self.scratch),
+            "tree": str(self.copy),
+        }
+        asked.write_text(json.dumps(request), encoding="utf-8")
+        env = {name: value for name, value in self.env.items() if name not in ("CUDA_HOME", "CUDA_PATH", "MAKEFLAGS")}
+        env.update(
+            HIP_PLATFORM="amd",
+            ROCM_HOME=str(self.toolchain.root),
+            ROCM_PATH=str(self.toolchain.root),
+            PYTORCH_ROCM_ARCH=";".join(self.archs),
+            # Would run the machine's own compiler.
+            TORCH_DONT_CHECK_COMPILER_ABI="1",
+        )
+        script = Path(__file__).with_name("record_extensions.py")
+        status, said = limited([str(self.python), str(script), str(asked)], folder, env, self.timeout)
+        try:
+            recorded = json.loads(answer.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            if status is None:
+                return {}, f"it did not end within {self.timeout:.0f} s"
+            return {}, said.strip().splitlines()[-1] if said.strip() else f"it ended with status {status}"
+        return recorded, recorded["error"]
+
+
+def limited(command: Sequence[str], folder: Path, env: Mapping[str, str], timeout: float) -> tuple[int | None, str]:
+    """Run `command` with limits on time and on the size of files; return its status (None: out of time) and output."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(timeout) + 1, int(timeout) + 10))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=dict(env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        preexec_fn=limit,
+    ) as process:
+        try:
+            said, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            # Its children too: the session is its own.
+            os.killpg(process.pid, signal.SIGKILL)
+            said, _ = process.communicate()
+            return None, said.decode("utf-8", "replace")
+    return process.returncode, said.decode("utf-8", "replace")
+
+
+# --- Extensions built when they are first used ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class JustInTime:
+    """A call of `torch.utils.cpp_extension.load` or `load_inline` whose arguments could be read."""
+
+    function: str
+    line: int
+    arguments: Mapping[str, Any]
+
+
+class _Unreadable(Exception):
+    pass
+
+
+def just_in_time(path: Path, root: Path) -> tuple[list[JustInTime], list[NotBuilt]]:
+    """Return the calls in a Python file that build an extension, without running the file.
+
+    Arguments are read where they are literals, paths made from `__file__`, or names bound once to one of these.
+    """
+    text = _read(path)
+    if b"cpp_extension" not in text:
+        return [], []
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return [], []
+    bound: dict[str, list[ast.expr]] = {}
+    functions: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "torch.utils.cpp_extension":
+            functions.update({alias.asname or alias.name: alias.name for alias in node.names})
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            bound.setdefault(node.targets[0].id, []).append(node.value)
+    calls: list[JustInTime] = []
+    not_built: list[NotBuilt] = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func)
+        function = functions.get(called) or (called.rpartition(".")[2] if "cpp_extension." in called else "")
+        if function not in ("load", "load_inline"):
+            continue
+        positional = ("name", "sources") if function == "load" else ("name", "cpp_sources", "cuda_sources")
+        given = {**dict(zip(positional, node.args, strict=False)), **{k.arg: k.value for k in node.keywords if k.arg}}
+        arguments: dict[str, Any] = {}
+        for name, value in given.items():
+            if name in ("verbose", "build_directory", "is_python_module", "keep_intermediates"):
+                continue
+            try:
+                arguments[name] = _value(value, bound, path, 0)
+            except _Unreadable as what:
+                why = f"{function}({name}=…) is worked out when it runs: {what}"
+                not_built.append(NotBuilt(PurePath(path.relative_to(root)), node.lineno, why))
+                break
+        else:
+            if any(keyword.arg is None for keyword in node.keywords):
+                why = f"{function}(**…) is worked out when it runs"
+                not_built.append(NotBuilt(PurePath(path.relative_to(root)), node.lineno, why))
+            else:
+                calls.append(JustInTime(function, node.lineno, arguments))
+    return calls, not_built
+
+
+def _value(node: ast.expr, bound: Mapping[str, list[ast.expr]], path: Path, depth: int) -> Any:
+    def value(inner: ast.expr) -> Any:
+        return _value(inner, bound, path, depth + 1)
+
+    if depth > 20:
+        raise _Unreadable("it refers to itself")
+    match node:
+        case ast.Constant():
+            return node.value
+        case ast.List() | ast.Tuple():
+            return [value(each) for each in node.elts]
+        case ast.BinOp(op=ast.Add()):
+            return value(node.left) + value(node.right)
+        case ast.BinOp(op=ast.Div()):
+            return str(Path(value(node.left)) / value(node.right))
+        case ast.JoinedStr():
+            return "".join(str(value(each)) for each in node.values)
+        case ast.FormattedValue(conversion=-1, format_spec=None):
+            return value(node.value)
+        case ast.Name(id="__file__"):
+            return str(path)
+        case ast.Name() if len(bound.get(node.id, ())) == 1:
+            return value(bound[node.id][0])
+        case ast.Attribute(attr="parent"):
+            return str(Path(value(node.value)).parent)
+        case ast.Call(keywords=[]):
+            called = ast.unparse(node.func).rpartition(".")[2]
+            arguments = [value(each) for each in node.args]
+            if called == "join" and ast.unparse(node.func).endswith("path.join"):
+                return str(Path(*arguments))
+            if called == "dirname":
+                return str(Path(*arguments).parent)
+            if called in ("abspath", "realpath", "Path", "str", "normpath") and len(arguments) == 1:
+                return arguments[0]
+            if called in ("resolve", "absolute") and not arguments and isinstance(node.func, ast.Attribute):
+                return value(node.func.value)
+    raise _Unreadable(ast.unparse(node)[:60])
+
+
+# --- Programs ---------------------------------------------------------------------------------------------------------
+
+#: What a command compiles: the source, its language (empty: by its name), the flags, where the compiler runs.
+Command = tuple[Path, str, tuple[str, ...], Path]
+
+_COMPILER = re.compile(
+    r"(?:.*/)?(?P<name>nvcc|hipcc|mpicc|mpicxx|mpic\+\+|[\w.-]*(?:g\+\+|gcc|clang\+\+|clang|c\+\+|cc))"
+)
+_ENTER = re.compile(r"make(?:\[\d+\])?: (?P<what>Entering|Leaving) directory '(?P<path>.*)'")
+_KERNEL = re.compile(rb"__global__|__device__|<<<")
+
+
+def programs(
+    root: Path, sources: Sequence[Path], env: Mapping[str, str], translate: Translate
+) -> tuple[list[Unit], list[NotBuilt], list[str]]:
+    """Return the units of the programs that `sources` make up, what is left out, and which files were run."""
+    units: list[Unit] = []
+    not_built: list[NotBuilt] = []
+    ran: list[str] = []
+    headers = [path for path in files(root) if path.suffix in _HEADERS]
+    folders: dict[Path, list[Path]] = {}
+    for source in sources:
+        folders.setdefault(_project(source, root), []).append(source)
+    for folder, members in folders.items():
+        owner = folder.name if folder == root else folder.relative_to(root).as_posix()
+        commands: list[Command] = []
+        guess = "no Makefile: flags are guessed"
+        if _makefile(folder) is not None:
+            if shutil.which("make", path=env.get("PATH", "")):
+                commands = dry_run(folder, env, translate)
+                ran.append((folder / "Makefile").relative_to(root).as_posix())
+                guess = "" if commands else "its Makefile calls no compiler here: flags are guessed"
+            else:
+                guess = "there is no make here to read the Makefile with: flags are guessed"
+        if not commands:
+            given = _cmake_flags(folder)
+            guess = "flags are read from CMakeLists.txt" if given is not None else guess
+            commands = [(path, "", tuple(given or ()), folder) for path in _not_included(members)]
+        compiled = {source for source, _, _, _ in commands}
+        for source, language, flags, where in commands:
+            language = language or _language(source)
+            flags = (*flags, *_inferred(source, flags, where, headers, root))
+            if language == "hip" and not any(flag.startswith("-std=") for flag in flags):
+                flags = (*flags, "-std=c++17")
+            units.append(Unit(source, language, flags, where, owner, guess))
+        for source in members:
+            if source not in compiled and source.suffix in _DEVICE and not _is_included(source, headers):
+                not_built.append(NotBuilt(PurePath(source.relative_to(root)), 0, "its Makefile does not compile it"))
+    return units, not_built, ran
+
+
+def dry_run(folder: Path, env: Mapping[str, str], translate: Translate) -> list[Command]:
+    """Return what the Makefile of `folder` compiles: source, language (or nothing), flags, folder of the command."""
+    env = {name: value for name, value in env.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "CC", "CXX")}
+    command = ["make", "--dry-run", "--always-make", "--keep-going", "--print-directory"]
+    _, said = limited(command, folder, {**env, "LC_ALL": "C"}, 60.0)
+    where = [folder]
+    found: dict[tuple[Path, str], Command] = {}
+    for line in said.replace("\\\n", " ").splitlines():
+        if moved := _ENTER.match(line):
+            if moved["what"] == "Entering":
+                where.append(Path(moved["path"]))
+            elif len(where) > 1:
+                where.pop()
+            continue
+        here = where[-1]
+        for words in _commands(line):
+            if words[:1] == ["cd"] and len(words) == 2:
+                here = here / words[1]
+            elif words and _COMPILER.fullmatch(words[0]):
+                for source, language, flags in _compiled(words, here, translate):
+                    found.setdefault((source, language), (source, language, flags, here))
+    return list(found.values())
+
+
+def _commands(line: str) -> Iterator[list[str]]:
+    try:
+        lexer = shlex.shlex(line, posix=True, punctuation_chars="();<>|&")
+        lexer.whitespace_split = True
+        lexer.commenters = ""
+        words = list(lexer)
+    except ValueError:
+        return
+    command: list[str] = []
+    for word in words:
+        if word and set(word) <= set("();|&"):
+            yield command
+            command = []
+        elif word.lstrip("@-+") or word in ("-", "--"):
+            command.append(word)
+    yield command
+
+
+def _compiled(words: list[str], folder: Path, translate: Translate) -> Iterator[tuple[Path, str, tuple[str, ...]]]:
+    name = PurePath(words[0]).name
+    sources: list[Path] = []
+    flags: list[str] = []
+    language = ""
+    rest = iter(words[1:])
+    for word in rest:
+        if word in ("-o", "-MF", "-MT", "-MQ", "-L"):
+            next(rest, None)
+        elif word == "-x":
+            language = next(rest, "")
+        elif word.startswith("-x") and word[2:] in ("cu", "hip", "c++", "c"):
+            language = word[2:]
+        elif not word.startswith("-") and PurePath(word).suffix in _DEVICE | _HOST:
+            sources.append(Path(os.path.normpath(folder / word)))
+        elif not word.startswith(("-l", "-L", "-Wl,")) and word not in ("-c", "-dc", "-dw", "-MD", "-MMD", "-MP", "-M"):
+            flags.append(word)
+    if not sources:
+        return
+    if name == "nvcc":
+        flags = list(translate(flags))
+    elif name != "hipcc":
+        # What else other compilers are told is for them.
+        flags = _portable(flags)
+    for source in sources:
+        if source.is_file():
+            known = {"cu": "hip", "hip": "hip", "c++": "c++", "c": "c"}.get(language, "")
+            if name == "hipcc" and not known and source.suffix != ".c":
+                known = "hip"
+            yield source, known, _compiling(flags)
+
+
+def _portable(flags: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    rest = iter(flags)
+    for flag in rest:
+        if flag in ("-I", "-D", "-U", "-isystem", "-include"):
+            kept += [flag, next(rest, "")]
+        elif flag.startswith(("-I", "-D", "-U", "-std=", "-isystem", "-fopenmp", "-include")):
+            kept.append(flag)
+    return kept
+
+
+def _compiling(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Drop what says where from, where to and for what."""
+    kept: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        if argument in ("-o", "-MF", "-MT"):
+            next(rest, None)
+        elif argument in ("-isystem", "-I") or argument.startswith(("-isystem/usr/include", "-I/usr/include")):
+            # The machine's own headers are on the path already; named, they come before the C++ library's.
+            folder = next(rest, "") if argument in ("-isystem", "-I") else argument.removeprefix("-I")
+            if os.path.normpath(folder.removeprefix("-isystem")) != "/usr/include":
+                kept += [argument, folder] if argument in ("-isystem", "-I") else [argument]
+        elif argument not in ("-c", "-MD", "-MMD") and not argument.startswith(("--offload-arch", "--amdgpu-target")):
+            kept.append(argument)
+    return tuple(kept)
+
+
+def _language(source: Path) -> str:
+    if source.suffix == ".c":
+        return "c"
+    # nvcc gives these to the host's compiler; hipcc takes all of them for HIP.
+    return "hip" if source.suffix in _DEVICE or _KERNEL.search(_read(source)) else "c++"
+
+
+def _makefile(folder: Path) -> Path | None:
+    return next((folder / name for name in ("GNUmakefile", "makefile", "Makefile") if (folder / name).is_file()), None)
+
+
+def _project(source: Path, root: Path) -> Path:
+    """Return the nearest folder at or above a source, within the root, that says how to build; or the source's own."""
+    folder = source.parent
+    while True:
+        if _makefile(folder) is not None or (folder / "CMakeLists.txt").is_file():
+            return folder
+        if folder == root or not folder.is_relative_to(root):
+            return source.parent
+        folder = folder.parent
+
+
+def _cmake_flags(folder: Path) -> list[str] | None:
+    """Read include folders, definitions and the standard from CMakeLists.txt, as far as they are written out."""
+    text = re.sub(r"#[^\n]*", "", _read(folder / "CMakeLists.txt").decode("utf-8", "replace"))
+    if not text:
+        return None
+    variables = {name: str(folder) for name in ("CMAKE_SOURCE_DIR", "CMAKE_CURRENT_SOURCE_DIR", "PROJECT_SOURCE_DIR")}
+    flags: list[str] = []
+
+    def expanded(words: str) -> list[str]:
+        for _ in range(5):
+            words = re.sub(r"\$\{(\w+)\}", lambda m: variables.get(m[1], m[0]), words)
+        return [
+            word
+            for word in re.split(r"[\s;]+", words.replace('"', " "))
+            if word and "${" not in word and "$<" not in word
+        ]
+
+    for match in re.finditer(r"(\w+)\s*\(([^()]*)\)", text):
+        command, words = match[1].lower(), match[2]
+        if command == "set":
+            name, *values = expanded(words) or [""]
+            variables[name] = " ".join(values)
+            if name in ("CMAKE_CXX_STANDARD", "CMAKE_HIP_STANDARD", "CMAKE_CUDA_STANDARD") and values:
+                flags.append(f"-std=c++{values[0]}")
+        elif command in ("include_directories", "target_include_directories"):
+            skip = 0 if command == "include_directories" else 1
+            for word in expanded(words)[skip:]:
+                if (folder / word).is_dir():
+                    flags.append(f"-I{folder / word}")
+        elif command in ("add_definitions", "add_compile_definitions", "target_compile_definitions"):
+            for word in expanded(words)[1 if command.startswith("target") else 0 :]:
+                if word not in ("PUBLIC", "PRIVATE", "INTERFACE"):
+                    flags.append(word if word.startswith("-D") else f"-D{word}")
+    return list(dict.fromkeys(flags))
+
+
+def _inferred(source: Path, flags: Sequence[str], folder: Path, headers: Sequence[Path], root: Path) -> list[str]:
+    """Return -I for folders of the tree that the includes of `source` can only mean, and that nothing names yet."""
+    named = [Path(os.path.normpath(folder / flag[2:])) for flag in flags if flag.startswith("-I") and len(flag) > 2]
+    named += [Path(os.path.normpath(folder / after)) for flag, after in pairwise(flags) if flag == "-I"]
+    added: list[Path] = []
+    seen: set[Path] = set()
+    queue = [source]
+    while queue:
+        path = queue.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        for include in _includes(path):
+            places = ([] if include.angled else [path.parent]) + named + added
+            found = next((place / include.path for place in places if (place / include.path).is_file()), None)
+            if found is None:
+                ends = tuple(part for part in PurePath(include.path).parts if part != "..")
+                meant = [header for header in headers if header.parts[-len(ends) :] == ends]
+                if len(meant) == 1 and meant[0].is_relative_to(root):
+                    found = meant[0]
+                    if ".." not in include.path:
+                        added.append(Path(*meant[0].parts[: -len(ends)]))
+            if found is not None:
+                queue.append(Path(os.path.normpath(found)))
+    return [f"-I{place}" for place in dict.fromkeys(added)]
+
+
+def _includes(path: Path) -> Iterable[Any]:
+    return Cpp(PurePath(path), _read(path)).includes
+
+
+def _not_included(sources: Sequence[Path]) -> list[Path]:
+    """Return `sources` without those that another of them includes."""
+    included = {
+        Path(os.path.normpath(source.parent / include.path))
+        for source in sources
+        for include in _includes(source)
+        if not include.angled
+    }
+    return [source for source in sources if source not in included]
+
+
+def _is_included(source: Path, others: Iterable[Path]) -> bool:
+    return any(PurePath(include.path).name == source.name for other in others for include in _includes(other))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
