@@ -26,7 +26,7 @@ _LEAD = re.compile(
     rb"""
       //[^\\\r\n]*(?:(?:%(splice)s|\\)[^\\\r\n]*)*
     | /\*
-    | "(?P<text>[^"\\\r\n]*(?:(?:%(splice)s|\\(?:%(splice)s)*[^\r\n])[^"\\\r\n]*)*)"?
+    | "(?P<text>[^"\\\r\n]*(?:(?:%(splice)s|\\(?:%(splice)s)*[^\r\n])[^"\\\r\n]*)*\\?)"?
     | '(?P<character>[^'\\\r\n]*(?:(?:%(splice)s|\\(?:%(splice)s)*[^\r\n])[^'\\\r\n]*)*)'
     | \#[ \t]*(?:(?P<include>include(?:_next)?|import)|error|warning)\b
     """
@@ -35,8 +35,8 @@ _LEAD = re.compile(
 )
 _RAW_PREFIX = re.compile(rb"(?:\A|[^0-9A-Za-z_\x80-\xff])(?:u8|[uUL])?R\Z")
 _RAW_OPENING = re.compile(rb"\"([^()\\\s]{0,16})\(")
-_NUMBER_BEFORE = re.compile(rb"(?:\A|[^0-9A-Za-z_.\x80-\xff])(\.?[0-9][0-9A-Za-z_.]*)\Z")
-_NUMBER_AFTER = re.compile(rb"(?:'[0-9A-Za-z_]|[0-9A-Za-z_.])+")
+_NUMBER_BEFORE = re.compile(rb"(?:\A|[^0-9A-Za-z_.\x80-\xff])\.?[0-9][0-9A-Za-z_.\x80-\xff]*\Z")
+_NUMBER_AFTER = re.compile(rb"(?:'[0-9A-Za-z_]|[0-9A-Za-z_.\x80-\xff])+")
 _PATH = re.compile(rb"(?:[ \t]|/\*[^\r\n]*?\*/)*(?:<([^>\r\n]*)>|\"([^\"\r\n]*)\")")
 _TESTED_PATH = re.compile(rb"\b__has_include(?:_next)?[ \t]*\([ \t]*<([^>\r\n]*)>")
 # The message of an #error is prose, with lone apostrophes.
@@ -138,7 +138,7 @@ class Cpp(Source):
         """The text with comments, literals and include paths blanked: same length, same line endings.
 
         Quotes stay, so that an argument that is a string is still an argument. What is not certainly one of these
-        stays too: a lone apostrophe, a raw string without an end.
+        stays too: a lone apostrophe, a raw string without an end, a comment whose `//` is spliced.
         """
         return self._lexed[0]
 
@@ -148,6 +148,7 @@ class Cpp(Source):
         text = self.text
         code = bytearray(b"   " + text[3:] if text.startswith(_BOM) else text)
         long: list[Span] = []
+        endless: set[bytes] = set()  # delimiters of raw strings that no raw string from here on ends with
         search = _LEAD.search
         match = search(text)
         while match is not None:
@@ -157,20 +158,21 @@ class Cpp(Source):
                 if text[start + 1] == 0x2A:
                     close = text.find(b"*/", end)
                     end = len(text) if close < 0 else close + 2
-                    blank = text[start:end].translate(_BLANK)
-                    if b"\n" in blank or b"\r" in blank:
-                        long.append(Span(start, end))
-                    code[start:end] = blank
-                else:
-                    code[start:end] = text[start:end].translate(_BLANK)
+                blank = text[start:end].translate(_BLANK)
+                if b"\n" in blank or b"\r" in blank:
+                    long.append(Span(start, end))
+                code[start:end] = blank
             elif lead == 0x22:  # a double quote
                 inside = match.span("text")
                 if text[start - 1 : start] == b"R" and _RAW_PREFIX.search(text[max(0, start - 4) : start]):
                     opening = _RAW_OPENING.match(text, start)
-                    close = text.find(b")" + opening[1] + b'"', opening.end()) if opening else -1
-                    if opening and close >= 0:
-                        end = close + len(opening[1]) + 2
-                        inside = start + 1, end - 1
+                    if opening and opening[1] not in endless:
+                        close = text.find(b")" + opening[1] + b'"', opening.end())
+                        if close < 0:
+                            endless.add(opening[1])
+                        else:
+                            end = close + len(opening[1]) + 2
+                            inside = start + 1, end - 1
                 code[inside[0] : inside[1]] = text[inside[0] : inside[1]].translate(_BLANK)
             elif lead == 0x27:  # an apostrophe
                 number = _NUMBER_AFTER.match(text, start) if text[start - 1 : start].isalnum() else None
@@ -182,9 +184,11 @@ class Cpp(Source):
             elif _first_on_line(code, start):
                 found = (_PATH if match["include"] else _PROSE).match(text, end)
                 if found is not None:
-                    end = found.end()
                     inside = found.span(found.lastindex or 0)
+                    if match["include"]:
+                        code[end : inside[0] - 1] = b" " * (inside[0] - 1 - end)
                     code[inside[0] : inside[1]] = text[inside[0] : inside[1]].translate(_BLANK)
+                    end = found.end()
             match = search(text, end)
         if b"__has_include" in text:
             for match in _TESTED_PATH.finditer(code):
