@@ -12,9 +12,11 @@ and one round before the first is not counted. README.md beside this says what t
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
+import re
 import shutil
 import statistics
 import subprocess
@@ -102,7 +104,7 @@ def measure(command: Sequence[str | Path], statuses: frozenset[int] = frozenset(
 
 
 class _Watch(threading.Thread):
-    """Samples the resident memory of a process session, pages that its processes share counted once for each."""
+    """Samples the memory of a process session: resident pages, those that processes share divided among them."""
 
     def __init__(self, session: int) -> None:
         super().__init__(daemon=True)
@@ -111,19 +113,16 @@ class _Watch(threading.Thread):
         self.done = threading.Event()
 
     def run(self) -> None:
-        if not Path("/proc/self/stat").exists():
-            return
-        page = os.sysconf("SC_PAGE_SIZE")
         while not self.done.wait(0.1):
-            pages = 0
-            for path in Path("/proc").glob("[0-9]*/stat"):
-                try:
-                    fields = path.read_text().rpartition(")")[2].split()
-                except OSError:
-                    continue
-                if int(fields[3]) == self.session:
-                    pages += int(fields[21])
-            self.peak_mb = max(self.peak_mb, pages * page / (1 << 20))
+            kib = 0
+            for folder in Path("/proc").glob("[0-9]*"):
+                # Processes end while they are looked at.
+                with contextlib.suppress(OSError):
+                    fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                    if int(fields[3]) == self.session:
+                        pss = re.search(r"^Pss:\s+(\d+) kB", (folder / "smaps_rollup").read_text(), re.MULTILINE)
+                        kib += int(pss[1]) if pss else 0
+            self.peak_mb = max(self.peak_mb, kib / (1 << 10))
 
 
 def tools(hipify_perl: str | None) -> tuple[list[Tool], list[str]]:

@@ -3,10 +3,6 @@
 
 #include <torch/extension.h>
 
-#ifdef WITH_CUDA
-#include <cuda_runtime.h>  // CUDART_VERSION
-#endif
-
 namespace {
 
 at::Tensor matmul(const at::Tensor& a, const at::Tensor& b, bool trans_a, bool trans_b) {
@@ -35,18 +31,9 @@ at::Tensor add_bias(const at::Tensor& c, const at::Tensor& bias) {
   return add_bias_cpu(c, bias);
 }
 
-int64_t cuda_version() {
-#ifdef WITH_CUDA
-  return CUDART_VERSION;
-#else
-  return -1;
-#endif
-}
-
 }  // namespace
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("matmul", &matmul, "op(a) @ op(b)");
   m.def("add_bias", &add_bias, "c + bias, row by row");
-  m.def("cuda_version", &cuda_version, "the CUDA runtime this was built with");
 }
