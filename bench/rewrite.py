@@ -76,6 +76,7 @@ class Row:
     files_per_s: float
     mb_per_s: float
     peak_mb: float
+    files_written: int
     runs: int
 
 
@@ -157,12 +158,18 @@ def compare(tree: Path, tools: Sequence[Tool], runs: int) -> tuple[list[Row], in
     sources = [path for path in tree.rglob("*") if path.is_file() and path.suffix in SUFFIXES]
     size = sum(path.stat().st_size for path in sources)
     taken: dict[str, list[Run]] = {tool.name: [] for tool in tools}
+    written: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as scratch:
         for round_ in range(runs + 1):
             for tool in tools:
                 copy = Path(scratch, "tree")
                 shutil.copytree(tree, copy)
+                before = _times(copy)
                 run = measure(tool.command(copy), tool.statuses)
+                # An exit status alone does not say that the work was done.
+                written[tool.name] = len(_times(copy).items() - before.items())
+                if not written[tool.name]:
+                    raise RuntimeError(f"{tool.name} wrote nothing")
                 if round_:
                     taken[tool.name].append(run)
                 shutil.rmtree(copy)
@@ -179,10 +186,16 @@ def compare(tree: Path, tools: Sequence[Tool], runs: int) -> tuple[list[Row], in
                 len(sources) / wall,
                 size / wall / 1e6,
                 statistics.median(run.peak_mb for run in each),
+                written[name],
                 len(each),
             )
         )
     return rows, len(sources), size
+
+
+def _times(tree: Path) -> dict[Path, int]:
+    """When each source, original or made by a tool, was last written."""
+    return {path: path.stat().st_mtime_ns for path in tree.rglob("*") if path.suffix in {*SUFFIXES, ".hip"}}
 
 
 def start_up(runs: int) -> float:
@@ -239,11 +252,15 @@ def main() -> int:
         print(json.dumps({**result, "help_s": help_s, "not_measured": missing, "machine": machine}, indent=2))
         return 0
     print(f"{name}: {files} files, {size / 1e6:.2f} MB; {os.cpu_count()} cores; median of {arguments.runs} runs\n")
-    print(f"{'tool':20} {'wall s':>8} {'(min':>7} {'max)':>7} {'CPU s':>8} {'files/s':>9} {'MB/s':>7} {'peak MB':>8}")
+    print(
+        f"{'tool':20} {'wall s':>8} {'(min':>7} {'max)':>7} {'CPU s':>8} {'files/s':>9} {'MB/s':>7} {'peak MB':>8}"
+        f" {'written':>8}"
+    )
     for row in rows:
         print(
             f"{row.tool:20} {row.wall_s:8.2f} {row.wall_min_s:7.2f} {row.wall_max_s:7.2f} {row.cpu_s:8.2f}"
             f" {row.files_per_s:9.1f} {row.mb_per_s:7.2f} {row.peak_mb:8.0f}"
+            f" {row.files_written:8}"
         )
     print(f"\nhipport --help: {help_s:.3f} s")
     for line in missing:
