@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from hipport.source import Source
@@ -66,6 +66,8 @@ class Project:
     sources: tuple[Source, ...]
     target: Target = field(default_factory=Target)
     skipped: tuple[Skipped, ...] = ()
+    #: The folder that the paths are relative to; None for text that is only in memory.
+    root: Path | None = None
 
     @cached_property
     def by_path(self) -> Mapping[PurePath, Source]:

@@ -9,12 +9,16 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
 from hipport.finding import Certainty
 from hipport.pipeline import Outcome, Ported, Reported
 from hipport.project import Target
 from hipport.source import Source
+
+if TYPE_CHECKING:
+    from hipport.builder import Built, Compiled
 
 #: The version of the JSON that `as_json` writes; a field is never renamed or removed within one.
 SCHEMA = 1
@@ -116,6 +120,98 @@ def as_diff(ported: Ported) -> bytes:
     before = ported.before.by_path
     changed = [_diff(before[source.path], source) for source in ported.changed]
     return b"".join(changed + [_diff(None, Source(file.path, file.text)) for file in ported.created])
+
+
+def built_as_json(built: Built) -> str:
+    """Return a build as JSON, with sorted keys: each unit for each target, and what the compiler said of it."""
+    document = {
+        "schema": SCHEMA,
+        "root": str(built.root),
+        "ok": built.ok,
+        "toolchain": {
+            "hipcc": str(built.toolchain.hipcc),
+            "hip": ".".join(map(str, built.toolchain.hip)),
+            "clang": built.toolchain.clang,
+        },
+        "targets": list(built.targets),
+        "ran": list(built.ran),
+        "compiled": [
+            {
+                "path": each.path.as_posix(),
+                "owner": each.owner,
+                "target": each.target,
+                "ok": each.ok,
+                "cached": each.cached,
+                "seconds": round(each.seconds, 3),
+                "guess": each.guess,
+                "command": list(each.command),
+                "messages": [
+                    {
+                        "path": message.path.as_posix(),
+                        "line": message.line,
+                        "column": message.column,
+                        "severity": message.severity,
+                        "option": message.option,
+                        "text": message.text,
+                        "notes": [
+                            {"path": n.path.as_posix(), "line": n.line, "column": n.column, "text": n.text}
+                            for n in message.notes
+                        ],
+                    }
+                    for message in each.messages
+                ],
+            }
+            for each in built.compiled
+        ],
+        "not_built": [{"path": n.path.as_posix(), "line": n.line, "why": n.why} for n in built.not_built],
+    }
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+def built_as_text(built: Built, *, colour: bool = False) -> str:
+    """Return what a person reads of a build: what the compiler said, then a table of unit by target."""
+    paint = _painter(colour)
+    lines: list[str] = []
+    for message, targets in built.messages:
+        severity = paint("manual" if message.severity == "error" else "review", message.severity)
+        lines.append(
+            f"{paint('path', _placed(message.path, message.line, message.column))}: {severity}: {message.text}"
+        )
+        lines[-1] += paint("dim", f"  [{', '.join(targets)}]")
+        lines += [f"    {_placed(note.path, note.line, note.column)}: {note.text}" for note in message.notes]
+    lines += [f"not built: {_placed(each.path, each.line, 0)}: {each.why}" for each in built.not_built]
+    lines += [f"ran {path} to learn how it is built" for path in built.ran]
+    if lines:
+        lines.append("")
+    if built.compiled:
+        columns = list(dict.fromkeys(each.target for row in built.units for each in row))
+        rows = [["unit", *columns]]
+        styles = [["path"] * len(rows[0])]
+        for row in built.units:
+            cells = {each.target: each for each in row}
+            guess = " (guessed)" if row[0].guess else ""
+            rows.append([row[0].path.as_posix() + guess, *(_cell(cells.get(column)) for column in columns)])
+            styles.append(["", *("manual" if c in cells and not cells[c].ok else "safe" for c in columns)])
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        for row_, style in zip(rows, styles, strict=True):
+            padded = [cell.ljust(width) for cell, width in zip(row_, widths, strict=True)]
+            lines.append("  ".join(paint(s, c) if s else c for s, c in zip(style, padded, strict=True)).rstrip())
+        lines.append("")
+    guesses = dict.fromkeys(each.guess for each in built.compiled if each.guess)
+    lines += [f"guessed: {guess}" for guess in guesses]
+    good = sum(each.ok for each in built.compiled)
+    lines.append(f"{good} of {len(built.compiled)} compiled with {built.toolchain}")
+    return "\n".join(lines) + "\n"
+
+
+def _placed(path: PurePath, line: int, column: int) -> str:
+    return path.as_posix() + (f":{line}" if line else "") + (f":{column}" if line and column else "")
+
+
+def _cell(compiled: Compiled | None) -> str:
+    if compiled is None:
+        return "-"
+    return f"{'ok' if compiled.ok else 'failed'} {compiled.seconds:.1f} s{' cached' if compiled.cached else ''}"
 
 
 def _diff(before: Source | None, after: Source) -> bytes:

@@ -1,388 +1,614 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write many files, all or none, and take it back.
+"""Write many files, all of them or none, and take it back.
 
-What is about to be overwritten is saved first, in a journal: the folder `.hipport` at the root of the tree. A run that
-is killed leaves a journal that says so, and the next one puts back what was there before it goes on. So a tree is
-either as it was or as it was meant to be, whatever happens in between, and `undo` has the bytes that were there.
+A run keeps a journal in `.hipport` below the root (which tells git to ignore it): the originals and a manifest. The
+name of a run's folder says how far it is:
 
-A file is written beside its place and put there by a rename. Its mode is kept, its owner where that is allowed; its
-time of change is now, so that build tools see it; another name of the same file (a hard link) keeps the old bytes.
+    7.staging     originals are being saved, new texts are written beside their targets; nothing is replaced yet
+    7.replacing   targets are being replaced, or put back: whoever comes next puts back what is not the original
+    7             done; `undo` puts it back
+
+So a process that is killed, at any point, leaves either nothing or what the next one takes back (`recover`). The last
+runs are kept and can be undone one after the other.
+
+Originals are kept as the files they were, by a hard link where the file system has them: nothing is copied, and undo
+brings back mode, owner and links. A file that is replaced or put back has the time of that, so that what was built
+from its other text is built again. Other names of a file (hard links) keep the text that they had. Where links lead
+to a file inside the root, that file is changed and the link stays.
 """
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import hashlib
 import json
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePath
-from typing import Any
+from pathlib import Path, PurePath, PurePosixPath
 
 FOLDER = ".hipport"
-#: How many runs can be taken back.
+#: How many runs can be undone.
 KEPT = 10
 
-_NEW = ".hipport-new"
-
-
-class Refused(Exception):
-    """Nothing was written. `problems` say why, each with the file it is about."""
-
-    def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(self.problems))
+_IGNORE = "# Made by hipport: what it needs to take its changes back.\n*\n"
 
 
 @dataclass(frozen=True)
 class Change:
-    """What to make of the file at `path`, relative to the root: None stands for no file."""
+    """A file's bytes as they were read, and as they shall be. `path` is relative to the root.
+
+    `before` is None for a file that is not there yet.
+    """
 
     path: PurePath
     before: bytes | None
-    after: bytes | None
+    after: bytes
 
 
 @dataclass(frozen=True)
 class Written:
-    """The files that were written, and those that a run killed earlier had left half done and that were put back."""
+    """What a run did. `run` counts up; it is 0 when there was nothing to do."""
 
-    paths: tuple[PurePath, ...]
-    recovered: tuple[PurePath, ...] = ()
+    run: int
+    changed: tuple[PurePath, ...] = ()
+    created: tuple[PurePath, ...] = ()
 
 
-def write(root: Path, changes: Sequence[Change], *, at: Callable[[str], None] = lambda step: None) -> Written:
-    """Make `changes` below `root`, all or none.
+@dataclass(frozen=True)
+class Undone:
+    """What was taken back, and how many runs can still be undone."""
 
-    Each file must still have the bytes that the change was worked out from. Raises Refused when one has not, when a
-    file lies outside the root through a link, cannot be written, or when another hipport is at work there; and OSError,
-    with everything put back, when writing fails. `at` is told of every step, for tests that stop there.
+    run: int
+    restored: tuple[PurePath, ...]
+    removed: tuple[PurePath, ...]
+    left: int
+
+
+class NotWritten(Exception):
+    """Nothing was changed, because of `why`; `paths` are the files it is about."""
+
+    def __init__(self, why: str, paths: Sequence[PurePath] = ()) -> None:
+        super().__init__(why, tuple(paths))
+        self.why = why
+        self.paths = tuple(paths)
+
+    def __str__(self) -> str:
+        shown = ", ".join(path.as_posix() for path in self.paths[:5])
+        more = f" and {len(self.paths) - 5} more" if len(self.paths) > 5 else ""
+        return f"{shown}{more}: {self.why}" if self.paths else self.why
+
+
+class Changed(NotWritten):
+    """Files do not have the bytes that they should have: somebody else changed them meanwhile."""
+
+
+class Busy(NotWritten):
+    """Another process is writing below this root."""
+
+
+class NothingToUndo(NotWritten):
+    """There is no run to take back."""
+
+
+#: Called with the name of each step, for tests to fail or be killed there.
+Step = Callable[[str], None]
+
+
+def _nothing(step: str) -> None:
+    pass
+
+
+def write(root: Path, changes: Sequence[Change], *, patience: float = 10.0, at: Step = _nothing) -> Written:
+    """Make all `changes` below `root`, or none.
+
+    A run that was interrupted is taken back first. Waits up to `patience` seconds for another process. Raises Changed
+    when a file does not have the bytes `before`, Busy, or NotWritten when it cannot be written: no permission, no
+    space, outside of the root.
     """
-    with _locked(root):
-        recovered = _recover(root)
-        changes = [change for change in changes if change.before != change.after]
-        if not changes:
-            return Written((), recovered)
-        places = _checked(root, changes)
-        run = _begin(root, changes, places)
-        at("saved")
+    root = _resolved(root)
+    changes = [change for change in changes if change.before != change.after]
+    if not changes:
+        return Written(0)
+    with _Journal.locked(root, patience) as journal:
+        journal.recover(at)
+        run = _Run.start(journal, _checked(root, changes))
         try:
-            for change, place in zip(changes, places, strict=True):
-                if change.after is not None:
-                    _put_beside(place, change.after)
-                    at(f"beside {change.path}")
-            for change, place in zip(changes, places, strict=True):
-                if _bytes(place) != change.before:
-                    raise Refused([f"{change.path}: changed while hipport was at work; run it again"])
-                if change.after is None:
-                    place.unlink()
-                else:
-                    _beside(place).replace(place)
-                at(f"replaced {change.path}")
-            _sync_folders(places)
-            _set_state(run, "done")
-        except BaseException:
-            _put_back(root, run)
+            run.stage([change.after for change in changes], at)
+            run.replace(at)
+        except BaseException as error:
+            run.abandon()
+            if isinstance(error, OSError):
+                raise NotWritten(_said(error), run.named(error)) from error
             raise
         at("done")
-        _prune(root)
-    return Written(tuple(change.path for change in changes), recovered)
+        journal.prune()
+    return Written(
+        run.number,
+        tuple(entry.path for entry in run.entries if entry.before is not None),
+        tuple(entry.path for entry in run.entries if entry.before is None),
+    )
 
 
-def undo(root: Path, *, at: Callable[[str], None] = lambda step: None) -> Written:
-    """Put back what the last run below `root` overwrote. Can be called once for each run, up to `KEPT` of them.
+def undo(root: Path, *, patience: float = 10.0, at: Step = _nothing) -> Undone:
+    """Take back the last run below `root` that was not taken back yet.
 
-    Raises Refused, and changes nothing, when there is nothing to take back or when a file has been changed since.
+    Raises NothingToUndo; Changed, naming them, when files were changed since, and then nothing is restored; Busy; or
+    NotWritten when a file cannot be written.
     """
-    with _locked(root):
-        recovered = _recover(root)
-        runs = _runs(root)
-        if not runs:
-            raise Refused([f"{root}: hipport has changed nothing here that could be taken back"])
-        manifest = _manifest(runs[-1])
-        problems = [
-            f"{file['path']}: changed since hipport wrote it; put it back by hand, or restore hipport's version first"
-            for file in manifest["files"]
-            if _hash(_bytes(_place(root, file["path"]))) != file["after"]
-        ]
-        if problems:
-            raise Refused(problems)
-        _set_state(runs[-1], "undoing")
-        at("undoing")
-        _put_back(root, runs[-1], at)
-    return Written(tuple(PurePath(file["path"]) for file in manifest["files"]), recovered)
-
-
-def recover(root: Path) -> tuple[PurePath, ...]:
-    """Put back what a killed run below `root` left half done, and return the files; nothing if there is none."""
+    root = _resolved(root)
     if not (root / FOLDER).is_dir():
+        raise NothingToUndo(f"hipport has changed nothing below {root}")
+    with _Journal.locked(root, patience) as journal:
+        journal.recover(at)
+        numbers = journal.done()
+        if not numbers:
+            raise NothingToUndo(f"there is nothing left to undo below {root}")
+        run = _Run.load(journal, str(numbers[-1]))
+        try:
+            back = run.take_back(at)
+        except OSError as error:
+            raise NotWritten(_said(error), run.named(error)) from error
+        return Undone(
+            run.number,
+            tuple(entry.path for entry in back if entry.before is not None),
+            tuple(entry.path for entry in back if entry.before is None),
+            len(numbers) - 1,
+        )
+
+
+def recover(root: Path, *, patience: float = 10.0) -> tuple[PurePath, ...]:
+    """Take back what an interrupted run has left half-done below `root`; return the files that it was about.
+
+    Cheap when there is nothing to do. Raises Changed when a file was changed since, and then leaves all as it is;
+    Busy; or NotWritten when a file cannot be written.
+    """
+    root = _resolved(root)
+    if not _Journal(root).unfinished():
         return ()
-    with _locked(root):
-        return _recover(root)
+    with _Journal.locked(root, patience) as journal:
+        return journal.recover(_nothing)
 
 
 def find_root(start: Path) -> Path | None:
-    """Return the nearest folder at or above `start` in which hipport has written, or None."""
+    """Return the nearest folder at or above `start` that has something to undo or to recover, or None."""
+    start = _resolved(start)
     for folder in (start, *start.parents):
-        if (folder / FOLDER / "runs").is_dir():
+        journal = _Journal(folder)
+        if journal.done() or journal.unfinished():
             return folder
     return None
 
 
-def write_tree(root: Path, out: Path, only: Sequence[PurePath], changes: Sequence[Change]) -> Written:
-    """Copy `only` (files and folders relative to `root`) to the new folder `out`, with `changes` made; all or nothing.
-
-    Links stay links. Raises Refused when `out` exists and is not empty, or lies in what is copied.
-    """
-    out = out.absolute()
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise Refused([f"{out}: exists already; give a folder that does not, or an empty one"])
-    for path in only:
-        source = (root / path).resolve()
-        if source.is_dir() and out.resolve().is_relative_to(source):
-            raise Refused([f"{out}: lies inside {source}, which is to be copied there; give a folder outside of it"])
-    beside = out.parent / (out.name + _NEW)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(beside, ignore_errors=True)
-    try:
-        for path in only:
-            place = beside / path
-            if (root / path).is_dir():
-                shutil.copytree(root / path, place, symlinks=True, ignore=_not_copied, dirs_exist_ok=True)
-            else:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(root / path, place)
-        beside.mkdir(exist_ok=True)
-        for change in changes:
-            place = beside / change.path
-            if place.is_symlink():
-                place.unlink()  # The copy gets a file of its own; what the link means lies in the tree that stays.
-            place.parent.mkdir(parents=True, exist_ok=True)
-            if change.after is not None:
-                place.write_bytes(change.after)
-        if out.exists():
-            out.rmdir()
-        beside.rename(out)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
-    return Written(tuple(change.path for change in changes))
+# --- The journal ------------------------------------------------------------------------------------------------------
 
 
-def _not_copied(folder: str, names: list[str]) -> set[str]:
-    # Pipes and sockets cannot be copied; a repository's history and hipport's journal belong to the tree that stays.
-    special = {
-        name
-        for name in names
-        if not stat.S_ISREG(mode := (Path(folder) / name).lstat().st_mode)
-        and not stat.S_ISDIR(mode)
-        and not stat.S_ISLNK(mode)
-    }
-    return special | ({".git", FOLDER} & set(names))
+class _Journal:
+    """The runs below one root."""
 
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.home = root / FOLDER
+        self.runs = self.home / "runs"
 
-@contextmanager
-def _locked(root: Path) -> Iterator[None]:
-    folder = root / FOLDER
-    fresh = not folder.exists()
-    try:
-        folder.mkdir(exist_ok=True)
-        if fresh:
-            (folder / ".gitignore").write_text("*\n")
-        lock = (folder / "lock").open("w")
-    except OSError as error:
-        raise Refused([f"{folder}: {error.strerror}; hipport keeps there what it overwrites"]) from error
-    with lock:
+    @classmethod
+    @contextmanager
+    def locked(cls, root: Path, patience: float) -> Iterator[_Journal]:
+        """Make the journal's folder, hold its lock, and remove what is empty in the end."""
+        import fcntl  # not there on Windows, where everything else can be imported
+
+        journal = cls(root)
+        lock = journal.home / "lock"
+        give_up = time.monotonic() + patience
+        while True:
+            try:
+                if journal.home.is_symlink() or journal.runs.is_symlink():
+                    raise NotWritten(f"{journal.home} leads somewhere else: it must lie below the root")
+                journal.home.mkdir(exist_ok=True)
+                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+                descriptor = os.open(lock, flags, 0o666)
+            except OSError as error:
+                # Whoever had it may have removed the folder just now.
+                if isinstance(error, FileNotFoundError) and root.is_dir():
+                    continue
+                with suppress(OSError):
+                    journal.home.rmdir()
+                raise NotWritten(f"no journal can be kept below {root}: {_said(error)}") from error
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Whoever had it may have removed this very file.
+                if lock.exists() and os.path.samestat(os.fstat(descriptor), lock.stat()):
+                    break
+            except BlockingIOError:
+                if time.monotonic() > give_up:
+                    os.close(descriptor)
+                    raise Busy(f"another hipport is writing below {root}") from None
+                time.sleep(0.02)
+            os.close(descriptor)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise Refused([f"{root}: another hipport is writing here; wait for it to end"]) from error
-        yield
-        if not _runs(root):
-            # Nothing to take back: leave no trace.
-            shutil.rmtree(folder, ignore_errors=True)
+            ignore = journal.home / ".gitignore"
+            if not ignore.exists():
+                with _as_not_written(f"no journal can be kept below {root}"):
+                    ignore.write_text(_IGNORE, encoding="ascii")
+            yield journal
+        finally:
+            journal._tidy()
+            os.close(descriptor)
 
-
-def _checked(root: Path, changes: Sequence[Change]) -> list[Path]:
-    problems = []
-    places = []
-    for change in changes:
-        try:
-            place = _place(root, change.path)
-            now = _bytes(place)
-        except OSError as error:
-            problems.append(f"{change.path}: {error.strerror or error}")
-            continue
-        folder = next(folder for folder in place.parents if folder.exists())
-        if not place.is_relative_to(root.resolve()):
-            problems.append(f"{change.path}: lies outside of {root} through a link")
-        elif now != change.before:
-            problems.append(f"{change.path}: changed while hipport was at work; run it again")
-        elif now is not None and not os.access(place, os.W_OK):
-            problems.append(f"{change.path}: no permission to write")
-        elif not os.access(folder, os.W_OK):
-            problems.append(f"{change.path}: no permission to write in {folder}")
-        places.append(place)
-    if problems:
-        raise Refused(problems)
-    return places
-
-
-def _place(root: Path, path: PurePath | str) -> Path:
-    """Where the bytes of a file are: behind a link, in the file that it means."""
-    return (root / path).resolve()
-
-
-def _bytes(place: Path) -> bytes | None:
-    try:
-        return place.read_bytes()
-    except FileNotFoundError:
-        return None
-
-
-def _hash(data: bytes | None) -> str | None:
-    return None if data is None else hashlib.sha256(data).hexdigest()
-
-
-def _begin(root: Path, changes: Sequence[Change], places: Sequence[Path]) -> Path:
-    """Save what is to be overwritten; from when this returns, `_put_back` can put it back."""
-    runs = root / FOLDER / "runs"
-    runs.mkdir(exist_ok=True)
-    last = max((int(run.name) for run in _runs(root)), default=0)
-    unfinished = runs / "unfinished"
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir()
-    try:
-        files = []
-        for change, place in zip(changes, places, strict=True):
-            if change.before is not None:
-                _write(unfinished / str(_hash(change.before)), change.before)
-            files.append(
-                {
-                    "path": change.path.as_posix(),
-                    "before": _hash(change.before),
-                    "after": _hash(change.after),
-                    "mode": stat.S_IMODE(place.stat().st_mode) if change.before is not None else None,
-                    "made_folders": _missing_folders(root, place),
-                }
-            )
-        _write(unfinished / "manifest.json", _json({"state": "writing", "files": files}))
-        run = runs / f"{last + 1:06d}"
-        unfinished.rename(run)
-        _sync(runs)
-    except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        raise
-    return run
-
-
-def _missing_folders(root: Path, place: Path) -> list[str]:
-    missing = [folder for folder in place.parents if not folder.exists()]
-    return [folder.relative_to(root.resolve()).as_posix() for folder in missing]
-
-
-def _runs(root: Path) -> list[Path]:
-    with suppress(OSError):
-        return sorted(run for run in (root / FOLDER / "runs").iterdir() if run.name.isdigit())
-    return []
-
-
-def _manifest(run: Path) -> dict[str, Any]:
-    manifest: dict[str, Any] = json.loads((run / "manifest.json").read_bytes())
-    return manifest
-
-
-def _set_state(run: Path, state: str) -> None:
-    new = run / "manifest.new"
-    _write(new, _json({**_manifest(run), "state": state}))
-    new.replace(run / "manifest.json")
-    _sync(run)
-
-
-def _recover(root: Path) -> tuple[PurePath, ...]:
-    shutil.rmtree(root / FOLDER / "runs" / "unfinished", ignore_errors=True)
-    put_back: list[PurePath] = []
-    for run in reversed(_runs(root)):
-        if _manifest(run)["state"] != "done":
-            put_back += _put_back(root, run)
-    return tuple(put_back)
-
-
-def _put_back(root: Path, run: Path, at: Callable[[str], None] = lambda step: None) -> list[PurePath]:
-    """Put back what `run` overwrote, and forget the run. May be stopped anywhere and called again.
-
-    A file that somebody else has changed in the meantime is left as it is.
-    """
-    put_back = []
-    for file in _manifest(run)["files"]:
-        place = _place(root, file["path"])
-        with suppress(FileNotFoundError):
-            _beside(place).unlink()
-        now = _hash(_bytes(place))
-        if now == file["after"] and now != file["before"]:
-            if file["before"] is None:
-                place.unlink()
-            else:
-                _put_beside(place, (run / file["before"]).read_bytes(), file["mode"])
-                _beside(place).replace(place)
-            put_back.append(PurePath(file["path"]))
-            at(f"put back {file['path']}")
-        for folder in file["made_folders"]:
-            with suppress(OSError):
-                (root / folder).rmdir()
-    # The manifest goes last of all: until then the run can be found.
-    for blob in run.iterdir():
-        if blob.name != "manifest.json":
-            blob.unlink()
-    shutil.rmtree(run)
-    return put_back
-
-
-def _prune(root: Path) -> None:
-    for run in _runs(root)[:-KEPT]:
-        shutil.rmtree(run, ignore_errors=True)
-
-
-def _beside(place: Path) -> Path:
-    return place.with_name("." + place.name + _NEW)
-
-
-def _put_beside(place: Path, data: bytes, mode: int | None = None) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    beside = _beside(place)
-    _write(beside, data)
-    with suppress(FileNotFoundError):
-        was = place.stat()
-        beside.chmod(stat.S_IMODE(was.st_mode))
+    def _tidy(self) -> None:
         with suppress(OSError):
-            os.chown(beside, was.st_uid, was.st_gid)
-    if mode is not None:
-        beside.chmod(mode)
+            self.runs.rmdir()
+        with suppress(OSError):
+            if {entry.name for entry in self.home.iterdir()} <= {"lock", ".gitignore"}:
+                (self.home / ".gitignore").unlink(missing_ok=True)
+                (self.home / "lock").unlink()
+                self.home.rmdir()
+
+    def _names(self) -> list[str]:
+        try:
+            return os.listdir(self.runs)
+        except OSError:
+            return []
+
+    def done(self) -> list[int]:
+        """The runs that can be undone, oldest first."""
+        return sorted(int(name) for name in self._names() if name.isdecimal())
+
+    def unfinished(self) -> list[str]:
+        """The runs that were interrupted."""
+        return sorted(name for name in self._names() if not name.isdecimal())
+
+    def recover(self, at: Step) -> tuple[PurePath, ...]:
+        """Take back the runs that were interrupted; return their files."""
+        paths: list[PurePath] = []
+        for name in self.unfinished():
+            run = _Run.load(self, name)
+            with _as_not_written("an interrupted run could not be taken back"):
+                run.roll_back(run.entries, at)
+            paths += [entry.path for entry in run.entries]
+        return tuple(paths)
+
+    def prune(self) -> None:
+        """Forget the oldest runs."""
+        for number in self.done()[:-KEPT]:
+            # Renamed first: a run that is half gone must not be undone.
+            gone = self.runs / f"{number}.staging"
+            with suppress(OSError):
+                (self.runs / str(number)).rename(gone)
+                shutil.rmtree(gone)
 
 
-def _write(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
+@dataclass(frozen=True)
+class _Entry:
+    """A file of a run: its number there, its path below the root, and hashes of its two texts."""
+
+    number: int
+    path: PurePosixPath
+    before: str | None
+    after: str
+
+
+class _Run:
+    """One run: its entries, its folder, and what is done with both."""
+
+    def __init__(self, journal: _Journal, name: str, entries: tuple[_Entry, ...], folders: tuple[str, ...]) -> None:
+        self.root = journal.root
+        self.number = int(name.partition(".")[0])
+        self.folder = journal.runs / name
+        self.entries = entries
+        self.folders = folders  #: those that the run makes, outer ones first
+        self.replaced: list[_Entry] = []
+
+    @classmethod
+    def start(cls, journal: _Journal, entries: tuple[_Entry, ...]) -> _Run:
+        number = max(journal.done(), default=0) + 1
+        folders: dict[str, None] = {}
+        for entry in entries:
+            for parent in reversed(entry.path.parents):
+                if not (journal.root / parent).exists():
+                    folders[parent.as_posix()] = None
+        return cls(journal, f"{number}.staging", entries, tuple(folders))
+
+    @classmethod
+    def load(cls, journal: _Journal, name: str) -> _Run:
+        """Read a run's manifest. One that is not whole is of a run that had not begun to write."""
+        number, _, state = name.partition(".")
+        if number.isdecimal() and state in ("", "staging", "replacing"):
+            try:
+                said = json.loads((journal.runs / name / "manifest.json").read_bytes())
+                entries = tuple(
+                    _Entry(i, PurePosixPath(path), before, after)
+                    for i, (path, before, after) in enumerate(said["entries"])
+                )
+                # A repository may bring a journal with it: nothing that it says may lead out of the root.
+                if all(_stays_inside(journal.root, path) for path in (*(e.path for e in entries), *said["folders"])):
+                    return cls(journal, name, entries, tuple(said["folders"]))
+            except (OSError, ValueError, KeyError, TypeError):
+                if state == "staging":
+                    return cls(journal, name, (), ())
+        raise NotWritten(f"{journal.runs / name} is not hipport's: remove it if you do not need what is in it")
+
+    def target(self, entry: _Entry) -> Path:
+        return self.root / entry.path
+
+    def temporary(self, entry: _Entry) -> Path:
+        # Short enough where the file's own name is as long as names can be.
+        return self.target(entry).with_name(f".hipport-{self.number}-{entry.number}~")
+
+    def original(self, entry: _Entry) -> Path:
+        return self.folder / str(entry.number)
+
+    def ported(self, entry: _Entry) -> Path:
+        """Where the new text is kept while it is undone."""
+        return self.folder / f"{entry.number}.after"
+
+    def named(self, error: OSError) -> tuple[PurePath, ...]:
+        """Return the file of the run that an error is about."""
+        names = (os.fspath(name) for name in (error.filename, error.filename2) if name is not None)
+        about = {os.fsdecode(name) for name in names}
+        return tuple(e.path for e in self.entries if about & {str(self.target(e)), str(self.temporary(e))})
+
+    def rename(self, state: str) -> None:
+        to = self.folder.with_name(f"{self.number}{state}")
+        self.folder.rename(to)
+        self.folder = to
+        _settle(to.parent)
+
+    def stage(self, texts: Sequence[bytes], at: Step) -> None:
+        """Save the originals, and write the new texts beside their targets."""
+        self.folder.mkdir(parents=True)
+        at("begun")
+        entries = [(str(entry.path), entry.before, entry.after) for entry in self.entries]
+        manifest = json.dumps({"entries": entries, "folders": self.folders})
+        _write(self.folder / "manifest.json", manifest.encode("ascii"))
+        at("manifest")
+        for entry in self.entries:
+            if entry.before is not None:
+                _keep(self.target(entry), self.original(entry))
+                at(f"saved {entry.path}")
+        for folder in self.folders:
+            (self.root / folder).mkdir()
+            at(f"made {folder}")
+        for entry, text in zip(self.entries, texts, strict=True):
+            _write(self.temporary(entry), text, None if entry.before is None else self.target(entry))
+            at(f"staged {entry.path}")
+        _settle(self.folder)
+
+    def replace(self, at: Step) -> None:
+        """Put the new texts where they belong."""
+        self.rename(".replacing")
+        at("ready")
+        for entry in self.entries:
+            # The original that was saved is this very file: what was written into it since is in neither text.
+            if self.state(entry) != "before":
+                raise Changed("it was changed since it was read", [entry.path])
+            self.replaced.append(entry)
+            os.replace(self.temporary(entry), self.target(entry))
+            at(f"replaced {entry.path}")
+        for folder in {self.target(entry).parent for entry in self.entries}:
+            _settle(folder)
+        at("settled")
+        self.rename("")
+
+    def abandon(self) -> None:
+        """Take back what this process has done of the run so far."""
+        with _as_not_written("what was done so far could not be taken back; the next run of hipport will try again"):
+            self.roll_back(self.replaced, _nothing)
+
+    def roll_back(self, entries: Sequence[_Entry], at: Step) -> None:
+        """Put back those of `entries` that are replaced, and remove everything else that the run has left.
+
+        Raises Changed, and leaves all as it is, when a file has neither of its texts.
+        """
+        if self.folder.suffix == ".replacing":
+            states = [(entry, self.state(entry)) for entry in entries]
+            lost = [entry.path for entry, state in states if state == "other"]
+            if lost:
+                why = "changed since a run of hipport that was interrupted; the originals are in"
+                raise Changed(f"{why} {self.folder}: remove that folder when you have what you need", lost)
+            for entry, state in states:
+                if state == "after":
+                    self.put_back(entry)
+                    at(f"restored {entry.path}")
+        for entry in self.entries:
+            self.temporary(entry).unlink(missing_ok=True)
+        self.remove(at)
+
+    def take_back(self, at: Step) -> list[_Entry]:
+        """Undo the run, which is done; return what was put back. What fails half-way is done again."""
+        states = [(entry, self.state(entry)) for entry in self.entries]
+        changed = [entry.path for entry, state in states if state == "other"]
+        if changed:
+            raise Changed("changed since the run that is to be undone", changed)
+        self.rename(".replacing")
+        at("marked")
+        back: list[_Entry] = []
+        try:
+            for entry, state in states:
+                if state == "after":
+                    _keep(self.target(entry), self.ported(entry))
+                    back.append(entry)
+                    self.put_back(entry)
+                    at(f"restored {entry.path}")
+        except BaseException:
+            for entry in back:
+                if entry.before is not None and not self.original(entry).exists():
+                    _keep(self.target(entry), self.original(entry))
+                _move(self.ported(entry), self.target(entry), self.temporary(entry))
+            self.rename("")
+            raise
+        self.remove(at)
+        return back
+
+    def put_back(self, entry: _Entry) -> None:
+        target, original = self.target(entry), self.original(entry)
+        if entry.before is None:
+            target.unlink()
+            return
+        if _hash(_read(original)) != entry.before:
+            raise NotWritten(f"its original, {original}, is damaged", [entry.path])
+        os.utime(original)
+        _move(original, target, self.temporary(entry))
+
+    def remove(self, at: Step) -> None:
+        """Remove the folders that the run has made, then its own."""
+        for folder in reversed(self.folders):
+            with suppress(OSError):
+                (self.root / folder).rmdir()
+        for folder in {self.target(entry).parent for entry in self.entries}:
+            with suppress(OSError):
+                _settle(folder)
+        if self.folder.exists():
+            # So that nobody puts files back out of a folder that is going away file by file.
+            if self.folder.suffix != ".staging":
+                self.rename(".staging")
+            at("restored")
+            shutil.rmtree(self.folder)
+
+    def state(self, entry: _Entry) -> str:
+        """Say which text a file has: `before`, `after` or `other`."""
+        try:
+            found = _hash(_read(self.target(entry)))
+        except FileNotFoundError:
+            found = None
+        except OSError:
+            return "other"
+        return "before" if found == entry.before else "after" if found == entry.after else "other"
+
+
+# --- Trees ------------------------------------------------------------------------------------------------------------
+
+
+def _checked(root: Path, changes: Sequence[Change]) -> tuple[_Entry, ...]:
+    """Return the entries of a run, with links followed, after checking that each file is as it was read."""
+    entries: list[_Entry] = []
+    changed: list[PurePath] = []
+    for change in changes:
+        target = root / change.path
+        real = Path(os.path.realpath(target))
+        if change.path.is_absolute() or not real.is_relative_to(root):
+            raise NotWritten(f"it lies outside of {root}", [change.path])
+        if real.is_relative_to(root / FOLDER):
+            raise NotWritten("it lies in hipport's own folder", [change.path])
+        try:
+            text = _read(real)
+        except FileNotFoundError:
+            text = None
+        except OSError as error:
+            raise NotWritten(_said(error), [change.path]) from error
+        if text != change.before:
+            changed.append(change.path)
+        if text is not None and not os.access(real, os.W_OK):
+            raise NotWritten("it is read-only", [change.path])
+        before = None if text is None else _hash(text)
+        entries.append(_Entry(len(entries), PurePosixPath(real.relative_to(root)), before, _hash(change.after)))
+    if changed:
+        raise Changed("it was changed since it was read", changed)
+    if len({entry.path for entry in entries}) < len(entries):
+        raise ValueError("two changes of one file")
+    return tuple(entries)
+
+
+def _stays_inside(root: Path, path: PurePath | str) -> bool:
+    pure = PurePosixPath(path)
+    if pure.is_absolute() or ".." in pure.parts or FOLDER in pure.parts:
+        return False
+    return Path(os.path.realpath(root / pure)) == root / pure
+
+
+# --- Files ------------------------------------------------------------------------------------------------------------
+
+
+def _resolved(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _hash(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
+
+
+def _read(path: Path) -> bytes:
+    """Return the bytes of a regular file. Raises OSError for anything else, without waiting for a pipe."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        return file.read()
+
+
+def _write(path: Path, text: bytes, like: Path | None = None) -> None:
+    """Write a new file and see it to the disk; with mode, owner and attributes of `like`."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if like else 0o666)
+    with open(descriptor, "wb") as file:
+        file.write(text)
         file.flush()
-        os.fsync(file.fileno())
+        if like is not None:
+            _make_like(descriptor, like)
+        os.fsync(descriptor)
 
 
-def _json(value: object) -> bytes:
-    return json.dumps(value, indent=1, sort_keys=True).encode()
+def _make_like(descriptor: int, like: Path) -> None:
+    status = os.stat(like)
+    mine = os.fstat(descriptor)
+    if (mine.st_uid, mine.st_gid) != (status.st_uid, status.st_gid):
+        # Only root may give a file away; whoever may write to somebody else's file takes it over.
+        for uid, gid in ((status.st_uid, status.st_gid), (-1, status.st_gid)):
+            with suppress(PermissionError):
+                os.fchown(descriptor, uid, gid)
+                break
+    if sys.platform == "linux":
+        with suppress(OSError):
+            for name in os.listxattr(like):  # access control lists among them
+                os.setxattr(descriptor, name, os.getxattr(like, name))
+    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
 
 
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def _keep(path: Path, to: Path) -> None:
+    """Give a file another name, or where the file system cannot do that, copy it."""
+    try:
+        os.link(path, to)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOSPC, errno.EROFS):
+            raise
+        _write(to, _read(path), path)
+
+
+def _move(path: Path, to: Path, temporary: Path) -> None:
+    """Put a file in the place of another, on whatever file system that is."""
+    try:
+        os.replace(path, to)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _write(temporary, _read(path), path)
+        os.replace(temporary, to)
+    # Two names of one file are no file in the place of another.
+    path.unlink(missing_ok=True)
+
+
+def _settle(folder: Path) -> None:
+    """See the names in a folder to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _sync_folders(places: Iterable[Path]) -> None:
-    for folder in {place.parent for place in places}:
-        _sync(folder)
+@contextmanager
+def _as_not_written(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise NotWritten(f"{what}: {_said(error)}") from error
+
+
+def _said(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library: one call for each thing hipport does. Only `save` and `undo` change a tree; only `build` runs code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from hipport import discover, write
+from hipport.finding import Certainty
+from hipport.pipeline import Pass, Ported, Progress, run
+from hipport.project import Project, Target
+from hipport.source import Source
+
+if TYPE_CHECKING:
+    from hipport import builder
+
+#: A tree of this many bytes is worth a process on each processor.
+_PARALLEL = 4_000_000
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What is in a tree, and what a rewrite would make of it."""
+
+    extensions: tuple[discover.Extension, ...]
+    ported: Ported
+
+
+def rewrite(
+    what: Iterable[str | Path] | Mapping[str, bytes],
+    *,
+    target: Target | None = None,
+    accept: Certainty = Certainty.REVIEW,
+    exclude: Sequence[str] = (),
+    passes: Sequence[Pass[Any]] | None = None,
+    jobs: int | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Ported:
+    """Port files and folders, or text in memory by its name, and return the result. Writes nothing: see `save`.
+
+    Changes up to `accept` are made. `exclude` has patterns of paths to leave alone, `passes` the passes to run instead
+    of all, `jobs` the number of processes (one for each processor, for a tree that is worth it).
+    Raises discover.NotFound for a path that does not exist.
+    """
+    if passes is None:
+        from hipport_passes import PASSES
+
+        passes = PASSES
+    if isinstance(what, Mapping):
+        sources = tuple(discover.source(PurePosixPath(name), text) for name, text in what.items())
+        project = Project(sources, target or Target())
+    else:
+        project = discover.discover(
+            [Path(path) for path in what], target or Target(), exclude=exclude, vendored=_markers()
+        )
+    if jobs is None:
+        large = sum(len(source.text) for source in project.sources) >= _PARALLEL
+        jobs = (os.cpu_count() or 1) if large else 1
+    return run(project, passes, accept, on_progress, jobs)
+
+
+def scan(
+    paths: Iterable[str | Path],
+    *,
+    target: Target | None = None,
+    accept: Certainty = Certainty.REVIEW,
+    exclude: Sequence[str] = (),
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Scanned:
+    """Return the extensions and programs at `paths`, and what a rewrite of them would do. Writes nothing.
+
+    Raises discover.NotFound for a path that does not exist.
+    """
+    ported = rewrite(paths, target=target, accept=accept, exclude=exclude, on_progress=on_progress)
+    return Scanned(discover.extensions(ported.before), ported)
+
+
+def changes(ported: Ported) -> tuple[write.Change, ...]:
+    """Return what `ported` would write, as bytes before and after."""
+    before = ported.before.by_path
+    changed = [write.Change(source.path, before[source.path].text, source.text) for source in ported.changed]
+    return (*changed, *(write.Change(file.path, None, file.text) for file in ported.created))
+
+
+def save(ported: Ported, out: str | Path | None = None, only: Sequence[str | Path] = ()) -> write.Written:
+    """Write what was ported: in place, or as a copy of the tree, or of `only` some paths of it, in the new folder `out`.
+
+    All files are written or none. Raises write.Refused when one has changed since it was read, or cannot be written,
+    OSError when writing fails, and ValueError for text that did not come from files.
+    """
+    root = ported.before.root
+    if root is None:
+        raise ValueError("this was ported from memory: there is nowhere to save it")
+    if out is None:
+        return write.write(root, changes(ported))
+    inside = [PurePath(Path(path).resolve().relative_to(root.resolve())) for path in only] or [PurePath()]
+    return write.write_tree(root, Path(out), inside, changes(ported))
+
+
+def undo(path: str | Path = ".") -> write.Written:
+    """Take back the last rewrite in the tree that `path` lies in. Raises write.Refused when that cannot be done."""
+    start = Path(path).resolve()
+    root = write.find_root(start)
+    if root is None:
+        raise write.Refused([f"{start}: hipport has changed nothing here that could be taken back"])
+    return write.undo(root)
+
+
+def build(
+    paths: Iterable[str | Path],
+    *,
+    target: Target | None = None,
+    env: Mapping[str, str],
+    python: str | Path = sys.executable,
+    jobs: int | None = None,
+    timeout: float = 900.0,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> builder.Built:
+    """Compile every unit at `paths` for every architecture of `target`. Runs code of the tree; writes nothing to it.
+
+    See `builder.build` for what each parameter means and what is raised.
+    """
+    from hipport import builder
+    from hipport_passes.nvcc_flags import translate
+
+    places = [Path(path) for path in paths]
+    target = target or Target()
+    return builder.build(
+        places,
+        target.archs,
+        env=env,
+        python=Path(python),
+        sources=_rewritten(places, target),
+        translate=lambda flags: translate(flags).kept,
+        jobs=jobs,
+        timeout=timeout,
+        on_progress=on_progress,
+    )
+
+
+def _rewritten(paths: Sequence[Path], target: Target) -> dict[Path, Source]:
+    """The files that hipport rewrote in place, by absolute path, with how they came to be.
+
+    The journal has what was there before; porting it again tells how that became what is there now.
+    """
+    found: dict[Path, Source] = {}
+    for root in {write.find_root(path.resolve()) for path in paths} - {None}:
+        assert root is not None
+        first = write.originals(root)
+        project = discover.discover([root], target, vendored=_markers())
+        before = tuple(
+            discover.source(source.path, first[source.path]) if source.path in first else source
+            for source in project.sources
+        )
+        ported = rewrite_project(replace(project, sources=before))
+        now = project.by_path
+        found |= {root / s.path: s for s in ported.changed if s.text == now[s.path].text}
+    return found
+
+
+def rewrite_project(project: Project) -> Ported:
+    """Run all passes over a project."""
+    from hipport_passes import PASSES
+
+    return run(project, PASSES)
+
+
+def _markers() -> Mapping[str, tuple[str, ...]]:
+    from hipport_passes.vendored import markers
+
+    return markers()

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: words in, exit status out.
+
+0: done, and nothing is left for a person. 1: done, and a person is needed (with --check: something would change).
+2: hipport failed; nothing was changed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hipport import __version__
+
+if TYPE_CHECKING:
+    from hipport.api import Scanned
+    from hipport.config import Config
+    from hipport.pipeline import Ported
+
+DONE, PERSON, FAILED = 0, 1, 2
+
+_PATHS = click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+_TARGET = click.option(
+    "--target", metavar="GFX,…", help="The GPUs that the result is for; gfx942,gfx1100 if not given."
+)
+_ROCM = click.option("--rocm", metavar="X.Y", help="The oldest ROCm that the result must build with; 6.4 if not given.")
+_ACCEPT = click.option(
+    "--accept", type=click.Choice(["safe", "review"]), help="Which changes to make; review if not given."
+)
+_FORMAT = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="For people or for programs."
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="hipport")
+def main() -> None:
+    """Port CUDA repositories to AMD GPUs.
+
+    Exit status: 0 done, nothing left for a person; 1 done, and a person is needed; 2 hipport failed.
+    """
+
+
+@main.command()
+@_PATHS
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something would change or needs a person.")
+@click.option("--diff", is_flag=True, help="Write nothing; print what would change as a patch.")
+@click.option(
+    "--out", metavar="DIR", type=click.Path(path_type=Path), help="Write a ported copy to the new folder DIR."
+)
+@_ACCEPT
+@_TARGET
+@_ROCM
+@_FORMAT
+def rewrite(
+    paths: tuple[Path, ...],
+    check: bool,
+    diff: bool,
+    out: Path | None,
+    accept: str | None,
+    target: str | None,
+    rocm: str | None,
+    form: str,
+) -> None:
+    """Port files and folders, in place: all files or none.
+
+    `hipport undo` takes it back. A second run changes nothing.
+    """
+    from hipport import api, report
+
+    if out is not None and (check or diff):
+        raise click.UsageError("--out writes, --check and --diff do not: give one of them")
+    with _failing():
+        config = _config(paths, accept, target, rocm)
+        with _progress() as tell:
+            ported = api.rewrite(
+                paths, target=config.target, accept=config.accept, exclude=config.exclude, on_progress=tell
+            )
+        would = check or diff
+        written = None if would else api.save(ported, out, paths)
+    if diff and form == "text":
+        sys.stdout.buffer.write(report.as_diff(ported))
+        sys.stdout.buffer.flush()
+    elif form == "json":
+        more: dict[str, Any] = {"root": str(ported.before.root), "written": not would}
+        if diff:
+            more["diff"] = report.as_diff(ported).decode("utf-8", "surrogateescape")
+        click.echo(report.as_json(ported, **more), nl=False)
+    else:
+        click.echo(report.as_text(ported, colour=_colour(), would=would), nl=False)
+    if written is not None and written.recovered:
+        click.echo(f"put back first what a killed run had left half done: {_listed(written.recovered)}", err=True)
+    _leave(ported, changes_count=check)
+
+
+@main.command()
+@_PATHS
+@_TARGET
+@_ROCM
+@_FORMAT
+def scan(paths: tuple[Path, ...], target: str | None, rocm: str | None, form: str) -> None:
+    """Say what is there, what would change and what cannot be ported. Writes nothing."""
+    from hipport import api, report
+
+    with _failing():
+        config = _config(paths, None, target, rocm)
+        with _progress() as tell:
+            scanned = api.scan(
+                paths, target=config.target, accept=config.accept, exclude=config.exclude, on_progress=tell
+            )
+    if form == "json":
+        extensions = [extension.as_json() for extension in scanned.extensions]
+        click.echo(
+            report.as_json(scanned.ported, extensions=extensions, root=str(scanned.ported.before.root)), nl=False
+        )
+    else:
+        click.echo(_scanned_text(scanned), nl=False)
+        click.echo(report.as_text(scanned.ported, colour=_colour(), would=True), nl=False)
+    _leave(scanned.ported, changes_count=False)
+
+
+@main.command()
+@click.argument("path", default=".", type=click.Path(path_type=Path))
+def undo(path: Path) -> None:
+    """Take back the last rewrite in the tree that PATH lies in: the bytes that were there."""
+    from hipport import api
+
+    with _failing():
+        written = api.undo(path)
+    click.echo(f"put back {_listed(written.paths)}")
+
+
+@main.command()
+@_PATHS
+@_TARGET
+@click.option("--jobs", type=click.IntRange(min=1), help="Compilers at once; as many as processors if not given.")
+@click.option(
+    "--python", type=click.Path(path_type=Path), help="The Python whose PyTorch extensions are built against."
+)
+@_FORMAT
+def build(paths: tuple[Path, ...], target: str | None, jobs: int | None, python: Path | None, form: str) -> None:
+    """Compile every unit for every target with hipcc. Runs setup.py files, in a child process, to learn the units."""
+    from hipport import api, report
+
+    with _failing():
+        config = _config(paths, None, target, None)
+        with _progress() as tell:
+            built = api.build(
+                paths,
+                target=config.target,
+                env=os.environ,
+                python=python or Path(sys.executable),
+                jobs=jobs,
+                on_progress=tell,
+            )
+    if form == "json":
+        click.echo(report.built_as_json(built), nl=False)
+    else:
+        click.echo(report.built_as_text(built, colour=_colour()), nl=False)
+    sys.exit(DONE if built.ok else PERSON)
+
+
+@contextmanager
+def _failing() -> Iterator[None]:
+    """Turn what may go wrong into a message and exit status 2."""
+    from hipport import config, discover, write
+
+    problems: tuple[str, ...]
+    try:
+        yield
+        return
+    except write.Refused as error:
+        problems = error.problems
+    except (config.BadConfig, discover.NotFound, ValueError) as error:
+        problems = (str(error),)
+    except OSError as error:
+        what = f"{error.filename}: " if error.filename else ""
+        problems = (f"{what}{error.strerror or error}",)
+    except Exception as error:
+        if type(error).__name__ != "NoToolchain":
+            raise
+        problems = (str(error),)
+    except KeyboardInterrupt:
+        problems = ("interrupted; nothing was changed",)
+    for problem in problems:
+        click.echo(f"hipport: {problem}", err=True)
+    sys.exit(FAILED)
+
+
+def _config(paths: tuple[Path, ...], accept: str | None, target: str | None, rocm: str | None) -> Config:
+    """What the nearest configuration says, and over it what the command line says."""
+    from hipport import config
+
+    first = paths[0].resolve()
+    settings = config.read(first if first.is_dir() else first.parent)
+    if target is not None:
+        settings = replace(settings, target=replace(settings.target, archs=config.parse_archs(target)))
+    if rocm is not None:
+        settings = replace(settings, target=replace(settings.target, rocm=config.parse_rocm(rocm)))
+    if accept is not None:
+        settings = replace(settings, accept=config.parse_accept(accept))
+    return settings
+
+
+def _leave(ported: Ported, *, changes_count: bool) -> None:
+    person = any(reported.needs_person for reported in ported.reported)
+    changed = bool(ported.changed or ported.created)
+    sys.exit(PERSON if person or (changes_count and changed) else DONE)
+
+
+def _colour() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def _listed(paths: tuple[Any, ...]) -> str:
+    names = [str(path) for path in paths]
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more files"
+
+
+def _scanned_text(scanned: Scanned) -> str:
+    lines = []
+    for extension in scanned.extensions:
+        lines.append(str(extension))
+        lines += [f"  knows ROCm: {evidence}" for evidence in extension.rocm]
+    return "\n".join([*lines, ""]) + "\n" if lines else ""
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Any], None] | None]:
+    """A bar on the terminal, for work that takes a while; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    import time
+
+    start = time.monotonic()
+    bar: Any = None
+    task: Any = None
+
+    def tell(progress: Any) -> None:
+        nonlocal bar, task
+        if bar is None:
+            # Loading the bar takes longer than most runs.
+            if time.monotonic() - start < 0.7:
+                return
+            from rich.console import Console
+            from rich.progress import Progress as Bar
+
+            bar = Bar(console=Console(stderr=True), transient=True)
+            bar.start()
+            task = bar.add_task(progress.name, total=progress.total)
+        bar.update(task, completed=progress.done, description=progress.name)
+
+    try:
+        yield tell
+    finally:
+        if bar is not None:
+            bar.stop()
