@@ -50,6 +50,13 @@ def test_span_is_the_text_of_the_node(text: bytes) -> None:
     assert text.count(b"'y'") == 1
 
 
+def test_span_of_a_node_over_several_lines_of_an_indented_block() -> None:
+    source = _python(b"def f():\r\n    return g([\r\n        'a',  # b\r\n        # c\r\n\t'd',\r\n    ])\r\n")
+    assert source.module is not None
+    (found,) = (node for node in _nodes(source.module) if isinstance(node, libcst.List))
+    assert source[source.span(found)] == source.text[source.text.index(b"[") : source.text.index(b"]") + 1]
+
+
 @given(
     st.text(alphabet="aäÿß \t'\"é", max_size=8).map(repr),
     st.sampled_from(["utf-8", "latin-1", "cp1252"]),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _MARK = b"\xef\xbb\xbf"
 _BRACKET = re.compile(rb"[()\[\]{}]")
+_INDENT = re.compile(rb"(?<=[\r\n])[ \t\f]+")
 _DEEPEST = 200  # CPython's own limit on brackets within brackets; libcst overflows the stack some way beyond
 
 
@@ -100,7 +101,8 @@ class Python(Source):
         span = Span(offsets[start], offsets[end])
         # The parentheses around an expression are no part of its span, but of its code.
         own = node.with_changes(lpar=(), rpar=()) if getattr(node, "lpar", ()) else node
-        if self[span] != module.code_for_node(own).strip().encode(self._encoding, "replace"):
+        code = module.code_for_node(own).strip().encode(self._encoding, "replace")
+        if self[span] != code and _unindented(self[span]) != _unindented(code):
             raise Misplaced(f"{self.path}: a {type(node).__name__} is not at {span.start}")
         return span
 
@@ -108,6 +110,11 @@ class Python(Source):
     def errors(self) -> int:
         """1 when the text does not parse, else 0."""
         return 0 if self._parsed else 1
+
+
+def _unindented(code: bytes) -> bytes:
+    """Return code as libcst gives it for a node by itself: without the indentation of the block it stands in."""
+    return _INDENT.sub(b"", code)
 
 
 def _too_deep(text: bytes) -> bool:
