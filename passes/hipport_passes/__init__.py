@@ -4,16 +4,31 @@
 from typing import Any
 
 from hipport.pipeline import Pass
-from hipport_passes import cooperative_groups, kernel_arguments, launch_syntax, warp_intrinsics, warp_size
+from hipport_passes import (
+    api_names,
+    arch_guards,
+    cooperative_groups,
+    headers,
+    kernel_arguments,
+    launch_syntax,
+    namespaces,
+    warp_intrinsics,
+    warp_size,
+)
 
 PASSES: tuple[Pass[Any], ...] = (
     # Other tools, and the parser, see a launch only once its brackets are joined.
     launch_syntax.PASS,
+    api_names.PASS,
+    namespaces.PASS,
     # Looks at calls by their HIP names.
     kernel_arguments.PASS,
     # Before `headers`, which drops what nothing uses.
     cooperative_groups.PASS,
+    headers.PASS,
     # Warps of 32 lanes, whatever the wavefront.
     warp_intrinsics.PASS,
     warp_size.PASS,
+    # Last: once a guard names HIP, what it guards looks as if it were ported.
+    arch_guards.PASS,
 )

@@ -100,6 +100,19 @@ class Project:
         return _included(path, source.path, self._by_name)
 
     @cached_property
+    def included_paths(self) -> frozenset[PurePath]:
+        """The files of the project that others of its files include."""
+        from hipport.languages.cpp import Cpp
+
+        return frozenset(
+            other.path
+            for source in self.sources
+            if isinstance(source, Cpp)
+            for include in source.includes
+            for other in self.included(source, include.path)
+        )
+
+    @cached_property
     def _components(self) -> Mapping[PurePath, tuple[Source, ...]]:
         from hipport.languages.cpp import Cpp
 

@@ -46,6 +46,7 @@ _BLANK = bytes(byte if byte in b"\r\n" else 0x20 for byte in range(256))
 _BOM = b"\xef\xbb\xbf"
 _IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
 _INCLUDE = re.compile(rb"\#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?P<path>[<\"][ \t]*[>\"])")
+_INCLUDE_LINES = re.compile(rb"(?:[ \t]*#[ \t]*include[ \t]*(?:<[^<>\r\n]+>|\"[^\"\r\n]+\")[ \t]*(?:\r\n|\n|\r))+")
 _BRACKETS = {b"(": b")", b"[": b"]", b"{": b"}"}
 _BRACKET = re.compile(rb"[()\[\]{}]")
 _LINE = rb"[^\\\r\n]*(?:(?:%s|\\)[^\\\r\n]*)*" % _SPLICE
@@ -401,11 +402,22 @@ class Cpp(Source):
         return count
 
     def harmless(self, edit: Edit) -> bool:
-        """An identifier put for an identifier, or a path for a path, gives the parser the same tree."""
+        """An identifier put for an identifier, or a path for a path, gives the parser the same tree.
+
+        So do includes taken away line by line, or put where includes go.
+        """
         old = self[edit.span]
         if _IDENTIFIER.fullmatch(old) and _IDENTIFIER.fullmatch(edit.new):
             whole = not _part_of_word(self.text, edit.span.start - 1) and not _part_of_word(self.text, edit.span.end)
             return whole and old not in _KEYWORDS and edit.new not in _KEYWORDS
+        if not edit.new or _INCLUDE_LINES.fullmatch(edit.new):
+            start = edit.span.start
+            return (not old and start == self.include_point) or (
+                not edit.new
+                and _INCLUDE_LINES.fullmatch(old) is not None
+                and any(start <= include.directive.start < edit.span.end for include in self.includes)
+                and (not start or self.text[start - 1 : start] in (b"\n", b"\r"))
+            )
         return any(edit.span == include.target for include in self.includes) and bool(
             re.fullmatch(rb"<[^<>\r\n]+>|\"[^\"\r\n]+\"", edit.new)
         )

@@ -24,6 +24,7 @@ _NEXT = re.compile(rb"\s*(::|==|final\b|[^\s\w])")
 _NAMESPACE = re.compile(rb"\b(?:inline\s+)?namespace\b[\s\w:]*$|\bextern\s*\"[^\"]*\"\s*$")
 _TYPE = re.compile(rb"\b(struct|class|union|enum(?:\s+(?:class|struct))?)\b[^;{}()=]*$")
 _BODY = re.compile(rb"\s*(?:(?:const|noexcept|override|final)\b\s*)*\{")
+_MEMBER = re.compile(rb"\s*(?:(?:const|noexcept|override|final|&+)\s*)*(?:;|=\s*(?:0|default|delete)\b)")
 _ANY_BODY = re.compile(rb"[^;{}]*\{")
 # In front of a declarator that does not directly follow a word: `T* x`, `const T& x`, `T<U> x`.
 _TYPE_BEFORE = re.compile(
@@ -114,7 +115,7 @@ def _declared(source: Cpp, span: Span) -> tuple[bytes, Span | None] | None:
         entry = code[: span.start].rstrip()[-1:] in (b"{", b",") and following in (b"=", b",", b"}")
         return (b"", _scope(source, block)) if entry else None
     if following == b"(":
-        text = _function(source, span, start, word)
+        text = _function(source, span, start, word, kind)
         return None if text is None else (text, _scope(source, block))
     if following not in (b";", b"=", b",", b")", b"[", b"{"):
         return None
@@ -146,16 +147,18 @@ def _after_braces(source: Cpp, closing: int, block: _Block | None) -> tuple[byte
     return None
 
 
-def _function(source: Cpp, span: Span, start: int, word: bytes) -> bytes | None:
-    """Return the text of the function whose definition has its name at `span`."""
+def _function(source: Cpp, span: Span, start: int, word: bytes, kind: bytes) -> bytes | None:
+    """Return the text of the function that has its name at `span`: one that is defined, or declared in a class."""
     code = source.code
     before = code[start : span.start]
     if word in _NO_TYPE if word else not _is_type(before, b"="):
         return None
     closing = source.closing(code.index(b"(", span.end))
-    body = _BODY.match(code, closing + 1) if closing is not None else None
-    if body is None:
+    if closing is None:
         return None
+    body = _BODY.match(code, closing + 1)
+    if body is None:
+        return b"" if kind == b"type" and _MEMBER.match(code, closing + 1) else None
     end = source.closing(body.end() - 1)
     return before + code[span.end : body.end() if end is None else end]
 

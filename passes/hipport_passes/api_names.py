@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rename CUDA's functions, types and constants to HIP's, and report those that HIP has no equal of.
+
+Names are found as tokens, so that macro bodies, inactive branches and templates are reached. A name is left alone
+where it is a member, where it is in a namespace of the program, where the program declares it itself, and in code that
+only one of CUDA and HIP ever sees. A `#define`, `typedef` or function that stands in for a CUDA name with CUDA's own
+means, or only under a condition, is no declaration of the program's own: it is renamed with the name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.declarations import declarations, member_or_qualified
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+from hipport.tables import load
+
+_IDENTIFIER = re.compile(rb"\b[A-Za-z_]\w*")
+_CALL = re.compile(rb"\s*\(")
+_BLANK = re.compile(rb"[ \t]*")
+_HIP = re.compile(rb"\b(?:__)?(?:hip|HIP|roc|ROC|miopen|rccl)\w*")
+_CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif)\b")
+
+
+class Row(NamedTuple):
+    """What is known of a CUDA name.
+
+    `hip` is None where HIP has no equal. `since` and `until` are the ROCm releases that it came with and went with.
+    `calls` has other forms for calls with that many arguments, in which "(…)" stands for the arguments.
+    `review` is the assumption under which the HIP name means the same.
+    """
+
+    area: str
+    hip: str | None
+    since: tuple[int, int] = (0, 0)
+    until: tuple[int, int] | None = None
+    why: str = ""
+    instead: str = ""
+    calls: Mapping[str, str] = MappingProxyType({})
+    review: str = ""
+
+    @property
+    def advice(self) -> str:
+        """Why the name cannot be kept, and what to do."""
+        return "; ".join(part for part in (self.why or "HIP has no equal", self.instead) if part)
+
+
+@cache
+def table() -> Mapping[bytes, Row]:
+    """Return what is known of each CUDA name: the generated table, and over it the rows made by hand."""
+    path = Path(__file__)
+    generated, own = load(path.with_suffix(".toml")), load(path.with_suffix(".own.toml"))
+    rows: dict[bytes, Row] = {}
+    areas: dict[str, dict[str, str]] = own["areas"]
+    for area, names in generated["unsupported"].items():
+        row = _row(area, areas.get(area, {}))
+        rows.update(dict.fromkeys(names.encode().split(), row))
+    for area, names in generated.items():
+        if area != "unsupported":
+            rows.update(_rows(area, names, (0, 0)))
+    for group in own["group"]:
+        row = _row("", {key: value for key, value in group.items() if key != "names"})
+        rows.update(dict.fromkeys(group["names"].encode().split(), row))
+    for name, value in own["names"].items():
+        rows[name.encode()] = _row("", value)
+    return rows
+
+
+def _rows(area: str, names: Mapping[str, Any], since: tuple[int, int]) -> Iterator[tuple[bytes, Row]]:
+    for name, value in names.items():
+        if isinstance(value, str):
+            yield name.encode(), Row(area, value, since)
+        elif "hip" in value:
+            yield name.encode(), _row(area, value)._replace(since=since)
+        else:
+            yield from _rows(area, value, _release(name))
+
+
+def _row(area: str, value: Mapping[str, Any]) -> Row:
+    until = value.get("until")
+    return Row(
+        area,
+        value.get("hip"),
+        _release(value.get("since", "0.0")),
+        _release(until) if until else None,
+        value.get("why", ""),
+        value.get("instead", ""),
+        value.get("calls", {}),
+        value.get("review", ""),
+    )
+
+
+def _release(text: str) -> tuple[int, int]:
+    major, minor = text.split(".")
+    return int(major), int(minor)
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per name that is renamed, and per line for a name that cannot be."""
+    names = source.fact(_names)
+    if not names:
+        return
+    known = table()
+    own = project.together(source, _own_everywhere)
+    inside = source.fact(_own)[1]
+    reported: set[tuple[bytes, int]] = set()
+    for span, name in names:
+        start = span.start
+        if name in own or any(scope.start <= start < scope.end for scope in inside.get(name, ())):
+            continue
+        if within(start, source.hip_only) or within(start, source.cuda_only):
+            continue
+        row = known[name]
+        directive = source.directive(start)
+        words = source.code[directive.start : directive.end] if directive else b""
+        if row.hip is None or row.since > project.target.rocm:
+            # In a condition the name is merely undefined; a name that a line has twice is one thing to do.
+            line = source.position(start)[0]
+            if not _CONDITION.match(words) and (name, line) not in reported:
+                reported.add((name, line))
+                yield _manual(span, name, row)
+        else:
+            yield from _renamed(source, span, name, row)
+
+
+def _manual(span: Span, name: bytes, row: Row) -> Finding:
+    if row.hip is None:
+        return Finding(span, "unsupported", f"{name.decode()}: {row.advice}", certainty=Certainty.MANUAL)
+    release = f"{row.since[0]}.{row.since[1]}"
+    return Finding(
+        span,
+        "too_new",
+        f"{name.decode()}: its equal {row.hip} came with ROCm {release}; ask for --rocm {release}, or do without",
+        certainty=Certainty.MANUAL,
+    )
+
+
+def _renamed(source: Cpp, span: Span, name: bytes, row: Row) -> Iterator[Finding]:
+    form = row.hip or ""
+    edits: list[Edit] = []
+    opening = _CALL.match(source.code, span.end) if row.calls else None
+    if opening is not None:
+        arguments = source.arguments(opening.end() - 1) or ()
+        form = row.calls.get(str(len(arguments)), form)
+        if not form:
+            yield Finding(span, "arguments", f"{name.decode()}: {row.advice}", certainty=Certainty.MANUAL)
+            return
+        _, _, rest = form.partition("(…")
+        inside, _, behind = rest.partition(")")
+        closing = source.closing(opening.end() - 1) or 0
+        edits += [Edit(Span(at, at), new.encode()) for at, new in ((closing, inside), (closing + 1, behind)) if new]
+    new = form.partition("(…")[0].encode()
+    if new == name:
+        return
+    if not new:
+        blank = _BLANK.match(source.code, span.end)
+        span = Span(span.start, blank.end() if blank else span.end)
+    message = f"{name.decode()} → {form or 'nothing'}"
+    if row.until is not None:
+        message += f", which ROCm {row.until[0]}.{row.until[1]} has not"
+    elif row.review:
+        message += f": {row.review}"
+    certainty = Certainty.REVIEW if row.until is not None or row.review else Certainty.SAFE
+    yield Finding(span, "name", message, (Edit(span, new), *edits), certainty)
+
+
+def _names(source: Cpp) -> tuple[tuple[Span, bytes], ...]:
+    """The names of the table in `source` that are not members and not in a namespace."""
+    known = table()
+    code = source.code
+    return tuple(
+        (Span(*match.span()), name)
+        for match in _IDENTIFIER.finditer(code)
+        if (name := match.group()) in known and not member_or_qualified(code, match.start())
+    )
+
+
+def _own(source: Cpp) -> tuple[frozenset[bytes], Mapping[bytes, list[Span]]]:
+    """The names that the program declares itself: everywhere, and in which part of this file."""
+    known = table()
+    everywhere: set[bytes] = set()
+    inside: dict[bytes, list[Span]] = {}
+    for name, text, scope, conditional in declarations(source, source.fact(_names)):
+        if scope is not None:
+            inside.setdefault(name, []).append(scope)
+            continue
+        # With CUDA's own means, or where CUDA's is missing, it stands in for CUDA's and goes by its name.
+        stands_in = conditional or any(word in known for word in _IDENTIFIER.findall(text))
+        if not stands_in or _HIP.search(text):
+            everywhere.add(name)
+    return frozenset(everywhere), inside
+
+
+def _own_everywhere(source: Cpp) -> frozenset[bytes]:
+    return source.fact(_own)[0]
+
+
+PASS = Pass(Cpp, find)

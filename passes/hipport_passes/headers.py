@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Include HIP's headers in place of CUDA's.
+
+Headers that HIP needs none of are dropped, and so is one that an earlier line has brought. A header of the program
+itself, and what only one of CUDA and HIP ever sees, is left alone. nvcc puts the runtime header in front of every
+`.cu` file; hipcc does not, so where a file needs it before an include brings it, it is included.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.cpp import Cpp, Include, within
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+from hipport.tables import load
+
+# What needs the runtime header: launches, built-in variables, vector types and functions, the runtime's functions.
+_NEEDS_RUNTIME = re.compile(
+    rb"<<<|\b(?:threadIdx|blockIdx|blockDim|gridDim|warpSize|dim3|__syncthreads\w*|__threadfence\w*|atomic[A-Z]\w+"
+    rb"|__launch_bounds__|__shared__|__global__|__device__|__constant__|__forceinline__|__noinline__|__\w+_r[nzud]"
+    rb"|(?:make_)?(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]|(?:cuda|hip)[A-Z]\w+|cu[A-Z]\w+)\b"
+)
+_GROUPS_ALIAS = re.compile(rb"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?cooperative_groups\s*;")
+_GROUPS_OPEN = re.compile(rb"\busing\s+namespace\s+(?:::\s*)?cooperative_groups\s*;")
+
+
+class Row(NamedTuple):
+    """What becomes of a header: `hip` instead, "" nothing, None: it is reported. Otherwise as in `api_names`."""
+
+    hip: str | None
+    since: tuple[int, int] = (0, 0)
+    why: str = ""
+    instead: str = ""
+    review: str = ""
+
+    @property
+    def advice(self) -> str:
+        """Why the header cannot be had, and what to do."""
+        return "; ".join(part for part in (self.why, self.instead) if part)
+
+
+class _Tables(NamedTuple):
+    rows: dict[str, Row]
+    folders: dict[str, Row]
+    groups: dict[str, bytes]
+    runtime: str
+    brings_runtime: tuple[str, ...]
+    thrust: frozenset[str]
+    std: frozenset[str]
+    std_review: str
+    steering: tuple[tuple[str, str, re.Pattern[bytes], str], ...]
+
+
+@cache
+def table() -> _Tables:
+    """Return what is known of CUDA's headers: the generated table, and over it the rows made by hand."""
+    path = Path(__file__)
+    generated, own = load(path.with_suffix(".toml")), load(path.with_suffix(".own.toml"))
+    rows = {name: Row(hip) for name, hip in generated["headers"].items()}
+    rows |= {name: _row(value) for name, value in own["headers"].items()}
+    return _Tables(
+        {name: row for name, row in rows.items() if not name.endswith("/")},
+        {name: row for name, row in rows.items() if name.endswith("/")},
+        {name: names.encode() for name, names in own["groups"].items()},
+        own["runtime"]["header"],
+        tuple(own["runtime"]["brought_by"].split()),
+        frozenset(own["thrust"]["system"].split()),
+        frozenset(own["libcupp"]["std"].split()),
+        own["libcupp"]["review"],
+        tuple(
+            (each["header"], each["macro"], re.compile(rb"\b(?:" + each["names"].encode() + rb")\b"), each["why"])
+            for each in own["steering"]
+        ),
+    )
+
+
+def _row(value: dict[str, Any]) -> Row:
+    major, minor = value.get("since", "0.0").split(".")
+    return Row(
+        value.get("hip"),
+        (int(major), int(minor)),
+        value.get("why", ""),
+        value.get("instead", ""),
+        value.get("review", ""),
+    )
+
+
+def lookup(path: str) -> Row | None:
+    """Return what becomes of `#include <path>`; None: it is no header of CUDA's."""
+    known = table()
+    if path in known.rows:
+        return known.rows[path]
+    if path.startswith("cuda/std/") and path[9:] in known.std:
+        return Row(path[9:], review=known.std_review)
+    if path.startswith("thrust/system/cuda/"):
+        if path[19:] in known.thrust:
+            return Row("thrust/system/hip/" + path[19:])
+        return Row(None, why="rocThrust has no such header")
+    for folder, row in known.folders.items():
+        if path.startswith(folder):
+            return row
+    return None
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per include that changes or that a person must look at, and one for the runtime header."""
+    known = table()
+    # What has been included so far, under no condition, by its path in HIP.
+    seen: set[str] = set()
+    if source.path.suffix == ".cu" and _needs_runtime(source, project):
+        at = source.include_point
+        yield Finding(
+            Span(at, at),
+            "runtime",
+            f"nvcc includes the runtime header by itself, hipcc does not: include {known.runtime}",
+            (Edit(Span(at, at), f"#include <{known.runtime}>".encode() + source.newline),),
+        )
+        seen.add(known.runtime)
+    for include in source.includes:
+        start = include.directive.start
+        if within(start, source.cuda_only):
+            continue
+        row = None if within(start, source.hip_only) else lookup(include.path)
+        here = include.path
+        if row is not None and _own(source, include, project):
+            row = None
+        if include.path in known.groups and row is None:
+            yield from _group(source, project, include, known.groups[include.path])
+        elif row is not None:
+            here = yield from _mapped(source, project, include, row, seen)
+        if here and not within(start, source.conditional):
+            seen.add(here)
+
+
+def _mapped(source: Cpp, project: Project, include: Include, row: Row, seen: set[str]) -> Generator[Finding, None, str]:
+    """Yield the finding for an include of CUDA's, and return what is included there now."""
+    path, hip = include.path, row.hip
+    if hip is None:
+        yield Finding(include.target, "unsupported", f"{path}: {row.advice}", certainty=Certainty.MANUAL)
+        return ""
+    if row.since > project.target.rocm:
+        release = f"{row.since[0]}.{row.since[1]}"
+        yield Finding(
+            include.target,
+            "too_new",
+            f"{path}: its equal {hip} came with ROCm {release}; ask for --rocm {release}, or do without",
+            certainty=Certainty.MANUAL,
+        )
+        return ""
+    runtime = table().runtime
+    if not hip and runtime not in seen and not any(_brings(source, other, project) for other in source.includes):
+        # The file has the built-in variables and functions from this header alone.
+        hip = runtime
+    if not hip or hip in seen:
+        why = f"{hip} is included already" if hip else row.why or "HIP needs none"
+        yield Finding(include.directive, "dropped", f"{path}: {why}", (Edit(_line(source, include), b""),))
+        return hip
+    edits = [Edit(include.target, f"<{hip}>".encode())]
+    for header, macro, names, _ in table().steering:
+        if header == hip and _uses(source, project, names) and not _defines(source, project, macro):
+            # The value that -DMACRO gives it, so that both may be there.
+            at = _line(source, include).start
+            edits.append(Edit(Span(at, at), f"#define {macro} 1".encode() + source.newline))
+    certainty = Certainty.REVIEW if row.review else Certainty.SAFE
+    message = f"{path} → {hip}" + (f": {row.review}" if row.review else "")
+    yield Finding(include.target, "mapped", message, tuple(_joined(edits)), certainty)
+    return hip
+
+
+def _joined(edits: list[Edit]) -> Iterator[Edit]:
+    """Yield the edits with the insertions at one place made one, for their order matters."""
+    insertions = [edit for edit in edits if not len(edit.span)]
+    if insertions:
+        yield Edit(insertions[0].span, b"".join(edit.new for edit in insertions))
+    yield from (edit for edit in edits if len(edit.span))
+
+
+def _group(source: Cpp, project: Project, include: Include, names: bytes) -> Iterator[Finding]:
+    """A header of cooperative groups that HIP lacks: dropped where nothing of it is used."""
+    component = project.component(source)
+    spaces = {b"cooperative_groups"}
+    for other in component:
+        assert isinstance(other, Cpp)
+        spaces |= set(_GROUPS_ALIAS.findall(other.code))
+    choice = b"|".join(names.split())
+    used = re.compile(rb"\b(?:" + b"|".join(sorted(spaces)) + rb")\s*::\s*(" + choice + rb")\b")
+    found: set[bytes] = set()
+    for other in component:
+        assert isinstance(other, Cpp)
+        found |= set(used.findall(other.code))
+        if any(isinstance(each, Cpp) and _GROUPS_OPEN.search(each.code) for each in component):
+            found |= set(re.findall(rb"(?<![\w.>:])(" + choice + rb")\s*(?:<[^;{}()]*>\s*)?\(", other.code))
+    if found:
+        uses = ", ".join(name.decode() for name in sorted(found))
+        yield Finding(
+            include.target,
+            "unsupported",
+            f"{include.path}: HIP has no such header before ROCm 7.13, and {uses} of it is used; "
+            "write a loop over tile.shfl_xor, or include it for those releases only",
+            certainty=Certainty.MANUAL,
+        )
+    else:
+        message = f"{include.path}: HIP has no such header before ROCm 7.13, and nothing of it is used"
+        yield Finding(include.directive, "dropped", message, (Edit(_line(source, include), b""),))
+
+
+def _line(source: Cpp, include: Include) -> Span:
+    """Return the whole line of `include`, or the directive alone if the line has more."""
+    text = source.text
+    start = max(text.rfind(b"\n", 0, include.directive.start), text.rfind(b"\r", 0, include.directive.start)) + 1
+    match = re.compile(rb"[ \t]*(?:\r\n|\n|\r|$)").match(text, include.directive.end)
+    if match is None or text[start : include.directive.start].strip():
+        return include.directive
+    return Span(start, match.end())
+
+
+def _own(source: Cpp, include: Include, project: Project) -> bool:
+    """Say whether `include` is of a file of the program: in quotes, and beside it or in a folder for headers above."""
+    if include.angled:
+        return False
+    folders = (folder / name for folder in source.path.parents for name in ("", "include", "inc", "src", "common"))
+    return any(folder / include.path in project.by_path for folder in folders)
+
+
+def _brings(source: Cpp, include: Include, project: Project) -> bool:
+    """Say whether `include` is of a header that, in HIP, brings the whole runtime header."""
+    if within(include.directive.start, source.cuda_only):
+        return False
+    known = table()
+    row = lookup(include.path)
+    hip = include.path if row is None else row.hip
+    if not hip or (row is not None and (row.since > project.target.rocm or _own(source, include, project))):
+        return False
+    return any(hip.startswith(each) if each.endswith("/") else hip == each for each in known.brings_runtime)
+
+
+def _needs_runtime(source: Cpp, project: Project) -> bool:
+    """Say whether the file, with the program's headers in it, needs the runtime before anything brings it."""
+    return source.path not in project.included_paths and _first(source, project, set()) == "needs"
+
+
+def _first(source: Cpp, project: Project, visited: set[object]) -> str:
+    """Return what comes first in `source`, its includes followed: "needs", "brings", or "" for neither."""
+    visited.add(source.path)
+    done = 0
+    for include in source.includes:
+        start = include.directive.start
+        if _needs(source, done, start):
+            return "needs"
+        done = include.directive.end
+        if within(start, source.cuda_only):
+            continue
+        for other in project.included(source, include.path):
+            if isinstance(other, Cpp) and other.path not in visited and (first := _first(other, project, visited)):
+                return first
+        certain = not within(start, source.conditional) or within(start, source.hip_only)
+        if certain and _brings(source, include, project):
+            return "brings"
+    return "needs" if _needs(source, done, len(source.code)) else ""
+
+
+def _needs(source: Cpp, start: int, end: int) -> bool:
+    return any(
+        not within(match.start(), source.cuda_only) for match in _NEEDS_RUNTIME.finditer(source.code, start, end)
+    )
+
+
+def _uses(source: Cpp, project: Project, names: re.Pattern[bytes]) -> bool:
+    return any(isinstance(other, Cpp) and names.search(other.code) for other in project.component(source))
+
+
+def _defines(source: Cpp, project: Project, macro: str) -> bool:
+    name = macro.encode()
+    pattern = re.compile(rb"#[ \t]*define[ \t]+" + name + rb"\b")
+    return any(
+        name in other.text and isinstance(other, Cpp) and pattern.search(other.code)
+        for other in project.component(source)
+    )
+
+
+PASS = Pass(Cpp, find)
