@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
+from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -30,56 +31,31 @@ from hipport.tables import load
 if TYPE_CHECKING:
     import tree_sitter
 
-_BEFORE = re.compile(rb"(?:\.|->|::)\s*$")
-_DEFINED = re.compile(
-    rb"^[ \t]*#[ \t]*define[ \t]+(__\w+)"
-    # A function: its name after a type, which no operand of an expression is.
-    rb"|\b(?!(?:return|else|do|case|throw|co_return|co_yield|goto|and|or|not)\b)[A-Za-z_]\w*[ \t\r\n]+(__\w+)\s*\(",
-    re.MULTILINE,
-)
-
 
 @cache
-def _helpers() -> tuple[re.Pattern[bytes], dict[bytes, bytes]]:
+def _helpers() -> tuple[Names, dict[bytes, bytes]]:
     rows = load(Path(__file__).with_suffix(".toml"))["helper"]
     names = {name.encode(): b"hipport::" + helper.encode() for name, helper in rows.items()}
-    return re.compile(rb"__(?:" + b"|".join(sorted((name[2:] for name in names), reverse=True)) + rb")\b"), names
+    return Names(re.compile(rb"__(?:" + b"|".join(sorted((name[2:] for name in names), reverse=True)) + rb")\b")), names
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use of an intrinsic that the program does not define itself."""
-    pattern, names = _helpers()
-    uses = []
-    for span, name in source.names(pattern):
-        if within(span.start, source.hip_only) or within(span.start, source.cuda_only):
-            continue
-        if _BEFORE.search(source.code, max(0, span.start - 8), span.start):
-            continue
-        uses.append((span, name))
-    if not uses:
-        return
-    own = {name for other in project.component(source) if isinstance(other, Cpp) for name in other.fact(_defined)}
+    names, helpers = _helpers()
     already_hip = _includes_hip(source)
-    need, header = include(source, project, "warp.h")
-    for span, name in uses:
-        if name in own or (already_hip and not name.endswith((b"_sync", b"warp", b"mask"))):
+    need, header = None, None
+    for span, name in names.uses(source, project):
+        if already_hip and not name.endswith((b"_sync", b"warp", b"mask")):
             continue
-        edits = [Edit(span, names[name])]
-        if need is not None:
-            edits.append(need)
-        message = f"{name.decode()} → {names[name].decode()}"
+        if header is None:
+            need, header = include(source, project, "warp.h")
+        edits = (Edit(span, helpers[name]), *((need,) if need else ()))
+        message = f"{name.decode()} → {helpers[name].decode()}"
         certainty = Certainty.SAFE
         if _has_twin(source, span, name):
             certainty = Certainty.REVIEW
             message += "; assumes that the lanes of its mask do not meet in the call in the other branch"
-        yield Finding(span, "helper", message, tuple(edits), certainty, (header,))
-
-
-def _defined(source: Cpp) -> frozenset[bytes]:
-    """The reserved names that a file defines: a shim of its own, which is not to be doubled."""
-    return frozenset(
-        match[1] or match[2] for match in _DEFINED.finditer(source.code) if not within(match.start(), source.cuda_only)
-    )
+        yield Finding(span, "helper", message, edits, certainty, (header,))
 
 
 def _includes_hip(source: Cpp) -> bool:

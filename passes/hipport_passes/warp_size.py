@@ -14,20 +14,19 @@ from collections.abc import Iterator
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.cpp import Cpp, within
+from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 
-_NAME = re.compile(rb"\bwarpSize\b")
-_DECLARED = re.compile(
-    rb"^[ \t]*#[ \t]*define[ \t]+warpSize\b"
-    # After a type; after a name and `*` only a built-in type tells a declaration from a product.
-    rb"|\b(?:(?!(?:return|case|else|throw|delete|sizeof|and|or|not)\b)[A-Za-z_]\w*[ \t]+"
-    rb"|(?:int|unsigned|long|short|auto|size_t|u?int\d+_t)[ \t]*[&*][ \t]*)warpSize[ \t]*[;=,){\[]",
-    re.MULTILINE,
+_WARP_SIZE = Names(re.compile(rb"warpSize"))
+# Names, calls and subscripts, joined by dots and arrows.
+_MEMBER = re.compile(
+    rb"(?P<object>(?:::)?[A-Za-z_]\w*(?:\[[^\[\]]*\]|\([^()]*\))*\s*(?:(?:\.|->)\s*[A-Za-z_]\w*(?:\[[^\[\]]*\]|\([^()]*\))*\s*)*)"
+    rb"(?:\.|->)\s*warpSize\b"
 )
-# The expression in front of `.warpSize`, read backwards: names, calls and subscripts, joined by dots and arrows.
-_OBJECT = re.compile(rb"(?:(?:::)?[A-Za-z_]\w*(?:\[[^\[\]]*\]|\([^()]*\))*(?:\s*(?:\.|->)\s*))+$")
+_OWN_MEMBER = re.compile(rb"\b(?:int|unsigned|size_t|u?int\d+_t|long|short)\s+(warpSize)\s*[;={]")
+_ASSIGNED = re.compile(rb"\s*=[^=]")
 _PRINTS = re.compile(rb"(?:printf|<<|\bcout\b|\bprint\w*|\blog\w*)", re.IGNORECASE)
 
 
@@ -35,32 +34,33 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per `warpSize` that is CUDA's."""
     if b"warpSize" not in source.text:
         return
-    if any(isinstance(other, Cpp) and other.fact(_declares) for other in project.component(source)):
-        return
     code = source.code
     need, header = include(source, project, "warp.h")
-    for span, _ in source.names(_NAME):
+    makes = (need,) if need else ()
+    for span, _ in _WARP_SIZE.uses(source, project):
+        message = "warpSize → hipport::warp_size, which is 32"
+        yield Finding(span, "logical", message, (Edit(span, b"hipport::warp_size"), *makes), creates=(header,))
+    for match in _MEMBER.finditer(code):
+        span = Span(match.start("object"), match.end())
         if within(span.start, source.hip_only) or within(span.start, source.cuda_only):
             continue
-        before = code[max(0, span.start - 200) : span.start]
-        certainty, message = Certainty.SAFE, "warpSize → hipport::warp_size, which is 32"
-        if before.rstrip().endswith((b".", b"->")):
-            object_ = _OBJECT.search(before)
-            statement = re.split(rb"[;{}]", before)[-1]
-            if object_ is None or _PRINTS.search(statement) or re.match(rb"\s*=[^=]", code[span.end :]):
-                continue
-            span = Span(span.start - len(before) + object_.start(), span.end)
-            certainty = Certainty.REVIEW
-            name = source[span].decode("utf-8", "replace")
-            message = f"{name} → hipport::warp_size: assumes that the program's warps are meant"
-        elif before.rstrip().endswith(b"::"):
+        statement = re.split(rb"[;{}]", code[max(0, span.start - 200) : span.start])[-1]
+        if _PRINTS.search(statement) or _ASSIGNED.match(code, span.end) or project.together(source, _members):
             continue
-        edits = (Edit(span, b"hipport::warp_size"), *((need,) if need else ()))
-        yield Finding(span, "logical", message, edits, certainty, (header,))
+        name = source[span].decode("utf-8", "replace")
+        yield Finding(
+            span,
+            "property",
+            f"{name} → hipport::warp_size: assumes that the program's warps are meant",
+            (Edit(span, b"hipport::warp_size"), *makes),
+            Certainty.REVIEW,
+            (header,),
+        )
 
 
-def _declares(source: Cpp) -> bool:
-    return _DECLARED.search(source.code) is not None
+def _members(source: Cpp) -> frozenset[bytes]:
+    """Whether the program has a member of that name itself: `int warpSize;` in one of its structures."""
+    return frozenset(match[1] for match in _OWN_MEMBER.finditer(source.code))
 
 
 PASS = Pass(Cpp, find)

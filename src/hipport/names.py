@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a program uses names that a library has, and means the library's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.declarations import declarations, member_or_qualified
+from hipport.project import Project
+from hipport.source import Span
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names that `pattern` matches whole."""
+
+    pattern: re.Pattern[bytes]
+
+    def uses(self, source: Cpp, project: Project) -> Iterator[tuple[Span, bytes]]:
+        """Yield the uses in `source`: not members, not in a namespace, and not what the program declares itself.
+
+        A declaration under a condition makes up for a library that lacks the name: it is no use, and hides none.
+        What only one of CUDA and HIP sees is somebody's port already.
+        """
+        found = source.fact(self._found)
+        if not found:
+            return
+        own = project.together(source, self._own)
+        _, inside, declared = source.fact(self._declared)
+        for span, name in found:
+            if name in own or span in declared or any(scope.start <= span.start < scope.end for scope in inside):
+                continue
+            if not within(span.start, source.hip_only) and not within(span.start, source.cuda_only):
+                yield span, name
+
+    def _found(self, source: Cpp) -> tuple[tuple[Span, bytes], ...]:
+        return tuple(
+            (span, name)
+            for span, name in source.names(self.pattern)
+            if not member_or_qualified(source.code, span.start)
+        )
+
+    def _own(self, source: Cpp) -> frozenset[bytes]:
+        return source.fact(self._declared)[0]
+
+    def _declared(self, source: Cpp) -> tuple[frozenset[bytes], tuple[Span, ...], frozenset[Span]]:
+        """What the file declares for all, where a declaration holds for a part of it, and conditional ones."""
+        everywhere, inside, places = set(), [], set()
+        for span, name in source.fact(self._found):
+            for declaration in declarations(source, [(span, name)]):
+                if within(span.start, source.cuda_only):
+                    continue
+                if declaration.scope is not None:
+                    inside.append(declaration.scope)
+                elif declaration.conditional:
+                    places.add(span)
+                else:
+                    everywhere.add(name)
+        return frozenset(everywhere), tuple(inside), frozenset(places)
