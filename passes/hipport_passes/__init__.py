@@ -11,6 +11,8 @@ from hipport_passes import (
     headers,
     kernel_arguments,
     launch_syntax,
+    memory_order,
+    register_keyword,
     namespaces,
     warp_intrinsics,
     warp_size,
@@ -19,16 +21,17 @@ from hipport_passes import (
 PASSES: tuple[Pass[Any], ...] = (
     # Other tools, and the parser, see a launch only once its brackets are joined.
     launch_syntax.PASS,
+    # What hipport has helpers for, before `api_names` reports that HIP lacks it.
+    warp_intrinsics.PASS,
+    warp_size.PASS,
+    memory_order.PASS,
+    register_keyword.PASS,
     api_names.PASS,
-    namespaces.PASS,
     # Looks at calls by their HIP names.
     kernel_arguments.PASS,
     # Before `headers`, which drops what nothing uses.
     cooperative_groups.PASS,
     headers.PASS,
-    # Warps of 32 lanes, whatever the wavefront.
-    warp_intrinsics.PASS,
-    warp_size.PASS,
     # Last: once a guard names HIP, what it guards looks as if it were ported.
     arch_guards.PASS,
 )

@@ -238,6 +238,7 @@ def _brings(source: Cpp, include: Include, project: Project) -> bool:
     hip = include.path if row is None else row.hip
     if not hip or (row is not None and (row.since > project.target.rocm or _own(source, include, project))):
         return False
+    hip = hip.lstrip("./")  # hipport's own headers are included by relative paths
     return any(hip.startswith(each) if each.endswith("/") else hip == each for each in known.brings_runtime)
 
 
