@@ -12,8 +12,8 @@ from hipport_passes import (
     kernel_arguments,
     launch_syntax,
     memory_order,
-    register_keyword,
     namespaces,
+    register_keyword,
     warp_intrinsics,
     warp_size,
 )
@@ -27,6 +27,7 @@ PASSES: tuple[Pass[Any], ...] = (
     memory_order.PASS,
     register_keyword.PASS,
     api_names.PASS,
+    namespaces.PASS,
     # Looks at calls by their HIP names.
     kernel_arguments.PASS,
     # Before `headers`, which drops what nothing uses.
