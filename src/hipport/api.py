@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from hipport import discover, write
+from hipport import discover, extensions, write
 from hipport.finding import Certainty
 from hipport.pipeline import Pass, Ported, Progress, run
 from hipport.project import Project, Target
@@ -27,7 +27,7 @@ _PARALLEL = 4_000_000
 class Scanned:
     """What is in a tree, and what a rewrite would make of it."""
 
-    extensions: tuple[discover.Extension, ...]
+    extensions: tuple[extensions.Extension, ...]
     ported: Ported
 
 
@@ -37,13 +37,15 @@ def rewrite(
     target: Target | None = None,
     accept: Certainty = Certainty.REVIEW,
     exclude: Sequence[str] = (),
+    exclude_base: Path | None = None,
     passes: Sequence[Pass[Any]] | None = None,
     jobs: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Ported:
     """Port files and folders, or text in memory by its name, and return the result. Writes nothing: see `save`.
 
-    Changes up to `accept` are made. `exclude` has patterns of paths to leave alone, `passes` the passes to run instead
+    Changes up to `accept` are made. `exclude` has patterns of paths to leave alone, as in .gitignore and
+    relative to `exclude_base` or the folder that all paths lie in; `passes` the passes to run instead
     of all, `jobs` the number of processes (one for each processor, for a tree that is worth it).
     Raises discover.NotFound for a path that does not exist.
     """
@@ -56,7 +58,7 @@ def rewrite(
         project = Project(sources, target or Target())
     else:
         project = discover.discover(
-            [Path(path) for path in what], target or Target(), exclude=exclude, vendored=_markers()
+            [Path(path) for path in what], target, exclude=exclude, base=exclude_base, vendored=_markers()
         )
     if jobs is None:
         large = sum(len(source.text) for source in project.sources) >= _PARALLEL
@@ -70,14 +72,22 @@ def scan(
     target: Target | None = None,
     accept: Certainty = Certainty.REVIEW,
     exclude: Sequence[str] = (),
+    exclude_base: Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Scanned:
     """Return the extensions and programs at `paths`, and what a rewrite of them would do. Writes nothing.
 
     Raises discover.NotFound for a path that does not exist.
     """
-    ported = rewrite(paths, target=target, accept=accept, exclude=exclude, on_progress=on_progress)
-    return Scanned(discover.extensions(ported.before), ported)
+    ported = rewrite(
+        paths,
+        target=target,
+        accept=accept,
+        exclude=exclude,
+        exclude_base=exclude_base,
+        on_progress=on_progress,
+    )
+    return Scanned(extensions.extensions(ported.before), ported)
 
 
 def changes(ported: Ported) -> tuple[write.Change, ...]:
@@ -88,7 +98,7 @@ def changes(ported: Ported) -> tuple[write.Change, ...]:
 
 
 def save(ported: Ported, out: str | Path | None = None, only: Sequence[str | Path] = ()) -> write.Written:
-    """Write what was ported: in place, or as a copy of the tree, or of `only` some paths of it, in the new folder `out`.
+    """Write what was ported: in place, or as a copy of the tree, or of `only` some paths of it, in a new folder.
 
     All files are written or none. Raises write.Refused when one has changed since it was read, or cannot be written,
     OSError when writing fails, and ValueError for text that did not come from files.

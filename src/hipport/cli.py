@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -80,9 +81,7 @@ def rewrite(
     with _failing():
         config = _config(paths, accept, target, rocm)
         with _progress() as tell:
-            ported = api.rewrite(
-                paths, target=config.target, accept=config.accept, exclude=config.exclude, on_progress=tell
-            )
+            ported = api.rewrite(paths, **_said(config), on_progress=tell)
         would = check or diff
         written = None if would else api.save(ported, out, paths)
     if diff and form == "text":
@@ -112,9 +111,7 @@ def scan(paths: tuple[Path, ...], target: str | None, rocm: str | None, form: st
     with _failing():
         config = _config(paths, None, target, rocm)
         with _progress() as tell:
-            scanned = api.scan(
-                paths, target=config.target, accept=config.accept, exclude=config.exclude, on_progress=tell
-            )
+            scanned = api.scan(paths, **_said(config), on_progress=tell)
     if form == "json":
         extensions = [extension.as_json() for extension in scanned.extensions]
         click.echo(
@@ -184,9 +181,11 @@ def _failing() -> Iterator[None]:
         what = f"{error.filename}: " if error.filename else ""
         problems = (f"{what}{error.strerror or error}",)
     except Exception as error:
-        if type(error).__name__ != "NoToolchain":
-            raise
-        problems = (str(error),)
+        if type(error).__name__ == "NoToolchain":  # not imported: only `build` loads what raises it
+            problems = (str(error),)
+        else:
+            traceback.print_exc()
+            problems = ("this is a defect of hipport; nothing was changed. Please report it with the lines above",)
     except KeyboardInterrupt:
         problems = ("interrupted; nothing was changed",)
     for problem in problems:
@@ -209,8 +208,15 @@ def _config(paths: tuple[Path, ...], accept: str | None, target: str | None, roc
     return settings
 
 
+def _said(config: Config) -> dict[str, Any]:
+    base = config.path.parent if config.path else None
+    return {"target": config.target, "accept": config.accept, "exclude": config.exclude, "exclude_base": base}
+
+
 def _leave(ported: Ported, *, changes_count: bool) -> None:
     person = any(reported.needs_person for reported in ported.reported)
+    # What hipport could not read, it did not port.
+    person = person or any(skipped.kind == "refused" for skipped in ported.before.skipped)
     changed = bool(ported.changed or ported.created)
     sys.exit(PERSON if person or (changes_count and changed) else DONE)
 
