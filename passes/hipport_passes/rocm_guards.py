@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Let code that asks for `USE_ROCM` see hipcc too, where no build of PyTorch defines that macro.
 
-A program that has a port of its own under `#ifdef USE_ROCM` compiles as that port only when its build defines the macro.
-PyTorch's build of extensions does; a plain hipcc does not, and would take the branch for CUDA. Such conditions ask for
-`__HIPCC__` as well, which clang defines whenever it compiles HIP. Code that includes PyTorch's headers is left as it is.
+A program that has a port of its own under `#ifdef USE_ROCM` compiles as that port only when its build defines the
+macro. PyTorch's build of extensions does; a plain hipcc does not, and would take the branch for CUDA. Such conditions
+ask for `__HIPCC__` as well, which clang defines whenever it compiles HIP. Code that includes PyTorch's headers stays.
 """
 
 from __future__ import annotations
