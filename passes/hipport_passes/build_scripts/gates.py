@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gates that let nothing be built on ROCm, and probes of nvcc, in a build script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from hipport.finding import Certainty
+from hipport.source import Edit, Span
+from hipport_passes.build_scripts.edits import Said
+from hipport_passes.build_scripts.script import NVCC, Script
+
+_RUNS = {"check_output", "check_call", "run", "call", "Popen", "getoutput", "getstatusoutput", "popen", "system"}
+
+
+def gates(script: Script) -> Iterator[Said]:
+    """Yield the conditions that keep an extension from being built on ROCm."""
+    yield from _homes(script)
+    yield from _available(script)
+
+
+def _homes(script: Script) -> Iterator[Said]:
+    """CUDA_HOME is None in a PyTorch for ROCm, where ROCM_HOME takes its place."""
+    for name in script.named("CUDA_HOME"):
+        above = script.parent[name]
+        home: cst.BaseExpression = name
+        if isinstance(above, cst.Attribute) and above.attr is name:
+            home = above
+        elif isinstance(above, (cst.Attribute, cst.ImportAlias, cst.AssignTarget)):
+            continue
+        rocm, imported = _rocm_home(script, home)
+        if not rocm or not script.runs(home).both:
+            continue
+        use = script.parent[home]
+        span = script.source.span(home)
+        if (
+            isinstance(use, cst.Comparison)
+            and use.left is home
+            and script.code(use.comparisons[0].comparator) == "None"
+        ):
+            negated = isinstance(use.comparisons[0].operator, (cst.Is, cst.Equal))
+            yield from _gate(script, use, home, rocm, imported, negated)
+        elif _asked(script, home):
+            yield from _gate(script, home, home, rocm, imported, None)
+        elif _path(script, home) and not _skipped(script, home):
+            bare = isinstance(use, (cst.Arg, cst.FormattedStringExpression))
+            either = f"{script.code(home)} or {rocm}"
+            message = "CUDA_HOME is None on ROCm: ROCM_HOME instead; assumes that ROCm has the same folders below it"
+            edits = [*imported, Edit(span, (either if bare else f"({either})").encode())]
+            yield Said(span, "cuda_home", message, Certainty.REVIEW, edits)
+
+
+def _rocm_home(script: Script, home: cst.BaseExpression) -> tuple[str, list[Edit]]:
+    """Return how ROCM_HOME is spelled where this CUDA_HOME is, and the edits that import it; or "" if it is not
+    PyTorch's."""
+    if isinstance(home, cst.Attribute):
+        module = script.code(home.value)
+        return (f"{module}.ROCM_HOME", []) if re.search(r"cpp_extension$|^(?:cpp_ext|ext|jit)$", module) else ("", [])
+    assert isinstance(home, cst.Name)
+    statement = script.imported(home)
+    if statement is None or isinstance(statement.names, cst.ImportStar) or statement.module is None:
+        return "", []
+    if not script.code(statement.module).endswith("cpp_extension"):
+        return "", []
+    if any(script.imported(other) for other in script.named("ROCM_HOME")):
+        return "ROCM_HOME", []
+    aliases = list(statement.names)
+    mine = next((alias for alias in aliases if alias.name.value == "CUDA_HOME" and alias.asname is None), None)
+    if mine is None:
+        return "", []
+    text, end = script.source.text, script.source.span(mine.name).end
+    # As the names around it are laid out: one to a line, or after a blank.
+    gap = re.compile(rb",(\s*)(?=\w)").match(text, end)
+    return "ROCM_HOME", [Edit(Span(end, end), b"," + (gap[1] if gap else b" ") + b"ROCM_HOME")]
+
+
+def _asked(script: Script, home: cst.BaseExpression) -> bool:
+    """Say whether the expression stands where only its truth matters."""
+    above = script.parent[home]
+    if isinstance(above, (cst.If, cst.IfExp, cst.While)):
+        return above.test is home
+    if isinstance(above, cst.BooleanOperation):
+        return _asked(script, above) or above.left is home
+    return isinstance(above, cst.UnaryOperation) or (
+        isinstance(above, cst.Arg) and script.code(script.parent[above]).startswith("bool(")
+    )
+
+
+def _path(script: Script, home: cst.BaseExpression) -> bool:
+    """Say whether the expression is the beginning of a path."""
+    above = script.parent[home]
+    if isinstance(above, cst.Arg):
+        call = script.parent[above]
+        assert isinstance(call, (cst.Call, cst.ClassDef))
+        if isinstance(call, cst.Call) and call.args[0] is above and re.search(r"join$|Path$", script.code(call.func)):
+            return not any(NVCC.fullmatch(script.text(argument.value)) for argument in call.args)
+        return False
+    if isinstance(above, cst.BinaryOperation):
+        return above.left is home and not NVCC.fullmatch(script.text(above.right))
+    return isinstance(above, cst.FormattedStringExpression)
+
+
+def _gate(
+    script: Script,
+    test: cst.BaseExpression,
+    home: cst.BaseExpression,
+    rocm: str,
+    imported: list[Edit],
+    negated: bool | None,
+) -> Iterator[Said]:
+    """Let a gate that asks for CUDA_HOME ask for ROCM_HOME as well, unless what it guards is about CUDA's files."""
+    if _answered(script, test) or _kept_shut(script, test):
+        return
+    span = script.source.span(test)
+    code, either = script.code(home), "and" if negated else "or"
+    if negated is None:
+        text = f"{code} or {rocm}"
+    else:
+        text = f"{code} {(verb := 'is' if negated else 'is not')} None {either} {rocm} {verb} None"
+    above = script.parent[test]
+    plain = isinstance(above, (cst.If, cst.Assign, cst.Return, cst.While, cst.Arg)) or (
+        isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.And if negated else cst.Or)
+    )
+    edit = Edit(span, (text if plain or test.lpar else f"({text})").encode())
+    message = "CUDA_HOME is None on ROCm, where ROCM_HOME is set"
+    yield Said(span, "cuda_home", message, Certainty.SAFE, [*imported, edit])
+
+
+def _answered(script: Script, test: cst.BaseExpression) -> bool:
+    """Say whether the script has an answer for ROCm beside this test: `… or is_rocm`, `elif is_rocm:`."""
+    node: cst.CSTNode = test
+    for above, child in script.ancestors(test):
+        if isinstance(above, cst.BooleanOperation):
+            other = above.right if child is above.left else above.left
+            decisive = isinstance(above.operator, cst.Or)
+            if script.truth(other, True) is decisive and script.truth(other, False) is not decisive:
+                return True
+        elif not isinstance(above, (cst.UnaryOperation, cst.Comparison)):
+            node = above
+            break
+    while isinstance(node, cst.If):
+        orelse = node.orelse
+        if not isinstance(orelse, cst.If):
+            return False
+        if script.truth(orelse.test, True) and script.truth(orelse.test, False) is False:
+            return True
+        node = orelse
+    return False
+
+
+def _kept_shut(script: Script, test: cst.BaseExpression) -> bool:
+    """Say whether the gate had better stay shut on ROCm: it guards nothing but things about CUDA's own files."""
+    guarded: list[cst.CSTNode] = []
+    for above, child in script.ancestors(test):
+        if isinstance(above, cst.BooleanOperation):
+            if child is above.left and isinstance(above.operator, cst.And):
+                guarded.append(above.right)
+        elif isinstance(above, cst.If):
+            guarded.append(above.body)
+            break
+        elif not isinstance(above, (cst.UnaryOperation, cst.Comparison)):
+            break
+    names = [name for name in script.named("CUDA_HOME") if any(_inside(script, name, each) for each in guarded)]
+    homes = [above if isinstance(above := script.parent[name], cst.Attribute) else name for name in names]
+    uses = [home for home in homes if not isinstance(script.parent[home], cst.Comparison) and not _asked(script, home)]
+    if not uses:
+        return False
+    return not any(_building(script, each) for each in guarded) or not all(_path(script, home) for home in uses)
+
+
+def _skipped(script: Script, home: cst.BaseExpression) -> bool:
+    """Say whether a gate on CUDA_HOME that stays shut on ROCm keeps the build from coming here."""
+    for test, wanted in script.conditions(home):
+        if wanted and "CUDA_HOME" in script.code(test):
+            for name in script.named("CUDA_HOME"):
+                if _inside(script, name, test) and (
+                    _kept_shut(script, name) or _kept_shut(script, _whole(script, name))
+                ):
+                    return True
+    return False
+
+
+def _whole(script: Script, name: cst.Name) -> cst.BaseExpression:
+    above = script.parent[name]
+    return above if isinstance(above, (cst.Comparison, cst.Attribute)) else name
+
+
+def _inside(script: Script, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
+    return node is outer or any(above is outer for above, _ in script.ancestors(node))
+
+
+def _building(script: Script, node: cst.CSTNode) -> bool:
+    """Say whether the code is about building for a GPU."""
+    return bool(re.search(r"CUDAExtension|[\"']nvcc[\"']|WITH_CUDA|\.cu\b|extra_cuda_cflags", script.code(node)))
+
+
+def _available(script: Script) -> Iterator[Said]:
+    """`torch.cuda.is_available()` is False where PyTorch for ROCm is but no GPU: most machines that build."""
+    if script.aware or re.search(rb"force_?_?cuda", script.source.text, re.IGNORECASE):
+        return
+    for call in script.calls("is_available"):
+        if script.code(call) != "torch.cuda.is_available()" or not script.runs(call).both:
+            continue
+        node: cst.CSTNode = call
+        while isinstance(script.parent[node], cst.BooleanOperation):
+            node = script.parent[node]
+        above = script.parent[node]
+        builds = (isinstance(above, cst.If) and node is above.test and _building(script, above.body)) or (
+            isinstance(above, cst.Assign) and re.search(r"(?i)\b(?:with|use|build|has|is)_?cuda\b", script.code(above))
+        )
+        if not builds or _answered(script, call):
+            continue
+        span = script.source.span(call)
+        operation = script.parent[call]
+        plain = not isinstance(operation, cst.BooleanOperation) or isinstance(operation.operator, cst.Or)
+        text = "torch.cuda.is_available() or torch.version.hip is not None"
+        message = (
+            "there may be no GPU where the extension is built: a PyTorch for ROCm is reason enough; assumes that "
+            "PYTORCH_ROCM_ARCH is set there"
+        )
+        edit = Edit(span, (text if plain else f"({text})").encode())
+        yield Said(span, "is_available", message, Certainty.REVIEW, [edit])
+
+
+# Probes
+
+
+def probes(script: Script) -> Iterator[Said]:
+    """Yield the questions about CUDA's compiler that have no answer on ROCm."""
+    for call in script.calls("get_gencode_flags"):
+        if not script.runs(call).both:
+            continue
+        chain: cst.CSTNode = call
+        text = b'""'
+        # The whole of `cuda.get_gencode_flags().replace(…).split()`
+        while isinstance(method := script.parent[chain], cst.Attribute) and isinstance(
+            outer := script.parent[method], cst.Call
+        ):
+            chain = outer
+            if method.attr.value == "split":
+                text = b"[]"
+                break
+        message = "get_gencode_flags() raises on ROCm; PyTorch passes --offload-arch itself"
+        span = script.source.span(chain)
+        yield Said(span, "gencode_flags", message, Certainty.SAFE, [Edit(span, text)])
+    for name in _RUNS:
+        for call in script.calls(name):
+            if _runs_nvcc(script, call) and script.runs(call).both and not _expected(script, call):
+                message = (
+                    "runs nvcc, which ROCm does not have; torch.version.hip is the version PyTorch is built for, "
+                    "hipcc --version that of the compiler"
+                )
+                yield Said(script.source.span(call), "nvcc_probe", message, Certainty.MANUAL)
+    for name in ("which", "find_executable"):
+        for call in script.calls(name):
+            argument = script.text(call.args[0].value) if call.args else ""
+            if NVCC.fullmatch(argument) and script.runs(call).both and _insisted(script, call):
+                message = "stops where there is no nvcc, as on ROCm; hipcc is the compiler there"
+                yield Said(script.source.span(call), "nvcc_probe", message, Certainty.MANUAL)
+    for node in script.nodes:
+        match node:
+            case cst.Assign(targets=[cst.AssignTarget(cst.Subscript() as target)], value=value) if (
+                script.key(target) == "TORCH_CUDA_ARCH_LIST" and script.text(value) and not _guarded(script, node)
+            ):
+                message = "has no effect on ROCm: PYTORCH_ROCM_ARCH says what to build for, or the GPUs that are there"
+                yield Said(script.source.span(target), "arch_list", message, Certainty.MANUAL)
+
+
+def _runs_nvcc(script: Script, call: cst.Call) -> bool:
+    if not call.args:
+        return False
+    command = call.args[0].value
+    if isinstance(command, (cst.List, cst.Tuple)):
+        return bool(command.elements) and bool(NVCC.fullmatch(script.text(command.elements[0].value)))
+    return bool(NVCC.fullmatch(script.text(command)))
+
+
+def _expected(script: Script, call: cst.Call) -> bool:
+    """Say whether the script copes with there being no nvcc: it is tried, compared, or behind a shut gate."""
+    for above, child in script.ancestors(call):
+        if isinstance(above, (cst.Try, cst.TryStar)) and child is above.body:
+            return True
+        if isinstance(above, cst.Comparison):
+            return True
+        if isinstance(above, cst.FunctionDef):
+            places = [name for name in script.named(above.name.value) if name is not above.name]
+            return bool(places) and all(_guarded(script, place) for place in places)
+    return _guarded(script, call)
+
+
+def _guarded(script: Script, node: cst.CSTNode) -> bool:
+    if not script.runs(node).both:
+        return True
+    if any(
+        isinstance(above, (cst.Try, cst.TryStar)) and child is above.body for above, child in script.ancestors(node)
+    ):
+        return True
+    return any(
+        wanted and re.search(r"\bCUDA_HOME\b|\bnvcc", script.code(test)) for test, wanted in script.conditions(node)
+    )
+
+
+def _insisted(script: Script, call: cst.Call) -> bool:
+    """Say whether the script raises or exits because of what the call returned."""
+    above = script.parent[call]
+    asked = [call] if not isinstance(above, cst.Assign) else script.named(script.code(above.targets[0].target))
+    for node in script.nodes:
+        if isinstance(node, cst.If) and any(
+            _inside(script, name, node.test) and script.code(node.test) in (f"{code} is None", f"not {code}")
+            for name in asked
+            for code in (script.code(name),)
+        ):
+            return re.search(r"\braise\b|\bexit\(", script.code(node.body)) is not None
+    return False

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Port the build scripts of PyTorch extensions: flags for nvcc, gates on CUDA_HOME, probes of nvcc, libraries.
+
+PyTorch's build hands the flags meant for nvcc to hipcc as they are, and CUDA_HOME is None there: many scripts then
+build nothing, without a word. Flags are replaced by what they mean to hipcc; what a script already does for ROCm
+alone, or for CUDA alone, stays. The facts on PyTorch are from torch/utils/cpp_extension.py of 2.13.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.python import Misplaced, Python
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Span
+from hipport_passes.nvcc_flags import Translated, translate
+
+__all__ = ["PASS", "Translated", "find", "translate"]
+
+# What a script has that builds something for a GPU, or asks for nvcc.
+_MENTIONS = re.compile(
+    rb"CUDAExtension|extra_cuda_cflags|get_gencode_flags|CUDA_HOME|TORCH_CUDA_ARCH_LIST|[\"']nvcc[\"' ]"
+    rb"|nvcc_?(?:flags|args)|NVCC_?(?:FLAGS|ARGS)|\.cu[\"']"
+)
+_BUILDS = re.compile(rb"\b(?:CUDAExtension|extra_cuda_cflags)\b")
+
+
+def find(source: Python, project: Project) -> Iterator[Finding]:
+    """Yield a finding per flag, gate, probe or library that is for CUDA."""
+    if not _MENTIONS.search(source.text):
+        return
+    if source.module is None:
+        if _BUILDS.search(source.text):
+            yield _unread(source)
+        return
+    # Only now: the parser takes longer to load than most trees take to port.
+    from hipport_passes.build_scripts.edits import resolved
+    from hipport_passes.build_scripts.flags import flags
+    from hipport_passes.build_scripts.gates import gates, probes
+    from hipport_passes.build_scripts.script import Script
+
+    script = source.fact(Script)
+    try:
+        findings = list(resolved(script, [*flags(script, project), *gates(script), *probes(script)]))
+    except Misplaced:
+        findings = [_unread(source)]
+    yield from findings
+
+
+def _unread(source: Python) -> Finding:
+    match = _BUILDS.search(source.text)
+    span = Span(*match.span()) if match else Span(0, 0)
+    return Finding(
+        span, "unread", "this is not Python that can be read reliably; port it by hand", (), Certainty.MANUAL
+    )
+
+
+PASS = Pass(Python, find)

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Translate nvcc's options to hipcc's: what passes do in build scripts, and `hipport build` on a command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from hipport.finding import Certainty
+from hipport.tables import load
+
+#: Stands in a flag for what is only known when the build runs: `-arch=sm_` + HOLE.
+HOLE = "\0"
+
+_TABLE = Path(__file__).with_suffix(".toml")
+_AFTER_PREFIX = re.compile(r"[-/0-9]|$")
+
+
+@dataclass(frozen=True)
+class Change:
+    """What becomes of `flags`, the arguments from `start` up to `stop`: `hip`, because of `why`.
+
+    MANUAL exactly when nothing can be put for them; then `hip` is what they were. `once` says that it need not be
+    given twice.
+    """
+
+    start: int
+    stop: int
+    kind: str
+    flags: tuple[str, ...]
+    hip: tuple[str, ...]
+    why: str
+    certainty: Certainty
+    once: bool = False
+
+    def __str__(self) -> str:
+        flags = " ".join(self.flags).replace(HOLE, "…")
+        if self.certainty is Certainty.MANUAL:
+            return f"{flags}: {self.why}"
+        return f"{flags} → {' '.join(self.hip).replace(HOLE, '…') or 'dropped'}: {self.why}"
+
+
+@dataclass(frozen=True)
+class Translated:
+    """The flags for hipcc, in the order they were in, and every difference from nvcc's."""
+
+    kept: tuple[str, ...]
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One [[flag]] of the table, which says what the fields mean."""
+
+    kind: str
+    names: tuple[str, ...]
+    value: str
+    hip: tuple[str, ...]
+    by: Mapping[str, Sequence[str]]
+    before: tuple[tuple[str, tuple[int, int], str], ...]
+    certainty: Certainty
+    why: str
+    once: bool
+
+    def named(self, flag: str) -> str | None:
+        """Return the name of this option that `flag` begins with, or is."""
+        for name in self.names:
+            rest = flag[len(name) :]
+            if not flag.startswith(name):
+                continue
+            if (
+                not rest
+                or (self.value in ("yes", "listed", "attached") and rest.startswith("="))
+                or (self.value == "attached" and rest.rstrip(HOLE).isdecimal())
+                or (self.value == "prefix" and _AFTER_PREFIX.match(rest))
+            ):
+                return name
+        return None
+
+
+def translate(
+    flags: Sequence[str], *, torch: bool = False, of: str = "nvcc", rocm: tuple[int, int] = (6, 4)
+) -> Translated:
+    """Return what hipcc is given where nvcc is given `flags`, one argument each.
+
+    `torch` says that PyTorch's extension build adds its own; `of` whose flags they are: `nvcc`, `host` for a C++
+    compiler of its own, `link` for the linker. `rocm` is the oldest release that must understand the result.
+    A part of a flag that is not known is HOLE.
+    """
+    changes = tuple(_changes(flags, torch, of, rocm))
+    kept: list[str] = []
+    done = 0
+    for change in changes:
+        kept += (*flags[done : change.start], *change.hip)
+        done = change.stop
+    return Translated((*kept, *flags[done:]), changes)
+
+
+def library(name: str) -> tuple[str, str] | None:
+    """Return (ROCm's library, "") for a library of CUDA's, ("", why) if none takes its place; None for others.
+
+    ("", "") means that it is not needed.
+    """
+    row = load(_TABLE)["library"].get(name)
+    if row is None:
+        return None
+    return (row, "") if isinstance(row, str) else ("", row["why"])
+
+
+@cache
+def telling() -> re.Pattern[str]:
+    """Return a pattern for flags that only nvcc has, wherever they are found."""
+    names = set()
+    for row in load(_TABLE)["flag"]:
+        names |= {name for name in row["names"] if name not in row.get("common", ()) and row.get("value") != "prefix"}
+    return re.compile(f"(?:{'|'.join(sorted(map(re.escape, names), reverse=True))})(?:=.*)?", re.DOTALL)
+
+
+def _changes(flags: Sequence[str], torch: bool, of: str, rocm: tuple[int, int]) -> Iterator[Change]:
+    given = set(flags)
+    i = 0
+    while i < len(flags):
+        change = (_library(flags, i) if of != "host" else None) or _flag(flags, i, torch, of, rocm)
+        if change is None:
+            i += 1
+            continue
+        if change.once and change.hip and given >= set(change.hip):
+            change = replace(change, hip=(), why=f"{' '.join(change.hip)} is given already")
+        given |= set(change.hip)
+        if change.hip != change.flags or change.certainty is Certainty.MANUAL:
+            yield change
+        i = change.stop
+
+
+def _flag(flags: Sequence[str], i: int, torch: bool, of: str, rocm: tuple[int, int]) -> Change | None:
+    for row in _rows(torch, of):
+        name = row.named(flags[i])
+        if name is None:
+            continue
+        stop, value = i + 1, flags[i][len(name) :].removeprefix("=")
+        missing = row.value in ("yes", "attached") and flags[i] == name
+        if row.value in ("yes", "listed", "attached") and flags[i] == name and i + 1 < len(flags):
+            stop, value, missing = i + 2, flags[i + 1], False
+        if row.value == "listed" and value not in row.by:
+            continue
+        hip, why = (None, "its value is not next to it") if missing else _hip(row, value, torch, rocm)
+        given = tuple(flags[i:stop])
+        certainty = Certainty.MANUAL if hip is None else row.certainty
+        return Change(i, stop, row.kind, given, given if hip is None else hip, why, certainty, row.once)
+    return None
+
+
+def _hip(row: _Row, value: str, torch: bool, rocm: tuple[int, int]) -> tuple[tuple[str, ...] | None, str]:
+    """Return what becomes of an option with `value`, or None where a person must say, and why."""
+    hip = row.hip
+    if row.certainty is Certainty.MANUAL:
+        return None, row.why
+    if row.by:
+        if value not in row.by:
+            return None, f"what it becomes depends on the value; {row.why}"
+        hip = tuple(row.by[value])
+    if hip == ("{values}",):
+        if value != HOLE and HOLE in value and ("," in value or value[0] in f"{HOLE}'\""):
+            return None, "what it passes on is put together when the build runs"
+        if value.startswith("/"):
+            return None, "an option of Microsoft's compiler"
+        return translate(_unquoted(value), torch=torch, rocm=rocm).kept, row.why
+    older = {flag: name for flag, since, name in row.before if rocm < since}
+    return tuple(older.get(flag, flag).replace("{value}", value) for flag in hip), row.why
+
+
+def _unquoted(value: str) -> list[str]:
+    """Split the value of -Xcompiler at commas, as nvcc does, and at blanks; quotes that were meant for a shell go."""
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        value = value[1:-1]
+    return [part for piece in value.split(",") for part in piece.split()]
+
+
+@cache
+def _rows(torch: bool, of: str) -> tuple[_Row, ...]:
+    rows = []
+    for raw in load(_TABLE)["flag"]:
+        if (of != "nvcc" and not raw.get(of)) or (raw.get("only") == "torch" and not torch):
+            continue
+        special = raw.get("torch", {}) if torch else {}
+        merged = {**raw, **special, "by": {**raw.get("by", {}), **special.get("by", {})}}
+        rows.append(
+            _Row(
+                merged["kind"],
+                tuple(merged["names"]),
+                merged.get("value", "no"),
+                tuple(merged.get("hip", ())),
+                merged["by"],
+                tuple((flag, (since[0], since[1]), name) for flag, since, name in merged.get("before", ())),
+                Certainty[merged.get("certainty", "safe").upper()],
+                merged["why"],
+                merged.get("once", False),
+            )
+        )
+    return tuple(rows)
+
+
+def _library(flags: Sequence[str], i: int) -> Change | None:
+    flag = flags[i]
+    if not flag.startswith("-l"):
+        return None
+    stop = i + 1
+    name = flag[2:].removeprefix("=")
+    if not name and stop < len(flags):
+        name, stop = flags[stop], stop + 1
+    found = library(name)
+    if found is None:
+        return None
+    hip, why = found
+    given = tuple(flags[i:stop])
+    if why:
+        return Change(i, stop, "library", given, given, why, Certainty.MANUAL)
+    given_hip = (f"-l{hip}",) if hip else ()
+    return Change(i, stop, "library", given, given_hip, "the library of ROCm", Certainty.SAFE, once=True)
