@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -166,6 +167,11 @@ def _included(path: str, of: PurePath, by_name: Mapping[str, list[Source]]) -> I
     parts = [part for part in path.split("/") if part not in ("", ".", "..")]
     if not parts:
         return ()
+    # Where a quoted path is looked for first, which is nearly always where it is.
+    beside = type(of)(posixpath.normpath((of.parent / path).as_posix()))
+    for source in by_name.get(parts[-1], ()):
+        if source.path == beside != of:
+            return [source]
     found = [
         source
         for source in by_name.get(parts[-1], ())

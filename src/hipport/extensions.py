@@ -1,0 +1,519 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tell what extensions and programs the sources of a project make up, by reading its build files.
+
+Nothing is executed. Where a script works out its sources in ways that cannot be read off it, an extension has every
+source below the script that nothing else claims; `certain` says which it was. The build runs the scripts instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any
+
+from hipport.languages.cpp import Cpp
+from hipport.languages.cuda import Cuda
+from hipport.languages.python import Python
+from hipport.project import Project
+from hipport.source import Source, Span
+
+#: Suffixes of C++ that is compiled by itself.
+UNITS = frozenset(".cu .hip .c .cc .cpp .cxx .c++".split())
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A sign that code is for ROCm already: the first place of its kind, and how many there are."""
+
+    kind: str
+    path: PurePath
+    line: int
+    text: str
+    count: int = 1
+
+    def __str__(self) -> str:
+        more = f" ({self.count} places)" if self.count > 1 else ""
+        return f"{self.path.as_posix()}:{self.line}: {self.text}{more}"
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What is built as one thing: an extension module of Python, a CMake project, a program.
+
+    `kind` is how: `CUDAExtension`, `CppExtension`, `load`, `load_inline`, `cmake`, `pyproject` or `program`. `path` is
+    the build file, if there is one. `headers` are the files that `sources` include, directly or not. `certain` is
+    False where the sources are an assumption. `rocm` has the signs that it is for ROCm already.
+    """
+
+    kind: str
+    name: str | None
+    path: PurePath | None
+    sources: tuple[PurePath, ...]
+    headers: tuple[PurePath, ...] = ()
+    certain: bool = True
+    rocm: tuple[Evidence, ...] = ()
+
+    def __str__(self) -> str:
+        where = f" in {self.path.as_posix()}" if self.path else ""
+        files = f"{len(self.sources)} sources, {len(self.headers)} headers"
+        return f"{self.kind} {self.name or '(unnamed)'}{where}: {files}{'' if self.certain else ', assumed'}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the extension as plain values."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "path": self.path and self.path.as_posix(),
+            "sources": [path.as_posix() for path in self.sources],
+            "headers": [path.as_posix() for path in self.headers],
+            "certain": self.certain,
+            "rocm": [
+                {"kind": e.kind, "path": e.path.as_posix(), "line": e.line, "text": e.text, "count": e.count}
+                for e in self.rocm
+            ],
+        }
+
+
+def extensions(project: Project) -> tuple[Extension, ...]:
+    """Return the extensions and programs that have anything to do with CUDA, in the order of their paths."""
+    files = {source.path: source for source in project.sources if isinstance(source, Cpp)}
+    found: list[Extension] = []
+    unsure: dict[PurePath, Extension] = {}  # by its folder: what takes the sources that nothing else has
+    for script in project.sources:
+        if isinstance(script, Python):
+            for extension in _Script(script, files).extensions():
+                if extension.certain or script.path.parent in unsure:
+                    found.append(extension)
+                else:
+                    unsure[script.path.parent] = extension
+    claimed = {path for extension in found for path in extension.sources}
+    assumed: dict[Extension, list[PurePath]] = {extension: [] for extension in unsure.values()}
+    build_files = _BuildFiles(project)
+    for path in files:
+        if path.suffix.lower() in UNITS and path not in claimed:
+            assumed.setdefault(build_files.of(path, unsure), []).append(path)
+    for extension, sources in assumed.items():
+        if extension in unsure.values() or any(isinstance(files[path], Cuda) for path in sources):
+            found.append(replace(extension, sources=tuple(sources)))
+    complete = (_complete(extension, project, files) for extension in found)
+    return tuple(sorted(complete, key=lambda e: (str(e.path or e.sources[0]), str(e.name), e.kind)))
+
+
+def glob_regex(pattern: str) -> str:
+    """Return the regular expression of a path pattern with `*`, `?`, `[…]`, and `**` for any folders."""
+    out = ""
+    for token in re.findall(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", pattern, re.DOTALL):
+        if token == "**/":
+            out += "(?:.*/)?"
+        elif token == "**":
+            out += ".*"
+        elif token == "*":
+            out += "[^/]*"
+        elif token == "?":
+            out += "[^/]"
+        elif len(token) > 1:
+            chosen = token[1:-1].removeprefix("!").replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
+            out += f"[{'^' if token[1] == '!' else ''}{chosen}]"
+        else:
+            out += re.escape(token)
+    return out
+
+
+def _complete(extension: Extension, project: Project, files: Mapping[PurePath, Cpp]) -> Extension:
+    """Add the headers, and the signs of ROCm."""
+    reached = dict.fromkeys(extension.sources)
+    for path in (queue := list(extension.sources)):
+        for include in files[path].includes:
+            # One that may be any of several is no sign of belonging together.
+            match list(project.included(files[path], include.path)):
+                case [other] if other.path not in reached:
+                    reached[other.path] = None
+                    queue.append(other.path)
+    headers = tuple(sorted(set(reached) - set(extension.sources)))
+    signs: dict[str, Evidence] = {}
+    sources: list[Source] = [files[path] for path in reached]
+    script = project.by_path.get(extension.path) if extension.path else None
+    for source in [script, *sources] if script else sources:
+        for sign in _signs(source):
+            before = signs.setdefault(sign.kind, replace(sign, count=0))
+            signs[sign.kind] = replace(before, count=before.count + 1)
+    return replace(extension, headers=headers, rocm=tuple(signs.values()))
+
+
+# --- Build files ------------------------------------------------------------------------------------------------------
+
+_CMAKE_PROJECT = re.compile(r"^[ \t]*project[ \t]*\(\s*\"?([\w.+-]+)?", re.MULTILINE | re.IGNORECASE)
+_COMPILES_CUDA = re.compile(r"nvcc|hipcc|\.cu\b", re.IGNORECASE)
+
+
+class _BuildFiles:
+    """The build files in the folders of a project."""
+
+    def __init__(self, project: Project) -> None:
+        self.root = project.root
+        self.texts: dict[PurePath, str] = {}
+
+    def text(self, path: PurePath) -> str:
+        """Return the text of a file, empty when there is none."""
+        if path not in self.texts:
+            try:
+                self.texts[path] = (self.root / path).read_text("utf-8", "replace") if self.root else ""
+            except OSError:
+                self.texts[path] = ""
+        return self.texts[path]
+
+    def of(self, path: PurePath, unsure: Mapping[PurePath, Extension]) -> Extension:
+        """Return what a source that no script lists belongs to, by the nearest build file above it."""
+        outermost: Extension | None = None
+        for folder in path.parents:
+            if folder in unsure:
+                return unsure[folder]
+            cmake = folder / "CMakeLists.txt"
+            if text := self.text(cmake):
+                project = _CMAKE_PROJECT.search(text)
+                outermost = Extension("cmake", project[1] if project else None, cmake, (), certain=False)
+                if project:
+                    return outermost
+            for name in ("Makefile", "makefile", "GNUmakefile", "meson.build"):
+                if _COMPILES_CUDA.search(self.text(folder / name)):
+                    return Extension("program", folder.name or None, folder / name, (), certain=False)
+            pyproject = folder / "pyproject.toml"
+            if "build-system" in self.text(pyproject):
+                name = re.search(r"^name\s*=\s*[\"']([^\"']+)", self.text(pyproject), re.MULTILINE)
+                return Extension("pyproject", name[1] if name else None, pyproject, (), certain=False)
+        return outermost or Extension("program", path.parent.name or None, None, (), certain=False)
+
+
+# --- Scripts ----------------------------------------------------------------------------------------------------------
+
+_KINDS = ("CUDAExtension", "CppExtension", "load", "load_inline")
+#: Stands for the project's root in what paths are worked out to be.
+_ROOT = "/<root>"
+_MOST = 4000
+
+
+class _Unknown(Exception):
+    """An expression whose value cannot be read off the script."""
+
+
+@dataclass(frozen=True)
+class _Strings:
+    """What an expression may be: one of `values`, or (`many`) a list of them."""
+
+    values: tuple[str, ...]
+    many: bool = False
+
+
+class _Script:
+    """A Python script, read for the extensions that it builds.
+
+    Branches are not told apart: a name stands for everything that is ever assigned to it, and conditions for both
+    outcomes, so that an extension has every source that it may have on any machine.
+    """
+
+    def __init__(self, source: Python, files: Iterable[PurePath]) -> None:
+        self.path = source.path
+        self.files = {path.as_posix(): path for path in files}
+        self.assigned: dict[str, list[ast.expr | None]] = {}
+        self.functions: dict[str, ast.FunctionDef] = {}
+        self.imported: dict[str, str] = {}
+        self.evaluating: set[int] = set()
+        try:
+            self.nodes = list(ast.walk(ast.parse(source.text)))
+        except (SyntaxError, ValueError, RecursionError):
+            self.nodes = []
+        for node in self.nodes:
+            self._note(node)
+
+    def _note(self, node: ast.AST) -> None:
+        match node:
+            case ast.ImportFrom(names=names, module=module):
+                for name in names:
+                    self.imported[name.asname or name.name] = f"{module or ''}.{name.name}"
+            case ast.Import(names=names):
+                for name in names:
+                    self.imported[name.asname or name.name] = name.name
+            case ast.FunctionDef():
+                self.functions[node.name] = node
+                for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+                    self.assigned.setdefault(argument.arg, []).append(None)
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._assign(target, value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self._assign(target, value)
+            case ast.AugAssign(target=target, op=ast.Add(), value=value):
+                self._assign(target, value)
+            case ast.For(target=target) | ast.withitem(optional_vars=ast.expr() as target):
+                self._assign(target, None)
+            case ast.Call(func=ast.Attribute(ast.Name(name), "append" | "extend" | "insert"), args=[*_, value]):
+                self.assigned.setdefault(name, []).append(value)
+
+    def _assign(self, target: ast.expr, value: ast.expr | None) -> None:
+        match target, value:
+            case ast.Name(name), _:
+                self.assigned.setdefault(name, []).append(value)
+            case ((ast.Tuple(targets) | ast.List(targets)), (ast.Tuple(values) | ast.List(values))) if len(
+                targets
+            ) == len(values):
+                for each, one in zip(targets, values, strict=True):
+                    self._assign(each, one)
+            case ((ast.Tuple(targets) | ast.List(targets)), _):
+                for each in targets:
+                    self._assign(each, None)
+
+    def extensions(self) -> Iterator[Extension]:
+        """Yield what the script builds; calls that may be about the same extension together."""
+        found: dict[str | None, Extension] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Call) and (kind := self._kind(node.func)):
+                name = self._one(_argument(node, 0, "name"))
+                sources = () if kind == "load_inline" else self._sources(_argument(node, 1, "sources"))
+                extension = Extension(kind, name, self.path, sources or (), certain=sources is not None)
+                if before := found.get(name):
+                    extension = replace(
+                        extension,
+                        kind=min(before.kind, kind, key=_KINDS.index),
+                        sources=tuple(dict.fromkeys((*before.sources, *extension.sources))),
+                        certain=before.certain and extension.certain,
+                    )
+                found[name] = extension
+        yield from found.values()
+
+    def _kind(self, function: ast.expr | None, depth: int = 0) -> str | None:
+        """Return which of `_KINDS` a function is, or may be."""
+        match function:
+            case ast.Name(name):
+                module, _, real = self.imported.get(name, "").rpartition(".")
+                if real in _KINDS and module.endswith("cpp_extension"):
+                    return real
+                if name in _KINDS[:2]:
+                    return name
+                kinds = [self._kind(value, depth + 1) for value in self.assigned.get(name, ()) if depth < 5]
+                return min((kind for kind in kinds if kind), key=_KINDS.index, default=None)
+            case ast.Attribute(value, name) if name in _KINDS:
+                module = ast.unparse(value)
+                module = self.imported.get(module, module)
+                return name if name in _KINDS[:2] or module.endswith("cpp_extension") else None
+            case ast.IfExp(body=body, orelse=orelse):
+                kinds = [self._kind(body, depth + 1), self._kind(orelse, depth + 1)]
+                return min((kind for kind in kinds if kind), key=_KINDS.index, default=None)
+        return None
+
+    def _one(self, node: ast.expr | None) -> str | None:
+        try:
+            values = self._value(node, {}).values
+        except _Unknown:
+            return None
+        return values[0] if len(values) == 1 else None
+
+    def _sources(self, node: ast.expr | None) -> tuple[PurePath, ...] | None:
+        try:
+            values = self._value(node, {}).values
+        except (_Unknown, RecursionError):
+            return None
+        found = (self.files.get(self._below_root(value)) for value in values)
+        return tuple(dict.fromkeys(path for path in found if path))
+
+    def _below_root(self, value: str) -> str:
+        """Return a path of the script relative to the root, as it is where the script runs in its own folder."""
+        whole = posixpath.normpath(posixpath.join(_ROOT, self.path.parent.as_posix(), value))
+        return posixpath.relpath(whole, _ROOT) if whole.startswith(_ROOT + "/") else whole
+
+    def _value(self, node: ast.expr | None, local: Mapping[str, str]) -> _Strings:
+        match node:
+            case ast.Constant(str(value)):
+                return _Strings((value,))
+            case ast.Name("__file__"):
+                return _Strings((f"{_ROOT}/{self.path.as_posix()}",))
+            case ast.Name(name):
+                return _Strings((local[name],)) if name in local else self._named(name, local)
+            case ast.JoinedStr(parts):
+                return self._joined([self._value(part, local) for part in parts], "".join)
+            case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
+                return self._value(value, local)
+            case ast.List(items) | ast.Tuple(items) | ast.Set(items):
+                return replace(self._union([self._value(item, local) for item in items]), many=True)
+            case ast.Starred(value):
+                return self._value(value, local)
+            case ast.BinOp(left, ast.Add(), right):
+                both = [self._value(left, local), self._value(right, local)]
+                return self._union(both) if any(each.many for each in both) else self._joined(both, "".join)
+            case ast.BinOp(left, ast.Div(), right):
+                return self._joined([self._value(left, local), self._value(right, local)], _join)
+            case ast.IfExp(body=body, orelse=orelse):
+                return self._union([self._value(body, local), self._value(orelse, local)])
+            case ast.BoolOp(values=values):
+                return self._union([self._value(value, local) for value in values])
+            case ast.Attribute(value, "parent"):
+                return self._each(self._value(value, local), posixpath.dirname)
+            case ast.ListComp(element, [each]) | ast.GeneratorExp(element, [each]) if isinstance(each.target, ast.Name):
+                items = self._value(each.iter, local).values
+                results = [self._value(element, {**local, each.target.id: item}) for item in items]
+                return replace(self._union(results), many=True)
+            case ast.Call():
+                return self._call(node, local)
+        raise _Unknown
+
+    def _named(self, name: str, local: Mapping[str, str]) -> _Strings:
+        values = self.assigned.get(name)
+        if not values:
+            raise _Unknown
+        found = []
+        for value in values:
+            # `x = x + […]` adds to what x is anyway.
+            if value is not None and id(value) in self.evaluating:
+                continue
+            self.evaluating.add(id(value))
+            try:
+                found.append(self._value(value, local))
+            finally:
+                self.evaluating.discard(id(value))
+        return self._union(found)
+
+    def _call(self, node: ast.Call, local: Mapping[str, str]) -> _Strings:
+        function = node.func
+        name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+        method = function.value if isinstance(function, ast.Attribute) else None
+        # A method of a path, not a function of a module.
+        if method is not None and ast.unparse(method).split(".")[0] in self.imported:
+            method = None
+        given = [self._value(argument, local) for argument in node.args] if name not in ("map", "filter") else []
+        if method is not None and name != "cwd":
+            given.insert(0, self._value(method, local))
+        match name, given:
+            case "join" | "joinpath" | "Path" | "PurePath" | "PurePosixPath", [_, *_] if not isinstance(
+                method, ast.Constant
+            ):
+                return self._joined(given, _join)
+            case "dirname", [path]:
+                return self._each(path, posixpath.dirname)
+            case (
+                "abspath" | "realpath" | "normpath" | "expanduser" | "fspath" | "str" | "resolve" | "absolute"
+                | "as_posix" | "relpath" | "relative_to"
+            ), [path, *_]:  # fmt: skip
+                return path
+            case "getcwd" | "cwd", []:
+                return _Strings(("",))
+            case "glob" | "iglob", [pattern]:
+                return self._matching(pattern)
+            case "glob", [folder, pattern]:
+                return self._matching(self._joined([folder, pattern], _join))
+            case "rglob", [folder, pattern]:
+                return self._matching(self._joined([folder, _Strings(("**",)), pattern], _join))
+            case "sorted" | "list" | "set" | "tuple" | "reversed", [values]:
+                return replace(values, many=True)
+            case "filter", _ if len(node.args) == 2:
+                return self._value(node.args[1], local)
+            case "map", _ if len(node.args) == 2:
+                return self._mapped(node.args[0], self._value(node.args[1], local), local)
+        if name in self.functions and method is None:
+            return self._returned(self.functions[name], node, given, local)
+        raise _Unknown
+
+    def _mapped(self, function: ast.expr, items: _Strings, local: Mapping[str, str]) -> _Strings:
+        match function:
+            case ast.Lambda(args=ast.arguments(args=[argument]), body=body):
+                results = [self._value(body, {**local, argument.arg: item}) for item in items.values]
+                return replace(self._union(results), many=True)
+            case ast.Name("str") | ast.Attribute(attr="abspath" | "realpath" | "normpath" | "fspath"):
+                return replace(items, many=True)
+        raise _Unknown
+
+    def _returned(
+        self, function: ast.FunctionDef, call: ast.Call, given: Sequence[_Strings], local: Mapping[str, str]
+    ) -> _Strings:
+        if call.keywords or len(given) != len(function.args.args) or id(function) in self.evaluating:
+            raise _Unknown
+        if any(len(each.values) != 1 for each in given):
+            raise _Unknown
+        inner = {arg.arg: each.values[0] for arg, each in zip(function.args.args, given, strict=True)}
+        returns = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
+        self.evaluating.add(id(function))
+        try:
+            return self._union([self._value(value, {**local, **inner}) for value in returns])
+        finally:
+            self.evaluating.discard(id(function))
+
+    def _matching(self, patterns: _Strings) -> _Strings:
+        found: dict[str, None] = {}
+        for pattern in patterns.values:
+            regex = re.compile(glob_regex(self._below_root(pattern)))
+            found.update((f"{_ROOT}/{name}", None) for name in self.files if regex.fullmatch(name))
+        return _Strings(tuple(found), many=True)
+
+    def _each(self, strings: _Strings, change: Callable[[str], str]) -> _Strings:
+        return replace(strings, values=tuple(change(value) for value in strings.values))
+
+    def _union(self, all_of: Iterable[_Strings]) -> _Strings:
+        strings = list(all_of)
+        values = tuple(dict.fromkeys(value for each in strings for value in each.values))
+        if len(values) > _MOST:
+            raise _Unknown
+        return _Strings(values, any(each.many for each in strings))
+
+    def _joined(self, parts: Sequence[_Strings], join: Callable[[Sequence[str]], str]) -> _Strings:
+        count = 1
+        for part in parts:
+            count *= len(part.values)
+        if count > _MOST or any(part.many for part in parts):
+            raise _Unknown
+        return _Strings(tuple(dict.fromkeys(map(join, itertools.product(*(part.values for part in parts))))))
+
+
+def _join(parts: Sequence[str]) -> str:
+    return posixpath.join(*parts)
+
+
+def _argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    return call.args[position] if len(call.args) > position else None
+
+
+# --- Signs of ROCm ----------------------------------------------------------------------------------------------------
+
+_SHIM = re.compile(
+    rb"^[ \t]*#[ \t]*define[ \t]+(?!hip)\w+(?:\([^)\n]*\))?[ \t]+(?:\([^)\n]*\)[ \t]*)?hip[A-Z_]\w*", re.M
+)
+_ROCM_NAME = re.compile(r"(?:is|use|has|with)?_?(?:hip|rocm)(?:_\w*)?", re.IGNORECASE)
+
+
+def _signs(source: Source) -> Iterator[Evidence]:
+    """Yield what says that a source is for ROCm already: a sign of each kind for each place."""
+    if isinstance(source, Cpp):
+        if not re.search(rb"hip|HIP|ROCM|AMD", source.text):
+            return
+        if source.path.suffix == ".hip":
+            yield Evidence("hip source", source.path, 1, source.path.name)
+        for group in source.conditionals:
+            for part in group:
+                if part.tells and part.word != b"else":
+                    yield _evidence("guard", source, part.span.start)
+                    break
+        for match in _SHIM.finditer(source.code):
+            yield _evidence("shim", source, match.start())
+        for include in source.includes:
+            if include.path.startswith("hip/"):
+                yield _evidence("hip header", source, include.directive.start)
+    elif isinstance(source, Python):
+        try:
+            nodes = ast.walk(ast.parse(source.text))
+        except (SyntaxError, ValueError, RecursionError):
+            return
+        for node in nodes:
+            name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+            if _ROCM_NAME.fullmatch(name) and isinstance(node, (ast.Name, ast.Attribute)):
+                line = source.line(node.lineno).strip().decode("utf-8", "replace")
+                yield Evidence("script", source.path, node.lineno, line)
+
+
+def _evidence(kind: str, source: Source, offset: int) -> Evidence:
+    line = source.first.position(source.origin(Span(offset, offset)).start)[0]
+    return Evidence(kind, source.path, line, source.first.line(line).strip().decode("utf-8", "replace"))
