@@ -26,6 +26,7 @@ from hipport.tables import load
 
 _IDENTIFIER = re.compile(rb"\b[A-Za-z_]\w*")
 _CALL = re.compile(rb"\s*\(")
+_TAGGED = re.compile(rb"\b(?:struct|enum)\s+$")
 _BLANK = re.compile(rb"[ \t]*")
 _HIP = re.compile(rb"\b(?:__)?(?:hip|HIP|roc|ROC|miopen|rccl)\w*")
 _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif)\b")
@@ -36,7 +37,8 @@ class Row(NamedTuple):
 
     `hip` is None where HIP has no equal. `since` and `until` are the ROCm releases that it came with and went with.
     `calls` has other forms for calls with that many arguments, in which "(…)" stands for the arguments.
-    `review` is the assumption under which the HIP name means the same.
+    `tag` is the name behind `struct` or `enum` where that is another. `review` is the assumption under which the HIP
+    name means the same.
     """
 
     area: str
@@ -47,6 +49,7 @@ class Row(NamedTuple):
     instead: str = ""
     calls: Mapping[str, str] = MappingProxyType({})
     review: str = ""
+    tag: str = ""
 
     @property
     def advice(self) -> str:
@@ -67,11 +70,10 @@ def table() -> Mapping[bytes, Row]:
     for area, names in generated.items():
         if area != "unsupported":
             rows.update(_rows(area, names, (0, 0)))
-    for group in own["group"]:
-        row = _row("", {key: value for key, value in group.items() if key != "names"})
-        rows.update(dict.fromkeys(group["names"].encode().split(), row))
-    for name, value in own["names"].items():
-        rows[name.encode()] = _row("", value)
+    corrections = [(name, group) for group in own["group"] for name in group["names"].split()]
+    for name, value in (*corrections, *own["names"].items()):
+        key = name.encode()
+        rows[key] = _row(rows[key].area if key in rows else "own", value)
     return rows
 
 
@@ -96,6 +98,7 @@ def _row(area: str, value: Mapping[str, Any]) -> Row:
         value.get("instead", ""),
         value.get("calls", {}),
         value.get("review", ""),
+        value.get("tag", ""),
     )
 
 
@@ -122,7 +125,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         row = known[name]
         directive = source.directive(start)
         words = source.code[directive.start : directive.end] if directive else b""
-        if row.hip is None or row.since > project.target.rocm:
+        if (row.hip is None and not row.calls) or row.since > project.target.rocm:
             # In a condition the name is merely undefined; a name that a line has twice is one thing to do.
             line = source.position(start)[0]
             if not _CONDITION.match(words) and (name, line) not in reported:
@@ -146,14 +149,17 @@ def _manual(span: Span, name: bytes, row: Row) -> Finding:
 
 def _renamed(source: Cpp, span: Span, name: bytes, row: Row) -> Iterator[Finding]:
     form = row.hip or ""
+    if row.tag and _TAGGED.search(source.code, max(0, span.start - 40), span.start):
+        form = row.tag
     edits: list[Edit] = []
     opening = _CALL.match(source.code, span.end) if row.calls else None
     if opening is not None:
         arguments = source.arguments(opening.end() - 1) or ()
         form = row.calls.get(str(len(arguments)), form)
-        if not form:
-            yield Finding(span, "arguments", f"{name.decode()}: {row.advice}", certainty=Certainty.MANUAL)
-            return
+    if not form and row.hip != "":
+        yield Finding(span, "arguments", f"{name.decode()}: {row.advice}", certainty=Certainty.MANUAL)
+        return
+    if opening is not None:
         _, _, rest = form.partition("(…")
         inside, _, behind = rest.partition(")")
         closing = source.closing(opening.end() - 1) or 0
