@@ -184,8 +184,8 @@ class _BuildFiles:
                     return Extension("program", folder.name or None, folder / name, (), certain=False)
             pyproject = folder / "pyproject.toml"
             if "build-system" in self.text(pyproject):
-                name = re.search(r"^name\s*=\s*[\"']([^\"']+)", self.text(pyproject), re.MULTILINE)
-                return Extension("pyproject", name[1] if name else None, pyproject, (), certain=False)
+                named = re.search(r"^name\s*=\s*[\"']([^\"']+)", self.text(pyproject), re.MULTILINE)
+                return Extension("pyproject", named[1] if named else None, pyproject, (), certain=False)
         return outermost or Extension("program", path.parent.name or None, None, (), certain=False)
 
 
@@ -352,10 +352,11 @@ class _Script:
                 return self._union([self._value(value, local) for value in values])
             case ast.Attribute(value, "parent"):
                 return self._each(self._value(value, local), posixpath.dirname)
-            case ast.ListComp(element, [each]) | ast.GeneratorExp(element, [each]) if isinstance(each.target, ast.Name):
-                items = self._value(each.iter, local).values
-                results = [self._value(element, {**local, each.target.id: item}) for item in items]
-                return replace(self._union(results), many=True)
+            case ast.ListComp(element, [ast.comprehension(ast.Name(name), iterable)]) | ast.GeneratorExp(
+                element, [ast.comprehension(ast.Name(name), iterable)]
+            ):
+                each = self._value(iterable, local).values
+                return replace(self._union([self._value(element, {**local, name: one}) for one in each]), many=True)
             case ast.Call():
                 return self._call(node, local)
         raise _Unknown
