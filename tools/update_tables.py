@@ -48,7 +48,6 @@ WITHOUT_HIP = ("DNN",)
 # The oldest release that hipport ports to: what was there by then needs no `since`.
 OLDEST = (5, 2)
 
-_COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 _ROW = re.compile(r'^\s*\{"([^"]+)",\s*\{"([^"]*)",\s*"[^"]*",\s*CONV_(\w+),\s*API_\w+,([^}]*)\}\}', re.MULTILINE)
 _VERSIONS = re.compile(
     r'^\s*\{"([^"]+)",\s*\{\s*HIP_(\d+),\s*HIP_(\d+),\s*HIP_(\d+)\s*(?:,\s*HIP_\w+\s*)?\}\}', re.MULTILINE
@@ -73,7 +72,6 @@ def read(files: dict[str, str]) -> Maps:
     for name, text in sorted(files.items()):
         match = re.fullmatch(r"CUDA2HIP(?:_([A-Za-z0-9]+)_.*)?\.cpp", name)
         area = match[1] if match else None
-        text = _COMMENT.sub("", text)
         for hip, came, _, went in _VERSIONS.findall(text):
             maps.releases[hip] = (int(came), int(went))
         for cuda, hip, kind, flags in _ROW.findall(text):
