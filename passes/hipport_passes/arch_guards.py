@@ -3,8 +3,9 @@
 
 `__CUDACC__` becomes `__HIPCC__`, which hipcc defines where nvcc defines the other; `defined(__CUDA_ARCH__)` becomes
 `defined(__HIP_DEVICE_COMPILE__)`. Comparisons with CUDA's versions and architectures are reported: on AMD those macros
-are not defined, which counts as 0. A condition that tells AMD from NVIDIA already is left alone, with all its branches.
-Runs last: once a guard names HIP, what it guards looks as if it were ported.
+are not defined, which counts as 0. A condition that tells AMD from NVIDIA already is left alone, with all its branches,
+except that `USE_ROCM` and its like, which PyTorch's build defines and hipcc does not, are helped by a macro that hipcc
+defines, in programs without PyTorch. Runs last: once a guard names HIP, what it guards looks as if it were ported.
 """
 
 from __future__ import annotations
@@ -24,13 +25,19 @@ _NAME = re.compile(
 )
 _ARCHITECTURE = re.compile(rb"\b__CUDA_ARCH__\b")
 _DEFINES = re.compile(rb"#[ \t]*(?:define|undef)[ \t]+__CUDACC__")
+_BY_BUILD = re.compile(rb"USE_ROCM|USE_HIP|WITH_HIP")
+_BY_HIPCC = re.compile(rb"\b(?:__HIP_\w+__|__HIPCC__|__HIP__|HIP_VERSION|__AMDGCN__)\b")
+_PYTORCH = ("torch/", "ATen/", "c10/", "caffe2/")
+_IFDEF = re.compile(rb"(if)(n?)def[ \t]+$")
+_DEFINED = re.compile(rb"\bdefined[ \t]*(?:(\()[ \t]*)?$")
 _ASKS = re.compile(rb"#[ \t]*ifn?def[ \t]+$|\bdefined[ \t]*\(?[ \t]*$")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per name that is renamed, and per condition that a person must look at."""
-    if b"__" not in source.text and b"_VERSION" not in source.text:
+    if not any(word in source.text for word in (b"__CUDA", b"__NVCC__", b"_VERSION", b"USE_", b"WITH_HIP")):
         return
+    yield from _build_macros(source, project)
     code = source.code
     told = {part.span for group in source.conditionals if any(part.tells for part in group) for part in group}
     conditions = {part.span.start: part.span for group in source.conditionals for part in group}
@@ -73,6 +80,39 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 f"{name.decode()} is not defined on AMD and counts as 0 here: decide which branch AMD takes",
                 certainty=Certainty.MANUAL,
             )
+
+
+def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Add a macro of hipcc's to conditions that only a build for PyTorch, or a flag, would make true."""
+    names = [(span, name) for span, name in source.names(_BY_BUILD) if source.directive(span.start)]
+    if not names or project.together(source, _defines_or_has_pytorch):
+        return
+    code = source.code
+    for span, name in names:
+        directive = source.directive(span.start)
+        if directive is None or _BY_HIPCC.search(code, directive.start, directive.end):
+            continue
+        before = code[directive.start : span.start]
+        if match := _IFDEF.search(before):
+            start, end = directive.start + match.start(), span.end
+            new = b"if %b || %b" if not match[2] else b"if !%b && !%b"
+        elif match := _DEFINED.search(before):
+            start = directive.start + match.start()
+            end = span.end if match[1] is None else code.index(b")", span.end) + 1
+            new = b"(%b || %b)"
+        else:
+            continue
+        new %= (b"defined(" + name + b")", b"defined(__HIP_PLATFORM_AMD__)")
+        message = f"{name.decode()} is for a build to define; __HIP_PLATFORM_AMD__ is what hipcc defines"
+        yield Finding(span, "build_macro", message, (Edit(Span(start, end), new),))
+
+
+def _defines_or_has_pytorch(source: Cpp) -> frozenset[str]:
+    """Why the build macros are well where they are: the program includes PyTorch, or defines them itself."""
+    found = {include.path for include in source.includes if include.path.startswith(_PYTORCH)}
+    if re.search(rb"#[ \t]*define[ \t]+(?:" + _BY_BUILD.pattern + rb")\b", source.code):
+        found.add("define")
+    return frozenset(found)
 
 
 def _all_ask(code: bytes, directive: Span) -> bool:
