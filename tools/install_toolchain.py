@@ -80,6 +80,8 @@ RECIPES: Mapping[str, Recipe] = {
     ),
 }
 
+OS_RELEASE = Path("/etc/os-release")
+
 SMOKE_TEST = """\
 #include <hip/hip_runtime.h>
 #include <vector>
@@ -126,8 +128,8 @@ def debian_mirror(given: str | None) -> Mirror:
             raise Impossible(f"there is no {program} here: this installs Debian packages, so it needs Debian's tools")
     if given:
         return Mirror(given, "")
-    release = Path("/etc/os-release")
-    facts = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', release.read_text() if release.is_file() else "", re.MULTILINE))
+    release = OS_RELEASE.read_text() if OS_RELEASE.is_file() else ""
+    facts = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', release, re.MULTILINE))
     if facts.get("ID") != "debian":
         raise Impossible(
             "this is not Debian; name a Debian mirror with --mirror, and have debian-archive-keyring installed"

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from hipport.diagnostics import Message, Places, parse
+from hipport.diagnostics import Embedded, Message, Places, parse
 from hipport.overlay import NoOverlay, overlay
 from hipport.pipeline import Progress
 from hipport.source import Source
@@ -99,8 +99,9 @@ class Built:
 
     @property
     def ok(self) -> bool:
-        """Whether there was something to compile, all of it compiled, and nothing was left out."""
-        return bool(self.compiled) and not self.not_built and all(each.ok for each in self.compiled)
+        """Whether there was something to compile, and all of it compiled."""
+        left_out = any(each.needs_person for each in self.not_built)
+        return bool(self.compiled) and not left_out and all(each.ok for each in self.compiled)
 
     @property
     def units(self) -> tuple[tuple[Compiled, ...], ...]:
@@ -158,6 +159,7 @@ def build(
     kept = cache(env).resolve()
     copies: dict[Path, Path] = {}
     made: dict[Path, Path] = {}
+    embedded: dict[Path, tuple[Embedded, ...]] = {}
     units: list[Unit] = []
     not_built: list[NotBuilt] = []
     ran: list[str] = []
@@ -175,11 +177,12 @@ def build(
             recorder = Recorder(python, toolchain, tuple(archs), env, folder, copy, scratch)
             for found in _found(tree, recorder, env, translate):
                 units += found.units
-                made.update(found.made or {})
+                made.update(found.made)
+                embedded.update(found.embedded)
                 not_built += (replace(each, path=prefix / each.path) for each in found.not_built)
                 ran += (str(prefix / each) for each in found.ran)
             copies[copy] = folder
-        places = Places(root, copies, made, sources or {})
+        places = Places(root, copies, made, embedded, sources or {})
         if not any(unit.language == "hip" for unit in units) and not not_built:
             not_built.append(NotBuilt(PurePath(), 0, "there is no device code to compile here"))
         try:
@@ -221,8 +224,7 @@ def _found(tree: Path, recorder: Recorder, env: Mapping[str, str], translate: Tr
         if unreadable:
             results.append(Found((), tuple(unreadable)))
     for result in results:
-        made = result.made or {}
-        used.update(made.get(unit.source, unit.source) for unit in result.units)
+        used.update(result.made.get(unit.source, unit.source) for unit in result.units)
         yield result
     if tree.is_file():
         return
@@ -255,8 +257,10 @@ def _included_names(root: Path) -> set[str]:
 
 def _with_overlay(unit: Unit, python: Path, kept: Path) -> Unit:
     """Put the converted PyTorch headers before a PyTorch's own that lacks them."""
-    for flag, after in zip(unit.flags, (*unit.flags[1:], ""), strict=True):
-        folder = Path(flag.removeprefix("-I") if flag.startswith("-I") else after if flag == "-isystem" else "")
+    for flag, before in zip(unit.flags, ("", *unit.flags), strict=False):
+        folder = Path(
+            flag.removeprefix("-I") if flag.startswith("-I") else flag if before in ("-isystem", "-I") else ""
+        )
         if (folder / "ATen/cuda").is_dir() and not (folder / "ATen/hip/HIPContext.h").exists():
             return replace(unit, flags=(f"-I{overlay(python, folder, kept)}", *unit.flags))
     return unit

@@ -115,17 +115,29 @@ def _with_note(message: Message, note: Note) -> Message:
     return replace(message, notes=(*message.notes, note))
 
 
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """`count` lines, from line `first`, that stand in `script` from `line` on."""
+
+    first: int
+    count: int
+    script: Path
+    line: int
+
+
 @dataclass(frozen=True)
 class Places:
     """The way from what was compiled to what the user wrote.
 
     Paths are told relative to `root`. `copies` are folders that were copied, as {copy: original}; `made` says which
-    file PyTorch's hipify made each of its files from; `sources` are what hipport rewrote, by where they lie.
+    file PyTorch's hipify made each of its files from; `embedded` which lines of a file stood in another one, as a
+    string; `sources` are what hipport rewrote, by where they lie.
     """
 
     root: Path
     copies: Mapping[Path, Path] = field(default_factory=dict)
     made: Mapping[Path, Path] = field(default_factory=dict)
+    embedded: Mapping[Path, tuple[Embedded, ...]] = field(default_factory=dict)
     sources: Mapping[Path, Source] = field(default_factory=dict)
 
     def locate(self, path: PurePath, line: int, column: int, folder: Path) -> tuple[PurePath, int, int, bool]:
@@ -138,6 +150,10 @@ class Places:
         if before is not None:
             line, column = self._aligned(before, absolute).place(line, column)
             absolute = before
+        for stretch in self.embedded.get(absolute, ()):
+            if stretch.first <= line < stretch.first + stretch.count:
+                absolute, line = stretch.script, stretch.line + line - stretch.first
+                break
         for copy, original in self.copies.items():
             if absolute.is_relative_to(copy):
                 absolute = original / absolute.relative_to(copy)

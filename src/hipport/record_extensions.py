@@ -82,9 +82,9 @@ def _pretend(recorder: _Recorder) -> None:
     def write_ninja_file(*_: object, **given: Any) -> None:
         for source in given["sources"]:
             if _language(source) == "hip":
-                arguments = [*given["cuda_cflags"], *given["cuda_post_cflags"]]
+                arguments = [*(given["cuda_cflags"] or ()), *(given["cuda_post_cflags"] or ())]
             else:
-                arguments = [*given["cflags"], *given["post_cflags"]]
+                arguments = [*(given["cflags"] or ()), *(given["post_cflags"] or ())]
                 if cpp_extension.IS_HIP_EXTENSION:
                     # As PyTorch's own function adds when it writes the file.
                     arguments += cpp_extension.COMMON_HIP_FLAGS
@@ -144,10 +144,10 @@ def _intercept(recorder: _Recorder) -> None:
 
 
 def _setup_script(recorder: _Recorder) -> None:
-    script = recorder.request["script"]
-    sys.argv = [script, "build_ext"]
-    sys.path.insert(0, str(Path(script).resolve().parent))
-    runpy.run_path(script, run_name="__main__")
+    script = Path(recorder.request["script"]).resolve()
+    sys.argv = [script.name, "build_ext"]
+    sys.path.insert(0, str(script.parent))
+    runpy.run_path(str(script), run_name="__main__")
     if not recorder.declared:
         raise RuntimeError("it declares no extension")
 

@@ -19,11 +19,12 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any
 
+from hipport.diagnostics import Embedded
 from hipport.languages.cpp import Cpp
 from hipport.toolchain import Toolchain
 
@@ -66,24 +67,29 @@ class Unit:
 
 @dataclass(frozen=True)
 class NotBuilt:
-    """Something that is not compiled, and why. `path` is relative to the tree's root; `line` may be 0."""
+    """Something that is not compiled, and why. `path` is relative to the tree's root; `line` may be 0.
+
+    `needs_person` is false where the tree's own build leaves it out as well.
+    """
 
     path: PurePath
     line: int
     why: str
+    needs_person: bool = True
 
 
 @dataclass(frozen=True)
 class Found:
     """The units of a tree, what is left out, and which of its files were run as code to learn it.
 
-    `made` tells which file a file of the copy was made from.
+    `made` tells which file a file of the copy was made from, `embedded` which stood in a string.
     """
 
     units: tuple[Unit, ...] = ()
     not_built: tuple[NotBuilt, ...] = ()
     ran: tuple[str, ...] = ()
-    made: Mapping[Path, Path] | None = None
+    made: Mapping[Path, Path] = field(default_factory=dict)
+    embedded: Mapping[Path, tuple[Embedded, ...]] = field(default_factory=dict)
 
 
 # --- Trees ------------------------------------------------------------------------------------------------------------
@@ -155,7 +161,7 @@ class Recorder:
         ran = (name.as_posix(),)
         if not problem:
             found = self._found(recorded, folder)
-            return Found(found.units, found.not_built, ran, found.made)
+            return replace(found, ran=ran)
         guess = f"{name} could not be run ({problem}); so this is every source below it"
         sources = [
             path
@@ -173,9 +179,7 @@ class Recorder:
             "include_dirs": [],
         }
         found = self._jit(request, folder, name, 0)
-        units = tuple(
-            Unit(unit.source, unit.language, unit.flags, unit.folder, unit.owner, guess) for unit in found.units
-        )
+        units = tuple(replace(unit, guess=guess) for unit in found.units)
         return Found(units, (why, *found.not_built), ran, found.made)
 
     def call(self, script: Path, call: JustInTime) -> Found:
@@ -186,8 +190,17 @@ class Recorder:
             if name in arguments:
                 values = [arguments[name]] if isinstance(arguments[name], str) else arguments[name]
                 arguments[name] = [self._copied(value, script.parent) for value in values]
-        request = {"kind": "jit", "function": call.function, "arguments": arguments}
-        return self._jit(request, folder, PurePath(script.relative_to(self.root)), call.line)
+        place = PurePath(script.relative_to(self.root))
+        written = self.scratch / f"{'-'.join(place.with_suffix('').parts)}-{call.line}"
+        request = {"kind": "jit", "function": call.function, "arguments": arguments, "scratch": str(written)}
+        found = self._jit(request, folder, place, call.line)
+        embedded: dict[Path, tuple[Embedded, ...]] = {}
+        for file in sorted(written.glob("*.c*")) if call.function == "load_inline" else ():
+            lines = _read(file).decode("utf-8", "replace").splitlines()
+            # Line 0 stands for the file.
+            whole = Embedded(0, 1, self.copy / place, call.line)
+            embedded[file] = (whole, *_embedded(lines, self.copy / place, call.texts))
+        return replace(found, embedded=embedded)
 
     def _copied(self, path: str, folder: Path) -> str:
         absolute = Path(os.path.normpath(folder / path))
@@ -229,7 +242,7 @@ class Recorder:
             "archs": self.archs,
             "hip": ".".join(map(str, self.toolchain.hip)),
             "output": str(answer),
-            "scratch": str(self.scratch),
+            "scratch": request.get("scratch", str(self.scratch)),
             "tree": str(self.copy),
         }
         asked.write_text(json.dumps(request), encoding="utf-8")
@@ -286,11 +299,15 @@ def limited(command: Sequence[str], folder: Path, env: Mapping[str, str], timeou
 
 @dataclass(frozen=True)
 class JustInTime:
-    """A call of `torch.utils.cpp_extension.load` or `load_inline` whose arguments could be read."""
+    """A call of `torch.utils.cpp_extension.load` or `load_inline` whose arguments could be read.
+
+    `texts` are the strings that are compiled, with the line that each begins on.
+    """
 
     function: str
     line: int
     arguments: Mapping[str, Any]
+    texts: tuple[tuple[str, int], ...] = ()
 
 
 class _Unreadable(Exception):
@@ -310,10 +327,16 @@ def just_in_time(path: Path, root: Path) -> tuple[list[JustInTime], list[NotBuil
     except (SyntaxError, ValueError):
         return [], []
     bound: dict[str, list[ast.expr]] = {}
-    functions: dict[str, str] = {}
+    functions = {f"torch.utils.cpp_extension.{each}": each for each in ("load", "load_inline")}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == "torch.utils.cpp_extension":
             functions.update({alias.asname or alias.name: alias.name for alias in node.names})
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            for alias in node.names:
+                if module + alias.name == "torch.utils.cpp_extension":
+                    name = alias.asname or alias.name
+                    functions.update({f"{name}.{each}": each for each in ("load", "load_inline")})
         elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             bound.setdefault(node.targets[0].id, []).append(node.value)
     calls: list[JustInTime] = []
@@ -321,8 +344,7 @@ def just_in_time(path: Path, root: Path) -> tuple[list[JustInTime], list[NotBuil
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
-        called = ast.unparse(node.func)
-        function = functions.get(called) or (called.rpartition(".")[2] if "cpp_extension." in called else "")
+        function = functions.get(ast.unparse(node.func), "")
         if function not in ("load", "load_inline"):
             continue
         positional = ("name", "sources") if function == "load" else ("name", "cpp_sources", "cuda_sources")
@@ -342,8 +364,30 @@ def just_in_time(path: Path, root: Path) -> tuple[list[JustInTime], list[NotBuil
                 why = f"{function}(**…) is worked out when it runs"
                 not_built.append(NotBuilt(PurePath(path.relative_to(root)), node.lineno, why))
             else:
-                calls.append(JustInTime(function, node.lineno, arguments))
-    return calls, not_built
+                texts = [text for each in ("cpp_sources", "cuda_sources") for text in _texts(given.get(each), bound)]
+                calls.append(JustInTime(function, node.lineno, arguments, tuple(texts)))
+    return sorted(calls, key=lambda call: call.line), sorted(not_built, key=lambda each: each.line)
+
+
+def _texts(node: ast.expr | None, bound: Mapping[str, list[ast.expr]]) -> Iterator[tuple[str, int]]:
+    match node:
+        case ast.Constant(value=str(text)):
+            yield text, node.lineno
+        case ast.List() | ast.Tuple():
+            for each in node.elts:
+                yield from _texts(each, bound)
+        case ast.Name() if len(bound.get(node.id, ())) == 1:
+            yield from _texts(bound[node.id][0], {})
+
+
+def _embedded(lines: Sequence[str], script: Path, texts: Iterable[tuple[str, int]]) -> Iterator[Embedded]:
+    """Find `texts`, whole lines of a file, among its `lines`."""
+    for text, line in texts:
+        wanted = text.splitlines()
+        for first in range(len(lines) - len(wanted) + 1 if text.strip() else 0):
+            if lines[first : first + len(wanted)] == wanted:
+                yield Embedded(first + 1, len(wanted), script, line)
+                break
 
 
 def _value(node: ast.expr, bound: Mapping[str, list[ast.expr]], path: Path, depth: int) -> Any:
@@ -432,7 +476,8 @@ def programs(
             units.append(Unit(source, language, flags, where, owner, guess))
         for source in members:
             if source not in compiled and source.suffix in _DEVICE and not _is_included(source, headers):
-                not_built.append(NotBuilt(PurePath(source.relative_to(root)), 0, "its Makefile does not compile it"))
+                name = PurePath(source.relative_to(root))
+                not_built.append(NotBuilt(name, 0, "its Makefile does not compile it", needs_person=False))
     return units, not_built, ran
 
 
@@ -493,7 +538,7 @@ def _compiled(words: list[str], folder: Path, translate: Translate) -> Iterator[
             language = word[2:]
         elif not word.startswith("-") and PurePath(word).suffix in _DEVICE | _HOST:
             sources.append(Path(os.path.normpath(folder / word)))
-        elif not word.startswith(("-l", "-L", "-Wl,")) and word not in ("-c", "-dc", "-dw", "-MD", "-MMD", "-MP", "-M"):
+        elif not word.startswith(("-l", "-L", "-Wl,")) and not word.endswith((".o", ".a", ".so")) and word != "-c":
             flags.append(word)
     if not sources:
         return

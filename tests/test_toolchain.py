@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finding a hipcc, and installing one."""
+
+import importlib.util
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from hipport.toolchain import NoToolchain, Toolchain, cache, choose, find, probe
+
+TOOLS = Path(__file__).parent.parent / "tools"
+
+# Answers as hipcc does; what it knows of itself is in a file beside it, and what it was called with goes there too.
+FAKE = """#!/bin/sh
+here=$(dirname "$0")
+echo "$HIP_PLATFORM $ROCM_PATH $*" >> "$here/calls"
+. "$here/facts"
+case "$*" in
+*--version*) echo "HIP version: $hip-0"; echo "Debian clang version 21.1.8 (13)"; exit 0;;
+*-###*)
+    if [ -d "$here/bitcode" ]; then
+        echo " \\"clang\\" \\"-mlink-builtin-bitcode\\" \\"$here/bitcode/oclc_isa_version_900.bc\\"" >&2; exit 0
+    fi
+    for arch in $archs; do case "$*" in *--offload-arch=$arch*) echo ok >&2; exit 0;; esac; done
+    echo "clang++: error: invalid target ID" >&2; exit 1;;
+esac
+exit 1
+"""
+
+
+def fake(folder: Path, hip: str = "6.4.43484", archs: str = "gfx942 gfx1100", bitcode: bool = True) -> Path:
+    hipcc = folder / "bin" / "hipcc"
+    hipcc.parent.mkdir(parents=True)
+    hipcc.write_text(FAKE)
+    hipcc.chmod(0o755)
+    (hipcc.parent / "facts").write_text(f"hip={hip}\narchs='{archs}'\n")
+    if bitcode:
+        (hipcc.parent / "bitcode").mkdir()
+        for arch in archs.split():
+            (hipcc.parent / "bitcode" / f"oclc_isa_version_{arch.removeprefix('gfx')}.bc").touch()
+        (hipcc.parent / "bitcode" / "ockl.bc").touch()
+    return hipcc
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    return {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path / "home")}
+
+
+def found(env: dict[str, str]) -> list[Path]:
+    """What is found but for what the machine itself has, which tests cannot hide."""
+    machine = (Path("/opt"), Path("/usr"))
+    return [each.hipcc for each in find(env) if not any(each.hipcc.is_relative_to(folder) for folder in machine)]
+
+
+@pytest.mark.parametrize("bitcode", [True, False])
+def test_a_hipcc_is_asked_what_it_is_and_what_it_compiles_for(
+    tmp_path: Path, env: dict[str, str], bitcode: bool
+) -> None:
+    hipcc = fake(tmp_path, archs="gfx90a gfx1030", bitcode=bitcode)
+    toolchain = probe(hipcc, {**env, "ROCM_PATH": "/elsewhere"})
+    assert toolchain is not None
+    assert (toolchain.hip, toolchain.rocm, toolchain.clang) == ((6, 4, 43484), (6, 4), "21.1.8")
+    assert toolchain.archs == {"gfx90a", "gfx1030"}
+    assert toolchain.targets(["gfx90a:xnack+"]) and not toolchain.targets(["gfx90a", "gfx942"])
+    # Without the first it would choose NVIDIA where there is an nvcc, with the second another installation's headers.
+    assert {line.split(" -")[0] for line in (hipcc.parent / "calls").read_text().splitlines()} == {"amd "}
+
+
+def test_what_does_not_answer_as_hipcc_is_none(tmp_path: Path, env: dict[str, str]) -> None:
+    silent = tmp_path / "hipcc"
+    silent.write_text("#!/bin/sh\nexit 1\n")
+    silent.chmod(0o755)
+    broken = tmp_path / "broken"
+    broken.touch()
+    assert probe(silent, env) is None and probe(broken, env) is None
+
+
+def test_the_environment_goes_first_then_the_newest(tmp_path: Path, env: dict[str, str]) -> None:
+    named = fake(tmp_path / "rocm", hip="6.0.1")
+    older = fake(cache(env) / "toolchains" / "older", hip="5.2.21153")
+    newer = fake(cache(env) / "toolchains" / "newer", hip="7.1.0")
+    assert found({**env, "ROCM_PATH": str(tmp_path / "rocm")}) == [named, newer, older]
+    assert found({**env, "PATH": f"{named.parent}:/usr/bin:/bin"}) == [newer, named, older]
+
+
+def test_the_pip_sdk_of_the_interpreter_is_found(tmp_path: Path, env: dict[str, str]) -> None:
+    hipcc = fake(tmp_path / "venv/lib/python3.12/site-packages/_rocm_sdk_devel")
+    assert hipcc in [each.hipcc for each in find(env, tmp_path / "venv/bin/python")]
+
+
+def test_the_first_that_can_do_all_targets_is_chosen() -> None:
+    def toolchain(name: str, *archs: str) -> Toolchain:
+        return Toolchain(Path(name), (6, 4, 0), "21", frozenset(archs), "given")
+
+    both, one = toolchain("both", "gfx942", "gfx1100"), toolchain("one", "gfx942")
+    assert choose([one, both], ["gfx942", "gfx1100"]) is both
+    assert choose([one, both], ["gfx942"]) is one
+    with pytest.raises(NoToolchain, match=r"one .* lacks gfx1100.*install_toolchain.py hipcc-7.0"):
+        choose([one], ["gfx942", "gfx1100"])
+    with pytest.raises(NoToolchain, match=r"no hipcc here.*install_toolchain.py hipcc-7.0"):
+        choose([], ["gfx942"])
+
+
+# --- The installer ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def installer() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("install_toolchain", TOOLS / "install_toolchain.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_mirror_is_the_one_that_apt_is_set_up_with(tmp_path: Path, installer: ModuleType) -> None:
+    parts = tmp_path / "sources.list.d"
+    parts.mkdir()
+    (tmp_path / "sources.list").write_text(
+        "# deb http://commented/debian bookworm main\n"
+        "deb-src http://sources/debian bookworm main\n"
+        "deb http://security/debian bookworm-security main\n"
+        "deb [arch=amd64 signed-by=/keys/a.gpg] http://first/debian bookworm main contrib\n"
+    )
+    (parts / "other.list").write_text("deb https://packages.example/apt stable main\n")
+    (parts / "debian.sources").write_text(
+        "Types: deb\n# http://snapshot/debian\nURIs: http://second/debian\nSuites: bookworm bookworm-updates\n"
+        "Components: main\nSigned-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n abc\n"
+        "\n"
+        "Types: deb\nURIs: http://third/debian\nSuites: trixie\nComponents: main\n"
+    )
+    found = list(installer.mirrors(tmp_path, "bookworm"))
+    assert [mirror.uri for mirror in found] == ["http://first/debian", "http://second/debian"]
+    assert found[0].signed_by == "/keys/a.gpg"
+    assert found[1].signed_by.splitlines() == ["", " -----BEGIN PGP PUBLIC KEY BLOCK-----", " .", " abc"]
+
+
+def test_what_is_installed_is_left_alone(
+    tmp_path: Path, installer: ModuleType, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("it went on to install")
+
+    monkeypatch.setattr(installer, "install", never)
+    hipcc = tmp_path / "hipport/toolchains/hipcc-7.0/bin/hipcc"
+    hipcc.parent.mkdir(parents=True)
+    hipcc.touch()
+    assert installer.main(["hipcc-7.0"], {"XDG_CACHE_HOME": str(tmp_path)}) == 0
+    assert capsys.readouterr().out == f"hipcc-7.0 is installed: {hipcc}\n"
+
+
+def test_a_failed_or_killed_installation_leaves_nothing_and_is_done_again(
+    tmp_path: Path, installer: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = tmp_path / ".hipcc-7.0.partial" / "root" / "usr"
+    left.mkdir(parents=True)
+
+    def nothing(recipe: object, mirror: object, work: Path) -> list[Path]:
+        assert not left.exists()
+        raise installer.Impossible("no network")
+
+    monkeypatch.setattr(installer, "download", nothing)
+    with pytest.raises(installer.Impossible):
+        installer.install("hipcc-7.0", installer.Mirror("http://nowhere", ""), tmp_path)
+    assert not (tmp_path / "hipcc-7.0").exists()
+
+
+@pytest.mark.parametrize(("lacks", "says"), [("apt-get", "there is no apt-get here"), ("", "not Debian")])
+def test_where_it_cannot_be_installed_it_says_so(
+    tmp_path: Path,
+    installer: ModuleType,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    lacks: str,
+    says: str,
+) -> None:
+    monkeypatch.setattr(installer.shutil, "which", lambda name: None if name == lacks else f"/usr/bin/{name}")
+    release = tmp_path / "os-release"
+    release.write_text('ID=fedora\nVERSION_CODENAME=""\n')
+    monkeypatch.setattr(installer, "OS_RELEASE", release)
+    assert installer.main(["hipcc-7.0"], {"XDG_CACHE_HOME": str(tmp_path)}) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_cache_that_hipcc_could_not_run_from_is_refused(
+    tmp_path: Path, installer: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert installer.main(["hipcc-7.0"], {"XDG_CACHE_HOME": str(tmp_path / "my cache")}) == 2
+    assert "my cache" in capsys.readouterr().err
+
+
+# --- With a real one --------------------------------------------------------------------------------------------------
+
+
+def real(*archs: str) -> Toolchain:
+    try:
+        return choose(find(os.environ, Path(sys.executable)), archs)
+    except NoToolchain as why:
+        pytest.skip(f"NOT CHECKED with a real compiler: {why}")
+
+
+@pytest.mark.toolchain
+def test_a_real_hipcc_compiles_anywhere_and_several_times_at_once(tmp_path: Path) -> None:
+    toolchain = real("gfx942", "gfx1100")
+    assert toolchain.rocm >= (6, 0) and "gfx90a" in toolchain.archs
+    headers = tmp_path / "some where" / "include"
+    headers.mkdir(parents=True)
+    (headers / "by.h").write_text("#define BY 2.0f\n")
+    compilers = []
+    for arch in ("gfx942", "gfx1100"):
+        source = tmp_path / f"{arch}.hip"
+        source.write_text(
+            "#include <hip/hip_runtime.h>\n#include <vector>\n#include <by.h>\n"
+            "__global__ void scale(float* x) { x[threadIdx.x] *= BY; }\n"
+            "int main() { std::vector<float> x(64); scale<<<1, 64>>>(x.data()); return hipDeviceSynchronize(); }\n"
+        )
+        command = [toolchain.hipcc, "-c", f"--offload-arch={arch}", "-I", headers, source, "-o", tmp_path / f"{arch}.o"]
+        env = toolchain.environment(os.environ)
+        compilers.append(subprocess.Popen(command, env=env, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+    for compiler in compilers:
+        said, _ = compiler.communicate()
+        assert compiler.returncode == 0, said.decode()
+    assert all((tmp_path / f"{arch}.o").stat().st_size > 1000 for arch in ("gfx942", "gfx1100"))
+
+
+@pytest.mark.toolchain
+def test_an_installed_hipcc_needs_no_rights_and_reads_its_own_headers(tmp_path: Path) -> None:
+    installed = [each for each in find(os.environ) if each.found == "installed"]
+    if not installed:
+        pytest.skip("NOT CHECKED: tools/install_toolchain.py has installed nothing here")
+    for toolchain in installed:
+        for path in (toolchain.hipcc, toolchain.root / "root/usr/bin"):
+            assert not path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID)
+        listing = tmp_path / "read"
+        source = tmp_path / "a.hip"
+        source.write_text("#include <hip/hip_runtime.h>\n#include <vector>\n#include <math.h>\n")
+        command = [toolchain.hipcc, "--offload-arch=gfx90a", "--cuda-host-only", "-M", "-MF", listing, source]
+        subprocess.run(command, env=toolchain.environment(os.environ), check=True, capture_output=True)
+        read = [word for word in listing.read_text().split() if word.startswith("/")]
+        assert len(read) > 100
+        assert [name for name in read if not name.startswith((str(toolchain.root), str(source)))] == []
