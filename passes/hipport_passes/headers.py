@@ -30,6 +30,8 @@ _NEEDS_RUNTIME = re.compile(
 _GROUPS_ALIAS = re.compile(rb"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?cooperative_groups\s*;")
 _GROUPS_OPEN = re.compile(rb"\busing\s+namespace\s+(?:::\s*)?cooperative_groups\s*;")
 
+_DEFINED = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+
 
 class Row(NamedTuple):
     """What becomes of a header: `hip` instead, "" nothing, None: it is reported. Otherwise as in `api_names`."""
@@ -49,7 +51,7 @@ class Row(NamedTuple):
 class _Tables(NamedTuple):
     rows: dict[str, Row]
     folders: dict[str, Row]
-    groups: dict[str, bytes]
+    groups: dict[str, frozenset[bytes]]
     runtime: str
     brings_runtime: tuple[str, ...]
     thrust: frozenset[str]
@@ -68,7 +70,7 @@ def table() -> _Tables:
     return _Tables(
         {name: row for name, row in rows.items() if not name.endswith("/")},
         {name: row for name, row in rows.items() if name.endswith("/")},
-        {name: names.encode() for name, names in own["groups"].items()},
+        {name: frozenset(names.encode().split()) for name, names in own["groups"].items()},
         own["runtime"]["header"],
         tuple(own["runtime"]["brought_by"].split()),
         frozenset(own["thrust"]["system"].split()),
@@ -163,8 +165,9 @@ def _mapped(source: Cpp, project: Project, include: Include, row: Row, seen: set
         yield Finding(include.directive, "dropped", f"{path}: {why}", (Edit(_line(source, include), b""),))
         return hip
     edits = [Edit(include.target, f"<{hip}>".encode())]
-    for header, macro, names, _ in table().steering:
-        if header == hip and _uses(source, project, names) and not _defines(source, project, macro):
+    steered = project.together(source, _steered) if any(hip == header for header, *_ in table().steering) else ()
+    for header, macro, _, _ in table().steering:
+        if header == hip and macro in steered and "!" + macro not in steered:
             # The value that -DMACRO gives it, so that both may be there.
             at = _line(source, include).start
             edits.append(Edit(Span(at, at), f"#define {macro} 1".encode() + source.newline))
@@ -182,21 +185,12 @@ def _joined(edits: list[Edit]) -> Iterator[Edit]:
     yield from (edit for edit in edits if len(edit.span))
 
 
-def _group(source: Cpp, project: Project, include: Include, names: bytes) -> Iterator[Finding]:
+def _group(source: Cpp, project: Project, include: Include, names: frozenset[bytes]) -> Iterator[Finding]:
     """A header of cooperative groups that HIP lacks: dropped where nothing of it is used."""
-    component = project.component(source)
-    spaces = {b"cooperative_groups"}
-    for other in component:
-        assert isinstance(other, Cpp)
-        spaces |= set(_GROUPS_ALIAS.findall(other.code))
-    choice = b"|".join(names.split())
-    used = re.compile(rb"\b(?:" + b"|".join(sorted(spaces)) + rb")\s*::\s*(" + choice + rb")\b")
-    found: set[bytes] = set()
-    for other in component:
-        assert isinstance(other, Cpp)
-        found |= set(used.findall(other.code))
-        if any(isinstance(each, Cpp) and _GROUPS_OPEN.search(each.code) for each in component):
-            found |= set(re.findall(rb"(?<![\w.>:])(" + choice + rb")\s*(?:<[^;{}()]*>\s*)?\(", other.code))
+    mentioned = project.together(source, _group_names)
+    spaces = {name for space, name in mentioned if space == b"namespace"} | {b"cooperative_groups"}
+    opened = (b"using", b"namespace") in mentioned
+    found = {name for space, name in mentioned if name in names and (space in spaces or (opened and not space))}
     if found:
         uses = ", ".join(name.decode() for name in sorted(found))
         yield Finding(
@@ -209,6 +203,18 @@ def _group(source: Cpp, project: Project, include: Include, names: bytes) -> Ite
     else:
         message = f"{include.path}: HIP has no such header before ROCm 7.13, and nothing of it is used"
         yield Finding(include.directive, "dropped", message, (Edit(_line(source, include), b""),))
+
+
+def _group_names(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    """What may be of those headers: (space, name) of `space::name`, ("", name) of a call, and its aliases."""
+    code = source.code
+    found = {(b"namespace", name) for name in _GROUPS_ALIAS.findall(code)}
+    if _GROUPS_OPEN.search(code):
+        found.add((b"using", b"namespace"))
+    names = b"|".join(sorted(frozenset().union(*table().groups.values())))
+    found.update(re.findall(rb"\b(\w+)\s*::\s*(" + names + rb")\b", code))
+    found.update((b"", name) for name in re.findall(rb"(?<![\w.>:])(" + names + rb")\s*(?:<[^;{}()]*>\s*)?\(", code))
+    return frozenset(found)
 
 
 def _line(source: Cpp, include: Include) -> Span:
@@ -273,17 +279,12 @@ def _needs(source: Cpp, start: int, end: int) -> bool:
     )
 
 
-def _uses(source: Cpp, project: Project, names: re.Pattern[bytes]) -> bool:
-    return any(isinstance(other, Cpp) and names.search(other.code) for other in project.component(source))
-
-
-def _defines(source: Cpp, project: Project, macro: str) -> bool:
-    name = macro.encode()
-    pattern = re.compile(rb"#[ \t]*define[ \t]+" + name + rb"\b")
-    return any(
-        name in other.text and isinstance(other, Cpp) and pattern.search(other.code)
-        for other in project.component(source)
-    )
+def _steered(source: Cpp) -> frozenset[str]:
+    """The steering macros whose names the file uses, and of those that it defines, `!` and the macro."""
+    code = source.code
+    found = {macro for _, macro, names, _ in table().steering if names.search(code)}
+    defined = {match[1].decode() for match in _DEFINED.finditer(code)}
+    return frozenset(found | {"!" + macro for _, macro, _, _ in table().steering if macro in defined})
 
 
 PASS = Pass(Cpp, find)

@@ -98,6 +98,11 @@ class Project:
 
     def included(self, source: Source, path: str) -> Iterable[Source]:
         """Return the files of the project that `#include` of `path` in `source` may mean: the nearest ones."""
+        if path.rpartition("/")[2] not in self._by_name:
+            return ()
+        beside = self.by_path.get(source.path.parent / path)
+        if beside is not None and beside is not source:
+            return (beside,)
         return _included(path, source.path, self._by_name)
 
     @cached_property
