@@ -15,6 +15,7 @@ from hipport_passes import (
     namespaces,
     register_keyword,
     rocm_guards,
+    vector_types,
     warp_intrinsics,
     warp_size,
 )
@@ -29,6 +30,7 @@ PASSES: tuple[Pass[Any], ...] = (
     warp_size.PASS,
     memory_order.PASS,
     register_keyword.PASS,
+    vector_types.PASS,
     api_names.PASS,
     namespaces.PASS,
     # Looks at calls by their HIP names.

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write out the conversions between `dim3`, `uint3` and the built-in variables that HIP does not have.
+
+In CUDA `threadIdx` and `blockIdx` are `uint3`, `blockDim` and `gridDim` are `dim3`, and the two types convert into each
+other. In HIP the built-in variables are of types of their own, which become a `dim3` but no `uint3`, and a `uint3` does
+not become a `dim3`. Also leave out operators on vector types that HIP has itself, where the program's are the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.declarations import member_or_qualified
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+
+_WHOLE = re.compile(rb"\b(?P<name>threadIdx|blockIdx|blockDim|gridDim)\b(?!\s*(?:\.|->))")
+# What a dim3 is made from may be a built-in variable: HIP has that conversion.
+_DIM3_BEFORE = re.compile(rb"\bdim3\s*(?:\(|\{|(?:const\s+)?&?\s*\w+\s*(?:=|\(|\{))\s*$")
+_UINT3_BEFORE = re.compile(rb"\buint3\s*(?:\(|\{|(?:const\s+)?\w+\s*(?:=|\(|\{))\s*$")
+_MADE = re.compile(rb"(?:\bdim3\s+(?P<new>\w+)|(?<![\w.>])(?P<old>\w+))\s*(?:=|(?<=\w)\()\s*(?P<make>make_uint3)\s*\(")
+_DIM3 = re.compile(rb"\bdim3\s*&?\s+&?(\w+(?:\s*(?:\([^()]*\)|=[^,;()]*)?\s*,\s*\w+)*)")
+_OPERATOR = re.compile(
+    rb"(?P<head>(?:^|(?<=[;{}]))[ \t]*(?:(?:static|inline|constexpr|__host__|__device__|__forceinline__|__inline__|HD"
+    rb"|HOST_DEVICE|__attribute__\s*\(\([^()]*\)\))\s+)*)(?P<result>(?:const\s+)?\w+\s*&?)\s*"
+    rb"\boperator\s*(?P<op>[-+*/]=?)\s*\((?P<parameters>[^()]*)\)\s*\{",
+    re.MULTILINE,
+)
+_VECTORS = frozenset(
+    name + size
+    for name in b"char uchar short ushort int uint long ulong longlong ulonglong float double".split()
+    for size in (b"2", b"3", b"4")
+)
+_PARAMETER = re.compile(rb"\s*(?:const\s+)?(?P<type>\w+[234])\s*(?:const\s*)?&?\s*(?P<name>\w+)\s*")
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per conversion, and per operator that HIP has too."""
+    yield from _variables(source)
+    yield from _grids(source)
+    yield from _operators(source)
+
+
+def _ported(source: Cpp, offset: int) -> bool:
+    return within(offset, source.hip_only) or within(offset, source.cuda_only)
+
+
+def _variables(source: Cpp) -> Iterator[Finding]:
+    code = source.code
+    for match in _WHOLE.finditer(code):
+        span = Span(*match.span())
+        before = code[max(0, span.start - 120) : span.start]
+        if _ported(source, span.start) or member_or_qualified(code, span.start) or source.directive(span.start):
+            continue
+        name = match["name"]
+        is_uint3 = name in (b"threadIdx", b"blockIdx")
+        if _DIM3_BEFORE.search(before) if is_uint3 else not _UINT3_BEFORE.search(before):
+            continue
+        if re.search(rb"[\w>*&]\s+$|[*&]\s*$", before) and not re.search(rb"\b(?:return|else|case)\s+$", before):
+            continue  # a declaration of the program's own, or its address
+        new = b"make_uint3(" + b", ".join(name + b"." + axis for axis in (b"x", b"y", b"z")) + b")"
+        yield Finding(span, "uint3", f"{name.decode()} is no uint3 in HIP: make one of its parts", (Edit(span, new),))
+
+
+def _grids(source: Cpp) -> Iterator[Finding]:
+    code = source.code
+    if b"make_uint3" not in code:
+        return
+    declared = {name for match in _DIM3.finditer(code) for name in re.findall(rb"\w+", match[1])}
+    for match in _MADE.finditer(code):
+        if match["new"] is None and match["old"] not in declared:
+            continue
+        span = Span(*match.span("make"))
+        if not _ported(source, span.start):
+            yield Finding(span, "dim3", "HIP makes no dim3 of a uint3: make_uint3 → dim3", (Edit(span, b"dim3"),))
+
+
+def _operators(source: Cpp) -> Iterator[Finding]:
+    code = source.code
+    if b"operator" not in code:
+        return
+    for match in _OPERATOR.finditer(code):
+        parameters = [_PARAMETER.fullmatch(part) for part in match["parameters"].split(b",")]
+        end = source.closing(match.end() - 1)
+        if end is None or len(parameters) != 2 or _ported(source, match.start("result")):
+            continue
+        a, b = parameters
+        if a is None or b is None or a["type"] != b["type"] or a["type"] not in _VECTORS:
+            continue  # with a number HIP's own is no better match, and the program's is taken
+        start = match.start("head") + len(match["head"]) - len(match["head"].lstrip())
+        line = source.text.rfind(b"\n", 0, start) + 1
+        whole = Span(line, end + 1)
+        named = f"operator{match['op'].decode()} on {a['type'].decode()}"
+        if code[line:start].strip() or not _by_parts(code[match.end() : end], match["op"], a, b):
+            yield Finding(
+                Span(start, match.end() - 1),
+                "operator",
+                f"HIP has an {named}, by parts, and calls become ambiguous: make this one a function with a name",
+                certainty=Certainty.MANUAL,
+            )
+            continue
+        newline = source.newline
+        edits = (
+            Edit(Span(whole.start, whole.start), b"#ifndef __HIPCC__" + newline),
+            Edit(Span(whole.end, whole.end), newline + b"#endif"),
+        )
+        # What follows on the line of the closing brace would become part of the directive.
+        rest = re.compile(rb"[^\r\n]*").match(source.text, whole.end)
+        if rest is not None and rest.group().strip():
+            yield Finding(
+                Span(start, match.end() - 1),
+                "operator",
+                f"HIP has an {named} of its own: put #ifndef __HIPCC__ around this one",
+                certainty=Certainty.MANUAL,
+            )
+            continue
+        yield Finding(Span(start, match.end() - 1), "operator", f"HIP has the same {named}: leave it to HIP", edits)
+
+
+def _by_parts(body: bytes, op: bytes, a: re.Match[bytes], b: re.Match[bytes]) -> bool:
+    """Say whether the body does to each part what HIP's operator does."""
+    text = re.sub(rb"\s+", b"", body)
+    axes = b"xyzw"[: int(a["type"][-1:])]
+    first, second, plain = a["name"], b["name"], op.rstrip(b"=")
+    sides = [(b"%s.%c" % (first, axis), b"%s.%c" % (second, axis)) for axis in axes]
+    sums = [x + plain + y for x, y in sides]
+    if op == plain:
+        made = b",".join(sums)
+        return text in (
+            b"returnmake_%s(%s);" % (a["type"], made),
+            b"return{%s};" % made,
+            b"return%s{%s};" % (a["type"], made),
+        )
+    short = b"".join(x + op + y + b";" for x, y in sides)
+    long = b"".join(x + b"=" + s + b";" for (x, _), s in zip(sides, sums, strict=True))
+    made = b"%s=make_%s(%s);" % (first, a["type"], b",".join(sums))
+    returned = b"return%s;" % first
+    return any(text in (form, form + returned) for form in (short, long, made))
+
+
+PASS = Pass(Cpp, find)
