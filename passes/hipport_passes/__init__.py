@@ -8,6 +8,7 @@ from hipport_passes import (
     api_names,
     arch_guards,
     cooperative_groups,
+    cpp_extension,
     headers,
     kernel_arguments,
     launch_syntax,
@@ -16,6 +17,7 @@ from hipport_passes import (
     register_keyword,
     rocm_guards,
     vector_types,
+    vendored,
     warp_intrinsics,
     warp_size,
 )
@@ -38,6 +40,9 @@ PASSES: tuple[Pass[Any], ...] = (
     # Before `headers`, which drops what nothing uses.
     cooperative_groups.PASS,
     headers.PASS,
+    # Build scripts; what they already do for ROCm is read first, and `vendored` adds to that.
+    cpp_extension.PASS,
+    vendored.PASS,
     # Last: once a guard names HIP, what it guards looks as if it were ported.
     arch_guards.PASS,
 )

@@ -6,7 +6,8 @@ as it went in) and `<case>.findings` (absent: nothing may be found). A line of `
 
     line:column kind certainty [part of the message]
 
-with the position in the file before. Use it for passes of your own:
+with the position in the file before. `<case>.vendored` has the paths of third-party code that was found beside it.
+Use it for passes of your own:
 
     import pytest
     from hipport.testing import LAWS, fixtures
@@ -30,7 +31,7 @@ from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.languages.python import Python
 from hipport.pipeline import Outcome, Pass, Ported, Reported, run
-from hipport.project import Project, Target
+from hipport.project import Project, Skipped, Target
 from hipport.source import Source, Span
 
 _LANGUAGES: dict[str, type[Source]] = {
@@ -52,6 +53,7 @@ class Fixture:
     before: Source
     after: bytes
     findings: tuple[str, ...]
+    skipped: tuple[Skipped, ...] = ()
 
     def __str__(self) -> str:
         return self.name
@@ -64,23 +66,28 @@ def fixtures(folder: str | Path) -> Iterator[Fixture]:
     for before in sorted(folder.glob("*.before.*")):
         case, _, suffix = before.name.partition(".before")
         after, said = folder / f"{case}.after{suffix}", folder / f"{case}.findings"
+        vendored = folder / f"{case}.vendored"
         text = before.read_bytes()
         lines = said.read_text().splitlines() if said.exists() else []
-        used |= {before, after, said}
+        trees = vendored.read_text().splitlines() if vendored.exists() else []
+        used |= {before, after, said, vendored}
         yield Fixture(
             f"{folder.name}/{case}",
             _LANGUAGES[suffix](PurePosixPath(case + suffix), text),
             after.read_bytes() if after.exists() else text,
             tuple(line for line in lines if line.strip() and not line.startswith("#")),
+            tuple(Skipped(PurePosixPath(tree), "vendored", "third-party code") for tree in trees),
         )
     stray = [path.name for path in sorted(folder.iterdir()) if path not in used]
     if stray:
         raise ValueError(f"{folder}: files of no fixture: {', '.join(stray)}")
 
 
-def port(each: Pass[Any], source: Source, accept: Certainty = Certainty.REVIEW) -> Ported:
+def port(
+    each: Pass[Any], source: Source, accept: Certainty = Certainty.REVIEW, skipped: tuple[Skipped, ...] = ()
+) -> Ported:
     """Run one pass over one source. A pass that fails, or whose edits the engine drops, raises AssertionError."""
-    ported = run(Project((source,), Target()), (each,), accept)
+    ported = run(Project((source,), Target(), skipped), (each,), accept)
     for reported in ported.reported:
         assert reported.outcome is not Outcome.DROPPED, f"{reported.rule}: {reported.reason}"
     return ported
@@ -88,7 +95,7 @@ def port(each: Pass[Any], source: Source, accept: Certainty = Certainty.REVIEW) 
 
 def expected(each: Pass[Any], fixture: Fixture) -> None:
     """The text and the findings are the ones that the fixture states."""
-    ported = port(each, fixture.before)
+    ported = port(each, fixture.before, skipped=fixture.skipped)
     assert _text(ported) == fixture.after
     found = [(_place(reported), reported.message) for reported in ported.reported]
     stated = [(place, part) for place, part in (_stated(line) for line in fixture.findings)]
@@ -101,21 +108,21 @@ def expected(each: Pass[Any], fixture: Fixture) -> None:
 
 def converges(each: Pass[Any], fixture: Fixture) -> None:
     """A second run changes nothing, and reports again only what a person must do."""
-    once = port(each, fixture.before).project.sources[0]
-    again = port(each, type(once)(once.path, once.text))
+    once = port(each, fixture.before, skipped=fixture.skipped).project.sources[0]
+    again = port(each, type(once)(once.path, once.text), skipped=fixture.skipped)
     assert _text(again) == once.text
     assert all(reported.outcome is Outcome.REPORTED for reported in again.reported)
 
 
 def parses(each: Pass[Any], fixture: Fixture) -> None:
     """No syntax error is in the text after that was not in it before."""
-    after = port(each, fixture.before).project.sources[0]
+    after = port(each, fixture.before, skipped=fixture.skipped).project.sources[0]
     assert type(after)(after.path, after.text).errors <= fixture.before.errors
 
 
 def lossless(each: Pass[Any], fixture: Fixture) -> None:
     """What no finding changes stays, byte for byte and where it was: with nothing accepted, that is everything."""
-    after = port(each, fixture.before).project.sources[0]
+    after = port(each, fixture.before, skipped=fixture.skipped).project.sources[0]
     # The engine's own `apply` is what is being checked, so the text is put together here in another way.
     text = fixture.before.text
     for edit in sorted(after.edits, reverse=True):
@@ -127,7 +134,7 @@ def lossless(each: Pass[Any], fixture: Fixture) -> None:
         shift = sum(len(e.new) - len(e.span) for e in after.edits if e.span.end <= untouched.start)
         # Between two deletions there is no byte whose place could be asked for.
         assert not len(untouched) or after.origin(Span(untouched.start + shift, untouched.end + shift)) == untouched
-    refused = run(Project((fixture.before,), Target()), (_without_edits(each),))
+    refused = run(Project((fixture.before,), Target(), fixture.skipped), (_without_edits(each),))
     assert refused.project.sources[0].text == fixture.before.text
     assert not refused.changed
 
@@ -137,9 +144,9 @@ def line_endings(each: Pass[Any], fixture: Fixture) -> None:
     if b"\r" in fixture.before.text:
         return
     crlf = type(fixture.before)(fixture.before.path, fixture.before.text.replace(b"\n", b"\r\n"))
-    ported = port(each, crlf)
+    ported = port(each, crlf, skipped=fixture.skipped)
     assert _text(ported) == fixture.after.replace(b"\n", b"\r\n")
-    plain = port(each, fixture.before)
+    plain = port(each, fixture.before, skipped=fixture.skipped)
     assert [_place(r) for r in ported.reported] == [_place(r) for r in plain.reported]
 
 

@@ -102,9 +102,10 @@ class Script:
     def __init__(self, source: Python) -> None:
         assert source.module is not None
         self.source = source
+        self.module = source.module
         self.parent: dict[cst.CSTNode, cst.CSTNode] = {}
         self.nodes: list[cst.CSTNode] = []
-        stack: list[cst.CSTNode] = [source.module]
+        stack: list[cst.CSTNode] = [self.module]
         while stack:
             node = stack.pop()
             self.nodes.append(node)
@@ -154,8 +155,7 @@ class Script:
 
     def code(self, node: cst.CSTNode) -> str:
         """Return the node's text."""
-        assert self.source.module is not None
-        return self.source.module.code_for_node(node).strip()
+        return self.module.code_for_node(node).strip()
 
     def text(self, node: cst.CSTNode | None, depth: int = 0) -> str:
         """Return the string that an expression makes, with HOLE for what is known only when it runs."""

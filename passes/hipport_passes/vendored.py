@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keep third-party code out of PyTorch's hipify, which runs over the sources when an extension is built for ROCm.
+
+hipify converts the `.h`, `.hpp` and `.cuh` of GLM and the like that it comes across, not their `.inl`, and puts the
+results beside them: one half of such a library then includes the other half twice. It can be told what to ignore, but
+`CUDAExtension` tells it nothing. So the build script gets a few lines that do, which change nothing where hipify does
+not run.
+
+Read in torch/utils/cpp_extension.py and torch/utils/hipify/hipify_python.py of PyTorch 2.13, and tried: hipify comes
+across a header where a source includes it in quotes, or in any way from `include_dirs` or `extra_include_paths`; not
+where the compiler finds it by an `-I` among the flags. `ignores` are patterns for whole paths.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePath, PurePosixPath
+from typing import TYPE_CHECKING
+
+from hipport.finding import Finding
+from hipport.languages.cpp import Cpp
+from hipport.languages.python import Misplaced, Python
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+from hipport.tables import load
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+_BUILDS = re.compile(rb"\bCUDAExtension\b|\bcpp_extension\b[^#]*?\bload(?:_inline)?\b", re.DOTALL)
+_FOLDERS = re.compile(rb"\binclude_dirs\b|\bextra_include_paths\b")
+_IGNORES = re.compile(rb"hipify.*\bignores\b|\bignores\b.*hipify", re.DOTALL)
+_FILES = frozenset(".h .hpp .hxx .hh .cuh .inl".split())
+
+_LINES = """\
+# Third-party code is right as it is: PyTorch's hipify must not rewrite it.
+from torch.utils.hipify import hipify_python
+
+
+def _hipify(*args, hipify=hipify_python.hipify, **options):
+    options["ignores"] = [*options.get("ignores", ()), {patterns}]
+    return hipify(*args, **options)
+
+
+hipify_python.hipify = _hipify
+"""
+
+
+def markers() -> Mapping[str, tuple[str, ...]]:
+    """Return the files that give away a third-party library, by its name; paths as in an #include."""
+    table = load(Path(__file__).with_suffix(".toml"))["markers"]
+    return {library: tuple(files) for library, files in table.items()}
+
+
+def find(source: Python, project: Project) -> Iterator[Finding]:
+    """Yield one finding if the script builds with PyTorch and there is third-party code near it."""
+    if not _BUILDS.search(source.text) or _IGNORES.search(source.text) or source.module is None:
+        return
+    trees = [tree for tree in _trees(project) if _concerns(tree, source)]
+    if not _FOLDERS.search(source.text):
+        quoted = _quoted(project) if trees else set()
+        trees = [tree for tree in trees if any(path.is_relative_to(tree) for path in quoted)]
+    if not trees:
+        return
+    try:
+        place = _place(source)
+    except Misplaced:
+        return  # `cpp_extension` says of such a file that it cannot be read.
+    if place is None:
+        return
+    span, offset, indent = place
+    folder = source.path.parent
+    patterns = ", ".join(f'"{pattern}"' for pattern in sorted({_pattern(tree, folder) for tree in trees}))
+    lines = _LINES.format(patterns=patterns)
+    if indent:
+        lines = lines.replace("\n\n\n", "\n\n")
+    text = "\n" + "".join(f"\n{line and indent + line}" for line in lines.splitlines())
+    if re.match(rb"\r?\n" + indent.encode() + rb"\S", source.text[offset:]):
+        text += "\n"
+    new = text.encode().replace(b"\n", source.newline)
+    names = ", ".join(tree.as_posix() for tree in trees)
+    message = f"PyTorch's hipify would rewrite third-party code: {names}"
+    yield Finding(span, "hipify", message, (Edit(Span(offset, offset), new),))
+
+
+def _trees(project: Project) -> Iterator[PurePath]:
+    """Third-party code that is there, and submodules that are to be: what they are called is known."""
+    known = {library.lower() for library in markers()}
+    for skipped in project.skipped:
+        if skipped.kind == "vendored" or (skipped.kind == "missing" and skipped.path.name.lower() in known):
+            yield skipped.path
+
+
+def _concerns(tree: PurePath, source: Python) -> bool:
+    """Say whether the script's build comes across the tree: it lies below, or its name is part of a path there."""
+    if tree.is_relative_to(source.path.parent):
+        return True
+    name = re.escape(tree.name.encode())
+    return re.search(rb"[\"'][^\"'\r\n]*(?<![\w.-])" + name + rb"(?![\w.-])[^\"'\r\n]*[\"']", source.text) is not None
+
+
+def _quoted(project: Project) -> set[PurePath]:
+    """Return the paths that sources include in quotes, from where they stand."""
+    return {
+        PurePosixPath(os.path.normpath(source.path.parent / include.path))
+        for source in project.sources
+        if isinstance(source, Cpp)
+        for include in source.includes
+        if not include.angled
+    }
+
+
+def _pattern(tree: PurePath, folder: PurePath) -> str:
+    """Return the pattern for hipify: what distinguishes the tree, wherever the script and its package are put."""
+    parts = list(tree.parts)
+    for ours in folder.parts:
+        if len(parts) < 2 or parts[0] != ours:
+            break
+        del parts[0]
+    path = re.sub(r"([*?[])", r"[\1]", "/".join(parts))
+    return f"*/{path}" if tree.suffix in _FILES else f"*/{path}/*"
+
+
+def _place(source: Python) -> tuple[Span, int, str] | None:
+    """Return what brings PyTorch's build in, where that and the imports after it end, and their indentation."""
+    import libcst as cst
+
+    from hipport_passes.build_scripts.script import Script
+
+    script = source.fact(Script)
+    brings = [node for node in script.nodes if isinstance(node, (cst.Import, cst.ImportFrom))]
+    brings = [node for node in brings if re.search(r"\btorch\b", script.code(node))]
+    if not brings:
+        return None
+    first = min(brings, key=lambda node: "cpp_extension" not in script.code(node))
+    block, last = next(
+        (above, child) for above, child in script.ancestors(first) if isinstance(above, (cst.Module, cst.IndentedBlock))
+    )
+    body: list[cst.CSTNode] = list(block.body)
+    for following in body[body.index(last) + 1 :]:
+        if not isinstance(following, cst.SimpleStatementLine):
+            break
+        if not isinstance(following.body[0], (cst.Import, cst.ImportFrom)):
+            break
+        last = following
+    indents = [
+        each.indent if each.indent is not None else script.module.default_indent
+        for each, _ in script.ancestors(last)
+        if isinstance(each, cst.IndentedBlock)
+    ]
+    return source.span(first), _end(source, last), "".join(reversed(indents))
+
+
+def _end(source: Python, statement: cst.CSTNode) -> int:
+    """Return the end of the line on which a statement ends."""
+    import libcst as cst
+
+    node = statement
+    while not isinstance(node, cst.BaseSmallStatement):
+        parts = (cst.BaseSmallStatement, cst.BaseStatement, cst.BaseSuite, cst.ExceptHandler, cst.Else, cst.Finally)
+        node = [child for child in node.children if isinstance(child, parts)][-1]
+    newline = re.compile(rb"\r?\n|\Z").search(source.text, source.span(node).end)
+    assert newline is not None
+    return newline.start()
+
+
+PASS = Pass(Python, find)
