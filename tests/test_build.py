@@ -12,6 +12,7 @@ import pytest
 
 from hipport.builder import Built, build
 from hipport.diagnostics import Alignment, Message, Note, Places, parse
+from hipport.discover import NotFound
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Progress
 from hipport.source import Edit, Span
@@ -224,7 +225,7 @@ def test_a_single_file_is_a_program(workshop: Workshop) -> None:
 
 
 def test_a_path_that_is_not_there_is_an_error(workshop: Workshop) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(NotFound):
         workshop.build(workshop.tree / "nothing")
 
 
@@ -444,7 +445,7 @@ setup(
     ext_modules=[
         CUDAExtension(
             "scale._C", ["csrc/binding.cpp", "csrc/cuda/scale.cu"], include_dirs=["csrc/include"],
-            define_macros=[("N", "3")], extra_compile_args={"cxx": ["-O1"], "nvcc": [*flags, "-DCUDA_ARCHS"]},
+            define_macros=[("WIDTH", "3")], extra_compile_args={"cxx": ["-O1"], "nvcc": [*flags, "-DCUDA_ARCHS"]},
         )
     ],
     cmdclass={"build_ext": BuildExtension},
@@ -480,7 +481,7 @@ def test_setup_is_run_as_a_rocm_pytorch_runs_it(extension: Workshop) -> None:
     assert device.made.name == "scale.hip" and device.made.parent.name == "hip" and device.owner == "scale._C"
     given = set(device.command)
     # As torch.utils.cpp_extension of 2.13 passes them, but for one: it renames CUDA in flags.
-    assert {"-DUSE_ROCM=1", "-D__HIP_NO_HALF_CONVERSIONS__=1", "-DON_ROCM", "-DHIP_ARCHS", "-DN=3"} <= given
+    assert {"-DUSE_ROCM=1", "-D__HIP_NO_HALF_CONVERSIONS__=1", "-DON_ROCM", "-DHIP_ARCHS", "-DWIDTH=3"} <= given
     assert {"-DTORCH_EXTENSION_NAME=_C", "-Icsrc/include", "-fPIC"} <= given
     assert any("torch-headers" in word for word in device.command[:2])
     assert given.isdisjoint({"--expt-relaxed-constexpr", "-O1"}) and "-O1" in rows["csrc/binding.cpp"][0].command

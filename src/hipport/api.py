@@ -146,6 +146,7 @@ def build(
         env=env,
         python=Path(python),
         sources=_rewritten(places, target),
+        vendored=_markers(),
         translate=lambda flags: translate(flags).kept,
         jobs=jobs,
         timeout=timeout,

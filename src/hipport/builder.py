@@ -25,21 +25,23 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from hipport.diagnostics import Embedded, Message, Places, parse
+from hipport.discover import discover
+from hipport.extensions import UNITS
 from hipport.overlay import NoOverlay, overlay
 from hipport.pipeline import Progress
 from hipport.source import Source
 from hipport.toolchain import Toolchain, cache, choose, find
 from hipport.units import (
     Found,
+    JustInTime,
     NotBuilt,
     Recorder,
     Translate,
     Unit,
     copy_tree,
-    files,
+    includes,
     just_in_time,
     programs,
-    setup_scripts,
 )
 
 HOST = "host"
@@ -134,6 +136,9 @@ def build(
     toolchain: Toolchain | None = None,
     python: Path = Path(sys.executable),
     sources: Mapping[Path, Source] | None = None,
+    vendored: Mapping[str, tuple[str, ...]] | None = None,
+    exclude: Sequence[str] = (),
+    exclude_base: Path | None = None,
     translate: Translate = tuple,
     jobs: int | None = None,
     timeout: float = 900.0,
@@ -146,16 +151,16 @@ def build(
 
     `env` is the environment, with PATH, HOME and the ROCm variables. `python` is the interpreter that extensions are
     built with; theirs is the PyTorch that is compiled against. `sources` are files that hipport rewrote, by absolute
-    path, for messages to be reported at the lines they had before. `translate` turns nvcc's arguments in Makefiles
-    into hipcc's. `jobs` is how many compilers run at once (as many as there are processors), `timeout` the seconds
-    that each may take. Raises NoToolchain, and FileNotFoundError for a path that does not exist.
+    path, for messages to be reported at the lines they had before. `vendored`, `exclude` and `exclude_base` are as for
+    `discover.discover`. `translate` turns nvcc's arguments in Makefiles into hipcc's. `jobs` is how many compilers run
+    at once (as many as there are processors), `timeout` the seconds that each may take. Raises NoToolchain, and
+    discover.NotFound for a path that does not exist.
     """
-    for path in paths:
-        if not path.exists():
-            raise FileNotFoundError(path)
+    project = discover(paths, exclude=exclude, base=exclude_base, vendored=vendored)
+    assert project.root is not None
+    root = project.root
     toolchain = toolchain or choose(find(env, python), archs)
     trees = _outermost([path.resolve() for path in paths])
-    root = Path(os.path.commonpath([tree if tree.is_dir() else tree.parent for tree in trees]))
     kept = cache(env).resolve()
     copies: dict[Path, Path] = {}
     made: dict[Path, Path] = {}
@@ -174,7 +179,12 @@ def build(
             lock = locks.enter_context((copy.parent / ".lock").open("w"))
             # Whoever builds the same tree at the same time waits: the copy is read until the last compiler ends.
             fcntl.flock(lock, fcntl.LOCK_EX)
-            recorder = Recorder(python, toolchain, tuple(archs), env, folder, copy, scratch)
+            # What a single source includes is not given, but lies around it.
+            around = project if tree.is_dir() else discover([folder], vendored=vendored)
+            assert around.root is not None
+            members = tuple(around.root / source.path for source in around.sources)
+            members = tuple(path for path in members if path.is_relative_to(folder))
+            recorder = Recorder(python, toolchain, tuple(archs), env, folder, copy, scratch, members)
             for found in _found(tree, recorder, env, translate):
                 units += found.units
                 made.update(found.made)
@@ -206,53 +216,45 @@ def _outermost(paths: Iterable[Path]) -> list[Path]:
 
 def _found(tree: Path, recorder: Recorder, env: Mapping[str, str], translate: Translate) -> Iterator[Found]:
     """Yield what is to be compiled at `tree`: extensions first, then programs of what they leave over."""
-    root = recorder.root
+    root, members = recorder.root, recorder.members
     if tree.is_file() and tree.name != "setup.py":
-        units, not_built, ran = programs(root, [tree], env, translate)
+        units, not_built, ran = programs(root, [tree], members, env, translate)
         chosen = tuple(unit for unit in units if unit.source == tree)
         yield Found(chosen, () if chosen else tuple(not_built), tuple(ran))
         return
-    setups = [tree] if tree.is_file() else setup_scripts(root)
-    scripts = [path for path in files(root) if path.suffix == ".py"] if tree.is_dir() else []
-    calls = [(path, *just_in_time(path, root)) for path in scripts]
-    used: set[Path] = set()
-    if setups or any(found for _, found, _ in calls):
+    scripts = [path for path in members if path.suffix == ".py" and path.is_relative_to(tree)]
+    setups = [path for path in scripts if path.name == "setup.py" and b"Extension" in path.read_bytes()]
+    calls: list[tuple[Path, JustInTime]] = []
+    unreadable: list[NotBuilt] = []
+    for path in scripts:
+        readable, others = just_in_time(path, root)
+        calls += ((path, call) for call in readable)
+        unreadable += others
+    if setups or calls or unreadable:
         copy_tree(root, recorder.copy)
     results = [recorder.setup(script) for script in setups]
-    for path, found, unreadable in calls:
-        results += [recorder.call(path, call) for call in found]
-        if unreadable:
-            results.append(Found((), tuple(unreadable)))
-    for result in results:
-        used.update(result.made.get(unit.source, unit.source) for unit in result.units)
-        yield result
+    results += [recorder.call(script, call) for script, call in calls]
+    if unreadable and not results:
+        results.append(recorder.guess(root, f"{unreadable[0].path}: {unreadable[0].why}"))
+    yield Found((), tuple(unreadable))
+    yield from results
     if tree.is_file():
         return
-    owned = [script.parent for script in setups]
-    left = [path for path in files(root) if path.suffix in (".cu", ".hip", ".cpp", ".cc", ".cxx", ".c")]
-    left = [path for path in left if recorder.copy / path.relative_to(root) not in used]
-    mine = [path for path in left if not any(path.is_relative_to(folder) for folder in owned)]
-    if setups or any(found for _, found, _ in calls):
+    used = {result.made.get(unit.source, unit.source) for result in results for unit in result.units}
+    left = [path for path in members if path.suffix in UNITS and recorder.copy / path.relative_to(root) not in used]
+    if results:
         # Beside an extension, C++ alone is somebody else's program; device code is not to be passed over in silence.
-        unused = [path for path in left if path.suffix in (".cu", ".hip") and (path not in mine or not setups)]
-        included = _included_names(root)
+        owned = [script.parent for script in setups] or [tree]
+        left = [path for path in left if path.suffix in (".cu", ".hip")]
+        unused = {path for path in left if any(path.is_relative_to(folder) for folder in owned)}
+        included = {PurePath(include.path).name for path in members for include in includes(path)} if unused else set()
         why = "no extension that is built here has it among its sources"
-        yield Found(
-            (), tuple(NotBuilt(PurePath(p.relative_to(root)), 0, why) for p in unused if p.name not in included)
-        )
-        mine = [path for path in mine if setups and path.suffix in (".cu", ".hip")]
-    if mine:
-        units, not_built, ran = programs(root, mine, env, translate)
+        names = [PurePath(path.relative_to(root)) for path in sorted(unused) if path.name not in included]
+        yield Found((), tuple(NotBuilt(name, 0, why) for name in names))
+        left = [path for path in left if path not in unused]
+    if left:
+        units, not_built, ran = programs(root, left, members, env, translate)
         yield Found(tuple(units), tuple(not_built), tuple(ran))
-
-
-def _included_names(root: Path) -> set[str]:
-    pattern = re.compile(rb"#\s*include\s*[<\"](?:[^>\"]*/)?([^>\"/]+\.(?:cu|hip))[>\"]")
-    names: set[str] = set()
-    for path in files(root):
-        if path.suffix in (".cu", ".hip", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".cxx"):
-            names.update(os.fsdecode(name) for name in pattern.findall(path.read_bytes()))
-    return names
 
 
 def _with_overlay(unit: Unit, python: Path, kept: Path) -> Unit:

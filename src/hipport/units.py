@@ -25,23 +25,16 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from hipport.diagnostics import Embedded
-from hipport.languages.cpp import Cpp
+from hipport.discover import left_by_tools
+from hipport.extensions import UNITS
+from hipport.languages.cpp import Cpp, Include
 from hipport.toolchain import Toolchain
 
 #: Turns the arguments of an nvcc command into those of a hipcc command.
 Translate = Callable[[Sequence[str]], Sequence[str]]
 
 _DEVICE = frozenset((".cu", ".hip"))
-_HOST = frozenset((".cpp", ".cc", ".cxx", ".c"))
-_HEADERS = frozenset((".h", ".hpp", ".hh", ".hxx", ".cuh", ".inl", ".inc", ".cu", ".hip"))
 
-# Folders whose sources nobody asked to build: other people's code, and what a build leaves behind.
-_NOT_OURS = frozenset(
-    (
-        "third_party 3rdparty thirdparty external extern vendor vendored deps glm eigen Eigen cutlass pybind11 "
-        "build dist node_modules __pycache__ site-packages venv CMakeFiles _deps"
-    ).split()
-)
 _TESTS = frozenset(("test", "tests", "testing", "unittest", "unittests", "benchmark", "benchmarks", "examples", "docs"))
 
 #: Files beyond this size are data, and are not copied with the tree that a setup.py is run in.
@@ -95,24 +88,11 @@ class Found:
 # --- Trees ------------------------------------------------------------------------------------------------------------
 
 
-def files(root: Path) -> Iterator[Path]:
-    """Yield the files of a tree that may matter to a build, in order, without other people's code."""
-    for folder, names, found in os.walk(root):
-        names[:] = sorted(name for name in names if name not in _NOT_OURS and not name.startswith("."))
-        for name in sorted(found):
-            yield Path(folder, name)
-
-
-def setup_scripts(root: Path) -> list[Path]:
-    """Return the setup.py files below `root` that build something native."""
-    return [path for path in files(root) if path.name == "setup.py" and b"Extension" in _read(path)]
-
-
 def copy_tree(root: Path, to: Path) -> None:
     """Copy `root` to `to`, without what no build reads; what was at `to` is gone."""
 
     def left_out(folder: str, names: list[str]) -> set[str]:
-        out = {name for name in names if name in (".git", "__pycache__", "node_modules", ".hipport")}
+        out = {".hipport", *left_by_tools(folder, names)} & set(names)
         for name in set(names) - out:
             path = Path(folder, name)
             if path.is_symlink() or path.is_dir():
@@ -141,7 +121,8 @@ def copy_tree(root: Path, to: Path) -> None:
 class Recorder:
     """Runs `record_extensions` for one tree and toolchain.
 
-    `copy` is the copy of the tree `root`, `scratch` a folder for what a build would write.
+    `copy` is the copy of the tree `root`, `scratch` a folder for what a build would write, `members` the files of the
+    tree that are its own.
     """
 
     python: Path
@@ -151,6 +132,7 @@ class Recorder:
     root: Path
     copy: Path
     scratch: Path
+    members: tuple[Path, ...]
     timeout: float = 300.0
 
     def setup(self, script: Path) -> Found:
@@ -162,25 +144,33 @@ class Recorder:
         if not problem:
             found = self._found(recorded, folder)
             return replace(found, ran=ran)
-        guess = f"{name} could not be run ({problem}); so this is every source below it"
+        found = self.guess(script.parent, f"{name} could not be run ({problem})")
+        why = NotBuilt(name, 0, f"it could not be run: {problem}")
+        return replace(found, not_built=(why, *found.not_built), ran=ran)
+
+    def guess(self, folder: Path, why: str) -> Found:
+        """Take every source below a folder of the tree, but for tests, for one extension; `why` nobody says better."""
         sources = [
             path
-            for path in files(script.parent)
-            if path.suffix in _DEVICE | _HOST and not _TESTS.intersection(path.relative_to(script.parent).parts[:-1])
+            for path in self.members
+            if path.suffix in UNITS
+            and path.is_relative_to(folder)
+            and not _TESTS.intersection(path.relative_to(folder).parts[:-1])
         ]
         sources = _not_included(sources)
-        why = NotBuilt(name, 0, f"it could not be run: {problem}")
         if not any(path.suffix in _DEVICE for path in sources):
-            return Found((), (why,), ran)
+            return Found()
         request = {
             "kind": "extension",
-            "name": script.parent.name,
-            "sources": [path.relative_to(script.parent).as_posix() for path in sources],
+            "name": folder.name,
+            "sources": [path.relative_to(folder).as_posix() for path in sources],
             "include_dirs": [],
         }
-        found = self._jit(request, folder, name, 0)
-        units = tuple(replace(unit, guess=guess) for unit in found.units)
-        return Found(units, (why, *found.not_built), ran, found.made)
+        found = self._jit(
+            request, self.copy / folder.relative_to(self.root), PurePath(folder.relative_to(self.root)), 0
+        )
+        guess = f"{why}; so this is every source below it"
+        return replace(found, units=tuple(replace(unit, guess=guess) for unit in found.units))
 
     def call(self, script: Path, call: JustInTime) -> Found:
         """Do what a `load` or `load_inline` call in a file of the tree does."""
@@ -442,17 +432,19 @@ _KERNEL = re.compile(rb"__global__|__device__|<<<")
 
 
 def programs(
-    root: Path, sources: Sequence[Path], env: Mapping[str, str], translate: Translate
+    root: Path, sources: Sequence[Path], members: Sequence[Path], env: Mapping[str, str], translate: Translate
 ) -> tuple[list[Unit], list[NotBuilt], list[str]]:
-    """Return the units of the programs that `sources` make up, what is left out, and which files were run."""
+    """Return the units of the programs that `sources` make up, what is left out, and which files were run.
+
+    `members` are the files of the tree `root` that includes may mean.
+    """
     units: list[Unit] = []
     not_built: list[NotBuilt] = []
     ran: list[str] = []
-    headers = [path for path in files(root) if path.suffix in _HEADERS]
     folders: dict[Path, list[Path]] = {}
     for source in sources:
         folders.setdefault(_project(source, root), []).append(source)
-    for folder, members in folders.items():
+    for folder, own in folders.items():
         owner = folder.name if folder == root else folder.relative_to(root).as_posix()
         commands: list[Command] = []
         guess = "no Makefile: flags are guessed"
@@ -466,16 +458,16 @@ def programs(
         if not commands:
             given = _cmake_flags(folder)
             guess = "flags are read from CMakeLists.txt" if given is not None else guess
-            commands = [(path, "", tuple(given or ()), folder) for path in _not_included(members)]
+            commands = [(path, "", tuple(given or ()), folder) for path in _not_included(own)]
         compiled = {source for source, _, _, _ in commands}
         for source, language, flags, where in commands:
             language = language or _language(source)
-            flags = (*flags, *_inferred(source, flags, where, headers, root))
+            flags = (*flags, *_inferred(source, flags, where, members, root))
             if language == "hip" and not any(flag.startswith("-std=") for flag in flags):
                 flags = (*flags, "-std=c++17")
             units.append(Unit(source, language, flags, where, owner, guess))
-        for source in members:
-            if source not in compiled and source.suffix in _DEVICE and not _is_included(source, headers):
+        for source in own:
+            if source not in compiled and source.suffix in _DEVICE and not _is_included(source, members):
                 name = PurePath(source.relative_to(root))
                 not_built.append(NotBuilt(name, 0, "its Makefile does not compile it", needs_person=False))
     return units, not_built, ran
@@ -536,7 +528,7 @@ def _compiled(words: list[str], folder: Path, translate: Translate) -> Iterator[
             language = next(rest, "")
         elif word.startswith("-x") and word[2:] in ("cu", "hip", "c++", "c"):
             language = word[2:]
-        elif not word.startswith("-") and PurePath(word).suffix in _DEVICE | _HOST:
+        elif not word.startswith("-") and PurePath(word).suffix in UNITS:
             sources.append(Path(os.path.normpath(folder / word)))
         elif not word.startswith(("-l", "-L", "-Wl,")) and not word.endswith((".o", ".a", ".so")) and word != "-c":
             flags.append(word)
@@ -641,7 +633,7 @@ def _cmake_flags(folder: Path) -> list[str] | None:
     return list(dict.fromkeys(flags))
 
 
-def _inferred(source: Path, flags: Sequence[str], folder: Path, headers: Sequence[Path], root: Path) -> list[str]:
+def _inferred(source: Path, flags: Sequence[str], folder: Path, members: Sequence[Path], root: Path) -> list[str]:
     """Return -I for folders of the tree that the includes of `source` can only mean, and that nothing names yet."""
     named = [Path(os.path.normpath(folder / flag[2:])) for flag in flags if flag.startswith("-I") and len(flag) > 2]
     named += [Path(os.path.normpath(folder / after)) for flag, after in pairwise(flags) if flag == "-I"]
@@ -653,12 +645,12 @@ def _inferred(source: Path, flags: Sequence[str], folder: Path, headers: Sequenc
         if path in seen:
             continue
         seen.add(path)
-        for include in _includes(path):
+        for include in includes(path):
             places = ([] if include.angled else [path.parent]) + named + added
             found = next((place / include.path for place in places if (place / include.path).is_file()), None)
             if found is None:
                 ends = tuple(part for part in PurePath(include.path).parts if part != "..")
-                meant = [header for header in headers if header.parts[-len(ends) :] == ends]
+                meant = [header for header in members if header.parts[-len(ends) :] == ends]
                 if len(meant) == 1 and meant[0].is_relative_to(root):
                     found = meant[0]
                     if ".." not in include.path:
@@ -668,7 +660,8 @@ def _inferred(source: Path, flags: Sequence[str], folder: Path, headers: Sequenc
     return [f"-I{place}" for place in dict.fromkeys(added)]
 
 
-def _includes(path: Path) -> Iterable[Any]:
+def includes(path: Path) -> tuple[Include, ...]:
+    """Return what a file includes."""
     return Cpp(PurePath(path), _read(path)).includes
 
 
@@ -677,14 +670,14 @@ def _not_included(sources: Sequence[Path]) -> list[Path]:
     included = {
         Path(os.path.normpath(source.parent / include.path))
         for source in sources
-        for include in _includes(source)
+        for include in includes(source)
         if not include.angled
     }
     return [source for source in sources if source not in included]
 
 
 def _is_included(source: Path, others: Iterable[Path]) -> bool:
-    return any(PurePath(include.path).name == source.name for other in others for include in _includes(other))
+    return any(PurePath(include.path).name == source.name for other in others for include in includes(other))
 
 
 def _read(path: Path) -> bytes:
