@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write many files, all of them or none, and take it back.
 
-A run keeps a journal in `.hipport` below the root (which tells git to ignore it): the originals and a manifest. The
-name of a run's folder says how far it is:
+A run keeps a journal in `.hipport` at the root (which tells git to ignore it): the originals and a manifest. The name
+of a run's folder says how far it is:
 
     7.staging     originals are being saved, new texts are written beside their targets; nothing is replaced yet
     7.replacing   targets are being replaced, or put back: whoever comes next puts back what is not the original
     7             done; `undo` puts it back
 
-So a process that is killed, at any point, leaves either nothing or what the next one takes back (`recover`). The last
-runs are kept and can be undone one after the other.
+So a process that is killed, wherever it is, leaves nothing, or what the next one takes back (`recover`). The last runs
+are kept and can be undone one after the other; when none is left, the journal is gone too.
 
 Originals are kept as the files they were, by a hard link where the file system has them: nothing is copied, and undo
 brings back mode, owner and links. A file that is replaced or put back has the time of that, so that what was built
-from its other text is built again. Other names of a file (hard links) keep the text that they had. Where links lead
+from its other text is built again. Other names of a file (hard links) keep the text that they had. Where a link leads
 to a file inside the root, that file is changed and the link stays.
 """
 
@@ -27,23 +27,37 @@ import shutil
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 
+from hipport.discover import left_by_tools
+
 FOLDER = ".hipport"
-#: How many runs can be undone.
+#: How many runs can be taken back.
 KEPT = 10
 
-_IGNORE = "# Made by hipport: what it needs to take its changes back.\n*\n"
+_IGNORE = "# What hipport needs to take its changes back.\n*\n"
+
+#: Told of every step, for tests that stop or fail there.
+Step = Callable[[str], None]
+
+
+class Refused(Exception):
+    """Nothing was changed. `problems` say why, each with the file it is about."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
 
 
 @dataclass(frozen=True)
 class Change:
-    """A file's bytes as they were read, and as they shall be. `path` is relative to the root.
+    """A file's bytes as they were read, None if it is to be made, and as they shall be.
 
-    `before` is None for a file that is not there yet.
+    `path` is relative to the root.
     """
 
     path: PurePath
@@ -53,136 +67,99 @@ class Change:
 
 @dataclass(frozen=True)
 class Written:
-    """What a run did. `run` counts up; it is 0 when there was nothing to do."""
+    """The files that were written, and those that a run killed earlier had left half-done and that were put back."""
 
-    run: int
-    changed: tuple[PurePath, ...] = ()
-    created: tuple[PurePath, ...] = ()
-
-
-@dataclass(frozen=True)
-class Undone:
-    """What was taken back, and how many runs can still be undone."""
-
-    run: int
-    restored: tuple[PurePath, ...]
-    removed: tuple[PurePath, ...]
-    left: int
+    paths: tuple[PurePath, ...]
+    recovered: tuple[PurePath, ...] = ()
 
 
-class NotWritten(Exception):
-    """Nothing was changed, because of `why`; `paths` are the files it is about."""
+def write(root: Path, changes: Sequence[Change], *, patience: float = 10.0, at: Step = lambda step: None) -> Written:
+    """Make `changes` below `root`, all or none; a run that was killed is taken back first.
 
-    def __init__(self, why: str, paths: Sequence[PurePath] = ()) -> None:
-        super().__init__(why, tuple(paths))
-        self.why = why
-        self.paths = tuple(paths)
-
-    def __str__(self) -> str:
-        shown = ", ".join(path.as_posix() for path in self.paths[:5])
-        more = f" and {len(self.paths) - 5} more" if len(self.paths) > 5 else ""
-        return f"{shown}{more}: {self.why}" if self.paths else self.why
-
-
-class Changed(NotWritten):
-    """Files do not have the bytes that they should have: somebody else changed them meanwhile."""
-
-
-class Busy(NotWritten):
-    """Another process is writing below this root."""
-
-
-class NothingToUndo(NotWritten):
-    """There is no run to take back."""
-
-
-#: Called with the name of each step, for tests to fail or be killed there.
-Step = Callable[[str], None]
-
-
-def _nothing(step: str) -> None:
-    pass
-
-
-def write(root: Path, changes: Sequence[Change], *, patience: float = 10.0, at: Step = _nothing) -> Written:
-    """Make all `changes` below `root`, or none.
-
-    A run that was interrupted is taken back first. Waits up to `patience` seconds for another process. Raises Changed
-    when a file does not have the bytes `before`, Busy, or NotWritten when it cannot be written: no permission, no
-    space, outside of the root.
+    Raises Refused when a file does not have the bytes that the change was worked out from, lies outside the root
+    through a link, or cannot be written (permission, space); or when another hipport is still writing there after
+    `patience` seconds. `ValueError` when two changes are about one file.
     """
-    root = _resolved(root)
-    changes = [change for change in changes if change.before != change.after]
-    if not changes:
-        return Written(0)
-    with _Journal.locked(root, patience) as journal:
-        journal.recover(at)
-        run = _Run.start(journal, _checked(root, changes))
-        try:
-            run.stage([change.after for change in changes], at)
-            run.replace(at)
-        except BaseException as error:
-            run.abandon()
-            if isinstance(error, OSError):
-                raise NotWritten(_said(error), run.named(error)) from error
-            raise
-        at("done")
-        journal.prune()
-    return Written(
-        run.number,
-        tuple(entry.path for entry in run.entries if entry.before is not None),
-        tuple(entry.path for entry in run.entries if entry.before is None),
-    )
+    root = root.resolve()
+    with _locked(root, patience) as journal:
+        recovered = _recover(journal, at)
+        changes = [change for change in changes if change.before != change.after]
+        if changes:
+            run = _Run(journal, f"{journal.last + 1}.staging", *_checked(root, changes))
+            try:
+                run.stage([change.after for change in changes], at)
+                run.replace(at)
+            except BaseException as error:
+                run.abandon()
+                if isinstance(error, OSError):
+                    raise Refused([run.problem(error)]) from error
+                raise
+            at("done")
+            journal.prune()
+    return Written(tuple(change.path for change in changes), recovered)
 
 
-def undo(root: Path, *, patience: float = 10.0, at: Step = _nothing) -> Undone:
-    """Take back the last run below `root` that was not taken back yet.
+def undo(root: Path, *, patience: float = 10.0, at: Step = lambda step: None) -> Written:
+    """Put back what the last run below `root` overwrote. Can be called once for each run, up to `KEPT` of them.
 
-    Raises NothingToUndo; Changed, naming them, when files were changed since, and then nothing is restored; Busy; or
-    NotWritten when a file cannot be written.
+    Raises Refused, and changes nothing, when there is nothing to take back, when a file was changed since, when one
+    cannot be written, or when another hipport is writing there.
     """
-    root = _resolved(root)
+    root = root.resolve()
+    nothing = f"{root}: hipport has changed nothing here that could be taken back"
     if not (root / FOLDER).is_dir():
-        raise NothingToUndo(f"hipport has changed nothing below {root}")
-    with _Journal.locked(root, patience) as journal:
-        journal.recover(at)
-        numbers = journal.done()
-        if not numbers:
-            raise NothingToUndo(f"there is nothing left to undo below {root}")
-        run = _Run.load(journal, str(numbers[-1]))
+        raise Refused([nothing])
+    with _locked(root, patience) as journal:
+        recovered = _recover(journal, at)
+        if not journal.last:
+            raise Refused([nothing])
+        run = _Run.load(journal, str(journal.last))
         try:
             back = run.take_back(at)
         except OSError as error:
-            raise NotWritten(_said(error), run.named(error)) from error
-        return Undone(
-            run.number,
-            tuple(entry.path for entry in back if entry.before is not None),
-            tuple(entry.path for entry in back if entry.before is None),
-            len(numbers) - 1,
-        )
+            raise Refused([run.problem(error)]) from error
+    return Written(tuple(entry.path for entry in back), recovered)
 
 
 def recover(root: Path, *, patience: float = 10.0) -> tuple[PurePath, ...]:
-    """Take back what an interrupted run has left half-done below `root`; return the files that it was about.
+    """Take back what a killed run has left half-done below `root`; return the files that it was about.
 
-    Cheap when there is nothing to do. Raises Changed when a file was changed since, and then leaves all as it is;
-    Busy; or NotWritten when a file cannot be written.
+    Costs nothing when there is nothing to do. Raises Refused, and leaves all as it is, when one of the files was
+    changed since or cannot be written, or when another hipport is writing there.
     """
-    root = _resolved(root)
-    if not _Journal(root).unfinished():
+    root = root.resolve()
+    if not _Journal(root).unfinished:
         return ()
-    with _Journal.locked(root, patience) as journal:
-        return journal.recover(_nothing)
+    with _locked(root, patience) as journal:
+        return _recover(journal, lambda step: None)
+
+
+def originals(root: Path) -> dict[PurePath, bytes]:
+    """Return what was there, before all runs that can be undone, of the files that they have overwritten."""
+    journal = _Journal(root.resolve())
+    found: dict[PurePath, bytes] = {}
+    for number in journal.done:
+        run = _Run.load(journal, str(number))
+        for entry in run.entries:
+            if entry.before is not None and entry.path not in found:
+                found[entry.path] = _read(run.original(entry))
+    return found
 
 
 def find_root(start: Path) -> Path | None:
-    """Return the nearest folder at or above `start` that has something to undo or to recover, or None."""
-    start = _resolved(start)
+    """Return the folder that has something to undo: the nearest at or above `start`, or the only one below it.
+
+    Raises Refused when there are several below it.
+    """
+    start = start.resolve()
     for folder in (start, *start.parents):
         journal = _Journal(folder)
-        if journal.done() or journal.unfinished():
+        if journal.done or journal.unfinished:
             return folder
-    return None
+    below = [Path(folder) for folder, names, _ in os.walk(start) if FOLDER in names and _Journal(Path(folder)).done]
+    if len(below) > 1:
+        raise Refused([f"{folder}: has something to undo; give this folder to undo it" for folder in sorted(below)])
+    return below[0] if below else None
 
 
 # --- The journal ------------------------------------------------------------------------------------------------------
@@ -196,123 +173,122 @@ class _Journal:
         self.home = root / FOLDER
         self.runs = self.home / "runs"
 
-    @classmethod
-    @contextmanager
-    def locked(cls, root: Path, patience: float) -> Iterator[_Journal]:
-        """Make the journal's folder, hold its lock, and remove what is empty in the end."""
-        import fcntl  # not there on Windows, where everything else can be imported
-
-        journal = cls(root)
-        lock = journal.home / "lock"
-        give_up = time.monotonic() + patience
-        while True:
-            try:
-                if journal.home.is_symlink() or journal.runs.is_symlink():
-                    raise NotWritten(f"{journal.home} leads somewhere else: it must lie below the root")
-                journal.home.mkdir(exist_ok=True)
-                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-                descriptor = os.open(lock, flags, 0o666)
-            except OSError as error:
-                # Whoever had it may have removed the folder just now.
-                if isinstance(error, FileNotFoundError) and root.is_dir():
-                    continue
-                with suppress(OSError):
-                    journal.home.rmdir()
-                raise NotWritten(f"no journal can be kept below {root}: {_said(error)}") from error
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Whoever had it may have removed this very file.
-                if lock.exists() and os.path.samestat(os.fstat(descriptor), lock.stat()):
-                    break
-            except BlockingIOError:
-                if time.monotonic() > give_up:
-                    os.close(descriptor)
-                    raise Busy(f"another hipport is writing below {root}") from None
-                time.sleep(0.02)
-            os.close(descriptor)
-        try:
-            ignore = journal.home / ".gitignore"
-            if not ignore.exists():
-                with _as_not_written(f"no journal can be kept below {root}"):
-                    ignore.write_text(_IGNORE, encoding="ascii")
-            yield journal
-        finally:
-            journal._tidy()
-            os.close(descriptor)
-
-    def _tidy(self) -> None:
-        with suppress(OSError):
-            self.runs.rmdir()
-        with suppress(OSError):
-            if {entry.name for entry in self.home.iterdir()} <= {"lock", ".gitignore"}:
-                (self.home / ".gitignore").unlink(missing_ok=True)
-                (self.home / "lock").unlink()
-                self.home.rmdir()
-
     def _names(self) -> list[str]:
         try:
-            return os.listdir(self.runs)
+            return sorted(path.name for path in self.runs.iterdir())
         except OSError:
             return []
 
+    @property
     def done(self) -> list[int]:
         """The runs that can be undone, oldest first."""
         return sorted(int(name) for name in self._names() if name.isdecimal())
 
-    def unfinished(self) -> list[str]:
-        """The runs that were interrupted."""
-        return sorted(name for name in self._names() if not name.isdecimal())
+    @property
+    def last(self) -> int:
+        return max(self.done, default=0)
 
-    def recover(self, at: Step) -> tuple[PurePath, ...]:
-        """Take back the runs that were interrupted; return their files."""
-        paths: list[PurePath] = []
-        for name in self.unfinished():
-            run = _Run.load(self, name)
-            with _as_not_written("an interrupted run could not be taken back"):
-                run.roll_back(run.entries, at)
-            paths += [entry.path for entry in run.entries]
-        return tuple(paths)
+    @property
+    def unfinished(self) -> list[str]:
+        """The runs that were killed."""
+        return [name for name in self._names() if not name.isdecimal()]
 
     def prune(self) -> None:
         """Forget the oldest runs."""
-        for number in self.done()[:-KEPT]:
-            # Renamed first: a run that is half gone must not be undone.
-            gone = self.runs / f"{number}.staging"
+        for number in self.done[:-KEPT]:
+            # Renamed first, so that nobody undoes a run that is half gone.
             with suppress(OSError):
-                (self.runs / str(number)).rename(gone)
-                shutil.rmtree(gone)
+                shutil.rmtree((self.runs / str(number)).rename(self.runs / f"{number}.staging"))
+
+    def tidy(self) -> None:
+        """Leave no trace when there is nothing to take back."""
+        with suppress(OSError):
+            self.runs.rmdir()
+        with suppress(OSError):
+            if {path.name for path in self.home.iterdir()} <= {"lock", ".gitignore"}:
+                (self.home / ".gitignore").unlink(missing_ok=True)
+                (self.home / "lock").unlink()
+                self.home.rmdir()
+
+
+@contextmanager
+def _locked(root: Path, patience: float) -> Iterator[_Journal]:
+    import fcntl  # not there on Windows, where everything else can be imported
+
+    journal = _Journal(root)
+    cannot = f"{root}: hipport keeps here what it overwrites, and cannot"
+    give_up = time.monotonic() + patience
+    while True:
+        if journal.home.is_symlink() or journal.runs.is_symlink():
+            raise Refused([f"{journal.home}: leads somewhere else through a link"])
+        try:
+            journal.home.mkdir(exist_ok=True)
+            lock = os.open(journal.home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        except OSError as error:
+            if isinstance(error, FileNotFoundError) and root.is_dir():
+                continue  # another hipport has just removed its empty journal
+            with suppress(OSError):
+                journal.home.rmdir()
+            raise Refused([f"{cannot}: {_said(error)}"]) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with suppress(FileNotFoundError):
+                # Whoever held it before may have removed this very file.
+                if os.path.samestat(os.fstat(lock), (journal.home / "lock").stat()):
+                    break
+        except BlockingIOError:
+            if time.monotonic() > give_up:
+                os.close(lock)
+                raise Refused([f"{root}: another hipport is writing here; wait for it to end"]) from None
+            time.sleep(0.02)
+        os.close(lock)
+    try:
+        ignore = journal.home / ".gitignore"
+        if not ignore.exists():
+            try:
+                ignore.write_text(_IGNORE, encoding="ascii")
+            except OSError as error:
+                ignore.unlink(missing_ok=True)
+                raise Refused([f"{cannot}: {_said(error)}"]) from error
+        yield journal
+    finally:
+        journal.tidy()
+        os.close(lock)
+
+
+def _recover(journal: _Journal, at: Step) -> tuple[PurePath, ...]:
+    paths: list[PurePath] = []
+    for name in journal.unfinished:
+        run = _Run.load(journal, name)
+        try:
+            run.roll_back(run.entries, at)
+        except OSError as error:
+            raise Refused([f"{run.problem(error)}; so a run that was killed cannot be taken back"]) from error
+        paths += [entry.path for entry in run.entries]
+    return tuple(paths)
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """A file of a run: its number there, its path below the root, and hashes of its two texts."""
+    """A file of a run: its number there, its path below the root and in full, and hashes of its two texts."""
 
     number: int
     path: PurePosixPath
+    target: Path
     before: str | None
     after: str
 
 
 class _Run:
-    """One run: its entries, its folder, and what is done with both."""
+    """One run: its entries, the folders that it makes (outer ones first), and its own folder in the journal."""
 
-    def __init__(self, journal: _Journal, name: str, entries: tuple[_Entry, ...], folders: tuple[str, ...]) -> None:
+    def __init__(self, journal: _Journal, name: str, entries: Sequence[_Entry], folders: Sequence[str]) -> None:
         self.root = journal.root
         self.number = int(name.partition(".")[0])
         self.folder = journal.runs / name
         self.entries = entries
-        self.folders = folders  #: those that the run makes, outer ones first
+        self.folders = folders
         self.replaced: list[_Entry] = []
-
-    @classmethod
-    def start(cls, journal: _Journal, entries: tuple[_Entry, ...]) -> _Run:
-        number = max(journal.done(), default=0) + 1
-        folders: dict[str, None] = {}
-        for entry in entries:
-            for parent in reversed(entry.path.parents):
-                if not (journal.root / parent).exists():
-                    folders[parent.as_posix()] = None
-        return cls(journal, f"{number}.staging", entries, tuple(folders))
 
     @classmethod
     def load(cls, journal: _Journal, name: str) -> _Run:
@@ -321,24 +297,21 @@ class _Run:
         if number.isdecimal() and state in ("", "staging", "replacing"):
             try:
                 said = json.loads((journal.runs / name / "manifest.json").read_bytes())
-                entries = tuple(
-                    _Entry(i, PurePosixPath(path), before, after)
-                    for i, (path, before, after) in enumerate(said["entries"])
-                )
+                entries = [
+                    _Entry(i, PurePosixPath(path), journal.root / path, *texts)
+                    for i, (path, *texts) in enumerate(said["entries"])
+                ]
                 # A repository may bring a journal with it: nothing that it says may lead out of the root.
                 if all(_stays_inside(journal.root, path) for path in (*(e.path for e in entries), *said["folders"])):
-                    return cls(journal, name, entries, tuple(said["folders"]))
+                    return cls(journal, name, entries, said["folders"])
             except (OSError, ValueError, KeyError, TypeError):
                 if state == "staging":
                     return cls(journal, name, (), ())
-        raise NotWritten(f"{journal.runs / name} is not hipport's: remove it if you do not need what is in it")
-
-    def target(self, entry: _Entry) -> Path:
-        return self.root / entry.path
+        raise Refused([f"{journal.runs / name}: not made by hipport; remove it if you do not need what is in it"])
 
     def temporary(self, entry: _Entry) -> Path:
-        # Short enough where the file's own name is as long as names can be.
-        return self.target(entry).with_name(f".hipport-{self.number}-{entry.number}~")
+        # Not made from the file's name, which may be as long as names can be.
+        return entry.target.with_name(f".hipport-{self.number}-{entry.number}~")
 
     def original(self, entry: _Entry) -> Path:
         return self.folder / str(entry.number)
@@ -347,17 +320,17 @@ class _Run:
         """Where the new text is kept while it is undone."""
         return self.folder / f"{entry.number}.after"
 
-    def named(self, error: OSError) -> tuple[PurePath, ...]:
-        """Return the file of the run that an error is about."""
-        names = (os.fspath(name) for name in (error.filename, error.filename2) if name is not None)
-        about = {os.fsdecode(name) for name in names}
-        return tuple(e.path for e in self.entries if about & {str(self.target(e)), str(self.temporary(e))})
+    def problem(self, error: OSError) -> str:
+        """Say what went wrong with which file of the run."""
+        about = {os.fsdecode(name) for name in (error.filename, error.filename2) if isinstance(name, (str, bytes))}
+        for entry in self.entries:
+            if about & {str(entry.target), str(self.temporary(entry))}:
+                return f"{entry.path}: {_said(error)}"
+        return f"{min(about, default=self.root)}: {_said(error)}"
 
     def rename(self, state: str) -> None:
-        to = self.folder.with_name(f"{self.number}{state}")
-        self.folder.rename(to)
-        self.folder = to
-        _settle(to.parent)
+        self.folder = self.folder.rename(self.folder.with_name(f"{self.number}{state}"))
+        _settle([self.folder.parent])
 
     def stage(self, texts: Sequence[bytes], at: Step) -> None:
         """Save the originals, and write the new texts beside their targets."""
@@ -369,111 +342,112 @@ class _Run:
         at("manifest")
         for entry in self.entries:
             if entry.before is not None:
-                _keep(self.target(entry), self.original(entry))
+                _keep(entry.target, self.original(entry))
                 at(f"saved {entry.path}")
         for folder in self.folders:
             (self.root / folder).mkdir()
             at(f"made {folder}")
         for entry, text in zip(self.entries, texts, strict=True):
-            _write(self.temporary(entry), text, None if entry.before is None else self.target(entry))
+            _write(self.temporary(entry), text, None if entry.before is None else entry.target)
             at(f"staged {entry.path}")
-        _settle(self.folder)
+        _settle([*map(self.temporary, self.entries), self.folder / "manifest.json", self.folder])
 
     def replace(self, at: Step) -> None:
         """Put the new texts where they belong."""
         self.rename(".replacing")
         at("ready")
         for entry in self.entries:
-            # The original that was saved is this very file: what was written into it since is in neither text.
             if self.state(entry) != "before":
-                raise Changed("it was changed since it was read", [entry.path])
+                raise Refused([_changed(entry.path)])
             self.replaced.append(entry)
-            os.replace(self.temporary(entry), self.target(entry))
+            self.temporary(entry).replace(entry.target)
             at(f"replaced {entry.path}")
-        for folder in {self.target(entry).parent for entry in self.entries}:
-            _settle(folder)
+        _settle({entry.target.parent for entry in self.entries})
         at("settled")
         self.rename("")
 
     def abandon(self) -> None:
         """Take back what this process has done of the run so far."""
-        with _as_not_written("what was done so far could not be taken back; the next run of hipport will try again"):
-            self.roll_back(self.replaced, _nothing)
+        try:
+            self.roll_back(self.replaced, lambda step: None)
+        except OSError as error:
+            raise Refused([f"{self.problem(error)}; run hipport again to take back what was done so far"]) from error
 
     def roll_back(self, entries: Sequence[_Entry], at: Step) -> None:
         """Put back those of `entries` that are replaced, and remove everything else that the run has left.
 
-        Raises Changed, and leaves all as it is, when a file has neither of its texts.
+        Raises Refused, and leaves all as it is, when a file has neither of its texts.
         """
         if self.folder.suffix == ".replacing":
             states = [(entry, self.state(entry)) for entry in entries]
-            lost = [entry.path for entry, state in states if state == "other"]
+            lost = [entry for entry, state in states if state == "other"]
             if lost:
-                why = "changed since a run of hipport that was interrupted; the originals are in"
-                raise Changed(f"{why} {self.folder}: remove that folder when you have what you need", lost)
+                raise Refused(
+                    f"{entry.path}: changed after hipport was killed while it wrote; its original is "
+                    f"{self.original(entry)}; remove {self.folder} when you need nothing from it"
+                    for entry in lost
+                )
             for entry, state in states:
                 if state == "after":
                     self.put_back(entry)
-                    at(f"restored {entry.path}")
+                    at(f"put back {entry.path}")
         for entry in self.entries:
             self.temporary(entry).unlink(missing_ok=True)
         self.remove(at)
 
     def take_back(self, at: Step) -> list[_Entry]:
-        """Undo the run, which is done; return what was put back. What fails half-way is done again."""
+        """Undo the run, which is done; return what was put back. When that fails half-way, do it again."""
         states = [(entry, self.state(entry)) for entry in self.entries]
-        changed = [entry.path for entry, state in states if state == "other"]
+        changed = [f"{entry.path}: changed since hipport wrote it" for entry, state in states if state == "other"]
         if changed:
-            raise Changed("changed since the run that is to be undone", changed)
-        self.rename(".replacing")
-        at("marked")
+            raise Refused(changed)
         back: list[_Entry] = []
         try:
+            self.rename(".replacing")
+            at("marked")
             for entry, state in states:
                 if state == "after":
-                    _keep(self.target(entry), self.ported(entry))
+                    _keep(entry.target, self.ported(entry))
                     back.append(entry)
                     self.put_back(entry)
-                    at(f"restored {entry.path}")
+                    at(f"put back {entry.path}")
         except BaseException:
             for entry in back:
                 if entry.before is not None and not self.original(entry).exists():
-                    _keep(self.target(entry), self.original(entry))
-                _move(self.ported(entry), self.target(entry), self.temporary(entry))
+                    _keep(entry.target, self.original(entry))
+                _move(self.ported(entry), entry.target, self.temporary(entry))
             self.rename("")
             raise
         self.remove(at)
         return back
 
     def put_back(self, entry: _Entry) -> None:
-        target, original = self.target(entry), self.original(entry)
+        target, original = entry.target, self.original(entry)
         if entry.before is None:
             target.unlink()
             return
         if _hash(_read(original)) != entry.before:
-            raise NotWritten(f"its original, {original}, is damaged", [entry.path])
+            raise OSError(errno.EIO, "its saved original is damaged", str(target))
         os.utime(original)
         _move(original, target, self.temporary(entry))
 
     def remove(self, at: Step) -> None:
-        """Remove the folders that the run has made, then its own."""
+        """Remove the folders that the run has made, then its own; what cannot be removed now, the next one removes."""
         for folder in reversed(self.folders):
             with suppress(OSError):
                 (self.root / folder).rmdir()
-        for folder in {self.target(entry).parent for entry in self.entries}:
-            with suppress(OSError):
-                _settle(folder)
-        if self.folder.exists():
-            # So that nobody puts files back out of a folder that is going away file by file.
+        with suppress(OSError):
             if self.folder.suffix != ".staging":
+                _settle({parent for entry in self.entries if (parent := entry.target.parent).exists()})
+                # So that nobody puts files back out of a folder that is going away file by file.
                 self.rename(".staging")
-            at("restored")
+            at("back")
             shutil.rmtree(self.folder)
 
     def state(self, entry: _Entry) -> str:
         """Say which text a file has: `before`, `after` or `other`."""
         try:
-            found = _hash(_read(self.target(entry)))
+            found = _hash(_read(entry.target))
         except FileNotFoundError:
             found = None
         except OSError:
@@ -481,86 +455,177 @@ class _Run:
         return "before" if found == entry.before else "after" if found == entry.after else "other"
 
 
-# --- Trees ------------------------------------------------------------------------------------------------------------
-
-
-def _checked(root: Path, changes: Sequence[Change]) -> tuple[_Entry, ...]:
-    """Return the entries of a run, with links followed, after checking that each file is as it was read."""
+def _checked(root: Path, changes: Sequence[Change]) -> tuple[list[_Entry], list[str]]:
+    """Return entries for changes, links followed, and the folders to make, after looking for what stands against it."""
     entries: list[_Entry] = []
-    changed: list[PurePath] = []
+    folders: dict[str, None] = {}
+    problems: list[str] = []
     for change in changes:
-        target = root / change.path
-        real = Path(os.path.realpath(target))
-        if change.path.is_absolute() or not real.is_relative_to(root):
-            raise NotWritten(f"it lies outside of {root}", [change.path])
-        if real.is_relative_to(root / FOLDER):
-            raise NotWritten("it lies in hipport's own folder", [change.path])
+        target = Path(os.path.realpath(root / change.path))
+        if not target.is_relative_to(root) or FOLDER in target.relative_to(root).parts:
+            problems.append(f"{change.path}: lies outside of {root}")
+            continue
         try:
-            text = _read(real)
+            text = _read(target)
         except FileNotFoundError:
             text = None
         except OSError as error:
-            raise NotWritten(_said(error), [change.path]) from error
+            problems.append(f"{change.path}: {_said(error)}")
+            continue
         if text != change.before:
-            changed.append(change.path)
-        if text is not None and not os.access(real, os.W_OK):
-            raise NotWritten("it is read-only", [change.path])
+            problems.append(_changed(change.path))
+        elif text is not None and not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            problems.append(f"{change.path}: no permission to write")
+        path = PurePosixPath(target.relative_to(root))
         before = None if text is None else _hash(text)
-        entries.append(_Entry(len(entries), PurePosixPath(real.relative_to(root)), before, _hash(change.after)))
-    if changed:
-        raise Changed("it was changed since it was read", changed)
+        entries.append(_Entry(len(entries), path, target, before, _hash(change.after)))
+        folders.update((str(parent), None) for parent in reversed(path.parents) if not (root / parent).exists())
+    if problems:
+        raise Refused(problems)
     if len({entry.path for entry in entries}) < len(entries):
         raise ValueError("two changes of one file")
-    return tuple(entries)
+    return entries, list(folders)
+
+
+def _changed(path: PurePath) -> str:
+    return f"{path}: changed while hipport was at work; run it again"
 
 
 def _stays_inside(root: Path, path: PurePath | str) -> bool:
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts or FOLDER in pure.parts:
         return False
-    return Path(os.path.realpath(root / pure)) == root / pure
+    return os.path.realpath(root / pure) == str(root / pure)
+
+
+# --- Copies -----------------------------------------------------------------------------------------------------------
+
+
+def write_tree(root: Path, out: Path, only: Sequence[PurePath], changes: Sequence[Change]) -> Written:
+    """Copy `only` (files and folders relative to `root`) to the new folder `out`, with `changes` made; all or nothing.
+
+    Not copied: version control, hipport's journal, pipes and sockets. Links stay links; one with an absolute path into
+    the tree gets a relative one, so as not to lead from the copy into the original.
+    Raises Refused when `out` exists and is not empty, lies in what is copied, or cannot be written, and when a file
+    does not have the bytes that its change was worked out from.
+    """
+    root = root.resolve()
+    out = out.absolute().parent.resolve() / out.absolute().name
+    try:
+        if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
+            raise Refused([f"{out}: exists already; give a folder that does not, or an empty one"])
+        for source in ((root / path).resolve() for path in only):
+            if source.is_dir() and out.is_relative_to(source):
+                raise Refused([f"{out}: lies in {source}, which is to be copied; give a folder outside of it"])
+        changed = [_changed(change.path) for change in changes if _now(root / change.path) != change.before]
+        if changed:
+            raise Refused(changed)
+        beside = out.with_name(f".hipport-{os.getpid()}~")
+        try:
+            _remove_leftovers(out.parent)
+            beside.mkdir(parents=True)
+            for path in only:
+                _copy(root, path, beside)
+            for change in changes:
+                _place(change, beside)
+            if out.exists():
+                out.rmdir()
+            beside.rename(out)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    except (OSError, shutil.Error) as error:
+        raise Refused([f"{getattr(error, 'filename', None) or out}: {_said(error)}"]) from error
+    return Written(tuple(change.path for change in changes))
+
+
+def _copy(root: Path, path: PurePath, to: Path) -> None:
+    """Copy a file or a folder below `root` to its place below `to`."""
+
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        special = {name for name in names if not _copyable((Path(folder) / name).lstat().st_mode)}
+        return special | {FOLDER} | left_by_tools(folder, names)
+
+    source, place = root / path, to / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if not source.is_dir():
+        shutil.copy2(source, place)
+        return
+    shutil.copytree(source, place, symlinks=True, ignore=left_out, dirs_exist_ok=True)
+    for folder, names, files in os.walk(place):
+        for link in (Path(folder, name) for name in (*names, *files)):
+            if link.is_symlink() and (target := link.readlink()).is_absolute() and target.is_relative_to(root):
+                link.unlink()
+                link.symlink_to(os.path.relpath(to / target.relative_to(root), link.parent))
+
+
+def _copyable(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
+
+
+def _place(change: Change, to: Path) -> None:
+    """Write a changed file into a copy, with the mode that it has there."""
+    place = to / change.path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    mode = stat.S_IMODE(place.stat().st_mode) if change.before is not None else None
+    place.unlink(missing_ok=True)
+    place.write_bytes(change.after)
+    if mode is not None:
+        place.chmod(mode)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what copies that were killed have left in a folder."""
+    for path in folder.glob(".hipport-*~"):
+        process = path.name[len(".hipport-") : -1]
+        if path.is_dir() and process.isdecimal():
+            try:
+                os.kill(int(process), 0)
+            except ProcessLookupError:
+                shutil.rmtree(path, ignore_errors=True)
+            except OSError:
+                pass
 
 
 # --- Files ------------------------------------------------------------------------------------------------------------
-
-
-def _resolved(path: Path) -> Path:
-    return Path(os.path.realpath(path))
 
 
 def _hash(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
+def _now(path: Path) -> bytes | None:
+    try:
+        return _read(path)
+    except FileNotFoundError:
+        return None
+
+
 def _read(path: Path) -> bytes:
     """Return the bytes of a regular file. Raises OSError for anything else, without waiting for a pipe."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
-    with open(descriptor, "rb") as file:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
         return file.read()
 
 
 def _write(path: Path, text: bytes, like: Path | None = None) -> None:
-    """Write a new file and see it to the disk; with mode, owner and attributes of `like`."""
+    """Write a new file, with mode, owner and attributes of `like`."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if like else 0o666)
-    with open(descriptor, "wb") as file:
+    with os.fdopen(descriptor, "wb") as file:
         file.write(text)
-        file.flush()
         if like is not None:
             _make_like(descriptor, like)
-        os.fsync(descriptor)
 
 
 def _make_like(descriptor: int, like: Path) -> None:
-    status = os.stat(like)
+    status = like.stat()
     mine = os.fstat(descriptor)
     if (mine.st_uid, mine.st_gid) != (status.st_uid, status.st_gid):
-        # Only root may give a file away; whoever may write to somebody else's file takes it over.
-        for uid, gid in ((status.st_uid, status.st_gid), (-1, status.st_gid)):
-            with suppress(PermissionError):
-                os.fchown(descriptor, uid, gid)
-                break
+        # Only root may give a file away: otherwise it is now of who has written it.
+        with suppress(PermissionError):
+            os.fchown(descriptor, -1, status.st_gid)
+            os.fchown(descriptor, status.st_uid, -1)
     if sys.platform == "linux":
         with suppress(OSError):
             for name in os.listxattr(like):  # access control lists among them
@@ -572,42 +637,42 @@ def _keep(path: Path, to: Path) -> None:
     """Give a file another name, or where the file system cannot do that, copy it."""
     try:
         os.link(path, to)
-    except FileExistsError:
-        raise
     except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOSPC, errno.EROFS):
+        if error.errno in (errno.EEXIST, errno.ENOENT, errno.ENOSPC, errno.EROFS):
             raise
         _write(to, _read(path), path)
+        _settle([to])
 
 
 def _move(path: Path, to: Path, temporary: Path) -> None:
     """Put a file in the place of another, on whatever file system that is."""
     try:
-        os.replace(path, to)
+        path.replace(to)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
         _write(temporary, _read(path), path)
-        os.replace(temporary, to)
-    # Two names of one file are no file in the place of another.
+        temporary.replace(to)
+    # Two names of one file do not replace each other.
     path.unlink(missing_ok=True)
 
 
-def _settle(folder: Path) -> None:
-    """See the names in a folder to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _settle(paths: Iterable[Path]) -> None:
+    """See files, and the names in folders, to the disk."""
 
+    def settle(some: Sequence[Path]) -> None:
+        for path in some:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
-@contextmanager
-def _as_not_written(what: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise NotWritten(f"{what}: {_said(error)}") from error
+    # Many at once share what each would wait for alone: 800 files take 0.2 s, one by one 6 s.
+    every = list(paths)
+    with ThreadPoolExecutor(8) as pool:
+        for _ in pool.map(settle, (every[i::8] for i in range(min(8, len(every))))):
+            pass
 
 
 def _said(error: OSError) -> str:

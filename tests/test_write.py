@@ -1,0 +1,816 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing many files: all or none, whatever happens in between; and taking it back."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hipport import write
+from hipport.write import Change, Refused, Written
+
+ROOT_USER = os.geteuid() == 0
+
+
+def change(path: str, before: bytes | None, after: bytes) -> Change:
+    return Change(PurePosixPath(path), before, after)
+
+
+def paths(*names: str) -> tuple[PurePosixPath, ...]:
+    return tuple(map(PurePosixPath, names))
+
+
+def tree(root: Path) -> dict[str, object]:
+    """Everything below `root`: bytes and modes of files, targets of links, folders."""
+    found: dict[str, object] = {}
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if path.is_symlink():
+            found[name] = ("link", str(path.readlink()))
+        elif path.is_dir():
+            found[name] = "folder"
+        else:
+            found[name] = (stat.S_IMODE(path.stat().st_mode), path.read_bytes())
+    return found
+
+
+def lay(root: Path, files: Mapping[str, bytes], modes: Mapping[str, int] = {}) -> None:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text)
+        path.chmod(modes.get(name, 0o644))
+
+
+def killed_at(step: int, act: Callable[[write.Step], object]) -> bool:
+    """Do `act` in a process that gets SIGKILL at its step number `step`; say whether it got that far."""
+    child = os.fork()
+    if not child:
+        count = 0
+
+        def at(name: str) -> None:
+            nonlocal count
+            count += 1
+            if count == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            act(at)
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+
+
+def failing_at(step: int, error: BaseException) -> write.Step:
+    count = 0
+
+    def at(name: str) -> None:
+        nonlocal count
+        count += 1
+        if count == step:
+            raise error
+
+    return at
+
+
+# ---- Trees and changes to try --------------------------------------------------------------------------------------
+
+NAMES = ("a.cu", "b.h", "src/a.cu", "src/deep/c.cpp", "x" * 255, "src/ü\udcff.cu")
+NEW = ("new.h", "made/n.h", "made/here/n.h", "src/n.h")
+
+
+@dataclass(frozen=True)
+class Case:
+    files: Mapping[str, bytes]
+    modes: Mapping[str, int]
+    changes: tuple[Change, ...] = field(repr=False)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    texts = st.binary(max_size=4)
+    files = {name: draw(texts) for name in draw(st.sets(st.sampled_from(NAMES), min_size=1))}
+    modes = {name: draw(st.sampled_from([0o644, 0o600, 0o755, 0o664])) for name in files}
+    changes = [change(name, files[name], draw(texts)) for name in draw(st.sets(st.sampled_from(sorted(files))))]
+    changes += [change(name, None, draw(texts)) for name in draw(st.sets(st.sampled_from(NEW)))]
+    return Case(files, modes, tuple(changes))
+
+
+@contextmanager
+def laid(case: Case) -> Iterator[Path]:
+    # In memory where possible: the same system calls, without waiting for a disk.
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        root = Path(folder) / "root"
+        root.mkdir()
+        lay(root, case.files, case.modes)
+        yield root
+
+
+def expected(case: Case, before: dict[str, object]) -> dict[str, object]:
+    after = dict(before)
+    umask = os.umask(0)
+    os.umask(umask)
+    for each in case.changes:
+        name = each.path.as_posix()
+        after[name] = (case.modes.get(name, 0o666 & ~umask), each.after)
+        for parent in each.path.parents[:-1]:
+            after[parent.as_posix()] = "folder"
+    return after
+
+
+def without_journal(found: dict[str, object]) -> dict[str, object]:
+    return {name: what for name, what in found.items() if not name.startswith(".hipport")}
+
+
+# ---- Laws ------------------------------------------------------------------------------------------------------------
+
+
+@given(cases())
+@settings(max_examples=60, deadline=None)
+def test_all_is_written_and_undo_brings_all_back(case: Case) -> None:
+    with laid(case) as root:
+        before = tree(root)
+        written = write.write(root, case.changes)
+        changed = [each for each in case.changes if each.before != each.after]
+        assert written == Written(tuple(each.path for each in changed))
+        assert without_journal(tree(root)) == expected(case, before)
+        if changed:
+            assert (root / ".hipport" / ".gitignore").read_text().splitlines()[-1] == "*"
+            assert set(write.undo(root).paths) == {each.path for each in changed}
+        assert tree(root) == before
+
+
+@given(cases(), st.integers(1, 40))
+@settings(max_examples=80, deadline=None)
+def test_killed_anywhere_the_tree_is_all_before_or_all_after(case: Case, step: int) -> None:
+    with laid(case) as root:
+        before = tree(root)
+        after = expected(case, before)
+        killed = killed_at(step, lambda at: write.write(root, case.changes, at=at))
+        done = not killed or (without_journal(tree(root)) == after and not write._Journal(root).unfinished)
+        recovered = write.recover(root)
+        if done:
+            assert without_journal(tree(root)) == after
+        else:
+            assert tree(root) == before
+            assert set(recovered) <= {each.path for each in case.changes}
+        assert write.recover(root) == ()
+
+
+@given(cases(), st.integers(1, 25), st.booleans())
+@settings(max_examples=50, deadline=None)
+def test_killed_while_undoing_the_next_one_ends_it(case: Case, step: int, again: bool) -> None:
+    with laid(case) as root:
+        before = tree(root)
+        write.write(root, case.changes)
+        if tree(root) == before:
+            return
+        after = tree(root)
+        if killed_at(step, lambda at: write.undo(root, at=at)):
+            if again:  # killed while recovering, too
+                killed_at(step, lambda at: write.write(root, [], at=at))
+            write.recover(root)
+        assert tree(root) in (before, after)
+
+
+@given(cases(), st.integers(1, 40), st.sampled_from([OSError(errno.ENOSPC, "No space left"), KeyboardInterrupt()]))
+@settings(max_examples=100, deadline=None)
+def test_a_failure_anywhere_leaves_everything_as_it_was(case: Case, step: int, error: BaseException) -> None:
+    with laid(case) as root:
+        before = tree(root)
+        try:
+            write.write(root, case.changes, at=failing_at(step, error))
+        except (Refused, KeyboardInterrupt, OSError):
+            if write._Journal(root).done:  # it failed after all was done
+                write.undo(root)
+            assert tree(root) == before
+
+
+@given(cases(), st.integers(1, 20))
+@settings(max_examples=60, deadline=None)
+def test_an_undo_that_fails_leaves_everything_written(case: Case, step: int) -> None:
+    with laid(case) as root:
+        before = tree(root)
+        write.write(root, case.changes)
+        after = tree(root)
+        try:
+            write.undo(root, at=failing_at(step, OSError(errno.EACCES, "Permission denied")))
+        except Refused:
+            assert tree(root) == after
+            if after != before:
+                write.undo(root)
+        write.recover(root)  # what is left of a journal that could not be removed
+        assert tree(root) == before
+
+
+@given(st.lists(cases(), min_size=2, max_size=3))
+@settings(max_examples=30, deadline=None)
+def test_runs_are_undone_one_after_the_other(many: list[Case]) -> None:
+    with laid(many[0]) as root:
+        states = [tree(root)]
+        first: dict[str, bytes] = {}
+        for case in many:
+            changes = []
+            for each in case.changes:
+                path = root / each.path
+                changes.append(Change(each.path, path.read_bytes() if path.exists() else None, each.after))
+            if write.write(root, changes).paths:
+                states.append(without_journal(tree(root)))
+            for each in changes:
+                if each.before is not None and each.before != each.after:
+                    first.setdefault(str(each.path), each.before)
+        assert {str(path): text for path, text in write.originals(root).items()}.keys() <= first.keys()
+        for state in reversed(states[:-1]):
+            write.undo(root)
+            assert without_journal(tree(root)) == state
+        assert tree(root) == states[0]
+        with pytest.raises(Refused, match="changed nothing here"):
+            write.undo(root)
+
+
+@given(cases(), st.integers(1, 40))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_same_where_files_can_have_one_name_only(monkeypatch: pytest.MonkeyPatch, case: Case, step: int) -> None:
+    def link(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", link)
+    with laid(case) as root:
+        before = tree(root)
+        killed_at(step, lambda at: write.write(root, case.changes, at=at))
+        write.recover(root)
+        if tree(root) != before:
+            assert without_journal(tree(root)) == expected(case, before)
+            killed_at(step, lambda at: write.undo(root, at=at))
+            write.recover(root)
+            if tree(root) != before:
+                write.undo(root)
+        assert tree(root) == before
+
+
+def test_killed_at_any_moment(tmp_path: Path) -> None:
+    """Not only between steps: a process that writes and undoes all the time, and is killed while it does."""
+    files = {f"d{i % 3}/f{i}.cu": b"a" * 2000 for i in range(60)}
+    lay(tmp_path, files)
+    before = tree(tmp_path)
+    script = f"""
+from pathlib import Path, PurePosixPath
+from hipport.write import Change, undo, write
+root = Path({str(tmp_path)!r})
+print("on", flush=True)
+while True:
+    write(root, [Change(PurePosixPath(f"d{{i % 3}}/f{{i}}.cu"), b"a" * 2000, b"b" * 3000) for i in range(60)])
+    undo(root)
+"""
+    interrupted = 0
+    for attempt in range(40):
+        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(0.007 * (attempt + 1))
+            process.kill()
+        interrupted += bool(write._Journal(tmp_path).unfinished)
+        write.recover(tmp_path)
+        found = without_journal(tree(tmp_path))
+        if found != before:
+            assert {what[1] for what in found.values() if what != "folder"} == {b"b" * 3000}
+            write.undo(tmp_path)
+        assert tree(tmp_path) == before
+        if interrupted == 3:
+            return
+    pytest.fail("no process was killed in the middle: give them other times")
+
+
+# ---- What is refused -------------------------------------------------------------------------------------------------
+
+
+def test_files_that_changed_are_named_and_nothing_is_written(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.cu": b"mine", "b.cu": b"b", "c.cu": b"c", "new.h": b"there"})
+    before = tree(tmp_path)
+    with pytest.raises(Refused) as refused:
+        write.write(
+            tmp_path,
+            [
+                change("a.cu", b"a", b"A"),
+                change("b.cu", b"b", b"B"),
+                change("gone.cu", b"g", b"G"),
+                change("new.h", None, b"new"),
+            ],
+        )
+    assert [problem.partition(":")[0] for problem in refused.value.problems] == ["a.cu", "gone.cu", "new.h"]
+    assert tree(tmp_path) == before
+
+
+def test_a_file_that_changes_while_others_are_written_is_left_as_it_is(tmp_path: Path) -> None:
+    for how in ("in place", "another file"):
+        root = tmp_path / how
+        lay(root, {"a.cu": b"a", "b.cu": b"b"})
+
+        def at(step: str, root: Path = root, how: str = how) -> None:
+            if step == "replaced a.cu":
+                if how == "another file":
+                    (root / "b.cu").unlink()
+                (root / "b.cu").write_bytes(b"somebody's")
+
+        with pytest.raises(Refused, match=r"b\.cu: changed while"):
+            write.write(root, [change("a.cu", b"a", b"A"), change("b.cu", b"b", b"B")], at=at)
+        assert {name: what[1] for name, what in tree(root).items()} == {"a.cu": b"a", "b.cu": b"somebody's"}
+
+
+def test_undo_refuses_when_files_were_changed_since_and_restores_none(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.cu": b"a", "b.cu": b"b", "c.cu": b"c"})
+    changes = [change(f"{name}.cu", name.encode(), name.upper().encode()) for name in "abc"]
+    write.write(tmp_path, [*changes, change("n.h", None, b"n")])
+    (tmp_path / "b.cu").write_bytes(b"edited")
+    (tmp_path / "c.cu").unlink()
+    (tmp_path / "n.h").write_bytes(b"edited")
+    before = tree(tmp_path)
+    with pytest.raises(Refused) as refused:
+        write.undo(tmp_path)
+    assert [problem.partition(":")[0] for problem in refused.value.problems] == ["b.cu", "c.cu", "n.h"]
+    assert tree(tmp_path) == before
+    (tmp_path / "b.cu").write_bytes(b"b")  # put back by hand: nothing to do there
+    (tmp_path / "c.cu").write_bytes(b"C")
+    (tmp_path / "n.h").unlink()
+    assert write.undo(tmp_path).paths == paths("a.cu", "c.cu")
+    assert {name: what[1] for name, what in tree(tmp_path).items()} == {"a.cu": b"a", "b.cu": b"b", "c.cu": b"c"}
+
+
+def test_what_was_edited_after_a_run_was_killed_is_not_overwritten(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.cu": b"a", "b.cu": b"b"})
+    changes = [change("a.cu", b"a", b"A"), change("b.cu", b"b", b"B")]
+    step = 1
+    while not (killed_at(step, lambda at: write.write(tmp_path, changes, at=at)) and len(replaced(tmp_path)) == 1):
+        write.recover(tmp_path)
+        step += 1
+    (tmp_path / "a.cu").write_bytes(b"edited")
+    before = tree(tmp_path)
+    for act in (write.recover, write.undo, lambda root: write.write(root, changes)):
+        with pytest.raises(Refused, match=r"a\.cu: changed after hipport was killed") as refused:
+            act(tmp_path)
+        assert tree(tmp_path) == before
+    original = Path(refused.value.problems[0].partition("its original is ")[2].partition(";")[0])
+    assert original.read_bytes() == b"a"
+    # As the message says.
+    original.replace(tmp_path / "a.cu")
+    write.recover(tmp_path)
+    assert {name: what[1] for name, what in tree(tmp_path).items()} == {"a.cu": b"a", "b.cu": b"b"}
+
+
+def replaced(root: Path) -> list[Path]:
+    return [path for path in root.glob("*.cu") if path.read_bytes().isupper()]
+
+
+def test_two_changes_of_one_file_are_a_mistake(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.cu": b"a"})
+    (tmp_path / "l.cu").symlink_to("a.cu")
+    with pytest.raises(ValueError, match="two changes"):
+        write.write(tmp_path, [change("a.cu", b"a", b"A"), change("l.cu", b"a", b"B")])
+    assert not (tmp_path / ".hipport").exists()
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "socket"])
+def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "a.cu"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        os.mknod(path, stat.S_IFSOCK | 0o600)
+    with pytest.raises(Refused, match=r"a\.cu"):
+        write.write(tmp_path, [change("a.cu", b"", b"A")])
+
+
+# ---- Links -----------------------------------------------------------------------------------------------------------
+
+
+def test_links_inside_are_followed_and_stay(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    lay(root, {"real/a.cu": b"a"})
+    (root / "link.cu").symlink_to("real/a.cu")
+    (root / "folder").symlink_to("real")
+    before = tree(root)
+    write.write(root, [change("link.cu", b"a", b"A"), change("folder/new.h", None, b"n")])
+    assert (root / "link.cu").readlink() == Path("real/a.cu")
+    assert {"real/a.cu", "real/new.h"} < tree(root).keys()
+    assert (root / "real/a.cu").read_bytes() == b"A"
+    write.undo(root)
+    assert tree(root) == before
+
+
+@pytest.mark.parametrize("name", ["out.cu", "folder/b.cu", "../b.cu", ".hipport/lock"])
+def test_nothing_is_written_outside_the_root(tmp_path: Path, name: str) -> None:
+    root = tmp_path / "root"
+    lay(tmp_path, {"outside/b.cu": b"b", "root/c.cu": b"c", "b.cu": b"b"})
+    (root / "out.cu").symlink_to("../outside/b.cu")
+    (root / "folder").symlink_to("../outside")
+    before = tree(tmp_path)
+    with pytest.raises(Refused, match="lies outside"):
+        write.write(root, [change("c.cu", b"c", b"C"), change(name, b"b", b"B")])
+    assert tree(tmp_path) == before
+
+
+def test_other_names_of_a_file_keep_their_text_and_undo_joins_them_again(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.cu": b"a"})
+    os.link(tmp_path / "a.cu", tmp_path / "b.cu")
+    write.write(tmp_path, [change("a.cu", b"a", b"A")])
+    assert (tmp_path / "b.cu").read_bytes() == b"a"
+    write.undo(tmp_path)
+    assert (tmp_path / "a.cu").samefile(tmp_path / "b.cu")
+    assert (tmp_path / "a.cu").stat().st_nlink == 2
+
+
+def test_build_tools_see_that_a_file_was_written_and_put_back(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.cu": b"a"})
+    os.utime(tmp_path / "a.cu", (1, 1))
+    start = time.time() - 1
+    write.write(tmp_path, [change("a.cu", b"a", b"A")])
+    assert (tmp_path / "a.cu").stat().st_mtime > start
+    os.utime(tmp_path / "a.cu", (1, 1))
+    write.undo(tmp_path)
+    assert (tmp_path / "a.cu").stat().st_mtime > start
+
+
+def test_a_hostile_journal_leads_nowhere(tmp_path: Path) -> None:
+    """A repository can bring a journal of its own."""
+    outside = tmp_path / "outside"
+    for entry in ("../outside", str(outside), ".hipport/../../outside", "link/outside", "."):
+        root = tmp_path / "root"
+        shutil.rmtree(root, ignore_errors=True)
+        run = root / ".hipport" / "runs" / "1.replacing"
+        run.mkdir(parents=True)
+        (root / "link").symlink_to("..")
+        outside.write_bytes(b"new")
+        (run / "0").write_bytes(b"old")
+        hashes = [write._hash(b"old"), write._hash(b"new")]
+        (run / "manifest.json").write_text(json.dumps({"entries": [[entry, *hashes]], "folders": []}))
+        with pytest.raises(Refused):
+            write.recover(root)
+        assert outside.read_bytes() == b"new"
+        (run / "manifest.json").write_text(json.dumps({"entries": [["x", None, hashes[1]]], "folders": ["../outside"]}))
+        run.rename(run.with_name("1"))
+        with pytest.raises(Refused):
+            write.undo(root)
+    for link in (".hipport", ".hipport/runs"):
+        root = tmp_path / link.replace("/", "-")
+        lay(root, {"a.cu": b"a"})
+        (root / link).parent.mkdir(exist_ok=True)
+        (root / link).symlink_to(tmp_path)
+        with pytest.raises(Refused, match="leads somewhere else"):
+            write.write(root, [change("a.cu", b"a", b"A")])
+
+
+@pytest.mark.parametrize("name", ["notes", "2.other", "x.staging", "3"])
+def test_what_is_in_the_journal_and_not_hipports_is_left_alone(tmp_path: Path, name: str) -> None:
+    lay(tmp_path, {"a.cu": b"a", f".hipport/runs/{name}/file": b"f"})
+    before = tree(tmp_path)
+    with pytest.raises(Refused, match="not made by hipport"):
+        write.undo(tmp_path)
+    assert {k: v for k, v in tree(tmp_path).items() if k not in (".hipport/lock", ".hipport/.gitignore")} == before
+
+
+# ---- Disks and rights ------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def as_somebody() -> Iterator[None]:
+    """Without root's rights, for which nothing is read-only."""
+    if not ROOT_USER:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """A folder that anybody can get to."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("what", ["root", "folder", "file"])
+def test_what_is_read_only_stops_everything(open_path: Path, what: str) -> None:
+    root = open_path / "root"
+    lay(root, {"a.cu": b"a", "folder/b.cu": b"b"})
+    if ROOT_USER:
+        for path in (root, root / "folder", root / "a.cu", root / "folder/b.cu"):
+            os.chown(path, 65534, 65534)
+    readonly = {"root": root, "folder": root / "folder", "file": root / "folder/b.cu"}[what]
+    readonly.chmod(0o555 if what != "file" else 0o444)
+    before = tree(root)
+    try:
+        with as_somebody(), pytest.raises(Refused, match=r"permission") as refused:
+            write.write(root, [change("a.cu", b"a", b"A"), change("folder/b.cu", b"b", b"B")])
+        assert tree(root) == before
+        if what != "root":
+            assert refused.value.problems[0].startswith("folder/b.cu:")
+    finally:
+        readonly.chmod(0o755)
+
+
+def test_an_undo_into_a_read_only_folder_undoes_nothing(open_path: Path) -> None:
+    root = open_path / "root"
+    lay(root, {"a.cu": b"a", "folder/b.cu": b"b"})
+    if ROOT_USER:
+        for path in (root, root / "folder", root / "a.cu", root / "folder/b.cu"):
+            os.chown(path, 65534, 65534)
+    with as_somebody():
+        write.write(root, [change("a.cu", b"a", b"A"), change("folder/b.cu", b"b", b"B")])
+        after = tree(root)
+        (root / "folder").chmod(0o555)
+        with pytest.raises(Refused, match=r"folder/b\.cu: permission"):
+            write.undo(root)
+        (root / "folder").chmod(0o755)
+        assert tree(root) == after
+        write.undo(root)
+    assert {name: what[1] for name, what in tree(root).items() if what != "folder"} == {
+        "a.cu": b"a",
+        "folder/b.cu": b"b",
+    }
+
+
+@pytest.mark.skipif(not ROOT_USER, reason="NOT CHECKED: keeping the owner of a file, which only root can")
+def test_the_owner_of_a_file_is_kept(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.cu": b"a"}, {"a.cu": 0o640})
+    os.chown(tmp_path / "a.cu", 1234, 2345)
+    write.write(tmp_path, [change("a.cu", b"a", b"A")])
+    status = (tmp_path / "a.cu").stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (1234, 2345, 0o640)
+
+
+@contextmanager
+def mounted(folder: Path, size: str) -> Iterator[Path]:
+    """A file system of its own, in memory."""
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True)
+    if done.returncode:
+        pytest.skip(f"NOT CHECKED: needs the right to mount a file system ({done.stderr.decode().strip()})")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.parametrize("room", [0, 3, 6, 9, 12])
+def test_a_full_disk_leaves_everything_as_it_was(tmp_path: Path, room: int) -> None:
+    with mounted(tmp_path / "disk", "256k") as disk:
+        root = disk / "root"
+        lay(root, {f"f{i}.cu": b"a" * 8000 for i in range(6)})
+        with (disk / "ballast").open("wb") as ballast, pytest.raises(OSError):
+            while True:
+                os.write(ballast.fileno(), bytes(4096))
+        os.truncate(disk / "ballast", (disk / "ballast").stat().st_size - 4096 * room)
+        before = tree(root)
+        with pytest.raises(Refused, match="no space left"):
+            write.write(root, [change(f"f{i}.cu", b"a" * 8000, b"b" * 9000) for i in range(6)])
+        assert tree(root) == before
+
+
+def test_a_full_disk_can_be_undone(tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk", "256k") as disk:
+        root = disk / "root"
+        lay(root, {f"f{i}.cu": b"a" * 8000 for i in range(6)})
+        before = tree(root)
+        write.write(root, [change(f"f{i}.cu", b"a" * 8000, b"b" * 9000) for i in range(6)])
+        with (disk / "ballast").open("wb") as ballast, pytest.raises(OSError):
+            while True:
+                os.write(ballast.fileno(), bytes(4096))
+        write.undo(root)
+        assert tree(root) == before
+
+
+def test_a_tree_may_lie_on_two_disks(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    lay(root, {"a.cu": b"a"})
+    with mounted(root / "other", "1m"):
+        lay(root, {"other/b.cu": b"b", "other/d/c.cu": b"c"}, {"other/b.cu": 0o600})
+        before = tree(root)
+        changes = [
+            change("a.cu", b"a", b"A"),
+            change("other/b.cu", b"b", b"B"),
+            change("other/d/c.cu", b"c", b"C"),
+            change("other/n/n.h", None, b"n"),
+        ]
+        count = 0
+        while killed_at(count := count + 1, lambda at: write.write(root, changes, at=at)):
+            write.recover(root)
+            if tree(root) != before:
+                break
+        assert tree(root)["other/b.cu"] == (0o600, b"B")
+        after = tree(root)
+        with pytest.raises(Refused):
+            write.undo(root, at=failing_at(4, OSError(errno.EIO, "broken")))
+        assert tree(root) == after
+        write.undo(root)
+        assert tree(root) == before
+
+
+def test_access_control_lists_and_the_like_are_kept(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.cu": b"a"})
+    try:
+        os.setxattr(tmp_path / "a.cu", "user.note", b"n")
+    except (OSError, AttributeError):
+        pytest.skip("NOT CHECKED: keeping extended attributes, which the file system of the tests does not have")
+    write.write(tmp_path, [change("a.cu", b"a", b"A")])
+    assert os.getxattr(tmp_path / "a.cu", "user.note") == b"n"
+
+
+# ---- The journal -----------------------------------------------------------------------------------------------------
+
+
+def test_only_the_last_runs_are_kept(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.cu": b"0"})
+    for i in range(write.KEPT + 3):
+        write.write(tmp_path, [change("a.cu", b"%d" % i, b"%d" % (i + 1))])
+    assert len(list((tmp_path / ".hipport/runs").iterdir())) == write.KEPT
+    assert write.originals(tmp_path) == {PurePosixPath("a.cu"): b"3"}
+    for _ in range(write.KEPT):
+        write.undo(tmp_path)
+    assert tree(tmp_path).keys() == {"a.cu"}
+    assert (tmp_path / "a.cu").read_bytes() == b"3"
+
+
+def test_what_overwrites_nothing_leaves_no_trace(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.cu": b"a"})
+    assert write.write(tmp_path, [change("a.cu", b"a", b"a")]) == Written(())
+    assert write.write(tmp_path, []) == Written(())
+    assert write.recover(tmp_path) == ()
+    assert write.find_root(tmp_path) is None
+    with pytest.raises(Refused, match="changed nothing here"):
+        write.undo(tmp_path)
+    assert tree(tmp_path).keys() == {"a.cu"}
+
+
+def test_the_journal_is_found_from_below_and_from_above(tmp_path: Path) -> None:
+    lay(tmp_path, {"one/src/a.cu": b"a", "two/b.cu": b"b", "two/deep/c.cu": b"c"})
+    write.write(tmp_path / "one", [change("src/a.cu", b"a", b"A")])
+    for start in ("one", "one/src", "."):
+        assert write.find_root(tmp_path / start) == tmp_path / "one"
+    assert write.find_root(tmp_path / "two") is None
+    write.write(tmp_path / "two", [change("b.cu", b"b", b"B")])
+    assert write.find_root(tmp_path / "two/deep") == tmp_path / "two"
+    with pytest.raises(Refused) as refused:
+        write.find_root(tmp_path)
+    assert [problem.partition(":")[0] for problem in refused.value.problems] == [
+        str(tmp_path / "one"),
+        str(tmp_path / "two"),
+    ]
+
+
+def test_one_waits_for_another_and_gives_up(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.cu": b"a", "b.cu": b"b"})
+    started, go_on = threading.Event(), threading.Event()
+
+    def hold(step: str) -> None:
+        started.set()
+        assert go_on.wait(20)
+
+    first = threading.Thread(target=write.write, args=(tmp_path, [change("a.cu", b"a", b"A")]), kwargs={"at": hold})
+    first.start()
+    assert started.wait(20)
+    with pytest.raises(Refused, match="another hipport is writing here"):
+        write.write(tmp_path, [change("b.cu", b"b", b"B")], patience=0.1)
+    with pytest.raises(Refused, match="another hipport"):
+        write.recover(tmp_path, patience=0)
+    go_on.set()
+    write.write(tmp_path, [change("b.cu", b"b", b"B")])
+    first.join()
+    assert [write.undo(tmp_path).paths for _ in "ab"] == [paths("b.cu"), paths("a.cu")]
+    assert tree(tmp_path).keys() == {"a.cu", "b.cu"}
+
+
+def test_many_at_once(tmp_path: Path) -> None:
+    """Runs of many processes, each with a journal that the one before may just have removed."""
+    lay(tmp_path, {f"{i}.cu": b"a" for i in range(8)})
+    children = []
+    for i in range(8):
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                for _ in range(10):
+                    write.write(tmp_path, [change(f"{i}.cu", b"a", b"b")], patience=60)
+                    write.write(tmp_path, [change(f"{i}.cu", b"b", b"a")], patience=60)
+                status = 0
+            finally:
+                os._exit(status)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 8
+    assert {what[1] for what in without_journal(tree(tmp_path)).values()} == {b"a"}
+
+
+# ---- Copies ----------------------------------------------------------------------------------------------------------
+
+
+@given(cases())
+@settings(max_examples=30, deadline=None)
+def test_a_copy_is_what_writing_in_place_would_give(case: Case) -> None:
+    with laid(case) as root:
+        before = tree(root)
+        write.write_tree(root, root.parent / "out", [PurePosixPath(".")], case.changes)
+        assert tree(root) == before
+        copy = tree(root.parent / "out")
+        assert {path.name for path in root.parent.iterdir()} == {"root", "out"}
+        write.write(root, case.changes)
+        assert without_journal(tree(root)) == copy
+
+
+def test_what_is_copied(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    lay(
+        root, {"a.cu": b"a", "src/b.cu": b"b", "data.bin": b"\0", ".github/x": b"", "other/o.cu": b"o"}, {"a.cu": 0o751}
+    )
+    lay(root, {".git/HEAD": b"", ".hipport/x": b"", "build/CMakeCache.txt": b"", "src/__pycache__/x": b""})
+    lay(root, {"build_tools/x.py": b""})
+    (root / "link.cu").symlink_to("src/b.cu")
+    (root / "absolute.cu").symlink_to(root / "src/b.cu")
+    (root / "out.cu").symlink_to("../elsewhere")
+    os.mkfifo(root / "pipe")
+    out = tmp_path / "copy" / "of" / "it"
+    changes = [change("a.cu", b"a", b"A"), change("new/n.h", None, b"n")]
+    assert write.write_tree(root, out, [PurePosixPath(".")], changes) == Written(paths("a.cu", "new/n.h"))
+    assert tree(out) == {
+        ".github": "folder",
+        ".github/x": (0o644, b""),
+        "a.cu": (0o751, b"A"),
+        "absolute.cu": ("link", "src/b.cu"),
+        "build_tools": "folder",
+        "build_tools/x.py": (0o644, b""),
+        "data.bin": (0o644, b"\0"),
+        "link.cu": ("link", "src/b.cu"),
+        "new": "folder",
+        "new/n.h": ((out / "new/n.h").stat().st_mode & 0o777, b"n"),
+        "other": "folder",
+        "other/o.cu": (0o644, b"o"),
+        "out.cu": ("link", "../elsewhere"),
+        "src": "folder",
+        "src/b.cu": (0o644, b"b"),
+    }
+    some = tmp_path / "some"
+    some.mkdir()
+    write.write_tree(root, some, [PurePosixPath("src"), PurePosixPath("a.cu")], changes[:1])
+    assert {name: what[1] for name, what in tree(some).items() if what != "folder"} == {"a.cu": b"A", "src/b.cu": b"b"}
+
+
+@pytest.mark.parametrize("out", ["full", "root/inside", "root", "file", "link"])
+def test_no_copy_into_what_is_there_already(tmp_path: Path, out: str) -> None:
+    lay(tmp_path, {"root/a.cu": b"a", "full/x": b"x", "file": b""})
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to("empty")
+    before = tree(tmp_path)
+    with pytest.raises(Refused):
+        write.write_tree(tmp_path / "root", tmp_path / out, [PurePosixPath(".")], [])
+    assert tree(tmp_path) == before
+
+
+def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lay(tmp_path, {"root/a.cu": b"a", "root/b.cu": b"b"})
+    before = tree(tmp_path)
+    with pytest.raises(Refused, match=r"a\.cu: changed while"):
+        write.write_tree(tmp_path / "root", tmp_path / "out", [PurePosixPath(".")], [change("a.cu", b"x", b"A")])
+    assert tree(tmp_path) == before
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "there")
+
+    monkeypatch.setattr(write, "_place", fail)
+    with pytest.raises(Refused, match="there: no space left"):
+        write.write_tree(tmp_path / "root", tmp_path / "out", [PurePosixPath(".")], [change("a.cu", b"a", b"A")])
+    assert tree(tmp_path) == before
+
+
+def test_what_a_killed_copy_left_goes_with_the_next_one(tmp_path: Path) -> None:
+    lay(tmp_path, {"root/a.cu": b"a"})
+    child = os.fork()
+    if not child:
+        write._place = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
+        write.write_tree(tmp_path / "root", tmp_path / "out", [PurePosixPath(".")], [change("a.cu", b"a", b"A")])
+    os.waitpid(child, 0)
+    assert len(list(tmp_path.iterdir())) == 2
+    write.write_tree(tmp_path / "root", tmp_path / "out", [PurePosixPath(".")], [change("a.cu", b"a", b"A")])
+    assert {path.name for path in tmp_path.iterdir()} == {"root", "out"}
