@@ -74,7 +74,7 @@ class _Row:
             if (
                 not rest
                 or (self.value in ("yes", "listed", "attached") and rest.startswith("="))
-                or (self.value == "attached" and rest.rstrip(HOLE).isdecimal())
+                or (self.value == "attached" and rest.replace(HOLE, "0").isdecimal())
                 or (self.value == "prefix" and _AFTER_PREFIX.match(rest))
             ):
                 return name
@@ -146,14 +146,14 @@ def _flag(flags: Sequence[str], i: int, torch: bool, of: str, rocm: tuple[int, i
             stop, value, missing = i + 2, flags[i + 1], False
         if row.value == "listed" and value not in row.by:
             continue
-        hip, why = (None, "its value is not next to it") if missing else _hip(row, value, torch, rocm)
+        hip, why = (None, "its value is not next to it") if missing else _hip(row, name, value, torch, rocm)
         given = tuple(flags[i:stop])
         certainty = Certainty.MANUAL if hip is None else row.certainty
         return Change(i, stop, row.kind, given, given if hip is None else hip, why, certainty, row.once)
     return None
 
 
-def _hip(row: _Row, value: str, torch: bool, rocm: tuple[int, int]) -> tuple[tuple[str, ...] | None, str]:
+def _hip(row: _Row, name: str, value: str, torch: bool, rocm: tuple[int, int]) -> tuple[tuple[str, ...] | None, str]:
     """Return what becomes of an option with `value`, or None where a person must say, and why."""
     hip = row.hip
     if row.certainty is Certainty.MANUAL:
@@ -168,8 +168,8 @@ def _hip(row: _Row, value: str, torch: bool, rocm: tuple[int, int]) -> tuple[tup
         if value.startswith("/"):
             return None, "an option of Microsoft's compiler"
         return translate(_unquoted(value), torch=torch, rocm=rocm).kept, row.why
-    older = {flag: name for flag, since, name in row.before if rocm < since}
-    return tuple(older.get(flag, flag).replace("{value}", value) for flag in hip), row.why
+    older = {flag: spelled for flag, since, spelled in row.before if rocm < since}
+    return tuple(older.get(flag, flag).replace("{name}", name).replace("{value}", value) for flag in hip), row.why
 
 
 def _unquoted(value: str) -> list[str]:

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of nvcc's options: what becomes of each, and what real compilers say to both sides of it."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hipport import toolchain
+from hipport.finding import Certainty
+from hipport.tables import load
+from hipport_passes import nvcc_flags
+from hipport_passes.nvcc_flags import HOLE, library, translate
+
+TABLE: list[dict[str, Any]] = load(Path(nvcc_flags.__file__).with_suffix(".toml"))["flag"]
+FAST = "-fgpu-flush-denormals-to-zero -fno-hip-fp32-correctly-rounded-divide-sqrt -fgpu-approx-transcendentals"
+
+
+@pytest.mark.parametrize(
+    ("nvcc", "hipcc"),
+    [
+        ("-O3 -DNDEBUG -Iinclude -w -fPIC -g a.cu -o a", "-O3 -DNDEBUG -Iinclude -w -fPIC -g a.cu -o a"),
+        ("--use_fast_math", FAST),
+        ("-use_fast_math -O2", f"{FAST} -O2"),
+        ("-gencode arch=compute_70,code=sm_70 -O3", "-O3"),
+        ("-gencode=arch=compute_70,code=[sm_70,compute_70] -arch sm_80 -code=sm_80", ""),
+        ("--generate-code arch=compute_70,code=sm_70 --gpu-architecture=native", ""),
+        ("--expt-relaxed-constexpr --extended-lambda -expt-extended-lambda", ""),
+        ("-Xcompiler -fPIC -O2", "-fPIC -O2"),
+        ("-Xcompiler=-Wall,-fopenmp", "-Wall -fopenmp"),
+        ("""--compiler-options "'-fPIC -O3'" """, "-fPIC -O3"),
+        ("-Xcompiler -fno-gnu-unique,-Wall", "-Wall"),
+        ("-Xcompiler -std=c++14", "-std=c++17"),
+        ("-Xptxas -v,-dlcm=ca --ptxas-options=-O3 -Xfatbin -compress-all -Xcudafe --diag_suppress=1", ""),
+        ("-Xlinker=-rpath -Xlinker /x", "-Xlinker -rpath -Xlinker /x"),
+        ("-lineinfo --generate-line-info", "-gline-tables-only -gline-tables-only"),
+        ("-G", "-g -O0"),
+        ("-rdc=true -dc", "-fgpu-rdc -fgpu-rdc -c"),
+        ("--relocatable-device-code false", "-fno-gpu-rdc"),
+        ("--fmad=false -fmad true", "-ffp-contract=off"),
+        ("-ftz=true --ftz false", "-fgpu-flush-denormals-to-zero -fno-gpu-flush-denormals-to-zero"),
+        ("-prec-div=false -prec-sqrt=true", "-fno-hip-fp32-correctly-rounded-divide-sqrt"),
+        ("--default-stream per-thread", "-fgpu-default-stream=per-thread"),
+        ("--default-stream=legacy", "-fgpu-default-stream=legacy"),
+        ("-maxrregcount=64 --maxrregcount 64 -res-usage --resource-usage", ""),
+        ("--threads 4 -t4 -t=4 -t 4 --keep --keep-dir x -ccbin g++-12 -allow-unsupported-compiler", ""),
+        ("-diag-suppress 177,20012 --diag-warn=1 -Werror cross-execution-space-call -Werror=all-warnings", ""),
+        ("-Werror -Werror=format", "-Werror -Werror=format"),
+        ("-std=c++14 -O2", "-std=c++17 -O2"),
+        ("-std c++11", "-std=c++17"),
+        ("-std=c++17 --std=c++20 -std c++20", "-std=c++17 --std=c++20 -std=c++20"),
+        ("-U__CUDA_NO_HALF_OPERATORS__ -U__CUDA_NO_HALF2_OPERATORS__", "-U__HIP_NO_HALF_OPERATORS__"),
+        ("-U__HIP_NO_HALF_CONVERSIONS__ -U__CUDA_NO_HALF_CONVERSIONS__", "-U__HIP_NO_HALF_CONVERSIONS__"),
+        ("-U__CUDA_NO_BFLOAT16_CONVERSIONS__ -D__CUDA_NO_HALF_OPERATORS__", "-D__CUDA_NO_HALF_OPERATORS__"),
+        ("-lcuda -lcudart -lm", "-lamdhip64 -lm"),
+        ("-l cublas -lcudadevrt -lcudart_helpers", "-lhipblas -lcudart_helpers"),
+        (
+            "-I/usr/local/cuda-12.1/include -L/usr/local/cuda/lib64 -I/usr/local/cudahelp -I/opt/x",
+            "-I/usr/local/cudahelp -I/opt/x",
+        ),
+        ("-x cu -x c++", "-x hip -x c++"),
+        ("--optimize 3", "-O3"),
+        ("-D_GLIBCXX_USE_CXX11_ABI=0", "-D_GLIBCXX_USE_CXX11_ABI=0"),
+        ("-three -tune=native -time-trace", "-three -tune=native -time-trace"),
+    ],
+)
+def test_translated(nvcc: str, hipcc: str) -> None:
+    translated = translate(shlex.split(nvcc))
+    assert translated.kept == tuple(shlex.split(hipcc))
+    assert all(change.certainty is not Certainty.MANUAL and change.why for change in translated.changes)
+
+
+@pytest.mark.parametrize(
+    ("nvcc", "hipcc"),
+    [
+        # PyTorch's build adds the standard that its headers need, and links with the host's linker.
+        ("-std=c++14 -std=c++17", "-std=c++17"),
+        ("-rdc=true -dc -O3", "-O3"),
+        ("-D_GLIBCXX_USE_CXX11_ABI=0 -D_GLIBCXX_USE_CXX11_ABI=1", "-D_GLIBCXX_USE_CXX11_ABI=1"),
+    ],
+)
+def test_translated_for_pytorch(nvcc: str, hipcc: str) -> None:
+    assert translate(nvcc.split(), torch=True).kept == tuple(hipcc.split())
+
+
+def test_flags_of_the_host_compiler_and_the_linker() -> None:
+    host = ["-std=c++14", "-lineinfo", "-Xcompiler", "-lcudart", "-t4"]
+    assert translate(host, torch=True, of="host").kept == ("-lineinfo", "-Xcompiler", "-lcudart", "-t4")
+    link = ["-std=c++14", "-lineinfo", "-lcudart", "-L/usr/local/cuda/lib64"]
+    assert translate(link, torch=True, of="link").kept == ("-std=c++14", "-lineinfo", "-lamdhip64")
+
+
+@pytest.mark.parametrize(
+    ("flags", "kind"),
+    [
+        ("-ptx", "device_output"),
+        ("-dlink", "rdc"),
+        ("-gencode", "arch"),
+        ("-ftz=maybe", "denormals"),
+        ("-Xcompiler=/EHsc", "compiler_options"),
+        ("-lcudnn", "library"),
+        (f"-ftz={HOLE}", "denormals"),
+        (f"-Xcompiler=-Wall,{HOLE}", "compiler_options"),
+    ],
+)
+def test_what_only_a_person_can_say_stays_and_is_reported(flags: str, kind: str) -> None:
+    translated = translate(flags.split())
+    assert translated.kept == tuple(flags.split())
+    assert [(change.kind, change.certainty) for change in translated.changes] == [(kind, Certainty.MANUAL)]
+
+
+def test_parts_that_are_not_known() -> None:
+    assert translate([f"-gencode=arch=compute_{HOLE},code=sm_{HOLE}", "-O3"]).kept == ("-O3",)
+    assert translate(["-gencode", HOLE, f"-DX={HOLE}", HOLE]).kept == (f"-DX={HOLE}", HOLE)
+    assert translate(["-Xcompiler", HOLE]).kept == (HOLE,)
+    assert translate([f"-t={HOLE}", f"-t{HOLE}", f"-std=c++{HOLE}"]).kept == (f"-std=c++{HOLE}",)
+
+
+def test_older_spellings_for_older_releases() -> None:
+    assert "-fcuda-approx-transcendentals" in translate(["--use_fast_math"], rocm=(5, 2)).kept
+    assert "-fgpu-approx-transcendentals" in translate(["--use_fast_math"], rocm=(6, 0)).kept
+
+
+def test_a_message_says_what_and_why() -> None:
+    (change,) = translate(["-arch", f"sm_{HOLE}"]).changes
+    assert str(change) == "-arch sm_… → dropped: hipcc compiles for what --offload-arch says"
+    (change,) = translate(["-dlink"]).changes
+    assert str(change).startswith("-dlink: ")
+
+
+def test_libraries() -> None:
+    assert library("cublas") == ("hipblas", "")
+    assert library("cudadevrt") == ("", "")
+    assert library("cudnn") is not None and library("cudnn") != ("", "")
+    assert library("m") is None
+
+
+def _samples(row: dict[str, Any], name: str) -> Iterator[list[str]]:
+    """Yield ways to write an option of the table, as nvcc takes them."""
+    match row.get("value", "no"):
+        case "no":
+            yield [name]
+        case "prefix":
+            yield [f"{name}/lib"]
+        case "yes" | "listed" | "attached":
+            for value in row.get("by", {"4": []}):
+                yield [f"{name}={value}"]
+                yield [name, value]
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row["names"][0])
+@pytest.mark.parametrize("torch", [False, True], ids=["alone", "torch"])
+def test_every_row_is_reached_and_its_result_is_final(row: dict[str, Any], torch: bool) -> None:
+    for name in row["names"]:
+        for sample in _samples(row, name):
+            translated = translate(["-O1", *sample, "-O2"], torch=torch)
+            kinds = [change.kind for change in translated.changes]
+            if row.get("only") == "torch" and not torch:
+                assert not kinds
+            elif translated.kept == ("-O1", *sample, "-O2"):
+                assert not kinds or row.get("certainty") == "manual" or "{name}" in str(row["hip"])
+            else:
+                assert kinds == [row["kind"]]
+            again = translate(translated.kept, torch=torch)
+            assert again.kept == translated.kept
+            assert not [change for change in again.changes if change.certainty is not Certainty.MANUAL]
+
+
+def test_no_option_is_in_two_rows_for_the_same_use() -> None:
+    seen: set[tuple[str, str]] = set()
+    for row in TABLE:
+        for name in row["names"]:
+            for value in row.get("by", {"": ()}):
+                assert (name, value) not in seen, name
+                seen.add((name, value))
+
+
+# What real compilers say
+
+
+def _answers(each: toolchain.Toolchain, flags: Iterable[str]) -> list[tuple[str, str]]:
+    """Return (error or warning, what it is about) for what clang says of a command line; it says all at once."""
+    arch = "gfx90a"
+    command = [each.hipcc, *flags, "-x", "hip", "-c", f"--offload-arch={arch}", "-###", "/dev/null", "-o", "/dev/null"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=each.environment(os.environ), timeout=60
+    )
+    assert done.stderr or done.stdout, "hipcc said nothing at all"
+    return re.findall(r"^(?:\S*/)?clang[-+\w.]*: (error|warning): (.*)", done.stdout + done.stderr, re.MULTILINE)
+
+
+@pytest.fixture(scope="module", params=["newest", "oldest"])
+def hipcc(request: pytest.FixtureRequest) -> toolchain.Toolchain:
+    found = sorted(toolchain.find(os.environ), key=lambda each: each.hip)
+    if not found:
+        pytest.skip("there is no hipcc: what it says to the flags of the table was NOT checked")
+    if request.param == "oldest" and len(found) == 1:
+        pytest.skip(f"there is only one hipcc, {found[0]}: the flags were NOT checked with an older one")
+    return found[-1 if request.param == "newest" else 0]
+
+
+@pytest.mark.toolchain
+def test_hipcc_accepts_what_it_is_given(hipcc: toolchain.Toolchain) -> None:
+    given = {
+        flag
+        for row in TABLE
+        # Linker options are for the linker, and what -Xcompiler passes on is no concern of the table.
+        if row.get("certainty") != "manual" and row["kind"] not in ("linker_options", "compiler_options")
+        for name in row["names"]
+        for sample in _samples(row, name)
+        for torch in (False, True)
+        for flag in translate(sample, torch=torch, rocm=hipcc.rocm).kept
+        if flag not in ("-x", "hip", "-c")
+    }
+    assert {"-gline-tables-only", "-O4", "-fgpu-rdc", "-std=c++17", "-U__HIP_NO_HALF_OPERATORS__"} <= given
+    # Some contradict each other, and the last wins: what is said of an option, not of a combination, is wanted.
+    said = [(kind, about) for kind, about in _answers(hipcc, sorted(given)) if "overriding" not in about]
+    assert not said
+
+
+@pytest.mark.toolchain
+def test_hipcc_does_not_understand_what_is_translated() -> None:
+    """A row that hipcc has come to understand is one to take another look at."""
+    newest = max(toolchain.find(os.environ), key=lambda each: each.hip, default=None)
+    if newest is None:
+        pytest.skip("there is no hipcc: that it does not understand nvcc's options was NOT checked")
+    # Not about whether an option is understood, but about what it means.
+    meaning = {"half", "standard", "abi", "cuda_path", "linker_options"}
+    swallowed: set[str] = set()
+    refused: set[str] = set()
+    for row in TABLE:
+        if row["kind"] in meaning or "-x" in row["names"] or row["names"] == ["-Werror", "--Werror"]:
+            continue
+        for name in row["names"]:
+            sample = next(_samples(row, name))
+            into = swallowed if name in row.get("swallowed", ()) else refused
+            into.add(" ".join(sample) if len(sample) == 1 else sample[0])
+    refused.remove("-G")  # It would take the next one as its value; that is refused too.
+    assert len(refused) > 100 and len(swallowed) > 10
+    said = "\n".join(about for kind, about in _answers(newest, sorted(refused)) if kind == "error")
+    # `-brief-diag` is read as `-b rief-diag`, and that is refused.
+    understood = {flag for flag in refused if f"'{flag}'" not in said and f"'{flag[:2]}'" not in said}
+    # clang knows -arch on macOS, and --optimize with its value in the same argument, as GCC does.
+    assert understood <= {"-arch=4", "--optimize=4"}
+    assert not [about for kind, about in _answers(newest, sorted(swallowed)) if kind == "error"]
+
+
+@pytest.mark.toolchain
+def test_every_option_of_nvcc_is_translated_or_understood(hipcc: toolchain.Toolchain) -> None:
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        pytest.skip("there is no nvcc: that the table has all of its options was NOT checked")
+    help_ = subprocess.run([nvcc, "--help"], capture_output=True, text=True, check=True).stdout
+    options = re.findall(r"^(--[\w-]+)( [^(\n]*?)? +\((-[^)\s]*)\)", help_, re.MULTILINE)
+    assert len(options) > 100
+    # Not about compiling a file: which steps to take, where results go, dependencies, and questions to nvcc.
+    steps = set(
+        "-cuda -E -M -MM -MD -MMD -MF -MP -MT -c -dw -link -lib -run -o -odir -optix-ir -dryrun -clean -run-args -idp "
+        "-ddp -dp -code-ls -arch-ls -qpp-config -astoolspatch -aug-hls -r -h -V -optf -fdevice-syntax-only -e -L -l -I "
+        "-isystem -include -D -U -shared -x -m -noeh -frandom-seed -sanitize -Xlinker -ftemplate-depth "
+        "-ftemplate-backtrace-limit".split()
+    )
+    known = {name for row in TABLE for name in row["names"]}
+    unknown = {
+        f"{name}=4" if value.strip() else name
+        for long, value, short in options
+        if short not in steps
+        for name in (long, short)
+        if name not in known
+    }
+    assert not [about for _, about in _answers(hipcc, sorted(unknown)) if "unused" in about or "unknown" in about]
