@@ -666,20 +666,23 @@ def test_what_overwrites_nothing_leaves_no_trace(tmp_path: Path) -> None:
     assert tree(tmp_path).keys() == {"a.cu"}
 
 
+def test_nothing_to_write_needs_no_right_to_write(open_path: Path) -> None:
+    lay(open_path, {"a.cu": b"a"})
+    open_path.chmod(0o555)
+    with as_somebody():
+        assert write.write(open_path, [change("a.cu", b"a", b"a")]) == Written(())
+
+
 def test_the_journal_is_found_from_below_and_from_above(tmp_path: Path) -> None:
     lay(tmp_path, {"one/src/a.cu": b"a", "two/b.cu": b"b", "two/deep/c.cu": b"c"})
     write.write(tmp_path / "one", [change("src/a.cu", b"a", b"A")])
-    for start in ("one", "one/src", "."):
+    for start in ("one", "one/src", "one/src/a.cu"):
         assert write.find_root(tmp_path / start) == tmp_path / "one"
-    assert write.find_root(tmp_path / "two") is None
+        assert write.find_roots(tmp_path / start) == [tmp_path / "one"]
+    assert write.find_root(tmp_path) is write.find_root(tmp_path / "two") is None
     write.write(tmp_path / "two", [change("b.cu", b"b", b"B")])
     assert write.find_root(tmp_path / "two/deep") == tmp_path / "two"
-    with pytest.raises(Refused) as refused:
-        write.find_root(tmp_path)
-    assert [problem.partition(":")[0] for problem in refused.value.problems] == [
-        str(tmp_path / "one"),
-        str(tmp_path / "two"),
-    ]
+    assert write.find_roots(tmp_path) == [tmp_path / "one", tmp_path / "two"]
 
 
 def test_one_waits_for_another_and_gives_up(tmp_path: Path) -> None:

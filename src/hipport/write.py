@@ -81,21 +81,22 @@ def write(root: Path, changes: Sequence[Change], *, patience: float = 10.0, at: 
     `patience` seconds. `ValueError` when two changes are about one file.
     """
     root = root.resolve()
+    changes = [change for change in changes if change.before != change.after]
+    if not changes:
+        return Written((), recover(root, patience=patience, at=at))
     with _locked(root, patience) as journal:
         recovered = _recover(journal, at)
-        changes = [change for change in changes if change.before != change.after]
-        if changes:
-            run = _Run(journal, f"{journal.last + 1}.staging", *_checked(root, changes))
-            try:
-                run.stage([change.after for change in changes], at)
-                run.replace(at)
-            except BaseException as error:
-                run.abandon()
-                if isinstance(error, OSError):
-                    raise Refused([run.problem(error)]) from error
-                raise
-            at("done")
-            journal.prune()
+        run = _Run(journal, f"{journal.last + 1}.staging", *_checked(root, changes))
+        try:
+            run.stage([change.after for change in changes], at)
+            run.replace(at)
+        except BaseException as error:
+            run.abandon()
+            if isinstance(error, OSError):
+                raise Refused([run.problem(error)]) from error
+            raise
+        at("done")
+        journal.prune()
     return Written(tuple(change.path for change in changes), recovered)
 
 
@@ -121,17 +122,18 @@ def undo(root: Path, *, patience: float = 10.0, at: Step = lambda step: None) ->
     return Written(tuple(entry.path for entry in back), recovered)
 
 
-def recover(root: Path, *, patience: float = 10.0) -> tuple[PurePath, ...]:
+def recover(root: Path, *, patience: float = 10.0, at: Step = lambda step: None) -> tuple[PurePath, ...]:
     """Take back what a killed run has left half-done below `root`; return the files that it was about.
 
     Costs nothing when there is nothing to do. Raises Refused, and leaves all as it is, when one of the files was
     changed since or cannot be written, or when another hipport is writing there.
     """
     root = root.resolve()
-    if not _Journal(root).unfinished:
+    journal = _Journal(root)
+    if not journal.unfinished and (journal.done or not journal.home.exists()):
         return ()
     with _locked(root, patience) as journal:
-        return _recover(journal, lambda step: None)
+        return _recover(journal, at)
 
 
 def originals(root: Path) -> dict[PurePath, bytes]:
@@ -147,19 +149,26 @@ def originals(root: Path) -> dict[PurePath, bytes]:
 
 
 def find_root(start: Path) -> Path | None:
-    """Return the folder that has something to undo: the nearest at or above `start`, or the only one below it.
-
-    Raises Refused when there are several below it.
-    """
+    """Return the nearest folder at or above `start` in which something can be taken back, or None."""
     start = start.resolve()
     for folder in (start, *start.parents):
         journal = _Journal(folder)
         if journal.done or journal.unfinished:
             return folder
-    below = [Path(folder) for folder, names, _ in os.walk(start) if FOLDER in names and _Journal(Path(folder)).done]
-    if len(below) > 1:
-        raise Refused([f"{folder}: has something to undo; give this folder to undo it" for folder in sorted(below)])
-    return below[0] if below else None
+    return None
+
+
+def find_roots(start: Path) -> list[Path]:
+    """Return what `find_root` does or, where that is None, all such folders below `start`, in order."""
+    root = find_root(start)
+    if root is not None:
+        return [root]
+    found = []
+    for folder, names, _ in os.walk(start.resolve()):
+        if FOLDER in names and _Journal(Path(folder)).done:
+            found.append(Path(folder))
+        names[:] = [name for name in names if not name.startswith(".") and name != "node_modules"]
+    return sorted(found)
 
 
 # --- The journal ------------------------------------------------------------------------------------------------------
