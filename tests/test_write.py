@@ -666,6 +666,17 @@ def test_what_overwrites_nothing_leaves_no_trace(tmp_path: Path) -> None:
     assert tree(tmp_path).keys() == {"a.cu"}
 
 
+def test_a_file_to_be_made_may_be_there_already(tmp_path: Path) -> None:
+    lay(tmp_path, {"same.h": b"n", "other.h": b"o"})
+    assert write.write(tmp_path, [change("same.h", None, b"n")]) == Written(())
+    assert not (tmp_path / ".hipport").exists()
+    with pytest.raises(Refused, match=r"other\.h: is to be made, and there is another"):
+        write.write(tmp_path, [change("other.h", None, b"n")])
+    assert write.write(tmp_path, [change("same.h", None, b"n"), change("a.h", None, b"a")]).paths == paths("a.h")
+    assert write.undo(tmp_path).paths == paths("a.h")
+    assert tree(tmp_path).keys() == {"same.h", "other.h"}
+
+
 def test_nothing_to_write_needs_no_right_to_write(open_path: Path) -> None:
     lay(open_path, {"a.cu": b"a"})
     open_path.chmod(0o555)

@@ -81,7 +81,7 @@ def write(root: Path, changes: Sequence[Change], *, patience: float = 10.0, at: 
     `patience` seconds. `ValueError` when two changes are about one file.
     """
     root = root.resolve()
-    changes = [change for change in changes if change.before != change.after]
+    changes = _needed(root, changes)
     if not changes:
         return Written((), recover(root, patience=patience, at=at))
     with _locked(root, patience) as journal:
@@ -367,7 +367,7 @@ class _Run:
         at("ready")
         for entry in self.entries:
             if self.state(entry) != "before":
-                raise Refused([_changed(entry.path)])
+                raise Refused([f"{entry.path}: changed while hipport was at work; run it again"])
             self.replaced.append(entry)
             self.temporary(entry).replace(entry.target)
             at(f"replaced {entry.path}")
@@ -482,7 +482,7 @@ def _checked(root: Path, changes: Sequence[Change]) -> tuple[list[_Entry], list[
             problems.append(f"{change.path}: {_said(error)}")
             continue
         if text != change.before:
-            problems.append(_changed(change.path))
+            problems.append(_changed(change))
         elif text is not None and not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
             problems.append(f"{change.path}: no permission to write")
         path = PurePosixPath(target.relative_to(root))
@@ -496,8 +496,19 @@ def _checked(root: Path, changes: Sequence[Change]) -> tuple[list[_Entry], list[
     return entries, list(folders)
 
 
-def _changed(path: PurePath) -> str:
-    return f"{path}: changed while hipport was at work; run it again"
+def _needed(root: Path, changes: Iterable[Change]) -> list[Change]:
+    """Return the changes without those that change nothing: a file to be made may be there, from an earlier run."""
+    return [
+        change
+        for change in changes
+        if change.before != change.after and (change.before is not None or _now(root / change.path) != change.after)
+    ]
+
+
+def _changed(change: Change) -> str:
+    if change.before is None:
+        return f"{change.path}: is to be made, and there is another file of this name"
+    return f"{change.path}: changed while hipport was at work; run it again"
 
 
 def _stays_inside(root: Path, path: PurePath | str) -> bool:
@@ -526,7 +537,8 @@ def write_tree(root: Path, out: Path, only: Sequence[PurePath], changes: Sequenc
         for source in ((root / path).resolve() for path in only):
             if source.is_dir() and out.is_relative_to(source):
                 raise Refused([f"{out}: lies in {source}, which is to be copied; give a folder outside of it"])
-        changed = [_changed(change.path) for change in changes if _now(root / change.path) != change.before]
+        changes = _needed(root, changes)
+        changed = [_changed(change) for change in changes if _now(root / change.path) != change.before]
         if changed:
             raise Refused(changed)
         beside = out.with_name(f".hipport-{os.getpid()}~")
@@ -603,9 +615,10 @@ def _hash(text: bytes) -> str:
 
 
 def _now(path: Path) -> bytes | None:
+    """Return the bytes of a file, None where there is none."""
     try:
         return _read(path)
-    except FileNotFoundError:
+    except OSError:
         return None
 
 
