@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replace arithmetic on the halves and bytes of a word, which HIP does not declare, by hipport's helpers.
+
+`__vaddss4(a, b)` becomes `hipport::vaddss4(a, b)`, and `__dp4a(a, b, c)` becomes `hipport::dp4a(a, b, c)`. Each helper
+gives the bits that the CUDA function gives, for all arguments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from hipport.finding import Finding
+from hipport.headers import include
+from hipport.languages.cpp import Cpp
+from hipport.names import Names
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit
+from hipport.tables import load
+
+
+@cache
+def names() -> frozenset[str]:
+    """Return the names of CUDA's functions that `hipport/simd.h` has."""
+    groups = load(Path(__file__).with_suffix(".toml"))["helpers"].values()
+    return frozenset(name for group in groups for name in group.split())
+
+
+@cache
+def _uses() -> Names:
+    return Names(re.compile(("__(?:" + "|".join(name[2:] for name in sorted(names())) + r")\b").encode()))
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per use of such a function."""
+    for span, name in _uses().uses(source, project):
+        helper = b"hipport::" + name[2:]
+        need, header = include(source, project, "simd.h")
+        yield Finding(
+            span,
+            "simd",
+            f"{name.decode()} → {helper.decode()}",
+            (Edit(span, helper), *((need,) if need else ())),
+            creates=(header,),
+        )
+
+
+PASS = Pass(Cpp, find)
