@@ -2,16 +2,20 @@
 """Rewrite conditions that ask for nvcc or for device code so that hipcc answers them.
 
 `__CUDACC__` becomes `__HIPCC__`, which hipcc defines where nvcc defines the other; `defined(__CUDA_ARCH__)` becomes
-`defined(__HIP_DEVICE_COMPILE__)`. Comparisons with CUDA's versions and architectures are reported: on AMD those macros
-are not defined, which counts as 0. A condition that tells AMD from NVIDIA already is left alone, with all its branches,
-except that `USE_ROCM` and its like, which PyTorch's build defines and hipcc does not, are helped by a macro that hipcc
-defines, in programs without PyTorch. Runs last: once a guard names HIP, what it guards looks as if it were ported.
+`defined(__HIP_DEVICE_COMPILE__)`. Comparisons with CUDA's versions and architectures are reported where AMD, on which
+those macros are not defined and count as 0, takes another branch than the newest CUDA and NVIDIA GPU do. A condition
+that tells AMD from NVIDIA already is left alone, with all its branches, except that `USE_ROCM` and its like, which
+PyTorch's build defines and hipcc does not, are helped by a macro that hipcc defines, in programs without PyTorch.
+Runs last: once a guard names HIP, what it guards looks as if it were ported.
 """
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import ClassVar
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.cpp import Cpp, within
@@ -23,6 +27,24 @@ from hipport.source import Edit, Span
 _NAME = re.compile(
     rb"__CUDACC__|__NVCC__|__CUDA_ARCH__|CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__|CUDNN_VERSION"
 )
+_CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b(.*)", re.DOTALL)
+_TOKEN = re.compile(rb"\w+|\|\||&&|[=!<>]=|[^\s\w]")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_OPERATORS: dict[bytes, Callable[[int, int], int]] = {
+    b"||": lambda a, b: bool(a) or bool(b),
+    b"&&": lambda a, b: bool(a) and bool(b),
+    b"==": operator.eq,
+    b"!=": operator.ne,
+    b"<": operator.lt,
+    b">": operator.gt,
+    b"<=": operator.le,
+    b">=": operator.ge,
+    b"+": operator.add,
+    b"-": operator.sub,
+    b"*": operator.mul,
+    b"/": operator.floordiv,
+    b"%": operator.mod,
+}
 _ARCHITECTURE = re.compile(rb"\b__CUDA_ARCH__\b")
 _DEFINES = re.compile(rb"#[ \t]*(?:define|undef)[ \t]+__CUDACC__")
 _BY_BUILD = re.compile(rb"USE_ROCM|USE_HIP|WITH_HIP")
@@ -72,7 +94,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 "__CUDA_ARCH__ → __HIP_DEVICE_COMPILE__",
                 (Edit(span, b"__HIP_DEVICE_COMPILE__"),),
             )
-        elif directive.start not in reported:
+        elif directive.start not in reported and not _as_on_the_newest(text):
             reported.add(directive.start)
             yield Finding(
                 span,
@@ -102,8 +124,8 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
             new = b"(%b || %b)"
         else:
             continue
-        new %= (b"defined(" + name + b")", b"defined(__HIP_PLATFORM_AMD__)")
-        message = f"{name.decode()} is for a build to define; __HIP_PLATFORM_AMD__ is what hipcc defines"
+        new %= (b"defined(" + name + b")", b"defined(__HIPCC__)")
+        message = f"{name.decode()} is for a build to define; __HIPCC__ is what hipcc defines"
         yield Finding(span, "build_macro", message, (Edit(Span(start, end), new),))
 
 
@@ -121,6 +143,88 @@ def _all_ask(code: bytes, directive: Span) -> bool:
         _ASKS.search(code[directive.start : match.start()])
         for match in _ARCHITECTURE.finditer(code, directive.start, directive.end)
     )
+
+
+def _as_on_the_newest(directive: bytes) -> bool:
+    """Say whether AMD takes the branch that the newest CUDA takes, whatever other macros in the condition are."""
+    match = _CONDITION.match(directive)
+    if match is None:
+        return False
+    tokens = _TOKEN.findall(match[1].replace(b"\\", b" "))
+    others = sorted({token for token in tokens if _WORD.fullmatch(token) and not _NAME.fullmatch(token)} - {b"defined"})
+    if len(others) > 4:
+        return False
+    try:
+        for values in product((0, 1), repeat=len(others)):
+            known = dict(zip(others, values, strict=True))
+            if bool(_Condition(tokens, known, newest=False).value) is not bool(
+                _Condition(tokens, known, newest=True).value
+            ):
+                return False
+    except _Unreadable:
+        return False
+    return True
+
+
+class _Unreadable(Exception):
+    """A condition with more in it than names, numbers, comparisons and logic."""
+
+
+class _Condition:
+    """The value of a condition: the names of CUDA's versions are all undefined, or all defined and large."""
+
+    _BINARY: ClassVar[tuple[tuple[bytes, ...], ...]] = (
+        (b"||",),
+        (b"&&",),
+        (b"==", b"!="),
+        (b"<", b">", b"<=", b">="),
+        (b"+", b"-"),
+        (b"*", b"/", b"%"),
+    )
+
+    def __init__(self, tokens: list[bytes], known: dict[bytes, int], *, newest: bool) -> None:
+        self.tokens = [*tokens, b""]
+        self.known = known
+        self.newest = newest
+        self.value = self._binary(0)
+        if self.tokens[0]:
+            raise _Unreadable
+
+    def _binary(self, level: int) -> int:
+        if level == len(self._BINARY):
+            return self._unary()
+        left = self._binary(level + 1)
+        while self.tokens[0] in self._BINARY[level]:
+            sign = self.tokens.pop(0)
+            right = self._binary(level + 1)
+            if sign in (b"/", b"%") and not right:
+                raise _Unreadable
+            left = int(_OPERATORS[sign](left, right))
+        return left
+
+    def _unary(self) -> int:
+        token = self.tokens.pop(0)
+        if token == b"!":
+            return int(not self._unary())
+        if token == b"(":
+            value = self._binary(0)
+            if self.tokens.pop(0) != b")":
+                raise _Unreadable
+            return value
+        if token == b"defined":
+            bracket = self.tokens[0] == b"("
+            name = self.tokens.pop(1 if bracket else 0)
+            if bracket and (self.tokens.pop(0), self.tokens.pop(0)) != (b"(", b")"):
+                raise _Unreadable
+            return self._of(name, 1)
+        if token[:1].isdigit():
+            return int(re.sub(rb"[uUlL]+$", b"", token), 0)
+        if _WORD.fullmatch(token) and self.tokens[0] != b"(":
+            return self._of(token, 10**7)
+        raise _Unreadable
+
+    def _of(self, name: bytes, large: int) -> int:
+        return self.known[name] if name in self.known else large * self.newest
 
 
 def _outside(source: Cpp, span: Span, directive: Span) -> Finding:

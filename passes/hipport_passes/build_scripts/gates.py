@@ -24,6 +24,8 @@ def gates(script: Script) -> Iterator[Said]:
 
 def _homes(script: Script) -> Iterator[Said]:
     """CUDA_HOME is None in a PyTorch for ROCm, where ROCM_HOME takes its place."""
+    if not re.search(rb"CUDAExtension|\bload(?:_inline)?\(|extra_cuda_cflags", script.source.text):
+        return
     for name in script.named("CUDA_HOME"):
         above = script.parent[name]
         home: cst.BaseExpression = name
@@ -71,10 +73,11 @@ def _rocm_home(script: Script, home: cst.BaseExpression) -> tuple[str, list[Edit
     mine = next((alias for alias in aliases if alias.name.value == "CUDA_HOME" and alias.asname is None), None)
     if mine is None:
         return "", []
-    text, end = script.source.text, script.source.span(mine.name).end
+    text, span = script.source.text, script.source.span(mine.name)
     # As the names around it are laid out: one to a line, or after a blank.
-    gap = re.compile(rb",(\s*)(?=\w)").match(text, end)
-    return "ROCM_HOME", [Edit(Span(end, end), b"," + (gap[1] if gap else b" ") + b"ROCM_HOME")]
+    indent = text[text.rfind(b"\n", 0, span.start) + 1 : span.start]
+    gap = b" " if indent.strip() else script.source.newline + indent
+    return "ROCM_HOME", [Edit(Span(span.end, span.end), b"," + gap + b"ROCM_HOME")]
 
 
 def _asked(script: Script, home: cst.BaseExpression) -> bool:
@@ -83,7 +86,7 @@ def _asked(script: Script, home: cst.BaseExpression) -> bool:
     if isinstance(above, (cst.If, cst.IfExp, cst.While)):
         return above.test is home
     if isinstance(above, cst.BooleanOperation):
-        return _asked(script, above) or above.left is home
+        return _asked(script, above)
     return isinstance(above, cst.UnaryOperation) or (
         isinstance(above, cst.Arg) and script.code(script.parent[above]).startswith("bool(")
     )
@@ -112,9 +115,18 @@ def _gate(
     negated: bool | None,
 ) -> Iterator[Said]:
     """Let a gate that asks for CUDA_HOME ask for ROCM_HOME as well, unless what it guards is about CUDA's files."""
-    if _answered(script, test) or _kept_shut(script, test):
-        return
     span = script.source.span(test)
+    if _answered(script, test):
+        return
+    guarded, about_cuda = _guarded_by(script, test)
+    if about_cuda:
+        # Better shut on ROCm, unless the extension is behind it too.
+        if any(_building(script, each) for each in guarded):
+            message = (
+                "CUDA_HOME is None on ROCm, so what is built behind this is not; nor would what asks nvcc there work"
+            )
+            yield Said(span, "cuda_home", message, Certainty.MANUAL)
+        return
     code, either = script.code(home), "and" if negated else "or"
     if negated is None:
         text = f"{code} or {rocm}"
@@ -151,8 +163,11 @@ def _answered(script: Script, test: cst.BaseExpression) -> bool:
     return False
 
 
-def _kept_shut(script: Script, test: cst.BaseExpression) -> bool:
-    """Say whether the gate had better stay shut on ROCm: it guards nothing but things about CUDA's own files."""
+def _guarded_by(script: Script, test: cst.BaseExpression) -> tuple[list[cst.CSTNode], bool]:
+    """Return what a gate on CUDA_HOME guards, and whether that is about CUDA's own files or its compiler.
+
+    Paths below CUDA_HOME do not count where an extension is built with them: there they get their counterparts.
+    """
     guarded: list[cst.CSTNode] = []
     for above, child in script.ancestors(test):
         if isinstance(above, cst.BooleanOperation):
@@ -166,21 +181,30 @@ def _kept_shut(script: Script, test: cst.BaseExpression) -> bool:
     names = [name for name in script.named("CUDA_HOME") if any(_inside(script, name, each) for each in guarded)]
     homes = [above if isinstance(above := script.parent[name], cst.Attribute) else name for name in names]
     uses = [home for home in homes if not isinstance(script.parent[home], cst.Comparison) and not _asked(script, home)]
-    if not uses:
-        return False
-    return not any(_building(script, each) for each in guarded) or not all(_path(script, home) for home in uses)
+    builds = any(_building(script, each) for each in guarded)
+    paths = builds and all(_path(script, home) for home in uses)
+    return guarded, (bool(uses) and not paths) or any(_asks_nvcc(script, each) for each in guarded)
+
+
+def _asks_nvcc(script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
+    """Say whether the code, or a function of the script that it calls, asks nvcc or for CUDA's version."""
+    code = script.code(node)
+    if re.search(r"\bnvcc[\"' ]+,? *[\"']?(?:-V|--version)|\bversion\.cuda\b|/nvcc\b", code):
+        return True
+    functions = {script.functions[word] for word in re.findall(r"\b(\w+)\(", code) if word in script.functions}
+    return depth < 4 and any(_asks_nvcc(script, each, depth + 1) for each in functions if each is not node)
 
 
 def _skipped(script: Script, home: cst.BaseExpression) -> bool:
     """Say whether a gate on CUDA_HOME that stays shut on ROCm keeps the build from coming here."""
-    for test, wanted in script.conditions(home):
-        if wanted and "CUDA_HOME" in script.code(test):
-            for name in script.named("CUDA_HOME"):
-                if _inside(script, name, test) and (
-                    _kept_shut(script, name) or _kept_shut(script, _whole(script, name))
-                ):
-                    return True
-    return False
+    return any(
+        _guarded_by(script, each)[1]
+        for test, wanted in script.conditions(home)
+        if wanted
+        for name in script.named("CUDA_HOME")
+        if _inside(script, name, test)
+        for each in (name, _whole(script, name))
+    )
 
 
 def _whole(script: Script, name: cst.Name) -> cst.BaseExpression:
@@ -208,8 +232,15 @@ def _available(script: Script) -> Iterator[Said]:
         while isinstance(script.parent[node], cst.BooleanOperation):
             node = script.parent[node]
         above = script.parent[node]
-        builds = (isinstance(above, cst.If) and node is above.test and _building(script, above.body)) or (
-            isinstance(above, cst.Assign) and re.search(r"(?i)\b(?:with|use|build|has|is)_?cuda\b", script.code(above))
+        # Not where `load` builds for the GPU that is there.
+        builds = (
+            "CUDAExtension" in script.code(above)
+            if isinstance(above, cst.If) and node is above.test
+            else (
+                isinstance(above, cst.Assign)
+                and b"CUDAExtension" in script.source.text
+                and re.search(r"(?i)\b(?:with|use|build|has|is)_?cuda\b", script.code(above))
+            )
         )
         if not builds or _answered(script, call):
             continue
@@ -267,6 +298,7 @@ def probes(script: Script) -> Iterator[Said]:
             ):
                 message = "has no effect on ROCm: PYTORCH_ROCM_ARCH says what to build for, or the GPUs that are there"
                 yield Said(script.source.span(target), "arch_list", message, Certainty.MANUAL)
+                return  # Once is enough: what is said of one is true of all.
 
 
 def _runs_nvcc(script: Script, call: cst.Call) -> bool:

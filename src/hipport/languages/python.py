@@ -100,7 +100,9 @@ class Python(Source):
             raise Misplaced(f"{self.path}: a {type(node).__name__} lies beyond the end")
         span = Span(offsets[start], offsets[end])
         # The parentheses around an expression are no part of its span, but of its code.
-        own = node.with_changes(lpar=(), rpar=()) if getattr(node, "lpar", ()) else node
+        # (An import's `lpar` is one bracket, and belongs to its span.)
+        around = getattr(node, "lpar", ())
+        own = node.with_changes(lpar=(), rpar=()) if isinstance(around, Sequence) and around else node
         code = module.code_for_node(own).strip().encode(self._encoding, "replace")
         if self[span] != code and _unindented(self[span]) != _unindented(code):
             raise Misplaced(f"{self.path}: a {type(node).__name__} is not at {span.start}")
