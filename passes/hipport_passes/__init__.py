@@ -15,7 +15,6 @@ from hipport_passes import (
     memory_order,
     namespaces,
     register_keyword,
-    rocm_guards,
     simd_in_word,
     vector_types,
     vendored,
@@ -26,8 +25,6 @@ from hipport_passes import (
 PASSES: tuple[Pass[Any], ...] = (
     # Other tools, and the parser, see a launch only once its brackets are joined.
     launch_syntax.PASS,
-    # Before others ask which branches AMD takes.
-    rocm_guards.PASS,
     # What hipport has helpers for, before `api_names` reports that HIP lacks it.
     warp_intrinsics.PASS,
     warp_size.PASS,
