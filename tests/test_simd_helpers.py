@@ -27,6 +27,7 @@ from pathlib import Path
 
 import pytest
 
+import hipport
 from hipport.toolchain import Toolchain, find
 from hipport_passes import simd_in_word
 
@@ -326,6 +327,12 @@ def differing(results: Results) -> set[str]:
     assert recorded["words"] == hashlib.sha256(repr(words()).encode()).hexdigest()
     assert recorded["results"].keys() == columns().keys()
     return {column for column, each in hashes(results).items() if each != recorded["results"][column]}
+
+
+def test_a_port_leaves_it_alone() -> None:
+    """It lies in the ported tree, which may be ported again."""
+    ported = hipport.rewrite([INCLUDE / "hipport/simd.h"])
+    assert (ported.changed, ported.created, ported.reported) == ((), (), ())
 
 
 # ---- with compilers for GPUs

@@ -18,6 +18,12 @@
 #define HIPPORT_DEVICE static __device__ __forceinline__
 #define HIPPORT_VECTORS 1
 #define HIPPORT_NATIVE 1
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 610
+#define HIPPORT_NO_DOT
+#endif
+#if CUDART_VERSION < 12000
+#define HIPPORT_NO_DYNAMIC
+#endif
 #else
 #define HIPPORT_DEVICE static inline
 #define HIPPORT_VECTORS 0
@@ -207,7 +213,7 @@ HIPPORT_SUM(vsadu4, u8)
 #undef HIPPORT_SUM
 
 // CUDA has them since sm_61.
-#if !HIPPORT_NATIVE || !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 610
+#ifndef HIPPORT_NO_DOT
 #define HIPPORT_DOT(name, Word, A, B, ...)   \
   HIPPORT_DEVICE Word name(A a, B b, Word c) \
   HIPPORT_DOES(return __##name(a, b, c), return __VA_ARGS__)
@@ -232,7 +238,7 @@ HIPPORT_DOT_OF(dp2a_hi, unsigned, ushort2, uchar4)
 #endif
 
 // CUDA has them since 12.0, for the host too.
-#if !HIPPORT_NATIVE || CUDART_VERSION >= 12000
+#ifndef HIPPORT_NO_DYNAMIC
 #if HIPPORT_NATIVE
 #undef HIPPORT_DEVICE
 #define HIPPORT_DEVICE static __host__ __device__ __forceinline__
@@ -287,6 +293,8 @@ HIPPORT_PICK_OF(vibmin, <=)
 }  // namespace hipport
 
 #undef HIPPORT_DOES
+#undef HIPPORT_NO_DYNAMIC
+#undef HIPPORT_NO_DOT
 #undef HIPPORT_NATIVE
 #undef HIPPORT_VECTORS
 #undef HIPPORT_DEVICE
