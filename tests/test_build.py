@@ -5,6 +5,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path, PurePath
 
@@ -142,8 +143,11 @@ def test_a_message_in_a_header_of_others_stands_where_the_tree_led_there(tmp_pat
         assert (message.path, message.line, message.column, message.at) == (
             PurePath("src/b.h"), 20, 9, "/opt/x.hpp:10:5"
         )  # fmt: skip
-    foreign = Message(PurePath("/opt/x.hpp"), 10, 5, "warning", "theirs")
+    included = (Note(PurePath("src/a.h"), 7, 0, "included from here"),)
+    foreign = Message(PurePath("/opt/x.hpp"), 10, 5, "warning", "theirs", included_from=included)
     assert places.located([foreign], tmp_path) == ()
+    (broken,) = places.located([replace(foreign, severity="error")], tmp_path)
+    assert (broken.path, broken.line, broken.at) == (PurePath("src/a.h"), 7, "/opt/x.hpp:10:5")
 
 
 @pytest.mark.parametrize(

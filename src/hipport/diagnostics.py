@@ -175,8 +175,11 @@ class Places:
             notes = [self._note(note, folder) for note in message.notes]
             at = ""
             if not inside:
-                led = [*notes, *(self._note(note, folder) for note in message.included_from)]
-                # `requested here`, nearest first, then the includes, nearest first.
+                # `requested here`, nearest first, then the includes, nearest first. Who includes a header of others is
+                # not to blame for what is warned of in it.
+                led = notes
+                if message.severity == "error":
+                    led = [*notes, *(self._note(note, folder) for note in message.included_from)]
                 mine = next((note for note, known in led if known and note.line), None)
                 if mine is not None:
                     at = f"{path}:{line}:{column}"

@@ -21,6 +21,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 # Folders of the include tree whose headers get a sibling with another name, and the one converted in place.
@@ -37,6 +38,7 @@ _RENAMED = (
     "c10/cuda",
 )
 _IN_PLACE = "torch"
+_HEADERS = (".h", ".cuh", ".hpp")
 
 # CMake writes this one when PyTorch is built; only its build for CUDA ships it.
 _CMAKE_MACROS = "c10/hip/impl/hip_cmake_macros.h"
@@ -49,7 +51,7 @@ class NoOverlay(Exception):
 def overlay(python: Path, include: Path, cache: Path) -> Path:
     """Return the folder of converted headers for the PyTorch headers in `include`, making it if need be.
 
-    `python` is an interpreter that can import that PyTorch. Raises NoOverlay. Safe to call at the same time from
+    `python` is the interpreter that this PyTorch is for. Raises NoOverlay. Safe to call at the same time from
     several processes: one makes the folder, whole or not at all.
     """
     torch = include.parent
@@ -80,35 +82,43 @@ def overlay(python: Path, include: Path, cache: Path) -> Path:
 
 def _make(include: Path, folder: Path) -> None:
     """Convert the headers of `include` into `folder`, in this process."""
-    from torch.utils.hipify import hipify_python  # type: ignore[import-not-found,unused-ignore]
-
+    # Without importing PyTorch, which takes longer than the rest and may need libraries that are not here.
+    sys.path.insert(0, str(include.parent / "utils"))
+    hipify_python = import_module("hipify.hipify_python")
+    # The older hipify goes by where files lie in PyTorch's own tree.
+    tree = folder / "tree"
+    aten = tree / "aten/src"
     text = re.compile(rb"cuda|cudnn|cublas|cufft|curand|cusparse|cusolver|nccl|nvrtc|nvtx|\bcub\b", re.IGNORECASE)
     for path in include.rglob("*"):
         name = path.relative_to(include).as_posix()
         converted = name.startswith((*(f"{each}/" for each in _RENAMED), f"{_IN_PLACE}/"))
-        if converted and path.suffix in (".h", ".cuh", ".hpp") and text.search(path.read_bytes()):
-            copy = folder / name
+        if converted and path.suffix in _HEADERS and text.search(path.read_bytes()):
+            copy = (aten if name.startswith("ATen/") else tree) / name
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
-    with contextlib.redirect_stdout(io.StringIO()):
-        converted_files = hipify_python.hipify(
-            project_directory=str(folder),
-            output_directory=str(folder),
-            includes=[str(folder / "*")],
-            extensions=(".h", ".cuh", ".hpp"),
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        results = hipify_python.hipify(
+            project_directory=str(tree),
+            output_directory=str(tree),
+            includes=[str(tree / "*")],
+            extensions=_HEADERS,
             show_progress=False,
             hip_clang_launch=True,
             is_pytorch_extension=False,
         )
-    # What was converted to another name stands there under its old one too, unconverted.
-    for name, result in converted_files.items():
-        if result.hipified_path not in (None, name):
-            Path(name).unlink()
+    for result in results.values():
+        if result.hipified_path is not None:
+            made = Path(result.hipified_path)
+            place = folder / made.relative_to(aten if made.is_relative_to(aten) else tree)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(made, place)
+    shutil.rmtree(tree)
     macros = folder / _CMAKE_MACROS
-    macros.parent.mkdir(parents=True, exist_ok=True)
     if not macros.exists():
         macros.write_text("#pragma once\n#define C10_CUDA_BUILD_SHARED_LIBS\n")
 
 
 if __name__ == "__main__":
+    # This folder, whose modules are not for others to import.
+    del sys.path[0]
     _make(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -213,4 +213,6 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
+    # This folder, whose modules are not for a setup.py to import.
+    del sys.path[0]
     main(sys.argv[1])

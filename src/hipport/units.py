@@ -10,6 +10,7 @@ This runs code of the tree. It does so in child processes, with a time limit, on
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import os
 import re
@@ -259,11 +260,6 @@ class Recorder:
 def limited(command: Sequence[str], folder: Path, env: Mapping[str, str], timeout: float) -> tuple[int | None, str]:
     """Run `command` with limits on time and on the size of files; return its status (None: out of time) and output."""
 
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (int(timeout) + 1, int(timeout) + 10))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
     with subprocess.Popen(
         command,
         cwd=folder,
@@ -272,8 +268,10 @@ def limited(command: Sequence[str], folder: Path, env: Mapping[str, str], timeou
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
-        preexec_fn=limit,
     ) as process:
+        for what, most in ((resource.RLIMIT_CPU, int(timeout) + 1), (resource.RLIMIT_FSIZE, 1 << 30)):
+            with contextlib.suppress(ProcessLookupError):
+                resource.prlimit(process.pid, what, (most, most))
         try:
             said, _ = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
