@@ -79,8 +79,10 @@ def resolved(script: Script, all_said: Sequence[Said]) -> Iterator[Finding]:
 
 
 def _drop_all(script: Script, group: Group, said: Said) -> None:
-    """Empty a list, or drop the statement that adds it to another."""
+    """Empty a list, or drop the statement that adds it to another, if no comment goes with it."""
     line = script.statement(group.node)
+    if b"#" in script.source[script.source.span(group.node)]:
+        line = None
     match line:
         case cst.SimpleStatementLine(body=[cst.AugAssign(value=value)]) if value is group.node:
             said.statements.append(line)

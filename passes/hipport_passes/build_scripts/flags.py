@@ -49,12 +49,11 @@ def flags(script: Script, project: Project) -> Iterator[Said]:
             if of == "host" and not torch:
                 continue
             changes = list(translate(texts, torch=torch, of=of, rocm=project.target.rocm).changes)
-            if torch and group.uses & {"nvcc", "jit"} == {"nvcc"}:
-                if script.aware:
-                    # BuildExtension renames these itself on ROCm, and the CUDA side of the script needs them.
-                    changes = [change for change in changes if change.kind != "half"]
-                else:
-                    changes += _macros(texts, project)
+            if script.aware:
+                # hipcc takes them as they are, and the CUDA side of the script needs them.
+                changes = [change for change in changes if change.kind != "half"]
+            elif torch and group.uses & {"nvcc", "jit"} == {"nvcc"}:
+                changes += _macros(texts, project)
         yield from _applied(script, group, tokens, sorted(changes, key=lambda change: change.start))
 
 
