@@ -329,12 +329,16 @@ class _Compiler:
         flags = list(unit.flags)
         if unit.language == "hip":
             flags += [flag for flag in _HIP_FLAGS if flag not in flags]
-            # hipcc asks the machine's GPUs what to compile for unless it is told, also where it is of no interest.
             flags += ["--cuda-host-only"] if target == HOST else ["--cuda-device-only", f"--offload-arch={target}"]
         else:
             flags += [flag for flag in _HOST_FLAGS if flag not in flags]
+            headers = self.toolchain.root / "include"
+            if (headers / "hip").is_dir():
+                # After all others: it may be the machine's own.
+                flags += ["-idirafter", str(headers)]
         if target == HOST:
-            flags.append("--offload-arch=gfx900")
+            # hipcc asks the machine's GPUs unless it is told, also where it is of no interest: then any will do.
+            flags.append(f"--offload-arch={max(self.toolchain.archs)}")
         return [str(self.toolchain.hipcc), *flags, *_SAY, "-x", unit.language, "-c", str(unit.source)]
 
     def _identity(self) -> list[object]:

@@ -461,7 +461,9 @@ def programs(
         for source, language, flags, where in commands:
             language = language or _language(source)
             flags = (*flags, *_inferred(source, flags, where, members, root))
-            if language == "hip" and not any(flag.startswith("-std=") for flag in flags):
+            if language == "c":
+                flags = tuple(flag for flag in flags if not flag.startswith(("-std=c++", "-std=gnu++")))
+            elif language == "hip" and not any(flag.startswith("-std=") for flag in flags):
                 flags = (*flags, "-std=c++17")
             units.append(Unit(source, language, flags, where, owner, guess))
         for source in own:
