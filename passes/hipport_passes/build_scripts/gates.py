@@ -12,6 +12,7 @@ from hipport.finding import Certainty
 from hipport.source import Edit, Span
 from hipport_passes.build_scripts.edits import Said
 from hipport_passes.build_scripts.script import NVCC, Script
+from hipport_passes.nvcc_flags import HOLE
 
 _RUNS = {"check_output", "check_call", "run", "call", "Popen", "getoutput", "getstatusoutput", "popen", "system"}
 
@@ -153,14 +154,7 @@ def _answered(script: Script, test: cst.BaseExpression) -> bool:
         elif not isinstance(above, (cst.UnaryOperation, cst.Comparison)):
             node = above
             break
-    while isinstance(node, cst.If):
-        orelse = node.orelse
-        if not isinstance(orelse, cst.If):
-            return False
-        if script.truth(orelse.test, True) and script.truth(orelse.test, False) is False:
-            return True
-        node = orelse
-    return False
+    return isinstance(node, cst.If) and script.turns_to_rocm(node)
 
 
 def _guarded_by(script: Script, test: cst.BaseExpression) -> tuple[list[cst.CSTNode], bool]:
@@ -294,7 +288,9 @@ def probes(script: Script) -> Iterator[Said]:
     for node in script.nodes:
         match node:
             case cst.Assign(targets=[cst.AssignTarget(cst.Subscript() as target)], value=value) if (
-                script.key(target) == "TORCH_CUDA_ARCH_LIST" and script.text(value) and not _guarded(script, node)
+                script.key(target) == "TORCH_CUDA_ARCH_LIST"
+                and HOLE not in (script.text(value) or HOLE)
+                and not _guarded(script, node)
             ):
                 message = "has no effect on ROCm: PYTORCH_ROCM_ARCH says what to build for, or the GPUs that are there"
                 yield Said(script.source.span(target), "arch_list", message, Certainty.MANUAL)

@@ -116,6 +116,7 @@ class Script:
         self._bindings: dict[tuple[cst.CSTNode | None, str], list[_Binding]] = {}
         self._calls: dict[str, list[cst.Call]] = {}
         self._named: dict[str, list[cst.Name]] = {}
+        self._returns: dict[cst.FunctionDef, list[cst.Return]] = {}
         self.functions: dict[str, cst.FunctionDef] = {}
         self._collect()
         self._runs: dict[cst.CSTNode, Runs] = {}
@@ -210,6 +211,8 @@ class Script:
                     mutations.append((node, _key(node.target), _Binding("adds", node.value, node)))
                 case cst.For():
                     self._assigned(node.target, None, node)
+                case cst.Return() if node.value is not None and (function := self.function(node)) is not None:
+                    self._returns.setdefault(function, []).append(node)
                 case cst.ImportFrom() | cst.Import() if not isinstance(node.names, cst.ImportStar):
                     for alias in node.names:
                         name = alias.asname.name if alias.asname else alias.name
@@ -368,7 +371,7 @@ class Script:
         return rocm if _ROCM.fullmatch(name) else None
 
     def _returned(self, function: cst.FunctionDef) -> list[cst.Return]:
-        return [n for n in self.nodes if isinstance(n, cst.Return) and n.value and self.function(n) is function]
+        return self._returns.get(function, [])
 
     def conditions(self, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
         """Yield (condition, the value it must have for `node` to be reached), innermost first, within its function."""
@@ -401,7 +404,7 @@ class Script:
             cuda = cuda and self.truth(test, False) is not (not wanted)
         for above, child in self.ancestors(node):
             # In `if FORCE_CUDA: … elif torch.version.hip: …` the first branch is not for ROCm, whatever is forced.
-            if isinstance(above, cst.If) and child is above.body and self._turns_to_rocm(above):
+            if isinstance(above, cst.If) and child is above.body and self.turns_to_rocm(above):
                 rocm = False
         function = self.function(node)
         if function is not None:
@@ -431,11 +434,11 @@ class Script:
             and (isinstance(above := self.parent[name], cst.Attribute) and above.attr is name) is method
         ]
 
-    def _turns_to_rocm(self, branch: cst.If) -> bool:
-        """Say whether a later branch of `if … elif …` is the one for ROCm."""
+    def turns_to_rocm(self, branch: cst.If) -> bool:
+        """Say whether a later branch of `if … elif …` is one for ROCm alone."""
         following = branch.orelse
         while isinstance(following, cst.If):
-            if self.truth(following.test, True) and self.truth(following.test, False) is False:
+            if self.truth(following.test, True) is not False and self.truth(following.test, False) is False:
                 return True
             following = following.orelse
         return False
@@ -473,7 +476,8 @@ class Script:
         found = [group for group in found if self.runs(group.node).both]
         for group in found:
             group.uses.discard("decided")
-        return sorted(found, key=lambda group: self.nodes.index(group.node))
+        place = {node: i for i, node in enumerate(self.nodes)}
+        return sorted(found, key=lambda group: place[group.node])
 
     def _sinks(self) -> Iterator[tuple[cst.BaseExpression, str]]:
         for node in self.nodes:
