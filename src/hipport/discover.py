@@ -52,7 +52,8 @@ _WIDE = (
 _LEFT = frozenset(".git .hg .svn .tox .nox __pycache__ node_modules site-packages _skbuild CMakeFiles _deps".split())
 _PERHAPS_LEFT = re.compile(r"dist|(?:.*[-_])?build(?:[-_].*)?")
 _BUILT = re.compile(
-    r"CMakeCache\.txt|CMakeFiles|build\.ninja|\.ninja_(?:log|deps)|(?:lib|temp|bdist)(?:\..*)?|.*\.(?:whl|o|so|a|obj|tar\.gz)"
+    r"build/lib|.*/(?:CMakeCache\.txt|CMakeFiles|build\.ninja|\.ninja_(?:log|deps)|(?:lib|temp|bdist)\.[a-z]+-.*"
+    r"|.*\.(?:whl|o|so|a|obj|tar\.gz))"
 )
 
 
@@ -109,7 +110,10 @@ def left_by_tools(folder: str | Path, names: Iterable[str]) -> set[str]:
         for name in names
         if name in _LEFT
         or name.endswith(".egg-info")
-        or (_PERHAPS_LEFT.fullmatch(name) and any(map(_BUILT.fullmatch, _names(Path(folder, name)))))
+        or (
+            _PERHAPS_LEFT.fullmatch(name)
+            and any(_BUILT.fullmatch(f"{name}/{each}") for each in _names(Path(folder, name)))
+        )
     }
 
 
@@ -175,7 +179,7 @@ class _Walk:
                 continue
             left = left_by_tools(folder, names)
             for marker in self.markers.keys() & names if self.markers else ():
-                self._mark(top, name, marker)
+                self._mark(Path(folder), top, marker)
             if ".gitmodules" in names:
                 self._take_modules(Path(folder), name)
             for entry in entries:
@@ -191,20 +195,19 @@ class _Walk:
                 elif _wanted(entry.name) and not self.excluded(entry.path, folder=False):
                     self.files.setdefault(path, entry.name)
 
-    def _mark(self, top: Path, name: str, marker: str) -> None:
+    def _mark(self, folder: Path, top: Path, marker: str) -> None:
         """Note a third-party library by its marker file, and as much around it as goes by its name."""
-        here = PurePosixPath(name).parts
-        start = top.relative_to(self.root).parts
         for library, folders in self.markers[marker]:
-            if list(here[len(here) - len(folders) :]) != folders:
+            if list(folder.parts[len(folder.parts) - len(folders) :]) != folders:
                 continue
+            found = folder.parents[len(folders) - 2] if len(folders) > 1 else folder if folders else folder / marker
             like = re.compile(rf"{re.escape(library)}(?:[-_.]?v?\d.*|[-_](?:main|master|src))?", re.IGNORECASE)
-            if any(map(like.fullmatch, top.parts)):
-                continue  # It was given itself.
-            depth = len(here) - len(folders) + 1
-            outer = [i + 1 for i in range(len(start), min(depth, len(here))) if like.fullmatch(here[i])]
-            found = "/".join(here[: min([depth, *outer])]) if folders else name + marker
-            self.libraries[found] = library
+            # `cutlass/include/cutlass/cutlass.h`: further up it is no longer the library's name.
+            for outer in list(found.parents)[:3]:
+                if like.fullmatch(outer.name):
+                    found = outer
+            if not top.is_relative_to(found):
+                self.libraries[found.relative_to(self.root).as_posix()] = library
 
     def _take_modules(self, folder: Path, name: str) -> None:
         """Note the git submodules that are not checked out."""
@@ -262,32 +265,26 @@ class _Walk:
                     self._skip(name, "refused", "a link that leads out of the tree")
             elif not real.is_dir() and _wanted(link.name):
                 path = real.relative_to(self.root).as_posix()
+                folder = path.rpartition("/")[0]
                 if not real.exists():
                     self._skip(name, "refused", "a link to a file that does not exist")
-                elif path not in self.files and PurePosixPath(path).parent.as_posix().rstrip(".") not in {
-                    folder.rstrip("/") for folder in self.seen
-                }:
+                elif path in self.files:
+                    continue
+                elif (folder and folder + "/") not in self.seen or self.excluded(real, folder=False):
                     self._skip(name, "refused", f"a link to {path}, which is left alone")
                 else:
-                    self.files.setdefault(path, link.name)
+                    self.files[path] = link.name
 
     def _leave_libraries(self) -> None:
-        """Leave third-party code alone, unless it was given."""
+        """Leave third-party code alone, but for what was given."""
         for folder, library in sorted(self.libraries.items()):
             inside = folder + "/"
-            files = [
-                name
-                for name in self.files
-                if (name == folder or name.startswith(inside))
-                and not any(
-                    f"{name}/".startswith(f"{given}/") for given in self.meant if f"{given}/".startswith(inside)
-                )
-            ]
-            if files and folder not in self.meant:
-                for name in files:
-                    del self.files[name]
-                if not any(folder.startswith(f"{outer}/") for outer in self.libraries):
-                    self._skip(folder, "vendored", f"third-party code: {library}")
+            meant = tuple(f"{given}/" for given in self.meant if f"{given}/".startswith(inside))
+            files = [name for name in self.files if f"{name}/".startswith(inside) and not f"{name}/".startswith(meant)]
+            for name in files:
+                del self.files[name]
+            if files:
+                self._skip(folder, "vendored", f"third-party code: {library}")
 
 
 class _Excluded:

@@ -60,8 +60,8 @@ class Extension:
 
     def __str__(self) -> str:
         where = f" in {self.path.as_posix()}" if self.path else ""
-        files = f"{len(self.sources)} sources, {len(self.headers)} headers"
-        return f"{self.kind} {self.name or '(unnamed)'}{where}: {files}{'' if self.certain else ', assumed'}"
+        name = f" {self.name}" if self.name else ""
+        return f"{self.kind}{name}{where}: {_count(self.sources, 'source')}, {_count(self.headers, 'header')}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the extension as plain values."""
@@ -101,27 +101,38 @@ def extensions(project: Project) -> tuple[Extension, ...]:
         if extension in unsure.values() or any(isinstance(files[path], Cuda) for path in sources):
             found.append(replace(extension, sources=tuple(sources)))
     complete = (_complete(extension, project, files) for extension in found)
-    return tuple(sorted(complete, key=lambda e: (str(e.path or e.sources[0]), str(e.name), e.kind)))
+    return tuple(sorted(complete, key=lambda e: (str(e.path or e.sources[0]), e.name or "", e.kind)))
 
 
 def glob_regex(pattern: str) -> str:
     """Return the regular expression of a path pattern with `*`, `?`, `[…]`, and `**` for any folders."""
+    *folders, last = pattern.split("/")
+    out = "".join("(?:.*/)?" if folder == "**" else _name_regex(folder) + "/" for folder in folders)
+    return out + (".*" if last == "**" else _name_regex(last))
+
+
+def _name_regex(pattern: str) -> str:
     out = ""
-    for token in re.findall(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", pattern, re.DOTALL):
-        if token == "**/":
-            out += "(?:.*/)?"
-        elif token == "**":
-            out += ".*"
-        elif token == "*":
+    for token in re.findall(r"\*+|\?|\[[!^]?.[^\]]*\]|.", pattern, re.DOTALL):
+        if token[0] == "*":
             out += "[^/]*"
         elif token == "?":
             out += "[^/]"
         elif len(token) > 1:
-            chosen = token[1:-1].removeprefix("!").replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
-            out += f"[{'^' if token[1] == '!' else ''}{chosen}]"
+            negated = token[1] in "!^"
+            chosen = re.sub(r"([\\\[\]^&~|])", r"\\\1", token[1 + negated : -1])
+            try:
+                re.compile(f"[{chosen}]")
+            except re.error:  # from z to a
+                chosen = ""
+            out += f"[^/{chosen}]" if negated else f"[{chosen}]" if chosen else "(?!)"
         else:
             out += re.escape(token)
     return out
+
+
+def _count(what: Sequence[object], name: str) -> str:
+    return f"{len(what)} {name}{'' if len(what) == 1 else 's'}"
 
 
 def _complete(extension: Extension, project: Project, files: Mapping[PurePath, Cpp]) -> Extension:
@@ -194,7 +205,8 @@ class _BuildFiles:
 _KINDS = ("CUDAExtension", "CppExtension", "load", "load_inline")
 #: Stands for the project's root in what paths are worked out to be.
 _ROOT = "/<root>"
-_MOST = 4000
+#: So many steps, values of one expression, and characters of one value are worked out; a script with more is given up.
+_STEPS, _VALUES, _LENGTH = 50_000, 4000, 4096
 
 
 class _Unknown(Exception):
@@ -223,6 +235,7 @@ class _Script:
         self.functions: dict[str, ast.FunctionDef] = {}
         self.imported: dict[str, str] = {}
         self.evaluating: set[int] = set()
+        self.steps = 0
         try:
             self.nodes = list(ast.walk(ast.parse(source.text)))
         except (SyntaxError, ValueError, RecursionError):
@@ -326,6 +339,9 @@ class _Script:
         return posixpath.relpath(whole, _ROOT) if whole.startswith(_ROOT + "/") else whole
 
     def _value(self, node: ast.expr | None, local: Mapping[str, str]) -> _Strings:
+        self.steps += 1
+        if self.steps > _STEPS:
+            raise _Unknown
         match node:
             case ast.Constant(str(value)):
                 return _Strings((value,))
@@ -380,6 +396,8 @@ class _Script:
     def _call(self, node: ast.Call, local: Mapping[str, str]) -> _Strings:
         function = node.func
         name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+        if isinstance(function, ast.Name):
+            name = self.imported.get(name, name).rpartition(".")[2]
         method = function.value if isinstance(function, ast.Attribute) else None
         # A method of a path, not a function of a module.
         if method is not None and ast.unparse(method).split(".")[0] in self.imported:
@@ -454,7 +472,7 @@ class _Script:
     def _union(self, all_of: Iterable[_Strings]) -> _Strings:
         strings = list(all_of)
         values = tuple(dict.fromkeys(value for each in strings for value in each.values))
-        if len(values) > _MOST:
+        if len(values) > _VALUES:
             raise _Unknown
         return _Strings(values, any(each.many for each in strings))
 
@@ -462,9 +480,12 @@ class _Script:
         count = 1
         for part in parts:
             count *= len(part.values)
-        if count > _MOST or any(part.many for part in parts):
+        if count > _VALUES or any(part.many for part in parts):
             raise _Unknown
-        return _Strings(tuple(dict.fromkeys(map(join, itertools.product(*(part.values for part in parts))))))
+        values = tuple(dict.fromkeys(map(join, itertools.product(*(part.values for part in parts)))))
+        if any(len(value) > _LENGTH for value in values):
+            raise _Unknown
+        return _Strings(values)
 
 
 def _join(parts: Sequence[str]) -> str:

@@ -563,8 +563,10 @@ def _copy(root: Path, path: PurePath, to: Path) -> None:
     """Copy a file or a folder below `root` to its place below `to`."""
 
     def left_out(folder: str, names: list[str]) -> set[str]:
-        special = {name for name in names if not _copyable((Path(folder) / name).lstat().st_mode)}
-        return special | {FOLDER} | left_by_tools(folder, names)
+        special = {name for name in names if not _copyable(Path(folder, name).lstat().st_mode)}
+        # An environment of Python has its own place in it, and works only there.
+        environments = {name for name in names if Path(folder, name, "pyvenv.cfg").exists()}
+        return special | environments | {FOLDER} | left_by_tools(folder, names)
 
     source, place = root / path, to / path
     place.parent.mkdir(parents=True, exist_ok=True)
