@@ -58,6 +58,8 @@ class _Tables(NamedTuple):
     std: frozenset[str]
     std_review: str
     steering: tuple[tuple[str, str, re.Pattern[bytes], str], ...]
+    #: header, its names, and the headers that have it in them
+    transitive: tuple[tuple[str, re.Pattern[bytes], frozenset[str]], ...]
 
 
 @cache
@@ -79,6 +81,14 @@ def table() -> _Tables:
         tuple(
             (each["header"], each["macro"], re.compile(rb"\b(?:" + each["names"].encode() + rb")\b"), each["why"])
             for each in own["steering"]
+        ),
+        tuple(
+            (
+                each["header"],
+                re.compile(rb"\bthrust\s*::\s*(" + b"|".join(each["names"].encode().split()) + rb")\b"),
+                frozenset(each["brought_by"].split()),
+            )
+            for each in own["transitive"]
         ),
     )
 
@@ -139,6 +149,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             here = yield from _mapped(source, project, include, row, seen)
         if here and not within(start, source.conditional):
             seen.add(here)
+    yield from _transitive(source, project)
 
 
 def _mapped(source: Cpp, project: Project, include: Include, row: Row, seen: set[str]) -> Generator[Finding, None, str]:
@@ -175,6 +186,41 @@ def _mapped(source: Cpp, project: Project, include: Include, row: Row, seen: set
     message = f"{path} → {hip}" + (f": {row.review}" if row.review else "")
     yield Finding(include.target, "mapped", message, tuple(_joined(edits)), certainty)
     return hip
+
+
+def _transitive(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Headers of Thrust that another brought with CUDA, and none does with ROCm."""
+    last = next((each for each in reversed(source.includes) if each.path.startswith("thrust/")), None)
+    if last is None or b"thrust" not in source.code:
+        return
+    lacking = [each for each in table().transitive if each[1].search(source.code)]
+    if not lacking:
+        return
+    included = _reached(source, project, set())
+    lacking = [each for each in lacking if not included & each[2]]
+    if not lacking:
+        return
+    uses = ", ".join(f"thrust::{match[1].decode()}" for _, names, _ in lacking if (match := names.search(source.code)))
+    lines = source.newline.join(f"#include <{header}>".encode() for header, _, _ in lacking)
+    at = _line(source, last).end
+    ended = source.text[at - 1 : at] in (b"\n", b"\r")
+    yield Finding(
+        last.target,
+        "transitive",
+        f"CUDA's Thrust has {uses} with other headers, rocThrust has not: include those for it",
+        (Edit(Span(at, at), lines + source.newline if ended else source.newline + lines),),
+    )
+
+
+def _reached(source: Cpp, project: Project, visited: set[object]) -> set[str]:
+    """Return the paths that `source`, and the files of the program that it includes, include."""
+    visited.add(source.path)
+    found = {include.path for include in source.includes}
+    for include in source.includes:
+        for other in project.included(source, include.path):
+            if isinstance(other, Cpp) and other.path not in visited:
+                found |= _reached(other, project, visited)
+    return found
 
 
 def _joined(edits: list[Edit]) -> Iterator[Edit]:
