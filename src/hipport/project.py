@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DEFAULT_ARCHS = ("gfx942", "gfx1100")
+
+# Major version, minor version, stepping and features, as LLVM's AMDGPU guide writes them; or a generic target.
+_ARCH = re.compile(r"gfx(?P<major>\d{1,2}?)(?:\d[0-9a-f]|(?:-\d)?-generic)(?::(?:xnack|sramecc)[+-])*")
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Target:
         if not self.archs:
             raise ValueError("no target architecture given; for example: gfx942,gfx1100")
         for arch in self.archs:
-            if not arch.startswith("gfx") or not arch[3:].split(":")[0].replace("-", "").isalnum():
+            if not _ARCH.fullmatch(arch):
                 raise ValueError(f"{arch!r} is not an AMD GPU architecture; for example: gfx942, gfx1100")
         if self.rocm < (5, 2):
             raise ValueError(f"ROCm {self.rocm[0]}.{self.rocm[1]} is too old; hipport ports to ROCm 5.2 and later")
@@ -47,13 +51,18 @@ class Target:
 
     @property
     def wavefronts(self) -> frozenset[int]:
-        """The wavefront sizes of the architectures: 64 lanes on gfx9 (GCN, CDNA), 32 on gfx10 and later (RDNA)."""
-        return frozenset(64 if len(arch.split(":")[0]) == 6 and arch[3] == "9" else 32 for arch in self.archs)
+        """The wavefront sizes of the architectures: 64 lanes up to gfx9 (GCN, CDNA), 32 from gfx10 on (RDNA)."""
+        majors = (match["major"] for match in map(_ARCH.fullmatch, self.archs) if match)
+        return frozenset(64 if int(major) <= 9 else 32 for major in majors)
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """A file or folder that is left alone, and why. `kind` is `vendored`, `refused` or `ported`."""
+    """A file or folder that is left alone, and why.
+
+    `kind` is `vendored` (third-party code), `refused` (cannot be edited reliably), `ported` (made by hipify),
+    `excluded` (by the configuration, though it was given) or `missing` (a submodule that is not checked out).
+    """
 
     path: PurePath
     kind: str
@@ -100,8 +109,9 @@ class Project:
         """Return the files of the project that `#include` of `path` in `source` may mean: the nearest ones."""
         if path.rpartition("/")[2] not in self._by_name:
             return ()
-        beside = self.by_path.get(source.path.parent / path)
-        if beside is not None and beside is not source:
+        # Where a quoted path is looked for first, which is nearly always where it is.
+        beside = self.by_path.get(type(source.path)(posixpath.normpath((source.path.parent / path).as_posix())))
+        if beside is not None and beside.path != source.path:
             return (beside,)
         return _included(path, source.path, self._by_name)
 
@@ -172,11 +182,6 @@ def _included(path: str, of: PurePath, by_name: Mapping[str, list[Source]]) -> I
     parts = [part for part in path.split("/") if part not in ("", ".", "..")]
     if not parts:
         return ()
-    # Where a quoted path is looked for first, which is nearly always where it is.
-    beside = type(of)(posixpath.normpath((of.parent / path).as_posix()))
-    for source in by_name.get(parts[-1], ()):
-        if source.path == beside != of:
-            return [source]
     found = [
         source
         for source in by_name.get(parts[-1], ())

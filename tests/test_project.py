@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Targets, and facts that need more than one file."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path, PurePosixPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hipport.discover import source
+from hipport.languages.cpp import Cpp
+from hipport.project import Project, Skipped, Target
+
+
+def project(files: dict[str, str], root: Path | None = None) -> Project:
+    return Project(tuple(source(PurePosixPath(name), text.encode()) for name, text in files.items()), root=root)
+
+
+def component(files: dict[str, str], name: str) -> list[str]:
+    whole = project(files)
+    return sorted(str(other.path) for other in whole.component(whole.by_path[PurePosixPath(name)]))
+
+
+@pytest.mark.parametrize(
+    ("arch", "lanes"),
+    [
+        ("gfx803", 64),
+        ("gfx906", 64),
+        ("gfx90a", 64),
+        ("gfx90a:xnack-:sramecc+", 64),
+        ("gfx942", 64),
+        ("gfx950", 64),
+        ("gfx9-generic", 64),
+        ("gfx9-4-generic", 64),
+        ("gfx1030", 32),
+        ("gfx10-3-generic", 32),
+        ("gfx1100", 32),
+        ("gfx11-generic", 32),
+        ("gfx115a", 32),
+        ("gfx1201", 32),
+    ],
+)
+def test_the_size_of_a_wavefront(arch: str, lanes: int) -> None:
+    assert Target((arch,)).wavefronts == {lanes}
+
+
+def test_a_port_for_both_sizes() -> None:
+    assert Target().wavefronts == {32, 64}
+    assert Target(("gfx1030", "gfx1100")).wavefronts == {32}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"archs": ()}, "no target architecture"),
+        ({"archs": ("sm_90",)}, "'sm_90' is not an AMD GPU"),
+        ({"archs": ("gfx942", "gfx")}, "'gfx' is not"),
+        ({"archs": ("gfx94z",)}, "'gfx94z' is not"),
+        ({"archs": ("gfx942,gfx1100",)}, "is not an AMD GPU"),
+        ({"archs": ("gfx942:fast+",)}, "is not an AMD GPU"),
+        ({"archs": ("gfx942\n",)}, "is not an AMD GPU"),
+        ({"rocm": (5, 1)}, "ROCm 5.1 is too old"),
+        ({"dialect": "cuda"}, "dialect 'cuda'"),
+        ({"warp": "64"}, "warp mode '64'"),
+    ],
+)
+def test_what_hipport_cannot_port_to(wrong: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Target(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("files", "of", "expected"),
+    [
+        ({"a.cu": '#include "x.h"', "x.h": "", "b.cu": ""}, "a.cu", ["a.cu", "x.h"]),
+        # What two files include connects them, however deep.
+        ({"a.cu": '#include "x.h"', "b.cu": '#include "y.h"', "x.h": '#include "y.h"', "y.h": ""}, "b.cu",
+         ["a.cu", "b.cu", "x.h", "y.h"]),
+        # Beside the file before anywhere else; with .. and . too.
+        ({"p/a.cu": '#include "x.h"', "p/x.h": "", "x.h": ""}, "p/a.cu", ["p/a.cu", "p/x.h"]),
+        ({"p/a.cu": '#include "../q/x.h"', "p/x.h": "", "q/x.h": ""}, "p/a.cu", ["p/a.cu", "q/x.h"]),
+        ({"p/a.cu": '#include "./x.h"', "p/x.h": "", "q/x.h": ""}, "p/a.cu", ["p/a.cu", "p/x.h"]),
+        # By the end of the path, as with an -I that is not known; the nearest ones.
+        ({"p/src/a.cu": "#include <x/y.h>", "p/inc/x/y.h": "", "q/inc/x/y.h": "", "p/y.h": ""}, "p/src/a.cu",
+         ["p/inc/x/y.h", "p/src/a.cu"]),
+        ({"p/a.cu": '#include "x.h"', "q/x.h": "", "r/x.h": ""}, "p/a.cu", ["p/a.cu", "q/x.h", "r/x.h"]),
+        ({"p/a.cu": '#include "../../x.h"', "q/x.h": ""}, "p/a.cu", ["p/a.cu", "q/x.h"]),
+        # In comments, strings and inactive code; itself; what is not there; not C++.
+        ({"a.cu": '// #include "x.h"\nauto s = "#include <x.h>";', "x.h": ""}, "a.cu", ["a.cu"]),
+        ({"a.cu": '#if 0\n#include "x.h"\n#endif', "x.h": ""}, "a.cu", ["a.cu", "x.h"]),
+        ({"a.h": '#include "a.h"\n#include <vector>\n#include "."\n#include ""', "b.h": ""}, "a.h", ["a.h"]),
+        ({"a.cu": '#include "setup.py"', "setup.py": ""}, "setup.py", ["setup.py"]),
+    ],
+)  # fmt: skip
+def test_files_that_include_each_other_belong_together(files: dict[str, str], of: str, expected: list[str]) -> None:
+    assert component(files, of) == expected
+
+
+@given(st.lists(st.lists(st.integers(0, 7), max_size=3), min_size=8, max_size=8))
+def test_belonging_together_is_mutual(includes: list[list[int]]) -> None:
+    """Against the slow way: take what is one include away, until nothing is new."""
+    whole = project(
+        {f"{i}.h": "".join(f'#include "{other}.h"\n' for other in others) for i, others in enumerate(includes)}
+    )
+    for i in range(8):
+        reached = {i}
+        while True:
+            more = {j for j in range(8) for k in reached if j in includes[k] or k in includes[j]} - reached
+            if not more:
+                break
+            reached |= more
+        found = whole.component(whole.by_path[PurePosixPath(f"{i}.h")])
+        assert {str(other.path) for other in found} == {f"{j}.h" for j in reached}
+
+
+def test_facts_of_files_that_belong_together_are_worked_out_once() -> None:
+    asked: list[str] = []
+
+    def words(source: Cpp) -> frozenset[bytes]:
+        asked.append(str(source.path))
+        return frozenset(source.text.split())
+
+    whole = project({"a.cu": '#include "x.h"\none', "x.h": "two", "b.cu": "three"})
+    a, x, b = whole.sources
+    assert whole.together(a, words) == whole.together(x, words) == {b"#include", b'"x.h"', b"one", b"two"}
+    assert whole.together(b, words) == {b"three"}
+    assert sorted(asked) == ["a.cu", "b.cu", "x.h"]
+
+
+def test_home_is_where_all_that_belongs_together_lies() -> None:
+    whole = project({"p/src/a.cu": '#include "../inc/x.h"', "p/inc/x.h": "", "p/src/deep/b.cu": "", "c.cu": ""})
+    homes = {str(each.path): str(whole.home(each)) for each in whole.sources}
+    assert homes == {"p/src/a.cu": "p", "p/inc/x.h": "p", "p/src/deep/b.cu": "p/src/deep", "c.cu": "."}
+
+
+def test_replacing_keeps_everything_else() -> None:
+    skipped = (
+        Skipped(PurePosixPath("glm"), "vendored", "third-party"),
+        Skipped(PurePosixPath("x"), "refused", "binary"),
+    )
+    files = project({"a.cu": '#include "x.h"', "x.h": "", "b.cu": ""}).sources
+    before = Project(files, Target(("gfx942",)), skipped, Path("/somewhere"))
+    assert [str(each.path) for each in before.vendored] == ["glm"]
+    assert len(before.component(files[0])) == 2
+    changed = source(PurePosixPath("a.cu"), b"")
+    after = before.replacing({changed.path: changed})
+    assert after.sources == (changed, *files[1:])
+    assert (after.target, after.skipped, after.root) == (before.target, skipped, before.root)
+    assert len(after.component(changed)) == 1
+    assert before.replacing({}) is before
+
+
+def test_a_project_can_be_pickled() -> None:
+    whole = project({"a.cu": '#include "x.h"', "x.h": ""}, root=Path("/somewhere"))
+    whole.component(whole.sources[0])
+    assert pickle.loads(pickle.dumps(whole)) == whole
