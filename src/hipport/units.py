@@ -245,6 +245,8 @@ class Recorder:
             PYTORCH_ROCM_ARCH=";".join(self.archs),
             # Would run the machine's own compiler.
             TORCH_DONT_CHECK_COMPILER_ABI="1",
+            # PyTorch puts sources through a set.
+            PYTHONHASHSEED="0",
         )
         script = Path(__file__).with_name("record_extensions.py")
         status, said = limited([str(self.python), str(script), str(asked)], folder, env, self.timeout)
