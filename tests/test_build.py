@@ -560,7 +560,7 @@ def test_an_inline_extension_is_compiled(extension: Workshop) -> None:
     )
     built = extension.build(archs=["gfx942"])
     assert sorted((row[0].owner, str(row[0].path), row[0].made.name, len(row)) for row in built.units) == [
-        ("inline", "ops.py", "cuda.hip", 2),
+        ("inline", "ops.py", "hip.hip", 2),
         ("inline", "ops.py", "main.cpp", 1),
     ]
     assert [(str(m.path), m.line) for m, _ in built.messages] == [("ops.py", 7)]
