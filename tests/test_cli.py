@@ -71,7 +71,9 @@ def test_what_a_person_must_do_is_status_1(tree: Path) -> None:
 
 def test_json(tree: Path) -> None:
     (tree / "sub" / "main.cu").write_bytes(MANUAL)
-    result = hipport("rewrite", "--check", "--format", "json", "--rocm", "7.0", "--target", "gfx1100", ".", cwd=tree, status=1)
+    result = hipport(
+        "rewrite", "--check", "--format", "json", "--rocm", "7.0", "--target", "gfx1100", ".", cwd=tree, status=1
+    )
     document = json.loads(result.stdout)
     assert document["target"]["archs"] == ["gfx1100"] and document["target"]["rocm"] == "7.0"
     assert document["written"] is False and Path(document["root"]) == tree

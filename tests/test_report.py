@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hipport.finding import Certainty, Finding
@@ -70,6 +70,7 @@ def test_json_is_stable_and_complete() -> None:
 lines = st.lists(st.sampled_from([b"a", b"b", b"", b"a\r", b"\xff", b"same"]), max_size=12)
 
 
+@example(old=[b"a", b"a", b"a", b"a", b"b", b"a"], new=[b"b", b"a", b"a", b"a", b"b", b"a"], ends=(False, False))
 @settings(max_examples=60, deadline=None)
 @given(old=lines, new=lines, ends=st.tuples(st.booleans(), st.booleans()))
 def test_git_applies_the_diff(

@@ -224,22 +224,22 @@ def _diff(before: Source | None, after: Source) -> bytes:
     tail = 0
     while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
-    context = 3
-    first, last = max(0, head - context), max(0, tail - context)
-    groups = difflib.SequenceMatcher(
-        None, old[first : len(old) - last], new[first : len(new) - last], autojunk=False
-    ).get_grouped_opcodes(context)
+    middle = difflib.SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
+    whole = difflib.SequenceMatcher(None, "", "")
+    whole.opcodes = [
+        ("equal", 0, head, 0, head),
+        *((tag, i + head, j + head, k + head, m + head) for tag, i, j, k, m in middle.get_opcodes()),
+        ("equal", len(old) - tail, len(old), len(new) - tail, len(new)),
+    ]
     out = [b"--- " + (b"a/" + path if before else b"/dev/null") + b"\n+++ b/" + path + b"\n"]
-    for group in groups:
-        a, b = group[0][1] + first, group[-1][2] + first
-        c, d = group[0][3] + first, group[-1][4] + first
-        out.append(b"@@ -%s +%s @@\n" % (_range(a, b), _range(c, d)))
+    for group in whole.get_grouped_opcodes(3):
+        out.append(b"@@ -%s +%s @@\n" % (_range(group[0][1], group[-1][2]), _range(group[0][3], group[-1][4])))
         for tag, i, j, k, m in group:
             if tag == "equal":
-                out += _marked(b" ", old[i + first : j + first])
+                out += _marked(b" ", old[i:j])
                 continue
-            out += _marked(b"-", old[i + first : j + first])
-            out += _marked(b"+", new[k + first : m + first])
+            out += _marked(b"-", old[i:j])
+            out += _marked(b"+", new[k:m])
     return b"".join(out)
 
 
