@@ -226,7 +226,7 @@ def _diff(before: Source | None, after: Source) -> bytes:
         tail += 1
     middle = difflib.SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
     whole = difflib.SequenceMatcher(None, "", "")
-    whole.opcodes = [
+    whole.opcodes = [  # type: ignore[attr-defined]  # what get_opcodes returns once it is set
         ("equal", 0, head, 0, head),
         *((tag, i + head, j + head, k + head, m + head) for tag, i, j, k, m in middle.get_opcodes()),
         ("equal", len(old) - tail, len(old), len(new) - tail, len(new)),
