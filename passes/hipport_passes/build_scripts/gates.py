@@ -14,7 +14,7 @@ from hipport_passes.build_scripts.edits import Said
 from hipport_passes.build_scripts.script import NVCC, Script
 from hipport_passes.nvcc_flags import HOLE
 
-_RUNS = {"check_output", "check_call", "run", "call", "Popen", "getoutput", "getstatusoutput", "popen", "system"}
+_RUNS = ("check_output", "check_call", "run", "call", "Popen", "getoutput", "getstatusoutput", "popen", "system")
 
 
 def gates(script: Script) -> Iterator[Said]:
@@ -228,7 +228,7 @@ def _available(script: Script) -> Iterator[Said]:
         above = script.parent[node]
         # Not where `load` builds for the GPU that is there.
         builds = (
-            "CUDAExtension" in script.code(above)
+            "CUDAExtension" in script.code(above.body)
             if isinstance(above, cst.If) and node is above.test
             else (
                 isinstance(above, cst.Assign)
