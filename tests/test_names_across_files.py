@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What fixtures, which are one file for one target, cannot show of the passes for names and headers."""
+
+from pathlib import PurePosixPath
+
+import pytest
+
+from hipport.finding import Certainty
+from hipport.languages.cpp import Cpp
+from hipport.languages.cuda import Cuda
+from hipport.pipeline import Ported, run
+from hipport.project import Project, Target
+from hipport_passes import api_names, arch_guards, headers, namespaces
+
+
+def port(files: dict[str, str], **target: tuple[int, int]) -> Ported:
+    sources = []
+    for name, content in files.items():
+        path = PurePosixPath(name)
+        sources.append((Cuda if path.suffix in (".cu", ".cuh") else Cpp)(path, content.encode()))
+    passes = (api_names.PASS, namespaces.PASS, headers.PASS, arch_guards.PASS)
+    return run(Project(tuple(sources), Target(**target)), passes)
+
+
+def text(ported: Ported, path: str) -> str:
+    return ported.project.by_path[PurePosixPath(path)].text.decode()
+
+
+def test_a_declaration_holds_for_the_files_that_include_it() -> None:
+    use = "cuComplex z; cub::Sum s;\n"
+    ported = port(
+        {
+            "lib/own.h": "struct cuComplex { float r, i; };\nnamespace cub { struct Sum {}; }\n",
+            "lib/a.cu": '#include "own.h"\n' + use,
+            "other/b.cu": "#include <cuComplex.h>\n#include <cub/cub.cuh>\n" + use,
+        }
+    )
+    assert use in text(ported, "lib/a.cu")
+    assert "hipComplex z; hipcub::Sum s;" in text(ported, "other/b.cu")
+
+
+def test_a_local_name_holds_for_its_function() -> None:
+    files = {
+        "a.h": "int f(int cudaSuccess) { return cudaSuccess; }\n",
+        "b.cpp": '#include "a.h"\nint g = cudaSuccess;\n',
+    }
+    assert "return cudaSuccess;" in text(port(files), "a.h")
+    assert "int g = hipSuccess;" in text(port(files), "b.cpp")
+
+
+@pytest.mark.parametrize(("rocm", "hip"), [((7, 0), "hipLaunchKernelEx(&c)"), ((6, 4), "cudaLaunchKernelEx(&c)")])
+def test_names_of_later_releases(rocm: tuple[int, int], hip: str) -> None:
+    ported = port({"a.cpp": "int e = cudaLaunchKernelEx(&c);\n"}, rocm=rocm)
+    assert hip in text(ported, "a.cpp")
+    assert [r.certainty for r in ported.reported] == [Certainty.SAFE if rocm == (7, 0) else Certainty.MANUAL]
+
+
+def test_headers_of_later_releases() -> None:
+    files = {"a.h": "#include <cuda_bf16.h>\n"}
+    assert text(port(files, rocm=(5, 7)), "a.h") == "#include <hip/hip_bf16.h>\n"
+    ported = port(files, rocm=(5, 6))
+    assert text(ported, "a.h") == files["a.h"]
+    assert "--rocm 5.7" in ported.reported[0].message
+
+
+@pytest.mark.parametrize(
+    ("own", "left"),
+    [("src/cuda_runtime.h", True), ("include/cuda_runtime.h", True), ("far/away/cuda_runtime.h", False)],
+)
+def test_a_header_of_the_program_is_not_cudas(own: str, left: bool) -> None:
+    include = '#include "cuda_runtime.h"\n'
+    ported = port({own: "#pragma once\n", "src/a.cpp": include + "#include <cuda_runtime.h>\n"})
+    assert text(ported, "src/a.cpp") == (include if left else "") + "#include <hip/hip_runtime.h>\n"
+
+
+def test_the_runtime_is_included_where_a_header_of_the_program_needs_it_first() -> None:
+    kernel = "__global__ void k(float4 v);\n"
+    files = {"a.cu": '#include "k.cuh"\n#include <cuda_runtime.h>\n', "k.cuh": kernel}
+    assert text(port(files), "a.cu") == '#include <hip/hip_runtime.h>\n#include "k.cuh"\n'
+    files = {"a.cu": '#include "k.cuh"\nint x;\n', "k.cuh": "#include <cuda_runtime.h>\n" + kernel}
+    assert text(port(files), "a.cu") == files["a.cu"]
+
+
+def test_a_part_of_a_program_is_not_given_the_runtime() -> None:
+    kernel = "__global__ void k(float* p) { p[threadIdx.x] = 0; }\n"
+    ported = port({"main.cu": '#include <cuda.h>\n#include "kernels.cu"\n', "kernels.cu": kernel})
+    assert text(ported, "kernels.cu") == kernel
+
+
+@pytest.mark.parametrize(("call", "macro"), [("cublasCgemm", "#define HIPBLAS_V2 1\n"), ("cublasSgemm", "")])
+def test_hipblas_is_steered_by_what_any_file_of_the_program_uses(call: str, macro: str) -> None:
+    ported = port({"b.h": "#include <cublas_v2.h>\n", "a.cpp": f'#include "b.h"\nint f() {{ return {call}(h); }}\n'})
+    assert text(ported, "b.h") == macro + "#include <hipblas/hipblas.h>\n"
+
+
+@pytest.mark.parametrize("used", [True, False])
+def test_cooperative_groups_are_used_by_a_file_that_includes_the_header(used: bool) -> None:
+    header = "#include <cooperative_groups/scan.h>\nnamespace cg = cooperative_groups;\n"
+    call = f"__device__ int f() {{ return {'cg' if used else 'mine'}::inclusive_scan(t, 1); }}\n"
+    ported = port({"g.h": header, "a.cu": '#include "g.h"\n' + call})
+    assert ("<cooperative_groups/scan.h>" in text(ported, "g.h")) is used
+    assert any("inclusive_scan of it is used" in r.message for r in ported.reported) is used
