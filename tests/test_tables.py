@@ -116,8 +116,15 @@ HEADERS = {
 CHECKED = [*((areas, (6, 4)) for areas in HEADERS), *((areas, (5, 2)) for areas in list(HEADERS)[:3])]
 
 
-# A type of the language, a macro that a program sets, and one that another pass looks after.
-NOT_DECLARED = {"int", "HIPCUB_STDERR", "__CUDACC__"}
+# A type of the language, macros that a program or another compiler sets, and one that another pass looks after.
+NOT_DECLARED = {
+    "int",
+    "HIPCUB_STDERR",
+    "__HIP_NO_HALF_OPERATORS__",
+    "__HIP_NO_HALF_CONVERSIONS__",
+    "__HIPCC_RTC__",
+    "__CUDACC__",
+}
 
 
 @pytest.mark.toolchain
