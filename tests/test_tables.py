@@ -122,7 +122,6 @@ NOT_DECLARED = {
     "HIPCUB_STDERR",
     "__HIP_NO_HALF_OPERATORS__",
     "__HIP_NO_HALF_CONVERSIONS__",
-    "__HIPCC_RTC__",
     "__CUDACC__",
 }
 

@@ -24,8 +24,15 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 
+# What nvcc says of itself, and hipcc of itself; it takes extended lambdas and constexpr functions without a flag.
+_COMPILER = {
+    b"__CUDACC__": b"__HIPCC__",
+    b"__CUDACC_RTC__": b"__HIPCC_RTC__",
+    b"__CUDACC_EXTENDED_LAMBDA__": b"__HIPCC__",
+    b"__CUDACC_RELAXED_CONSTEXPR__": b"__HIPCC__",
+}
 _NAME = re.compile(
-    rb"__CUDACC__|__NVCC__|__CUDA_ARCH__|CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__|CUDNN_VERSION"
+    rb"__CUDACC(?:_RTC|_EXTENDED_LAMBDA|_RELAXED_CONSTEXPR)?__|__NVCC__|__CUDA_ARCH__|CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__|CUDNN_VERSION"
 )
 _CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b(.*)", re.DOTALL)
 _TOKEN = re.compile(rb"\w+|\|\||&&|[=!<>]=|[^\s\w]")
@@ -69,15 +76,15 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if directive is None or within(span.start, source.hip_only) or within(span.start, source.cuda_only):
             continue
         if directive.start not in conditions:
-            if name == b"__CUDACC__":
-                yield _outside(source, span, directive)
+            if name in _COMPILER:
+                yield _outside(source, span, name, directive)
             continue
         if conditions[directive.start] in told:
             continue
         text = code[directive.start : directive.end]
         asks = _ASKS.search(code[directive.start : span.start]) is not None
-        if name == b"__CUDACC__":
-            yield Finding(span, "compiler", "__CUDACC__ → __HIPCC__", (Edit(span, b"__HIPCC__"),))
+        if name in _COMPILER:
+            yield _compiler(span, name)
         elif name == b"__NVCC__":
             if b"__CUDACC__" not in text and b"_VER_" not in text:
                 yield Finding(
@@ -227,9 +234,14 @@ class _Condition:
         return self.known[name] if name in self.known else large * self.newest
 
 
-def _outside(source: Cpp, span: Span, directive: Span) -> Finding:
+def _compiler(span: Span, name: bytes) -> Finding:
+    new = _COMPILER[name]
+    return Finding(span, "compiler", f"{name.decode()} → {new.decode()}", (Edit(span, new),))
+
+
+def _outside(source: Cpp, span: Span, name: bytes, directive: Span) -> Finding:
     if not _DEFINES.match(source.code, directive.start):
-        return Finding(span, "compiler", "__CUDACC__ → __HIPCC__", (Edit(span, b"__HIPCC__"),))
+        return _compiler(span, name)
     # hipcc defines __HIPCC__ itself, and rocThrust takes a compiler with __CUDACC__ for nvcc.
     return Finding(
         directive,
