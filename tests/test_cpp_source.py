@@ -273,6 +273,7 @@ def test_directives_end_where_their_line_does() -> None:
     # The end of a line inside a comment is not the end of a directive.
     assert directives(b"#if A /* b\n c */ && D\n#e\n") == [b"#if A /* b\n c */ && D", b"#e"]
     assert directives(b"#a /*\n*/ /*\n*/ \\\n b\nc") == [b"#a /*\n*/ /*\n*/ \\\n b"]
+    assert directives(b"#a /*\n*/ #b\n#c") == [b"#a /*\n*/ #b", b"#c"]
     assert directives(b'"\\\n#a"\nb \\\n#c\nR"(\n#d\n)"') == []
     source = cpp(b"a\n#b c\nd")
     assert [source.directive(offset) for offset in (1, 2, 5, 6, 7)] == [None, *[Span(2, 6)] * 2, None, None]
@@ -406,6 +407,7 @@ def test_a_condition_on_known_macros_is_decided(text: str) -> None:
         ("__has_include(<   >) && !defined(USE_ROCM)", False, None),
         ("TORCH_VERSION_AT_LEAST(2, (1)) || 1", True, True),
         ("not defined(USE_ROCM) and 1", False, True),
+        ("7 - 2 - 3 == 2 && 1 - (2 - 3) == 2 && 1 << 1 << 1 == 4", True, True),
         ("(1 + 2) * 2 == 6 && 1 << 3 > 7 && 0x1F == 037 && -1 < 0 && 1'0 == 10UL", True, True),
         ("defined(__CUDACC__)", None, None),
         ("", None, None),

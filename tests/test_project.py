@@ -83,6 +83,7 @@ def test_what_hipport_cannot_port_to(wrong: dict[str, object], said: str) -> Non
         ({"p/a.cu": '#include "x.h"', "p/x.h": "", "x.h": ""}, "p/a.cu", ["p/a.cu", "p/x.h"]),
         ({"p/a.cu": '#include "../q/x.h"', "p/x.h": "", "q/x.h": ""}, "p/a.cu", ["p/a.cu", "q/x.h"]),
         ({"p/a.cu": '#include "./x.h"', "p/x.h": "", "q/x.h": ""}, "p/a.cu", ["p/a.cu", "p/x.h"]),
+        ({"p/q/a.cu": '#include "../x.h"', "p/q/r/x.h": "", "p/x.h": ""}, "p/q/a.cu", ["p/q/a.cu", "p/x.h"]),
         # By the end of the path, as with an -I that is not known; the nearest ones.
         ({"p/src/a.cu": "#include <x/y.h>", "p/inc/x/y.h": "", "q/inc/x/y.h": "", "p/y.h": ""}, "p/src/a.cu",
          ["p/inc/x/y.h", "p/src/a.cu"]),
@@ -114,6 +115,12 @@ def test_belonging_together_is_mutual(includes: list[list[int]]) -> None:
             reached |= more
         found = whole.component(whole.by_path[PurePosixPath(f"{i}.h")])
         assert {str(other.path) for other in found} == {f"{j}.h" for j in reached}
+
+
+def test_no_file_includes_itself() -> None:
+    whole = project({"a.h": '#include "a.h"', "p/a.h": '#include "../a.h"'})
+    assert [list(whole.included(each, "a.h")) for each in whole.sources] == [[whole.sources[1]], [whole.sources[0]]]
+    assert whole.included_paths == {each.path for each in whole.sources}
 
 
 def test_facts_of_files_that_belong_together_are_worked_out_once() -> None:
