@@ -384,6 +384,7 @@ def test_compilers_run_at_the_same_time(workshop: Workshop) -> None:
 def test_load_is_read_where_it_is_written_out(tmp_path: Path) -> None:
     script = tmp_path / "pkg" / "ops.py"
     script.parent.mkdir()
+    (script.parent / "z.cu").touch()
     script.write_text(
         textwrap.dedent(
             """\
@@ -399,6 +400,7 @@ def test_load_is_read_where_it_is_written_out(tmp_path: Path) -> None:
             def three(name, flags):
                 return ext.load(name=name, sources=["c.cu"])
             four = torch.utils.cpp_extension.load(name="four", sources=[str(p) for p in here], **more)
+            five = load("five", glob.glob(os.path.join(here, "*.cu")) + ["x.cpp"])
             json.load(file)
             """
         )
@@ -407,7 +409,9 @@ def test_load_is_read_where_it_is_written_out(tmp_path: Path) -> None:
     assert [(call.function, call.line, call.arguments["name"]) for call in calls] == [
         ("load", 8, "one"),
         ("load_inline", 9, "two"),
+        ("load", 13, "five"),
     ]
+    assert calls[2].arguments["sources"] == [f"{script.parent}/z.cu", "x.cpp"]
     assert calls[0].arguments["sources"] == [f"{script.parent}/a.cpp", f"{script.parent}/b.cu"]
     assert calls[0].arguments["extra_cuda_cflags"] == ["-O2", "-DX"]
     assert "__global__" in calls[1].arguments["cuda_sources"]

@@ -236,7 +236,14 @@ def _found(tree: Path, recorder: Recorder, env: Mapping[str, str], translate: Tr
     results += [recorder.call(script, call) for script, call in calls]
     if unreadable and not results:
         results.append(recorder.guess(root, f"{unreadable[0].path}: {unreadable[0].why}"))
-    yield Found((), tuple(unreadable))
+    # Beside a setup.py, building at first use is the other way to the same extension.
+    folders = [script.parent.relative_to(root) for script in setups]
+    yield Found(
+        (),
+        tuple(
+            replace(n, needs_person=not any(n.path.is_relative_to(folder) for folder in folders)) for n in unreadable
+        ),
+    )
     yield from results
     if tree.is_file():
         return

@@ -21,6 +21,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from glob import glob
 from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any
@@ -256,7 +257,7 @@ class Recorder:
             if status is None:
                 return {}, f"it did not end within {self.timeout:.0f} s"
             return {}, said.strip().splitlines()[-1] if said.strip() else f"it ended with status {status}"
-        return recorded, recorded["error"]
+        return recorded, recorded["error"].replace(str(self.copy) + os.sep, "")
 
 
 def limited(command: Sequence[str], folder: Path, env: Mapping[str, str], timeout: float) -> tuple[int | None, str]:
@@ -345,7 +346,7 @@ def just_in_time(path: Path, root: Path) -> tuple[list[JustInTime], list[NotBuil
                 continue
             try:
                 arguments[name] = _value(value, bound, path, 0)
-            except _Unreadable as what:
+            except (_Unreadable, TypeError) as what:
                 why = f"{function}({name}=…) is worked out when it runs: {what}"
                 not_built.append(NotBuilt(PurePath(path.relative_to(root)), node.lineno, why))
                 break
@@ -406,12 +407,14 @@ def _value(node: ast.expr, bound: Mapping[str, list[ast.expr]], path: Path, dept
         case ast.Attribute(attr="parent"):
             return str(Path(value(node.value)).parent)
         case ast.Call(keywords=[]):
-            called = ast.unparse(node.func).rpartition(".")[2]
+            module, _, called = ast.unparse(node.func).rpartition(".")
             arguments = [value(each) for each in node.args]
-            if called == "join" and ast.unparse(node.func).endswith("path.join"):
+            if called == "join" and module in ("os.path", "osp", "path"):
                 return str(Path(*arguments))
             if called == "dirname":
                 return str(Path(*arguments).parent)
+            if called in ("glob", "iglob") and module in ("glob", "") and len(arguments) == 1:
+                return sorted(glob(str(Path(path.parent, arguments[0])), recursive="**" in arguments[0]))
             if called in ("abspath", "realpath", "Path", "str", "normpath") and len(arguments) == 1:
                 return arguments[0]
             if called in ("resolve", "absolute") and not arguments and isinstance(node.func, ast.Attribute):
