@@ -414,7 +414,7 @@ def _value(node: ast.expr, bound: Mapping[str, list[ast.expr]], path: Path, dept
             if called == "dirname":
                 return str(Path(*arguments).parent)
             if called in ("glob", "iglob") and module in ("glob", "") and len(arguments) == 1:
-                return sorted(glob(str(Path(path.parent, arguments[0])), recursive="**" in arguments[0]))
+                return sorted(glob(str(Path(path.parent, arguments[0])), recursive="**" in arguments[0]))  # noqa: PTH207
             if called in ("abspath", "realpath", "Path", "str", "normpath") and len(arguments) == 1:
                 return arguments[0]
             if called in ("resolve", "absolute") and not arguments and isinstance(node.func, ast.Attribute):
