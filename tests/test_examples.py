@@ -3,7 +3,9 @@
 
 import importlib.util
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+import hipport
 
 np = pytest.importorskip("numpy", reason="numpy is not installed: the examples' cases and recordings were not checked")
 
@@ -117,3 +121,92 @@ def test_difference_tells_apart() -> None:
     assert "shape" in record.difference(one, one[:1], (1.0, 1.0))
     assert "1 of 2 values differ, first at (0,)" in record.difference(one, np.array([1.1, np.nan]), (0.01, 0.0))
     assert "first at (1,)" in record.difference(one, np.array([1.0, 1.0]), (1.0, 1.0))
+
+
+@pytest.fixture
+def copy(example: str, tmp_path: Path) -> Path:
+    """A copy of the example, without what belongs to no repository."""
+    return shutil.copytree(
+        EXAMPLES / example, tmp_path / example, ignore=shutil.ignore_patterns("recorded.*", "__pycache__")
+    )
+
+
+def lines(folder: Path, example: str) -> set[str]:
+    """The lines of the files that the example has, without those that hipport adds."""
+    paths = [path.relative_to(EXAMPLES / example) for path in (EXAMPLES / example).rglob("*")]
+    sources = [path for path in paths if path.suffix in {".cu", ".cuh", ".cpp", ".h", ".inl", ".py"}]
+    return {line for path in sources for line in (folder / path).read_text(encoding="utf-8").splitlines()}
+
+
+@every_example
+def test_rewritten_without_a_person_and_only_once(example: str, copy: Path) -> None:
+    ported = hipport.rewrite([copy])
+    assert ported.changed
+    left = [r for r in ported.reported if r.certainty is hipport.Certainty.MANUAL or r.outcome.value != "applied"]
+    assert left == []
+    hipport.save(ported)
+    again = hipport.rewrite([copy])
+    assert (again.changed, again.created) == ((), ())
+
+
+# What stands in a text that must not change, or belongs to the example or to PyTorch.
+_STAYS = {
+    "elementwise": (
+        "cudaMemcpyAsync for the bias",
+        "launched act<<<grid, block>>>() per row",
+        '#call " failed: "',
+        "(cudaError_t ",
+        "cudaGridFor(",
+        "x.numel() << 1 > limit",
+        "cudaErrorIllegalAddress",
+        "at::cuda::getCurrentCUDAStream()",
+        "(did you forget .cuda()?)",
+    ),
+    "tiled_matmul": ("TRANS ? data", "set CUDA_HOME and build again"),
+    "scan_sort": ("namespace cg = cooperative_groups", "at::cuda::OptionalCUDAGuard", "// Calls a CUB algorithm twice"),
+    "compaction": ("i / kBitsPerWord", "i >> 5, bit = i & 31", "threadIdx.x & 31"),
+}
+# What does not compile with hipcc, or is not what it was there.
+_GOES = {
+    "elementwise": ("<< <", ">> >", "device_launch_parameters.h", "cudaError_t status_", "cudaSuccess"),
+    "tiled_matmul": ("cudaFuncSetAttribute", "cuda_fp16.h", "cudaStream_t", "hipFuncSetAttribute(\n      large"),
+    "scan_sort": (
+        "cooperative_groups/reduce.h",
+        "math_constants.h>\n#include <cub",
+        " = cub;",
+        "namespace cub;",
+        " cub::",
+        "<cub/",
+        "thrust::cuda::par",
+        "CUDART_INF_F",
+    ),
+    "compaction": ("__ballot_sync(", "__shfl_sync(", "__syncwarp()", "__any_sync("),
+}
+
+
+@every_example
+def test_changes_what_must_and_nothing_else(example: str, copy: Path) -> None:
+    before = lines(copy, example)
+    hipport.save(hipport.rewrite([copy]))
+    after = lines(copy, example)
+    for text in _STAYS[example]:
+        assert {line for line in before if text in line}, f"{text!r} is not in the example"
+        assert any(text in line for line in after), text
+    for text in _GOES[example]:
+        assert not any(text in line for line in after), text
+    # Most of a program is no matter of CUDA or HIP.
+    assert len(before & after) > 0.7 * len(before)
+
+
+@pytest.mark.toolchain
+@every_example
+def test_compiles_for_both_wavefront_sizes(example: str, copy: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed: the examples were not compiled")
+    hipport.save(hipport.rewrite([copy]))
+    built = hipport.build([copy], env=os.environ)
+    assert built.targets == ("gfx942", "gfx1100")
+    errors = [f"{said.path}:{said.line}: {said.text}" for said, _ in built.messages if said.severity == "error"]
+    assert errors == []
+    assert built.ok, built.not_built
+    units = {path.suffix for path in (row[0].path for row in built.units)}
+    assert {".cu", ".cpp"} <= units
