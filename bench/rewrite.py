@@ -25,6 +25,7 @@ import tarfile
 import tempfile
 import threading
 import time
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -76,7 +77,7 @@ class Row:
     files_per_s: float
     mb_per_s: float
     peak_mb: float
-    files_written: int
+    files_changed: int
     runs: int
 
 
@@ -158,18 +159,18 @@ def compare(tree: Path, tools: Sequence[Tool], runs: int) -> tuple[list[Row], in
     sources = [path for path in tree.rglob("*") if path.is_file() and path.suffix in SUFFIXES]
     size = sum(path.stat().st_size for path in sources)
     taken: dict[str, list[Run]] = {tool.name: [] for tool in tools}
-    written: dict[str, int] = {}
+    changed: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as scratch:
         for round_ in range(runs + 1):
             for tool in tools:
                 copy = Path(scratch, "tree")
                 shutil.copytree(tree, copy)
-                before = _times(copy)
+                before = _contents(copy)
                 run = measure(tool.command(copy), tool.statuses)
                 # An exit status alone does not say that the work was done.
-                written[tool.name] = len(_times(copy).items() - before.items())
-                if not written[tool.name]:
-                    raise RuntimeError(f"{tool.name} wrote nothing")
+                changed[tool.name] = len(_contents(copy).items() - before.items())
+                if not changed[tool.name]:
+                    raise RuntimeError(f"{tool.name} changed nothing")
                 if round_:
                     taken[tool.name].append(run)
                 shutil.rmtree(copy)
@@ -186,16 +187,17 @@ def compare(tree: Path, tools: Sequence[Tool], runs: int) -> tuple[list[Row], in
                 len(sources) / wall,
                 size / wall / 1e6,
                 statistics.median(run.peak_mb for run in each),
-                written[name],
+                changed[name],
                 len(each),
             )
         )
     return rows, len(sources), size
 
 
-def _times(tree: Path) -> dict[Path, int]:
-    """When each source, original or made by a tool, was last written."""
-    return {path: path.stat().st_mtime_ns for path in tree.rglob("*") if path.suffix in {*SUFFIXES, ".hip"}}
+def _contents(tree: Path) -> dict[Path, int]:
+    """A checksum of each source, original or made by a tool."""
+    sources = (path for path in tree.rglob("*") if path.is_file() and path.suffix in {*SUFFIXES, ".hip"})
+    return {path: zlib.crc32(path.read_bytes()) for path in sources}
 
 
 def start_up(runs: int) -> float:
@@ -254,13 +256,13 @@ def main() -> int:
     print(f"{name}: {files} files, {size / 1e6:.2f} MB; {os.cpu_count()} cores; median of {arguments.runs} runs\n")
     print(
         f"{'tool':20} {'wall s':>8} {'(min':>7} {'max)':>7} {'CPU s':>8} {'files/s':>9} {'MB/s':>7} {'peak MB':>8}"
-        f" {'written':>8}"
+        f" {'changed':>8}"
     )
     for row in rows:
         print(
             f"{row.tool:20} {row.wall_s:8.2f} {row.wall_min_s:7.2f} {row.wall_max_s:7.2f} {row.cpu_s:8.2f}"
             f" {row.files_per_s:9.1f} {row.mb_per_s:7.2f} {row.peak_mb:8.0f}"
-            f" {row.files_written:8}"
+            f" {row.files_changed:8}"
         )
     print(f"\nhipport --help: {help_s:.3f} s")
     for line in missing:
