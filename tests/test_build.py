@@ -400,6 +400,7 @@ def test_load_is_read_where_it_is_written_out(tmp_path: Path) -> None:
             def three(name, flags):
                 return ext.load(name=name, sources=["c.cu"])
             four = torch.utils.cpp_extension.load(name="four", sources=[str(p) for p in here], **more)
+            six = load("six", [os.path.join(here, f) for f in ["y.cu", "z.cu"]])
             five = load("five", glob.glob(os.path.join(here, "*.cu")) + ["x.cpp"])
             json.load(file)
             """
@@ -409,9 +410,11 @@ def test_load_is_read_where_it_is_written_out(tmp_path: Path) -> None:
     assert [(call.function, call.line, call.arguments["name"]) for call in calls] == [
         ("load", 8, "one"),
         ("load_inline", 9, "two"),
-        ("load", 13, "five"),
+        ("load", 13, "six"),
+        ("load", 14, "five"),
     ]
-    assert calls[2].arguments["sources"] == [f"{script.parent}/z.cu", "x.cpp"]
+    assert calls[2].arguments["sources"] == [f"{script.parent}/y.cu", f"{script.parent}/z.cu"]
+    assert calls[3].arguments["sources"] == [f"{script.parent}/z.cu", "x.cpp"]
     assert calls[0].arguments["sources"] == [f"{script.parent}/a.cpp", f"{script.parent}/b.cu"]
     assert calls[0].arguments["extra_cuda_cflags"] == ["-O2", "-DX"]
     assert "__global__" in calls[1].arguments["cuda_sources"]

@@ -400,6 +400,12 @@ def _value(node: ast.expr, bound: Mapping[str, list[ast.expr]], path: Path, dept
             return "".join(str(value(each)) for each in node.values)
         case ast.FormattedValue(conversion=-1, format_spec=None):
             return value(node.value)
+        case ast.ListComp(generators=[ast.comprehension(target=ast.Name(id=name), ifs=[], iter=over)]):
+            items = value(over)
+            if not isinstance(items, list):
+                raise _Unreadable(ast.unparse(over)[:60])
+            each: list[dict[str, list[ast.expr]]] = [{**bound, name: [ast.Constant(item)]} for item in items]
+            return [_value(node.elt, names, path, depth + 1) for names in each]
         case ast.Name(id="__file__"):
             return str(path)
         case ast.Name() if len(bound.get(node.id, ())) == 1:
