@@ -228,6 +228,11 @@ def test_a_single_file_is_a_program(workshop: Workshop) -> None:
     assert built.ok and [str(row[0].path) for row in built.units] == ["a.cu"]
 
 
+def test_files_of_one_folder_are_programs(workshop: Workshop) -> None:
+    paths = [workshop.write(name, "int a;\n") for name in ("a.cu", "b.cu")]
+    assert [str(row[0].path) for row in workshop.build(*paths).units] == ["a.cu", "b.cu"]
+
+
 def test_a_path_that_is_not_there_is_an_error(workshop: Workshop) -> None:
     with pytest.raises(NotFound):
         workshop.build(workshop.tree / "nothing")
@@ -291,12 +296,13 @@ def test_make_changes_nothing(makefile: Workshop) -> None:
 def test_make_is_followed_into_folders_and_over_long_lines(makefile: Workshop) -> None:
     top = makefile.tree / "Makefile"
     top.write_text(
-        "all:\n\t$(MAKE) -C prog\n\tcd common && hipcc -DA \\\n\t  -DB --offload-arch=gfx906 -c one.hip -o one.o\n"
+        "all:\n\t$(MAKE) -C prog\n\tcd common && hipcc -DA \\\n\t  -isystem /usr/include -isystem x -I/usr/include"
+        " --offload-arch=gfx906 -c one.hip -o one.o\n"
     )
     one = makefile.write("common/one.hip", "\n")
     found = {path.name: (flags, where) for path, _, flags, where in dry_run(makefile.tree, makefile.env, tuple)}
     assert set(found) == {"main.cu", "util.cpp", "one.hip"}
-    assert found["one.hip"] == (("-DA", "-DB"), one.parent)
+    assert found["one.hip"] == (("-DA", "-isystem", "x"), one.parent)
     assert found["main.cu"][1] == makefile.tree / "prog"
 
 

@@ -175,10 +175,12 @@ def build(
             name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
             copy = kept / "trees" / name / folder.name
             scratch = kept / "trees" / name / ".scratch"
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            lock = locks.enter_context((copy.parent / ".lock").open("w"))
-            # Whoever builds the same tree at the same time waits: the copy is read until the last compiler ends.
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            if copy not in copies:
+                # Whoever builds the same tree at the same time waits: the copy is read until the last compiler ends.
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                lock = locks.enter_context((copy.parent / ".lock").open("w"))
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                copies[copy] = folder
             # What a single source includes is not given, but lies around it.
             around = project if tree.is_dir() else discover([folder], vendored=vendored)
             assert around.root is not None
@@ -191,7 +193,6 @@ def build(
                 embedded.update(found.embedded)
                 not_built += (replace(each, path=prefix / each.path) for each in found.not_built)
                 ran += (str(prefix / each) for each in found.ran)
-            copies[copy] = folder
         places = Places(root, copies, made, embedded, sources or {})
         if not any(unit.language == "hip" for unit in units) and not not_built:
             not_built.append(NotBuilt(PurePath(), 0, "there is no device code to compile here"))
@@ -202,7 +203,7 @@ def build(
             units = []
         compiler = _Compiler(toolchain, toolchain.environment(env), kept / "compiled", places, timeout)
         tasks = [(unit, target) for unit in units for target in _targets(unit, archs)]
-        compiled = _all(compiler, tasks, jobs or os.cpu_count() or 1, on_progress)
+        compiled = _all(compiler, tasks, jobs or len(os.sched_getaffinity(0)), on_progress)
     return Built(root, toolchain, tuple(archs), compiled, tuple(dict.fromkeys(not_built)), tuple(ran))
 
 

@@ -437,6 +437,7 @@ _COMPILER = re.compile(
     r"(?:.*/)?(?P<name>nvcc|hipcc|mpicc|mpicxx|mpic\+\+|[\w.-]*(?:g\+\+|gcc|clang\+\+|clang|c\+\+|cc))"
 )
 _ENTER = re.compile(r"make(?:\[\d+\])?: (?P<what>Entering|Leaving) directory '(?P<path>.*)'")
+_FOLDER = re.compile(r"(-I|-isystem)(.*)", re.DOTALL)
 _KERNEL = re.compile(rb"__global__|__device__|<<<")
 
 
@@ -574,13 +575,14 @@ def _compiling(arguments: Sequence[str]) -> tuple[str, ...]:
     kept: list[str] = []
     rest = iter(arguments)
     for argument in rest:
+        folder = _FOLDER.fullmatch(argument)
         if argument in ("-o", "-MF", "-MT"):
             next(rest, None)
-        elif argument in ("-isystem", "-I") or argument.startswith(("-isystem/usr/include", "-I/usr/include")):
+        elif folder:
+            path = folder[2] or next(rest, "")
             # The machine's own headers are on the path already; named, they come before the C++ library's.
-            folder = next(rest, "") if argument in ("-isystem", "-I") else argument.removeprefix("-I")
-            if os.path.normpath(folder.removeprefix("-isystem")) != "/usr/include":
-                kept += [argument, folder] if argument in ("-isystem", "-I") else [argument]
+            if os.path.normpath(path) != "/usr/include":
+                kept += [argument] if folder[2] else [argument, path]
         elif argument not in ("-c", "-MD", "-MMD") and not argument.startswith(("--offload-arch", "--amdgpu-target")):
             kept.append(argument)
     return tuple(kept)
