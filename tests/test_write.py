@@ -165,13 +165,14 @@ def test_killed_anywhere_the_tree_is_all_before_or_all_after(case: Case, step: i
         before = tree(root)
         after = expected(case, before)
         killed = killed_at(step, lambda at: write.write(root, case.changes, at=at))
+        half = {name for name, what in tree(root).items() if before.get(name) != what and after.get(name) == what}
         done = not killed or (without_journal(tree(root)) == after and not write._Journal(root).unfinished)
         recovered = write.recover(root)
         if done:
             assert without_journal(tree(root)) == after
         else:
             assert tree(root) == before
-            assert set(recovered) <= {each.path for each in case.changes}
+            assert {str(path) for path in recovered} == {n for n in half if after[n] != "folder"}
         assert write.recover(root) == ()
 
 
@@ -466,6 +467,11 @@ def test_a_hostile_journal_leads_nowhere(tmp_path: Path) -> None:
         with pytest.raises(Refused):
             write.recover(root)
         assert outside.read_bytes() == b"new"
+        (root / ".hipport" / "x").write_bytes(b"new")
+        (run / "manifest.json").write_text(json.dumps({"entries": [[".hipport/x", *hashes]], "folders": []}))
+        with pytest.raises(Refused):
+            write.recover(root)
+        assert (root / ".hipport" / "x").read_bytes() == b"new"
         (run / "manifest.json").write_text(json.dumps({"entries": [["x", None, hashes[1]]], "folders": ["../outside"]}))
         run.rename(run.with_name("1"))
         with pytest.raises(Refused):
@@ -718,6 +724,59 @@ def test_one_waits_for_another_and_gives_up(tmp_path: Path) -> None:
     assert tree(tmp_path).keys() == {"a.cu", "b.cu"}
 
 
+def test_a_lock_that_was_removed_meanwhile_is_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the one before removes its empty journal just before this one gets the lock of it."""
+    import fcntl
+
+    lay(tmp_path, {"a.cu": b"a"})
+    flock, calls = fcntl.flock, []
+
+    def late(descriptor: int, how: int) -> None:
+        flock(descriptor, how)
+        calls.append(descriptor)
+        if len(calls) == 1:
+            (tmp_path / ".hipport/lock").unlink()
+
+    monkeypatch.setattr(fcntl, "flock", late)
+
+    def at(step: str) -> None:
+        if step == "begun":
+            with pytest.raises(Refused, match="another hipport"):
+                write.write(tmp_path, [change("b.cu", None, b"b")], patience=0)
+
+    write.write(tmp_path, [change("a.cu", b"a", b"A")], at=at)
+    assert (tmp_path / "a.cu").read_bytes() == b"A"
+    assert not (tmp_path / "b.cu").exists()
+
+
+def test_a_damaged_original_is_not_put_back(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.cu": b"a", "b.cu": b"b"})
+    write.write(tmp_path, [change("a.cu", b"a", b"A"), change("b.cu", b"b", b"B")])
+    (tmp_path / ".hipport/runs/1/1").write_bytes(b"damaged")
+    before = tree(tmp_path)
+    with pytest.raises(Refused, match=r"b\.cu: its saved original is damaged"):
+        write.undo(tmp_path)
+    assert tree(tmp_path) == before
+
+
+def test_killed_while_the_journal_is_removed(tmp_path: Path) -> None:
+    """A run whose manifest is gone already, and the rest of it is not."""
+    lay(tmp_path, {"a.cu": b"a"})
+    write.write(tmp_path, [change("a.cu", b"a", b"A")])
+    child = os.fork()
+    if not child:
+
+        def rmtree(folder: Path) -> None:
+            (folder / "manifest.json").unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        write.shutil.rmtree = rmtree  # type: ignore[assignment]
+        write.undo(tmp_path)
+    os.waitpid(child, 0)
+    write.recover(tmp_path)
+    assert tree(tmp_path) == {"a.cu": (0o644, b"a")}
+
+
 def test_many_at_once(tmp_path: Path) -> None:
     """Runs of many processes, each with a journal that the one before may just have removed."""
     lay(tmp_path, {f"{i}.cu": b"a" for i in range(8)})
@@ -760,7 +819,7 @@ def test_what_is_copied(tmp_path: Path) -> None:
         root, {"a.cu": b"a", "src/b.cu": b"b", "data.bin": b"\0", ".github/x": b"", "other/o.cu": b"o"}, {"a.cu": 0o751}
     )
     lay(root, {".git/HEAD": b"", ".hipport/x": b"", "build/CMakeCache.txt": b"", "src/__pycache__/x": b""})
-    lay(root, {"build_tools/x.py": b""})
+    lay(root, {"build_tools/x.py": b"", "venv/pyvenv.cfg": b"", "venv/bin/x": b""})
     (root / "link.cu").symlink_to("src/b.cu")
     (root / "absolute.cu").symlink_to(root / "src/b.cu")
     (root / "out.cu").symlink_to("../elsewhere")

@@ -123,7 +123,7 @@ def undo(root: Path, *, patience: float = 10.0, at: Step = lambda step: None) ->
 
 
 def recover(root: Path, *, patience: float = 10.0, at: Step = lambda step: None) -> tuple[PurePath, ...]:
-    """Take back what a killed run has left half-done below `root`; return the files that it was about.
+    """Take back what a killed run has left half-done below `root`; return the files that were put back.
 
     Costs nothing when there is nothing to do. Raises Refused, and leaves all as it is, when one of the files was
     changed since or cannot be written, or when another hipport is writing there.
@@ -270,10 +270,9 @@ def _recover(journal: _Journal, at: Step) -> tuple[PurePath, ...]:
     for name in journal.unfinished:
         run = _Run.load(journal, name)
         try:
-            run.roll_back(run.entries, at)
+            paths += [entry.path for entry in run.roll_back(run.entries, at)]
         except OSError as error:
             raise Refused([f"{run.problem(error)}; so a run that was killed cannot be taken back"]) from error
-        paths += [entry.path for entry in run.entries]
     return tuple(paths)
 
 
@@ -348,6 +347,8 @@ class _Run:
         entries = [(str(entry.path), entry.before, entry.after) for entry in self.entries]
         manifest = json.dumps({"entries": entries, "folders": self.folders})
         _write(self.folder / "manifest.json", manifest.encode("ascii"))
+        # It tells what to remove: it has to be there before anything else is.
+        _settle([self.folder / "manifest.json", self.folder])
         at("manifest")
         for entry in self.entries:
             if entry.before is not None:
@@ -359,7 +360,7 @@ class _Run:
         for entry, text in zip(self.entries, texts, strict=True):
             _write(self.temporary(entry), text, None if entry.before is None else entry.target)
             at(f"staged {entry.path}")
-        _settle([*map(self.temporary, self.entries), self.folder / "manifest.json", self.folder])
+        _settle([*map(self.temporary, self.entries), self.folder])
 
     def replace(self, at: Step) -> None:
         """Put the new texts where they belong."""
@@ -382,11 +383,12 @@ class _Run:
         except OSError as error:
             raise Refused([f"{self.problem(error)}; run hipport again to take back what was done so far"]) from error
 
-    def roll_back(self, entries: Sequence[_Entry], at: Step) -> None:
-        """Put back those of `entries` that are replaced, and remove everything else that the run has left.
+    def roll_back(self, entries: Sequence[_Entry], at: Step) -> list[_Entry]:
+        """Put back those of `entries` that are replaced, return them, and remove everything else that the run has left.
 
         Raises Refused, and leaves all as it is, when a file has neither of its texts.
         """
+        back: list[_Entry] = []
         if self.folder.suffix == ".replacing":
             states = [(entry, self.state(entry)) for entry in entries]
             lost = [entry for entry, state in states if state == "other"]
@@ -396,13 +398,14 @@ class _Run:
                     f"{self.original(entry)}; remove {self.folder} when you need nothing from it"
                     for entry in lost
                 )
-            for entry, state in states:
-                if state == "after":
-                    self.put_back(entry)
-                    at(f"put back {entry.path}")
+            back = [entry for entry, state in states if state == "after"]
+            for entry in back:
+                self.put_back(entry)
+                at(f"put back {entry.path}")
         for entry in self.entries:
             self.temporary(entry).unlink(missing_ok=True)
         self.remove(at)
+        return back
 
     def take_back(self, at: Step) -> list[_Entry]:
         """Undo the run, which is done; return what was put back. When that fails half-way, do it again."""
@@ -513,9 +516,8 @@ def _changed(change: Change) -> str:
 
 def _stays_inside(root: Path, path: PurePath | str) -> bool:
     pure = PurePosixPath(path)
-    if pure.is_absolute() or ".." in pure.parts or FOLDER in pure.parts:
-        return False
-    return os.path.realpath(root / pure) == str(root / pure)
+    inside = not pure.is_absolute() and FOLDER not in pure.parts
+    return inside and os.path.realpath(root / pure) == str(root / pure)
 
 
 # --- Copies -----------------------------------------------------------------------------------------------------------
