@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
-from hipport.languages.cpp import Cpp
+from hipport.languages.cpp import Cpp, within
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -30,6 +30,14 @@ from hipport.tables import load
 
 if TYPE_CHECKING:
     import tree_sitter
+
+
+_FOR_CUDA = re.compile(
+    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?[ \t]+(__(?:shfl\w*|ballot|any|all)_sync)\b", re.M
+)
+_FOR_HIP = re.compile(
+    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)\([^()]*\)[ \t]+(__(?:shfl|shfl_up|shfl_down|shfl_xor|any|all))[ \t]*\(", re.M
+)
 
 
 @cache
@@ -56,6 +64,27 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             certainty = Certainty.REVIEW
             message += "; assumes that the lanes of its mask do not meet in the call in the other branch"
         yield Finding(span, "helper", message, edits, certainty, (header,))
+    yield from _macros(source, project, helpers)
+
+
+def _macros(source: Cpp, project: Project, helpers: dict[bytes, bytes]) -> Iterator[Finding]:
+    """Find macros that are an intrinsic with a mask for CUDA, and for AMD the form without one, which spans the wave."""
+    code = source.code
+    if b"_sync" not in code or not source.hip_only:
+        return
+    for_cuda = {match[1]: match[2] for match in _FOR_CUDA.finditer(code) if within(match.start(), source.cuda_only)}
+    for match in _FOR_HIP.finditer(code):
+        if for_cuda.get(match[1]) != match[2] + b"_sync" or not within(match.start(), source.hip_only):
+            continue
+        span = Span(*match.span(2))
+        need, header = include(source, project, "warp.h")
+        name, helper = match[2].decode(), helpers[match[2]].decode()
+        message = (
+            f"{name} → {helper}: assumes that {match[1].decode()} is to mean on AMD what it means on CUDA, on 32 lanes "
+            "and for half too"
+        )
+        edits = (Edit(span, helpers[match[2]]), *((need,) if need else ()))
+        yield Finding(span, "macro", message, edits, Certainty.REVIEW, (header,))
 
 
 def _includes_hip(source: Cpp) -> bool:
@@ -65,6 +94,8 @@ def _includes_hip(source: Cpp) -> bool:
 
 
 def _has_twin(source: Cpp, span: Span, name: bytes) -> bool:
+    if b"else" not in source.code or source.code.count(name) < 2:
+        return False
     node: tree_sitter.Node | None = source.tree.root_node.descendant_for_byte_range(span.start, span.end)
     while node is not None and node.parent is not None:
         parent = node.parent

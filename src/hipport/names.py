@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.declarations import declarations, member_or_qualified
+from hipport.languages.declarations import Declaration, declarations, member_or_qualified
 from hipport.project import Project
 from hipport.source import Span
 
@@ -22,7 +22,8 @@ class Names:
     def uses(self, source: Cpp, project: Project) -> Iterator[tuple[Span, bytes]]:
         """Yield the uses in `source`: not members, not in a namespace, and not what the program declares itself.
 
-        A declaration under a condition makes up for a library that lacks the name: it is no use, and hides none.
+        A declaration under a condition makes up for a library that lacks the name, and one that uses the name itself is
+        an overload that passes on to the library's: neither is a use, nor hides one.
         What only one of CUDA and HIP sees is somebody's port already.
         """
         found = source.fact(self._found)
@@ -55,8 +56,16 @@ class Names:
                     continue
                 if declaration.scope is not None:
                     inside.append(declaration.scope)
-                elif declaration.conditional:
+                elif declaration.conditional or _uses_itself(declaration):
                     places.add(span)
                 else:
                     everywhere.add(name)
         return frozenset(everywhere), tuple(inside), frozenset(places)
+
+
+def _uses_itself(declaration: Declaration) -> bool:
+    """Say whether a function or macro passes on to what it is named after."""
+    words = re.findall(rb"\b" + re.escape(declaration.name) + rb"\b", declaration.text)
+    # The text of a function has its own name in it, that of a macro only what it stands for.
+    function = declaration.text.rstrip().endswith(b"}")
+    return len(words) > function

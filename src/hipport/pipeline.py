@@ -174,6 +174,8 @@ class _Result:
     """What a sequence of passes did to a project."""
 
     changed: dict[PurePath, Source]
+    #: The edits that made `changed`, step by step: what a process sends instead of all the texts in between.
+    edits: dict[PurePath, list[tuple[Edit, ...]]]
     reported: list[Reported]
     created: list[NewFile]
     #: How often each pass was called, in order.
@@ -183,7 +185,7 @@ class _Result:
 def _sequence(
     project: Project, passes: Sequence[Pass[Any]], accept: Certainty, tell: Callable[[str, int], None]
 ) -> _Result:
-    result = _Result({}, [], [], [])
+    result = _Result({}, {}, [], [], [])
     for each in passes:
         changed: dict[PurePath, Source] = {}
         calls = 0
@@ -195,12 +197,23 @@ def _sequence(
             result.created.extend(made)
             if after is not source:
                 changed[source.path] = after
+                result.edits.setdefault(source.path, []).append(after.edits)
             calls += 1
             tell(each.name, 1)
         result.calls.append((each.name, calls))
         result.changed.update(changed)
         project = project.replacing(changed)
+        for after in changed.values():
+            # Nobody asks the text before for anything but its positions any more.
+            assert after.before is not None
+            after.before.forget()
     return result
+
+
+def _edits_only(
+    project: Project, passes: Sequence[Pass[Any]], accept: Certainty, tell: Callable[[str, int], None]
+) -> _Result:
+    return replace(_sequence(project, passes, accept, tell), changed={})
 
 
 def _parts(project: Project, jobs: int) -> list[Project]:
@@ -237,10 +250,16 @@ def _in_processes(
     # A forked process has the passes and their tables loaded already.
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context(method)) as pool:
-        futures = [pool.submit(_sequence, part, passes, accept, _untold) for part in parts]
+        futures = {pool.submit(_edits_only, part, passes, accept, _untold): part for part in parts}
         results = []
         for future in as_completed(futures):
-            results.append(future.result())
+            result, part = future.result(), futures[future]
+            for path, steps in result.edits.items():
+                source = part.by_path[path]
+                for edits in steps:
+                    source = source.apply(edits)
+                result.changed[path] = source
+            results.append(result)
             for name, calls in results[-1].calls:
                 tell(name, calls)
     return results

@@ -92,6 +92,12 @@ class Source:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
+    def forget(self) -> None:
+        """Let go of all that was derived from the text; it is derived again when it is asked for."""
+        kept = self.__getstate__()
+        self.__dict__.clear()
+        self.__dict__.update(kept)
+
     def apply(self: SourceT, edits: Iterable[Edit]) -> SourceT:
         """Return the source with `edits` made. Raises Conflict; with no edits, returns itself."""
         ordered = sorted(set(edits), key=lambda edit: (edit.span, edit.new))

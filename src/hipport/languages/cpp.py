@@ -45,6 +45,10 @@ _PROSE = re.compile(rb"(?:[^\\\r\n/]|/(?![/*])|%s|\\)*" % _SPLICE)
 _BLANK = bytes(byte if byte in b"\r\n" else 0x20 for byte in range(256))
 _BOM = b"\xef\xbb\xbf"
 _IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
+_QUALIFIED = re.compile(rb"(?:[A-Za-z_]\w*::)+[A-Za-z_]\w*")
+_CALLED = re.compile(rb"[ \t]*\(")
+# In front of an operand: an operator, an opening bracket, a comma, or the end of a statement.
+_OPERAND = re.compile(rb"[-+*/%=(,;{}!<|^?:\[]\s*$")
 _INCLUDE = re.compile(rb"\#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?P<path>[<\"][ \t]*[>\"])")
 _INCLUDE_LINES = re.compile(rb"(?:[ \t]*#[ \t]*include[ \t]*(?:<[^<>\r\n]+>|\"[^\"\r\n]+\")[ \t]*(?:\r\n|\n|\r))+")
 _BRACKETS = {b"(": b")", b"[": b"]", b"{": b"}"}
@@ -404,7 +408,8 @@ class Cpp(Source):
     def harmless(self, edit: Edit) -> bool:
         """An identifier put for an identifier, or a path for a path, gives the parser the same tree.
 
-        So do includes taken away line by line, or put where includes go.
+        So do includes taken away line by line, or put where includes go, and a qualified name for one that is called in
+        an expression. The brackets of a launch that are joined were an error before.
         """
         old = self[edit.span]
         if _IDENTIFIER.fullmatch(old) and _IDENTIFIER.fullmatch(edit.new):
@@ -418,6 +423,13 @@ class Cpp(Source):
                 and any(start <= include.directive.start < edit.span.end for include in self.includes)
                 and (not start or self.text[start - 1 : start] in (b"\n", b"\r"))
             )
+        if _QUALIFIED.fullmatch(edit.new) and _IDENTIFIER.fullmatch(old):
+            return (
+                _CALLED.match(self.code, edit.span.end) is not None
+                and _OPERAND.search(self.code, max(0, edit.span.start - 8), edit.span.start) is not None
+            )
+        if edit.new in (b"<<<", b">>>"):
+            return old.translate(None, b" \t\r\n\\") == edit.new
         return any(edit.span == include.target for include in self.includes) and bool(
             re.fullmatch(rb"<[^<>\r\n]+>|\"[^\"\r\n]+\"", edit.new)
         )
