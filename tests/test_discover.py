@@ -313,7 +313,9 @@ def test_links_that_lead_elsewhere_are_refused(tmp_path: Path) -> None:
     (root / "broken.cu").symlink_to("nowhere.cu")
     (root / "git.cu").symlink_to(".git/g.cu")
     (root / "excluded.cu").symlink_to("no/x.cu")
-    project = discover([root], exclude=["no"])
+    (root / "shown.cu").symlink_to("hidden.cu")
+    lay(root, {"hidden.cu": ""})
+    project = discover([root], exclude=["no", "hidden.cu"])
     assert names(project) == ["a.cu", "glm/glm.hpp"]
     assert skipped(project) == {
         "b.cu": ("refused", "a link that leads out of the tree"),
@@ -321,6 +323,7 @@ def test_links_that_lead_elsewhere_are_refused(tmp_path: Path) -> None:
         "broken.cu": ("refused", "a link to a file that does not exist"),
         "git.cu": ("refused", "a link to .git/g.cu, which is left alone"),
         "excluded.cu": ("refused", "a link to no/x.cu, which is left alone"),
+        "shown.cu": ("refused", "a link to hidden.cu, which is left alone"),
     }
 
 
@@ -377,6 +380,13 @@ def test_third_party_code_that_is_given_is_meant(tmp_path: Path) -> None:
     part = discover([root, library / "test"], vendored=MARKERS)
     assert names(part) == ["a.cu", "t/cutlass/test/t.cu"]
     assert names(discover([root / "t"], vendored=MARKERS)) == []
+
+
+def test_a_project_may_lie_below_a_folder_with_the_name_of_a_library(tmp_path: Path) -> None:
+    root = lay(tmp_path / "glm/work/code/project", {"inc/glm/glm.hpp": "", "a.cu": ""})
+    project = discover([root], vendored=MARKERS)
+    assert names(project) == ["a.cu"]
+    assert [str(each.path) for each in project.vendored] == ["inc/glm"]
 
 
 def test_submodules_that_are_not_checked_out_are_said(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from hipport.discover import source
 from hipport.extensions import Extension, extensions, glob_regex
 from hipport.languages.python import Python
 from hipport.project import Project
+from hipport.source import Edit, Span
 
 FILES = (
     "csrc/a.cpp",
@@ -161,13 +162,14 @@ def test_no_script_is_too_much(script: str) -> None:
 
 
 def test_scripts_that_would_explode_are_given_up() -> None:
-    doubling = "a = ['x', 'y']\n" + "\n".join(f"a{i} = [p + q for p in a for q in a]" for i in range(3))
-    nested = "s = 'x'\n" + "\n".join(f"s{i + 1} = s{i} + s{i}" if i else "s1 = s + s" for i in range(40))
-    comprehension = "d = [str(i) for i in 'ab']\n" + "".join(
-        f"d = [os.path.join(p, q) for p in d]\nq = 'x' if {i} else 'y'\n" for i in range(30)
-    )
-    for before in (doubling, nested, comprehension):
-        found(SETUP.format(before, "s40 if x else [d]"))
+    pairs = "a = ['x', 'y']\nb = [p + q for p in a for q in a]"
+    longer = "s0 = 'x'\n" + "\n".join(f"s{i + 1} = s{i} + s{i}" for i in range(50))
+    steps = "s0 = 'x'\n" + "\n".join(f"s{i + 1} = s{i} if y else s{i}" for i in range(50))
+    nested = "['x']"
+    for _ in range(50):
+        nested = f"[p + p for p in {nested}]"
+    for before, argument in [(pairs, "b"), (longer, "[s50]"), (steps, "[s50]"), ("", nested)]:
+        assert sources(SETUP.format(before, argument)) is None
 
 
 # ---- Other build files -----------------------------------------------------------------------------------------------
@@ -253,6 +255,13 @@ def signs(files: dict[str, str]) -> dict[str, str]:
 )  # fmt: skip
 def test_signs_that_code_is_for_rocm_already(files: dict[str, str], expected: dict[str, str]) -> None:
     assert signs(files) == expected
+
+
+def test_signs_are_where_the_user_wrote_them() -> None:
+    before = project({"a.cu": "int x;\n#ifdef USE_ROCM\n#endif"})
+    changed = before.by_path[PurePosixPath("a.cu")].apply([Edit(Span(0, 0), b"#include <x>\n")])
+    [extension] = [e for e in extensions(before.replacing({changed.path: changed})) if changed.path in e.sources]
+    assert [str(sign) for sign in extension.rocm] == ["a.cu:2: #ifdef USE_ROCM"]
 
 
 # ---- Values ----------------------------------------------------------------------------------------------------------
