@@ -68,7 +68,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _macros(source: Cpp, project: Project, helpers: dict[bytes, bytes]) -> Iterator[Finding]:
-    """Find macros that are an intrinsic with a mask for CUDA, and for AMD the form without one, which spans the wave."""
+    """Find macros that are an intrinsic with a mask for CUDA, and for AMD the form without one, for a whole wave."""
     code = source.code
     if b"_sync" not in code or not source.hip_only:
         return
