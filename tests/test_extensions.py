@@ -259,7 +259,7 @@ def test_signs_that_code_is_for_rocm_already(files: dict[str, str], expected: di
 
 def test_signs_are_where_the_user_wrote_them() -> None:
     before = project({"a.cu": "int x;\n#ifdef USE_ROCM\n#endif"})
-    changed = before.by_path[PurePosixPath("a.cu")].apply([Edit(Span(0, 0), b"#include <x>\n")])
+    changed = before.by_path[PurePosixPath("a.cu")].apply([Edit(Span(0, 0), b"#include <x>\n" * 5)])
     [extension] = [e for e in extensions(before.replacing({changed.path: changed})) if changed.path in e.sources]
     assert [str(sign) for sign in extension.rocm] == ["a.cu:2: #ifdef USE_ROCM"]
 
