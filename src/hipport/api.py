@@ -61,8 +61,10 @@ def rewrite(
             [Path(path) for path in what], target, exclude=exclude, base=exclude_base, vendored=_markers()
         )
     if jobs is None:
+        cores = os.cpu_count() or 1
         large = sum(len(source.text) for source in project.sources) >= _PARALLEL
-        jobs = (os.cpu_count() or 1) if large else 1
+        # With two, what processes tell each other costs what the second one saves (bench/README.md).
+        jobs = cores if large and cores > 2 else 1
     return run(project, passes, accept, on_progress, jobs)
 
 
