@@ -77,7 +77,7 @@ def rewrite(
     """
     from hipport import api, report
 
-    # A rewrite makes many small objects that all live to its end: looking for garbage among them is a sixth of its time.
+    # A rewrite makes many small objects that live to its end: looking for garbage is a sixth of its time.
     gc.disable()
     if out is not None and (check or diff):
         raise click.UsageError("--out writes, --check and --diff do not: give one of them")
