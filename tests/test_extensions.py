@@ -202,7 +202,13 @@ def test_what_no_script_lists_belongs_to_the_nearest_build_file(tmp_path: Path) 
 
 
 def test_programs_without_any_build_file() -> None:
-    files = {"one/a.cu": "int main() {}", "one/b.cpp": "", "two/c.cu": "", "host/d.cpp": "int x;", "e.h": "cuda"}
+    files = {
+        "one/a.cu": "int main() {}",
+        "one/b.cpp": "",
+        "two/c.cu": "",
+        "host/d.c": "__attribute__((x)) int y;",
+        "e.h": "cuda",
+    }
     found = extensions(Project(tuple(source(PurePosixPath(n), t.encode()) for n, t in files.items())))
     assert [(e.kind, e.name, e.path, list(map(str, e.sources))) for e in found] == [
         ("program", "one", None, ["one/a.cu", "one/b.cpp"]),

@@ -17,13 +17,14 @@ from pathlib import PurePath
 from typing import Any
 
 from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
 from hipport.languages.python import Python
 from hipport.project import Project
 from hipport.source import Source, Span
 
 #: Suffixes of C++ that is compiled by itself.
 UNITS = frozenset(".cu .hip .c .cc .cpp .cxx .c++".split())
+
+_GPU = re.compile(rb"cuda|CUDA|__global__|__device__|hip_runtime|<<\s*<")
 
 
 @dataclass(frozen=True)
@@ -98,10 +99,15 @@ def extensions(project: Project) -> tuple[Extension, ...]:
         if path.suffix.lower() in UNITS and path not in claimed:
             assumed.setdefault(build_files.of(path, unsure), []).append(path)
     for extension, sources in assumed.items():
-        if extension in unsure.values() or any(isinstance(files[path], Cuda) for path in sources):
+        if extension in unsure.values() or any(map(_for_a_gpu, map(files.__getitem__, sources))):
             found.append(replace(extension, sources=tuple(sources)))
     complete = (_complete(extension, project, files) for extension in found)
     return tuple(sorted(complete, key=lambda e: (str(e.path or e.sources[0]), e.name or "", e.kind)))
+
+
+def _for_a_gpu(source: Source) -> bool:
+    # Stricter than what is parsed as CUDA: a C program with an __attribute__ is no business of hipport's.
+    return source.path.suffix.lower() in (".cu", ".hip") or bool(_GPU.search(source.text))
 
 
 def glob_regex(pattern: str) -> str:
