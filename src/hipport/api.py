@@ -96,7 +96,13 @@ def changes(ported: Ported) -> tuple[write.Change, ...]:
     """Return what `ported` would write, as bytes before and after."""
     before = ported.before.by_path
     changed = [write.Change(source.path, before[source.path].text, source.text) for source in ported.changed]
-    return (*changed, *(write.Change(file.path, None, file.text) for file in ported.created))
+    root = ported.before.root
+    made = []
+    for file in ported.created:
+        # A header of hipport's that an earlier run left, where only some of the tree was given this time.
+        place = root / file.path if root is not None else None
+        made.append(write.Change(file.path, place.read_bytes() if place and place.is_file() else None, file.text))
+    return (*changed, *made)
 
 
 def save(ported: Ported, out: str | Path | None = None, only: Sequence[str | Path] = ()) -> write.Written:
@@ -114,13 +120,28 @@ def save(ported: Ported, out: str | Path | None = None, only: Sequence[str | Pat
     return write.write_tree(root, Path(out), inside, changes(ported))
 
 
+def recover(paths: Iterable[str | Path]) -> tuple[PurePath, ...]:
+    """Put back what a killed rewrite of `paths` has left half-done, and return those files; cheap when there is none.
+
+    Raises write.Refused when one of them was changed since.
+    """
+    places = [Path(path).resolve() for path in paths]
+    folders = [path if path.is_dir() else path.parent for path in places]
+    return write.recover(Path(os.path.commonpath(folders))) if folders else ()
+
+
 def undo(path: str | Path = ".") -> write.Written:
-    """Take back the last rewrite in the tree that `path` lies in. Raises write.Refused when that cannot be done."""
+    """Take back the last rewrite in the tree that `path` lies in, or the only one below it.
+
+    Raises write.Refused when that cannot be done.
+    """
     start = Path(path).resolve()
-    root = write.find_root(start)
-    if root is None:
+    roots = write.find_roots(start)
+    if not roots:
         raise write.Refused([f"{start}: hipport has changed nothing here that could be taken back"])
-    return write.undo(root)
+    if len(roots) > 1:
+        raise write.Refused([f"{root}: has something to undo; give this folder to undo it" for root in roots])
+    return write.undo(roots[0])
 
 
 def build(
@@ -162,8 +183,7 @@ def _rewritten(paths: Sequence[Path], target: Target) -> dict[Path, Source]:
     The journal has what was there before; porting it again tells how that became what is there now.
     """
     found: dict[Path, Source] = {}
-    for root in {write.find_root(path.resolve()) for path in paths} - {None}:
-        assert root is not None
+    for root in {root for path in paths for root in write.find_roots(path.resolve())}:
         first = write.originals(root)
         project = discover.discover([root], target, vendored=_markers())
         before = tuple(

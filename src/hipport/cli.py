@@ -83,10 +83,12 @@ def rewrite(
         raise click.UsageError("--out writes, --check and --diff do not: give one of them")
     with _failing():
         config = _config(paths, accept, target, rocm)
+        would = check or diff
+        recovered = () if would or out else api.recover(path for path in paths if path.exists())
         with _progress() as tell:
             ported = api.rewrite(paths, **_said(config), on_progress=tell)
-        would = check or diff
-        written = None if would else api.save(ported, out, paths)
+        if not would:
+            api.save(ported, out, paths)
     if diff and form == "text":
         sys.stdout.buffer.write(report.as_diff(ported))
         sys.stdout.buffer.flush()
@@ -97,8 +99,8 @@ def rewrite(
         click.echo(report.as_json(ported, **more), nl=False)
     else:
         click.echo(report.as_text(ported, colour=_colour(), would=would), nl=False)
-    if written is not None and written.recovered:
-        click.echo(f"put back first what a killed run had left half done: {_listed(written.recovered)}", err=True)
+    if recovered:
+        click.echo(f"put back first what a killed run had left half-done: {_listed(recovered)}", err=True)
     _leave(ported, changes_count=check)
 
 
