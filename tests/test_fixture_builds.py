@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comes out of the fixtures compiles, for every wavefront size and with old and new HIP, and never traps by itself.
+
+All passes run over each fixture, and hipcc makes device code of the result: warnings are errors, a 64-bit mask that is
+cut to 32 bits among them. All fixtures of a pass are compiled together, each in a namespace of its own, which is ten
+times as fast; and each alone once, so that none lives on what another one includes.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import hipport
+from hipport.finding import Certainty
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.cuda import Cuda
+from hipport.testing import Fixture, fixtures
+from hipport.toolchain import Toolchain, find
+from hipport_passes import PASSES
+
+ROOT = Path(__file__).parent.parent
+INCLUDE = ROOT / "src/hipport/include"
+SYNC_BUILTINS = "-DHIP_ENABLE_WARP_SYNC_BUILTINS"
+OLD, NEW = (5, 2), (6, 4)
+#: HIP release, flags, architecture.
+CONFIGURATIONS = [
+    *((OLD, (), arch) for arch in ("gfx90a", "gfx1030")),
+    *((NEW, flags, arch) for flags in ((), (SYNC_BUILTINS,)) for arch in ("gfx90a", "gfx942", "gfx1100", "gfx1201")),
+]
+
+#: Passes whose fixtures are lists of names, paths or conditions, which no compiler could make sense of together. What
+#: these passes write is compiled in tests/test_tables.py (every name exists) and in tests/test_packages.py.
+NOT_PROGRAMS = {
+    "api_names",
+    "arch_guards",
+    "headers",
+    "kernel_arguments",
+    "launch_syntax",
+    "namespaces",
+    "register_keyword",
+}
+#: Fixtures that cannot be compiled, and why.
+NOT_COMPILED: dict[str, str] = {}
+#: Fixtures that cannot be compiled with HIP 5.2, and why.
+NOT_WITH_OLD: dict[str, str] = {}
+
+CASES: dict[str, list[Fixture]] = {}
+for _each in PASSES:
+    if _each.name not in NOT_PROGRAMS and issubclass(_each.language, Cpp):
+        CASES[_each.name] = [
+            case
+            for case in fixtures(ROOT / "fixtures" / _each.name)
+            if isinstance(case.before, Cuda) and str(case) not in NOT_COMPILED
+        ]
+FAMILIES = [name for name, cases in CASES.items() if cases]
+
+
+@cache
+def toolchain(hip: tuple[int, int]) -> Toolchain:
+    for found in find(os.environ, Path(sys.executable)):
+        if found.hip[:2] == hip:
+            return found
+    pytest.skip(f"NOT CHECKED with a real compiler: no hipcc of HIP {hip[0]}.{hip[1]} (tools/install_toolchain.py)")
+
+
+@cache
+def ported(fixture: Fixture) -> bytes:
+    """The fixture after all passes."""
+    path = fixture.before.path.name
+    result = hipport.rewrite({path: fixture.before.text}, accept=Certainty.REVIEW)
+    return next(source.text for source in result.project.sources if source.path.name == path)
+
+
+def asked_for(text: bytes) -> bool:
+    """Whether the program itself asks for a trap."""
+    return re.search(rb"trap|assert|abort|brkpt", text) is not None
+
+
+def compile_device(
+    hip: tuple[int, int], flags: tuple[str, ...], arch: str, texts: Mapping[str, bytes], folder: Path
+) -> str:
+    """Compile the texts as one device translation unit; return the compiler's complaint, or empty.
+
+    Traps in the assembly of a text that asks for none are complaints too.
+    """
+    unit, outside = folder / "unit.cu", []
+    lines: list[str] = []
+    for name, text in texts.items():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / "case.cu").write_bytes(text)
+        source = Cuda(Path(name), text)
+        if len(texts) > 1:
+            outside += [
+                f"#include <{include.path}>"
+                for include in source.includes
+                if not within(include.directive.start, source.conditional) and (include.angled or "/" in include.path)
+            ]
+            lines.append(f"namespace case_{re.sub(r'[^0-9A-Za-z]', '_', name)} {{")
+        lines.append(f'#include "{name}/case.cu"')
+        if len(texts) > 1:
+            lines.append("}")
+            lines += [f"#undef {macro.decode()}" for macro in re.findall(rb"#[ \t]*define[ \t]+(\w+)", source.code)]
+    unit.write_text("\n".join([*dict.fromkeys(outside), *lines, ""]))
+    chosen = toolchain(hip)
+    assembly = folder / "unit.s"
+    command = [
+        *(chosen.hipcc, "-x", "hip", "--cuda-device-only", "-S", "-std=c++17", f"--offload-arch={arch}", *flags),
+        *("-Wall", "-Wshorten-64-to-32", "-Werror", "-Wno-unused-command-line-argument", "-I", INCLUDE),
+        *(unit, "-o", assembly),
+    ]
+    done = subprocess.run(
+        command,
+        env=chosen.environment(os.environ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    if done.returncode:
+        return done.stdout.replace(f"{folder}/", "").partition("failed to execute")[0]
+    code = assembly.read_text()
+    if "s_trap" in code and not any(map(asked_for, texts.values())):
+        return "s_trap in the code of a program that does not ask for it"
+    return ""
+
+
+def texts_of(family: str, hip: tuple[int, int]) -> dict[str, bytes]:
+    cases = [case for case in CASES[family] if hip != OLD or str(case) not in NOT_WITH_OLD]
+    return {str(case).replace("/", "."): ported(case) for case in cases}
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("family", FAMILIES)
+def test_compiles_for_every_wavefront_and_hip(family: str, tmp_path: Path) -> None:
+    for hip in (OLD, NEW):
+        toolchain(hip)
+
+    def complaint(number: int) -> str:
+        hip, flags, arch = CONFIGURATIONS[number]
+        said = compile_device(hip, flags, arch, texts_of(family, hip), tmp_path / str(number))
+        return f"HIP {hip[0]}.{hip[1]} {' '.join([arch, *flags])}:\n{said}" if said else ""
+
+    texts_of(family, NEW)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        complaints = [said for said in pool.map(complaint, range(len(CONFIGURATIONS))) if said]
+    # They are mostly the same.
+    assert not complaints, "\n".join([complaints[0], *(said.partition("\n")[0] for said in complaints[1:])])
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_compiles_alone(family: str, tmp_path: Path) -> None:
+    toolchain(NEW)
+
+    def complaint(item: tuple[str, bytes]) -> str:
+        said = compile_device(NEW, (), "gfx942", dict([item]), tmp_path / item[0])
+        return f"{item[0]}\n{said}" if said else ""
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        complaints = [said for said in pool.map(complaint, texts_of(family, NEW).items()) if said]
+    assert not complaints, "\n".join(complaints)
+
+
+def test_the_lists_of_exceptions_name_what_there_is() -> None:
+    names = {str(case) for each in PASSES for case in fixtures(ROOT / "fixtures" / each.name)}
+    assert set(NOT_COMPILED) | set(NOT_WITH_OLD) <= names
+    assert {each.name for each in PASSES} >= NOT_PROGRAMS
+
+
+@pytest.mark.toolchain
+def test_notices_what_it_looks_for(tmp_path: Path) -> None:
+    start = b"#include <hip/hip_runtime.h>\n__global__ void k(unsigned* out, unsigned long long m) { "
+    narrowed = compile_device(NEW, (), "gfx942", {"a": start + b"out[0] = __ballot(m != 0); }\n"}, tmp_path / "1")
+    assert "shorten-64-to-32" in narrowed
+    trapping = b"if (m) return; out[0] = __shfl_sync(~0ull, out[1], 3, 32); }\n"
+    assert "s_trap" in compile_device(NEW, (SYNC_BUILTINS,), "gfx942", {"b": start + trapping}, tmp_path / "2")
+    assert not compile_device(NEW, (), "gfx942", {"c": start + b"out[0] = m != 0; }\n"}, tmp_path / "3")
