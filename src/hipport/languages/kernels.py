@@ -1,0 +1,697 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Control flow and data flow of device code: who calls whom, under which conditions, and which values differ by thread.
+
+Worked out on syntax trees, by names, over the files that are connected by includes. It is a view for passes that look
+for threads which part from each other, not a compiler's: scopes within a function are one, an overload set is one
+function, and a macro is what its text mentions. Where something is not known it is taken to be the same for all
+threads, so that a pass reports what it can show.
+
+    kernels = Kernels.of(project)
+    for function in kernels.functions(source):
+        for call in function.calls(): ...
+        for condition in function.conditions(node):
+            kernels.agreement(function, condition.expression) >= BLOCK  # all threads of the block decide alike
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hipport.languages.cpp import Cpp
+from hipport.project import Project
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+#: All threads of a block agree on a value. Smaller agreements are powers of two: each group of so many neighbouring
+#: threads, counted from the first of the block, agrees; 1 says that every thread may have a value of its own.
+BLOCK = 1 << 16
+#: The threads of a warp agree.
+WARP = 32
+
+_DEVICE = re.compile(rb"\b__(?:device|global)__\b")
+_DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^)]*\))?((?:[^\\\r\n]|\\[ \t]*(?:\r\n?|\n)|\\)*)")
+_CONSTANT = re.compile(rb"\b(?:const|constexpr)\b[\w\s]*?\b(\w+)\s*=\s*(\d+)[uUlL]*\s*[;,]")
+_NUMBER = re.compile(rb"\(*\s*(0[xX][0-9a-fA-F]+|\d+)[uUlL]*\s*\)*")
+_CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*(?=[(<])")
+
+# Named by what both CUDA and HIP call them; a helper of hipport's has the name without underscores.
+_BY_THREAD = re.compile(
+    rb"threadIdx|hipThreadIdx_[xyz]|atomic\w*|(?:__)?lane_?id|(?:__)?lanemask_\w+|thread_(?:rank|index)|"
+    rb"(?:__)?shfl\w*|(?:__)?match_any(?:_sync)?|clock(?:64)?|wall_clock64|get_thread_id\w*|fetch_\w+|exchange|"
+    rb"compare_exchange\w*"
+)
+_BY_WARP = re.compile(
+    rb"(?:__)?(?:any|all|ballot|uni|match_all|activemask|reduce_\w+)(?:_sync)?|meta_group_rank|__activemask"
+)
+_BY_BLOCK = re.compile(rb"(?:__)?syncthreads_(?:count|and|or)|blockIdx|blockDim|gridDim")
+_WARP_SIZES = re.compile(rb"(?:k?warp_?size|c10_warp_size|num_threads_per_warp|threads_per_warp)", re.IGNORECASE)
+
+_HOLDS_FUNCTIONS = frozenset(
+    "translation_unit template_declaration namespace_definition declaration_list linkage_specification "
+    "class_specifier struct_specifier union_specifier field_declaration_list preproc_if preproc_ifdef preproc_else "
+    "preproc_elif preproc_elifdef ERROR declaration field_declaration type_definition friend_declaration".split()
+)
+_LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
+_EXITS = frozenset(("return_statement", "break_statement", "continue_statement", "goto_statement"))
+_NAMES = frozenset(("identifier", "field_identifier", "type_identifier", "operator_name", "destructor_name"))
+
+
+class Condition(NamedTuple):
+    """What decides whether a thread comes to a place: `expression` of `statement`.
+
+    `taken`: whether it must hold; None for the value of a `switch`, and for a loop over a range.
+    """
+
+    expression: Node
+    statement: Node
+    taken: bool | None
+
+    @property
+    def loop(self) -> bool:
+        """Whether it decides how often, not only whether."""
+        return self.statement.type in _LOOPS
+
+
+class Call(NamedTuple):
+    """A call of `name`, without its namespace, object and template arguments, in `function`."""
+
+    function: Function
+    name: bytes
+    node: Node
+    arguments: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function with a body. `head` is what stands in front of its name, `parameters` are names ("" for none)."""
+
+    source: Cpp
+    name: bytes
+    head: bytes
+    parameters: tuple[bytes, ...]
+    node: Node
+    body: Node
+
+    @property
+    def kernel(self) -> bool:
+        """Whether it is launched by the host."""
+        return b"__global__" in self.head
+
+    def text(self, node: Node) -> bytes:
+        """The code of `node`, comments blanked."""
+        return self.source.code[node.start_byte : node.end_byte]
+
+    def mentions(self, pattern: re.Pattern[bytes]) -> bool:
+        """Whether the body has a match: what to ask before walking through its tree."""
+        return pattern.search(self.source.code, self.body.start_byte, self.body.end_byte) is not None
+
+    def calls(self, pattern: re.Pattern[bytes] | None = None) -> Iterator[Call]:
+        """Yield the calls in the body, in order; only of names that `pattern` matches whole, if it is given."""
+        code = self.source.code
+        for match in _CALLED.finditer(code, self.body.start_byte, self.body.end_byte):
+            if pattern is None or pattern.fullmatch(match[1]):
+                name: Node | None = self.body.descendant_for_byte_range(match.start(1), match.end(1))
+                call = _call_of(name)
+                if call is not None:
+                    yield Call(self, match[1], call, arguments(call))
+
+    def conditions(self, node: Node, until: Node | None = None) -> Iterator[Condition]:
+        """Yield what decides whether a thread of the function comes to `node`, the innermost first.
+
+        Up to the body of the function, or the statement `until`. Earlier statements that threads leave by are not
+        among them; see `exits_before`.
+        """
+        inner = node
+        outer = node.parent
+        while outer is not None and inner != self.body and inner != until:
+            found = _condition(outer, inner)
+            if found is not None:
+                yield found
+            inner, outer = outer, outer.parent
+
+    def exits_before(self, node: Node) -> Iterator[Node]:
+        """Yield the `return`, `break`, `continue` and `goto` by which a thread may not come to `node`.
+
+        They are those before it, and in a loop that `node` is in those behind it too; a `break` or `continue` counts
+        if the loop that it is for has `node` in it.
+        """
+        for statement in _statements(self.body, _EXITS):
+            if statement.start_byte <= node.start_byte < statement.end_byte:
+                continue
+            loop = _loop_of(statement, self.body)
+            if statement.type in ("break_statement", "continue_statement"):
+                if loop is None or not _contains(loop, node):
+                    continue
+            elif statement.start_byte > node.start_byte and not _shared_loop(loop, node):
+                continue
+            if not exclusive(statement, node):
+                yield statement
+
+
+class Kernels:
+    """What is known of the device code of a project; worked out when it is asked for, and kept."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._definitions: dict[tuple[Any, bytes], tuple[Function, ...]] = {}
+        self._callers: dict[Function, tuple[Call, ...]] = {}
+        self._variables: dict[Function, dict[bytes, int]] = {}
+        self._results: dict[Function, int] = {}
+
+    @staticmethod
+    def of(project: Project) -> Kernels:
+        """Return what is known of `project`."""
+        kernels: Kernels = project.__dict__.setdefault("_kernels", Kernels(project))
+        return kernels
+
+    def __getstate__(self) -> Project:
+        # Trees do not travel between processes.
+        return self._project
+
+    def __setstate__(self, project: Project) -> None:
+        self.__init__(project)  # type: ignore[misc]
+
+    def functions(self, source: Cpp) -> tuple[Function, ...]:
+        """Return the functions of the file that run on the device, in order."""
+        macros = self._project.together(source, device_macros)
+        if not _DEVICE.search(source.code) and not any(macro in source.code for macro in macros):
+            return ()
+        return tuple(
+            function
+            for function in functions(source)
+            if _DEVICE.search(function.head) or any(word in macros for word in re.findall(rb"\w+", function.head))
+        )
+
+    def definitions(self, source: Cpp, name: bytes) -> tuple[Function, ...]:
+        """Return the device functions called `name` in the files that `source` is connected to."""
+        component = self._project.component(source)
+        key = (component[0].path, name)
+        if key not in self._definitions:
+            self._definitions[key] = tuple(
+                function
+                for other in component
+                if isinstance(other, Cpp) and name in other.fact(_called_names)
+                for function in self.functions(other)
+                if function.name == name
+            )
+        return self._definitions[key]
+
+    def callers(self, function: Function) -> tuple[Call, ...]:
+        """Return the calls of the function, by its name, in device code that it is connected to."""
+        if function not in self._callers:
+            pattern = re.compile(re.escape(function.name))
+            self._callers[function] = tuple(
+                call
+                for other in self._project.component(function.source)
+                if isinstance(other, Cpp) and function.name in other.fact(_called_names)
+                for caller in self.functions(other)
+                if caller is not function and caller.mentions(pattern)
+                for call in caller.calls(pattern)
+            )
+        return self._callers[function]
+
+    def reaches(self, function: Function, pattern: re.Pattern[bytes], depth: int = 8) -> bool:
+        """Whether the function calls what `pattern` matches whole, itself or through functions it calls."""
+        if any(True for _ in function.calls(pattern)):
+            return True
+        return depth > 0 and any(
+            self.reaches(other, pattern, depth - 1)
+            for name in {call.name for call in function.calls()}
+            for other in self.definitions(function.source, name)
+            if other is not function
+        )
+
+    def agreement(self, function: Function, node: Node) -> int:
+        """Return how many neighbouring threads surely have the same value of the expression `node`, up to BLOCK."""
+        return _Expression(self, function, self.variables(function)).agreement(node)
+
+    def variables(self, function: Function) -> dict[bytes, int]:
+        """Return the agreement on each parameter and local variable; other names are the same for all."""
+        if function not in self._variables:
+            # What a recursion finds here.
+            self._variables[function] = {}
+            self._variables[function] = self._solve(function)
+        return self._variables[function]
+
+    def result(self, function: Function) -> int:
+        """Return the agreement on what the function returns, over all its calls."""
+        if function not in self._results:
+            self._results[function] = BLOCK
+            agreed = BLOCK
+            for statement in _statements(function.body, frozenset(("return_statement",))):
+                for value in statement.named_children:
+                    agreed = min(agreed, self.agreement(function, value))
+                for condition in function.conditions(statement):
+                    agreed = min(agreed, self.agreement(function, condition.expression))
+            self._results[function] = agreed
+        return self._results[function]
+
+    def constant(self, function: Function, node: Node) -> int | None:
+        """Return the number that `node` is: a literal, or the name of a macro or constant that is one."""
+        text = function.text(node)
+        number = _NUMBER.fullmatch(text)
+        if number:
+            digits = number[1]
+            return int(digits, 16 if digits[:2].lower() == b"0x" else 10)
+        name = text.strip(b"() ").rpartition(b"::")[2]
+        if _WARP_SIZES.fullmatch(name):
+            return WARP
+        values = {value for known, value in self._project.together(function.source, _constants) if known == name}
+        return values.pop() if len(values) == 1 else None
+
+    def varying_macros(self, source: Cpp) -> frozenset[bytes]:
+        """Return the macros that mention what differs by thread."""
+        return self._project.together(source, _varying_macros)
+
+    def _solve(self, function: Function) -> dict[bytes, int]:
+        known = dict.fromkeys(filter(None, function.parameters), BLOCK)
+        if not function.kernel:
+            for call in self.callers(function):
+                for name, argument in zip(function.parameters, call.arguments, strict=False):
+                    if name:
+                        known[name] = min(known[name], self.agreement(call.function, argument))
+        shared, assignments = _assignments(function)
+        conditions = [
+            () if declares else tuple(condition.expression for condition in function.conditions(node))
+            for node, _, _, declares in assignments
+        ]
+        values = _Expression(self, function, known)
+        changed = True
+        while changed:
+            changed = False
+            for (_, name, value, _), deciding in zip(assignments, conditions, strict=True):
+                if name in shared:
+                    continue
+                agreed = min((values.agreement(node) for node in (*value, *deciding)), default=BLOCK)
+                if agreed < known.get(name, BLOCK):
+                    known[name] = agreed
+                    changed = True
+        return known
+
+
+@dataclass(frozen=True)
+class _Expression:
+    """The agreement on expressions of a function, where that on its variables is given."""
+
+    kernels: Kernels
+    function: Function
+    variables: dict[bytes, int]
+
+    @cached_property
+    def macros(self) -> frozenset[bytes]:
+        return self.kernels.varying_macros(self.function.source)
+
+    def agreement(self, node: Node) -> int:
+        kind = node.type
+        if kind in ("identifier", "field_identifier"):
+            return self.name(self.function.text(node))
+        if kind == "call_expression":
+            return self.call(node)
+        if kind == "binary_expression":
+            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            operator = node.child_by_field_name("operator")
+            if left is not None and right is not None and operator is not None:
+                return self.binary(left, operator.type, right)
+        if kind in ("lambda_expression", "sizeof_expression", "type_descriptor", "template_argument_list"):
+            return BLOCK
+        return min((self.agreement(child) for child in node.named_children), default=BLOCK)
+
+    def name(self, name: bytes) -> int:
+        if name in self.variables:
+            return self.variables[name]
+        if _BY_BLOCK.fullmatch(name):
+            return BLOCK
+        if name in self.macros or _BY_THREAD.fullmatch(name):
+            return 1
+        return WARP if _BY_WARP.fullmatch(name) else BLOCK
+
+    def call(self, node: Node) -> int:
+        name = called_name(node, self.function.source.code)
+        given = arguments(node)
+        if _BY_BLOCK.fullmatch(name):
+            return BLOCK
+        if re.fullmatch(rb"(?:__)?shfl(?:_sync)?", name) and len(given) > 1:
+            lane = given[1 + name.endswith(b"sync")] if len(given) > 1 + name.endswith(b"sync") else given[-1]
+            return min(WARP, self.agreement(lane))
+        found = self.name(name)
+        if found < BLOCK:
+            return found
+        definitions = self.kernels.definitions(self.function.source, name) if name else ()
+        if definitions:
+            return min(self.kernels.result(each) for each in definitions)
+        function = node.child_by_field_name("function")
+        # `object.method(…)`: what the object is matters as much as an argument does.
+        objects = function.named_children[:1] if function is not None and function.type == "field_expression" else []
+        return min((self.agreement(each) for each in (*objects, *given)), default=BLOCK)
+
+    def binary(self, left: Node, operator: str, right: Node) -> int:
+        agreed = min(self.agreement(left), self.agreement(right))
+        if agreed >= BLOCK:
+            return BLOCK
+        if operator in (">", "<="):
+            # Like `<` and `>=` of the number behind.
+            number = self.kernels.constant(self.function, right)
+            number = None if number is None else number + 1
+        else:
+            number = self.kernels.constant(self.function, right)
+        if number is None or not self.counts_threads(left):
+            return agreed
+        if operator == ">>":
+            return max(agreed, min(1 << min(number, 16), BLOCK))
+        if operator in ("/", "<", ">=", ">", "<="):
+            # The largest power of two that divides it.
+            return max(agreed, min(number & -number or BLOCK, BLOCK))
+        return agreed
+
+    def counts_threads(self, node: Node, depth: int = 4) -> bool:
+        """Whether neighbouring threads have numbers one apart, a block beginning at a multiple of its size."""
+        text = b"".join(self.function.text(node).split()).strip(b"()")
+        if re.fullmatch(rb"(?:hipT|t)hreadIdx[._]x|(?:\w+(?:\.|->))?thread_rank\(?", text):
+            return True
+        if re.fullmatch(
+            rb"blockIdx\.x\*blockDim\.x\+threadIdx\.x|blockDim\.x\*blockIdx\.x\+threadIdx\.x|"
+            rb"threadIdx\.x\+blockIdx\.x\*blockDim\.x|threadIdx\.x\+blockDim\.x\*blockIdx\.x|"
+            rb"threadIdx\.y\*blockDim\.x\+threadIdx\.x|threadIdx\.x\+threadIdx\.y\*blockDim\.x|"
+            rb"threadIdx\.x\+blockDim\.x\*threadIdx\.y|blockDim\.x\*threadIdx\.y\+threadIdx\.x",
+            text,
+        ):
+            return True
+        if node.type == "cast_expression" or (node.type == "parenthesized_expression" and node.named_children):
+            return self.counts_threads(node.named_children[-1], depth)
+        if node.type != "identifier" or not depth:
+            return False
+        given = [value for _, name, value, _ in _assignments(self.function)[1] if name == text]
+        if given:
+            return len(given) == 1 and len(given[0]) == 1 and self.counts_threads(given[0][0], depth - 1)
+        if text not in self.function.parameters:
+            return False
+        position = self.function.parameters.index(text)
+        calls = [call for call in self.kernels.callers(self.function) if len(call.arguments) > position]
+        return bool(calls) and all(
+            _Expression(self.kernels, call.function, {}).counts_threads(call.arguments[position], depth - 1)
+            for call in calls
+        )
+
+
+def functions(source: Cpp) -> tuple[Function, ...]:
+    """Return all functions with a body in the file, of the host too, in order."""
+    return source.fact(_functions)
+
+
+def function_at(source: Cpp, offset: int) -> Function | None:
+    """Return the function that has `offset` in its body."""
+    found = functions(source)
+    i = bisect_right(found, offset, key=lambda function: function.body.start_byte) - 1
+    return found[i] if i >= 0 and offset < found[i].body.end_byte else None
+
+
+def called_name(call: Node, code: bytes) -> bytes:
+    """Return the name that a call expression calls, without namespace, object and template arguments; b"" if none."""
+    node = call.child_by_field_name("function")
+    while node is not None:
+        if node.type in _NAMES:
+            return code[node.start_byte : node.end_byte]
+        following = node.child_by_field_name("name") or node.child_by_field_name("field")
+        if following is None and node.type == "dependent_name" and node.named_children:
+            following = node.named_children[-1]
+        node = following
+    return b""
+
+
+def arguments(call: Node) -> tuple[Node, ...]:
+    """Return the arguments of a call expression."""
+    given = call.child_by_field_name("arguments")
+    return tuple(child for child in given.named_children if child.type != "comment") if given is not None else ()
+
+
+def exclusive(one: Node, other: Node) -> bool:
+    """Whether a thread that comes to one of two places cannot come to the other before it comes there again.
+
+    So it is with the two sides of an `if`; the cases of a `switch` may fall through.
+    """
+    outer = one.parent
+    inner = one
+    while outer is not None and not _contains(outer, other):
+        inner, outer = outer, outer.parent
+    if outer is None or outer.type != "if_statement":
+        return False
+    condition = outer.child_by_field_name("condition")
+    return not (condition is not None and (_contains(condition, one) or _contains(condition, other))) and inner != outer
+
+
+def device_macros(source: Cpp) -> frozenset[bytes]:
+    """The macros of the file that stand for `__device__` or `__global__`, with other words perhaps."""
+    return frozenset(
+        match[1]
+        for match in _DEFINE.finditer(source.code)
+        if not match[2] and _DEVICE.search(match[3]) and b"(" not in match[3].replace(b"__attribute__((", b"")
+    )
+
+
+def _functions(source: Cpp) -> tuple[Function, ...]:
+    found = []
+    stack = [source.tree.root_node]
+    while stack:
+        node = stack.pop()
+        if node.type == "function_definition":
+            function = _function(source, node)
+            if function is not None:
+                found.append(function)
+        elif node.type in _HOLDS_FUNCTIONS:
+            stack.extend(node.named_children)
+    return tuple(sorted(found, key=lambda function: function.body.start_byte))
+
+
+def _function(source: Cpp, node: Node) -> Function | None:
+    body = node.child_by_field_name("body")
+    declarator = node.child_by_field_name("declarator")
+    while declarator is not None and declarator.type != "function_declarator":
+        declarator = declarator.child_by_field_name("declarator") or next(
+            (child for child in declarator.named_children if child.type.endswith("_declarator")), None
+        )
+    if body is None or declarator is None or body.type != "compound_statement":
+        return None
+    name = declarator.child_by_field_name("declarator")
+    while name is not None and name.type not in _NAMES:
+        name = name.child_by_field_name("name")
+    if name is None:
+        return None
+    given = declarator.child_by_field_name("parameters")
+    parameters = [child for child in given.named_children if child.type.endswith("declaration")] if given else []
+    code = source.code
+    return Function(
+        source,
+        code[name.start_byte : name.end_byte],
+        code[node.start_byte : name.start_byte],
+        tuple(_declared_name(parameter, code) for parameter in parameters),
+        node,
+        body,
+    )
+
+
+def _declared_name(node: Node, code: bytes) -> bytes:
+    """The name that a declaration or declarator declares."""
+    declarator: Node | None = node
+    while declarator is not None and declarator.type not in ("identifier", "field_identifier"):
+        inner = declarator.child_by_field_name("declarator")
+        if inner is None and declarator.type.endswith("_declarator"):
+            inner = next(
+                (child for child in declarator.named_children if child.type.endswith(("_declarator", "identifier"))),
+                None,
+            )
+        declarator = inner
+    return code[declarator.start_byte : declarator.end_byte] if declarator is not None else b""
+
+
+def _assignments(
+    function: Function,
+) -> tuple[frozenset[bytes], list[tuple[Node, bytes, tuple[Node, ...], bool]]]:
+    """The `__shared__` names of a function, and what its variables are given: where, which, from what.
+
+    The last member says whether it is the variable's declaration, which no branch but its own sees.
+    """
+    known: dict[Any, Any] = function.source.__dict__.setdefault("_assignments", {})
+    if function.node.start_byte not in known:
+        known[function.node.start_byte] = _find_assignments(function)
+    result: tuple[frozenset[bytes], list[tuple[Node, bytes, tuple[Node, ...], bool]]] = known[function.node.start_byte]
+    return result
+
+
+def _find_assignments(
+    function: Function,
+) -> tuple[frozenset[bytes], list[tuple[Node, bytes, tuple[Node, ...], bool]]]:
+    code = function.source.code
+    shared: set[bytes] = set()
+    # Arrays of a thread's own: what is stored through a pointer is not the pointer.
+    arrays: set[bytes] = set()
+    found: list[tuple[Node, bytes, tuple[Node, ...], bool]] = []
+    stack = [function.body]
+    while stack:
+        node = stack.pop()
+        stack.extend(reversed(node.named_children))
+        if node.type == "declaration":
+            declarators = node.children_by_field_name("declarator")
+            if b"__shared__" in code[node.start_byte : node.end_byte].split(b"=", 1)[0]:
+                shared.update(_declared_name(each, code) for each in declarators)
+            arrays.update(
+                _declared_name(each, code) for each in declarators if b"[" in code[each.start_byte : each.end_byte]
+            )
+            for each in declarators:
+                value = each.child_by_field_name("value")
+                if value is not None:
+                    found.append((node, _declared_name(each, code), (value,), True))
+        elif node.type == "assignment_expression":
+            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            if left is None or right is None:
+                continue
+            name, indices = _target(left, code)
+            if name in arrays or (name and not indices):
+                found.append((node, name, (right, *indices), False))
+        elif node.type == "update_expression":
+            name, indices = _target(node.named_children[0], code) if node.named_children else (b"", ())
+            if name in arrays or (name and not indices):
+                found.append((node, name, indices, False))
+        elif node.type == "call_expression":
+            given = arguments(node)
+            for each in given:
+                if each.type == "pointer_expression" and code[each.start_byte : each.start_byte + 1] == b"&":
+                    name, indices = _target(each.named_children[0], code) if each.named_children else (b"", ())
+                    if name in arrays or (name and not indices):
+                        found.append((node, name, (*(other for other in given if other != each), *indices), False))
+    return frozenset(shared), found
+
+
+def _target(node: Node, code: bytes) -> tuple[bytes, tuple[Node, ...]]:
+    """The variable that an assignment to `node` changes, a part of it perhaps, and the indices of the part."""
+    indices: list[Node] = []
+    current: Node | None = node
+    while current is not None:
+        if current.type == "identifier":
+            return code[current.start_byte : current.end_byte], tuple(indices)
+        if current.type == "pointer_expression":
+            return b"", ()  # What it points to is not the variable.
+        if current.type == "subscript_expression":
+            given = current.child_by_field_name("indices")
+            indices += given.named_children if given is not None else []
+        current = current.child_by_field_name("argument") or (
+            current.named_children[0] if current.type == "parenthesized_expression" and current.named_children else None
+        )
+    return b"", ()
+
+
+def _call_of(name: Node | None) -> Node | None:
+    """The call expression whose function is named by `name`."""
+    node = name
+    while node is not None and node.parent is not None:
+        parent = node.parent
+        if parent.type == "call_expression":
+            return parent if parent.child_by_field_name("function") == node else None
+        if parent.type not in (
+            "template_function",
+            "qualified_identifier",
+            "field_expression",
+            "dependent_name",
+            "template_method",
+        ):
+            return None
+        # The object in front of `.` and the arguments of a template are not what is called.
+        if node not in (parent.child_by_field_name("name"), parent.child_by_field_name("field")) and (
+            parent.type != "dependent_name"
+        ):
+            return None
+        node = parent
+    return None
+
+
+def _condition(outer: Node, inner: Node) -> Condition | None:
+    """What `outer` asks of a thread before it comes to its part `inner`."""
+    kind = outer.type
+    if kind in ("if_statement", "conditional_expression", "while_statement", "do_statement", "for_statement"):
+        expression = outer.child_by_field_name("condition")
+        if expression is None or expression == inner:
+            return None
+        if kind == "for_statement" and outer.child_by_field_name("initializer") == inner:
+            return None
+        return Condition(_bare(expression), outer, outer.child_by_field_name("alternative") != inner)
+    if kind == "switch_statement":
+        expression = outer.child_by_field_name("condition")
+        return None if expression is None or expression == inner else Condition(_bare(expression), outer, None)
+    if kind == "for_range_loop":
+        expression = outer.child_by_field_name("right")
+        return None if expression is None or expression == inner else Condition(expression, outer, None)
+    if kind == "binary_expression" and outer.child_by_field_name("right") == inner:
+        operator, left = outer.child_by_field_name("operator"), outer.child_by_field_name("left")
+        if operator is not None and left is not None and operator.type in ("&&", "||", "and", "or"):
+            return Condition(left, outer, operator.type in ("&&", "and"))
+    return None
+
+
+def _bare(node: Node) -> Node:
+    """An expression without the parentheses that the statement needs."""
+    if node.type in ("condition_clause", "parenthesized_expression") and len(node.named_children) == 1:
+        return node.named_children[0]
+    return node
+
+
+def _statements(body: Node, kinds: frozenset[str]) -> Iterator[Node]:
+    """The nodes of such kinds in `body`, in order, outside of lambdas."""
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        if node.type in kinds:
+            yield node
+        if node.type.endswith("expression"):
+            continue
+        stack.extend(reversed(node.named_children))
+
+
+def _loop_of(node: Node, body: Node) -> Node | None:
+    """The innermost loop (or, for a `break`, `switch`) around a statement."""
+    ends = _LOOPS | {"switch_statement"} if node.type == "break_statement" else _LOOPS
+    outer = node.parent
+    while outer is not None and outer != body:
+        if outer.type in ends:
+            return outer
+        outer = outer.parent
+    return None
+
+
+def _shared_loop(loop: Node | None, node: Node) -> bool:
+    """Whether `loop`, or one around it, has `node` in it too."""
+    while loop is not None:
+        if loop.type in _LOOPS and _contains(loop, node):
+            return True
+        loop = loop.parent
+    return False
+
+
+def _contains(outer: Node, inner: Node) -> bool:
+    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
+
+
+def _called_names(source: Cpp) -> frozenset[bytes]:
+    return frozenset(match[1] for match in _CALLED.finditer(source.code))
+
+
+def _varying_macros(source: Cpp) -> frozenset[bytes]:
+    return frozenset(
+        match[1]
+        for match in _DEFINE.finditer(source.code)
+        if any(_BY_THREAD.fullmatch(word) for word in re.findall(rb"\w+", match[3]))
+    )
+
+
+def _constants(source: Cpp) -> frozenset[tuple[bytes, int]]:
+    found = set()
+    for match in _DEFINE.finditer(source.code):
+        number = _NUMBER.fullmatch(match[3].strip()) if not match[2] else None
+        if number:
+            found.add((match[1], int(number[1], 16 if number[1][:2].lower() == b"0x" else 10)))
+    found |= {(match[1], int(match[2])) for match in _CONSTANT.finditer(source.code)}
+    return frozenset(found)
