@@ -1,50 +1,139 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replace `<cooperative_groups/reduce.h>`, which HIP before ROCm 7.13 lacks, by a header that has what is used of it.
+"""Replace CUDA's cooperative groups by hipport's where a program uses of them what HIP lacks or does for 64 lanes.
 
-`cg::reduce(tile, value, cg::plus<T>())` then stands as it is. A file that includes the header and uses nothing of it
-(as most files of the 3D Gaussian splatting family) is left to `headers`, which drops the include.
+HIP has blocks, grids and tiles whose shuffles mean the same. It has no reductions, scans and labeled partitions before
+ROCm 7.13, no votes of tiles, `num_threads` or tiles of tiles in older releases, and its `coalesced_threads()` are those
+of a wavefront, up to 64, of which it tells in 64 bits. A program that uses any of these gets `hipport/groups.h` and its
+namespace, `hipport::cooperative_groups`, in all files that belong together. The groups there are of the 32 lanes
+of a warp, as CUDA's. A program that uses none of them stays as it is. Clusters and tiles of several warps are reported.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
-from hipport.finding import Finding
+from hipport.finding import Certainty, Finding
 from hipport.headers import header
 from hipport.languages.cpp import Cpp, within
+from hipport.languages.declarations import member_or_qualified
 from hipport.pipeline import Pass
 from hipport.project import Project
-from hipport.source import Edit
+from hipport.source import Edit, Span
+from hipport.tables import load
 
-_HEADER = "cooperative_groups/reduce.h"
-_USES = re.compile(
-    rb"\b(?:reduce)\s*\(|\b(?:cg|cooperative_groups)\s*::\s*(?:plus|less|greater|bit_and|bit_or|bit_xor)\b"
+_HEADERS = frozenset(f"cooperative_groups{part}.h" for part in ("", "/reduce", "/scan", "/memcpy_async"))
+_NAMESPACE = re.compile(rb"\bcooperative_groups\b")
+_ALIAS = re.compile(rb"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?cooperative_groups\s*;")
+_OPENED = re.compile(rb"\busing\s+namespace\s+(?:::\s*)?cooperative_groups\s*;")
+_TILE = re.compile(
+    rb"\b(\w+)\s*(?:=|\(|\{)\s*(?:\w+\s*::\s*)*tiled_partition\b|\bthread_block_tile\s*<[^;(){}]*>\s*&?\s*(\w+)"
 )
+_PARTITION = re.compile(rb"\btiled_partition\s*<\s*(\w+)\s*>\s*\(\s*(\w+)\s*\)")
+_WIDE = re.compile(rb"\btiled_partition\s*<\s*(64|128|256|512|1024)\s*>")
+
+
+@cache
+def _beyond() -> tuple[re.Pattern[bytes], re.Pattern[bytes], re.Pattern[bytes]]:
+    """What a program may use that HIP lacks: in the namespace, as a member, and not on AMD at all."""
+    table = load(Path(__file__).with_suffix(".own.toml"))
+    named, members = (b"|".join(table["beyond"][key].encode().split()) for key in ("names", "members"))
+    absent = b"|".join(name.encode() for name in table["absent"])
+    return (
+        re.compile(rb"(?:(\w+)\s*::\s*|(?<![\w.>:]))\b(" + named + rb")\b(?=\s*(?:<[^;{}()]*>\s*)?[({>])"),
+        # A tensor may have the same members, without arguments.
+        re.compile(rb"(?:\.|->)\s*(?:(?:" + members + rb")\s*\(|(?:any|all)\s*\(\s*[^\s)])"),
+        re.compile(rb"\b(?:" + absent + rb")\b"),
+    )
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per include of the header in a program that uses it."""
-    if b"cooperative_groups/reduce.h" not in source.text or project.target.rocm >= (7, 13):
+    """Yield a finding per include and per use of the namespace, and per use of what AMD lacks."""
+    facts = project.together(source, _facts)
+    if (b"", b"cooperative_groups") not in facts:
         return
-    if not any(isinstance(other, Cpp) and other.fact(_uses) for other in project.component(source)):
+    yield from _absent(source)
+    # A program that has HIP's groups beside CUDA's is ported already.
+    if not _needed(facts) or (b"", b"hip") in facts:
         return
-    path, own = header(source, project, "cooperative_groups.h")
+    path, own = header(source, project, "groups.h")
     _, warp = header(source, project, "warp.h")
-    for directive in source.includes:
-        if directive.path != _HEADER or within(directive.directive.start, source.cuda_only):
+    included = any(include.path.endswith("hipport/groups.h") for include in source.includes)
+    for include in source.includes:
+        if include.path not in _HEADERS or within(include.directive.start, source.cuda_only):
             continue
+        span = _line(source, include.directive) if included else include.target
         yield Finding(
-            directive.target,
-            "reduce",
-            f"<{_HEADER}> → hipport's, for ROCm before 7.13",
-            (Edit(directive.target, path),),
+            include.target,
+            "header",
+            f"<{include.path}> → hipport's groups, of the 32 lanes of a warp",
+            (Edit(span, b"" if included else path),),
             creates=(own, warp),
+        )
+        included = True
+    for match in _NAMESPACE.finditer(source.code):
+        start = match.start()
+        # What only HIP sees used the groups of the header that is replaced, too.
+        if within(start, source.cuda_only) or member_or_qualified(source.code, start):
+            continue
+        message = "cooperative_groups → hipport::cooperative_groups"
+        yield Finding(
+            Span(*match.span()), "groups", message, (Edit(Span(start, start), b"hipport::"),), creates=(own, warp)
         )
 
 
-def _uses(source: Cpp) -> bool:
-    return _USES.search(source.code) is not None
+def _ported(source: Cpp, offset: int) -> bool:
+    return within(offset, source.hip_only) or within(offset, source.cuda_only)
+
+
+def _absent(source: Cpp) -> Iterator[Finding]:
+    advice: dict[str, str] = load(Path(__file__).with_suffix(".own.toml"))["absent"]
+    for match in _beyond()[2].finditer(source.code):
+        if not _ported(source, match.start()):
+            name = match.group().decode()
+            yield Finding(Span(*match.span()), "absent", f"{name}: {advice[name]}", certainty=Certainty.MANUAL)
+    for match in _WIDE.finditer(source.code):
+        if not _ported(source, match.start()):
+            message = f"a tile of {match[1].decode()} lanes: {advice['block_tile_memory']}"
+            yield Finding(Span(*match.span(1)), "absent", message, certainty=Certainty.MANUAL)
+
+
+def _needed(facts: frozenset[tuple[bytes, bytes]]) -> bool:
+    spaces = {name for space, name in facts if space == b"namespace"} | {b"cooperative_groups"}
+    opened = (b"using", b"") in facts
+    return (b"member", b"") in facts or any(space in spaces or (opened and space == b"call") for space, _ in facts)
+
+
+def _facts(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    """What the file says of groups: (space, name) of `space::name`, and under names of our own the rest."""
+    code = source.code
+    found: set[tuple[bytes, bytes]] = set()
+    if _NAMESPACE.search(code) or any(include.path in _HEADERS for include in source.includes):
+        found.add((b"", b"cooperative_groups"))
+    if any(include.path == "hip/hip_cooperative_groups.h" for include in source.includes):
+        found.add((b"", b"hip"))
+    found |= {(b"namespace", name) for name in _ALIAS.findall(code)}
+    if _OPENED.search(code):
+        found.add((b"using", b""))
+    if b"cooperative_groups" not in source.text and b"roup" not in code and b"tile" not in code:
+        return frozenset(found)
+    named, members, _ = _beyond()
+    found |= {(space or b"call", name) for space, name in named.findall(code)}
+    tiles = {first or second for first, second in _TILE.findall(code)}
+    if members.search(code) or any(parent in tiles for _, parent in _PARTITION.findall(code)):
+        found.add((b"member", b""))
+    return frozenset(found)
+
+
+def _line(source: Cpp, directive: Span) -> Span:
+    """Return the whole line of `directive`, or the directive alone if the line has more."""
+    start = directive.start - (source.position(directive.start)[1] - 1)
+    match = re.compile(rb"[ \t]*(?:\r\n|\n|\r|$)").match(source.text, directive.end)
+    if match is None or source.text[start : directive.start].strip():
+        return directive
+    return Span(start, match.end())
 
 
 PASS = Pass(Cpp, find)
