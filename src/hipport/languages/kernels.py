@@ -2,9 +2,9 @@
 """Control flow and data flow of device code: who calls whom, under which conditions, and which values differ by thread.
 
 Worked out on syntax trees, by names, over the files that are connected by includes. It is a view for passes that look
-for threads which part from each other, not a compiler's: scopes within a function are one, an overload set is one
-function, and a macro is what its text mentions. Where something is not known it is taken to be the same for all
-threads, so that a pass reports what it can show.
+for threads which part from each other, not a compiler's: an overload set is one function, a variable has one value for
+the whole function, and a macro is what its text mentions. Where something is not known it is taken to be the same for
+all threads, so that a pass reports what it can show.
 
     kernels = Kernels.of(project)
     for function in kernels.functions(source):
@@ -87,6 +87,36 @@ class Call(NamedTuple):
     arguments: tuple[Node, ...]
 
 
+class Variable(NamedTuple):
+    """A local variable, parameter or array: its name, and the part of the file in which the name is this variable."""
+
+    name: bytes
+    start: int
+    end: int
+
+
+class Assignment(NamedTuple):
+    """A place `node` where a variable is given something worked out from `values`; its declaration, perhaps."""
+
+    node: Node
+    variable: Variable
+    values: tuple[Node, ...]
+    declares: bool
+
+
+class Locals(NamedTuple):
+    """The variables of a function. `shared` ones are the block's."""
+
+    variables: tuple[Variable, ...]
+    shared: frozenset[Variable]
+    assignments: tuple[Assignment, ...]
+
+    def named(self, name: bytes, offset: int) -> Variable | None:
+        """Return the variable that `name` is at `offset`: the innermost one."""
+        found = [each for each in self.variables if each.name == name and each.start <= offset < each.end]
+        return max(found, key=lambda each: each.start, default=None)
+
+
 @dataclass(frozen=True, eq=False)
 class Function:
     """A function with a body. `head` is what stands in front of its name, `parameters` are names ("" for none)."""
@@ -120,6 +150,11 @@ class Function:
                 call = _call_of(name)
                 if call is not None:
                     yield Call(self, match[1], call, arguments(call))
+
+    @cached_property
+    def locals(self) -> Locals:
+        """Its parameters and variables, and what they are given."""
+        return _locals(self)
 
     def conditions(self, node: Node, until: Node | None = None) -> Iterator[Condition]:
         """Yield what decides whether a thread of the function comes to `node`, the innermost first.
@@ -161,7 +196,7 @@ class Kernels:
         self._project = project
         self._definitions: dict[tuple[Any, bytes], tuple[Function, ...]] = {}
         self._callers: dict[Function, tuple[Call, ...]] = {}
-        self._variables: dict[Function, dict[bytes, int]] = {}
+        self._variables: dict[Function, dict[Variable, int]] = {}
         self._results: dict[Function, int] = {}
 
     @staticmethod
@@ -231,7 +266,7 @@ class Kernels:
         """Return how many neighbouring threads surely have the same value of the expression `node`, up to BLOCK."""
         return _Expression(self, function, self.variables(function)).agreement(node)
 
-    def variables(self, function: Function) -> dict[bytes, int]:
+    def variables(self, function: Function) -> dict[Variable, int]:
         """Return the agreement on each parameter and local variable; other names are the same for all."""
         if function not in self._variables:
             # What a recursion finds here.
@@ -269,28 +304,28 @@ class Kernels:
         """Return the macros that mention what differs by thread."""
         return self._project.together(source, _varying_macros)
 
-    def _solve(self, function: Function) -> dict[bytes, int]:
-        known = dict.fromkeys(filter(None, function.parameters), BLOCK)
+    def _solve(self, function: Function) -> dict[Variable, int]:
+        known = dict.fromkeys(function.locals.variables, BLOCK)
         if not function.kernel:
+            parameters = [function.locals.named(name, function.body.start_byte) for name in function.parameters]
             for call in self.callers(function):
-                for name, argument in zip(function.parameters, call.arguments, strict=False):
-                    if name:
-                        known[name] = min(known[name], self.agreement(call.function, argument))
-        shared, assignments = _assignments(function)
-        conditions = [
-            () if declares else tuple(condition.expression for condition in function.conditions(node))
-            for node, _, _, declares in assignments
-        ]
+                for parameter, argument in zip(parameters, call.arguments, strict=False):
+                    if parameter is not None:
+                        known[parameter] = min(known[parameter], self.agreement(call.function, argument))
+        assignments = [each for each in function.locals.assignments if each.variable not in function.locals.shared]
         values = _Expression(self, function, known)
         changed = True
         while changed:
             changed = False
-            for (_, name, value, _), deciding in zip(assignments, conditions, strict=True):
-                if name in shared:
-                    continue
-                agreed = min((values.agreement(node) for node in (*value, *deciding)), default=BLOCK)
-                if agreed < known.get(name, BLOCK):
-                    known[name] = agreed
+            for each in assignments:
+                agreed = min(map(values.agreement, each.values), default=BLOCK)
+                if not each.declares:
+                    # Only some threads may come here; outside of the variable's own scope that makes no difference.
+                    for condition in function.conditions(each.node):
+                        if condition.statement.start_byte >= each.variable.start:
+                            agreed = min(agreed, values.agreement(condition.expression))
+                if agreed < known[each.variable]:
+                    known[each.variable] = agreed
                     changed = True
         return known
 
@@ -301,7 +336,7 @@ class _Expression:
 
     kernels: Kernels
     function: Function
-    variables: dict[bytes, int]
+    variables: dict[Variable, int]
 
     @cached_property
     def macros(self) -> frozenset[bytes]:
@@ -310,7 +345,7 @@ class _Expression:
     def agreement(self, node: Node) -> int:
         kind = node.type
         if kind in ("identifier", "field_identifier"):
-            return self.name(self.function.text(node))
+            return self.name(self.function.text(node), node.start_byte)
         if kind == "call_expression":
             return self.call(node)
         if kind == "binary_expression":
@@ -322,9 +357,10 @@ class _Expression:
             return BLOCK
         return min((self.agreement(child) for child in node.named_children), default=BLOCK)
 
-    def name(self, name: bytes) -> int:
-        if name in self.variables:
-            return self.variables[name]
+    def name(self, name: bytes, offset: int) -> int:
+        variable = self.function.locals.named(name, offset)
+        if variable is not None:
+            return self.variables.get(variable, BLOCK)
         if _BY_BLOCK.fullmatch(name):
             return BLOCK
         if name in self.macros or _BY_THREAD.fullmatch(name):
@@ -339,7 +375,7 @@ class _Expression:
         if re.fullmatch(rb"(?:__)?shfl(?:_sync)?", name) and len(given) > 1:
             lane = given[1 + name.endswith(b"sync")] if len(given) > 1 + name.endswith(b"sync") else given[-1]
             return min(WARP, self.agreement(lane))
-        found = self.name(name)
+        found = self.name(name, node.start_byte)
         if found < BLOCK:
             return found
         definitions = self.kernels.definitions(self.function.source, name) if name else ()
@@ -386,7 +422,8 @@ class _Expression:
             return self.counts_threads(node.named_children[-1], depth)
         if node.type != "identifier" or not depth:
             return False
-        given = [value for _, name, value, _ in _assignments(self.function)[1] if name == text]
+        variable = self.function.locals.named(text, node.start_byte)
+        given = [each.values for each in self.function.locals.assignments if each.variable == variable]
         if given:
             return len(given) == 1 and len(given[0]) == 1 and self.counts_threads(given[0][0], depth - 1)
         if text not in self.function.parameters:
@@ -509,62 +546,53 @@ def _declared_name(node: Node, code: bytes) -> bytes:
     return code[declarator.start_byte : declarator.end_byte] if declarator is not None else b""
 
 
-def _assignments(
-    function: Function,
-) -> tuple[frozenset[bytes], list[tuple[Node, bytes, tuple[Node, ...], bool]]]:
-    """The `__shared__` names of a function, and what its variables are given: where, which, from what.
-
-    The last member says whether it is the variable's declaration, which no branch but its own sees.
-    """
-    known: dict[Any, Any] = function.source.__dict__.setdefault("_assignments", {})
-    if function.node.start_byte not in known:
-        known[function.node.start_byte] = _find_assignments(function)
-    result: tuple[frozenset[bytes], list[tuple[Node, bytes, tuple[Node, ...], bool]]] = known[function.node.start_byte]
-    return result
-
-
-def _find_assignments(
-    function: Function,
-) -> tuple[frozenset[bytes], list[tuple[Node, bytes, tuple[Node, ...], bool]]]:
+def _locals(function: Function) -> Locals:
     code = function.source.code
-    shared: set[bytes] = set()
-    # Arrays of a thread's own: what is stored through a pointer is not the pointer.
-    arrays: set[bytes] = set()
-    found: list[tuple[Node, bytes, tuple[Node, ...], bool]] = []
+    start, end = function.node.start_byte, function.node.end_byte
+    variables = [Variable(name, start, end) for name in function.parameters if name]
+    shared: set[Variable] = set()
+    # Arrays of a thread's own; what is stored through a pointer is not the pointer.
+    arrays: set[Variable] = set()
+    given: list[tuple[Node, Node, tuple[Node, ...]]] = []
+    assignments: list[Assignment] = []
     stack = [function.body]
     while stack:
         node = stack.pop()
         stack.extend(reversed(node.named_children))
         if node.type == "declaration":
-            declarators = node.children_by_field_name("declarator")
-            if b"__shared__" in code[node.start_byte : node.end_byte].split(b"=", 1)[0]:
-                shared.update(_declared_name(each, code) for each in declarators)
-            arrays.update(
-                _declared_name(each, code) for each in declarators if b"[" in code[each.start_byte : each.end_byte]
-            )
-            for each in declarators:
+            scope = node.parent
+            for each in node.children_by_field_name("declarator"):
                 value = each.child_by_field_name("value")
-                if value is not None:
-                    found.append((node, _declared_name(each, code), (value,), True))
+                variable = Variable(_declared_name(each, code), each.start_byte, scope.end_byte if scope else end)
+                variables.append(variable)
+                if b"__shared__" in code[node.start_byte : each.start_byte]:
+                    shared.add(variable)
+                elif b"[" in code[each.start_byte : value.start_byte if value else each.end_byte]:
+                    arrays.add(variable)
+                assignments.append(Assignment(node, variable, (value,) if value is not None else (), True))
         elif node.type == "assignment_expression":
             left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-            if left is None or right is None:
-                continue
-            name, indices = _target(left, code)
-            if name in arrays or (name and not indices):
-                found.append((node, name, (right, *indices), False))
-        elif node.type == "update_expression":
-            name, indices = _target(node.named_children[0], code) if node.named_children else (b"", ())
-            if name in arrays or (name and not indices):
-                found.append((node, name, indices, False))
+            if left is not None and right is not None:
+                given.append((node, left, (right,)))
+            loop = node.parent
+            if left is not None and loop is not None and loop.child_by_field_name("initializer") == node:
+                # `for (i = 0; …)`: what i was before does not matter in the loop.
+                variables.append(Variable(_declared_name(left, code), node.start_byte, loop.end_byte))
+        elif node.type == "update_expression" and node.named_children:
+            given.append((node, node.named_children[0], ()))
         elif node.type == "call_expression":
-            given = arguments(node)
-            for each in given:
+            # `f(&x, y)` may put something into x.
+            passed = arguments(node)
+            for each in passed:
                 if each.type == "pointer_expression" and code[each.start_byte : each.start_byte + 1] == b"&":
-                    name, indices = _target(each.named_children[0], code) if each.named_children else (b"", ())
-                    if name in arrays or (name and not indices):
-                        found.append((node, name, (*(other for other in given if other != each), *indices), False))
-    return frozenset(shared), found
+                    given.extend((node, x, tuple(y for y in passed if y != each)) for x in each.named_children)
+    found = Locals(tuple(variables), frozenset(shared), ())
+    for node, target, values in given:
+        name, indices = _target(target, code)
+        changed = found.named(name, target.start_byte)
+        if changed is not None and (changed in arrays or not indices):
+            assignments.append(Assignment(node, changed, (*values, *indices), False))
+    return Locals(found.variables, found.shared, tuple(assignments))
 
 
 def _target(node: Node, code: bytes) -> tuple[bytes, tuple[Node, ...]]:
