@@ -2,12 +2,14 @@
 // hipport/warp.h: CUDA's warp of 32 lanes, on AMD wavefronts of 32 and of 64 lanes. Put here by hipport.
 //
 // CUDA code means warps of 32. On a wavefront of 64, two such warps run side by side: lanes 0-31 and lanes 32-63. Each
-// function below acts on the 32 lanes that its caller belongs to and has the name and the arguments of the CUDA function
-// that it stands for, without the leading underscores. Masks have 32 bits, as in CUDA.
+// function below acts on the 32 lanes of its caller, and has the name and the arguments of the CUDA function that it
+// stands for, without the leading underscores. Masks have 32 bits, as in CUDA.
 //
-// Only built-ins without masks are used, which every ROCm since 5.2 has. So a mask chooses among lanes, and does not make
-// lanes wait: what CUDA promises of lanes that have exited holds, but lanes that are named in a mask must reach the call
-// together, in one branch. Shuffles do not use their mask.
+// Only built-ins without masks are used, which every ROCm since 5.2 has. So a mask chooses among the lanes that are
+// there, and does not make lanes wait. AMD's compilers bring lanes together where the branches that parted them meet: a
+// call finds together all lanes that reach it in one branch and one turn of a loop. The lanes of one mask must reach the
+// call so; CUDA also lets them meet in calls that stand in different branches. Lanes that have exited do not count, here
+// as there. What a shuffle gives for a lane that is not there is as undefined as in CUDA.
 //
 // With nvcc the functions are the native ones.
 #pragma once
@@ -36,15 +38,32 @@ HIPPORT_DEVICE unsigned ballot(bool predicate) {
   return static_cast<unsigned>(__ballot(predicate) >> first_lane());
 }
 
+/// What CUDA's overloads take a value as: a small integer as an int, and HIP 5.2's `threadIdx.x`, which is an empty
+/// class that converts to a number, as that number. Other classes (half, vectors) as they are.
+template <typename T>
+struct has_words {
+  static constexpr bool value = (__is_class(T) || __is_union(T)) && !__is_empty(T);
+};
+template <typename T, bool = has_words<T>::value>
+struct taken {
+  using type = T;
+};
+template <typename T>
+struct taken<T, false> {
+  using type = decltype(+*static_cast<T*>(nullptr));
+};
+template <typename T>
+using taken_t = typename taken<T>::type;
+
 /// Move the words of a value of any type, so that every size and every bit pattern survives.
 template <typename T, typename Shuffle>
 HIPPORT_DEVICE T by_words(T value, Shuffle shuffle) {
   constexpr unsigned count = (sizeof(T) + 3) / 4;
   int words[count] = {};
-  __builtin_memcpy(words, &value, sizeof(T));
+  __builtin_memcpy(words, static_cast<void*>(&value), sizeof(T));
 #pragma unroll
   for (unsigned i = 0; i < count; ++i) words[i] = shuffle(words[i]);
-  __builtin_memcpy(&value, words, sizeof(T));
+  __builtin_memcpy(static_cast<void*>(&value), words, sizeof(T));
   return value;
 }
 
@@ -52,8 +71,8 @@ template <typename T>
 HIPPORT_DEVICE bool same_bits(T a, T b) {
   constexpr unsigned count = (sizeof(T) + 3) / 4;
   int x[count] = {}, y[count] = {};
-  __builtin_memcpy(x, &a, sizeof(T));
-  __builtin_memcpy(y, &b, sizeof(T));
+  __builtin_memcpy(x, static_cast<void*>(&a), sizeof(T));
+  __builtin_memcpy(y, static_cast<void*>(&b), sizeof(T));
   bool same = true;
 #pragma unroll
   for (unsigned i = 0; i < count; ++i) same = same && x[i] == y[i];
@@ -84,30 +103,31 @@ HIPPORT_DEVICE int uni_sync(unsigned mask, int predicate) {
 
 /// The deltas are taken modulo 32, as the hardware behind CUDA's functions takes them.
 template <typename T>
-HIPPORT_DEVICE T shfl_sync(unsigned, T value, int lane, int width = warp_size) {
-  return detail::by_words(value, [=](int word) { return __shfl(word, lane, width); });
+HIPPORT_DEVICE detail::taken_t<T> shfl_sync(unsigned, T value, int lane, int width = warp_size) {
+  return detail::by_words<detail::taken_t<T>>(value, [=](int word) { return __shfl(word, lane, width); });
 }
 template <typename T>
-HIPPORT_DEVICE T shfl_up_sync(unsigned, T value, unsigned delta, int width = warp_size) {
-  return detail::by_words(value, [=](int word) { return __shfl_up(word, delta & 31u, width); });
+HIPPORT_DEVICE detail::taken_t<T> shfl_up_sync(unsigned, T value, unsigned delta, int width = warp_size) {
+  return detail::by_words<detail::taken_t<T>>(value, [=](int word) { return __shfl_up(word, delta & 31u, width); });
 }
 template <typename T>
-HIPPORT_DEVICE T shfl_down_sync(unsigned, T value, unsigned delta, int width = warp_size) {
-  return detail::by_words(value, [=](int word) { return __shfl_down(word, delta & 31u, width); });
+HIPPORT_DEVICE detail::taken_t<T> shfl_down_sync(unsigned, T value, unsigned delta, int width = warp_size) {
+  return detail::by_words<detail::taken_t<T>>(value, [=](int word) { return __shfl_down(word, delta & 31u, width); });
 }
 template <typename T>
-HIPPORT_DEVICE T shfl_xor_sync(unsigned, T value, int lanes, int width = warp_size) {
-  return detail::by_words(value, [=](int word) { return __shfl_xor(word, lanes & 31, width); });
+HIPPORT_DEVICE detail::taken_t<T> shfl_xor_sync(unsigned, T value, int lanes, int width = warp_size) {
+  return detail::by_words<detail::taken_t<T>>(value, [=](int word) { return __shfl_xor(word, lanes & 31, width); });
 }
 
 /// Which lanes of the mask have the bits that the caller has.
 template <typename T>
 HIPPORT_DEVICE unsigned match_any_sync(unsigned mask, T value) {
+  const detail::taken_t<T> own = value;
   unsigned result = 0;
-  // Each turn settles all lanes that have what the lowest unsettled one has; both warps of a wavefront go at their own pace.
+  // Each turn settles all lanes that have what the lowest unsettled one has; both warps of a wavefront go at their own
+  // pace.
   for (unsigned open = activemask(); open != 0;) {
-    const T sample = shfl_sync(mask, value, __ffs(open) - 1);
-    const bool same = detail::same_bits(value, sample);
+    const bool same = detail::same_bits(own, shfl_sync(mask, own, __ffs(open) - 1));
     const unsigned group = detail::ballot(same);
     if (same) result = group & mask;
     open &= ~group;
@@ -117,8 +137,9 @@ HIPPORT_DEVICE unsigned match_any_sync(unsigned mask, T value) {
 /// The mask if all its lanes have the same bits, else 0.
 template <typename T>
 HIPPORT_DEVICE unsigned match_all_sync(unsigned mask, T value, int* predicate) {
-  const T sample = shfl_sync(mask, value, __ffs(activemask() & mask) - 1);
-  *predicate = all_sync(mask, detail::same_bits(value, sample));
+  const detail::taken_t<T> own = value;
+  const detail::taken_t<T> first = shfl_sync(mask, own, __ffs(activemask() & mask) - 1);
+  *predicate = all_sync(mask, detail::same_bits(own, first));
   return *predicate ? mask : 0u;
 }
 
@@ -139,17 +160,24 @@ HIPPORT_DEVICE T reduce(unsigned mask, T value, Combine combine) {
 
 }  // namespace detail
 
-template <typename T>
-HIPPORT_DEVICE T reduce_add_sync(unsigned mask, T value) {
-  return detail::reduce(mask, value, [](T a, T b) { return a + b; });
+// The overloads are those of CUDA, so that smaller integers are promoted. Sums wrap around.
+HIPPORT_DEVICE unsigned reduce_add_sync(unsigned mask, unsigned value) {
+  return detail::reduce(mask, value, [](unsigned a, unsigned b) { return a + b; });
 }
-template <typename T>
-HIPPORT_DEVICE T reduce_min_sync(unsigned mask, T value) {
-  return detail::reduce(mask, value, [](T a, T b) { return b < a ? b : a; });
+HIPPORT_DEVICE int reduce_add_sync(unsigned mask, int value) {
+  return static_cast<int>(reduce_add_sync(mask, static_cast<unsigned>(value)));
 }
-template <typename T>
-HIPPORT_DEVICE T reduce_max_sync(unsigned mask, T value) {
-  return detail::reduce(mask, value, [](T a, T b) { return a < b ? b : a; });
+HIPPORT_DEVICE unsigned reduce_min_sync(unsigned mask, unsigned value) {
+  return detail::reduce(mask, value, [](unsigned a, unsigned b) { return b < a ? b : a; });
+}
+HIPPORT_DEVICE int reduce_min_sync(unsigned mask, int value) {
+  return detail::reduce(mask, value, [](int a, int b) { return b < a ? b : a; });
+}
+HIPPORT_DEVICE unsigned reduce_max_sync(unsigned mask, unsigned value) {
+  return detail::reduce(mask, value, [](unsigned a, unsigned b) { return a < b ? b : a; });
+}
+HIPPORT_DEVICE int reduce_max_sync(unsigned mask, int value) {
+  return detail::reduce(mask, value, [](int a, int b) { return a < b ? b : a; });
 }
 HIPPORT_DEVICE unsigned reduce_and_sync(unsigned mask, unsigned value) {
   return detail::reduce(mask, value, [](unsigned a, unsigned b) { return a & b; });
@@ -186,19 +214,23 @@ HIPPORT_DEVICE int any_sync(unsigned mask, int predicate) { return __any_sync(ma
 HIPPORT_DEVICE int all_sync(unsigned mask, int predicate) { return __all_sync(mask, predicate); }
 HIPPORT_DEVICE int uni_sync(unsigned mask, int predicate) { return __uni_sync(mask, predicate); }
 template <typename T>
-HIPPORT_DEVICE T shfl_sync(unsigned mask, T value, int lane, int width = warp_size) {
+HIPPORT_DEVICE auto shfl_sync(unsigned mask, T value, int lane, int width = warp_size)
+    -> decltype(__shfl_sync(mask, value, lane, width)) {
   return __shfl_sync(mask, value, lane, width);
 }
 template <typename T>
-HIPPORT_DEVICE T shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warp_size) {
+HIPPORT_DEVICE auto shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warp_size)
+    -> decltype(__shfl_up_sync(mask, value, delta, width)) {
   return __shfl_up_sync(mask, value, delta, width);
 }
 template <typename T>
-HIPPORT_DEVICE T shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warp_size) {
+HIPPORT_DEVICE auto shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warp_size)
+    -> decltype(__shfl_down_sync(mask, value, delta, width)) {
   return __shfl_down_sync(mask, value, delta, width);
 }
 template <typename T>
-HIPPORT_DEVICE T shfl_xor_sync(unsigned mask, T value, int lanes, int width = warp_size) {
+HIPPORT_DEVICE auto shfl_xor_sync(unsigned mask, T value, int lanes, int width = warp_size)
+    -> decltype(__shfl_xor_sync(mask, value, lanes, width)) {
   return __shfl_xor_sync(mask, value, lanes, width);
 }
 template <typename T>
@@ -209,21 +241,17 @@ template <typename T>
 HIPPORT_DEVICE unsigned match_all_sync(unsigned mask, T value, int* predicate) {
   return __match_all_sync(mask, value, predicate);
 }
-template <typename T>
-HIPPORT_DEVICE T reduce_add_sync(unsigned mask, T value) {
-  return __reduce_add_sync(mask, value);
-}
-template <typename T>
-HIPPORT_DEVICE T reduce_min_sync(unsigned mask, T value) {
-  return __reduce_min_sync(mask, value);
-}
-template <typename T>
-HIPPORT_DEVICE T reduce_max_sync(unsigned mask, T value) {
-  return __reduce_max_sync(mask, value);
-}
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+HIPPORT_DEVICE unsigned reduce_add_sync(unsigned mask, unsigned value) { return __reduce_add_sync(mask, value); }
+HIPPORT_DEVICE int reduce_add_sync(unsigned mask, int value) { return __reduce_add_sync(mask, value); }
+HIPPORT_DEVICE unsigned reduce_min_sync(unsigned mask, unsigned value) { return __reduce_min_sync(mask, value); }
+HIPPORT_DEVICE int reduce_min_sync(unsigned mask, int value) { return __reduce_min_sync(mask, value); }
+HIPPORT_DEVICE unsigned reduce_max_sync(unsigned mask, unsigned value) { return __reduce_max_sync(mask, value); }
+HIPPORT_DEVICE int reduce_max_sync(unsigned mask, int value) { return __reduce_max_sync(mask, value); }
 HIPPORT_DEVICE unsigned reduce_and_sync(unsigned mask, unsigned value) { return __reduce_and_sync(mask, value); }
 HIPPORT_DEVICE unsigned reduce_or_sync(unsigned mask, unsigned value) { return __reduce_or_sync(mask, value); }
 HIPPORT_DEVICE unsigned reduce_xor_sync(unsigned mask, unsigned value) { return __reduce_xor_sync(mask, value); }
+#endif
 HIPPORT_DEVICE void syncwarp(unsigned mask = 0xffffffffu) { __syncwarp(mask); }
 
 #endif
@@ -233,19 +261,23 @@ HIPPORT_DEVICE int all(int predicate) { return all_sync(0xffffffffu, predicate);
 HIPPORT_DEVICE int any(int predicate) { return any_sync(0xffffffffu, predicate); }
 HIPPORT_DEVICE unsigned ballot(int predicate) { return ballot_sync(0xffffffffu, predicate); }
 template <typename T>
-HIPPORT_DEVICE T shfl(T value, int lane, int width = warp_size) {
+HIPPORT_DEVICE auto shfl(T value, int lane, int width = warp_size)
+    -> decltype(shfl_sync(0xffffffffu, value, lane, width)) {
   return shfl_sync(0xffffffffu, value, lane, width);
 }
 template <typename T>
-HIPPORT_DEVICE T shfl_up(T value, unsigned delta, int width = warp_size) {
+HIPPORT_DEVICE auto shfl_up(T value, unsigned delta, int width = warp_size)
+    -> decltype(shfl_up_sync(0xffffffffu, value, delta, width)) {
   return shfl_up_sync(0xffffffffu, value, delta, width);
 }
 template <typename T>
-HIPPORT_DEVICE T shfl_down(T value, unsigned delta, int width = warp_size) {
+HIPPORT_DEVICE auto shfl_down(T value, unsigned delta, int width = warp_size)
+    -> decltype(shfl_down_sync(0xffffffffu, value, delta, width)) {
   return shfl_down_sync(0xffffffffu, value, delta, width);
 }
 template <typename T>
-HIPPORT_DEVICE T shfl_xor(T value, int lanes, int width = warp_size) {
+HIPPORT_DEVICE auto shfl_xor(T value, int lanes, int width = warp_size)
+    -> decltype(shfl_xor_sync(0xffffffffu, value, lanes, width)) {
   return shfl_xor_sync(0xffffffffu, value, lanes, width);
 }
 
