@@ -7,6 +7,7 @@ from hipport.pipeline import Pass
 from hipport_passes import (
     api_names,
     arch_guards,
+    atomics,
     cooperative_groups,
     cpp_extension,
     headers,
@@ -30,6 +31,7 @@ PASSES: tuple[Pass[Any], ...] = (
     warp_size.PASS,
     memory_order.PASS,
     simd_in_word.PASS,
+    atomics.PASS,
     register_keyword.PASS,
     vector_types.PASS,
     api_names.PASS,

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Give programs the atomic functions that HIP lacks, and leave out those that they define and HIP has.
+
+`atomicAdd_block` and its like become `hipport::atomicAdd_block`. Where `atomicAdd` is called for half, bfloat16 or
+vectors of float, `hipport/atomics.h` is included, which has such overloads. A program's own
+`atomicMin(float*, float)`, with which it makes up for CUDA's lack of one, is defined twice with HIP, and so put behind
+`#ifndef __HIPCC__`. Reported are operations on memory that the host shares which AMD loses where they go over PCIe.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cache
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hipport.finding import Certainty, Finding
+from hipport.headers import include
+from hipport.languages.cpp import Cpp, condition, within
+from hipport.names import Names
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+from hipport.tables import load
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+_CALL = re.compile(rb"\s*\(")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_CAST = re.compile(rb"(?:(?:reinterpret|static)_cast\s*<([^<>]*)\*\s*>|\(([\w\s:]*)\*\s*\))")
+_BASE = re.compile(rb"[(&\s]*([A-Za-z_]\w*)\s*(?![\w.(:]|->|\s)")
+_PARAMETERS = re.compile(rb"\b(?:typename|class)\s+(\w+)")
+_HALF = re.compile(rb"\b(?:__half2?|half2?|(?:__)?nv_bfloat162?|__hip_bfloat162?)\b")
+_SHARED = re.compile(
+    rb"\b(?:cuda|hip)(?:MallocManaged|HostAlloc|MallocHost|HostMalloc|HostGetDevicePointer)\s*\([^;&]*&\s*(\w+)"
+    rb"|\b__managed__\s[^;={}]*?(\w+)\s*(?:\[[^;]*)?[;={]"
+)
+_KERNEL = re.compile(rb"\b__global__\b[^;{}()]*(?:\([^()]*\)[^;{}()]*)?\b(\w+)\s*\(")
+_LAUNCH = re.compile(rb"\b(\w+)\s*(?:<[^<>;]*>\s*)?<<<[^;]*?>>>\s*\(")
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return load(Path(__file__).with_suffix(".own.toml"))
+
+
+@cache
+def _names() -> tuple[Names, Names]:
+    """The functions that HIP has not by any type, and all atomic functions that it has by some."""
+    helpers = b"|".join(_table()["helper"]["names"].encode().split())
+    return Names(re.compile(rb"\b(?:" + helpers + rb")\b")), Names(re.compile(rb"\batomic[A-Z][A-Za-z]+(?:_system)?\b"))
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per call that HIP lacks, per function that it has too, and per operation that may be lost."""
+    if b"atomic" not in source.code:
+        return
+    helpers, known = _names()
+    yield from _collisions(source)
+    for span, name in helpers.uses(source, project):
+        need, header = include(source, project, "atomics.h")
+        edits = (Edit(span, b"hipport::" + name), *((need,) if need else ()))
+        yield Finding(span, "scope", f"{name.decode()} → hipport::{name.decode()}", edits, creates=(header,))
+    overloads = dict(_table()["overload"])
+    if project.target.rocm < (6, 4):
+        overloads |= _table()["overload_before_6_4"]
+    shared = source.fact(_shared)
+    halves = (b"half",) in project.together(source, _halves)
+    for span, name in known.uses(source, project):
+        opening = _CALL.match(source.code, span.end)
+        arguments = source.arguments(opening.end() - 1) if opening else None
+        if not arguments:
+            continue
+        types = overloads.get(name.decode(), "").split()
+        if types and _pointee(source, span, arguments[0], halves) in types:
+            need, header = include(source, project, "atomics.h")
+            if need is not None:
+                message = f"{name.decode()} of a type that HIP has no such function for: hipport/atomics.h has it"
+                yield Finding(span, "overload", message, (need,), creates=(header,))
+        if span in shared and name.decode().removesuffix("_system") not in _table()["shared"]["reach"].split():
+            message = f"{name.decode()}: {_table()['shared']['why']}; {_table()['shared']['instead']}"
+            yield Finding(span, "host_memory", message, certainty=Certainty.MANUAL)
+
+
+# ---- types
+
+
+def _type(text: bytes) -> str:
+    """Return a type as the table writes it: what is pointed to, without qualifiers."""
+    words = [
+        word for word in _WORD.findall(text) if word not in (b"const", b"volatile", b"__restrict__", b"__shared__")
+    ]
+    if b"long" in words:
+        name = "long" * words.count(b"long")
+        return "u" + name if b"unsigned" in words else name
+    if b"short" in words and b"unsigned" in words:
+        return "ushort"
+    last = words[-1].decode() if words else ""
+    return {"size_t": "ulong", "uint64_t": "ulong"}.get(last, last)
+
+
+def _pointee(source: Cpp, call: Span, argument: Span, halves: bool) -> str:
+    """Return the type of what the first argument points to, as far as it is written; empty where it is not.
+
+    That of a template may be any that the program has: `__half`, if there is a half in it.
+    """
+    code = source.code
+    text = code[argument.start : argument.end]
+    cast = _CAST.match(text)
+    if cast is not None:
+        return _type(cast[1] or cast[2])
+    base = _BASE.match(text)
+    if base is None:
+        return ""
+    start, parameters = _function(source, call.start)
+    name = re.escape(base[1])
+    declared = re.compile(
+        rb"(?P<type>(?:\b(?:unsigned|signed|long|short)\s+)*\b[A-Za-z_][\w:]*)\s*(?:const\b\s*)?[*&\s]"
+        rb"(?:[*&\s]|const\b|__restrict__\b|__restrict\b)*\b" + name + rb"\s*(?P<next>[,)\[;=({])(?P<rest>[^;]*)"
+    )
+    found = ""
+    for match in declared.finditer(code, start, call.start):
+        if match["type"] in (b"return", b"else", b"case", b"typename", b"in"):
+            continue
+        found = _type(match["type"])
+        if found == "auto":
+            cast = _CAST.search(match["rest"])
+            found = _type(cast[1] or cast[2]) if cast else ""
+    if found.encode() in parameters:
+        return "__half" if halves else ""
+    return found
+
+
+def _function(source: Cpp, offset: int) -> tuple[int, frozenset[bytes]]:
+    """Return where the function that `offset` is in starts, and the parameters of its template."""
+    node: tree_sitter.Node | None = source.tree.root_node.descendant_for_byte_range(offset, offset)
+    start = 0
+    parameters: set[bytes] = set()
+    while node is not None:
+        if node.type in ("function_definition", "template_declaration"):
+            start = node.start_byte
+        if node.type == "template_declaration":
+            head = node.child_by_field_name("parameters")
+            if head is not None:
+                parameters |= set(_PARAMETERS.findall(source.code, head.start_byte, head.end_byte))
+        node = node.parent
+    return start, frozenset(parameters)
+
+
+def _halves(source: Cpp) -> frozenset[tuple[bytes]]:
+    return frozenset({(b"half",)}) if _HALF.search(source.code) else frozenset()
+
+
+# ---- functions that HIP has too
+
+
+def _collisions(source: Cpp) -> Iterator[Finding]:
+    collides: dict[str, str] = _table()["collides"]
+    code = source.code
+    for span, name in source.names(re.compile(rb"\batomic[A-Z][A-Za-z]+\b")):
+        if name.decode() not in collides or source.directive(span.start):
+            continue
+        start = _statement(source, span.start)
+        head = code[start : span.start]
+        opening = _CALL.match(code, span.end)
+        if opening is None or b"__device__" not in head or b"template" in head:
+            continue
+        parameters = source.arguments(opening.end() - 1) or ()
+        closing = source.closing(opening.end() - 1)
+        body = re.compile(rb"\s*\{").match(code, closing + 1) if closing else None
+        end = source.closing(body.end() - 1) if body else None
+        pointer = re.match(rb"([^*]*)\*[^*]*$", code[parameters[0].start : parameters[0].end]) if parameters else None
+        if end is None or pointer is None or len(parameters) != (3 if name == b"atomicCAS" else 2):
+            continue
+        kind = _type(pointer[1])
+        if (
+            kind not in collides[name.decode()].split()
+            or _unseen(source, span.start)
+            or not _global(source, span.start)
+        ):
+            continue
+        before = source.newline if source.text[:start].rpartition(b"\n")[2].strip() else b""
+        edits = (
+            Edit(Span(start, start), before + b"#ifndef __HIPCC__" + source.newline),
+            Edit(Span(end + 1, end + 1), source.newline + b"#endif"),
+        )
+        message = f"{name.decode()}({kind}*, {kind}): HIP has it too"
+        certainty = Certainty.SAFE
+        if kind not in _table()["in_cuda"].get(name.decode(), "").split():
+            certainty = Certainty.REVIEW
+            message += ": assumes that the program's does nothing else"
+        yield Finding(span, "defined_twice", message, edits, certainty)
+
+
+def _statement(source: Cpp, offset: int) -> int:
+    """Return where the declaration that `offset` is in begins."""
+    directives = source.directives
+    i = bisect_right(directives, offset, key=lambda span: span.start) - 1
+    floor = directives[i].end if i >= 0 else 0
+    floor = max(floor, *(source.code.rfind(end, floor, offset) + 1 for end in (b";", b"{", b"}")))
+    text = source.code[floor:offset]
+    return floor + len(text) - len(text.lstrip())
+
+
+def _global(source: Cpp, offset: int) -> bool:
+    """Say whether a function at `offset` is in the global namespace, or one without a name, beside HIP's."""
+    node: tree_sitter.Node | None = source.tree.root_node.descendant_for_byte_range(offset, offset)
+    while node is not None:
+        if node.type in ("class_specifier", "struct_specifier") or (
+            node.type == "namespace_definition" and node.child_by_field_name("name") is not None
+        ):
+            return False
+        node = node.parent
+    return True
+
+
+def _unseen(source: Cpp, offset: int) -> bool:
+    """Say whether no HIP compilation sees `offset`, in which nvcc's macros are not defined."""
+    if within(offset, source.cuda_only) or within(offset, source.hip_only):
+        return True
+    for group in source.conditionals:
+        if not group[0].span.end <= offset < group[-1].span.start:
+            continue
+        passed = list(takewhile(lambda part: part.span.end <= offset, group))
+        values = [part.word == b"else" or condition(part.condition, hip=True, told=True) for part in passed]
+        if values[-1] is False or True in values[:-1]:
+            return True
+    return False
+
+
+# ---- memory of the host
+
+
+def _shared(source: Cpp) -> frozenset[Span]:
+    """The names of atomic functions that are called on what a kernel is given of managed or pinned memory."""
+    code = source.code
+    pointers = {first or second for first, second in _SHARED.findall(code)}
+    if not pointers:
+        return frozenset()
+    given: dict[bytes, set[int]] = {}
+    for launch in _LAUNCH.finditer(code):
+        for index, argument in enumerate(source.arguments(launch.end() - 1) or ()):
+            if code[argument.start : argument.end] in pointers:
+                given.setdefault(launch[1], set()).add(index)
+    found: set[Span] = set()
+    for kernel in _KERNEL.finditer(code):
+        parameters = source.arguments(kernel.end() - 1) or ()
+        names = {
+            words[-1]
+            for index, parameter in enumerate(parameters)
+            if index in given.get(kernel[1], ()) and (words := _WORD.findall(code[parameter.start : parameter.end]))
+        }
+        body = code.find(b"{", parameters[-1].end if parameters else kernel.end())
+        end = source.closing(body) if body >= 0 else None
+        if end is None:
+            continue
+        managed = set(re.findall(rb"\b__managed__\s[^;={}]*?(\w+)\s*(?:\[[^;]*)?[;={]", code))
+        for match in re.compile(rb"\b(atomic[A-Z]\w*)\s*\([(&\s]*([A-Za-z_]\w*)").finditer(code, body, end):
+            if match[2] in names | managed:
+                found.add(Span(*match.span(1)))
+    return frozenset(found)
+
+
+PASS = Pass(Cpp, find)
