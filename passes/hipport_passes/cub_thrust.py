@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write out the 32 lanes that CUB's classes of a warp have by default: with hipCUB they have a wavefront's, up to 64.
+
+`cub::WarpReduce<float>` becomes `cub::WarpReduce<float, 32>`, so that its `TempStorage` stays one for each warp of the
+program. Loads and stores of a block that transpose by warps do so by the block where the block is not a multiple of 64
+threads, which rocPRIM does not compile; the items end up in the same places. Runs before `namespaces`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from hipport.finding import Finding
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.declarations import member_or_qualified
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+from hipport.tables import load
+
+_NAME = re.compile(rb"(?P<space>(?:hip)?cub\s*::\s*)?\b(?P<name>Warp[A-Z]\w+|BlockLoad|BlockStore)\s*<(?!<)")
+_ALGORITHM = re.compile(rb"(?:\w+\s*::\s*)*(\w+)")
+_OPENED = re.compile(rb"\busing\s+(?:namespace\s+(?:hip)?cub\b|(?:hip)?cub\s*::\s*(?:Warp|Block)\w+)")
+_CONSTANT = re.compile(rb"(?:#[ \t]*define[ \t]+(\w+)[ \t]+|\bconst(?:expr)?\s+[\w\s]*?\b(\w+)\s*=\s*)(\d+)\b")
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return load(Path(__file__).with_suffix(".own.toml"))
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per class of a warp without a width, and per block that cannot be transposed by warps."""
+    code = source.code
+    if b"Warp" not in code and b"WARP" not in code:
+        return
+    yield from _constants(source)
+    opened = _OPENED.search(code) is not None
+    for match in _NAME.finditer(code):
+        start = match.start("name")
+        if not match["space"] and (not opened or member_or_qualified(code, start)):
+            continue
+        if _ported(source, start):
+            continue
+        arguments = _arguments(code, match.end() - 1)
+        if arguments is None:
+            continue
+        name = match["name"].decode()
+        if name in _table()["width"]:
+            yield from _warp(source, name, Span(*match.span("name")), match["space"] or b"", arguments)
+        elif len(arguments) > 3:
+            yield from _block(source, arguments)
+
+
+def _ported(source: Cpp, offset: int) -> bool:
+    """Whether somebody wrote it for AMD: then the default is meant."""
+    first = source.first
+    hip = isinstance(first, Cpp) and any(include.path.startswith(("hip/", "hipcub/")) for include in first.includes)
+    return hip or within(offset, source.hip_only) or within(offset, source.cuda_only)
+
+
+def _constants(source: Cpp) -> Iterator[Finding]:
+    for name, value in _table()["constant"].items():
+        for span, _ in source.names(re.compile(name.encode())):
+            directive = source.directive(span.start)
+            words = source.code[directive.start : span.start].split() if directive else []
+            if not _ported(source, span.start) and words[-1:] not in (
+                [b"#define"],
+                [b"define"],
+                [b"#ifdef"],
+                [b"#ifndef"],
+            ):
+                message = f"{name} → {value}, as in CUDA"
+                yield Finding(span, "constant", message, (Edit(span, value.encode()),))
+
+
+def _warp(source: Cpp, name: str, span: Span, space: bytes, arguments: tuple[Span, ...]) -> Iterator[Finding]:
+    index: int = _table()["width"][name]
+    # A parameter pack may be anything.
+    if len(arguments) > index or b"..." in source.code[arguments[0].start : arguments[-1].end]:
+        return
+    missing = [space + _table()["before"].get(name, "").encode()] * (index - len(arguments)) + [b"32"]
+    if name not in _table()["before"] and len(missing) > 1:
+        return
+    edit = Edit(Span(arguments[-1].end, arguments[-1].end), b"".join(b", " + each for each in missing))
+    yield Finding(span, "width", f"{name} of 32 lanes, as in CUDA: hipCUB's default is the wavefront", (edit,))
+
+
+def _block(source: Cpp, arguments: tuple[Span, ...]) -> Iterator[Finding]:
+    algorithm = _ALGORITHM.fullmatch(source.code, arguments[3].start, arguments[3].end)
+    new = _table()["transposed"].get(algorithm[1].decode()) if algorithm else None
+    threads = _value(source, source.code[arguments[1].start : arguments[1].end])
+    if algorithm is None or new is None or threads is None or threads % 64 == 0:
+        return
+    span = Span(*algorithm.span(1))
+    message = f"{algorithm[1].decode()} → {new}: rocPRIM has the former for blocks of a multiple of 64 threads only"
+    yield Finding(span, "transpose", message, (Edit(span, new.encode()),))
+
+
+def _value(source: Cpp, text: bytes) -> int | None:
+    """Return the number that `text` is, or names."""
+    text = text.strip()
+    if text.isdigit():
+        return int(text)
+    values = {int(value) for a, b, value in _CONSTANT.findall(source.code) if text in (a, b)}
+    return values.pop() if len(values) == 1 else None
+
+
+def _arguments(code: bytes, opening: int) -> tuple[Span, ...] | None:
+    """Return the template arguments in the brackets at `opening`, trimmed; None if they do not end."""
+    depth = brackets = 0
+    cuts = [opening]
+    for i in range(opening, min(len(code), opening + 2000)):
+        byte = code[i : i + 1]
+        if byte in (b"(", b"[", b"{"):
+            brackets += 1
+        elif byte in (b")", b"]", b"}"):
+            brackets -= 1
+        elif brackets:
+            continue
+        elif byte == b"<":
+            depth += 1
+        elif byte == b">":
+            depth -= 1
+        elif byte == b"," and depth == 1:
+            cuts.append(i)
+        elif byte == b";":
+            return None
+        if brackets < 0:
+            return None
+        if not depth:
+            cuts.append(i)
+            pieces = [(a + 1, b, code[a + 1 : b]) for a, b in pairwise(cuts)]
+            if any(not piece.strip() for _, _, piece in pieces):
+                return None
+            return tuple(
+                Span(a + len(piece) - len(piece.lstrip()), b - len(piece) + len(piece.rstrip()))
+                for a, b, piece in pieces
+            )
+    return None
+
+
+PASS = Pass(Cpp, find)
