@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hipport.finding import Finding
+from hipport.languages.constants import value
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import member_or_qualified
 from hipport.pipeline import Pass
@@ -26,7 +27,6 @@ from hipport.tables import load
 _NAME = re.compile(rb"(?P<space>(?:hip)?cub\s*::\s*)?\b(?P<name>Warp[A-Z]\w+|BlockLoad|BlockStore)\s*<(?!<)")
 _ALGORITHM = re.compile(rb"(?:\w+\s*::\s*)*(\w+)")
 _OPENED = re.compile(rb"\busing\s+(?:namespace\s+(?:hip)?cub\b|(?:hip)?cub\s*::\s*(?:Warp|Block)\w+)")
-_CONSTANT = re.compile(rb"(?:#[ \t]*define[ \t]+(\w+)[ \t]+|\bconst(?:expr)?\s+[\w\s]*?\b(\w+)\s*=\s*)(\d+)\b")
 
 
 @cache
@@ -54,7 +54,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if name in _table()["width"]:
             yield from _warp(source, name, Span(*match.span("name")), match["space"] or b"", arguments)
         elif len(arguments) > 3:
-            yield from _block(source, arguments)
+            yield from _block(source, project, arguments)
 
 
 def _ported(source: Cpp, offset: int) -> bool:
@@ -65,7 +65,7 @@ def _ported(source: Cpp, offset: int) -> bool:
 
 
 def _constants(source: Cpp) -> Iterator[Finding]:
-    for name, value in _table()["constant"].items():
+    for name, number in _table()["constant"].items():
         for span, _ in source.names(re.compile(name.encode())):
             directive = source.directive(span.start)
             words = source.code[directive.start : span.start].split() if directive else []
@@ -75,8 +75,8 @@ def _constants(source: Cpp) -> Iterator[Finding]:
                 [b"#ifdef"],
                 [b"#ifndef"],
             ):
-                message = f"{name} → {value}, as in CUDA"
-                yield Finding(span, "constant", message, (Edit(span, value.encode()),))
+                message = f"{name} → {number}, as in CUDA"
+                yield Finding(span, "constant", message, (Edit(span, number.encode()),))
 
 
 def _warp(source: Cpp, name: str, span: Span, space: bytes, arguments: tuple[Span, ...]) -> Iterator[Finding]:
@@ -91,24 +91,15 @@ def _warp(source: Cpp, name: str, span: Span, space: bytes, arguments: tuple[Spa
     yield Finding(span, "width", f"{name} of 32 lanes, as in CUDA: hipCUB's default is the wavefront", (edit,))
 
 
-def _block(source: Cpp, arguments: tuple[Span, ...]) -> Iterator[Finding]:
+def _block(source: Cpp, project: Project, arguments: tuple[Span, ...]) -> Iterator[Finding]:
     algorithm = _ALGORITHM.fullmatch(source.code, arguments[3].start, arguments[3].end)
     new = _table()["transposed"].get(algorithm[1].decode()) if algorithm else None
-    threads = _value(source, source.code[arguments[1].start : arguments[1].end])
+    threads = value(source, project, source.code[arguments[1].start : arguments[1].end])
     if algorithm is None or new is None or threads is None or threads % 64 == 0:
         return
     span = Span(*algorithm.span(1))
     message = f"{algorithm[1].decode()} → {new}: rocPRIM has the former for blocks of a multiple of 64 threads only"
     yield Finding(span, "transpose", message, (Edit(span, new.encode()),))
-
-
-def _value(source: Cpp, text: bytes) -> int | None:
-    """Return the number that `text` is, or names."""
-    text = text.strip()
-    if text.isdigit():
-        return int(text)
-    values = {int(value) for a, b, value in _CONSTANT.findall(source.code) if text in (a, b)}
-    return values.pop() if len(values) == 1 else None
 
 
 def _arguments(code: bytes, opening: int) -> tuple[Span, ...] | None:

@@ -3,9 +3,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hipport.languages.cpp import Cpp
+from hipport.source import Span
+
+_CALLEE = re.compile(rb"([A-Za-z_]\w*)\s*(?:<[^;{}]*>\s*)?$")
+_PART = re.compile(rb"[()\[\]{},;]|>>>")
 
 
 @dataclass(frozen=True)
@@ -15,3 +21,48 @@ class Cuda(Cpp):
     @property
     def grammar(self) -> str:
         return "cuda"
+
+
+class Launch(NamedTuple):
+    """A launch `kernel<<<configuration>>>(arguments)`; `brackets` is where `<<<` stands."""
+
+    kernel: bytes
+    brackets: Span
+    configuration: tuple[Span, ...]
+    arguments: tuple[Span, ...]
+
+
+def launches(source: Cpp) -> tuple[Launch, ...]:
+    """Return the launches in `source`, in macros too. `kernel` is empty where it is no name."""
+    code = source.code
+    found = []
+    start = code.find(b"<<<")
+    while start >= 0:
+        name = _CALLEE.search(code, max(0, start - 300), start)
+        cuts = [start + 2]
+        depth = 0
+        end = None
+        for match in _PART.finditer(code, start + 3):
+            token = match.group()
+            if token in b"([{":
+                depth += 1
+            elif token in b")]}":
+                depth -= 1
+            elif not depth and token == b",":
+                cuts.append(match.start())
+            elif not depth and token == b">>>":
+                end = match.start()
+            if end is not None or depth < 0 or token == b";":
+                break
+        if end is not None:
+            opening = re.compile(rb"\s*\(").match(code, end + 3)
+            found.append(
+                Launch(
+                    name[1] if name else b"",
+                    Span(start, start + 3),
+                    tuple(source.trimmed(Span(a + 1, b)) for a, b in zip(cuts, [*cuts[1:], end], strict=True)),
+                    (source.arguments(opening.end() - 1) or ()) if opening else (),
+                )
+            )
+        start = code.find(b"<<<", start + 3)
+    return tuple(found)

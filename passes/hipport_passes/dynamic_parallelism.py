@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report kernels that launch kernels, and calls of CUDA's runtime in device code: AMD's GPUs do neither.
+
+Such a launch does not compile with hipcc. Calls that CUDA's runtime answers on the device too, `cudaGetErrorString` and
+`cudaDeviceSynchronize` for example, are of the host in HIP. What stands in a lambda or a host function is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.cuda import launches
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Span
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+_DEVICE = re.compile(rb"\b__(?:global|device)__\b")
+_HOST = re.compile(rb"\b__host__\b")
+# What CUDA's runtime has on the device: CUDA C++ Programming Guide 13.0, "CUDA Dynamic Parallelism", "API Reference".
+_CALL = re.compile(
+    rb"\b(?:cuda|hip)(?:DeviceSynchronize|GetLastError|PeekAtLastError|GetErrorString|GetErrorName|StreamCreateWithFlags"
+    rb"|StreamDestroy|StreamWaitEvent|EventCreateWithFlags|EventRecord|EventDestroy|GetDevice|GetDeviceCount"
+    rb"|DeviceGetAttribute|FuncGetAttributes|MemcpyAsync|MemsetAsync|Malloc|Free)\s*\("
+)
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per launch and per call of the runtime in device code."""
+    code = source.code
+    if b"__global__" not in code and b"__device__" not in code:
+        return
+    if b"<<<" in code:
+        for launch in launches(source):
+            if _on_device(source, launch.brackets.start):
+                message = (
+                    "a kernel cannot launch a kernel on AMD: launch it from the host, once this one has said what is "
+                    "to do, or put the work in a queue that the blocks of one kernel take it from"
+                )
+                yield Finding(launch.brackets, "launch", message, certainty=Certainty.MANUAL)
+    for match in _CALL.finditer(code):
+        if _on_device(source, match.start(), only_device=True):
+            name = match.group()[:-1].strip().decode()
+            advice = "print the number" if "GetError" in name else "call it on the host"
+            message = f"{name} is of the host in HIP: {advice}"
+            span = Span(match.start(), match.start() + len(name))
+            yield Finding(span, "runtime", message, certainty=Certainty.MANUAL)
+
+
+def _on_device(source: Cpp, offset: int, only_device: bool = False) -> bool:
+    """Say whether `offset` is in code of the device; with `only_device`, in none of the host's too."""
+    if source.directive(offset) or within(offset, source.hip_only) or within(offset, source.cuda_only):
+        return False
+    node: tree_sitter.Node | None = source.tree.root_node.descendant_for_byte_range(offset, offset)
+    while node is not None and node.type not in ("function_definition", "lambda_expression"):
+        node = node.parent
+    body = node.child_by_field_name("body") if node else None
+    if node is None or body is None or _for_one_side(source, body, offset):
+        return False
+    head = source.code[node.start_byte : body.start_byte]
+    return _DEVICE.search(head) is not None and not (only_device and _HOST.search(head))
+
+
+def _for_one_side(source: Cpp, body: tree_sitter.Node, offset: int) -> bool:
+    """Say whether a condition inside of the function on being device code decides: `#ifndef __CUDA_ARCH__`, say."""
+    return any(
+        body.start_byte <= group[0].span.start
+        and group[0].span.end <= offset < group[-1].span.start
+        and any(b"__CUDA_ARCH__" in part.condition or b"__HIP_DEVICE_COMPILE__" in part.condition for part in group)
+        for group in source.conditionals
+    )
+
+
+PASS = Pass(Cpp, find)

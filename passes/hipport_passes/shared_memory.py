@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report shared memory beyond what a block has on AMD: 64 KiB, and 160 KiB on gfx950.
+
+CUDA's blocks have 48 KiB, and up to 227 KiB where `cudaFuncSetAttribute` asks for it. Seen are arrays in `__shared__`
+variables of a function, the third argument of a launch, and the size that the attribute is set to, as far as they are
+constants. Static arrays that are too large do not compile for AMD; the others fail when the program runs, and a launch
+that failed is told of by a later call only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.constants import size, value
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.cuda import launches
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Span
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+# LLVM, AMDGPU usage guide: local memory of a work-group, in bytes; gfx950 has more than all others.
+_BYTES = 65536
+_BYTES_OF = {"gfx950": 163840}
+_ATTRIBUTE = re.compile(rb"\b(?:cuda|hip)FuncSetAttribute\s*\(")
+_DYNAMIC = re.compile(rb"\b(?:cuda|hip)FuncAttributeMaxDynamicSharedMemorySize\b")
+_ARRAY = re.compile(
+    rb"\b__shared__\s+(?:__align__\s*\([^()]*\)\s*|alignas\s*\([^()]*\)\s*|volatile\s+)*"
+    rb"(?P<type>[A-Za-z_][\w:\s]*?(?:\s*\*)?)\s*\b(?P<name>[A-Za-z_]\w*)\s*(?P<extents>(?:\[[^\[\]]+\]\s*)+);"
+)
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per function, launch and attribute that asks for more than one of the targets has."""
+    if b"__shared__" in source.code:
+        yield from _arrays(source, project)
+    for match in _ATTRIBUTE.finditer(source.code):
+        arguments = source.arguments(match.end() - 1) or ()
+        if len(arguments) == 3 and _DYNAMIC.search(source.code, arguments[1].start, arguments[1].end):
+            yield from _checked(source, project, arguments[2], "dynamic")
+    if b"<<<" in source.code:
+        for launch in launches(source):
+            if len(launch.configuration) > 2:
+                yield from _checked(source, project, launch.configuration[2], "dynamic")
+
+
+def _checked(source: Cpp, project: Project, span: Span, kind: str) -> Iterator[Finding]:
+    amount = value(source, project, source.code[span.start : span.end])
+    if amount is not None:
+        yield from _too_much(source, project, span, kind, amount)
+
+
+def _too_much(source: Cpp, project: Project, span: Span, kind: str, amount: int) -> Iterator[Finding]:
+    lacking = [arch for arch in project.target.archs if amount > _BYTES_OF.get(arch.partition(":")[0], _BYTES)]
+    if not lacking or within(span.start, source.hip_only) or within(span.start, source.cuda_only):
+        return
+    message = (
+        f"{amount} bytes of shared memory: a block has {_BYTES} on {', '.join(lacking)}; use smaller tiles, or keep a "
+        "part in registers or in global memory"
+    )
+    yield Finding(span, kind, message, certainty=Certainty.MANUAL)
+
+
+def _arrays(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find functions whose arrays are too large together."""
+    totals: dict[int, int] = {}
+    for match in _ARRAY.finditer(source.code):
+        amount = size(match["type"])
+        for extent in re.findall(rb"\[([^\[\]]+)\]", match["extents"]):
+            number = value(source, project, extent)
+            amount = None if amount is None or number is None else amount * number
+        # Branches of an #if are not there together.
+        if amount is None or within(match.start(), source.conditional):
+            continue
+        function = _function(source, match.start())
+        before = totals.get(function, 0)
+        totals[function] = before + amount
+        if before <= _BYTES:
+            yield from _too_much(source, project, Span(*match.span("name")), "static", totals[function])
+
+
+def _function(source: Cpp, offset: int) -> int:
+    """Return where the function that `offset` is in starts, 0 for none."""
+    node: tree_sitter.Node | None = source.tree.root_node.descendant_for_byte_range(offset, offset)
+    while node is not None and node.type != "function_definition":
+        node = node.parent
+    return node.start_byte if node else 0
+
+
+PASS = Pass(Cpp, find)

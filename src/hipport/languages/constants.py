@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The values of constant expressions, as far as text alone tells them.
+
+Macros without arguments, `const` and `constexpr` variables and enumerators with a value are known by name, in all files
+that belong together. A name with two different values, a template parameter, and whatever else, is not known.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+
+from hipport.languages.cpp import Cpp
+from hipport.project import Project
+
+_DEFINED = re.compile(
+    rb"#[ \t]*define[ \t]+(?P<macro>[A-Za-z_]\w*)[ \t]+(?P<body>[^\r\n\\]+)$"
+    rb"|\bconst(?:expr)?\b\s+(?:(?:static|const|constexpr|inline|unsigned|signed|long|short|std::)\s*)*"
+    rb"(?:int|long|short|size_t|u?int\d+_t|unsigned|auto)\s+(?:const\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>[^;]+);"
+    rb"|(?<=[{,])\s*(?P<entry>[A-Za-z_]\w*)\s*=\s*(?P<number>[^,;(){}]+)(?=[,}])",
+    re.MULTILINE,
+)
+_TOKEN = re.compile(rb"0[xX][0-9a-fA-F']+|[0-9][0-9']*|(?:[A-Za-z_]\w*(?:\s*::\s*)?)+|<<|>>|\S")
+_STRENGTH = {b"|": 1, b"^": 2, b"&": 3, b"<<": 4, b">>": 4, b"+": 5, b"-": 5, b"*": 6, b"/": 6, b"%": 6}
+_OPERATIONS: dict[bytes, Callable[[int, int], int]] = {
+    b"|": operator.or_,
+    b"^": operator.xor,
+    b"&": operator.and_,
+    b"<<": lambda a, b: a << min(b, 64),
+    b">>": lambda a, b: a >> min(b, 64),
+    b"+": operator.add,
+    b"-": operator.sub,
+    b"*": operator.mul,
+    b"/": operator.floordiv,
+    b"%": operator.mod,
+}
+#: Bytes of types of C++, and of CUDA and HIP, on 64-bit Linux.
+_SIZES = {
+    b"bool": 1,
+    b"char": 1,
+    b"int8_t": 1,
+    b"uint8_t": 1,
+    b"uchar": 1,
+    b"short": 2,
+    b"int16_t": 2,
+    b"uint16_t": 2,
+    b"ushort": 2,
+    b"half": 2,
+    b"__half": 2,
+    b"int": 4,
+    b"unsigned": 4,
+    b"uint": 4,
+    b"int32_t": 4,
+    b"uint32_t": 4,
+    b"float": 4,
+    b"half2": 4,
+    b"__half2": 4,
+    b"long": 8,
+    b"size_t": 8,
+    b"int64_t": 8,
+    b"uint64_t": 8,
+    b"double": 8,
+}
+_VECTOR = re.compile(rb"(u?(?:char|short|int|long|longlong)|float|double)([1-4])")
+
+
+def size(text: bytes) -> int | None:
+    """Return the bytes of the type that `text` names, None where it is not a type of the language or of CUDA."""
+    if text.rstrip().endswith(b"*"):
+        return 8
+    words = [word for word in re.findall(rb"\w+", text) if word not in (b"const", b"volatile", b"signed", b"std")]
+    if len(words) > 1:
+        words = [word for word in words if word != b"unsigned"] or words
+        words = words[-1:] if set(words) > {b"int"} and words[-1] != b"int" else [w for w in words if w != b"int"][:1]
+    if not words:
+        return 4 if b"signed" in text else None
+    vector = _VECTOR.fullmatch(words[0])
+    if vector is not None:
+        return _SIZES[vector[1].removeprefix(b"u").replace(b"longlong", b"long")] * int(vector[2])
+    return _SIZES.get(words[0])
+
+
+def value(source: Cpp, project: Project, text: bytes) -> int | None:
+    """Return the value of the integral expression `text` in `source`, None where it is not known."""
+    defined: dict[bytes, bytes | None] = {}
+    for name, body in project.together(source, _definitions):
+        defined[name] = None if defined.get(name, body) != body else body
+    try:
+        return _Expression(text, defined, 0).value()
+    except (IndexError, ValueError, ZeroDivisionError, RecursionError):
+        return None
+
+
+def _definitions(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    return frozenset(
+        (
+            match["macro"] or match["name"] or match["entry"],
+            (match["body"] or match["value"] or match["number"]).strip(),
+        )
+        for match in _DEFINED.finditer(source.code)
+    )
+
+
+class _Expression:
+    """Raises ValueError and IndexError for what is not understood."""
+
+    def __init__(self, text: bytes, defined: dict[bytes, bytes | None], depth: int) -> None:
+        if depth > 8:
+            raise ValueError(text)
+        self.tokens = _TOKEN.findall(text)[::-1]
+        self.defined = defined
+        self.depth = depth
+
+    def value(self) -> int:
+        result = self.binary(1)
+        if self.tokens:
+            raise ValueError(self.tokens[-1])
+        return result
+
+    def binary(self, weakest: int) -> int:
+        left = self.unary()
+        while self.tokens and (strength := _STRENGTH.get(self.tokens[-1], 0)) >= weakest:
+            sign = self.tokens.pop()
+            left = _OPERATIONS[sign](left, self.binary(strength + 1))
+        return left
+
+    def unary(self) -> int:
+        token = self.tokens.pop()
+        if token == b"-":
+            return -self.unary()
+        if token == b"(":
+            result = self.binary(1)
+            if self.tokens.pop() != b")":
+                raise ValueError(token)
+            return result
+        if token[:1].isdigit():
+            # A suffix is a token of its own.
+            if self.tokens and self.tokens[-1].lower() in (b"u", b"l", b"ul", b"lu", b"ll", b"ull", b"llu"):
+                self.tokens.pop()
+            digits = token.replace(b"'", b"")
+            return int(digits, 8 if digits.isdigit() and digits.startswith(b"0") else 0)
+        if token == b"sizeof":
+            return self.sizeof()
+        body = self.defined.get(token)
+        if body is None:
+            raise ValueError(token)
+        return _Expression(body, self.defined, self.depth + 1).value()
+
+    def sizeof(self) -> int:
+        words = []
+        if self.tokens.pop() != b"(":
+            raise ValueError("sizeof")
+        while (token := self.tokens.pop()) != b")":
+            words.append(token)
+        result = size(b" ".join(words))
+        if result is None:
+            raise ValueError("sizeof")
+        return result

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constant expressions, against the values that C++ gives them."""
+
+from pathlib import PurePosixPath
+
+import pytest
+
+from hipport.languages.constants import size, value
+from hipport.languages.cuda import Cuda
+from hipport.project import Project
+
+SOURCE = Cuda(
+    PurePosixPath("a.cu"),
+    b"""#include "b.cuh"
+#define WIDTH 32
+#define AREA (WIDTH * HEIGHT)
+#define CALL(x) (x)
+constexpr int kernel = 2 * AREA + 1;
+static const unsigned int mask = 0xffu;
+enum { first = 3, second = first << 2 };
+#ifdef LARGE
+#define TILE 64
+#else
+#define TILE 16
+#endif
+template <int N> struct S {};
+""",
+)
+HEADER = Cuda(PurePosixPath("b.cuh"), b"constexpr size_t HEIGHT = 8;\n#define LOOP LOOP2\n#define LOOP2 LOOP\n")
+PROJECT = Project((SOURCE, HEADER))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"7", 7),
+        (b"0x10 + 010", 24),
+        (b"1'000ull", 1000),
+        (b"2 + 3 * 4 - 1", 13),
+        (b"(2 + 3) * 4 / 3 % 4", 2),
+        (b"1 << 4 | 1", 17),
+        (b"-3 + 4", 1),
+        (b"WIDTH", 32),
+        (b"AREA", 256),
+        (b"kernel", 513),
+        (b"mask & 0x3f", 63),
+        (b"second", 12),
+        (b"sizeof(float4) * WIDTH", 512),
+        (b"TILE", None),  # two values
+        (b"N", None),  # a template parameter
+        (b"CALL(3)", None),
+        (b"LOOP", None),
+        (b"1 / 0", None),
+        (b"x + 1", None),
+        (b"", None),
+        (b"3 4", None),
+    ],
+)
+def test_value(text: bytes, expected: int | None) -> None:
+    assert value(SOURCE, PROJECT, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"char", 1),
+        (b"const unsigned short", 2),
+        (b"unsigned", 4),
+        (b"unsigned int", 4),
+        (b"unsigned long long", 8),
+        (b"long long int", 8),
+        (b"std::uint64_t", 8),
+        (b"float3", 12),
+        (b"ulonglong2", 16),
+        (b"uchar4", 4),
+        (b"float *", 8),
+        (b"__half2", 4),
+        (b"scalar_t", None),
+        (b"struct Node", None),
+    ],
+)
+def test_size(text: bytes, expected: int | None) -> None:
+    assert size(text) == expected
