@@ -15,7 +15,7 @@ from hipport.languages.cpp import Cpp
 from hipport.project import Project
 
 _DEFINED = re.compile(
-    rb"#[ \t]*define[ \t]+(?P<macro>[A-Za-z_]\w*)[ \t]+(?P<body>[^\r\n\\]+)$"
+    rb"#[ \t]*define[ \t]+(?P<macro>[A-Za-z_]\w*)[ \t]+(?P<body>[^\r\n\\]+)(?=[\r\n]|\Z)"
     rb"|\bconst(?:expr)?\b\s+(?:(?:static|const|constexpr|inline|unsigned|signed|long|short|std::)\s*)*"
     rb"(?:int|long|short|size_t|u?int\d+_t|unsigned|auto)\s+(?:const\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>[^;]+);"
     rb"|(?<=[{,])\s*(?P<entry>[A-Za-z_]\w*)\s*=\s*(?P<number>[^,;(){}]+)(?=[,}])",
