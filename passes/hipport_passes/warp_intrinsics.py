@@ -5,10 +5,13 @@
 types of results do not, so that what the code does with 32-bit masks stays right. The name alone decides, and so
 macros, wrappers and templates are reached.
 
-CUDA asks that all lanes that a mask names and that have not exited execute the intrinsic with that mask. AMD's
-compiler brings lanes together again where the branches that parted them meet, so a call finds together all lanes that
-reach it, and the helper means the same. One thing that CUDA allows is left: lanes of one mask that meet in different
-calls, one in each branch of an `if`. Calls with a twin in the other branch are REVIEW.
+CUDA asks that all lanes that a mask names and that have not exited execute the intrinsic with that mask, and has them
+wait for each other. AMD's compilers bring lanes together again where the branches that parted them meet, so a call
+finds together all lanes that come to it in one branch and one turn of a loop, and the helper, which does not wait,
+means the same: SAFE. It is REVIEW where lanes of one mask could meet on CUDA though they are apart on AMD: in calls in
+both branches of an `if` on which lanes disagree, in calls under conditions of their own, and in a call that lanes come
+to in different turns of a loop; also where functions and macros lie between, and not where the mask was found out in
+that branch or turn. A mask that names lanes that are not there is undefined in CUDA too, and stays.
 """
 
 from __future__ import annotations
@@ -17,20 +20,16 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
+from hipport.languages.convergence import Collectives, Meeting, meetings
 from hipport.languages.cpp import Cpp, within
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport.tables import load
-
-if TYPE_CHECKING:
-    import tree_sitter
-
 
 _FOR_CUDA = re.compile(
     rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?[ \t]+(__(?:shfl\w*|ballot|any|all)_sync)\b", re.M
@@ -47,24 +46,44 @@ def _helpers() -> tuple[Names, dict[bytes, bytes]]:
     return Names(re.compile(rb"__(?:" + b"|".join(sorted((name[2:] for name in names), reverse=True)) + rb")\b")), names
 
 
+_COLLECTIVES = Collectives(
+    re.compile(rb"__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_(?:any|all)|reduce_\w+)_sync|__syncwarp"),
+    re.compile(rb"__activemask|__ballot(?:_sync)?|__match_a(?:ny|ll)_sync|activemask|ballot|match_any"),
+    re.compile(rb"__syncthreads\w*"),
+)
+
+
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use of an intrinsic that the program does not define itself."""
     names, helpers = _helpers()
     already_hip = _includes_hip(source)
-    need, header = None, None
+    need, header, apart = None, None, {}
     for span, name in names.uses(source, project):
         if already_hip and not name.endswith((b"_sync", b"warp", b"mask")):
             continue
         if header is None:
             need, header = include(source, project, "warp.h")
+            apart = meetings(source, project, _COLLECTIVES)
         edits = (Edit(span, helpers[name]), *((need,) if need else ()))
         message = f"{name.decode()} → {helpers[name].decode()}"
         certainty = Certainty.SAFE
-        if _has_twin(source, span, name):
+        if span.start in apart:
             certainty = Certainty.REVIEW
-            message += "; assumes that the lanes of its mask do not meet in the call in the other branch"
+            message += f"; assumes that {_assumption(source, project, apart[span.start], span.start)}"
         yield Finding(span, "helper", message, edits, certainty, (header,))
     yield from _macros(source, project, helpers)
+
+
+def _assumption(source: Cpp, project: Project, meeting: Meeting, offset: int) -> str:
+    if meeting.kind == "turn":
+        return "all lanes that its mask names come here in the same turn of the loop"
+    if meeting.other == (source.path, offset):
+        return "lanes of one mask do not come here by different branches at a time"
+    other = project.by_path[meeting.other.path]
+    line = other.first.position(other.origin(Span(meeting.other.offset, meeting.other.offset + 1)).start)[0]
+    where = f"line {line}" if other.path == source.path else f"{other.path.as_posix()}, line {line}"
+    branch = ", in the other branch" if meeting.kind == "branch" else ""
+    return f"none of the lanes that its mask names is at the call on {where}{branch}, meanwhile"
 
 
 def _macros(source: Cpp, project: Project, helpers: dict[bytes, bytes]) -> Iterator[Finding]:
@@ -91,26 +110,6 @@ def _includes_hip(source: Cpp) -> bool:
     """Whether the file was HIP before hipport: then its names without a mask mean the whole wavefront."""
     first = source.first
     return isinstance(first, Cpp) and any(include.path.startswith("hip/") for include in first.includes)
-
-
-def _has_twin(source: Cpp, span: Span, name: bytes) -> bool:
-    if b"else" not in source.code or source.code.count(name) < 2:
-        return False
-    node: tree_sitter.Node | None = source.tree.root_node.descendant_for_byte_range(span.start, span.end)
-    while node is not None and node.parent is not None:
-        parent = node.parent
-        if parent.type == "if_statement":
-            for field in ("consequence", "alternative"):
-                other = parent.child_by_field_name(field)
-                if other is not None and not (other.start_byte <= span.start < other.end_byte):
-                    here = parent.child_by_field_name("condition")
-                    if here is not None and here.start_byte <= span.start < here.end_byte:
-                        continue
-                    text = source.code[other.start_byte : other.end_byte]
-                    if re.search(rb"\b" + name + rb"\b", text):
-                        return True
-        node = parent
-    return False
 
 
 PASS = Pass(Cpp, find)

@@ -1,0 +1,495 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which calls the lanes of a warp may make apart, though they count on making them together.
+
+A collective is a function that lanes call together: each names the lanes that it waits for. A compiler for AMD brings
+lanes together again where the branches that parted them meet, in every turn of a loop, and does not wait otherwise. So
+a call has with it all lanes that come to it in one branch and one turn, and means what it means on a GPU that waits,
+but for three kinds of code, which are found here:
+
+* "branch": lanes part, and some come to one call of the collective, some to another one (or to the same one, in a
+  function that both branches call). On a GPU that waits they meet there.
+* "apart": two calls, one behind the other, under conditions that exclude each other (`x < n`, then `x >= n`).
+* "turn": a call under a condition within a loop, so that lanes come to it in turns of their own.
+
+Nothing of this matters where the lanes that are named were found out in the same branch or turn: then there are no
+others to wait for. Conditions on which the lanes of a warp agree part nobody. Calls are followed by name through
+functions and macros; what `Kernels` does not know to differ among lanes is taken to be the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import PurePath
+from typing import TYPE_CHECKING, NamedTuple
+
+from hipport.languages.cpp import Cpp
+from hipport.languages.kernels import WARP, Function, Kernels, Variable, arguments
+from hipport.project import Project
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_DEFINE = re.compile(rb"[ \t]*define[ \t]+(\w+)(?:\(([^()]*)\))?")
+_CHOICE = re.compile(rb"\belse\b|\?")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_COMPARISON = re.compile(rb"([^<>=!&|]+)(<=|>=|==|!=|<|>)([^<>=!&|]+)")
+_OPPOSITE = {b"<": b">=", b">": b"<=", b"==": b"!="}
+_OPPOSITE |= {opposite: sign for sign, opposite in _OPPOSITE.items()}
+_LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
+_PARTS = frozenset(("if_statement", "conditional_expression", "switch_statement"))
+
+
+class Place(NamedTuple):
+    """A call of a collective: its file and where its name stands there."""
+
+    path: PurePath
+    offset: int
+
+
+class Meeting(NamedTuple):
+    """Why lanes may make a call apart, and for a "branch" or "apart" the call that others may make meanwhile."""
+
+    kind: str
+    other: Place
+
+
+@dataclass(frozen=True)
+class Collectives:
+    """What is called together. Each pattern matches a name whole.
+
+    `names`: the collectives, whose first argument says which lanes; `lanes`: functions that find out which lanes are
+    there or say the same; `barriers`: what all lanes wait for before any goes on.
+    """
+
+    names: re.Pattern[bytes]
+    lanes: re.Pattern[bytes]
+    barriers: re.Pattern[bytes]
+
+
+class _Named(NamedTuple):
+    """How the lanes of a call were named: found out at `found`, in a function that it is in (`inside`), or nowhere.
+
+    `parameter`: by that argument of the function or macro that the call is in. `by`: the conditions that were asked.
+    """
+
+    inside: bool = False
+    parameter: int = -1
+    found: tuple[int, ...] = ()
+    by: frozenset[bytes] = frozenset()
+
+
+class _Reached(NamedTuple):
+    """A call that a function or macro comes to. `skipped`: perhaps not every time that it is called itself."""
+
+    place: Place
+    name: bytes
+    lanes: _Named
+    skipped: bool
+
+
+class _Side(NamedTuple):
+    """A side of a statement at which lanes part: from `start` to `end`.
+
+    `way`: which side. `often`: the statement decides how often rather than whether. `left`: lanes that took the other
+    side have left the loop or the function.
+    """
+
+    statement: tuple[int, int]
+    way: object
+    condition: bytes
+    start: int
+    end: int
+    often: bool
+    left: bool
+
+
+class _Mention(NamedTuple):
+    """A place in a function from which calls are reached, and the sides that a lane takes to come to it."""
+
+    node: Node
+    sides: tuple[_Side, ...]
+    reached: tuple[_Reached, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Macro:
+    source: Cpp
+    name: bytes
+    parameters: tuple[bytes, ...]
+    start: int
+    end: int
+
+
+def meetings(source: Cpp, project: Project, collectives: Collectives) -> dict[int, Meeting]:
+    """Return the calls in `source` that lanes may make apart, by where their names stand."""
+    known: dict[object, dict[Place, Meeting]] = project.__dict__.setdefault("_meetings", {})
+    key = (project.component(source)[0].path, collectives)
+    if key not in known:
+        known[key] = _Search(project, source, collectives).found
+    return {place.offset: meeting for place, meeting in known[key].items() if place.path == source.path}
+
+
+class _Search:
+    """All meetings in the files that `source` is connected to."""
+
+    def __init__(self, project: Project, source: Cpp, collectives: Collectives) -> None:
+        self.kernels = Kernels.of(project)
+        self.files = [other for other in project.component(source) if isinstance(other, Cpp)]
+        self.collectives = collectives
+        self.found: dict[Place, Meeting] = {}
+        #: What comes to a collective, and what of that may be called by others, by its name.
+        self.units: list[Function | _Macro] = []
+        self.carriers: dict[bytes, list[Function | _Macro]] = {}
+        self._mentions: dict[Function, tuple[_Mention, ...]] = {}
+        self._open: set[_Macro] = set()
+        self._find_carriers()
+        for unit in self.units:
+            if isinstance(unit, Function):
+                self._check(unit)
+            else:
+                self._check_macro(unit)
+
+    def _find_carriers(self) -> None:
+        """Find what comes to a collective, by way of its name or of another carrier's."""
+        wanted: set[bytes] = set()
+        for file in self.files:
+            wanted |= {name for _, name in file.names(self.collectives.names)}
+        seen: set[tuple[PurePath, int]] = set()
+        while wanted:
+            pattern = re.compile(rb"\b(?:" + rb"|".join(sorted(wanted, reverse=True)) + rb")\b")
+            wanted = set()
+            for file in self.files:
+                if not pattern.search(file.code):
+                    continue
+                units: list[Function | _Macro] = [*file.fact(_macros)]
+                units += self.kernels.functions(file)
+                for unit in units:
+                    start, end = (unit.start, unit.end) if isinstance(unit, _Macro) else _body(unit)
+                    if (file.path, start) in seen or not pattern.search(file.code, start, end):
+                        continue
+                    seen.add((file.path, start))
+                    self.units.append(unit)
+                    if isinstance(unit, _Macro) or not unit.kernel:
+                        self.carriers.setdefault(unit.name, []).append(unit)
+                        wanted.add(unit.name)
+
+    def mentions(self, function: Function) -> tuple[_Mention, ...]:
+        if function not in self._mentions:
+            self._mentions[function] = ()  # What a recursion finds here.
+            self._mentions[function] = tuple(self._find_mentions(function))
+        return self._mentions[function]
+
+    def reached(self, unit: Function | _Macro) -> Iterator[_Reached]:
+        if isinstance(unit, _Macro):
+            yield from self._of_macro(unit)
+            return
+        for mention in self.mentions(unit):
+            skipped = any(not side.often and not side.left for side in mention.sides)
+            for each in mention.reached:
+                yield each._replace(skipped=each.skipped or skipped)
+
+    def _find_mentions(self, unit: Function) -> Iterator[_Mention]:
+        for match in _WORD.finditer(unit.source.code, *_body(unit)):
+            name = match.group()
+            collective = self.collectives.names.fullmatch(name)
+            if not collective and name not in self.carriers:
+                continue
+            node = unit.body.descendant_for_byte_range(match.start(), match.end())
+            if node is None or unit.source.directive(match.start()):
+                continue
+            given = _arguments_of(node)
+            reached: dict[Place, _Reached] = {}
+            if collective:
+                place = Place(unit.source.path, match.start())
+                reached[place] = _Reached(place, name, self._named(unit, given[0] if given else None), False)
+            else:
+                for each in self.carriers[name]:
+                    if each is unit:
+                        continue
+                    for inner in self.reached(each):
+                        lanes = inner.lanes
+                        if lanes.parameter >= 0:
+                            at = lanes.parameter
+                            lanes = self._named(unit, given[at] if at < len(given) else None)
+                        elif lanes.found:
+                            lanes = _Named(inside=True)
+                        reached[inner.place] = inner._replace(lanes=lanes)
+            if reached:
+                yield _Mention(node, tuple(self._sides(unit, node)), tuple(reached.values()))
+
+    def _of_macro(self, macro: _Macro) -> Iterator[_Reached]:
+        code = macro.source.code
+        if macro in self._open:
+            return
+        self._open.add(macro)
+        for match in _WORD.finditer(code, macro.start, macro.end):
+            if self.collectives.names.fullmatch(match.group()):
+                given = macro.source.arguments(end) if code[(end := match.end()) : end + 1] == b"(" else None
+                mask = macro.source[given[0]] if given else b""
+                words = _WORD.findall(mask)
+                parameter = macro.parameters.index(words[0]) if words and words[0] in macro.parameters else -1
+                inside = any(self.collectives.lanes.fullmatch(word) for word in words)
+                yield _Reached(Place(macro.source.path, match.start()), match.group(), _Named(inside, parameter), False)
+            else:
+                for unit in self.carriers.get(match.group(), ()):
+                    yield from self.reached(unit)
+        self._open.remove(macro)
+
+    def _named(self, function: Function, mask: Node | None, depth: int = 3) -> _Named:
+        """How the expression `mask` names lanes."""
+        if mask is None:
+            return _Named()
+        text = function.text(mask)
+        words = _WORD.findall(text)
+        if any(self.collectives.lanes.fullmatch(word) for word in words):
+            return _Named(inside=True)
+        found: set[int] = set()
+        asked: set[bytes] = set()
+        for word in words:
+            variable = function.locals.named(word, mask.start_byte)
+            if variable is None:
+                continue
+            given = [each for each in function.locals.assignments if each.variable == variable]
+            if not given and word in function.parameters:
+                return _Named(parameter=function.parameters.index(word))
+            for each in given:
+                for value in each.values:
+                    if any(self.collectives.lanes.fullmatch(part) for part in _WORD.findall(function.text(value))):
+                        found.add(each.node.start_byte)
+                        asked |= {_squeezed(function.text(argument)) for argument in _last_arguments(value)}
+                    elif depth:
+                        inner = self._named(function, value, depth - 1)
+                        if inner.found or inner.parameter >= 0:
+                            return inner
+        return _Named(found=tuple(sorted(found)), by=frozenset(asked))
+
+    def _sides(self, function: Function, node: Node) -> Iterator[_Side]:
+        """Yield the sides at which lanes of a warp part, and which those take that come to `node`."""
+        for condition in function.conditions(node):
+            if self.kernels.agreement(function, condition.expression) >= WARP:
+                continue
+            statement = condition.statement
+            child = _child_with(statement, node)
+            way = condition.taken
+            if statement.type == "switch_statement":
+                case = _child_with(child, node)
+                yield _side(statement, case.start_byte, b"", case.start_byte, case.end_byte, False, False)
+                continue
+            text = _squeezed(function.text(condition.expression))
+            span = (statement if condition.loop else child).start_byte, child.end_byte
+            yield _side(statement, way, text if way else b"!" + text, *span, condition.loop, False)
+        for leaving in function.exits_before(node):
+            if leaving.start_byte > node.start_byte:
+                continue
+            for condition in function.conditions(leaving):
+                statement = condition.statement
+                if statement.type not in _PARTS or statement.start_byte <= node.start_byte < statement.end_byte:
+                    break
+                if self.kernels.agreement(function, condition.expression) < WARP:
+                    block = statement.parent
+                    text = _squeezed(function.text(condition.expression))
+                    left = leaving.type != "continue_statement"
+                    end = block.end_byte if block is not None else statement.end_byte
+                    way = None if condition.taken is None else not condition.taken
+                    yield _side(statement, way, text if way else b"!" + text, statement.end_byte, end, False, left)
+
+    def _check(self, function: Function) -> None:
+        by_sides: dict[tuple[_Side, ...], list[_Mention]] = {}
+        for mention in self.mentions(function):
+            by_sides.setdefault(mention.sides, []).append(mention)
+            self._check_turns(function, mention)
+        contexts = list(by_sides.items())
+        for i, (sides, mentions) in enumerate(contexts):
+            for others, other_mentions in contexts[i + 1 :]:
+                kind, own, other = _relation(function, sides, others)
+                if not kind:
+                    continue
+                for mention in mentions:
+                    for counterpart in other_mentions:
+                        if kind == "apart" and self._barrier_between(function, mention.node, counterpart.node):
+                            continue
+                        self._meet(kind, mention, own, counterpart, other)
+
+    def _check_macro(self, macro: _Macro) -> None:
+        """A macro has no tree: with a choice in it, its calls are taken to be in different branches."""
+        if not _CHOICE.search(macro.source.code, macro.start, macro.end):
+            return
+        calls = [each for each in self._of_macro(macro) if not each.lanes.inside]
+        for one in calls:
+            for other in calls:
+                if one.name == other.name and one.place != other.place:
+                    self.found.setdefault(one.place, Meeting("branch", other.place))
+
+    def _meet(self, kind: str, one: _Mention, own: _Side, two: _Mention, other: _Side) -> None:
+        for a in one.reached:
+            for b in two.reached:
+                if a.name == b.name and not _within(a.lanes, own) and not _within(b.lanes, other):
+                    self.found.setdefault(a.place, Meeting(kind, b.place))
+                    self.found.setdefault(b.place, Meeting(kind, a.place))
+
+    def _check_turns(self, function: Function, mention: _Mention) -> None:
+        for loop in _loops_around(function, mention.node):
+            inside = _side(loop, True, b"", loop.start_byte, loop.end_byte, True, False)
+            skips = [
+                side
+                for side in mention.sides
+                if not side.often
+                and not side.left
+                and loop.start_byte < side.statement[0] < loop.end_byte
+                and _changes(function, side, loop)
+            ]
+            for each in mention.reached:
+                if (skips or each.skipped) and not _within(each.lanes, inside):
+                    self.found.setdefault(each.place, Meeting("turn", each.place))
+
+    def _barrier_between(self, function: Function, one: Node, two: Node) -> bool:
+        first, second = sorted((one.end_byte, two.start_byte))
+        return any(
+            self.collectives.barriers.fullmatch(match.group())
+            for match in _WORD.finditer(function.source.code, first, second)
+        )
+
+
+def _relation(function: Function, one: tuple[_Side, ...], two: tuple[_Side, ...]) -> tuple[str, _Side, _Side]:
+    """How lanes that take the sides `one` are to those that take `two`, and the sides at which they part."""
+    nowhere = _Side((0, 0), None, b"", 0, 0, False, False)
+    ways = {side.statement: side for side in two}
+    for side in one:
+        other = ways.get(side.statement)
+        if other is not None and other.way != side.way:
+            return "branch", side, other
+    # Lanes that have left a kernel are nowhere else.
+    own = [side for side in one if side not in two and not (side.left and function.kernel)]
+    others = [side for side in two if side not in one and not (side.left and function.kernel)]
+    for side in own:
+        for other in others:
+            if _exclude(side.condition, other.condition):
+                return "apart", side, other
+    return "", nowhere, nowhere
+
+
+def _exclude(one: bytes, other: bytes) -> bool:
+    """Whether two conditions look as if only one of them can hold."""
+    (left, sign, right), (other_left, other_sign, other_right) = _compared(one), _compared(other)
+    if left != other_left:
+        return False
+    if right == other_right:
+        return other_sign == _OPPOSITE.get(sign) or {sign, other_sign} in ({b"<", b">"}, {b"==", b"<"}, {b"==", b">"})
+    return sign == other_sign == b"==" or sorted((sign[:1], other_sign[:1])) == [b"<", b">"]
+
+
+def _compared(condition: bytes) -> tuple[bytes, bytes, bytes]:
+    """A condition as what is compared, how, and with what; `x` alone is compared with nothing."""
+    text = condition.removeprefix(b"!")
+    match = _COMPARISON.fullmatch(text)
+    left, sign, right = match.groups() if match else (text, b"!=", b"")
+    return left, sign if text == condition else _OPPOSITE[sign], right
+
+
+def _within(lanes: _Named, side: _Side) -> bool:
+    """Whether the lanes were found out on the side, or are those that take it."""
+    if lanes.inside or any(side.start <= offset < side.end for offset in lanes.found):
+        return True
+    return side.condition in lanes.by
+
+
+def _changes(function: Function, side: _Side, loop: Node) -> bool:
+    """Whether the condition at which lanes part may turn out another way in another turn of the loop."""
+    statement = function.body.descendant_for_byte_range(*side.statement)
+    expression = statement.child_by_field_name("condition") if statement is not None else None
+    if expression is None and statement is not None:
+        expression = statement.child_by_field_name("left")
+    if expression is None:
+        return True
+    stack = [expression]
+    while stack:
+        node = stack.pop()
+        stack.extend(node.named_children)
+        if node.type in ("subscript_expression", "pointer_expression", "update_expression", "assignment_expression"):
+            return True
+        if node.type == "call_expression":
+            return True
+        if node.type == "identifier":
+            variable = function.locals.named(function.text(node), node.start_byte)
+            if variable is not None and _assigned_in(function, variable, loop):
+                return True
+    return False
+
+
+def _assigned_in(function: Function, variable: Variable, loop: Node) -> bool:
+    return any(
+        each.variable == variable and loop.start_byte <= each.node.start_byte < loop.end_byte
+        for each in function.locals.assignments
+    )
+
+
+def _side(statement: Node, way: object, condition: bytes, start: int, end: int, often: bool, left: bool) -> _Side:
+    return _Side((statement.start_byte, statement.end_byte), way, condition, start, end, often, left)
+
+
+def _loops_around(function: Function, node: Node) -> Iterator[Node]:
+    outer = node.parent
+    while outer is not None and outer != function.body:
+        if outer.type in _LOOPS:
+            condition = outer.child_by_field_name("condition")
+            # `do … while (0)` is no loop.
+            if condition is None or function.text(condition).strip(b"() ") not in (b"0", b"false"):
+                yield outer
+        outer = outer.parent
+
+
+def _child_with(outer: Node, inner: Node) -> Node:
+    """The part of `outer` that `inner` is in."""
+    return next(
+        (child for child in outer.children if child.start_byte <= inner.start_byte < child.end_byte),
+        outer,
+    )
+
+
+def _arguments_of(name: Node) -> tuple[Node, ...]:
+    node: Node | None = name
+    while node is not None and node.type not in ("call_expression", "expression_statement", "compound_statement"):
+        if node.type == "argument_list":
+            return ()
+        node = node.parent
+    return arguments(node) if node is not None and node.type == "call_expression" else ()
+
+
+def _last_arguments(value: Node) -> Iterator[Node]:
+    """The last arguments of the calls in an expression: of a ballot, what is asked."""
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        stack.extend(node.named_children)
+        if node.type == "call_expression":
+            given = arguments(node)
+            if given:
+                yield given[-1]
+
+
+def _squeezed(text: bytes) -> bytes:
+    """Code without white space, and without parentheses around all of it."""
+    squeezed = b"".join(text.split())
+    while squeezed.startswith(b"(") and squeezed.endswith(b")"):
+        depths = list(accumulate((byte == 0x28) - (byte == 0x29) for byte in squeezed))
+        if 0 in depths[:-1]:
+            break
+        squeezed = squeezed[1:-1]
+    return squeezed
+
+
+def _body(function: Function) -> tuple[int, int]:
+    return function.body.start_byte, function.body.end_byte
+
+
+def _macros(source: Cpp) -> tuple[_Macro, ...]:
+    found = []
+    for directive in source.directives:
+        match = _DEFINE.match(source.code, directive.start + 1, directive.end)
+        if match is not None:
+            parameters = tuple(word.strip() for word in (match[2] or b"").split(b","))
+            found.append(_Macro(source, match[1], parameters, match.end(), directive.end))
+    return tuple(found)
