@@ -21,8 +21,9 @@
 //
 // THE TYPES of arguments and results are those of the opcode: s32 int, u32 and b32 unsigned, s64 long long, u64 and b64
 // unsigned long long, f32 float, f64 double, s16 short, u16 and b16 unsigned short, s8 signed char, u8 and b8 unsigned
-// char, pred bool; f16 and bf16 are their bits in unsigned short; f16x2, bf16x2 and packed integers are unsigned. Registers of PTX have no
-// type: a float where b32 is due is as<unsigned>(x), which keeps the bits.
+// char, pred bool; f16 and bf16 are their bits in unsigned short; f16x2, bf16x2 and packed integers are unsigned.
+// Registers of PTX have no type: a float where b32 is due is as<unsigned>(x), which keeps the bits, and put(d, x) gives the
+// variable d the bits of x, or converts an integer of another size.
 //
 // CARRIES. add.cc, addc, addc.cc, sub.cc, subc, subc.cc, mad.lo.cc, madc.hi.cc, ... have one more argument, the last: `cc`,
 // of type unsigned& (0 or 1), the flag that PTX hides: set by those with .cc, read by the others.
@@ -52,7 +53,7 @@
 //
 // WHAT THERE IS ([x] may be there or not; R is nothing or rn rz rm rp)
 //   registers   tid_x .. nctaid_z laneid lanemask_{eq,lt,le,gt,ge} warpid nwarpid smid nsmid warpsize(WARP_SZ) clock clock_hi
-//               clock64 globaltimer[_lo|_hi] gridid dynamic_smem_size total_smem_size
+//               clock64 globaltimer[_lo|_hi]
 //   bits        bfe_{u,s}{32,64} bfi_b{32,64} bfind[_shiftamt]_{u,s}{32,64} brev clz popc and or xor not cnot _b{16,32,64} as PTX
 //               shl_b{16,32,64} shr_{b,u,s}{16,32,64} prmt_b32[_{f4e,b4e,rc8,ecl,ecr,rc16}] lop3_b32(a, b, c, lut)
 //               shf_{l,r}_{wrap,clamp}_b32 szext_{wrap,clamp}_{u,s}32 bmsk_{wrap,clamp}_b32 fns_b32
@@ -72,7 +73,7 @@
 //   conversions cvt[_R|_rni|_rzi|_rmi|_rpi][_ftz][_sat]_TO_FROM for all of {u,s}{8,16,32,64} f16 f32 f64 that PTX has;
 //               cvt_{rn,rz}[_relu]_{bf16,f16}_f32, the same x2 (a, b), cvt[_R]_f32_bf16 cvt_rna_tf32_f32
 //               cvt_pack_sat_{u,s}{8_s32_b32(a,b,c)|16_s32(a,b)}
-//   words       mov_b32 of b16, mov_b64 of b32 and b16, mov_b16 of b8, mov_b32 of b8, mov_b128: packed, unpacked
+//   words       mov_b16 of b8, mov_b32 of b16 or b8, mov_b64 of b32 or b16: packed, unpacked
 //   video       {vadd,vsub,vabsdiff,vmin,vmax}_D_A_B[_sat][_add|_min|_max|_b0.._b3|_h0|_h1] vset_A_B_CMP[...]
 //               {vshl,vshr}_D_A_u32[_sat]_{clamp,wrap}[...] vmad[_neg|_negc]_D_A_B[_po][_sat][_shr7|_shr15]
 //               {vadd,vsub,vavrg,vabsdiff,vmin,vmax}{2,4}_D_A_B[_sat|_add], vset{2,4}_A_B_CMP[_add]: with c
@@ -80,10 +81,181 @@
 //               st[_cg|_wt|_volatile|_{relaxed,release}_{cta,gpu,sys}][_v2|_v4]<T>
 //               {atom,red}[_{relaxed,acquire,release,acq_rel}][_{cta,gpu,sys}]_{add,min,max,and,or,xor,exch,cas,inc,dec}<T>
 //               fence_{sc,acq_rel,acquire,release}_{cta,gpu,sys} membar_{cta,gl,sys} prefetch(p) (all kinds; does nothing)
-//               isspacep_{global,shared,local,const}(p) cvta_{global,shared,local,const}_{u32,u64} cvta_to_ the same
+//               isspacep_{global,shared,local}(p) cvta_{global,shared,local,const}_{u32,u64} cvta_to_ the same
 //   warp        vote_{all,any,uni}_pred(p) vote_ballot_b32(p) vote_sync_ the same (p, mask) shfl[_sync]_{up,down,bfly,idx}_b32
 //               match_{any,all}_sync_b{32,64}(a, mask[, p]) redux_sync_{add,min,max}_{u,s}32, _{and,or,xor}_b32
 //               activemask_b32() elect_sync(mask, p) bar_warp_sync(mask)
 //   block       {bar,barrier}[_cta]_sync() {bar,barrier}[_cta]_red_{popc_u32,and_pred,or_pred}(p)
 //   others      trap() brkpt() nanosleep_u32(t)
 #pragma once
+
+#include "simd.h"
+
+#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__) || defined(__CUDACC__)
+#include "warp.h"
+#define HIPPORT_GPU 1
+#else
+#define HIPPORT_GPU 0
+#endif
+
+#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#define HIPPORT_DEVICE static __host__ __device__ __forceinline__
+#define HIPPORT_NVCC 0
+#elif defined(__CUDACC__)
+#define HIPPORT_DEVICE static __device__ __forceinline__
+#define HIPPORT_NVCC 1
+#else
+#define HIPPORT_DEVICE static inline
+#define HIPPORT_NVCC 0
+#endif
+
+namespace hipport {
+namespace ptx {
+
+using pred = bool;
+using s8 = signed char;
+using u8 = unsigned char;
+using b8 = unsigned char;
+using s16 = short;
+using u16 = unsigned short;
+using b16 = unsigned short;
+using s32 = int;
+using u32 = unsigned;
+using b32 = unsigned;
+using s64 = long long;
+using u64 = unsigned long long;
+using b64 = unsigned long long;
+using f32 = float;
+using f64 = double;
+
+/// The same bits as another type.
+template <typename To, typename From>
+HIPPORT_DEVICE To as(From from) {
+  static_assert(sizeof(To) == sizeof(From), "no bit may be lost or made up");
+  To to;
+  __builtin_memcpy(&to, &from, sizeof(to));
+  return to;
+}
+
+namespace detail {
+
+__extension__ typedef __int128 s128;
+__extension__ typedef unsigned __int128 u128;
+
+template <bool same_size>
+struct assignment {
+  template <typename To, typename From>
+  HIPPORT_DEVICE void put(To& to, From from) {
+    __builtin_memcpy(&to, &from, sizeof(to));
+  }
+};
+template <>
+struct assignment<false> {
+  template <typename To, typename From>
+  HIPPORT_DEVICE void put(To& to, From from) {
+    to = static_cast<To>(from);
+  }
+};
+
+template <typename T>
+HIPPORT_DEVICE constexpr bool is_signed() {
+  return static_cast<T>(-1) < static_cast<T>(1);
+}
+
+template <unsigned size>
+struct word;
+template <>
+struct word<1> {
+  using type = u8;
+};
+template <>
+struct word<2> {
+  using type = u16;
+};
+template <>
+struct word<4> {
+  using type = u32;
+};
+template <>
+struct word<8> {
+  using type = u64;
+};
+/// The unsigned integer with the bits of T.
+template <typename T>
+using word_of = typename word<sizeof(T)>::type;
+
+/// The integer of twice the bits.
+template <typename T>
+struct wider;
+template <>
+struct wider<u8> {
+  using type = u32;
+};
+template <>
+struct wider<u16> {
+  using type = u32;
+};
+template <>
+struct wider<s16> {
+  using type = s32;
+};
+template <>
+struct wider<u32> {
+  using type = u64;
+};
+template <>
+struct wider<s32> {
+  using type = s64;
+};
+template <>
+struct wider<u64> {
+  using type = u128;
+};
+template <>
+struct wider<s64> {
+  using type = s128;
+};
+
+template <typename T>
+HIPPORT_DEVICE constexpr T highest() {
+  return static_cast<T>(static_cast<word_of<T>>(~word_of<T>(0)) >> is_signed<T>());
+}
+template <typename T>
+HIPPORT_DEVICE constexpr T lowest() {
+  return static_cast<T>(is_signed<T>() ? -highest<T>() - 1 : 0);
+}
+
+template <typename T>
+HIPPORT_DEVICE T smaller(T x, T y) {
+  return y < x ? y : x;
+}
+template <typename T>
+HIPPORT_DEVICE T larger(T x, T y) {
+  return x < y ? y : x;
+}
+
+}  // namespace detail
+
+/// Set a variable to the bits of `from`; between integers of different sizes, convert.
+template <typename To, typename From>
+HIPPORT_DEVICE void put(To& to, From from) {
+  detail::assignment<sizeof(To) == sizeof(From)>::put(to, from);
+}
+
+}  // namespace ptx
+}  // namespace hipport
+
+#define HIPPORT_PTX
+#include "ptx_integer.h"
+#include "ptx_float.h"
+#include "ptx_convert.h"
+#include "ptx_video.h"
+#if HIPPORT_GPU
+#include "ptx_memory.h"
+#include "ptx_warp.h"
+#endif
+#undef HIPPORT_PTX
+
+#undef HIPPORT_NVCC
+#undef HIPPORT_GPU
+#undef HIPPORT_DEVICE
