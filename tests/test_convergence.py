@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which lanes may make a call apart: what fixtures of one file do not show."""
+
+import re
+from pathlib import PurePosixPath
+
+from hipport.languages.convergence import Collectives, meetings
+from hipport.languages.cpp import Cpp
+from hipport.languages.cuda import Cuda
+from hipport.project import Project
+
+COLLECTIVES = Collectives(re.compile(rb"vote|move"), re.compile(rb"here"), re.compile(rb"barrier"))
+
+
+def found(files: dict[str, str], path: str) -> dict[int, str]:
+    """The lines of calls in the file `path` that lanes may make apart, and of what kind that is."""
+    sources = tuple(Cuda(PurePosixPath(name), text.encode()) for name, text in files.items())
+    project = Project(sources)
+    source = project.by_path[PurePosixPath(path)]
+    assert isinstance(source, Cpp)
+    return {
+        source.position(offset)[0]: meeting.kind
+        for offset, meeting in sorted(meetings(source, project, COLLECTIVES).items())
+    }
+
+
+def kernel(body: str, before: str = "") -> dict[int, str]:
+    return found({"a.cu": f"{before}__global__ void k(int* p, int n) {{\n{body}\n}}\n"}, "a.cu")
+
+
+HELPER = "#pragma once\n__device__ int helper(unsigned m, int v) {\n  return vote(m, v);\n}\n"
+CALLER = '#include "helper.h"\n__global__ void k(int* p) {\n  %s\n}\n'
+
+
+def test_a_function_in_a_header_is_called_from_both_branches() -> None:
+    both = "p[0] = p[threadIdx.x] ? helper(1, 2) : helper(1, 3);"
+    files = {"helper.h": HELPER, "a.cu": CALLER % "helper(1, 1);", "b.cu": CALLER % both}
+    assert found(files, "helper.h") == {3: "branch"}
+    assert found({**files, "b.cu": CALLER % "helper(1, 1);"}, "helper.h") == {}
+    # Each branch says itself which lanes are there.
+    assert found({**files, "b.cu": CALLER % both.replace("(1", "(here()")}, "helper.h") == {}
+
+
+def test_a_file_that_does_not_include_it_is_another_program() -> None:
+    both = "p[0] = p[threadIdx.x] ? helper(1, 2) : helper(1, 3);"
+    unrelated = CALLER.partition("\n")[2] % both
+    assert found({"helper.h": HELPER, "a.cu": unrelated}, "helper.h") == {}
+
+
+def test_what_a_loop_cannot_change_holds_in_every_turn() -> None:
+    assert kernel("for (int i = 0; i < n; ++i)\nif (threadIdx.x % 4 == n) vote(n);") == {}
+    assert kernel("for (int i = 0; i < n; ++i)\nif (threadIdx.x % 4 == i) vote(n);") == {3: "turn"}
+    assert kernel("for (int i = 0; i < n; ++i)\nif (threadIdx.x % 4 == i) vote(here());") == {}
+
+
+def test_lanes_of_a_host_loop_are_not_in_it() -> None:
+    host = "void f(int* p) {\nfor (;;) k<<<1, 32>>>(p, 1);\n}\n"
+    text = "__global__ void k(int* p, int n) {\nif (p[threadIdx.x]) vote(n);\n}\n"
+    assert found({"a.cu": text + host}, "a.cu") == {}
+
+
+def test_functions_that_call_each_other_end() -> None:
+    text = "__device__ int g(int n);\n__device__ int f(int n) { return n ? g(n) : vote(n); }\n"
+    text += "__device__ int g(int n) { return n ? f(n - 1) : vote(n); }\n#define A() B()\n#define B() A() vote(1)\n"
+    assert found({"a.cu": text + "__global__ void k(int n) { f(n); A(); }\n"}, "a.cu") == {}
+
+
+def test_different_collectives_do_not_meet() -> None:
+    assert kernel("if (p[threadIdx.x]) vote(n);\nelse move(n);") == {}
+    assert kernel("if (p[threadIdx.x]) vote(n);\nelse vote(n);") == {2: "branch", 3: "branch"}
+
+
+def test_conditions_that_exclude_each_other() -> None:
+    one_behind_the_other = "if ({}) vote(n);\nif ({}) vote(n);"
+    for first, second, apart in [
+        ("threadIdx.x < n", "threadIdx.x >= n", True),
+        ("threadIdx.x < n", "threadIdx.x > 9", True),
+        ("threadIdx.x == 1", "threadIdx.x == 2", True),
+        ("p[threadIdx.x]", "!p[threadIdx.x]", True),
+        ("threadIdx.x < n", "threadIdx.x < 9", False),
+        ("threadIdx.x < n", "threadIdx.x < n", False),
+        ("p[threadIdx.x]", "n", False),
+    ]:
+        expected = {2: "apart", 3: "apart"} if apart else {}
+        assert kernel(one_behind_the_other.format(first, second)) == expected, (first, second)
+        assert kernel(one_behind_the_other.format(first, second).replace("\n", "\nbarrier();")) == {}
