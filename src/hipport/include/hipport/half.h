@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// hipport/half.h: CUDA's functions of half numbers that HIP does not declare, for AMD. Put here by hipport.
+//
+// Each function has the name and the arguments of the CUDA function that it stands for, without the leading
+// underscores, and gives the same bits for all arguments, but for htanh and h2tanh, whose last bit may differ. Those that
+// take a __half2 and give masks, and those that add, subtract and multiply, take bfloat16 too.
+//
+// With nvcc the functions are the native ones.
+#pragma once
+
+#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+
+#include <hip/hip_runtime.h>
+
+#include <hip/hip_fp16.h>
+
+#define HIPPORT_DEVICE static __device__ __forceinline__
+
+namespace hipport {
+namespace detail {
+
+HIPPORT_DEVICE _Float16 number(__half value) { return static_cast<__half_raw>(value).data; }
+HIPPORT_DEVICE __half half_of(_Float16 number) {
+  __half_raw raw;
+  raw.data = number;
+  return __half(raw);
+}
+HIPPORT_DEVICE unsigned short half_bits(__half value) {
+  unsigned short bits;
+  __builtin_memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+HIPPORT_DEVICE __half half_from_bits(unsigned short bits) {
+  _Float16 value;
+  __builtin_memcpy(&value, &bits, sizeof(bits));
+  return half_of(value);
+}
+
+/// All bits of a half of the word where `holds` says so.
+template <typename T, typename Holds>
+HIPPORT_DEVICE unsigned mask_of(T a, T b, Holds holds) {
+  return (holds(__low2float(a), __low2float(b)) ? 0xffffu : 0u) |
+         (holds(__high2float(a), __high2float(b)) ? 0xffff0000u : 0u);
+}
+
+template <typename Operation, typename... Arguments>
+HIPPORT_DEVICE __half2 by_half(Operation operation, Arguments... arguments) {
+  return __halves2half2(operation(__low2half(arguments)...), operation(__high2half(arguments)...));
+}
+
+/// The greater (or lesser) of two numbers. +0 is greater than -0. A NaN is the result if `nan` says so, else it is not if
+/// the other one is a number; it has the bits that CUDA gives it.
+template <bool greatest, bool nan>
+HIPPORT_DEVICE __half extreme(__half a, __half b) {
+  const float x = __half2float(a), y = __half2float(b);
+  const bool no_x = x != x, no_y = y != y;
+  if ((no_x && no_y) || (nan && (no_x || no_y))) return half_from_bits(0x7fff);
+  if (no_x) return b;
+  if (no_y) return a;
+  if (x == y) {
+    const unsigned both = half_bits(a) & half_bits(b), either = half_bits(a) | half_bits(b);
+    return half_from_bits(static_cast<unsigned short>(greatest ? both : either));
+  }
+  return (x > y) == greatest ? a : b;
+}
+
+}  // namespace detail
+
+// ---- comparisons: the u ones hold also for what is not a number
+
+#define HIPPORT_MASK(name, ...)                                                  \
+  template <typename T>                                                          \
+  HIPPORT_DEVICE unsigned name(T a, T b) {                                       \
+    return detail::mask_of(a, b, [](float x, float y) { return __VA_ARGS__; });  \
+  }
+HIPPORT_MASK(heq2_mask, x == y)
+HIPPORT_MASK(hequ2_mask, !(x < y || x > y))
+HIPPORT_MASK(hne2_mask, x < y || x > y)
+HIPPORT_MASK(hneu2_mask, x != y)
+HIPPORT_MASK(hle2_mask, x <= y)
+HIPPORT_MASK(hleu2_mask, !(x > y))
+HIPPORT_MASK(hge2_mask, x >= y)
+HIPPORT_MASK(hgeu2_mask, !(x < y))
+HIPPORT_MASK(hlt2_mask, x < y)
+HIPPORT_MASK(hltu2_mask, !(x >= y))
+HIPPORT_MASK(hgt2_mask, x > y)
+HIPPORT_MASK(hgtu2_mask, !(x <= y))
+#undef HIPPORT_MASK
+
+// ---- arithmetic that is not made part of a fused operation
+
+#define HIPPORT_ROUNDED(name, sign)                                                                       \
+  HIPPORT_DEVICE __half h##name##_rn(__half a, __half b) {                                                \
+    _Pragma("clang fp contract(off)") return detail::half_of(                                             \
+        static_cast<_Float16>(detail::number(a) sign detail::number(b)));                                 \
+  }                                                                                                       \
+  HIPPORT_DEVICE __half2 h##name##2_rn(__half2 a, __half2 b) {                                            \
+    return detail::by_half([](__half x, __half y) { return h##name##_rn(x, y); }, a, b);                  \
+  }                                                                                                       \
+  template <typename T>                                                                                   \
+  HIPPORT_DEVICE T h##name##_rn(T a, T b) {                                                               \
+    return __h##name(a, b);                                                                               \
+  }                                                                                                       \
+  template <typename T>                                                                                   \
+  HIPPORT_DEVICE T h##name##2_rn(T a, T b) {                                                              \
+    return __h##name##2(a, b);                                                                            \
+  }
+HIPPORT_ROUNDED(add, +)
+HIPPORT_ROUNDED(sub, -)
+HIPPORT_ROUNDED(mul, *)
+#undef HIPPORT_ROUNDED
+
+/// a * b + c, and 0 where that is less.
+HIPPORT_DEVICE __half hfma_relu(__half a, __half b, __half c) {
+  return detail::extreme<true, true>(__hfma(a, b, c), detail::half_from_bits(0));
+}
+HIPPORT_DEVICE __half2 hfma2_relu(__half2 a, __half2 b, __half2 c) {
+  return detail::by_half([](__half x, __half y, __half z) { return hfma_relu(x, y, z); }, a, b, c);
+}
+/// a * b + c of complex numbers.
+HIPPORT_DEVICE __half2 hcmadd(__half2 a, __half2 b, __half2 c) {
+  const __half real = __hfma(__low2half(a), __low2half(b), __low2half(c));
+  const __half imaginary = __hfma(__low2half(a), __high2half(b), __high2half(c));
+  return __halves2half2(__hfma(__hneg(__high2half(a)), __high2half(b), real),
+                        __hfma(__high2half(a), __low2half(b), imaginary));
+}
+
+// ---- the greater and the lesser
+
+#define HIPPORT_EXTREME(name, greatest, nan)                                                       \
+  HIPPORT_DEVICE __half name(__half a, __half b) { return detail::extreme<greatest, nan>(a, b); }
+#define HIPPORT_EXTREME2(name, greatest, nan)                                                      \
+  HIPPORT_DEVICE __half2 name(__half2 a, __half2 b) {                                              \
+    return detail::by_half([](__half x, __half y) { return detail::extreme<greatest, nan>(x, y); }, a, b); \
+  }
+HIPPORT_EXTREME(hmax, true, false)
+HIPPORT_EXTREME(hmin, false, false)
+HIPPORT_EXTREME(hmax_nan, true, true)
+HIPPORT_EXTREME(hmin_nan, false, true)
+HIPPORT_EXTREME2(hmax2, true, false)
+HIPPORT_EXTREME2(hmin2, false, false)
+HIPPORT_EXTREME2(hmax2_nan, true, true)
+HIPPORT_EXTREME2(hmin2_nan, false, true)
+#undef HIPPORT_EXTREME
+#undef HIPPORT_EXTREME2
+
+// ---- conversions
+
+HIPPORT_DEVICE __half double2half(double value) { return detail::half_of(static_cast<_Float16>(value)); }
+/// Towards zero; what does not fit becomes the nearest that does, what is not a number 0.
+HIPPORT_DEVICE signed char half2char_rz(__half value) {
+  const float x = __half2float(value);
+  return static_cast<signed char>(x != x ? 0 : x > 127.0f ? 127 : x < -128.0f ? -128 : static_cast<int>(x));
+}
+HIPPORT_DEVICE unsigned char half2uchar_rz(__half value) {
+  const float x = __half2float(value);
+  return static_cast<unsigned char>(x > 255.0f ? 255 : x > 0.0f ? static_cast<int>(x) : 0);
+}
+
+HIPPORT_DEVICE __half htanh(__half value) { return __float2half(tanhf(__half2float(value))); }
+HIPPORT_DEVICE __half2 h2tanh(__half2 value) {
+  return detail::by_half([](__half x) { return htanh(x); }, value);
+}
+
+}  // namespace hipport
+
+#undef HIPPORT_DEVICE
+
+#else  // nvcc
+
+#include <cuda_fp16.h>
+
+namespace hipport {
+
+#define HIPPORT_NATIVE(name, native)                                                   \
+  template <typename... T>                                                             \
+  static __device__ __forceinline__ auto name(T... arguments) -> decltype(native(arguments...)) { \
+    return native(arguments...);                                                       \
+  }
+HIPPORT_NATIVE(heq2_mask, __heq2_mask)
+HIPPORT_NATIVE(hequ2_mask, __hequ2_mask)
+HIPPORT_NATIVE(hne2_mask, __hne2_mask)
+HIPPORT_NATIVE(hneu2_mask, __hneu2_mask)
+HIPPORT_NATIVE(hle2_mask, __hle2_mask)
+HIPPORT_NATIVE(hleu2_mask, __hleu2_mask)
+HIPPORT_NATIVE(hge2_mask, __hge2_mask)
+HIPPORT_NATIVE(hgeu2_mask, __hgeu2_mask)
+HIPPORT_NATIVE(hlt2_mask, __hlt2_mask)
+HIPPORT_NATIVE(hltu2_mask, __hltu2_mask)
+HIPPORT_NATIVE(hgt2_mask, __hgt2_mask)
+HIPPORT_NATIVE(hgtu2_mask, __hgtu2_mask)
+HIPPORT_NATIVE(hadd_rn, __hadd_rn)
+HIPPORT_NATIVE(hadd2_rn, __hadd2_rn)
+HIPPORT_NATIVE(hsub_rn, __hsub_rn)
+HIPPORT_NATIVE(hsub2_rn, __hsub2_rn)
+HIPPORT_NATIVE(hmul_rn, __hmul_rn)
+HIPPORT_NATIVE(hmul2_rn, __hmul2_rn)
+HIPPORT_NATIVE(hfma_relu, __hfma_relu)
+HIPPORT_NATIVE(hfma2_relu, __hfma2_relu)
+HIPPORT_NATIVE(hcmadd, __hcmadd)
+HIPPORT_NATIVE(hmax, __hmax)
+HIPPORT_NATIVE(hmin, __hmin)
+HIPPORT_NATIVE(hmax_nan, __hmax_nan)
+HIPPORT_NATIVE(hmin_nan, __hmin_nan)
+HIPPORT_NATIVE(hmax2, __hmax2)
+HIPPORT_NATIVE(hmin2, __hmin2)
+HIPPORT_NATIVE(hmax2_nan, __hmax2_nan)
+HIPPORT_NATIVE(hmin2_nan, __hmin2_nan)
+HIPPORT_NATIVE(double2half, __double2half)
+HIPPORT_NATIVE(half2char_rz, __half2char_rz)
+HIPPORT_NATIVE(half2uchar_rz, __half2uchar_rz)
+HIPPORT_NATIVE(htanh, ::htanh)
+HIPPORT_NATIVE(h2tanh, ::h2tanh)
+#undef HIPPORT_NATIVE
+
+}  // namespace hipport
+
+#endif
