@@ -8,15 +8,23 @@ from hipport_passes import (
     api_names,
     arch_guards,
     atomics,
+    barriers,
     cooperative_groups,
     cpp_extension,
+    cub_thrust,
+    dynamic_parallelism,
+    half_types,
     headers,
+    inline_ptx,
     kernel_arguments,
+    launch_bounds,
     launch_syntax,
     memory_order,
     namespaces,
     register_keyword,
+    shared_memory,
     simd_in_word,
+    textures,
     vector_types,
     vendored,
     warp_intrinsics,
@@ -26,14 +34,26 @@ from hipport_passes import (
 PASSES: tuple[Pass[Any], ...] = (
     # Other tools, and the parser, see a launch only once its brackets are joined.
     launch_syntax.PASS,
+    # Before the names in what it writes are looked at, and while guards still name CUDA.
+    inline_ptx.PASS,
     # What hipport has helpers for, before `api_names` reports that HIP lacks it.
     warp_intrinsics.PASS,
+    # Where the threads of a wavefront part, whatever what they do there is called.
+    barriers.PASS,
     warp_size.PASS,
     memory_order.PASS,
     simd_in_word.PASS,
     atomics.PASS,
+    half_types.PASS,
     register_keyword.PASS,
     vector_types.PASS,
+    # By the names that CUB has in CUDA.
+    cub_thrust.PASS,
+    # By CUDA's names or HIP's; they change no name.
+    launch_bounds.PASS,
+    shared_memory.PASS,
+    dynamic_parallelism.PASS,
+    textures.PASS,
     api_names.PASS,
     namespaces.PASS,
     # Looks at calls by their HIP names.

@@ -198,6 +198,7 @@ class Kernels:
         self._callers: dict[Function, tuple[Call, ...]] = {}
         self._variables: dict[Function, dict[Variable, int]] = {}
         self._results: dict[Function, int] = {}
+        self._reaches: dict[tuple[Function, re.Pattern[bytes]], bool] = {}
 
     @staticmethod
     def of(project: Project) -> Kernels:
@@ -251,16 +252,17 @@ class Kernels:
             )
         return self._callers[function]
 
-    def reaches(self, function: Function, pattern: re.Pattern[bytes], depth: int = 8) -> bool:
+    def reaches(self, function: Function, pattern: re.Pattern[bytes]) -> bool:
         """Whether the function calls what `pattern` matches whole, itself or through functions it calls."""
-        if any(True for _ in function.calls(pattern)):
-            return True
-        return depth > 0 and any(
-            self.reaches(other, pattern, depth - 1)
-            for name in {call.name for call in function.calls()}
-            for other in self.definitions(function.source, name)
-            if other is not function
-        )
+        key = (function, pattern)
+        if key not in self._reaches:
+            self._reaches[key] = False  # What a recursion finds here.
+            self._reaches[key] = any(True for _ in function.calls(pattern)) or any(
+                self.reaches(other, pattern)
+                for name in {call.name for call in function.calls()}
+                for other in self.definitions(function.source, name)
+            )
+        return self._reaches[key]
 
     def agreement(self, function: Function, node: Node) -> int:
         """Return how many neighbouring threads surely have the same value of the expression `node`, up to BLOCK."""

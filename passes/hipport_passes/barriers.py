@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repair barriers that the threads of one wavefront come to apart from each other.
+
+What CUDA and AMD count at `__syncthreads()` differs. NVIDIA GPUs from sm_70 on count threads: a barrier opens when
+every thread that has not exited waits at some `__syncthreads()`. AMD counts wavefronts: one waits once for all of its
+threads that come to the barrier together, threads that are not there do not hold it, and a wavefront that has ended is
+no longer waited for (S_BARRIER in AMD's ISA manuals). So of barriers that not all threads come to together
+
+* one behind an early `return` of some threads, or in a loop that some leave sooner, opens on both, for the same
+  threads: nothing to do;
+* one under a condition that all threads of a wavefront answer alike needs nothing either;
+* one in each branch of an `if` at which the threads of a wavefront part is a single barrier on CUDA and two on AMD,
+  where the wavefront goes through both branches, and is one barrier ahead of the others from there on. The branches
+  are divided at their barriers, and all threads meet at one: each does what it did before, between the same barriers.
+  Where that cannot be done it is reported;
+* `__syncthreads_count`, `_and` and `_or` take the vote of a wavefront from its lane 0 on AMD. Where threads may have
+  left they become hipport's, which count the threads that are there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hipport.finding import Certainty, Finding
+from hipport.headers import include
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.kernels import BLOCK, Call, Function, Kernels
+from hipport.names import Names
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_VOTES = Names(re.compile(rb"__syncthreads_(?:count|and|or)"))
+_BARRIER = re.compile(rb"__syncthreads(?:_count|_and|_or)?|syncthreads_(?:count|and|or)")
+_PLAIN = re.compile(rb"\s*__syncthreads\s*\(\s*\)\s*;?\s*")
+_WORDS = re.compile(rb"[A-Za-z_]\w*")
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per vote that threads may be missing at, and per `if` with barriers that AMD takes for two."""
+    if b"__syncthreads" not in source.code and not project.together(source, _barrier_functions):
+        return
+    kernels = Kernels.of(project)
+    yield from _votes(source, project, kernels)
+    widest = max(project.target.wavefronts)
+    for function in kernels.functions(source):
+        if within(function.body.start_byte, source.hip_only) or within(function.body.start_byte, source.cuda_only):
+            continue
+        yield from _parted(function, kernels, widest)
+
+
+def _barrier_functions(source: Cpp) -> frozenset[bytes]:
+    return frozenset((b"__syncthreads",)) if b"__syncthreads" in source.code else frozenset()
+
+
+def _votes(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]:
+    uses = dict(_VOTES.uses(source, project))
+    if not uses:
+        return
+    for function in kernels.functions(source):
+        for call in function.calls(_VOTES.pattern):
+            called = call.node.child_by_field_name("function")
+            span = Span(called.start_byte, called.end_byte) if called is not None else None
+            if span not in uses:
+                continue
+            why = _missing(kernels, function, call.node)
+            if why is None:
+                continue
+            need, header = include(source, project, "barrier.h")
+            helper = b"hipport::" + uses[span][2:]
+            yield Finding(
+                span,
+                "vote",
+                f"{uses[span].decode()} → {helper.decode()}, which counts the threads that are there: {why}",
+                (Edit(span, helper), *((need,) if need else ())),
+                creates=(header,),
+            )
+
+
+def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -> str | None:
+    """Return why not all threads of the block may come to `node` together; None if they do."""
+    for exit_ in function.exits_before(node):
+        for condition in function.conditions(exit_):
+            if kernels.agreement(function, condition.expression) < BLOCK:
+                return f"some leave before, in line {exit_.start_point[0] + 1} of {function.source.path.name}"
+    for condition in function.conditions(node):
+        if kernels.agreement(function, condition.expression) < BLOCK:
+            return f"some do not come here, by line {condition.expression.start_point[0] + 1}"
+    if depth and not function.kernel:
+        for call in kernels.callers(function):
+            why = _missing(kernels, call.function, call.node, depth - 1)
+            if why is not None:
+                return why
+    return None
+
+
+def _parted(function: Function, kernels: Kernels, widest: int) -> Iterator[Finding]:
+    barriers = [call for call in function.calls() if _is_barrier(call, kernels)]
+    if len(barriers) < 2:
+        return
+    done: set[int] = set()
+    for barrier in barriers:
+        for condition in function.conditions(barrier.node):
+            statement = condition.statement
+            if statement.id in done or kernels.agreement(function, condition.expression) >= widest:
+                continue
+            done.add(statement.id)
+            others = _others(statement, barrier, barriers)
+            if others is None:
+                continue
+            text = b" ".join(function.text(condition.expression).split()).decode("utf-8", "replace")
+            head = statement.child_by_field_name("condition") or statement
+            edits = _divided(function, statement, [barrier, *others])
+            if edits:
+                yield Finding(
+                    Span(statement.start_byte, head.end_byte),
+                    "parted",
+                    f"one barrier for both branches of `if ({text})`: a wavefront with threads in both waits twice",
+                    edits,
+                )
+            else:
+                here, there = barrier.node.start_point[0] + 1, others[0].node.start_point[0] + 1
+                yield Finding(
+                    Span(statement.start_byte, head.end_byte),
+                    "parted",
+                    f"threads of one wavefront part at `{text}` and wait at different barriers, in lines {here} and "
+                    f"{there}: for CUDA they meet there, on AMD the wavefront waits at both, one after the other; let "
+                    "all threads come to one barrier, with what is before and behind it under the condition",
+                    certainty=Certainty.MANUAL,
+                )
+
+
+def _is_barrier(call: Call, kernels: Kernels) -> bool:
+    called = call.node.child_by_field_name("function")
+    if called is not None and called.type == "field_expression":
+        # `block.sync()` of a cooperative group; other members are not CUDA's.
+        group = called.child_by_field_name("argument")
+        if call.name != b"sync" or group is None:
+            return False
+        variable = call.function.locals.named(call.function.text(group), group.start_byte)
+        return any(
+            b"this_thread_block" in call.function.text(value)
+            for each in call.function.locals.assignments
+            if each.variable == variable
+            for value in each.values
+        )
+    if _BARRIER.fullmatch(call.name):
+        return True
+    return any(
+        kernels.reaches(definition, _BARRIER)
+        for definition in kernels.definitions(call.function.source, call.name)
+        if definition is not call.function
+    )
+
+
+def _others(statement: Node, barrier: Call, barriers: list[Call]) -> list[Call] | None:
+    """Return the barriers at which threads may wait in place of `barrier` because they part at `statement`."""
+    if statement.type == "switch_statement":
+        here = _case(statement, barrier.node)
+        found = [each for each in barriers if _case(statement, each.node) not in (None, here)]
+        return found or None
+    if statement.type != "if_statement":
+        return None
+    branches = [statement.child_by_field_name("consequence"), statement.child_by_field_name("alternative")]
+    inside = [branch for branch in branches if branch is not None and _in(branch, barrier.node)]
+    other = [branch for branch in branches if branch is not None and branch not in inside]
+    if other:
+        found = [each for each in barriers if each is not barrier and _in(statement, each.node)]
+        return found if any(_in(other[0], each.node) for each in found) else None
+    if not inside or not _leaves(inside[0]):
+        return None
+    # `if (…) { …barrier…; return; }`: what is behind it is the other branch.
+    found = [each for each in barriers if each.node.start_byte >= statement.end_byte]
+    return found or None
+
+
+def _case(statement: Node, node: Node) -> int | None:
+    if not _in(statement, node):
+        return None
+    outer: Node | None = node
+    while outer is not None and outer != statement:
+        if outer.type == "case_statement" and outer.parent is not None and outer.parent.parent == statement:
+            return outer.id
+        outer = outer.parent
+    return None
+
+
+def _leaves(branch: Node) -> bool:
+    last = branch if branch.type != "compound_statement" else (branch.named_children or [branch])[-1]
+    return last.type == "return_statement"
+
+
+def _divided(function: Function, statement: Node, barriers: list[Call]) -> tuple[Edit, ...]:
+    """Return the edits that divide both branches of an `if` at their barriers; none if that cannot be done."""
+    source = function.source
+    yes, clause = statement.child_by_field_name("consequence"), statement.child_by_field_name("alternative")
+    no = clause.named_children[-1] if clause is not None and clause.named_children else None
+    condition = statement.child_by_field_name("condition")
+    if yes is None or no is None or condition is None or len(condition.named_children) != 1:
+        return ()
+    if statement.parent is None or statement.parent.type not in ("compound_statement", "case_statement"):
+        return ()
+    sides = []
+    for branch in (yes, no):
+        if branch.type != "compound_statement" or _has_jumps(branch):
+            return ()
+        direct = [each for each in branch.named_children if _PLAIN.fullmatch(function.text(each))]
+        if len(direct) != sum(_in(branch, each.node) for each in barriers):
+            return ()
+        sides.append((branch, direct))
+    if len(sides[0][1]) != len(sides[1][1]):
+        return ()
+    pieces = [_pieces(source, branch, direct) for branch, direct in sides]
+    indent = _indent(source, statement.start_byte)
+    if indent is None:
+        return ()
+    newline = source.newline
+    if len(sides[0][1]) == 1 and not any(source.code[side[-1].start : side[-1].end].strip() for side in pieces):
+        # Both end with it: it goes behind them.
+        after = Edit(Span(statement.end_byte, statement.end_byte), newline + indent + b"__syncthreads();")
+        return (*(Edit(_whole_line(source, direct[0]), b"") for _, direct in sides), after)
+    if any(_crosses(function, branch, direct) for branch, direct in sides):
+        return ()
+    side = b"hipport_side"
+    while side in source.text:
+        side += b"_"
+    text = b"const bool " + side + b" = " + source[Span(*_range(condition.named_children[0]))] + b";"
+    for number, (first, second) in enumerate(zip(*pieces, strict=True)):
+        if number:
+            text += newline + indent + b"__syncthreads();"
+        here, there = _block(source, first, indent), _block(source, second, indent)
+        if source.code[second.start : second.end].strip():
+            text += newline + indent + b"if (" + side + b") " + here + b" else " + there
+        elif source.code[first.start : first.end].strip():
+            text += newline + indent + b"if (" + side + b") " + here
+    return (Edit(Span(statement.start_byte, statement.end_byte), text),)
+
+
+def _pieces(source: Cpp, branch: Node, barriers: list[Node]) -> list[Span]:
+    """What stands before, between and behind the barriers of a branch, without its braces."""
+    cuts = [branch.start_byte + 1]
+    for barrier in barriers:
+        cuts += [barrier.start_byte, barrier.end_byte]
+    cuts.append(branch.end_byte - 1)
+    return [Span(start, end) for start, end in zip(cuts[::2], cuts[1::2], strict=True)]
+
+
+def _block(source: Cpp, piece: Span, indent: bytes) -> bytes:
+    return b"{" + source[piece].rstrip() + source.newline + indent + b"}"
+
+
+def _crosses(function: Function, branch: Node, barriers: list[Node]) -> bool:
+    """Whether something declared before a barrier of the branch is used behind it."""
+    code = function.source.code
+    for child in branch.named_children:
+        behind = [barrier for barrier in barriers if barrier.start_byte >= child.end_byte]
+        if child.type.startswith("preproc") and child.type != "preproc_call":
+            return True
+        if not behind or child.type not in ("declaration", "type_definition", "alias_declaration", "using_declaration"):
+            continue
+        rest = set(_WORDS.findall(code, behind[0].end_byte, branch.end_byte))
+        if (
+            child.type != "declaration"
+            or {each.name for each in function.locals.variables if child.start_byte <= each.start < child.end_byte}
+            & rest
+        ):
+            return True
+    return False
+
+
+def _has_jumps(node: Node) -> bool:
+    return node.type in ("goto_statement", "labeled_statement") or any(map(_has_jumps, node.named_children))
+
+
+def _whole_line(source: Cpp, node: Node) -> Span:
+    """The statement, with the line that it stands on alone."""
+    start = max(source.text.rfind(b"\n", 0, node.start_byte), source.text.rfind(b"\r", 0, node.start_byte)) + 1
+    end = source.text.find(source.newline, node.end_byte)
+    alone = not source.text[start : node.start_byte].strip() and not source.text[node.end_byte : end].strip()
+    return Span(start, end + len(source.newline)) if alone and end >= 0 else Span(*_range(node))
+
+
+def _indent(source: Cpp, offset: int) -> bytes | None:
+    """What stands in front of `offset` on its line; None if that is more than white space."""
+    start = max(source.text.rfind(b"\n", 0, offset), source.text.rfind(b"\r", 0, offset)) + 1
+    return source.text[start:offset] if not source.text[start:offset].strip() else None
+
+
+def _range(node: Node) -> tuple[int, int]:
+    return node.start_byte, node.end_byte
+
+
+def _in(outer: Node, inner: Node) -> bool:
+    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
+
+
+PASS = Pass(Cpp, find)
