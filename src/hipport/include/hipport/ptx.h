@@ -226,6 +226,11 @@ HIPPORT_DEVICE constexpr T lowest() {
 }
 
 template <typename T>
+HIPPORT_DEVICE bool is_negative(T a) {
+  return is_signed<T>() && static_cast<word_of<T>>(a) >> (8 * sizeof(T) - 1) != 0;
+}
+
+template <typename T>
 HIPPORT_DEVICE T smaller(T x, T y) {
   return y < x ? y : x;
 }

@@ -37,8 +37,8 @@ HIPPORT_DEVICE To to_integer(From a) {
 
 template <typename Format, typename From>
 HIPPORT_DEVICE typename Format::word from_integer(From a, rounding direction) {
-  const u64 magnitude = a < 0 ? 0 - static_cast<u64>(a) : static_cast<u64>(a);
-  return rounded<Format>(parts<u64>{a < 0, 0, magnitude}, direction);
+  const u64 magnitude = is_negative(a) ? 0 - static_cast<u64>(a) : static_cast<u64>(a);
+  return rounded<Format>(parts<u64>{is_negative(a), 0, magnitude}, direction);
 }
 
 HIPPORT_DEVICE f32 narrowed(f64 a, rounding direction) {

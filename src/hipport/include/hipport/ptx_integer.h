@@ -80,7 +80,7 @@ HIPPORT_DEVICE Word reversed(Word a) {
 template <typename T>
 HIPPORT_DEVICE unsigned highest_bit(T a, bool from_top) {
   using Word = word_of<T>;
-  const Word x = static_cast<Word>(a < 0 ? ~a : a);
+  const Word x = static_cast<Word>(is_negative(a) ? ~a : a);
   const unsigned zeros = leading_zeros(x);
   return x == 0 ? ~0u : from_top ? zeros : static_cast<unsigned>(8 * sizeof(T)) - 1 - zeros;
 }
@@ -128,7 +128,7 @@ HIPPORT_DEVICE T opposite(T a) {
 /// What is nearest to `a` among the values of To.
 template <typename To, typename From>
 HIPPORT_DEVICE To nearest_integer(From a) {
-  if (is_signed<From>() && a < 0) {
+  if (is_negative(a)) {
     if (!is_signed<To>()) return To(0);
     if (sizeof(To) < sizeof(From) && static_cast<long long>(a) < static_cast<long long>(lowest<To>())) {
       return lowest<To>();

@@ -73,30 +73,35 @@ HIPPORT_CVTA(const)
 HIPPORT_CVTA(param)
 #undef HIPPORT_CVTA
 
-template <typename Address>
-HIPPORT_ON_GPU bool isspacep_shared(Address address) {
+// Host code of HIP must parse these, but AMD's built-ins fit device code only.
 #if HIPPORT_NVCC
-  return __isShared(generic(address));
+#define HIPPORT_IS(nvidia, amd) nvidia
+#elif defined(__HIP_DEVICE_COMPILE__)
+#define HIPPORT_IS(nvidia, amd) amd
 #else
-  return __builtin_amdgcn_is_shared(generic(address));
+#define HIPPORT_IS(nvidia, amd) address == nullptr
 #endif
+namespace detail {
+HIPPORT_ON_GPU bool is_shared(const void* address) {
+  return HIPPORT_IS(__isShared(address), __builtin_amdgcn_is_shared(address));
 }
-template <typename Address>
-HIPPORT_ON_GPU bool isspacep_local(Address address) {
-#if HIPPORT_NVCC
-  return __isLocal(generic(address));
-#else
-  return __builtin_amdgcn_is_private(generic(address));
-#endif
+HIPPORT_ON_GPU bool is_local(const void* address) {
+  return HIPPORT_IS(__isLocal(address), __builtin_amdgcn_is_private(address));
 }
-template <typename Address>
-HIPPORT_ON_GPU bool isspacep_global(Address address) {
-#if HIPPORT_NVCC
-  return __isGlobal(generic(address));
-#else
-  return !isspacep_shared(address) && !isspacep_local(address);
-#endif
+HIPPORT_ON_GPU bool is_global(const void* address) {
+  return HIPPORT_IS(__isGlobal(address), !is_shared(address) && !is_local(address));
 }
+}  // namespace detail
+#undef HIPPORT_IS
+#define HIPPORT_ISSPACEP(space)                                \
+  template <typename Address>                                  \
+  HIPPORT_ON_GPU bool isspacep_##space(Address address) {      \
+    return detail::is_##space(generic(address));               \
+  }
+HIPPORT_ISSPACEP(shared)
+HIPPORT_ISSPACEP(local)
+HIPPORT_ISSPACEP(global)
+#undef HIPPORT_ISSPACEP
 #if !HIPPORT_NVCC
 #undef HIPPORT_SPACE
 #endif

@@ -46,9 +46,13 @@ HIPPORT_ON_GPU u32 nwarpid() { return (blockDim.x * blockDim.y * blockDim.z + 31
     asm volatile("mov." #type " %0, %%" #name ";" : constraint(value)); \
     return value;                                             \
   }
-#else
+#elif defined(__HIP_DEVICE_COMPILE__)
 #define HIPPORT_REGISTER(name, type, constraint, ...) \
   HIPPORT_ON_GPU type name() { return __VA_ARGS__; }
+#else
+// HIP 5.2 declares not all that is needed in host code, which need not run it.
+#define HIPPORT_REGISTER(name, type, constraint, ...) \
+  HIPPORT_ON_GPU type name() { return 0; }
 #endif
 // A compute unit's number has gaps. It is below nsmid(), which may be far above their count, as in PTX.
 HIPPORT_REGISTER(smid, u32, "=r", __smid())
@@ -184,14 +188,13 @@ HIPPORT_ON_GPU void bar_warp_sync(u32 mask) { ::hipport::syncwarp(mask); }
 
 // ---- others
 
-HIPPORT_ON_GPU void trap() { __builtin_trap(); }
-HIPPORT_ON_GPU void brkpt() {
 #if HIPPORT_NVCC
-  __brkpt();
+HIPPORT_ON_GPU void trap() { __trap(); }
+HIPPORT_ON_GPU void brkpt() { __brkpt(); }
 #else
-  __builtin_debugtrap();
+HIPPORT_ON_GPU void trap() { __builtin_trap(); }
+HIPPORT_ON_GPU void brkpt() { __builtin_debugtrap(); }
 #endif
-}
 /// Sleep about as many nanoseconds: AMD's GPUs sleep 64 cycles at a time, at about two billion cycles a second.
 HIPPORT_ON_GPU void nanosleep_u32(u32 t) {
 #if HIPPORT_NVCC
