@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replace inline PTX by calls of hipport's functions, one for each instruction, and refuse by name what AMD lacks.
+
+`asm("bfe.u32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c))` becomes `d = hipport::ptx::bfe_u32(a, b, c)`.
+Several instructions in one statement become a block, with a variable for each register that the text declares. What
+reads lanes, threads and blocks becomes plain C++. The assembly of a CPU, and an empty statement that only keeps the
+compiler from moving accesses to memory, are left alone; so is what stands under a condition on `__CUDA_ARCH__` that is
+false on AMD, which `arch_guards` reports.
+
+A statement is replaced as a whole or not at all. Its outputs are assigned last, and its inputs read first, wherever one
+could be another name of the other. The carry flag that one asm statement leaves to the next has no equal in C++.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+
+from hipport.finding import Certainty, Finding
+from hipport.headers import include
+from hipport.headers import text as header_text
+from hipport.languages.cpp import Cpp, condition, within
+from hipport.languages.cuda import Cuda
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, NewFile, Span
+from hipport.tables import load
+from hipport_passes.ptx.assembly import Unparsed, opcodes, parse
+from hipport_passes.ptx.operations import TABLE, Untranslated, expanded
+from hipport_passes.ptx.statements import Statement, Unreadable, statements
+from hipport_passes.ptx.translate import translate
+
+_VERSION = re.compile(
+    rb"(?<!defined\()(?<!defined )\b(?:__CUDA_ARCH__|CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_MAJOR__)\b(?!\))"
+)
+_TYPED = re.compile(rb"\.(?:pred|[busf](?:8|16|32|64)|b?f16(?:x2)?|b128)\b")
+_WORD = re.compile(rb"\w+")
+_READS_CARRY = re.compile(rb"\b(?:addc|subc|madc)\.")
+_WRITES_CARRY = re.compile(rb"\.cc\.")
+_COLLECTIVE = re.compile(rb"(?:shfl|vote|match|redux|elect|bar|barrier)\b")
+# The beginning, or the end, of a block on its own.
+_BLOCK = re.compile(rb"\s*(?:\{\s*)?\.reg\s|\s*[{}]\s*\Z")
+_AFTER = re.compile(rb"[ \t]*;(?!(?:\s|\\)*else\b)")
+
+
+@cache
+def _known() -> frozenset[bytes]:
+    """The first words of PTX's opcodes."""
+    table = load(TABLE)
+    words = set(table["others"]["opcodes"].split())
+    for row in table["refused"].values():
+        words |= {word.split(".")[0] for word in row["opcodes"].split()}
+    for key in table["instructions"]:
+        words |= {word.split(".")[0] for word in expanded(re.split(r"\.", key, maxsplit=1)[0])}
+    return frozenset(word.encode() for word in words)
+
+
+@cache
+def _refusals() -> tuple[tuple[bytes, str, str, str], ...]:
+    """Beginnings of opcodes, the longest first, with kind, reason and advice."""
+    rows = load(TABLE)["refused"].items()
+    found = [(word.encode(), kind, row["why"], row["instead"]) for kind, row in rows for word in row["opcodes"].split()]
+    return tuple(sorted(found, key=lambda row: -len(row[0])))
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per asm statement of PTX."""
+    for statement in statements(source, project):
+        start = statement.span.start
+        if within(start, source.hip_only) or within(start, source.cuda_only) or within(start, source.fact(_off)):
+            continue
+        text = statement.template.text
+        words = opcodes(text)
+        if not any(_is_ptx(word, source) for word in words) and not _BLOCK.match(text):
+            if statement.template.holes and isinstance(source, Cuda) and not words:
+                yield _manual(statement, "unreadable", _unknown_text(statement))
+            continue
+        if statement.conditional:
+            message = "preprocessor conditions stand in this asm statement: write a statement for each branch"
+            yield _manual(statement, "unreadable", message)
+        else:
+            yield _refused(statement, words) or _translated(source, project, statement)
+
+
+def _is_ptx(opcode: bytes, source: Cpp) -> bool:
+    """Say whether an opcode is PTX's: its words have types and the like behind dots, which those of CPUs have not."""
+    root, dot, rest = opcode.partition(b".")
+    if not dot:
+        return root in (b"trap", b"brkpt", b"exit") and isinstance(source, Cuda)
+    known = root in _known()
+    return bool(known and (_TYPED.search(opcode) or not _SHORT.fullmatch(rest))) or bool(_TYPED.search(opcode))
+
+
+# `add.s` is an instruction of MIPS, `fence.i` one of RISC-V, `b.ne` one of ARM.
+_SHORT = re.compile(rb"[a-z]{1,2}|\d?[sdhbqw](?:\.\w)?|tso")
+
+
+def _off(source: Cpp) -> tuple[Span, ...]:
+    """The branches that HIP does not take as CUDA's versions and architectures count as 0; `arch_guards` reports."""
+    if b"__CUDA_ARCH__" not in source.code and b"_VER" not in source.code:
+        return ()
+    found: list[Span] = []
+    for group in source.conditionals:
+        taken, by_version = False, False
+        for part, following in pairwise(group):
+            text = _VERSION.sub(b"0", part.condition)
+            by_version = by_version or text != part.condition
+            here = part.word == b"else" or condition(text, hip=True)
+            if by_version and (taken or here is False):
+                found.append(Span(part.span.end, following.span.start))
+            taken = taken or here is True
+    outermost: list[Span] = []
+    for span in sorted(found):
+        if not outermost or span.start >= outermost[-1].end:
+            outermost.append(span)
+    return tuple(outermost)
+
+
+def _refused(statement: Statement, words: list[bytes]) -> Finding | None:
+    for word in words:
+        for opcode, kind, why, instead in _refusals():
+            if word == opcode or word.startswith(opcode + b"."):
+                if kind == "flow" and len(words) == 1 and word == b"exit":
+                    instead = "return from the kernel"
+                return _manual(statement, kind, f"{word.decode()}: {why}; {instead}")
+        if b"shared::cluster" in word:
+            row = load(TABLE)["refused"]["cluster"]
+            return _manual(statement, "cluster", f"{word.decode()}: {row['why']}; {row['instead']}")
+    return None
+
+
+def _manual(statement: Statement, kind: str, message: str) -> Finding:
+    return Finding(statement.span, kind, message, certainty=Certainty.MANUAL)
+
+
+def _unknown_text(statement: Statement) -> str:
+    names = ", ".join(dict.fromkeys(hole.decode(errors="replace") for hole in statement.template.holes))
+    return f"the text of this asm statement is made by {names}: write the PTX out, or its C++"
+
+
+def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
+    template = statement.template
+    try:
+        outputs, inputs = statement.outputs, statement.inputs
+        program = parse(template.text, [operand.name for operand in (*outputs, *inputs)])
+        translation = translate(
+            program,
+            outputs,
+            inputs,
+            template.holes,
+            parameters=statement.parameters,
+            in_macro=statement.macro is not None,
+            pointers=_pointers(source, statement),
+            carry_escapes=b"carry" in project.together(source, _reads_carry),
+        )
+    except Unreadable as problem:
+        return _manual(statement, "unreadable", f"this stays, as {problem}: write it in C++")
+    except Unparsed as problem:
+        if template.holes:
+            return _manual(statement, "unreadable", _unknown_text(statement))
+        return _manual(statement, "unreadable", f"this PTX was not understood {problem}: write it in C++")
+    except Untranslated as problem:
+        advice = {
+            "carry": "put the whole chain into one asm statement, or write it in C++ with wider integers",
+            "open_block": "put it into one asm statement, or write it in C++",
+        }.get(problem.kind, "write it in C++")
+        refused = problem.kind in load(TABLE)["refused"]
+        return _manual(statement, problem.kind, str(problem) if refused else f"this stays, as {problem}: {advice}")
+    names = list(dict.fromkeys(instruction.opcode.decode(errors="replace") for instruction in program.instructions))
+    assumes = list(translation.assumes)
+    if any(_COLLECTIVE.match(each.opcode) and each.guard is not None for each in program.instructions):
+        assumes.append("the lanes that take part are those for which the predicate holds")
+    collective = [each.opcode for each in program.instructions if _COLLECTIVE.match(each.opcode)]
+    if any(_has_twin(source, statement.span, opcode) for opcode in collective):
+        assumes.append("the lanes of its mask do not meet in the statement in the other branch")
+    certainty = Certainty.REVIEW if assumes else Certainty.SAFE
+    shown = translation.lines[0].decode(errors="replace") if len(translation.lines) == 1 else "a block"
+    message = f"{', '.join(names)} → {shown}"
+    if assumes:
+        message += f"; assumes that {' and that '.join(assumes)}"
+    edit = _edit(source, statement, list(translation.lines))
+    if not translation.helped:
+        return Finding(statement.span, "instruction", message, (edit,), certainty)
+    need, header = include(source, project, "ptx.h")
+    files = tuple(dict.fromkeys((header, *_more(header))))
+    return Finding(statement.span, "instruction", message, (edit, *((need,) if need else ())), certainty, files)
+
+
+def _more(header: NewFile) -> Iterator[NewFile]:
+    """The headers of hipport's that one includes, and those that they include."""
+    for name in re.findall(r'^#include "(\w+\.h)"', header.text.decode(), re.MULTILINE):
+        file = NewFile(header.path.parent / name, header_text(name))
+        yield file
+        yield from _more(file)
+
+
+def _edit(source: Cpp, statement: Statement, lines: list[bytes]) -> Edit:
+    """Put `lines` where the statement is: one as it is, more as a block."""
+    span, code = statement.span, source.code
+    start = max(code.rfind(b"\n", 0, span.start), code.rfind(b"\r", 0, span.start)) + 1
+    first = not code[start : span.start].strip()
+    indent = source.text[start : span.start] if first else re.match(rb"[ \t]*", source.text[start:])[0]  # type: ignore[index]
+    several = b"\n" in source.text[span.start : span.end] or b"\r" in source.text[span.start : span.end]
+    head = b""
+    for comment in statement.comments:
+        if comment.startswith(b"//") and first and statement.macro is None:
+            head += comment.rstrip() + source.newline + indent
+        elif comment.startswith(b"//"):
+            head += b"/*" + comment[2:].rstrip().replace(b"*/", b"* /") + b" */ "
+        else:
+            head += comment + b" "
+    if len(lines) == 1:
+        return Edit(span, head + lines[0])
+    after = _AFTER.match(code, span.end)
+    if after is not None and statement.macro is None:
+        span = Span(span.start, after.end())
+        opening, closing = b"{", b"}"
+    else:
+        opening, closing = b"do {", b"} while (0)"
+    if statement.macro is not None and not several:
+        return Edit(span, head + b" ".join([opening, *(line + b";" for line in lines), closing]))
+    end = (b" \\" if statement.macro is not None else b"") + source.newline
+    step = b"\t" if indent.endswith(b"\t") else b"    " if len(indent) % 4 == 0 and indent else b"  "
+    body = b"".join(end + indent + step + line + b";" for line in lines)
+    return Edit(span, head + opening + body + end + indent + closing)
+
+
+def _reads_carry(source: Cpp) -> frozenset[bytes]:
+    """Whether an asm statement of the file may read the carry flag of an earlier one."""
+    # A statement that reads before it writes is what matters; text that is not PTX at all does no harm here.
+    for match in re.finditer(rb"\"[^\"]*\"", source.code):
+        text = source.text[match.start() : match.end()]
+        reads = _READS_CARRY.search(text)
+        writes = _WRITES_CARRY.search(text)
+        if reads is not None and (writes is None or reads.start() <= writes.start()):
+            return frozenset({b"carry"})
+    return frozenset()
+
+
+def _pointers(source: Cpp, statement: Statement) -> frozenset[bytes]:
+    """The operands for "l" that are pointers, as far as can be seen in front of the statement."""
+    found = set()
+    start = statement.span.start
+    before = source.code[max(0, start - 4000) : start]
+    for operand in (*statement.outputs, *statement.inputs):
+        text = operand.expression
+        if not operand.constraint.endswith(b"l"):
+            continue
+        if text.startswith(b"&") or re.match(rb"\([^()]*\*\s*\)|reinterpret_cast\s*<[^<>]*\*\s*>", text):
+            found.add(text)
+        elif _WORD.fullmatch(text):
+            declared = re.findall(
+                rb"[\w>](\s*[*&]\s*|\s+)(?:(?:const|volatile|__restrict__|__restrict)\s+)*" + text + rb"\s*[,)=;\[{]",
+                before,
+            )
+            # The nearest declaration; `return x;` looks like one, and is none of a pointer.
+            if declared and b"*" in declared[-1]:
+                found.add(text)
+    return frozenset(found)
+
+
+def _has_twin(source: Cpp, span: Span, opcode: bytes) -> bool:
+    """Say whether an `if` around has the same instruction in its other branch."""
+    if b"else" not in source.code or source.text.count(opcode) < 2:
+        return False
+    node = source.tree.root_node.descendant_for_byte_range(span.start, span.end)
+    while node is not None and node.parent is not None:
+        parent = node.parent
+        if parent.type == "if_statement":
+            for name in ("consequence", "alternative"):
+                other = parent.child_by_field_name(name)
+                if other is None or other.start_byte <= span.start < other.end_byte:
+                    continue
+                if opcode in source.text[other.start_byte : other.end_byte]:
+                    return True
+        node = parent
+    return False
+
+
+PASS = Pass(Cpp, find)

@@ -1,0 +1,455 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Know what each PTX instruction reads and writes, and which function of hipport/ptx.h stands for it.
+
+Sources: PTX ISA 9.0, "Instruction Set"; the first comment of hipport/ptx.h, which says how its functions are named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from hipport.tables import load
+from hipport_passes.ptx.assembly import Address, Changed, Instruction, Number, Pair, Register, Value, Vector
+
+TABLE = Path(__file__).parent.parent / "inline_ptx.own.toml"
+NAMESPACE = b"hipport::ptx::"
+
+#: The C++ type of each PTX type.
+CPP = {
+    b"pred": b"bool",
+    b"b8": b"unsigned char",
+    b"u8": b"unsigned char",
+    b"s8": b"signed char",
+    b"b16": b"unsigned short",
+    b"u16": b"unsigned short",
+    b"s16": b"short",
+    b"f16": b"unsigned short",
+    b"bf16": b"unsigned short",
+    b"b32": b"unsigned",
+    b"u32": b"unsigned",
+    b"s32": b"int",
+    b"f16x2": b"unsigned",
+    b"bf16x2": b"unsigned",
+    b"tf32": b"unsigned",
+    b"f32": b"float",
+    b"b64": b"unsigned long long",
+    b"u64": b"unsigned long long",
+    b"s64": b"long long",
+    b"f64": b"double",
+}
+BITS = {b"pred": 1, b"b8": 8, b"u8": 8, b"s8": 8, b"b16": 16, b"u16": 16, b"s16": 16, b"f16": 16, b"bf16": 16} | {
+    name: 64 if b"64" in name else 32 for name in CPP if b"64" in name or b"32" in name or b"x2" in name
+}
+_WIDER = {b"u16": b"u32", b"s16": b"s32", b"u32": b"u64", b"s32": b"s64"}
+_SPACES = frozenset(b"global const param local shared shared::cta".split())
+_NO_VALUE = frozenset(b"aligned noftz weak".split())
+_NO_ACCESS = frozenset(b"nc ca cs lu wb".split())
+_ORDERS = frozenset(b"relaxed acquire release acq_rel volatile cg cv wt cta gpu sys".split())
+_OPERATIONS = frozenset(b"add min max and or xor exch cas inc dec".split())
+_COMPARISONS = frozenset(b"eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan".split())
+_COMBINED = {b"and": b"%b && %b", b"or": b"%b || %b", b"xor": b"%b != %b"}
+
+
+class Untranslated(Exception):
+    """A statement that C++ cannot say. `kind` is that of the finding, the message says what is in the way."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What an instruction does: `result = call(sources)`, where `call` gets the sources as C++ expressions.
+
+    What is written by reference stands in `before` the sources, or after them.
+    """
+
+    call: Callable[[Sequence[bytes]], bytes]
+    sources: tuple[tuple[Value, bytes], ...] = ()
+    result: tuple[Value, bytes] | None = None
+    before: tuple[tuple[Value, bytes], ...] = ()
+    after: tuple[tuple[Value, bytes], ...] = ()
+    #: The carry flag: b"r" where it is read, b"w" where it is written.
+    carry: bytes = b""
+    #: Whether it does more than compute: what it reads of memory before and after may differ.
+    effect: bool = False
+    assumes: str = ""
+
+    @property
+    def written(self) -> Iterator[tuple[Value, bytes]]:
+        if self.result is not None:
+            yield self.result
+        yield from self.before
+        yield from self.after
+
+
+@cache
+def _signatures() -> Mapping[bytes, tuple[tuple[re.Pattern[bytes], bytes], ...]]:
+    """The rows of the table, as patterns, by the first word of the opcodes."""
+    found: dict[bytes, list[tuple[re.Pattern[bytes], bytes]]] = {}
+    for key, types in load(TABLE)["instructions"].items():
+        row = re.compile(pattern(key)), types.encode()
+        for root in expanded(re.split(r"[.\[]", key, maxsplit=1)[0]):
+            found.setdefault(root.encode(), []).append(row)
+    return {root: tuple(rows) for root, rows in found.items()}
+
+
+def pattern(key: str) -> bytes:
+    """Return the regular expression for a key of the table."""
+    text = re.escape(key).replace(r"\[", "(?:").replace(r"\]", ")?").replace(r"\{", "(?:").replace(r"\}", ")")
+    return text.replace(",", "|").encode()
+
+
+def expanded(key: str) -> Iterator[str]:
+    """Yield the opcodes that a key of the table stands for."""
+    match = re.search(r"\[([^\[\]]*)\]|\{([^{}\[\]]*)\}", key)
+    if match is None:
+        yield key
+        return
+    for each in ("", match[1]) if match[1] is not None else match[2].split(","):
+        yield from expanded(key[: match.start()] + each + key[match.end() :])
+
+
+@cache
+def _review() -> tuple[tuple[re.Pattern[bytes], str], ...]:
+    return tuple((re.compile(pattern(key) + rb"\b"), why) for key, why in load(TABLE)["review"].items())
+
+
+def signature(opcode: bytes) -> tuple[tuple[bytes, ...], tuple[bytes, ...]] | None:
+    """Return the types of the result and the arguments of an instruction, and of what else it writes."""
+    for row, types in _signatures().get(opcode.split(b".")[0], ()):
+        if row.fullmatch(opcode):
+            first, _, other = types.partition(b"|")
+            of = [part for part in opcode.split(b".") if part in CPP]
+            letters = dict(zip((b"X", b"Y", b"Z"), of, strict=False))
+            if of:
+                letters |= {b"T": of[-1], b"W": _WIDER.get(of[-1], of[-1])}
+            return (
+                tuple(letters.get(each, each) for each in first.split()),
+                tuple(letters.get(each, each) for each in other.split()),
+            )
+    return None
+
+
+def _function(opcode: bytes) -> Callable[[Sequence[bytes]], bytes]:
+    name = NAMESPACE + opcode.replace(b"::", b"_").replace(b".", b"_")
+    return lambda sources: name + b"(" + b", ".join(sources) + b")"
+
+
+def _format(text: bytes) -> Callable[[Sequence[bytes]], bytes]:
+    return lambda sources: text % tuple(sources)
+
+
+def operation(instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
+    """Return what `instruction` does. Raises Untranslated."""
+    parts = [part for part in instruction.parts if part not in _NO_VALUE]
+    root = parts[0]
+    special = _SPECIAL.get(root)
+    found = special(parts, instruction, type_of) if special is not None else None
+    if found is None:
+        found = _plain(b".".join(parts), instruction)
+    if root.startswith(b"mov") or found.assumes:
+        return found
+    for row, why in _review():
+        if row.match(instruction.opcode):
+            return replace(found, assumes=why)
+    return found
+
+
+def _unknown(instruction: Instruction) -> Untranslated:
+    return Untranslated("unknown", f"hipport knows no equal of the PTX instruction {instruction.opcode.decode()}")
+
+
+def _operands(instruction: Instruction, message: str = "") -> Untranslated:
+    return Untranslated(
+        "unknown", f"{instruction.opcode.decode()} is not known with {message or 'operands of this kind'}"
+    )
+
+
+def _plain(opcode: bytes, instruction: Instruction, name: bytes = b"") -> Operation:
+    """An instruction that the table has."""
+    known = signature(opcode)
+    if known is None:
+        raise _unknown(instruction)
+    (result_type, *types), others = known
+    operands = list(instruction.operands)
+    result: tuple[Value, bytes] | None = None
+    after: list[tuple[Value, bytes]] = []
+    carry = b""
+    if b"cc" in others:
+        words = opcode.split(b".")
+        carry = (b"r" if words[0] in (b"addc", b"subc", b"madc") else b"") + (b"w" if b"cc" in words else b"")
+        others = ()
+    if result_type != b"-":
+        if not operands:
+            raise _operands(instruction, "no operands")
+        first = operands.pop(0)
+        if isinstance(first, Pair):
+            if not others:
+                raise _operands(instruction)
+            result = first.first, result_type
+            after = [(first.second, others[0])]
+        else:
+            result = first, result_type
+            if others and opcode.startswith((b"match", b"elect")):
+                after = [(Register(b"_"), others[0])]
+    if len(operands) != len(types):
+        raise _operands(instruction, f"{len(instruction.operands)} operands")
+    root = opcode.split(b".")[0]
+    effect = root in (b"bar", b"barrier", b"fence", b"membar", b"trap", b"brkpt", b"nanosleep")
+    return Operation(
+        _function(name or opcode),
+        tuple(zip(operands, types, strict=True)),
+        result,
+        after=tuple(after),
+        carry=carry,
+        effect=effect,
+    )
+
+
+def _mov(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
+    if len(instruction.operands) != 2 or len(parts) != 2 or (parts[1] not in CPP and parts[1] != b"b128"):
+        raise _operands(instruction)
+    to, of = instruction.operands
+    kind = parts[1]
+    if isinstance(to, Vector) or isinstance(of, Vector):
+        vector = to if isinstance(to, Vector) else of
+        assert isinstance(vector, Vector)
+        bits = 128 if kind == b"b128" else BITS[kind]
+        if bits % len(vector.items) or kind == b"b128":
+            raise _operands(instruction)
+        element = b"b%d" % (bits // len(vector.items))
+        elements = tuple((item, element) for item in vector.items)
+        call = _function(b"mov.b%d" % bits)
+        if isinstance(to, Vector):
+            return Operation(call, ((of, kind),), before=elements)
+        return Operation(call, elements, (to, kind))
+    if isinstance(of, Register):
+        special = load(TABLE)["registers"].get(of.name.decode())
+        if special is not None and not type_of(of):
+            text = special["is"].encode()
+            return Operation(
+                lambda _: text, (), (to, special.get("type", "u32").encode()), assumes=special.get("why", "")
+            )
+    # Registers have no types: what is a float stays one.
+    have = type_of(of)
+    if have in BITS and BITS[have] == BITS.get(kind) and kind != b"pred":
+        kind = have
+    return Operation(lambda sources: sources[0], ((of, kind),), (to, kind))
+
+
+def _setp(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
+    rest = parts[1:]
+    compare = rest.pop(0) if rest else b""
+    combined = rest.pop(0) if rest and rest[0] in _COMBINED else b""
+    ftz = [rest.pop(0)] if rest and rest[0] == b"ftz" else []
+    of = rest.pop() if rest else b""
+    result_type = b"pred"
+    if parts[0] == b"set":
+        result_type = rest.pop() if rest else b""
+    if rest or compare not in _COMPARISONS or of not in CPP or result_type not in (b"pred", b"u32", b"s32", b"f32"):
+        raise _unknown(instruction)
+    if of in (b"f16x2", b"bf16x2", b"bf16"):
+        raise _unknown(instruction)
+    if len(instruction.operands) != (4 if combined else 3):
+        raise _operands(instruction, f"{len(instruction.operands)} operands")
+    to, a, b, *third = instruction.operands
+    call = NAMESPACE + b"_".join([b"setp", compare, *ftz, of]) + b"(%b, %b)"
+    text = _COMBINED[combined] % (call, b"%b") if combined else call
+    sources = ((a, of), (b, of), *((c, b"pred") for c in third))
+    if isinstance(to, Pair):
+        # The second one is the complement of the comparison, combined in the same way.
+        complement = _COMBINED[combined] % (b"!" + call, b"%b") if combined else b"!" + call
+        if result_type != b"pred":
+            raise _operands(instruction)
+        return Operation(
+            lambda s: text % tuple(s) + b"\0" + complement % tuple(s),
+            sources,
+            (to.first, b"pred"),
+            after=((to.second, b""),),
+        )
+    if result_type != b"pred":
+        text = NAMESPACE + b"set_" + result_type + b"(" + text + b")"
+    return Operation(_format(text), sources, (to, result_type))
+
+
+def _logic(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation | None:
+    """`and.pred` and its like."""
+    if parts[1:] != [b"pred"]:
+        return None
+    text = {b"and": b"%b && %b", b"or": b"%b || %b", b"xor": b"%b != %b", b"not": b"!%b"}[parts[0]]
+    count = 2 if parts[0] == b"not" else 3
+    if len(instruction.operands) != count:
+        raise _operands(instruction)
+    to, *sources = instruction.operands
+    return Operation(_format(text), tuple((each, b"pred") for each in sources), (to, b"pred"))
+
+
+def _memory(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
+    root, *rest = parts
+    space, kind, vector, order, done = b"", b"", b"", [], b""
+    hint = False
+    for part in rest:
+        if part in _SPACES:
+            space = part
+        elif part in _NO_ACCESS and root not in (b"atom", b"red"):
+            continue
+        elif part.startswith((b"L1::", b"L2::", b"level::")):
+            hint = hint or part.endswith(b"cache_hint")
+        elif part == b"cluster":
+            order.append(b"gpu")
+        elif part in (b"v2", b"v4"):
+            vector = part
+        elif part in _ORDERS and not (root in (b"atom", b"red") and part in (b"volatile", b"cg", b"cv", b"wt")):
+            order.append(part)
+        elif part in _OPERATIONS and root in (b"atom", b"red") and not done:
+            done = part
+        elif part in CPP and part != b"pred" and not kind:
+            kind = part
+        else:
+            raise _unknown(instruction)
+    atomic = root in (b"atom", b"red")
+    if not kind or (atomic and (not done or vector)) or (root == b"ldu" and order):
+        raise _unknown(instruction)
+    operands = list(instruction.operands)
+    to = operands.pop(0) if root in (b"ld", b"ldu", b"atom") and operands else None
+    address = operands.pop(0) if operands else None
+    if not isinstance(address, Address):
+        raise _operands(instruction)
+    count = {b"ld": 0, b"ldu": 0, b"st": 1, b"red": 1, b"atom": 2 if done == b"cas" else 1}[root]
+    # The cache's policy, which changes no value.
+    if hint and len(operands) == count + 1:
+        operands.pop()
+    if len(operands) != count:
+        raise _operands(instruction, f"{len(instruction.operands)} operands")
+    small = kind in (b"f16", b"bf16", b"f16x2", b"bf16x2")
+    if atomic and small:
+        name = b"_".join([root, *order, done, kind])
+    else:
+        name = (
+            b"_".join([root, *order, *([done] if done else []), *([vector] if vector else [])])
+            + b"<"
+            + CPP[kind]
+            + b">"
+        )
+    function = NAMESPACE + name
+    where = NAMESPACE + (b"shared" if space.startswith(b"shared") else b"generic")
+
+    far = address.offset is not None
+
+    def call(sources: Sequence[bytes]) -> bytes:
+        place, others = b", ".join(sources[: 1 + far]), sources[1 + far :]
+        return function + b"(" + b", ".join([where + b"(" + place + b")", *others]) + b")"
+
+    sources: list[tuple[Value, bytes]] = [(address.base, b"address")]
+    if address.offset is not None:
+        sources.append((address.offset, b"s32"))
+    values: list[tuple[Value, bytes]] = []
+    for each in operands:
+        if isinstance(each, Vector) != bool(vector):
+            raise _operands(instruction)
+        values += [(item, kind) for item in each.items] if isinstance(each, Vector) else [(each, kind)]
+    if root == b"st" and len(values) != int(vector[1:] or b"1"):
+        raise _operands(instruction)
+    sources += values
+    if root in (b"st", b"red"):
+        return Operation(call, tuple(sources), effect=True)
+    assert to is not None
+    if vector:
+        if not isinstance(to, Vector) or len(to.items) != int(vector[1:]):
+            raise _operands(instruction)
+        return Operation(call, tuple(sources), before=tuple((item, kind) for item in to.items), effect=bool(order))
+    if isinstance(to, (Vector, Pair)):
+        raise _operands(instruction)
+    return Operation(call, tuple(sources), (to, kind), effect=atomic or bool(order))
+
+
+def _prefetch(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
+    if len(instruction.operands) != 1 or not isinstance(instruction.operands[0], Address):
+        raise _operands(instruction)
+    base = instruction.operands[0].base
+    return Operation(_function(b"prefetch"), ((base, b"address"),))
+
+
+def _barrier(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation | None:
+    if b"warp" in parts:
+        return None
+    operands = list(instruction.operands)
+    at = 1 if b"red" in parts else 0
+    # `bar.sync 0, n` counts threads, of which there may be fewer than in the block.
+    if operands[at : at + 1] != [Number(b"0")] or len(operands) != (3 if at else 1):
+        raise Untranslated(
+            "named_barrier",
+            f"{instruction.opcode.decode()} of a barrier with a number or a count of threads: AMD's barrier is for all "
+            "threads of a block; use __syncthreads() that all threads reach, or split the kernel where its roles part",
+        )
+    del operands[at]
+    return _plain(b".".join(parts), Instruction(instruction.opcode, tuple(operands)))
+
+
+def _video(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation | None:
+    opcode = b".".join(parts)
+    operands = list(instruction.operands)
+    if not operands or re.match(rb"v(?:add|sub|avrg|absdiff|min|max|set)[24]\b", opcode):
+        return None
+    to = operands[0]
+    name = opcode
+    if isinstance(to, Changed) and to.part:
+        if parts[-1] in (b"add", b"min", b"max"):
+            raise _operands(instruction)
+        # A merged part has the types of a second operation.
+        name = opcode + b"." + to.part
+        opcode += b".add"
+        operands[0] = to.of
+    known = signature(opcode)
+    if known is None or len(operands) != len(known[0]):
+        raise (
+            _unknown(instruction) if known is None else _operands(instruction, f"{len(instruction.operands)} operands")
+        )
+    signs = b""
+    for i, operand in enumerate(operands[1:], 1):
+        if isinstance(operand, Changed) and operand.sign == b"-" and parts[0] == b"vmad":
+            signs += b"c" if i == 3 else b"p"
+            operands[i] = operand.of
+        inner = operands[i]
+        if isinstance(inner, Changed) and inner.part and i > 2:
+            raise _operands(instruction)
+    if signs:
+        word = {b"p": b"neg", b"pp": b"", b"c": b"negc"}.get(signs)
+        if word is None:
+            raise _operands(instruction, "these signs")
+        name = b".".join([b"vmad", *([word] if word else []), name.split(b".", 1)[1]])
+    types = known[0]
+    return Operation(_function(name), tuple(zip(operands[1:], types[1:], strict=True)), (operands[0], types[0]))
+
+
+def _cvta(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation | None:
+    named = [b"shared" if part == b"shared::cta" else part for part in parts]
+    if named[1:] in ([b"u64"], [b"u32"]):
+        return None
+    return _plain(b".".join(named), instruction)
+
+
+def _scoped(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
+    named = [b"gpu" if part == b"cluster" else part for part in parts]
+    return _plain(b".".join(named), instruction)
+
+
+_SPECIAL: Mapping[bytes, Callable[[list[bytes], Instruction, Callable[[Value], bytes]], Operation | None]] = {
+    b"mov": _mov,
+    b"setp": _setp,
+    b"set": _setp,
+    **dict.fromkeys((b"and", b"or", b"xor", b"not"), _logic),
+    **dict.fromkeys((b"ld", b"ldu", b"st", b"atom", b"red"), _memory),
+    **dict.fromkeys((b"prefetch", b"prefetchu"), _prefetch),
+    **dict.fromkeys((b"bar", b"barrier"), _barrier),
+    **dict.fromkeys((b"vadd", b"vsub", b"vabsdiff", b"vmin", b"vmax", b"vset", b"vmad", b"vshl", b"vshr"), _video),
+    b"cvta": _cvta,
+    b"isspacep": _cvta,
+    b"fence": _scoped,
+}

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find asm statements in C++ and take them apart: the text of the assembly, the operands, the comments.
+
+Source of the form: GCC manual, "Extended Asm"; constraints that CUDA knows: "Inline PTX Assembly in CUDA", 13.0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from hipport.languages.cpp import Cpp
+from hipport.project import Project
+from hipport.source import Span
+
+_KEYWORD = rb"(?:asm|__asm__|__asm)"
+_QUALIFIER = rb"(?:volatile|__volatile__|__volatile|inline|__inline__)"
+_GAP = rb"(?:\s|\\(?=[ \t]*[\r\n]))*"
+_OPENING = re.compile(rb"(?:%s%s\b)*%s\(" % (_GAP, _QUALIFIER, _GAP))
+_ALIAS = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\(\))?[ \t]+%s(?:[ \t]+%s)*[ \t]*" % (_KEYWORD, _QUALIFIER))
+_STRING_MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\s|\\(?=[\r\n]))+(.*)", re.DOTALL)
+_MACRO_HEAD = re.compile(rb"#[ \t]*define[ \t]+\w+(?P<parameters>\([^()]*\))?(?:\s|\\)*", re.DOTALL)
+_STATEMENT_BEFORE = re.compile(rb"(?:[;{}):]|\b(?:else|do))\Z")
+_PIECE = re.compile(
+    rb"""
+      (?P<gap>(?:\s|\\(?=[ \t]*[\r\n]))+)
+    | (?:u8|[uUL])?(?P<raw>R)?"(?P<text>[^"]*)"
+    | \#[ \t]*\w+
+    | (?P<name>\w+)
+    | .
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]+)|[ \t]*(\r\n?|\n)|(.))", re.DOTALL)
+_ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"v": b"\v", b"f": b"\f", b"a": b"\a", b"b": b"\b", b"0": b"\0"}
+_OPERAND = re.compile(rb"(?:\[\s*(?P<name>\w+)\s*\])?(?:\s|\\)*(?P<constraint>[^()\[\]]*?)(?:\s|\\)*\(", re.DOTALL)
+_COMMENT = re.compile(rb"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_SPACE = re.compile(rb"(?:\s|\\(?=[ \t]*[\r\n]))+")
+
+
+#: What stands for a constraint that is a macro: what it may be is an address.
+UNKNOWN = b"?"
+
+
+class Unreadable(Exception):
+    """An asm statement of which not all is known. The message says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """`[name] "constraint" (expression)`; the expression is on one line, without its comments."""
+
+    name: bytes
+    constraint: bytes
+    expression: bytes
+
+
+@dataclass(frozen=True)
+class Statement:
+    """An asm statement, from its keyword to its closing parenthesis. `macro` is the `#define` that it stands in."""
+
+    source: Cpp
+    span: Span
+    macro: Span | None
+    #: The sections between the colons, without the comments at their ends.
+    sections: tuple[Span, ...]
+    strings: Mapping[bytes, bytes]
+
+    @cached_property
+    def template(self) -> Template:
+        """The text of the assembly, as far as it is known."""
+        return _template(self.source, self.sections[0], self.strings)
+
+    @cached_property
+    def outputs(self) -> tuple[Operand, ...]:
+        """Raises Unreadable."""
+        return self._operands(1)
+
+    @cached_property
+    def inputs(self) -> tuple[Operand, ...]:
+        """Raises Unreadable."""
+        return self._operands(2)
+
+    @cached_property
+    def parameters(self) -> frozenset[bytes]:
+        """The parameters of the macro that the statement stands in."""
+        match = _MACRO_HEAD.match(self.source.code, self.macro.start) if self.macro else None
+        return frozenset(re.findall(rb"\w+", match["parameters"] or b"")) if match else frozenset()
+
+    @property
+    def conditional(self) -> bool:
+        """Whether preprocessor directives stand in it."""
+        return any(self.span.start < directive.start < self.span.end for directive in self.source.directives)
+
+    @property
+    def comments(self) -> tuple[bytes, ...]:
+        """The comments of the C++ text in the statement."""
+        code, text = self.source.code, self.source.text
+        found = []
+        i = self.span.start
+        while i < self.span.end:
+            comment = _COMMENT.match(text, i) if code[i : i + 1].isspace() else None
+            if code[i : i + 1] == b'"':
+                # The quotes of a string are code, what is between them is blank.
+                i = code.find(b'"', i + 1, self.span.end) + 1 or self.span.end
+            elif comment is not None:
+                found.append(comment.group())
+                i = comment.end()
+            else:
+                i += 1
+        return tuple(found)
+
+    def _operands(self, section: int) -> tuple[Operand, ...]:
+        if section >= len(self.sections):
+            return ()
+        return tuple(
+            _operand(self.source, span, self.strings) for span in _split(self.source, self.sections[section], b",")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The text of an asm statement. What is not known, `{0}`, `{1}` … between NUL bytes, stands in `holes`.
+
+    `#parameter` in a macro is such a hole, and so is a name that is no string of the program.
+    """
+
+    text: bytes
+    holes: tuple[bytes, ...]
+
+
+def hole(index: int) -> bytes:
+    """Return what stands in a template for hole number `index`."""
+    return b"\0%d\0" % index
+
+
+def statements(source: Cpp, project: Project) -> Iterator[Statement]:
+    """Yield the asm statements of `source`, wherever they are: in macros and inactive branches too."""
+    if b"asm" not in source.text and not project.together(source, _aliases):
+        return
+    code = source.code
+    words = sorted(project.together(source, _aliases))
+    pattern = re.compile(rb"\b(?:" + b"|".join([_KEYWORD, *words]) + rb")\b")
+    strings: Mapping[bytes, bytes] | None = None
+    end = 0
+    for span, _ in source.names(pattern):
+        opening = _OPENING.match(code, span.end)
+        if opening is None or span.start < end or not _is_statement(source, span.start):
+            continue
+        closing = source.closing(opening.end() - 1)
+        macro = source.directive(span.start)
+        if closing is None or (macro is not None and closing >= macro.end):
+            continue
+        if strings is None:
+            strings = _values(project.together(source, _string_macros))
+        end = closing + 1
+        inside = Span(opening.end(), closing)
+        yield Statement(source, Span(span.start, end), macro, tuple(_split(source, inside, b":")), strings)
+
+
+def _is_statement(source: Cpp, start: int) -> bool:
+    macro = source.directive(start)
+    if macro is not None:
+        head = _MACRO_HEAD.match(source.code, macro.start, start)
+        if head is not None and head.end() == start:
+            return True
+    before = source.code[max(0, start - 400) : start].rstrip(b" \t\r\n\\\f\v")
+    if not before or _STATEMENT_BEFORE.search(before):
+        return True
+    i = start - 1
+    while i > 0 and source.code[i : i + 1].isspace():
+        i -= 1
+    return macro is None and source.directive(i) is not None
+
+
+def _aliases(source: Cpp) -> frozenset[bytes]:
+    """Macros that are the keyword: `#define ASM asm volatile`."""
+    if b"asm" not in source.code or b"define" not in source.code:
+        return frozenset()
+    found = (_ALIAS.fullmatch(source.code, span.start, span.end) for span in source.directives)
+    return frozenset(match[1] for match in found if match)
+
+
+def _string_macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    """Macros that are strings: their names and the strings' texts."""
+    found = set()
+    for span in source.directives:
+        match = _STRING_MACRO.match(source.code, span.start, span.end)
+        if match is not None and match[2].lstrip(b" (").startswith((b'"', b"R")):
+            value = source.trimmed(Span(*match.span(2)))
+            while source.code[value.start : value.start + 1] == b"(" and source.closing(value.start) == value.end - 1:
+                value = source.trimmed(Span(value.start + 1, value.end - 1))
+            template = _template(source, value, {})
+            if not template.holes:
+                found.add((match[1], template.text))
+    return frozenset(found)
+
+
+def _values(macros: frozenset[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
+    """The values of those that have one value only."""
+    values: dict[bytes, bytes] = {}
+    for name, value in sorted(macros):
+        if name in values:
+            values[name] = b"\0"
+        else:
+            values[name] = value
+    return {name: value for name, value in values.items() if value != b"\0"}
+
+
+def _split(source: Cpp, span: Span, at: bytes) -> Iterator[Span]:
+    """Split `span` at the commas, or colons, that are in no brackets, and trim the parts."""
+    code = source.code
+    start, depth, text = span.start, 0, False
+    for i in range(span.start, span.end):
+        byte = code[i : i + 1]
+        if byte == b'"':
+            text = not text
+        elif text:
+            continue
+        elif byte in b"([{":
+            depth += 1
+        elif byte in b")]}":
+            depth -= 1
+        elif byte == at and not depth:
+            yield _trimmed(source, Span(start, i))
+            start = i + 1
+    last = _trimmed(source, Span(start, span.end))
+    if at == b":" or len(last) or start > span.start:
+        yield last
+
+
+def _trimmed(source: Cpp, span: Span) -> Span:
+    piece = source.code[span.start : span.end]
+    start = span.start + len(piece) - len(piece.lstrip(b" \t\r\n\f\v\\"))
+    return Span(start, max(start, span.start + len(piece.rstrip(b" \t\r\n\f\v\\"))))
+
+
+def _template(source: Cpp, span: Span, strings: Mapping[bytes, bytes]) -> Template:
+    text = bytearray()
+    holes: list[bytes] = []
+    for match in _PIECE.finditer(source.code, span.start, span.end):
+        if match["gap"] is not None:
+            continue
+        if match["text"] is not None:
+            inside = source.text[match.start("text") : match.end("text")]
+            text += _raw(inside) if match["raw"] else _unescaped(inside)
+        elif match["name"] in strings:
+            text += strings[match["name"]]
+        else:
+            text += hole(len(holes))
+            holes.append(match.group())
+    return Template(bytes(text), tuple(holes))
+
+
+def _raw(inside: bytes) -> bytes:
+    delimiter, _, rest = inside.partition(b"(")
+    return rest[: len(rest) - len(delimiter) - 1]
+
+
+def _unescaped(inside: bytes) -> bytes:
+    def value(match: re.Match[bytes]) -> bytes:
+        if match[1]:
+            return bytes([int(match[1], 8) & 255])
+        if match[2]:
+            return bytes([int(match[2], 16) & 255])
+        if match[3]:
+            return b""
+        return _ESCAPES.get(match[4], match[4])
+
+    return _ESCAPE.sub(value, inside)
+
+
+def _operand(source: Cpp, span: Span, strings: Mapping[bytes, bytes]) -> Operand:
+    code = source.code
+    match = _OPERAND.match(code, span.start, span.end)
+    if match is None or source.closing(match.end() - 1) != span.end - 1:
+        raise Unreadable(
+            f'its operand {_line(code[span.start : span.end])} is not of the form "constraint"(expression)'
+        )
+    constraint = _template(source, Span(*match.span("constraint")), strings)
+    text = constraint.text.strip()
+    if constraint.holes:
+        # A macro that is "r" or "l", by the size of a pointer.
+        if constraint.holes[1:] or not re.fullmatch(rb"\w+", constraint.holes[0]) or text != hole(0):
+            names = ", ".join(name.decode() for name in constraint.holes)
+            raise Unreadable(f"its constraint {names} is a macro that is not known to be one string")
+        text = UNKNOWN
+    inside = _trimmed(source, Span(match.end(), span.end - 1))
+    if source.code[inside.start : inside.end].count(b'"') or b"'" in source.code[inside.start : inside.end]:
+        expression = source.text[inside.start : inside.end]
+    else:
+        expression = code[inside.start : inside.end]
+    return Operand(match["name"] or b"", text, _SPACE.sub(b" ", expression))
+
+
+def _line(text: bytes) -> str:
+    return _SPACE.sub(b" ", text).decode("utf-8", "replace")

@@ -1,0 +1,453 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parser of asm statements and of PTX, and what stands for each instruction that the table has."""
+
+import re
+import struct
+from pathlib import PurePosixPath
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from hipport.finding import Certainty
+from hipport.headers import text as header_text
+from hipport.languages.cpp import Cpp
+from hipport.languages.cuda import Cuda
+from hipport.pipeline import Ported, run
+from hipport.project import Project
+from hipport.tables import load
+from hipport_passes import inline_ptx
+from hipport_passes.ptx.assembly import (
+    Address,
+    Changed,
+    Instruction,
+    Number,
+    Pair,
+    Placeholder,
+    Register,
+    Unparsed,
+    Vector,
+    opcodes,
+    parse,
+)
+from hipport_passes.ptx.operations import CPP, TABLE, Untranslated, expanded, operation, pattern, signature
+from hipport_passes.ptx.statements import Operand, Statement, Unreadable, hole, statements
+from hipport_passes.ptx.translate import Translation, translate
+
+
+def port(*texts: str, kind: type[Cpp] = Cuda) -> Ported:
+    sources = tuple(kind(PurePosixPath(f"f{i}.cu"), text.encode()) for i, text in enumerate(texts))
+    return run(Project(sources), (inline_ptx.PASS,))
+
+
+def ported(text: str) -> str:
+    """The text after the pass, without its `#include`."""
+    return re.sub(r'#include "hipport/ptx.h"\n', "", port(text).project.sources[0].text.decode())
+
+
+def found(text: str) -> list[Statement]:
+    source = Cuda(PurePosixPath("f.cu"), text.encode())
+    return list(statements(source, Project((source,))))
+
+
+def in_cpp(text: str, outputs: str = "=r", inputs: str = "r r r r") -> list[str]:
+    """The lines for PTX whose outputs are x0, x1, ... and whose inputs are a, b, ..., with these constraints."""
+    outs = [Operand(b"", each.encode(), b"x%d" % i) for i, each in enumerate(outputs.split())]
+    ins = [Operand(b"", each.encode(), b"abcdefgh"[i : i + 1]) for i, each in enumerate(inputs.split())]
+    return [line.decode().replace("hipport::ptx::", "") for line in translate(parse(text.encode()), outs, ins).lines]
+
+
+# ---- where asm statements are
+
+
+def test_parts_of_a_statement() -> None:
+    text = r"""void f() {
+        asm volatile /* a */ ("mov.u32 %[to], %1; // b" "\n\t" // c
+            R"x(@p add.u32 %[to], %1, "";)x" : [to] "+r" (v[g<1, 2>(3)]), "=" "f"(x) // d
+            : "l"( (char *) p /* e */ ), [n] "n" (sizeof("a)(")) : "memory", "cc");
+    }"""
+    (statement,) = found(text)
+    assert statement.template.text == b'mov.u32 %[to], %1; // b\n\t@p add.u32 %[to], %1, "";'
+    assert statement.outputs == (Operand(b"to", b"+r", b"v[g<1, 2>(3)]"), Operand(b"", b"=f", b"x"))
+    assert statement.inputs == (Operand(b"", b"l", b"(char *) p"), Operand(b"n", b"n", b'sizeof("a)(")'))
+    assert statement.comments == (b"/* a */", b"// c", b"// d", b"/* e */")
+    assert statement.source[statement.span].startswith(b"asm") and statement.source[statement.span].endswith(b")")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'asm("a");',
+        'void f() { asm("a"); }',
+        'void f() { if (x) asm volatile("a"); else __asm__ __volatile__("a"); }',
+        'void f() { do asm("a"); while (0); }',
+        'void f() { case 1: __asm("a" ::); }',
+        '#define M asm("a")',
+        '#define M(x) \\\n  asm("a" : "=r"(x))',
+        '#define M(x) do { asm("a"); } while (0)',
+        '#if A\nasm("a");\n#endif',
+        '#define A asm volatile\nvoid f() { A("a"); }',
+        'void f() { asm goto volatile ("a"); }'.replace("goto ", "inline "),
+    ],
+)
+def test_a_statement(text: str) -> None:
+    assert [each.template.text for each in found(text)] == [b"a"] * text.count('"a"')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'int f() __attribute__((a)) asm("a"), g;'.replace(") asm", ") x asm"),
+        'register int r asm("r0");',
+        'x = asm("a");',
+        '// asm("a");\n/* asm("a"); */ "asm(\\"a\\")"',
+        "asm_(1); _asm(1); asm = 1; p.asm;",
+        "#define asm __asm__ __volatile__",
+        'void f() { asm("a"',
+        '#define M asm("a" \nvoid f() { 1); }',
+    ],
+)
+def test_no_statement(text: str) -> None:
+    assert not found(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "template", "holes"),
+    [
+        ('asm("a" B "c");', hole(0).join([b"a", b"c"]), (b"B",)),
+        ('#define B "b"\nasm("a" B "c");', b"abc", ()),
+        ('#define B ("b" \\\n "B")\nasm(B);', b"bB", ()),
+        ('#if X\n#define B "b"\n#else\n#define B "c"\n#endif\nasm(B);', hole(0), (b"B",)),
+        ('#define M(x) asm("a" #x)', b"a" + hole(0), (b"#x",)),
+        (r'asm("\x41\102\\\"\t\
+B");', b'AB\\"\tB', ()),
+        ('asm(u8"a" R"(\\n)");', b"a\\n", ()),
+    ],
+)  # fmt: skip
+def test_template(text: str, template: bytes, holes: tuple[bytes, ...]) -> None:
+    statement = found(text)[-1]
+    assert (statement.template.text, statement.template.holes) == (template, holes)
+
+
+def test_strings_of_other_files() -> None:
+    ported = port('#include "f1.cu"\nvoid f() { asm(ADD " %0, %0, 1;" : "+r"(x)); }', '#define ADD "add.u32"')
+    assert b"x = hipport::ptx::add_u32(x, 1)" in ported.project.sources[0].text
+
+
+@pytest.mark.parametrize("text", ['asm("a" : "=r" x);', 'asm("a" : "=r"(x)(y));', 'asm("a" : R B(x));'])
+def test_unreadable_operands(text: str) -> None:
+    with pytest.raises(Unreadable):
+        _ = found(text)[0].outputs
+
+
+# ---- PTX
+
+
+def test_parses_instructions() -> None:
+    program = parse(
+        b"{ .reg .pred p, %%q; .reg .b32 t<2>;\n// none\n"
+        b"@!p ld.global.v2.u32 {%0, t1}, [%[at]+-8]; /* ; */\n"
+        b"@%%q shfl.sync.up.b32 %0|p, %1.h1, -1, 0x1f, 32-2; bar.sync 0 }",
+        [b"", b"at"],
+    )
+    assert program.registers == {b"p": b"pred", b"q": b"pred", b"t0": b"b32", b"t1": b"b32"}
+    assert program.depth == 0
+    p, q = Register(b"p"), Register(b"q")
+    pair, address = Vector((Placeholder(0), Register(b"t1"))), Address(Placeholder(1), Number(b"-8"))
+    first = Instruction(b"ld.global.v2.u32", (pair, address), Changed(p, sign=b"!"))
+    numbers = Number(b"-1"), Number(b"0x1f"), Number(b"32-2")
+    second = (Pair(Placeholder(0), p), Changed(Placeholder(1), part=b"h1"), *numbers)
+    assert program.instructions == (
+        first,
+        Instruction(b"shfl.sync.up.b32", second, q),
+        Instruction(b"bar.sync", (Number(b"0"),)),
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "L: add.u32 %0, %1;",
+        "add.u32 %0 %1;",
+        ".shared .u32 x;",
+        "add.u32 %0, ;",
+        "{ .reg .x y; }",
+        "mov.u32 %0, [%1;",
+        "#",
+    ],
+)
+def test_does_not_parse(text: str) -> None:
+    with pytest.raises(Unparsed):
+        parse(text.encode())
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 1.5, 1e-45, 3.4028234663852886e38, 0.1])
+def test_floats_keep_their_bits(value: float) -> None:
+    bits = struct.unpack(">I", struct.pack(">f", value))[0]
+    (instruction,) = parse(b"mov.f32 %%0, 0f%08X;" % bits).instructions
+    number = instruction.operands[1]
+    assert isinstance(number, Number)
+    assert struct.pack(">f", float(number.text.removesuffix(b"f"))) == bits.to_bytes(4, "big")
+
+
+def test_numbers_without_a_value_of_cpp() -> None:
+    assert in_cpp("mov.f32 %0, 0f7F800000;", "=f", "") == ["x0 = as<float>(0x7F800000u)"]
+    assert in_cpp("mov.f64 %0, 0d7FF8000000000000;", "=d", "") == ["x0 = as<double>(0x7FF8000000000000ull)"]
+
+
+def test_opcodes_of_what_cannot_be_parsed() -> None:
+    text = b"{ LAB: @p bra LAB; // mov.u32\n mbarrier.try_wait.b64 %p, [%0];\n } /* add.u32 */ cp.async.bulk.2d.x::y"
+    assert opcodes(text) == [b"LAB", b"mbarrier.try_wait.b64", b"cp.async.bulk.2d.x::y"]
+
+
+# ---- C++ for it
+
+
+@pytest.mark.parametrize(
+    ("text", "outputs", "inputs", "lines"),
+    [
+        ("bfe.u32 %0, %1, %2, 8;", "=r", "r r", ["x0 = bfe_u32(a, b, 8)"]),
+        ("add.f32 %0, %1, %2;", "=r", "r f", ["x0 = as<unsigned>(add_f32(as<float>(a), b))"]),
+        ("mov.b64 %0, %1;", "=d", "d", ["x0 = a"]),
+        ("mov.b64 %0, %1;", "=l", "d", ["x0 = as<unsigned long long>(a)"]),
+        ("mov.b64 {%0, %1}, %2;", "=r =r", "l", ["mov_b64(x0, x1, a)"]),
+        ("mov.b32 %0, {%1, %2};", "=r", "h h", ["x0 = mov_b32(a, b)"]),
+        ("cvt.u32.u64 %0, %1;", "=r", "l", ["x0 = cvt_u32_u64(a)"]),
+        ("cvt.u32.u16 %0, %1;", "=r", "l", ["x0 = cvt_u32_u16(static_cast<unsigned short>(a))"]),
+        ("setp.lt.s32 p, %0, 1;", "", "r", None),
+        ("{ .reg .pred p; setp.lt.u32 p, %1, %2; selp.f32 %0, %3, %4, p; }", "=f", "r r f f",
+         ["const bool p = setp_lt_u32(a, b)", "x0 = selp_f32(c, d, p)"]),
+        ("ld.shared.u32 %0, [%1-4];", "=r", "r", ["x0 = ld<unsigned>(shared(a, -4))"]),
+        ("st.global.L2::cache_hint.u32 [%0], %1, %2;", "", "l r l", ["st<unsigned>(generic(a), b)"]),
+        ("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;", "=r", "l r",
+         ["x0 = atom_acq_rel_gpu_add<unsigned>(generic(a), b)"]),
+        ("atom.shared.add.noftz.f16x2 %0, [%1], %2;", "=r", "r r", ["x0 = atom_add_f16x2(shared(a), b)"]),
+        ("atom.global.add.u32 _, [%0], %1;", "", "l r", ["atom_add<unsigned>(generic(a), b)"]),
+        ("vadd.s32.u32.s32.sat.max %0, %1.b0, %2.h1, %3;", "=r", "r r r",
+         ["x0 = vadd_s32_u32_s32_sat_max(b0_u32(a), h1_s32(b), c)"]),
+        ("match.all.sync.b32 %0|p, %1, %2;", "=r", "r r", None),
+        ("{ .reg .pred p; match.all.sync.b32 %0|p, %1, %2; }", "=r", "r r",
+         ["bool p", "x0 = match_all_sync_b32(a, b, p)"]),
+        ("bar.red.popc.u32 %0, 0, %1;", "=r", "r", None),
+        ("lop3.b32 %0, %1, %2, %3, 0x96;", "=r", "r r r", ["x0 = lop3_b32(a, b, c, 0x96)"]),
+        ("mul.wide.s16 %0, %1, -1;", "=r", "h", ["x0 = mul_wide_s16(a, static_cast<short>(-1))"]),
+        ("", "", "", ["static_cast<void>(0)"]),
+    ],
+)  # fmt: skip
+def test_cpp(text: str, outputs: str, inputs: str, lines: list[str] | None) -> None:
+    if lines is None:
+        with pytest.raises(Untranslated):
+            in_cpp(text, outputs, inputs)
+    else:
+        assert in_cpp(text, outputs, inputs) == lines
+
+
+def test_outputs_that_may_be_inputs_are_written_last() -> None:
+    twice = "mul.lo.u32 %0, %2, %3; mul.hi.u32 %1, %2, %3;"
+    assert in_cpp(twice, "=r =r", "r r") == [
+        "const unsigned out0 = mul_lo_u32(a, b)",
+        "x1 = mul_hi_u32(a, b)",
+        "x0 = out0",
+    ]
+    # Nothing is read but what the text itself declares, or the output.
+    assert in_cpp("add.u32 %0, %1, 1; add.u32 %0, %0, %0;", "=r", "r") == ["x0 = add_u32(a, 1)", "x0 = add_u32(x0, x0)"]
+    assert in_cpp("mov.u32 %0, 1; mov.u32 %1, 2;", "=r =r", "r") == ["x0 = 1", "x1 = 2"]
+
+
+def test_carry_stays_in_its_statement() -> None:
+    chain = "add.cc.u64 %0, %2, %3; addc.u64 %1, %4, 0;"
+    assert in_cpp(chain, "=l =l", "l l l") == [
+        "unsigned carry = 0",
+        "const unsigned long long out0 = add_cc_u64(a, b, carry)",
+        "x1 = addc_u64(c, 0, carry)",
+        "x0 = out0",
+    ]
+    for text in ("add.cc.u32 %0, %1, %2;", "addc.u32 %0, %1, %2;", "addc.cc.u32 %0, %1, %2; addc.u32 %0, %1, %2;"):
+        with pytest.raises(Untranslated) as raised:
+            in_cpp(text)
+        assert raised.value.kind == "carry"
+
+
+def test_a_flag_that_nobody_reads_is_no_chain() -> None:
+    assert "x = hipport::ptx::add_cc_u32(x, 1, carry);" in ported(
+        'void f() { asm("add.cc.u32 %0, %0, 1;" : "+r"(x)); }'
+    )
+    reader = 'void g() { asm("addc.u32 %0, %0, 1;" : "+r"(x)); }'
+    both = 'void f() { asm("add.cc.u32 %0, %0, 1;" : "+r"(x)); }\n' + reader
+    assert ported(both) == both
+
+
+def test_operands_are_evaluated_once() -> None:
+    text = 'void f() { asm("mad.lo.u32 %0, %1, %1, %1;" : "=r"(x) : "r"(*p++)); }'
+    assert ported(text) == (
+        "void f() { {\n  const unsigned in = *p++;\n  x = hipport::ptx::mad_lo_u32(in, in, in);\n} }"
+    )
+
+
+def test_names_of_the_text_and_of_the_program() -> None:
+    text = 'asm("{ .reg .u32 x, %t; mov.u32 x, %1; add.u32 %t, x, 1; mov.u32 %0, %t; }" : "=r"(d) : "r"(x + t));'
+    assert "const unsigned x_ = x + t;" in ported(f"void f() {{ {text} }}")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if (c) asm(A); else g();", "if (c) {A} else g();"),
+        ("for (;;) asm(A);", "for (;;) {A}"),
+        ("asm(A) ;", "{A}"),
+        ("if (c) g(); else asm(A);", "if (c) g(); else {A}"),
+    ],
+)
+def test_blocks_in_control_flow(before: str, after: str) -> None:
+    operands = '"{ .reg .u32 t; mov.u32 t, 1; mov.u32 %0, t; }" : "=r"(x)'
+    result = re.sub(r"\s+", " ", ported(f"void f() {{ {before.replace('A', operands)} }}"))
+    block = " const unsigned t = 1; x = t; "
+    assert result in (
+        f"void f() {{ {after.replace('{A}', '{' + block + '}')} }}",
+        f"void f() {{ {after.replace('{A}', 'do {' + block + '} while (0);')} }}",
+    )
+    assert port(f"void f() {{ {before.replace('A', operands)} }}").reported[0].certainty is Certainty.SAFE
+
+
+def test_a_constraint_for_pointers_by_their_size() -> None:
+    text = 'void f() {{ asm("{}" : "=r"(x) : _ASM_PTR_(p)); }}'
+    assert "generic(p)" in ported(text.format("ld.global.u32 %0, [%1];"))
+    assert ported(text.format("mov.u32 %0, %1;")) == text.format("mov.u32 %0, %1;")
+
+
+def test_pointers_are_numbers_in_ptx() -> None:
+    text = 'void f(int* p, long n) { asm("add.u64 %0, %1, %2;" : "=l"(p) : "l"(p), "l"(n)); }'
+    assert (
+        "p = hipport::ptx::as<decltype(p)>(hipport::ptx::add_u64(hipport::ptx::as<unsigned long long>(p), n));"
+        in ported(text)
+    )
+
+
+# ---- the assembly of CPUs
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rdtsc", "cpuid", "mov %0, %1", "movl %%eax, %0; add $1, %0", "lock; xaddl %0, %1", "pause", "ret", "call foo",
+        "fence.i", "fence rw, rw", "add.s %0, %1, %2", "b.ne 1f", "st %%fsr, %0", "ld [%o1], %o2",
+        "and v0.16b, v1.16b, v2.16b", "s_waitcnt vmcnt(0)", "v_add_u32 %0, %1, %2",
+        "ds_bpermute_b32 %0, %1, %2", "mul.d $f0, $f2, $f4", "",
+    ],
+)  # fmt: skip
+def test_left_alone(text: str) -> None:
+    for kind in (Cpp, Cuda):
+        result = port(f'void f() {{ asm volatile("{text}" : "=r"(x) : "r"(y) : "memory"); }}', kind=kind)
+        assert not result.reported and not result.changed
+
+
+def test_bare_words_count_only_in_cuda() -> None:
+    assert port('void f() { asm("trap;"); }').changed
+    assert not port('void f() { asm("trap;"); }', kind=Cpp).reported
+
+
+# ---- the table
+
+
+def keys() -> list[str]:
+    return list(load(TABLE)["instructions"])
+
+
+@pytest.mark.parametrize("key", keys())
+def test_keys_are_patterns_of_what_they_stand_for(key: str) -> None:
+    names = list(expanded(key))
+    assert len(names) == len(set(names))
+    for name in names:
+        assert re.fullmatch(pattern(key), name.encode())
+        known = signature(name.encode())
+        assert known is not None
+        for types in known:
+            assert not set(types) - set(CPP) - {b"-", b"cc", b"address"}, name
+    assert not re.fullmatch(pattern(key), (names[0] + ".x").encode())
+
+
+def test_no_opcode_has_two_rows() -> None:
+    rows: dict[str, str] = {}
+    for key in keys():
+        for name in expanded(key):
+            assert rows.setdefault(name, key) == key, f"{name} is in {rows[name]} and {key}"
+
+
+def test_refused_is_not_translated() -> None:
+    refused = load(TABLE)["refused"]
+    for family in refused.values():
+        for opcode in family["opcodes"].split():
+            for key in keys():
+                assert not any(name == opcode or name.startswith(opcode + ".") for name in expanded(key)), opcode
+        assert family["why"] and family["instead"]
+
+
+# ---- anything at all
+
+_FRAGMENTS = st.sampled_from(
+    'asm( asm volatile( __asm__ ( "add.u32 %0, %1, %2;" "{ .reg .pred p;" "}" : :: , "=r"(x) "r"(a[i]) [n]"+l"(*p) '
+    '"n"(3) "memory" ) ); // \\ \n /* */ #define\tM(x) #x #if\tA #endif { } if(c) else R"(mov.u32\t%0,%1;)" '
+    '"@p bra L;" \' "'.split(" ")
+)
+_PTX = st.sampled_from(
+    "add.u32 mov.b64 setp.lt.u32 ld.global.v2.u32 st.u32 @p @!p { } .reg .pred .b32 %0 %1 %9 %[n] %[x] %%laneid p "
+    "t<3> t1 , ; : | [ ] + - 4 0f3F800000 1.5 ( ) ! .h0 \0000\000 shfl.sync.up.b32 vadd.u32.u32.u32 bar.sync // /* */ \n $ ~ = "
+    "_".split(" ")
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(_FRAGMENTS, max_size=30))
+@example(['asm("', "\\"])
+def test_any_cpp_is_survived(fragments: list[str]) -> None:
+    text = " ".join(fragments)
+    result = port(text)
+    assert not any(each.rule.endswith("/failed") for each in result.reported), result.reported
+    assert not any("defect" in each.reason for each in result.reported), result.reported
+    # What is not in a statement that was replaced is where it was.
+    source = result.project.sources[0]
+    kept = source.before.text if source.before is not None else source.text
+    for edit in sorted(source.edits, reverse=True):
+        kept = kept[: edit.span.start] + edit.new + kept[edit.span.end :]
+    assert kept == source.text
+
+
+@settings(max_examples=600, deadline=None)
+@given(st.lists(_PTX, max_size=25))
+def test_any_ptx_is_parsed_or_refused(fragments: list[str]) -> None:
+    operands = [Operand(b"n", b"=r", b"x"), Operand(b"", b"r", b"y")]
+    try:
+        program = parse(" ".join(fragments).encode("latin-1"), [b"n", b""])
+        result = translate(program, operands[:1], operands[1:], (b"#x",))
+    except (Unparsed, Untranslated):
+        return
+    assert isinstance(result, Translation) and result.lines
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=60))
+def test_any_bytes_are_parsed_or_refused(text: bytes) -> None:
+    opcodes(text)
+    try:
+        parse(text)
+    except Unparsed:
+        return
+
+
+def test_every_instruction_of_the_table_has_an_operation() -> None:
+    """What is special about an opcode is not about one that the table has as it is."""
+    for key in keys():
+        for name in expanded(key):
+            known = signature(name.encode())
+            assert known is not None
+            (result, *types), _ = known
+            operands = [Placeholder(i) for i in range(len(types) + (result != b"-"))]
+            if name.startswith(("bar", "cvta.")) and "warp" not in name:
+                continue
+            each = operation(Instruction(name.encode(), tuple(operands)), lambda _: b"")
+            assert len(each.sources) == len(types) and (each.result is None) == (result == b"-"), name
+
+
+def test_names_are_those_of_the_header() -> None:
+    said = header_text("ptx.h").decode()
+    assert "THE NAME" in said and "hipport::ptx::bfe_u32(a, b, c)" in said
