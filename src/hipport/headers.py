@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import cache
 from importlib.resources import files
 
@@ -38,3 +39,15 @@ def include(source: Cpp, project: Project, name: str) -> tuple[Edit | None, NewF
         return None, file
     point = source.include_point
     return Edit(Span(point, point), b"#include " + path + source.newline), file
+
+
+def together(file: NewFile) -> tuple[NewFile, ...]:
+    """Return hipport's header `file` and the headers of hipport's that it includes, which must lie beside it."""
+    found = {file.path.name: file}
+    waiting = [file]
+    while waiting:
+        for name in re.findall(r'^#include "(\w+\.h)"', waiting.pop().text.decode(), re.MULTILINE):
+            if name not in found:
+                found[name] = NewFile(file.path.parent / name, text(name))
+                waiting.append(found[name])
+    return tuple(found.values())

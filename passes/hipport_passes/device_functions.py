@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replace device functions that HIP lacks, or that round otherwise there, by hipport's helpers.
+
+`__nanosleep(100)` becomes `hipport::ptx::nanosleep_u32(100)`, and `__fadd_rz(a, b)` becomes
+`hipport::ptx::add_rz_f32(a, b)`. In CUDA `__fmul_rn` and `__fadd_rn` are never fused to one operation, and `__fsqrt_rn`
+and `__frcp_rn` round correctly; HIP's are plain expressions that hipcc does fuse, and approximations. `__ffsll` of a
+`long` does not compile with HIP, which cannot choose between its overloads; where the argument is known to be a
+`long long` it stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from hipport.finding import Finding
+from hipport.headers import include, together
+from hipport.languages.cpp import Cpp
+from hipport.names import Names
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+from hipport.tables import load
+
+_ROUNDINGS = {"rn": "rn", "rz": "rz", "rd": "rm", "ru": "rp"}
+_CALL = re.compile(rb"\s*\(")
+_LONG_LONG = re.compile(rb"(?:\(\s*|static_cast\s*<\s*)(?:unsigned\s+)?long\s+long(?:\s+int)?\s*[)>].*", re.DOTALL)
+
+
+@cache
+def _helpers() -> tuple[Names, dict[bytes, str]]:
+    """What to look for, and what stands for each name."""
+    rows = load(Path(__file__).with_suffix(".own.toml"))
+    helpers = {name: f"hipport::ptx::{helper}" for name, helper in rows["ptx"].items()}
+    for name, helper in rows["rounded"].items():
+        for rounding, suffix in _ROUNDINGS.items():
+            helpers[f"{name}_{rounding}"] = f"hipport::ptx::{helper.format(suffix)}"
+    for name in rows["as_in_hip"]["names"].split():
+        del helpers[name]
+    helpers |= {name: f"hipport::{helper}" for name, helper in rows["device"].items()}
+    helpers |= rows["builtin"]
+    pattern = r"\b__(?:{})\b".format("|".join(name[2:] for name in sorted(helpers, reverse=True)))
+    return Names(re.compile(pattern.encode())), {name.encode(): helper for name, helper in helpers.items()}
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per use of such a function."""
+    names, helpers = _helpers()
+    for span, name in names.uses(source, project):
+        if name == b"__ffsll" and _is_long_long(source, span):
+            continue
+        helper = helpers[name]
+        message = f"{name.decode()} → {helper}"
+        edit = Edit(span, helper.encode())
+        if not helper.startswith("hipport::"):
+            yield Finding(span, "builtin", message, (edit,))
+            continue
+        need, header = include(source, project, "device.h")
+        yield Finding(span, "helper", message, (edit, *((need,) if need else ())), creates=together(header))
+
+
+def _is_long_long(source: Cpp, span: Span) -> bool:
+    """Say whether the argument of the call is certainly a `long long`: it is cast, or declared so and nothing else."""
+    opening = _CALL.match(source.code, span.end)
+    arguments = source.arguments(opening.end() - 1) if opening else None
+    if not arguments:
+        return False
+    text = source.code[arguments[0].start : arguments[0].end]
+    if _LONG_LONG.fullmatch(text):
+        return True
+    if not re.fullmatch(rb"[A-Za-z_]\w*", text):
+        return False
+    declared = re.findall(rb"\b([A-Za-z_]\w*(?:\s+\w+)*)\s+" + text + rb"\s*[,;=){]", source.code)
+    kinds = {
+        re.sub(rb"\b(?:const|unsigned|int|static|return)\b", b"", words).split()[-2:] == [b"long", b"long"]
+        for words in declared
+    }
+    return kinds == {True}
+
+
+PASS = Pass(Cpp, find)

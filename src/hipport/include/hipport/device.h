@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// hipport/device.h: functions of CUDA's device code that HIP lacks, or has for other types, for AMD. Put here by hipport.
+// With nvcc the functions are the native ones.
+//
+// Those that are instructions of PTX too, as additions with directed rounding, are in ptx.h.
+#pragma once
+
+#include "ptx.h"
+
+namespace hipport {
+
+#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+
+/// HIP has it for long long and unsigned long long, between which a long cannot decide.
+static __device__ __forceinline__ int ffsll(long long value) { return __builtin_ffsll(value); }
+
+/// Rounded to nearest: in double the result is never so near to the middle of two floats that its rounding could matter
+/// (tried for all floats of two binades, of which all others are multiples by powers of 4).
+static __device__ __forceinline__ float frsqrt_rn(float value) {
+  return static_cast<float>(1.0 / sqrt(static_cast<double>(value)));
+}
+
+#else
+
+static __device__ __forceinline__ int ffsll(long long value) { return __ffsll(value); }
+static __device__ __forceinline__ float frsqrt_rn(float value) { return __frsqrt_rn(value); }
+
+#endif
+
+/// Counts an event for a profiler, in CUDA; it changes nothing that a program sees.
+static __device__ __forceinline__ void prof_trigger(int) {}
+
+}  // namespace hipport
