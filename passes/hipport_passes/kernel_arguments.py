@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cast kernels to `const void*` where HIP declares no template for them, and mark symbols with `HIP_SYMBOL`.
+"""Cast kernels to `const void*` and pointers to `void**` where HIP declares no template, and mark symbols.
 
 CUDA's runtime header overloads the functions that take a kernel, or a device symbol, with templates that do the cast.
 HIP's overloads only some of them, so `hipFuncSetAttribute(kernel, …)` does not compile. The cast is what CUDA's
-template does. `HIP_SYMBOL` is the documented form; for AMD it stands for the symbol itself.
+template does. `HIP_SYMBOL` is the documented form; for AMD it stands for the symbol itself, and where HIP has no
+template for symbols either, its address is taken.
 Runs after `api_names`: the calls are HIP's.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -25,22 +26,24 @@ _CAST = re.compile(
     rb"\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*(?:const\s*)?\)|(?:reinterpret|static)_cast\b|(?:nullptr|NULL|0)\s*$"
 )
 _NAME = re.compile(rb"&?\s*(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*\s*")
+_VOID = re.compile(rb"\(\s*void\s*\*\s*\*\s*\)|(?:reinterpret|static)_cast\b")
+_PLACE = re.compile(rb"&?\s*[A-Za-z_][\w.]*(?:(?:->|::)\w+|\[[^\[\]]*\])*")
 _SYMBOL = re.compile(rb"(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*")
 
 
 @cache
-def _table() -> tuple[re.Pattern[bytes], dict[bytes, int], dict[bytes, int]]:
+def _table() -> tuple[re.Pattern[bytes], dict[str, dict[bytes, int]]]:
     rows = load(Path(__file__).with_suffix(".toml"))
-    kernels = {name.encode(): int(index) for name, index in rows["kernel"].items()}
-    symbols = {name.encode(): int(index) for name, index in rows["symbol"].items()}
-    return re.compile(rb"\b(?:" + b"|".join(sorted({**kernels, **symbols})) + rb")\b"), kernels, symbols
+    groups = {group: {name.encode(): int(index) for name, index in names.items()} for group, names in rows.items()}
+    names = sorted({name for group in groups.values() for name in group})
+    return re.compile(rb"\b(?:" + b"|".join(names) + rb")\b"), groups
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per kernel that needs a cast and per symbol that needs its macro."""
+    """Yield a finding per kernel or pointer that needs a cast and per symbol that needs its macro or its address."""
     if b"hip" not in source.text:
         return
-    pattern, kernels, symbols = _table()
+    pattern, groups = _table()
     for span, name in source.names(pattern):
         if within(span.start, source.hip_only) or within(span.start, source.cuda_only):
             continue
@@ -48,17 +51,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         arguments = source.arguments(opening.end() - 1) if opening else None
         if arguments is None:
             continue
-        index = kernels.get(name, symbols.get(name, 0))
-        if index >= len(arguments):
-            continue
-        argument = arguments[index]
-        if name in kernels:
-            yield from _kernel(source, name, argument, Span(argument.start, arguments[-1].end))
-        else:
-            yield from _symbol(source, name, argument)
+        for group, names in groups.items():
+            index = names.get(name, len(arguments))
+            if index < len(arguments):
+                yield from _FIXES[group](source, name, arguments, index)
 
 
-def _kernel(source: Cpp, name: bytes, argument: Span, rest: Span) -> Iterator[Finding]:
+def _kernel(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) -> Iterator[Finding]:
+    argument, rest = arguments[index], Span(arguments[index].start, arguments[-1].end)
     text = source.code[argument.start : rest.end]
     if _CAST.match(source.code, argument.start, argument.end):
         return
@@ -115,7 +115,8 @@ def _primary(text: bytes) -> int | None:
     return None
 
 
-def _symbol(source: Cpp, name: bytes, argument: Span) -> Iterator[Finding]:
+def _symbol(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) -> Iterator[Finding]:
+    argument = arguments[index]
     text = source[argument]
     if text.startswith((b'"', b"'")):
         yield Finding(
@@ -131,5 +132,30 @@ def _symbol(source: Cpp, name: bytes, argument: Span) -> Iterator[Finding]:
         )
         yield Finding(argument, "symbol", f"{name.decode()} takes HIP_SYMBOL(symbol)", wrapped)
 
+
+def _pointer(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) -> Iterator[Finding]:
+    argument = arguments[index]
+    if _CAST.match(source.code, argument.start, argument.end) or _VOID.match(source.code, argument.start):
+        return
+    place = _PLACE.fullmatch(source.code, argument.start, argument.end) and not source.directive(argument.start)
+    edits = [Edit(Span(argument.start, argument.start), b"(void**)" if place else b"(void**)(")]
+    if not place:
+        edits.append(Edit(Span(argument.end, argument.end), b")"))
+    yield Finding(argument, "pointer", f"{name.decode()} takes a void**: cast the pointer", tuple(edits))
+
+
+def _symbol_address(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) -> Iterator[Finding]:
+    argument = arguments[index]
+    if _SYMBOL.fullmatch(source.code, argument.start, argument.end) and source[argument] not in (b"nullptr", b"NULL"):
+        edit = Edit(Span(argument.start, argument.start), b"&")
+        yield Finding(argument, "symbol_address", f"{name.decode()} takes the address of the symbol", (edit,))
+
+
+_FIXES: dict[str, Callable[[Cpp, bytes, tuple[Span, ...], int], Iterator[Finding]]] = {
+    "kernel": _kernel,
+    "symbol": _symbol,
+    "pointer": _pointer,
+    "symbol_address": _symbol_address,
+}
 
 PASS = Pass(Cpp, find)

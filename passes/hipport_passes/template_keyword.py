@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the `template` that C++ demands in `A<T>::template f<4>()`, and that nvcc does without.
+
+Without it clang takes what follows the name of a member of a dependent type for a comparison. It is written where the
+type depends on a parameter of the template that the call is in, and the program declares a member template so called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.finding import Finding
+from hipport.languages.cpp import Cpp, within
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+
+_CALL = re.compile(
+    rb"\b\w+\s*<([^;{}()<>]*(?:<[^;{}()<>]*>[^;{}()<>]*)*)>\s*::\s*(?P<name>[A-Za-z_]\w*)\s*<[^;{}()]*?>\s*\("
+)
+_MEMBER = re.compile(rb"\btemplate\s*<[^;{}()]*>[^;{}()]*?\b([A-Za-z_]\w*)\s*\(")
+_HEAD = re.compile(rb"\btemplate\s*<([^;{}()]*)>")
+_PARAMETER = re.compile(
+    rb"(?:\btypename|\bclass|\bint|\bunsigned|\bsize_t|\bbool|\w)\s*(?:\.\.\.)?\s*\b(\w+)\s*(?:[,=]|$)"
+)
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per call of a member template that lacks the word."""
+    code = source.code
+    if b"template" not in code:
+        return
+    members: frozenset[bytes] | None = None
+    for match in _CALL.finditer(code):
+        start = match.start("name")
+        if within(start, source.hip_only) or within(start, source.cuda_only) or source.directive(start):
+            continue
+        words = set(re.findall(rb"[A-Za-z_]\w*", match[1]))
+        if members is None:
+            members = project.together(source, _members)
+        if match["name"] in members and words & _parameters(source, start):
+            name = match["name"].decode()
+            message = f"{name} is a template in a type that is not known yet: C++ demands the word template"
+            yield Finding(Span(*match.span("name")), "dependent", message, (Edit(Span(start, start), b"template "),))
+
+
+def _members(source: Cpp) -> frozenset[bytes]:
+    return frozenset(_MEMBER.findall(source.code))
+
+
+def _parameters(source: Cpp, offset: int) -> set[bytes]:
+    """Return the parameters of the templates that `offset` is in."""
+    found: set[bytes] = set()
+    node = source.tree.root_node.descendant_for_byte_range(offset, offset)
+    while node is not None:
+        if node.type == "template_declaration":
+            head = _HEAD.match(source.code, node.start_byte)
+            if head is not None:
+                found |= {name for part in head[1].split(b",") for name in _PARAMETER.findall(part.strip())}
+        node = node.parent
+    return found
+
+
+PASS = Pass(Cpp, find)
