@@ -12,11 +12,13 @@ from hipport_passes import (
     cooperative_groups,
     cpp_extension,
     cub_thrust,
+    device_functions,
     dynamic_parallelism,
     half_types,
     headers,
     inline_ptx,
     kernel_arguments,
+    lane_masks,
     launch_bounds,
     launch_syntax,
     memory_order,
@@ -24,11 +26,13 @@ from hipport_passes import (
     register_keyword,
     shared_memory,
     simd_in_word,
+    template_keyword,
     textures,
     vector_types,
     vendored,
     warp_intrinsics,
     warp_size,
+    warp_synchronous,
 )
 
 PASSES: tuple[Pass[Any], ...] = (
@@ -36,16 +40,21 @@ PASSES: tuple[Pass[Any], ...] = (
     launch_syntax.PASS,
     # Before the names in what it writes are looked at, and while guards still name CUDA.
     inline_ptx.PASS,
+    # By the names that intrinsics have in CUDA, before they get hipport's.
+    lane_masks.PASS,
     # What hipport has helpers for, before `api_names` reports that HIP lacks it.
     warp_intrinsics.PASS,
     # Where the threads of a wavefront part, whatever what they do there is called.
     barriers.PASS,
+    warp_synchronous.PASS,
     warp_size.PASS,
     memory_order.PASS,
     simd_in_word.PASS,
     atomics.PASS,
     half_types.PASS,
+    device_functions.PASS,
     register_keyword.PASS,
+    template_keyword.PASS,
     vector_types.PASS,
     # By the names that CUB has in CUDA.
     cub_thrust.PASS,

@@ -302,6 +302,49 @@ class Kernels:
         values = {value for known, value in self._project.together(function.source, _constants) if known == name}
         return values.pop() if len(values) == 1 else None
 
+    def counts_threads(self, function: Function, node: Node) -> bool:
+        """Whether `node` is the number of the thread in its block, up to an offset that is the same for the block."""
+        return _Expression(self, function, {}).counts_threads(node)
+
+    def one_warp(self, function: Function, node: Node, depth: int = 4) -> bool:
+        """Whether only lanes of one warp come to `node`, by a condition like `threadIdx.x < 32` or `warp == 0`.
+
+        A function is for one warp where all that is known to call it, and that is something, is.
+        """
+        conditions = [(each.expression, each.taken) for each in function.conditions(node)]
+        for statement in function.exits_before(node):
+            outer = next(function.conditions(statement), None)
+            # `if (threadIdx.x >= 32) return;`
+            if statement.type == "return_statement" and outer is not None and outer.taken and not outer.loop:
+                conditions.append((outer.expression, False))
+        if any(self._one_warp(function, expression, taken) for expression, taken in conditions if taken is not None):
+            return True
+        calls = self.callers(function) if depth and not function.kernel else ()
+        return bool(calls) and all(self.one_warp(call.function, call.node, depth - 1) for call in calls)
+
+    def _one_warp(self, function: Function, node: Node, taken: bool) -> bool:
+        node = _bare(node)
+        if node.type == "unary_expression" and node.named_children:
+            # `!warp`
+            return taken and WARP <= self.agreement(function, node.named_children[0]) < BLOCK
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        sign = node.child_by_field_name("operator")
+        if left is None or right is None or sign is None:
+            return False
+        operator = sign.type
+        if operator in ("&&", "and") if taken else operator in ("||", "or"):
+            return self._one_warp(function, left, taken) or self._one_warp(function, right, taken)
+        if operator in ("==", "!="):
+            agreed = min(self.agreement(function, left), self.agreement(function, right))
+            return taken == (operator == "==") and WARP <= agreed < BLOCK
+        if operator in (">", ">=") and self.counts_threads(function, right):
+            left, right, operator = right, left, {">": "<", ">=": "<="}[operator]
+        if not taken:
+            operator = {">=": "<", ">": "<="}.get(operator, "")
+        number = self.constant(function, right)
+        limit = {"<": WARP, "<=": WARP - 1}.get(operator)
+        return limit is not None and number is not None and number <= limit and self.counts_threads(function, left)
+
     def varying_macros(self, source: Cpp) -> frozenset[bytes]:
         """Return the macros that mention what differs by thread."""
         return self._project.together(source, _varying_macros)

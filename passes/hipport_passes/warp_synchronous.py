@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Put `hipport::syncwarp()` between the steps of code that counts on the lanes of a warp to run in lockstep.
+
+`if (tid < 32) { s[tid] += s[tid + 16]; s[tid] += s[tid + 8]; … }` reads in each step what other lanes stored in the
+one before, without saying so. The wavefronts of AMD do run in lockstep, of 32 and of 64 lanes, but the compiler does
+not: to it `s[tid]` and `s[tid + 8]` are different elements, and unless they are volatile it may load the second before
+it stores the first. `hipport::syncwarp()` keeps accesses on their side of it and costs no instruction. It goes in front
+of each statement that loads from a shared array what another lane may have stored since the last barrier.
+
+It adds an order among the lanes of a warp and takes nothing away, so it changes no program that does not depend on that
+order. Where the code is for the lanes of one warp, under `tid < 32`, by what it is called under or as its indices say
+(`tid & 31`), it gives the order that the code counts on: SAFE. Volatile accesses of which none of this is known are
+REVIEW. Exchanges through other arrays are left alone: nothing says that they are among the lanes of one warp.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from hipport.finding import Certainty, Finding
+from hipport.headers import include
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.kernels import WARP, Function, Kernels, called_name, function_at
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_SYNC = b"hipport::syncwarp();"
+# What orders accesses: barriers and fences, by whatever name. A shuffle or a vote does not.
+_ORDERS = re.compile(
+    rb"\b(?!\w*(?:shfl|ballot|any_|all_|match_|reduce_|async))\w*(?:sync|barrier|fence)\w*|\basm\b", re.IGNORECASE
+)
+_FILE_SHARED = re.compile(
+    rb"^[ \t]*(?:extern[ \t]+)?(?:volatile[ \t]+)?__shared__[^;=({]*?[\s*&](\w+)\s*\[", re.MULTILINE
+)
+_FROM_TEMPLATE = re.compile(rb"(?i)shared_?mem(?:ory)?\b")
+_LANE = re.compile(
+    rb"(?i)&\(?(?:31\b|0x1f\b|\w*warp_?size(?:\(\))?-1)|%\(?(?:32\b|\w*warp_?size)|>>\(?5\b|/\(?(?:32\b|\w*warp_?size)"
+)
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
+_BLOCKS = frozenset(
+    ("compound_statement", "case_statement", "preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif")
+)
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per function with such steps."""
+    if b"[" not in source.code or not project.together(source, _has_shared):
+        return
+    kernels = Kernels.of(project)
+    known: dict[Function, dict[bytes, tuple[bytes, bool]]] = {}
+    for function in kernels.functions(source):
+        start = function.body.start_byte
+        if within(start, source.hip_only) or within(start, source.cuda_only):
+            continue
+        arrays = _arrays(function, kernels, project, known)
+        if not arrays:
+            continue
+        steps = _Steps(kernels, function, arrays)
+        steps.follow(function.body, ())
+        if not steps.before and not steps.behind:
+            continue
+        need, header = include(source, project, "warp.h")
+        places = sorted({*steps.before.values(), *steps.behind.values()}, key=lambda node: node.start_byte)
+        lines = ", ".join(dict.fromkeys(str(node.start_point[0] + 1) for node in places))
+        edits = {edit for node in steps.before.values() for edit in _in_front(source, node)}
+        edits |= {edit for node in steps.behind.values() for edit in _at_the_end(source, node)}
+        message = f"hipport::syncwarp() between steps in which lanes read what others stored (lines {lines})"
+        if steps.assumes:
+            message += "; assumes that lanes which exchange values are of one warp"
+        yield Finding(
+            Span(places[0].start_byte, places[0].end_byte),
+            "lockstep",
+            message,
+            (*sorted(edits), *((need,) if need else ())),
+            Certainty.REVIEW if steps.assumes else Certainty.SAFE,
+            (header,),
+        )
+
+
+class _Access(NamedTuple):
+    """A load or store of an element of `array`: that at `element`, which is code without white space."""
+
+    array: bytes
+    element: bytes
+    place: Node
+
+
+@dataclass
+class _Steps:
+    """Follows a function in the order of its statements, and remembers where a load needs an order."""
+
+    kernels: Kernels
+    function: Function
+    #: The shared arrays, under every name that they have here, with one name for each; volatile ones are marked.
+    arrays: dict[bytes, tuple[bytes, bool]]
+    #: The statements that need one in front, and the loops that need one at the end of their body.
+    before: dict[int, Node] = field(default_factory=dict)
+    behind: dict[int, Node] = field(default_factory=dict)
+    assumes: bool = False
+    _exposed: dict[int, tuple[tuple[_Access, ...], bool, tuple[_Access, ...]]] = field(default_factory=dict)
+
+    def follow(self, node: Node, stored: tuple[_Access, ...]) -> tuple[_Access, ...]:
+        """Return what lanes may have stored and not ordered after `node`, given what they have before it."""
+        if node.type in _BLOCKS:
+            for child in node.named_children:
+                if child.type not in ("comment", "preproc_call", "preproc_def"):
+                    stored = self.follow(child, stored)
+            return stored
+        if self.meets(self.exposed(node)[0], stored):
+            self.before[node.id] = node
+            stored = ()
+        if node.type == "if_statement":
+            branches = [node.child_by_field_name("consequence"), node.child_by_field_name("alternative")]
+            after = [self.inside(branch, stored) for branch in branches if branch is not None]
+            if branches[1] is None:
+                after.append(stored)
+            return tuple(dict.fromkeys(access for each in after for access in each))
+        body = node.child_by_field_name("body")
+        if body is not None and node.type in _LOOPS:
+            after_body = self.inside(body, stored)
+            if self.meets(self.exposed(node)[0], after_body):
+                self.behind[body.id] = body
+                after_body = ()
+            return tuple(dict.fromkeys((*stored, *after_body)))
+        if body is not None and node.type == "switch_statement":
+            return self.inside(body, stored)
+        _, ordered, stores = self.exposed(node)
+        return stores if ordered else (*stored, *stores)
+
+    def inside(self, branch: Node, stored: tuple[_Access, ...]) -> tuple[_Access, ...]:
+        if branch.type == "else_clause":
+            for child in branch.named_children:
+                stored = self.follow(child, stored)
+            return stored
+        return self.follow(branch, stored)
+
+    def exposed(self, node: Node) -> tuple[tuple[_Access, ...], bool, tuple[_Access, ...]]:
+        """Return what `node` loads before it orders accesses, whether it does, and what it stores behind that."""
+        if node.id not in self._exposed:
+            self._exposed[node.id] = self._expose(node)
+        return self._exposed[node.id]
+
+    def _expose(self, node: Node) -> tuple[tuple[_Access, ...], bool, tuple[_Access, ...]]:
+        if node.type in _BLOCKS or node.type == "else_clause":
+            loads: list[_Access] = []
+            stores: list[_Access] = []
+            ordered = False
+            for child in node.named_children:
+                child_loads, child_orders, child_stores = self.exposed(child)
+                if not ordered:
+                    loads += child_loads
+                if child_orders:
+                    ordered, stores = True, []
+                stores += child_stores
+            return tuple(loads), ordered, tuple(stores)
+        body = node.child_by_field_name("body")
+        parts = [node.child_by_field_name("consequence"), node.child_by_field_name("alternative"), body]
+        inner = [part for part in parts if part is not None]
+        if inner and (node.type == "if_statement" or node.type in _LOOPS):
+            found = [self.exposed(part) for part in inner]
+            condition = node.child_by_field_name("condition")
+            loads = self.loads(condition) if condition is not None else []
+            # An `if` with a barrier in it may be passed by; nothing is ordered for those who pass.
+            return (
+                (*loads, *(access for each in found for access in each[0])),
+                False,
+                tuple(access for each in found for access in each[2]),
+            )
+        if _ORDERS.search(self.function.text(node)) or self.calls_barrier(node):
+            return (), True, ()
+        return tuple(self.loads(node)), False, tuple(self.stores(node))
+
+    def calls_barrier(self, node: Node) -> bool:
+        return any(
+            self.kernels.reaches(definition, _ORDERS)
+            for each in _calls(node)
+            for definition in self.kernels.definitions(
+                self.function.source, called_name(each, self.function.source.code)
+            )
+            if definition is not self.function
+        )
+
+    def loads(self, node: Node) -> list[_Access]:
+        found = []
+        stack = [(node, False)]
+        while stack:
+            current: Node | None
+            current, stored_to = stack.pop()
+            access = self.access(current)
+            if access is not None and not stored_to:
+                found.append(access)
+            if current.type == "assignment_expression":
+                left, right = current.child_by_field_name("left"), current.child_by_field_name("right")
+                operator = current.child_by_field_name("operator")
+                if left is not None and right is not None and operator is not None:
+                    stack += [(left, operator.type == "="), (right, False)]
+                    continue
+            if current.type == "lambda_expression":
+                continue
+            if current.type == "subscript_expression":
+                # Its indices are loaded. `a[i]` of `a[i][j]` is no access of its own, `p[i]` of `s[p[i]]` is.
+                while current is not None and current.type == "subscript_expression":
+                    given = current.child_by_field_name("indices")
+                    stack += [(child, False) for child in (given.named_children if given is not None else ())]
+                    current = current.child_by_field_name("argument")
+                if current is not None and current.type != "identifier":
+                    stack.append((current, False))
+                continue
+            # A member of what is stored to is stored to.
+            part = stored_to and current.type in ("field_expression", "parenthesized_expression")
+            stack += [(child, part) for child in current.named_children]
+        return found
+
+    def stores(self, node: Node) -> list[_Access]:
+        found = []
+        stack = [node]
+        while stack:
+            current = stack.pop()
+            target = None
+            if current.type == "assignment_expression":
+                target = current.child_by_field_name("left")
+            elif current.type == "update_expression" and current.named_children:
+                target = current.named_children[0]
+            while target is not None and self.access(target) is None:
+                target = target.child_by_field_name("argument")
+            access = self.access(target) if target is not None else None
+            if access is not None:
+                found.append(access)
+            if current.type != "lambda_expression":
+                stack += current.named_children
+        return found
+
+    def access(self, node: Node) -> _Access | None:
+        """Return the access that a subscript is, if its array is one of those that lanes meet in."""
+        indices = []
+        current: Node | None = node
+        while current is not None and current.type == "subscript_expression":
+            given = current.child_by_field_name("indices")
+            indices.append(b"".join(self.function.text(given).split())[1:-1] if given is not None else b"")
+            current = current.child_by_field_name("argument")
+        if not indices or current is None or current.type != "identifier":
+            return None
+        array = self.arrays.get(self.function.text(current))
+        return _Access(array[0], b"][".join(reversed(indices)), node) if array is not None else None
+
+    def meets(self, loads: Iterable[_Access], stored: tuple[_Access, ...]) -> bool:
+        """Whether one of the loads may be of what another lane has stored; notes what that assumes."""
+        met = False
+        for load in loads:
+            if any(self.other_lane(load, store) for store in stored):
+                volatile = any(name == load.array and marked for name, marked in self.arrays.values())
+                if self.kernels.one_warp(self.function, load.place) or self.by_lane(load):
+                    met = True
+                elif volatile:
+                    met = self.assumes = True
+        return met
+
+    def other_lane(self, load: _Access, store: _Access) -> bool:
+        if load.array != store.array or load.element == store.element or self.other_row(load, store):
+            return False
+        if load.element.isdigit():
+            if store.element.isdigit():
+                return False
+            # `if (tid == 0) … s[0]` of what lane 0 stored itself.
+            for condition in self.function.conditions(load.place):
+                text = b"".join(self.function.text(condition.expression).split())
+                name, _, number = text.partition(b"==")
+                if condition.taken and (
+                    (number == load.element and (name == store.element or self.both_count(condition.expression, store)))
+                    or (text == b"!" + store.element and load.element == b"0")
+                ):
+                    return False
+        # Under `tid < 32` the lanes do not store to `s[tid + 32]`.
+        step = load.element.removeprefix(store.element + b"+")
+        return not (
+            step != load.element
+            and step.isdigit()
+            and int(step) >= WARP
+            and self.kernels.one_warp(self.function, store.place)
+        )
+
+    def by_lane(self, load: _Access) -> bool:
+        """Whether the index is made of the number of a lane or warp."""
+        words = set(_WORD.findall(load.element))
+        values = [
+            self.function.text(value)
+            for each in self.function.locals.assignments
+            if each.variable.name in words
+            for value in each.values
+        ]
+        return any(_LANE.search(b"".join(text.split())) for text in (load.element, *values))
+
+    def other_row(self, load: _Access, store: _Access) -> bool:
+        """Whether the elements are of one column, `s[i * n + lane]` and `s[j * n + lane]`: the same lane's."""
+        one, other = (each.split(b"+") for each in (load.element, store.element))
+        rows = [term for terms, others in ((one, other), (other, one)) for term in terms if term not in others]
+        return (
+            len(rows) == 2
+            and len(one) == len(other) > 1
+            and all(re.fullmatch(rb"\w+\*\w+|\w+", row) and b"*" in row for row in rows)
+        )
+
+    def both_count(self, expression: Node, store: _Access) -> bool:
+        left = expression.child_by_field_name("left")
+        given = store.place.child_by_field_name("indices")
+        index = given.named_children[0] if given is not None and given.named_children else None
+        counts = self.kernels.counts_threads
+        return left is not None and index is not None and counts(self.function, left) and counts(self.function, index)
+
+
+def _arrays(
+    function: Function, kernels: Kernels, project: Project, known: dict[Function, dict[bytes, tuple[bytes, bool]]]
+) -> dict[bytes, tuple[bytes, bool]]:
+    """Return the names of shared arrays in the function: which array it is, and whether it is volatile there."""
+    if function in known:
+        return known[function]
+    known[function] = {}  # What a recursion finds here.
+    source = function.source
+    text = source.code[function.node.start_byte : function.body.end_byte]
+    found = {variable.name: variable.name for variable in function.locals.shared}
+    own = {variable.name for variable in function.locals.variables}
+    found |= {name: name for name in project.together(source, _file_shared) if name not in own and name in text}
+    if not function.kernel and b"[" in text:
+        calls = kernels.callers(function)
+        for position, name in enumerate(function.parameters):
+            given = [call for call in calls if len(call.arguments) > position]
+            passed = (
+                set(_WORD.findall(call.function.text(call.arguments[position])))
+                & _arrays(call.function, kernels, project, known).keys()
+                for call in given
+            )
+            if name and (any(passed) or (not given and _is_volatile(text, name))):
+                found[name] = name
+    for assignment in function.locals.assignments:
+        if not assignment.declares or b"*" not in function.text(assignment.node).partition(b"=")[0]:
+            continue
+        for value in assignment.values:
+            words = set(_WORD.findall(function.text(value)))
+            # `volatile int *v = s;`, `&s[n]`: another name for s. An element of it is a value.
+            element = b"[" in function.text(value) and b"&" not in function.text(value)
+            if words & found.keys() and not element:
+                found[assignment.variable.name] = found[min(words & found.keys())]
+            elif any(map(_FROM_TEMPLATE.search, words)):
+                found[assignment.variable.name] = assignment.variable.name
+    known[function] = {name: (array, _is_volatile(text, name)) for name, array in found.items()}
+    return known[function]
+
+
+def _is_volatile(text: bytes, name: bytes) -> bool:
+    return b"volatile" in text and re.search(rb"\bvolatile\b[^;,(){}=]*\b" + name + rb"\b", text) is not None
+
+
+def _has_shared(source: Cpp) -> frozenset[bytes]:
+    return frozenset((b"__shared__",)) if b"__shared__" in source.code else frozenset()
+
+
+def _file_shared(source: Cpp) -> frozenset[bytes]:
+    """The shared arrays that are declared outside of functions."""
+    return frozenset(
+        match[1] for match in _FILE_SHARED.finditer(source.code) if function_at(source, match.start(1)) is None
+    )
+
+
+def _calls(node: Node) -> Iterator[Node]:
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if current.type == "call_expression":
+            yield current
+        stack += current.named_children
+
+
+def _in_front(source: Cpp, node: Node) -> tuple[Edit, ...]:
+    """Put the call in front of a statement, and of the `#pragma` and the comment that are for it."""
+    start = node.start_byte
+    previous = node.prev_named_sibling
+    while previous is not None and previous.type in ("preproc_call", "comment"):
+        # A comment behind the statement before is that one's.
+        if _indent(source, previous.start_byte) is None:
+            break
+        start, previous = previous.start_byte, previous.prev_named_sibling
+    indent, ahead = _indent(source, node.start_byte), _indent(source, start)
+    if indent is None or ahead is None:
+        return (Edit(Span(start, start), _SYNC + b" "),)
+    line = start - len(ahead)
+    return (Edit(Span(line, line), indent + _SYNC + source.newline),)
+
+
+def _at_the_end(source: Cpp, body: Node) -> tuple[Edit, ...]:
+    """Put the call at the end of a loop's body."""
+    if body.type != "compound_statement":
+        start, end = body.start_byte, body.end_byte
+        return Edit(Span(start, start), b"{ "), Edit(Span(end, end), b" " + _SYNC + b" }")
+    last = [child for child in body.named_children if child.type != "comment"][-1]
+    indent = _indent(source, last.start_byte)
+    line = source.text.find(source.newline, last.end_byte)
+    # What follows on the line is a comment on the statement, or the brace.
+    if indent is None or line < 0 or source.code[last.end_byte : line].strip():
+        return (Edit(Span(last.end_byte, last.end_byte), b" " + _SYNC),)
+    return (Edit(Span(line, line), source.newline + indent + _SYNC),)
+
+
+def _indent(source: Cpp, offset: int) -> bytes | None:
+    """What stands in front of `offset` on its line; None if that is more than white space."""
+    start = max(source.text.rfind(b"\n", 0, offset), source.text.rfind(b"\r", 0, offset)) + 1
+    return source.text[start:offset] if not source.text[start:offset].strip() else None
+
+
+PASS = Pass(Cpp, find)
