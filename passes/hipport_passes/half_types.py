@@ -2,7 +2,8 @@
 """Replace functions of half numbers that HIP does not declare by hipport's helpers.
 
 `__heq2_mask(a, b)` becomes `hipport::heq2_mask(a, b)`. The operators of `__half` are there with HIP as with CUDA;
-PyTorch takes both away by macros, which `api_names` and `nvcc_flags` translate where a program gives them back.
+PyTorch takes both away by macros, which `api_names` and `nvcc_flags` translate where a program gives them back. Only
+`x = {}`, which nvcc takes, has to say its type.
 """
 
 from __future__ import annotations
@@ -15,12 +16,21 @@ from typing import Any
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
-from hipport.languages.cpp import Cpp
+from hipport.languages.cpp import Cpp, within
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
-from hipport.source import Edit
+from hipport.source import Edit, Span
 from hipport.tables import load
+
+_EMPTY = re.compile(rb"(?P<name>\b[A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]\s*)*=\s*(?P<braces>\{\s*\})\s*;")
+_DECLARATOR = rb"[A-Za-z_]\w*(?:\s*\[[^\[\]]*\])*(?:\s*=\s*(?:\{\s*\}|[\w.]+))?"
+_DECLARED = re.compile(
+    rb"\b(?P<type>[A-Za-z_]\w*)(?P<pointer>\s*[*&\s]\s*)(?P<names>%(one)s(?:\s*,\s*%(one)s)*)\s*[;=),{]"
+    % {b"one": _DECLARATOR}
+)
+_HALF = frozenset((b"half", b"half2", b"__half", b"__half2"))
+_NO_TYPE = frozenset((b"return", b"else", b"case", b"goto", b"throw"))
 
 
 @cache
@@ -36,7 +46,8 @@ def _names(old: bool) -> Names:
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per use of such a function."""
+    """Yield a finding per use of such a function, and per empty list that is assigned."""
+    yield from _emptied(source)
     for span, name in _names(project.target.rocm < (6, 4)).uses(source, project):
         helper = b"hipport::" + name.lstrip(b"_")
         need, header = include(source, project, "half.h")
@@ -46,6 +57,29 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(
             span, "half", message, (Edit(span, helper), *((need,) if need else ())), certainty, creates=(header,)
         )
+
+
+def _emptied(source: Cpp) -> Iterator[Finding]:
+    """`x = {}` for a half that is there already: with HIP's overloads of `=` it is ambiguous."""
+    emptied = list(_EMPTY.finditer(source.code)) if b"half" in source.code else []
+    if not emptied:
+        return
+    types: dict[bytes, set[bytes]] = {}
+    for match in _DECLARED.finditer(source.code):
+        kind = match["type"] if not match["pointer"].strip() else b"*"
+        for name in re.findall(rb"(?:^|,)\s*(\w+)", match["names"]):
+            types.setdefault(name, set()).add(kind)
+    for match in emptied:
+        start = match.start()
+        before = source.code[max(0, start - 80) : start].rstrip()[-1:]
+        kinds = types.get(match["name"], set()) - _NO_TYPE
+        if len(kinds) != 1 or not kinds <= _HALF or before not in (b";", b"{", b"}", b")", b":"):
+            continue
+        if within(start, source.hip_only) or within(start, source.cuda_only):
+            continue
+        span, kind = Span(*match.span("braces")), *kinds
+        message = f"{match['name'].decode()} = {{}} is ambiguous with HIP: say of which type"
+        yield Finding(span, "empty", message, (Edit(Span(span.start, span.start), kind),))
 
 
 PASS = Pass(Cpp, find)
