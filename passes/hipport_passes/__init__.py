@@ -42,8 +42,6 @@ PASSES: tuple[Pass[Any], ...] = (
     inline_ptx.PASS,
     # By the names that intrinsics have in CUDA, before they get hipport's.
     lane_masks.PASS,
-    # By the names that intrinsics have in CUDA, before they get hipport's.
-    lane_masks.PASS,
     # What hipport has helpers for, before `api_names` reports that HIP lacks it.
     warp_intrinsics.PASS,
     # Where the threads of a wavefront part, whatever what they do there is called.
