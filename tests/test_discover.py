@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import hipport
 from hipport import discover as module
 from hipport.discover import NotFound, discover, left_by_tools, source
 from hipport.languages.cpp import Cpp
@@ -459,3 +460,23 @@ def test_patterns_mean_what_they_mean_to_git(tmp_path: Path, patterns: list[str]
         text=True,
     ).stdout.split()
     assert names(discover([root], exclude=patterns)) == sorted(said)
+
+
+def test_what_a_given_file_includes_is_read_as_context(tmp_path: Path) -> None:
+    tree = {
+        ".git/HEAD": "",
+        "src/kernel.cu": '#include "own.h"\n#include "include/far.h"\n#include <angled.h>\nint i = cudaFree(0);\n',
+        "src/own.h": '#include "../deep/deep.h"\n#include "missing.h"\n',
+        "deep/deep.h": '#pragma once\n#include "../src/kernel.cu"\ninline int cudaFree(int) { return 1; }\n',
+        "include/far.h": "struct Far {};\n",
+        "src/angled.h": "int angled;\n",
+    }
+    lay(tmp_path, tree)
+    project = discover([tmp_path / "src/kernel.cu"])
+    assert [source.path.as_posix() for source in project.sources] == ["kernel.cu"]
+    assert {source.path.as_posix() for source in project.context} == {"own.h", "../deep/deep.h", "../include/far.h"}
+    # It declares that function itself, in a file that was not given.
+    assert b"hipFree" not in hipport.rewrite([tmp_path / "src/kernel.cu"]).project.sources[0].text
+    (tmp_path / "deep/deep.h").write_text("#pragma once\n")
+    assert b"hipFree" in hipport.rewrite([tmp_path / "src/kernel.cu"]).project.sources[0].text
+    assert not discover([tmp_path / "src"]).context

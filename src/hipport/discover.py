@@ -71,9 +71,10 @@ def discover(
 ) -> Project:
     """Read the sources at `paths`, files and folders, without what builds and tools have left there.
 
-    Paths become relative to one root: the folder that all of `paths` lie in. A file that is given is taken whatever
-    its suffix. `exclude` has patterns as in .gitignore, relative to `base` or else the root. `vendored` tells by which
-    files each third-party library is known; a folder of one that is given itself is meant.
+    Paths become relative to one root: the folder that all of `paths` lie in. A file that is given is taken whatever its
+    suffix, and what it includes in quotes is read as `Project.context`. `exclude` has patterns as in .gitignore,
+    relative to `base` or else the root. `vendored` tells by which files each third-party library is known; a folder of
+    one that is given itself is meant.
 
     Raises NotFound. What cannot be read or edited reliably is in `skipped`.
     """
@@ -87,7 +88,41 @@ def discover(
     for path in given:
         walk.take(path)
     sources, skipped = walk.read()
-    return Project(sources, target or Target(), skipped, root)
+    context = _context(root, sources) if any(path.is_file() for path in given) else ()
+    return Project(sources, target or Target(), skipped, root, context)
+
+
+def _context(root: Path, sources: Iterable[Source]) -> tuple[Source, ...]:
+    """Read the files that `sources` include in quotes, and those that these include, as far as they are not `sources`.
+
+    A path is looked for beside the file, and then from each folder above it, as far as the repository reaches.
+    """
+    known = {os.path.realpath(root / each.path) for each in sources}
+    top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
+    found: list[Source] = []
+    waiting = [each for each in sources if isinstance(each, Cpp)]
+    while waiting:
+        each = waiting.pop()
+        folder = Path(os.path.realpath(root / each.path)).parent
+        above = [parent for parent in folder.parents if parent.is_relative_to(top)]
+        for include in each.includes:
+            if include.angled or PurePosixPath(include.path).is_absolute():
+                continue
+            for start in (folder, *above):
+                place = os.path.realpath(start / include.path)
+                if place in known:
+                    break
+                try:
+                    text = _read(Path(place))
+                except (_Refused, ValueError):
+                    continue
+                known.add(place)
+                other = source(PurePosixPath(os.path.relpath(place, root).replace(os.sep, "/")), text)
+                if isinstance(other, Cpp):
+                    found.append(other)
+                    waiting.append(other)
+                break
+    return tuple(found)
 
 
 def source(path: PurePath, text: bytes) -> Source:

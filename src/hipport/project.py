@@ -78,6 +78,8 @@ class Project:
     skipped: tuple[Skipped, ...] = ()
     #: The folder that the paths are relative to; None for text that is only in memory.
     root: Path | None = None
+    #: Files that `sources` include and that were not given: read for what they declare, never changed.
+    context: tuple[Source, ...] = ()
 
     @cached_property
     def by_path(self) -> Mapping[PurePath, Source]:
@@ -100,7 +102,7 @@ class Project:
         from hipport.languages.cpp import Cpp
 
         by_name: dict[str, list[Source]] = {}
-        for source in self.sources:
+        for source in (*self.sources, *self.context):
             if isinstance(source, Cpp):
                 by_name.setdefault(source.path.name, []).append(source)
         return by_name
@@ -110,9 +112,10 @@ class Project:
         if path.rpartition("/")[2] not in self._by_name:
             return ()
         # Where a quoted path is looked for first, which is nearly always where it is.
-        beside = self.by_path.get(type(source.path)(posixpath.normpath((source.path.parent / path).as_posix())))
-        if beside is not None and beside.path != source.path:
-            return (beside,)
+        beside = posixpath.normpath((source.path.parent / path).as_posix())
+        for other in self._by_name[path.rpartition("/")[2]]:
+            if other.path.as_posix() == beside and other.path != source.path:
+                return (other,)
         return _included(path, source.path, self._by_name)
 
     @cached_property
@@ -132,7 +135,7 @@ class Project:
     def _components(self) -> Mapping[PurePath, tuple[Source, ...]]:
         from hipport.languages.cpp import Cpp
 
-        files = [source for source in self.sources if isinstance(source, Cpp)]
+        files = [source for source in (*self.sources, *self.context) if isinstance(source, Cpp)]
         leader: dict[PurePath, PurePath] = {source.path: source.path for source in files}
 
         def find(path: PurePath) -> PurePath:
@@ -151,7 +154,7 @@ class Project:
         return {source.path: tuple(group) for group in members.values() for source in group}
 
     def component(self, source: Source) -> tuple[Source, ...]:
-        """Return the C++ files that `source` is connected to by includes, itself among them.
+        """Return the C++ files that `source` is connected to by includes, itself and context among them.
 
         What one of them declares, another may mean. An include that could be any of several files of the project is
         taken to be the nearest ones.
@@ -168,8 +171,12 @@ class Project:
         return known[key]
 
     def home(self, source: Source) -> PurePath:
-        """Return the deepest folder that `source` and all files it is connected to by includes are in."""
-        parents = [other.path.parent.parts for other in self.component(source)]
+        """Return the deepest folder that `source` and all files it is connected to by includes are in.
+
+        Files that are only context do not count: nothing is to be made outside of what was given.
+        """
+        own = self.by_path
+        parents = [other.path.parent.parts for other in self.component(source) if other.path in own]
         shared = []
         for parts in zip(*parents, strict=False):
             if len(set(parts)) > 1:
