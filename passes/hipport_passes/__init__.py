@@ -16,6 +16,7 @@ from hipport_passes import (
     dynamic_parallelism,
     half_types,
     headers,
+    host_math,
     inline_ptx,
     kernel_arguments,
     lane_masks,
@@ -55,6 +56,7 @@ PASSES: tuple[Pass[Any], ...] = (
     device_functions.PASS,
     register_keyword.PASS,
     template_keyword.PASS,
+    host_math.PASS,
     vector_types.PASS,
     # By the names that CUB has in CUDA.
     cub_thrust.PASS,
