@@ -2,8 +2,8 @@
 """Protect `std::max(a, b)` in host code from PyTorch's hipify: `(std::max)(a, b)`.
 
 PyTorch's build takes `std::` from calls of some functions in `.cu` and `.cuh` files, wherever they stand. On the
-device `::max` has the overloads of `std::max`. On the host HIP has it for `int`, and `std::max(0.5f, 0.0f)` would become
-0 without a word. In parentheses the call means the same and is left alone. Files that are connected to PyTorch's headers
+device `::max` has the overloads of `std::max`. On the host HIP has it for `int`, and `std::max(0.5f, 0.0f)` becomes 0
+without a word. In parentheses the call means the same and is left alone. Files that are connected to PyTorch's headers
 are the ones that are hipified.
 """
 
