@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
+from hipport.languages import constants
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import declarations, member_or_qualified
 from hipport.languages.flow import Flow, Kind, result_of
@@ -53,10 +54,10 @@ _SIZE_DEFINED = re.compile(
     rb"\b(?:const|constexpr)\b[\w\s:]*?\b(?P<constant>\w+)\s*(?:=|\{)\s*)"
     rb"(?P<value>(?:0x40|64|32)[uU]?|(?:::)?warpSize|__AMDGCN_WAVEFRONT_SIZE(?:__)?|C10_WARP_SIZE)\b(?!\s*[-+*/<>\w])"
 )
-#: Lanes counted to 64.
+#: Lanes counted to 64, and a size that they may be counted to.
 _NATIVE = re.compile(
-    rb"[&]\s*(?:0x3[fF]|63|32|0x20)[uU]?\b|>>\s*(?:32|6)\b|[%/]\s*(?:64|warpSize|C10_WARP_SIZE)\b|"
-    rb"\b(?:__lane_id|__builtin_amdgcn_mbcnt_\w+)\s*\("
+    rb"[&]\s*(?:0x3[fF]|63|32|0x20)[uU]?\b|>>\s*(?:32|6)\b|[%/]\s*64\b|\b1[uU]?[lL]{1,2}[uU]?\s*<<|"
+    rb"\b(?:__lane_id|__builtin_amdgcn_mbcnt_\w+)\s*\(|[%/&]\s*\(*\s*(?P<size>(?!warpSize)\w*(?i:warp_?size)\w*)"
 )
 _NARROW_SHIFT = re.compile(rb"\(*\s*-?\s*[12][uU]?\s*\)*")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -228,9 +229,16 @@ def _cut(source: Cpp, project: Project) -> Iterator[Finding]:
         for function in _users(source, span, flow):
             reached = _reached(function, flow, cut)
             if reached is not None:
-                native = _NATIVE.search(function.source.code, function.body.start_byte, function.body.end_byte)
-                yield _narrowed(source, project, span, name, reached, native is not None)
+                yield _narrowed(source, project, span, name, reached, _counts_64(function, project))
                 break
+
+
+def _counts_64(function: Function, project: Project) -> bool:
+    """Whether lanes are counted to 64 in a function."""
+    for match in _NATIVE.finditer(function.source.code, function.body.start_byte, function.body.end_byte):
+        if not match["size"] or constants.value(function.source, project, match["size"]) != 32:
+            return True
+    return False
 
 
 def _users(source: Cpp, span: Span, flow: Flow) -> Iterator[Function]:
@@ -245,6 +253,12 @@ def _users(source: Cpp, span: Span, flow: Flow) -> Iterator[Function]:
             yield function
 
 
+def _reads_hip(source: Cpp) -> bool:
+    """Whether the file was HIP before hipport."""
+    first = source.first
+    return isinstance(first, Cpp) and any(include.path.startswith("hip/") for include in first.includes)
+
+
 def _own(source: Cpp) -> frozenset[bytes]:
     """The functions of such names that the program declares itself."""
     return frozenset(
@@ -256,10 +270,12 @@ def _own(source: Cpp) -> frozenset[bytes]:
 
 def _made(source: Cpp, own: frozenset[bytes]) -> tuple[tuple[Span, bytes], ...]:
     """The calls in the file that give 64 bits: HIP's, where the program means HIP."""
-    first = source.first
-    hip = isinstance(first, Cpp) and any(include.path.startswith("hip/") for include in first.includes)
+    hip = _reads_hip(source)
     found = []
     for span, name in source.names(_WIDE):
+        directive = source.directive(span.start)
+        if directive is not None and source.code[directive.start + 1 : span.start].split() == [b"define"]:
+            continue
         if within(span.start, source.cuda_only) or name in own or member_or_qualified(source.code, span.start):
             continue
         # In a file of HIP the functions with a mask become hipport's with `warp_intrinsics`.

@@ -3,7 +3,8 @@
 
 On AMD `warpSize` is the size of the wavefront: 64 on CDNA, where the program's warps still have 32 lanes, and since
 ROCm 7 it is no constant expression. `hipport::warp_size` is 32 everywhere, and a constant. The member of the device's
-properties follows where host code computes with it; where it is only printed it stays what it says.
+properties follows where host code computes with it; where it is only printed it stays what it says. In a file that
+includes HIP's headers `warpSize` is the wavefront's, and stays, unless the file's intrinsics are of 32 lanes by now.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hipport.languages.cpp import Cpp, within
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.source import Edit, Source, Span
 
 _WARP_SIZE = Names(re.compile(rb"warpSize"))
 # Names, calls and subscripts, joined by dots and arrows.
@@ -37,9 +38,15 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     code = source.code
     need, header = include(source, project, "warp.h")
     makes = (need,) if need else ()
-    for span, _ in _WARP_SIZE.uses(source, project):
+    hip = _includes(source.first, "hip/")
+    for span, _ in _WARP_SIZE.uses(source, project) if not hip or _includes(source, "hipport/warp.h") else ():
         message = "warpSize → hipport::warp_size, which is 32"
-        yield Finding(span, "logical", message, (Edit(span, b"hipport::warp_size"), *makes), creates=(header,))
+        certainty = Certainty.SAFE
+        if hip:
+            message += "; assumes that the program's warps are meant, as its intrinsics are of 32 lanes"
+            certainty = Certainty.REVIEW
+        edits = (Edit(span, b"hipport::warp_size"), *makes)
+        yield Finding(span, "logical", message, edits, certainty, creates=(header,))
     for match in _MEMBER.finditer(code):
         span = Span(match.start("object"), match.end())
         if within(span.start, source.hip_only) or within(span.start, source.cuda_only):
@@ -56,6 +63,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             Certainty.REVIEW,
             (header,),
         )
+
+
+def _includes(source: Source, part: str) -> bool:
+    return isinstance(source, Cpp) and any(part in include.path for include in source.includes)
 
 
 def _members(source: Cpp) -> frozenset[bytes]:
