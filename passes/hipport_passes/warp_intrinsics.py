@@ -31,6 +31,7 @@ from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport.tables import load
 
+_MACRO = re.compile(rb"#[ \t]*define\b")
 _FOR_CUDA = re.compile(
     rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?[ \t]+(__(?:shfl\w*|ballot|any|all)_sync)\b", re.M
 )
@@ -61,6 +62,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for span, name in names.uses(source, project):
         if already_hip and not name.endswith((b"_sync", b"warp", b"mask")):
             continue
+        directive = source.directive(span.start)
+        if directive is not None and not _MACRO.match(source.code, directive.start):
+            continue  # `#if __has_builtin(…)`: asked, not used.
         if header is None:
             need, header = include(source, project, "warp.h")
             apart = meetings(source, project, _COLLECTIVES)

@@ -39,7 +39,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     need, header = include(source, project, "warp.h")
     makes = (need,) if need else ()
     hip = _includes(source.first, "hip/")
-    for span, _ in _WARP_SIZE.uses(source, project) if not hip or _includes(source, "hipport/warp.h") else ():
+    if hip and not _includes(source, "hipport/warp.h"):
+        return
+    for span, _ in _WARP_SIZE.uses(source, project):
         message = "warpSize → hipport::warp_size, which is 32"
         certainty = Certainty.SAFE
         if hip:
