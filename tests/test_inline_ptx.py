@@ -272,20 +272,54 @@ def test_carry_stays_in_its_statement() -> None:
         assert raised.value.kind == "carry"
 
 
+ADD, ADC = 'asm("add.cc.u32 %0, %0, 1;" : "+r"(x));', 'asm("addc.u32 %0, %0, 1;" : "+r"(x));'
+
+
 def test_a_flag_that_nobody_reads_is_no_chain() -> None:
-    assert "x = hipport::ptx::add_cc_u32(x, 1, carry);" in ported(
-        'void f() { asm("add.cc.u32 %0, %0, 1;" : "+r"(x)); }'
+    assert "x = hipport::ptx::add_cc_u32(x, 1, carry);" in ported(f"void f() {{ {ADD} }}")
+
+
+def test_a_flag_between_statements_is_a_variable() -> None:
+    text = ported(f"void f() {{ {ADD} {ADC} }}\nvoid g() {{ }}")
+    assert text == (
+        "void f() { unsigned hipport_carry = 0; x = hipport::ptx::add_cc_u32(x, 1, hipport_carry); "
+        "x = hipport::ptx::addc_u32(x, 1, hipport_carry); }\nvoid g() { }"
     )
-    reader = 'void g() { asm("addc.u32 %0, %0, 1;" : "+r"(x)); }'
-    both = 'void f() { asm("add.cc.u32 %0, %0, 1;" : "+r"(x)); }\n' + reader
-    assert ported(both) == both
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"void f() {{ {ADC} }}",
+        f"void f() {{ {ADC} {ADD} }}",
+        f"void f() {{ {ADD} }}\nvoid g() {{ f(); {ADC} }}",
+        f"void f() {{ {ADD} }}\nvoid g() {{ {ADD} if (c) f(); {ADC} }}",
+        f"#define F f()\nvoid f() {{ {ADD} }}\nvoid g() {{ {ADD} F; {ADC} }}".replace("F;", "F();").replace(
+            "F f", "F() f"
+        ),
+        f"{ADD} {ADC}",
+    ],
+)
+def test_a_flag_through_calls_stays(text: str) -> None:
+    result = port(text)
+    assert result.reported and not result.changed
+    assert {each.rule for each in result.reported} == {"inline_ptx/carry"}
+
+
+def test_a_flag_in_macros_of_another_file() -> None:
+    header = (
+        '#define ADD(x) asm("add.cc.u32 %0, %0, 1;" : "+r"(x))\n#define ADC(x) asm("addc.u32 %0, %0, 0;" : "+r"(x))\n'
+    )
+    result = port('#include "f1.cu"\nvoid f() {\n\tADD(x[0]);\n\tADC(x[1]);\n}\nvoid g() { a.ADD(1); }', header)
+    text = result.project.sources[0].text.decode()
+    assert "void f() {\n\tunsigned hipport_carry = 0;\n\tADD(x[0]);" in text
+    assert text.count("hipport_carry") == 1
+    assert b"hipport::ptx::addc_u32(x, 0, hipport_carry)" in result.project.sources[1].text
 
 
 def test_operands_are_evaluated_once() -> None:
     text = 'void f() { asm("mad.lo.u32 %0, %1, %1, %1;" : "=r"(x) : "r"(*p++)); }'
-    assert ported(text) == (
-        "void f() { {\n  const unsigned in = *p++;\n  x = hipport::ptx::mad_lo_u32(in, in, in);\n} }"
-    )
+    assert ported(text) == ("void f() { { const unsigned in = *p++; x = hipport::ptx::mad_lo_u32(in, in, in); } }")
 
 
 def test_names_of_the_text_and_of_the_program() -> None:

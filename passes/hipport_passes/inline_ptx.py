@@ -8,7 +8,8 @@ compiler from moving accesses to memory, are left alone; so is what stands under
 false on AMD, which `arch_guards` reports.
 
 A statement is replaced as a whole or not at all. Its outputs are assigned last, and its inputs read first, wherever one
-could be another name of the other. The carry flag that one asm statement leaves to the next has no equal in C++.
+could be another name of the other. A carry flag that one asm statement leaves to the next becomes a variable of the
+function that they are in, unless it is passed on through calls.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, NewFile, Span
 from hipport.tables import load
+from hipport_passes.ptx import carry
 from hipport_passes.ptx.assembly import Unparsed, opcodes, parse
 from hipport_passes.ptx.operations import TABLE, Untranslated, expanded
 from hipport_passes.ptx.statements import Statement, Unreadable, statements
@@ -37,8 +39,6 @@ _VERSION = re.compile(
 )
 _TYPED = re.compile(rb"\.(?:pred|[busf](?:8|16|32|64)|b?f16(?:x2)?|b128)\b")
 _WORD = re.compile(rb"\w+")
-_READS_CARRY = re.compile(rb"\b(?:addc|subc|madc)\.")
-_WRITES_CARRY = re.compile(rb"\.cc\.")
 _COLLECTIVE = re.compile(rb"(?:shfl|vote|match|redux|elect|bar|barrier)\b")
 # The beginning, or the end, of a block on its own.
 _BLOCK = re.compile(rb"\s*(?:\{\s*)?\.reg\s|\s*[{}]\s*\Z")
@@ -67,6 +67,8 @@ def _refusals() -> tuple[tuple[bytes, str, str, str], ...]:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per asm statement of PTX."""
+    if project.together(source, carry.reads_first):
+        yield from _variables(source, project)
     for statement in statements(source, project):
         start = statement.span.start
         if within(start, source.hip_only) or within(start, source.cuda_only) or within(start, source.fact(_off)):
@@ -153,7 +155,8 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
             parameters=statement.parameters,
             in_macro=statement.macro is not None,
             pointers=_pointers(source, statement),
-            carry_escapes=b"carry" in project.together(source, _reads_carry),
+            carry_escapes=bool(project.together(source, carry.reads_first)),
+            flag=_flag(source, project, template.text),
         )
     except Unreadable as problem:
         return _manual(statement, "unreadable", f"this stays, as {problem}: write it in C++")
@@ -170,6 +173,10 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
         return _manual(statement, problem.kind, str(problem) if refused else f"this stays, as {problem}: {advice}")
     names = list(dict.fromkeys(instruction.opcode.decode(errors="replace") for instruction in program.instructions))
     assumes = list(translation.assumes)
+    if translation.flagged:
+        assumes.append(
+            "nothing between it and the statement that the carry flag is passed on to, or comes from, sets it"
+        )
     if any(_COLLECTIVE.match(each.opcode) and each.guard is not None for each in program.instructions):
         assumes.append("the lanes that take part are those for which the predicate holds")
     collective = [each.opcode for each in program.instructions if _COLLECTIVE.match(each.opcode)]
@@ -219,7 +226,7 @@ def _edit(source: Cpp, statement: Statement, lines: list[bytes]) -> Edit:
         opening, closing = b"{", b"}"
     else:
         opening, closing = b"do {", b"} while (0)"
-    if statement.macro is not None and not several:
+    if not several and (statement.macro is not None or not first):
         return Edit(span, head + b" ".join([opening, *(line + b";" for line in lines), closing]))
     end = (b" \\" if statement.macro is not None else b"") + source.newline
     step = b"\t" if indent.endswith(b"\t") else b"    " if len(indent) % 4 == 0 and indent else b"  "
@@ -227,16 +234,35 @@ def _edit(source: Cpp, statement: Statement, lines: list[bytes]) -> Edit:
     return Edit(span, head + opening + body + end + indent + closing)
 
 
-def _reads_carry(source: Cpp) -> frozenset[bytes]:
-    """Whether an asm statement of the file may read the carry flag of an earlier one."""
-    # A statement that reads before it writes is what matters; text that is not PTX at all does no harm here.
-    for match in re.finditer(rb"\"[^\"]*\"", source.code):
-        text = source.text[match.start() : match.end()]
-        reads = _READS_CARRY.search(text)
-        writes = _WRITES_CARRY.search(text)
-        if reads is not None and (writes is None or reads.start() <= writes.start()):
-            return frozenset({b"carry"})
-    return frozenset()
+def _flag(source: Cpp, project: Project, text: bytes) -> bytes:
+    """Return the name of the variable for the carry flag if a statement with that text can use it."""
+    return carry.VARIABLE if carry.passes_on(text) and carry.flags(source, project) is not None else b""
+
+
+def _variables(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Declare the variable for the carry flag in the functions of this file that need it."""
+    for path, brace in sorted(carry.flags(source, project) or ()):
+        if path == source.path:
+            yield _variable(source, brace)
+
+
+def _variable(source: Cpp, brace: int) -> Finding:
+    end = re.compile(rb"[^\r\n]*").match(source.code, brace + 1)
+    rest = source.code[brace + 1 : end.end()] if end else b""
+    declaration = b"unsigned " + carry.VARIABLE + b" = 0;"
+    if rest.strip():
+        text = b" " + declaration
+    else:
+        below = re.compile(rb"\s*[\r\n]([ \t]*)").match(source.code, brace + 1)
+        text = source.newline + (below[1] if below else b"  ") + declaration
+    return Finding(
+        Span(brace, brace + 1),
+        "carry_flag",
+        f"{declaration.decode()} stands for the carry flag that asm statements of this function pass on; assumes that "
+        "only they set it",
+        (Edit(Span(brace + 1, brace + 1), text),),
+        Certainty.REVIEW,
+    )
 
 
 def _pointers(source: Cpp, statement: Statement) -> frozenset[bytes]:

@@ -54,6 +54,8 @@ class Translation:
     assumes: tuple[str, ...]
     #: Whether a name of hipport's is in them.
     helped: bool
+    #: Whether the variable for the carry flag is in them.
+    flagged: bool
 
 
 def translate(
@@ -66,13 +68,16 @@ def translate(
     in_macro: bool = False,
     pointers: frozenset[bytes] = frozenset(),
     carry_escapes: bool = True,
+    flag: bytes = b"",
 ) -> Translation:
     """Translate an asm statement. `pointers` are the expressions that are pointers.
 
     `parameters` are those of the macro that it stands in, if it does; `carry_escapes`: a later asm statement may read
-    the carry flag that this one leaves. Raises Untranslated.
+    the carry flag that this one leaves; `flag`: the variable for a carry flag that is passed on, if there is one.
+    Raises Untranslated.
     """
-    return _Translator(program, outputs, inputs, holes, parameters, in_macro, pointers, carry_escapes).translation()
+    translator = _Translator(program, outputs, inputs, holes, parameters, in_macro, pointers)
+    return translator.translation(carry_escapes, flag)
 
 
 @dataclass
@@ -95,7 +100,6 @@ class _Translator:
         parameters: frozenset[bytes],
         in_macro: bool,
         pointers: frozenset[bytes],
-        carry_escapes: bool,
     ) -> None:
         self.program = program
         self.outputs = outputs
@@ -103,7 +107,6 @@ class _Translator:
         self.holes = holes
         self.parameters = parameters
         self.pointers = pointers
-        self.carry_escapes = carry_escapes
         self.prefix = b"ptx_" if in_macro else b""
         self.types = [self.constraint(i) for i in range(len(self.operands))]
         self.assumes: list[str] = []
@@ -131,13 +134,16 @@ class _Translator:
             return self.program.registers.get(value.name, b"")
         return b""
 
-    def translation(self) -> Translation:
+    def translation(self, carry_escapes: bool, flag: bytes) -> Translation:
         if self.program.depth:
             raise Untranslated("open_block", "its block { } goes on in another asm statement")
         self.gather()
-        self.check_carry()
+        passed_on = self.passes_on(carry_escapes)
+        if passed_on and not flag:
+            raise Untranslated("carry", passed_on)
         self.name()
-        lines = [*self.declarations()]
+        self.carry = flag if passed_on else self.fresh(b"carry")
+        lines = [*self.declarations(flag)]
         for i in range(len(self.operations)):
             lines += self.instruction(i)
         for i in range(len(self.outputs)):
@@ -145,7 +151,8 @@ class _Translator:
             if name is not None and self.uses[Placeholder(i)].writes:
                 lines.append(self.lvalue(i) + b" = " + name)
         helped = any(b"hipport::" in line for line in lines)
-        return Translation(tuple(lines or [b"static_cast<void>(0)"]), tuple(dict.fromkeys(self.assumes)), helped)
+        lines = lines or [b"static_cast<void>(0)"]
+        return Translation(tuple(lines), tuple(dict.fromkeys(self.assumes)), helped, bool(passed_on))
 
     # ---- what is read and written
 
@@ -201,17 +208,17 @@ class _Translator:
         found: Mapping[str, str] | None = load(TABLE)["registers"].get(register.name.decode(errors="replace"))
         return found
 
-    def check_carry(self) -> None:
+    def passes_on(self, carry_escapes: bool) -> str:
+        """Say how the carry flag is passed on from one asm statement to another; nothing if it is not."""
         known = pending = False
         for each in self.operations:
             if b"r" in each.carry and not known:
-                raise Untranslated("carry", "it reads the carry flag that another asm statement leaves")
+                return "it reads the carry flag that another asm statement leaves"
             if b"r" in each.carry:
                 pending = False
             if b"w" in each.carry:
                 known = pending = True
-        if pending and self.carry_escapes:
-            raise Untranslated("carry", "it leaves the carry flag to another asm statement")
+        return "it leaves the carry flag to another asm statement" if pending and carry_escapes else ""
 
     # ---- names
 
@@ -251,7 +258,6 @@ class _Translator:
             if later or (touched and not simple) or (again and any(e > first for e in effects)):
                 self.names[leaf] = self.fresh(b"out%d" % i if len(self.outputs) > 1 else b"out")
         self.check_outputs()
-        self.carry = self.fresh(b"carry")
 
     def constant(self, index: int) -> bool:
         return not self.types[index] or _LITERAL.fullmatch(self.operands[index].expression) is not None
@@ -277,7 +283,7 @@ class _Translator:
 
     # ---- text
 
-    def declarations(self) -> Iterator[bytes]:
+    def declarations(self, flag: bytes) -> Iterator[bytes]:
         for leaf, name in self.names.items():
             uses = self.uses[leaf]
             if self.unread(leaf) and not uses.referred:
@@ -302,7 +308,7 @@ class _Translator:
             if uses.referred or guarded or early:
                 yield cpp + b" " + name + (b" = 0" if guarded or early else b"")
                 self.declared.add(leaf)
-        if any(each.carry for each in self.operations):
+        if any(each.carry for each in self.operations) and self.carry != flag:
             yield b"unsigned " + self.carry + b" = 0"
 
     def only_address(self, leaf: Placeholder) -> bool:

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Follow the carry flag from one asm statement to the next, and say where a variable can stand for it.
+
+PTX hides the flag: `add.cc` sets it, `addc` reads it, and programs write one asm statement for each word of a long
+number. In C++ it is a variable of the function that the statements are in. That is right where the flag never passes a
+call: where each function sets it before it reads it, and calls nothing that sets it in between. Otherwise no statement
+of the files that are connected is rewritten.
+
+Source: PTX ISA 9.0, "Extended-Precision Integer Arithmetic Instructions".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.declarations import member_or_qualified
+from hipport.project import Project
+from hipport_passes.ptx.assembly import opcodes
+from hipport_passes.ptx.statements import statements
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+VARIABLE = b"hipport_carry"
+_READS = re.compile(rb"(?:addc|subc|madc)\.")
+_WRITES = re.compile(rb"\w+\.(?:\w+\.)*cc\.")
+_DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, order=True)
+class _Event:
+    """Something that has to do with the flag, at `offset`: r, w or rw, or a name of what has.
+
+    `called`: a function of that name. `passed`: the statement passes the flag on, or gets it passed on.
+    """
+
+    offset: int
+    what: bytes
+    called: bool = False
+    passed: bool = False
+
+
+@dataclass
+class _Unit:
+    """A function, by the place of its opening brace, or a macro; with what happens in it, in the order of the text."""
+
+    name: bytes
+    path: PurePath
+    events: list[_Event]
+
+
+def flags(source: Cpp, project: Project) -> frozenset[tuple[PurePath, int]] | None:
+    """Return the files and opening braces of the functions that need the variable; None where none can do."""
+    known: dict[PurePath, frozenset[tuple[PurePath, int]] | None] = project.__dict__.setdefault("_carry_flags", {})
+    key = project.component(source)[0].path
+    if key not in known:
+        known[key] = _flags(project, [other for other in project.component(source) if isinstance(other, Cpp)])
+    return known[key]
+
+
+def passes_on(text: bytes) -> bool:
+    """Say whether an asm statement reads a flag that it did not set, or sets one that it does not read."""
+    steps = _steps(text)
+    return bool(steps) and (b"r" in steps[0] or b"w" in steps[-1])
+
+
+def reads_first(source: Cpp) -> frozenset[bytes]:
+    """Return something if an asm statement of the file reads the flag of another one."""
+    if not _READS.search(source.text):
+        return frozenset()
+    for statement in statements(source, Project((source,))):
+        steps = _steps(statement.template.text)
+        if steps and b"r" in steps[0]:
+            return frozenset({b"reads"})
+    return frozenset()
+
+
+def _steps(text: bytes) -> list[bytes]:
+    found = []
+    for opcode in opcodes(text):
+        step = (b"r" if _READS.match(opcode) else b"") + (b"w" if _WRITES.match(opcode) else b"")
+        if step:
+            found.append(step)
+    return found
+
+
+def _flags(project: Project, files: list[Cpp]) -> frozenset[tuple[PurePath, int]] | None:
+    macros: dict[bytes, _Unit] = {}
+    functions: dict[tuple[PurePath, int], _Unit] = {}
+
+    def place(source: Cpp, event: _Event) -> bool:
+        """Put an event where it happens; False where that is not known."""
+        directive = source.directive(event.offset)
+        if directive is not None:
+            name = _DEFINE.match(source.code, directive.start)
+            if name is None:
+                return False
+            macros.setdefault(name[1], _Unit(name[1], source.path, [])).events.append(event)
+            return True
+        function = _function(source, event.offset)
+        if function is None:
+            return False
+        name_of, body = function
+        functions.setdefault((source.path, body), _Unit(name_of, source.path, [])).events.append(event)
+        return True
+
+    includes = {source.path: _included(source, project) for source in files}
+
+    def sees(source: Cpp, path: PurePath) -> bool:
+        """Whether what is defined in `path` is known in `source`: one of them includes the other."""
+        return path in includes[source.path] or source.path in includes[path]
+
+    for source in files:
+        for statement in statements(source, project):
+            if within(statement.span.start, source.cuda_only) or within(statement.span.start, source.hip_only):
+                continue
+            text = statement.template.text
+            for i, step in enumerate(_steps(text)):
+                if not place(source, _Event(statement.span.start + i, step, passed=passes_on(text))):
+                    return None
+    done: set[bytes] = set()
+    wrapped: set[bytes] = set()
+    while names := macros.keys() - done:
+        done |= names
+        for source, offset, name in _mentions(files, names):
+            define = source.directive(offset)
+            head = _DEFINE.match(source.code, define.start) if define else None
+            defined = head is not None and head.start(1) == offset
+            if not defined and not member_or_qualified(source.code, offset) and sees(source, macros[name].path):
+                # Outside of functions it is something else of that name.
+                place(source, _Event(offset, name))
+    # What calls such a function, by its own name or through macros.
+    called: set[bytes] = set()
+    while names := {unit.name for unit in functions.values() if unit.name} - called or wrapped - called:
+        called |= names
+        for source, offset, name in _mentions(files, names):
+            directive = source.directive(offset)
+            if directive is not None:
+                head = _DEFINE.match(source.code, directive.start)
+                wrapped |= {head[1]} if head is not None and head.start(1) != offset else set()
+                continue
+            inside = _function(source, offset)
+            if inside is not None and (source.path, inside[1]) in functions:
+                functions[source.path, inside[1]].events.append(_Event(offset, name, called=True))
+    needed = set()
+    for key, unit in functions.items():
+        fresh = False
+        for event in _expanded(unit, macros, 0):
+            if event.called:
+                fresh = False
+            elif b"r" in event.what and not fresh:
+                return None
+            else:
+                fresh = True
+            if event.passed:
+                needed.add(key)
+    return frozenset(needed)
+
+
+def _expanded(unit: _Unit, macros: dict[bytes, _Unit], depth: int) -> Iterator[_Event]:
+    for event in sorted(unit.events):
+        inner = macros.get(event.what) if not event.called else None
+        if inner is None or depth > 20:
+            yield event
+        else:
+            yield from _expanded(inner, macros, depth + 1)
+
+
+def _mentions(files: list[Cpp], names: set[bytes]) -> Iterator[tuple[Cpp, int, bytes]]:
+    if not names:
+        return
+    pattern = re.compile(rb"\b(?:" + b"|".join(sorted(map(re.escape, names))) + rb")\b(?=\s*\()")
+    for source in files:
+        for span, name in source.names(pattern):
+            yield source, span.start, name
+
+
+def _included(source: Cpp, project: Project) -> set[PurePath]:
+    """Return the files that `source` includes, by way of others too, and itself."""
+    found = {source.path}
+    stack: list[Cpp] = [source]
+    while stack:
+        file = stack.pop()
+        for include in file.includes:
+            for other in project.included(file, include.path):
+                if isinstance(other, Cpp) and other.path not in found:
+                    found.add(other.path)
+                    stack.append(other)
+    return found
+
+
+def _function(source: Cpp, offset: int) -> tuple[bytes, int] | None:
+    """Return the name of the function that `offset` is in the body of, and where its opening brace is."""
+    node: Node | None = source.tree.root_node.descendant_for_byte_range(offset, offset + 1)
+    while node is not None:
+        body = node.child_by_field_name("body")
+        if node.type in ("function_definition", "lambda_expression") and body is not None:
+            if (
+                not body.start_byte <= offset < body.end_byte
+                or source.code[body.start_byte : body.start_byte + 1] != b"{"
+            ):
+                return None
+            declarator = node.child_by_field_name("declarator")
+            words = (
+                _WORD.findall(source.code[declarator.start_byte : body.start_byte].split(b"(")[0]) if declarator else []
+            )
+            return (words[-1] if words else b""), body.start_byte
+        node = node.parent
+    return None
