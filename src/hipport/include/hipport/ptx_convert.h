@@ -175,17 +175,18 @@ HIPPORT_DEVICE f32 cvt_ftz_f32_f16(u16 a) { return cvt_f32_f16(a); }
 HIPPORT_DEVICE f32 cvt_ftz_sat_f32_f16(u16 a) { return cvt_sat_f32_f16(a); }
 HIPPORT_DEVICE f32 cvt_f32_bf16(u16 a) { return detail::widened(detail::bfloat_format(), a); }
 
+// To f16, NVIDIA's GPUs do not flush what .ftz should, which shows where numbers are rounded up or down.
 #define HIPPORT_NARROW(R, direction)                                                                                   \
   HIPPORT_DEVICE f32 cvt##R##_f32_f64(f64 a) { return detail::narrowed(a, detail::direction); }                        \
   HIPPORT_DEVICE u16 cvt##R##_f16_f64(f64 a) { return detail::halved(a, detail::direction); }                          \
   HIPPORT_DEVICE u16 cvt##R##_f16_f32(f32 a) { return detail::halved(a, detail::direction); }                          \
   HIPPORT_DEVICE f32 cvt##R##_ftz_f32_f64(f64 a) { return detail::flushed(cvt##R##_f32_f64(a)); }                      \
-  HIPPORT_DEVICE u16 cvt##R##_ftz_f16_f32(f32 a) { return cvt##R##_f16_f32(detail::flushed(a)); }                      \
+  HIPPORT_DEVICE u16 cvt##R##_ftz_f16_f32(f32 a) { return cvt##R##_f16_f32(a); }                                       \
   HIPPORT_DEVICE f32 cvt##R##_sat_f32_f64(f64 a) { return detail::saturated(cvt##R##_f32_f64(a)); }                    \
   HIPPORT_DEVICE u16 cvt##R##_sat_f16_f64(f64 a) { return detail::saturated<detail::half_format>(cvt##R##_f16_f64(a)); } \
   HIPPORT_DEVICE u16 cvt##R##_sat_f16_f32(f32 a) { return detail::saturated<detail::half_format>(cvt##R##_f16_f32(a)); } \
   HIPPORT_DEVICE f32 cvt##R##_ftz_sat_f32_f64(f64 a) { return detail::saturated(cvt##R##_ftz_f32_f64(a)); }            \
-  HIPPORT_DEVICE u16 cvt##R##_ftz_sat_f16_f32(f32 a) { return cvt##R##_sat_f16_f32(detail::flushed(a)); }
+  HIPPORT_DEVICE u16 cvt##R##_ftz_sat_f16_f32(f32 a) { return cvt##R##_sat_f16_f32(a); }
 HIPPORT_NARROW(_rn, to_nearest)
 HIPPORT_NARROW(_rz, to_zero)
 HIPPORT_NARROW(_rm, down)

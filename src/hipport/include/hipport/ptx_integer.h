@@ -29,6 +29,7 @@ HIPPORT_DEVICE T shifted_right(T a, unsigned count) {
   return static_cast<T>(is_signed<T>() ? a >> last : T(0));
 }
 
+// PTX restricts a position and a length to 255; of others, the lower bits count.
 template <typename T>
 HIPPORT_DEVICE T field(T a, unsigned position, unsigned length) {
   using Word = word_of<T>;
@@ -148,7 +149,7 @@ HIPPORT_DEVICE T quotient(T a, T b) {
 }
 template <typename T>
 HIPPORT_DEVICE T remainder(T a, T b) {
-  if (b == 0) return a;
+  if (b == 0) return static_cast<T>(~T(0));
   if (is_signed<T>() && b == static_cast<T>(-1)) return T(0);
   return static_cast<T>(a % b);
 }
