@@ -23,9 +23,7 @@ class SpinLock {
   __device__ void lock_patiently() {
     unsigned int pause = 32;
     while (atomicCAS(word_, 0, 1) != 0) {
-#if __CUDA_ARCH__ >= 700
       __nanosleep(pause);
-#endif
       if (pause < 1024) pause *= 2;
     }
     __threadfence();
