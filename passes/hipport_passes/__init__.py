@@ -27,6 +27,7 @@ from hipport_passes import (
     register_keyword,
     shared_memory,
     simd_in_word,
+    spin_locks,
     template_keyword,
     textures,
     vector_types,
@@ -48,6 +49,7 @@ PASSES: tuple[Pass[Any], ...] = (
     # Where the threads of a wavefront part, whatever what they do there is called.
     barriers.PASS,
     warp_synchronous.PASS,
+    spin_locks.PASS,
     warp_size.PASS,
     memory_order.PASS,
     simd_in_word.PASS,

@@ -288,15 +288,23 @@ class _Steps:
         )
 
     def by_lane(self, load: _Access) -> bool:
-        """Whether the index is made of the number of a lane or warp."""
-        words = set(_WORD.findall(load.element))
-        values = [
-            self.function.text(value)
-            for each in self.function.locals.assignments
-            if each.variable.name in words
-            for value in each.values
-        ]
-        return any(_LANE.search(b"".join(text.split())) for text in (load.element, *values))
+        """Whether what is loaded, or by whom, is worked out from the number of a lane or warp."""
+        function = self.function
+        texts = [load.element, *(function.text(each.expression) for each in function.conditions(load.place))]
+        seen: set[bytes] = set()
+        while texts:
+            text = b"".join(texts.pop().split())
+            if _LANE.search(text):
+                return True
+            words = set(_WORD.findall(text)) - seen
+            seen |= words
+            texts += [
+                function.text(value)
+                for each in function.locals.assignments
+                if each.variable.name in words
+                for value in each.values
+            ]
+        return False
 
     def other_row(self, load: _Access, store: _Access) -> bool:
         """Whether the elements are of one column, `s[i * n + lane]` and `s[j * n + lane]`: the same lane's."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -50,6 +50,7 @@ _BY_WARP = re.compile(
     rb"(?:__)?(?:any|all|ballot|uni|match_all|activemask|reduce_\w+)(?:_sync)?|meta_group_rank|__activemask"
 )
 _BY_BLOCK = re.compile(rb"(?:__)?syncthreads_(?:count|and|or)|blockIdx|blockDim|gridDim")
+_OTHER_DIMENSIONS = re.compile(rb"threadIdx\s*\.\s*[yz]")
 _WARP_SIZES = re.compile(rb"(?:k?warp_?size|c10_warp_size|num_threads_per_warp|threads_per_warp)", re.IGNORECASE)
 
 _HOLDS_FUNCTIONS = frozenset(
@@ -306,21 +307,58 @@ class Kernels:
         """Whether `node` is the number of the thread in its block, up to an offset that is the same for the block."""
         return _Expression(self, function, {}).counts_threads(node)
 
-    def one_warp(self, function: Function, node: Node, depth: int = 4) -> bool:
+    def one_warp(self, function: Function, node: Node) -> bool:
         """Whether only lanes of one warp come to `node`, by a condition like `threadIdx.x < 32` or `warp == 0`.
 
         A function is for one warp where all that is known to call it, and that is something, is.
         """
+        return self._only(function, node, self._one_warp)
+
+    def one_thread(self, function: Function, node: Node) -> bool:
+        """Whether only one thread of the block comes to `node`, by a condition like `threadIdx.x == 0`.
+
+        `threadIdx.x == 0` is taken for that where nothing is said of threadIdx.y and .z in the function.
+        """
+        return self._only(function, node, self._one_thread)
+
+    def _only(
+        self, function: Function, node: Node, test: Callable[[Function, Node, bool], bool], depth: int = 4
+    ) -> bool:
         conditions = [(each.expression, each.taken) for each in function.conditions(node)]
         for statement in function.exits_before(node):
             outer = next(function.conditions(statement), None)
             # `if (threadIdx.x >= 32) return;`
             if statement.type == "return_statement" and outer is not None and outer.taken and not outer.loop:
                 conditions.append((outer.expression, False))
-        if any(self._one_warp(function, expression, taken) for expression, taken in conditions if taken is not None):
+        if any(test(function, expression, taken) for expression, taken in conditions if taken is not None):
             return True
         calls = self.callers(function) if depth and not function.kernel else ()
-        return bool(calls) and all(self.one_warp(call.function, call.node, depth - 1) for call in calls)
+        return bool(calls) and all(self._only(call.function, call.node, test, depth - 1) for call in calls)
+
+    def _one_thread(self, function: Function, node: Node, taken: bool) -> bool:
+        node = _bare(node)
+        if node.type == "unary_expression" and node.named_children:
+            # `!threadIdx.x`; and `if (threadIdx.x) return;`
+            return taken and self._numbers_threads(function, node.named_children[0])
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        sign = node.child_by_field_name("operator")
+        if left is None or right is None or sign is None:
+            return not taken and self._numbers_threads(function, node)
+        if sign.type in ("&&", "and") if taken else sign.type in ("||", "or"):
+            return self._one_thread(function, left, taken) or self._one_thread(function, right, taken)
+        if sign.type in (">", ">=", "<", "<="):
+            bound = {">": 0, ">=": 1, "<": 1, "<=": 0}[sign.type]
+            less = sign.type in ("<", "<=")
+            return taken == less and self.constant(function, right) == bound and self._numbers_threads(function, left)
+        if sign.type not in ("==", "!=") or taken != (sign.type == "=="):
+            return False
+        return any(
+            self._numbers_threads(function, one) and self.agreement(function, other) >= BLOCK
+            for one, other in ((left, right), (right, left))
+        )
+
+    def _numbers_threads(self, function: Function, node: Node) -> bool:
+        return self.counts_threads(function, node) and not function.mentions(_OTHER_DIMENSIONS)
 
     def _one_warp(self, function: Function, node: Node, taken: bool) -> bool:
         node = _bare(node)

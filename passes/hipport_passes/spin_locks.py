@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keep critical sections inside the loops that wait for their locks.
+
+`while (atomicCAS(lock, 0, 1) != 0); …; atomicExch(lock, 0);` ends on NVIDIA GPUs from sm_70 on, whose threads go on by
+themselves. On AMD the lanes of a wavefront leave a loop together: the lane that has the lock waits behind the loop for
+those that wait for it to give the lock back. With the critical section in the loop, `if (atomicCAS(…) == 0) { …; done =
+true; }`, each turn of the loop lets one lane take the lock, work and give it back, and each thread does what it did.
+
+That the section is in the loop in the source is not enough: clang sees that a lane with the lock leaves, and puts the
+section behind the loop again (clang 15 and 21, from -O1, seen in the assembly). `hipport::opaque()` hides from it that
+the lane leaves. Loops that programs wrote this way for old GPUs need just that. Fences are added where a lock has none:
+without them neither vendor promises that one owner sees what the last one wrote.
+
+Left alone: locks that one thread of a block takes, and loops that compare and swap without holding anything. Reported:
+locks that another function gives back, that are left by `return` or `break`, or that are held where all lanes have to
+come together; and lanes of which each waits for a flag of its own, which a lane of its own wavefront may have to set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from hipport.finding import Certainty, Finding
+from hipport.headers import include
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.kernels import Function, Kernels, arguments, called_name
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_ATOMICS = re.compile(rb"atomic(?:CAS|Exch)(?:_block|_system)?")
+_POLLS = re.compile(rb"\bvolatile\b|\batomic\w+")
+_LOOPS = frozenset(("while_statement", "do_statement", "for_statement"))
+# What a loop that only waits may do, and what orders memory.
+_WAITS = re.compile(
+    rb"(?:\s|[;{}]|(?:hipport::)?(?:__)?(?:nanosleep|builtin_amdgcn_s_sleep|threadfence\w*)\s*\([^()]*\)\s*;)*"
+)
+_FENCE = re.compile(rb"\s*__threadfence(?:_block|_system)?\s*\(\s*\)\s*;\s*")
+# What all lanes of a warp or block have to come to.
+_TOGETHER = re.compile(rb"(?i)\w*(?:sync|barrier|shfl|ballot)\w*|__(?:any|all|activemask)")
+_STEP = b"    "
+# In front of a line that is not empty, nor a directive.
+_LINE_START = re.compile(rb"(?:\r\n|\n|\r)(?=[ \t]*[^\s#])")
+_NAME = re.compile(rb"[A-Za-z_]\w*")
+
+
+class _Acquire(NamedTuple):
+    """A call that takes `lock`, which is the code of a pointer without white space, unless it is taken."""
+
+    call: Node
+    lock: bytes
+    free: bytes  #: what the call returns if the lock was free
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per loop that waits for a lock or for a flag of a lane's own."""
+    if not _POLLS.search(source.code):
+        return
+    kernels = Kernels.of(project)
+    for function in kernels.functions(source):
+        start = function.body.start_byte
+        if within(start, source.hip_only) or within(start, source.cuda_only):
+            continue
+        for loop in _loops(function.body):
+            if kernels.one_thread(function, loop):
+                continue
+            yield from _of_loop(function, loop, kernels, project)
+
+
+def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project) -> Iterator[Finding]:
+    condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
+    head = Span(
+        loop.start_byte, (condition if condition is not None and loop.type != "do_statement" else loop).end_byte
+    )
+    if body is None:
+        return
+    waits = _WAITS.fullmatch(function.text(body)) is not None
+    acquire = _acquire(function, condition) if condition is not None else None
+    if acquire is not None and waits and loop.type != "for_statement":
+        name = acquire.lock.decode("utf-8", "replace")
+        why, edits = _around(function, loop, condition, body, acquire, kernels)
+        if edits:
+            need, header = include(function.source, project, "lock.h")
+            yield Finding(
+                head,
+                "lock",
+                f"the critical section of {name} goes into the loop: behind it, the lane with the lock waits for the "
+                "lanes of its wavefront that wait for the lock",
+                (*edits, *((need,) if need else ())),
+                creates=(header,),
+            )
+        else:
+            yield Finding(
+                head,
+                "lock",
+                f"lanes of one wavefront that wait for {name} keep the lane that has it from going on: {why}; put what "
+                "is done under the lock into the loop, for (bool done = false; !hipport::opaque(done);) "
+                "if (taken) { …; unlock; done = true; }, with hipport/lock.h",
+                certainty=Certainty.MANUAL,
+            )
+    elif not waits:
+        yield from _inside(function, loop, condition, body, project)
+    elif condition is not None and _own_flag(function, condition, kernels):
+        yield Finding(
+            head,
+            "flag",
+            "each lane waits here for a flag of its own: a lane of the same wavefront that has to set it never comes to "
+            "that; let each lane look once and do its work in a loop of the whole wavefront, until all lanes are done",
+            certainty=Certainty.MANUAL,
+        )
+
+
+def _around(
+    function: Function, loop: Node, condition: Node | None, body: Node, acquire: _Acquire, kernels: Kernels
+) -> tuple[str, tuple[Edit, ...]]:
+    """Return the edits that put what follows the loop, up to the unlock, into it; or why that cannot be done."""
+    source = function.source
+    taken = _when_taken(function, condition, acquire)
+    if taken is None:
+        return "what the loop compares is not understood", ()
+    critical: list[Node] = []
+    following = loop.next_named_sibling
+    while following is not None and not _releases(function, following, acquire):
+        critical.append(following)
+        following = following.next_named_sibling
+    if following is None:
+        return "it is given back elsewhere", ()
+    statements = [node for node in critical if node.type != "comment"]
+    if any(node.type.startswith("preproc") and node.type != "preproc_call" for node in statements):
+        return "there are preprocessor conditions in the critical section", ()
+    for node in statements:
+        if _leaves(node):
+            return f"line {node.start_point[0] + 1} leaves the critical section", ()
+        if _TOGETHER.search(function.text(node)) and any(
+            _TOGETHER.fullmatch(called_name(call, source.code)) for call in _calls(node)
+        ):
+            return f"all lanes are needed in line {node.start_point[0] + 1}", ()
+        if any(
+            kernels.reaches(definition, _TOGETHER)
+            for call in _calls(node)
+            for definition in kernels.definitions(source, called_name(call, source.code))
+        ):
+            return f"all lanes are needed in line {node.start_point[0] + 1}", ()
+    parent = following.parent
+    if parent is None:
+        return "it is given back elsewhere", ()
+    rest = set(_NAME.findall(source.code, following.end_byte, parent.end_byte))
+    for each in function.locals.variables:
+        if loop.end_byte <= each.start < following.start_byte and each.end == parent.end_byte and each.name in rest:
+            return f"{each.name.decode()} is used behind it", ()
+    done = b"hipport_done"
+    while any(each.name == done and each.start <= loop.start_byte < each.end for each in function.locals.variables):
+        done += b"_"
+    fence = b"__threadfence();"
+    indent = _indent(source, loop.start_byte)
+    # The lines of the loop, of the `if` in it, and of the critical section; or all on one line.
+    steps = [b" "] * 3 if indent is None else [source.newline + indent + each for each in (b"", _STEP, 2 * _STEP)]
+    opening = (
+        b"for (bool " + done + b" = false; !hipport::opaque(" + done + b");)" + steps[1] + b"if (" + taken + b") {"
+    )
+    if not statements or not _FENCE.fullmatch(function.text(statements[0])):
+        opening += steps[2] + fence
+    waiting = source[Span(body.start_byte, body.end_byte)].strip(b" \t\r\n;{}")
+    closing = steps[2] + done + b" = true;" + steps[1] + b"}" + (b" else { " + waiting + b"; }" if waiting else b"")
+    edits = [
+        Edit(Span(loop.start_byte, loop.end_byte), opening),
+        Edit(Span(following.end_byte, following.end_byte), closing),
+    ]
+    if indent is not None:
+        for match in _LINE_START.finditer(source.text, loop.end_byte, following.end_byte):
+            edits.append(Edit(Span(match.end(), match.end()), 2 * _STEP))
+    if not statements or not _FENCE.fullmatch(function.text(statements[-1])):
+        ahead = _indent(source, following.start_byte)
+        apart = b" " if ahead is None else source.newline + ahead + (2 * _STEP if indent is not None else b"")
+        edits.append(Edit(Span(following.start_byte, following.start_byte), fence + apart))
+    return "", tuple(edits)
+
+
+def _inside(function: Function, loop: Node, condition: Node | None, body: Node, project: Project) -> Iterator[Finding]:
+    """Find a loop with the critical section in it, which the compiler may take out again."""
+    source = function.source
+    for call in _calls(body):
+        acquire = _acquire(function, call)
+        if acquire is None or _innermost_loop(call) != loop:
+            continue
+        if not any(_releases(function, node, acquire) for node in _nodes(body) if node.type == "expression_statement"):
+            continue
+        edits = [
+            Edit(Span(name.start_byte, name.end_byte), b"hipport::opaque(" + function.text(name) + b")")
+            for name in (_nodes(condition) if condition is not None else ())
+            if name.type == "identifier" and _is_flag(function, name, body, acquire) and not _is_opaque(function, name)
+        ] or [
+            Edit(Span(node.start_byte, node.end_byte), b"if (hipport::opaque(true)) break;")
+            for node in _nodes(body)
+            if node.type == "break_statement" and _innermost_loop(node) == loop and _behind(function, node, acquire)
+        ]
+        if edits:
+            need, header = include(source, project, "lock.h")
+            yield Finding(
+                Span(loop.start_byte, loop.children[0].end_byte),
+                "loop",
+                f"hipport::opaque() keeps the critical section of {acquire.lock.decode('utf-8', 'replace')} in the "
+                "loop: behind it, where the compiler puts it, the lanes that wait for the lock hold it up",
+                (*edits, *((need,) if need else ())),
+                creates=(header,),
+            )
+        return
+
+
+def _acquire(function: Function, node: Node) -> _Acquire | None:
+    """Return how `node` takes a lock: with a compare-and-swap of constants, or by putting one there."""
+    for call in _calls(node):
+        name = called_name(call, function.source.code)
+        if not _ATOMICS.fullmatch(name):
+            continue
+        given = [b"".join(function.text(each).split()) for each in arguments(call)]
+        if len(given) != (3 if name.startswith(b"atomicCAS") else 2) or b"++" in given[0] or b"--" in given[0]:
+            continue
+        free = given[1] if len(given) == 3 else b"0"
+        # What is compared with a value that was loaded is an update, and holds nothing.
+        constants = given[1:2] if len(given) == 3 else given[1:]
+        if all(_constant(function, each, call) for each in constants) and given[-1] not in (b"0", b"0u", b"false"):
+            return _Acquire(call, _pointer(given[0]), free)
+    return None
+
+
+def _pointer(text: bytes) -> bytes:
+    """The code of a pointer, without casts and outer parentheses."""
+    text = re.sub(rb"^(?:\((?:unsigned|int|volatile|long|uint32_t|u?int)[\w*]*\))+", b"", text)
+    while text.startswith(b"(") and text.endswith(b")"):
+        text = text[1:-1]
+    return text
+
+
+def _constant(function: Function, text: bytes, at: Node) -> bool:
+    names = [name for name in _NAME.findall(text) if not name[:1].isdigit()]
+    for name in names:
+        variable = function.locals.named(name, at.start_byte)
+        if variable is None:
+            continue
+        given = [each for each in function.locals.assignments if each.variable == variable]
+        if name in function.parameters or any(not each.declares or not each.values for each in given):
+            return False
+        if any(child.type == "call_expression" for each in given for value in each.values for child in _nodes(value)):
+            return False
+    return b"[" not in text and b"*" not in text
+
+
+def _when_taken(function: Function, condition: Node | None, acquire: _Acquire) -> bytes | None:
+    """Return the condition under which the lock was taken, from the one under which the loop goes on."""
+    node = condition
+    while node is not None and node.type in ("condition_clause", "parenthesized_expression") and node.named_children:
+        node = node.named_children[0]
+    if node is None:
+        return None
+    source = function.source
+    if node == acquire.call:
+        return source[Span(node.start_byte, node.end_byte)] + b" == " + (acquire.free or b"0")
+    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    sign = node.child_by_field_name("operator")
+    if node.type != "binary_expression" or left is None or right is None or sign is None:
+        return None
+    if acquire.call not in (left, right) or sign.type not in ("!=", "=="):
+        return None
+    other = {"!=": b"==", "==": b"!="}[sign.type]
+    return source.text[node.start_byte : sign.start_byte] + other + source.text[sign.end_byte : node.end_byte]
+
+
+def _releases(function: Function, node: Node, acquire: _Acquire) -> bool:
+    """Whether a statement gives the lock back."""
+    text = b"".join(function.text(node).split())
+    lock = acquire.lock
+    plain = lock[1:] if lock.startswith(b"&") else b"*" + lock
+    for call in _calls(node) if node.type == "expression_statement" else ():
+        given = [b"".join(function.text(each).split()) for each in arguments(call)]
+        if called_name(call, function.source.code).startswith(b"atomic") and given and _pointer(given[0]) == lock:
+            return call != acquire.call
+    return node.type == "expression_statement" and (
+        text.startswith((plain + b"=", b"(" + plain + b")=", lock + b"[0]=")) and not text.startswith(plain + b"==")
+    )
+
+
+def _own_flag(function: Function, condition: Node, kernels: Kernels) -> bool:
+    """Whether the lanes of a wavefront look at different places in memory, which others change."""
+    for node in _nodes(condition):
+        if node.type == "subscript_expression":
+            base = node.child_by_field_name("argument")
+            indices = node.child_by_field_name("indices")
+            if base is None or indices is None or kernels.agreement(function, indices) >= 64:
+                continue
+            name = function.text(base)
+            head = function.source.code[function.node.start_byte : function.body.end_byte]
+            if re.search(rb"\bvolatile\b[^;,(){}=]*\b" + re.escape(name) + rb"\b", head):
+                return True
+        elif node.type == "call_expression":
+            name = called_name(node, function.source.code)
+            given = arguments(node)
+            if name.startswith(b"atomic") and given and kernels.agreement(function, given[0]) < 64:
+                # A compare-and-swap with what was loaded changes the place itself.
+                return not _changes(function, given)
+    return False
+
+
+def _changes(function: Function, given: tuple[Node, ...]) -> bool:
+    return any(b"".join(function.text(each).split()) not in (b"0", b"0u", b"0U", b"0.0f") for each in given[1:])
+
+
+def _is_flag(function: Function, name: Node, body: Node, acquire: _Acquire) -> bool:
+    """Whether a variable tells that the lock was taken: it is set to constants, or to what the call says."""
+    variable = function.locals.named(function.text(name), name.start_byte)
+    given = [
+        each
+        for each in function.locals.assignments
+        if each.variable == variable and not each.declares and _contains(body, each.node)
+    ]
+    return bool(given) and all(
+        value.type in ("true", "false", "number_literal") or _contains(value, acquire.call)
+        for each in given
+        for value in each.values
+    )
+
+
+def _contains(outer: Node, inner: Node) -> bool:
+    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
+
+
+def _is_opaque(function: Function, name: Node) -> bool:
+    return function.source.code[: name.start_byte].rstrip().endswith(b"opaque(")
+
+
+def _behind(function: Function, node: Node, acquire: _Acquire) -> bool:
+    """Whether a `break` stands right behind the unlock, and may be taken to be certain."""
+    before = node.prev_named_sibling
+    while before is not None:
+        if _releases(function, before, acquire):
+            return True
+        before = before.prev_named_sibling
+    return False
+
+
+def _leaves(node: Node) -> bool:
+    """Whether control may go from inside a statement to somewhere else than behind it."""
+    for each in _nodes(node):
+        if each.type in ("return_statement", "goto_statement", "labeled_statement", "co_return_statement"):
+            return True
+        if each.type in ("break_statement", "continue_statement"):
+            outer = _innermost_loop(each, breaks=each.type == "break_statement")
+            if outer is None or not (node.start_byte <= outer.start_byte and outer.end_byte <= node.end_byte):
+                return True
+    return False
+
+
+def _innermost_loop(node: Node, breaks: bool = False) -> Node | None:
+    outer = node.parent
+    while outer is not None and outer.type not in (
+        *_LOOPS,
+        "for_range_loop",
+        *(("switch_statement",) if breaks else ()),
+    ):
+        outer = outer.parent
+    return outer
+
+
+def _indent(source: Cpp, offset: int) -> bytes | None:
+    """What stands in front of `offset` on its line; None if that is more than white space."""
+    start = max(source.text.rfind(b"\n", 0, offset), source.text.rfind(b"\r", 0, offset)) + 1
+    return source.text[start:offset] if not source.text[start:offset].strip() else None
+
+
+def _loops(node: Node) -> Iterator[Node]:
+    return (each for each in _nodes(node) if each.type in _LOOPS)
+
+
+def _calls(node: Node) -> Iterator[Node]:
+    return (each for each in _nodes(node) if each.type == "call_expression")
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    """`node` and all in it, in order."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack.extend(reversed(current.named_children))
+
+
+PASS = Pass(Cpp, find)

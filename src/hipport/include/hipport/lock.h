@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// hipport/lock.h: what loops that wait for a lock need on AMD. Put here by hipport.
+//
+// The lanes of a wavefront share one program counter. A lane that has taken a lock must give it back before the loop is
+// left by all, as the lanes that still wait do not let it go on behind the loop. So the loop has the critical section in
+// it:
+//
+//   for (bool done = false; !hipport::opaque(done);) {
+//     if (atomicCAS(lock, 0, 1) == 0) { ...; atomicExch(lock, 0); done = true; }
+//   }
+//
+// Without `opaque` the compiler sees that a lane with the lock leaves the loop, and puts the critical section behind it.
+#pragma once
+
+#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#include <hip/hip_runtime.h>
+#else
+#include <cuda_runtime.h>
+#endif
+
+namespace hipport {
+
+/// The value, of which the compiler does not know that it is the same. For `bool` and integers of up to 32 bits.
+template <typename T>
+static __device__ __forceinline__ T opaque(T value) {
+  static_assert(sizeof(T) <= sizeof(int), "opaque is for values of up to 32 bits");
+  int hidden = static_cast<int>(value);
+#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+  asm volatile("" : "+v"(hidden));
+#else
+  asm volatile("" : "+r"(hidden));
+#endif
+  return static_cast<T>(hidden);
+}
+
+}  // namespace hipport
