@@ -201,6 +201,7 @@ def test_numbers_without_a_value_of_cpp() -> None:
 
 def test_opcodes_of_what_cannot_be_parsed() -> None:
     text = b"{ LAB: @p bra LAB; // mov.u32\n mbarrier.try_wait.b64 %p, [%0];\n } /* add.u32 */ cp.async.bulk.2d.x::y"
+    assert opcodes(b"@p lop3 .b32 %0") == [b"lop3.b32"]
     assert opcodes(text) == [b"LAB", b"mbarrier.try_wait.b64", b"cp.async.bulk.2d.x::y"]
 
 
@@ -235,6 +236,7 @@ def test_opcodes_of_what_cannot_be_parsed() -> None:
         ("bar.red.popc.u32 %0, 0, %1;", "=r", "r", None),
         ("lop3.b32 %0, %1, %2, %3, 0x96;", "=r", "r r r", ["x0 = lop3_b32(a, b, c, 0x96)"]),
         ("mul.wide.s16 %0, %1, -1;", "=r", "h", ["x0 = mul_wide_s16(a, static_cast<short>(-1))"]),
+        ("lop3 .b32 %0, %1, %2, %3, 0x96;", "=r", "r r r", ["x0 = lop3_b32(a, b, c, 0x96)"]),
         ("", "", "", ["static_cast<void>(0)"]),
     ],
 )  # fmt: skip
@@ -554,6 +556,8 @@ def every_instruction() -> list[str]:
                 found.append(f"atom{order}.global.{name}.{kind} {to}, [l0], {letter}1;")
                 found.append(f"red{order}.shared.{name}.{kind} [r0], {letter}1;")
         found.append(f"atom{order}.cas.b32 o0, [l0], r1, r2;")
+    for name, register in load(TABLE)["registers"].items():
+        found.append(f"mov.u64 ol, {name};" if register.get("type") == "u64" else f"mov.u32 o0, %{name};")
     return found
 
 

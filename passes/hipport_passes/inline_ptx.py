@@ -154,7 +154,7 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
             template.holes,
             parameters=statement.parameters,
             in_macro=statement.macro is not None,
-            pointers=_pointers(source, statement),
+            is_pointer=lambda text: _is_pointer(source, statement, text),
             carry_escapes=bool(project.together(source, carry.reads_first)),
             flag=_flag(source, project, template.text),
         )
@@ -265,26 +265,17 @@ def _variable(source: Cpp, brace: int) -> Finding:
     )
 
 
-def _pointers(source: Cpp, statement: Statement) -> frozenset[bytes]:
-    """The operands for "l" that are pointers, as far as can be seen in front of the statement."""
-    found = set()
+def _is_pointer(source: Cpp, statement: Statement, text: bytes) -> bool:
+    """Say whether an operand is a pointer, as far as can be seen in front of the statement."""
+    if text.startswith(b"&") or re.match(rb"\([^()]*\*\s*\)|reinterpret_cast\s*<[^<>]*\*\s*>", text):
+        return True
+    if not _WORD.fullmatch(text):
+        return False
     start = statement.span.start
-    before = source.code[max(0, start - 4000) : start]
-    for operand in (*statement.outputs, *statement.inputs):
-        text = operand.expression
-        if not operand.constraint.endswith(b"l"):
-            continue
-        if text.startswith(b"&") or re.match(rb"\([^()]*\*\s*\)|reinterpret_cast\s*<[^<>]*\*\s*>", text):
-            found.add(text)
-        elif _WORD.fullmatch(text):
-            declared = re.findall(
-                rb"[\w>](\s*[*&]\s*|\s+)(?:(?:const|volatile|__restrict__|__restrict)\s+)*" + text + rb"\s*[,)=;\[{]",
-                before,
-            )
-            # The nearest declaration; `return x;` looks like one, and is none of a pointer.
-            if declared and b"*" in declared[-1]:
-                found.add(text)
-    return frozenset(found)
+    type_end = rb"[\w>](\s*[*&]\s*|\s+)(?:(?:const|volatile|__restrict__|__restrict)\s+)*"
+    declared = re.findall(type_end + text + rb"\s*[,)=;\[{]", source.code[max(0, start - 4000) : start])
+    # The nearest declaration; `return x;` looks like one, and is none of a pointer.
+    return bool(declared) and b"*" in declared[-1]
 
 
 def _has_twin(source: Cpp, span: Span, opcode: bytes) -> bool:

@@ -132,9 +132,9 @@ def opcodes(text: bytes) -> list[bytes]:
     plain = re.sub(rb"//[^\n]*|/\*.*?\*/", b" ", text, flags=re.DOTALL)
     found = []
     for piece in re.split(rb"[;{}\n]", plain):
-        match = re.match(rb"\s*(?:@!?[%\w$\0]+\s+)?([A-Za-z_][\w.:]*)", piece)
+        match = re.match(rb"\s*(?:@!?[%\w$\0]+\s+)?([A-Za-z_][\w.:]*(?:\s+\.[\w.:]+)*)", piece)
         if match is not None:
-            found.append(match[1].rstrip(b":"))
+            found.append(re.sub(rb"\s", b"", match[1]).rstrip(b":"))
     return found
 
 
@@ -236,6 +236,10 @@ class _Parser:
             raise Unparsed(f"at {_shown(self.peek()) or 'its end'}, where an instruction should be")
         opcode = self.peek()
         self.at += 1
+        while self.kind() in ("directive", "part"):
+            # `lop3 .b32`
+            opcode += b"." + self.peek().lstrip(b".")
+            self.at += 1
         if self.accept(b":"):
             raise Unparsed(f"at the label {_shown(opcode)}")
         operands: list[Value] = []

@@ -7,6 +7,7 @@ Source of the form: GCC manual, "Extended Asm"; constraints that CUDA knows: "In
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,6 +38,7 @@ _ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]+)|[ \t]*(\r\n?|\n)|(.))"
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"v": b"\v", b"f": b"\f", b"a": b"\a", b"b": b"\b", b"0": b"\0"}
 _OPERAND = re.compile(rb"(?:\[\s*(?P<name>\w+)\s*\])?(?:\s|\\)*(?P<constraint>[^()\[\]]*?)(?:\s|\\)*\(", re.DOTALL)
 _COMMENT = re.compile(rb"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_STEP = re.compile(rb"\"[^\"]*\"|[()\[\]{},:]")
 _SPACE = re.compile(rb"(?:\s|\\(?=[ \t]*[\r\n]))+")
 
 
@@ -92,7 +94,9 @@ class Statement:
     @property
     def conditional(self) -> bool:
         """Whether preprocessor directives stand in it."""
-        return any(self.span.start < directive.start < self.span.end for directive in self.source.directives)
+        directives = self.source.directives
+        i = bisect_right(directives, self.span.start, key=lambda span: span.start)
+        return i < len(directives) and directives[i].start < self.span.end
 
     @property
     def comments(self) -> tuple[bytes, ...]:
@@ -211,21 +215,16 @@ def _values(macros: frozenset[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
 
 def _split(source: Cpp, span: Span, at: bytes) -> Iterator[Span]:
     """Split `span` at the commas, or colons, that are in no brackets, and trim the parts."""
-    code = source.code
-    start, depth, text = span.start, 0, False
-    for i in range(span.start, span.end):
-        byte = code[i : i + 1]
-        if byte == b'"':
-            text = not text
-        elif text:
-            continue
-        elif byte in b"([{":
+    start, depth = span.start, 0
+    for match in _STEP.finditer(source.code, span.start, span.end):
+        sign = match.group()
+        if sign in b"([{":
             depth += 1
-        elif byte in b")]}":
+        elif sign in b")]}":
             depth -= 1
-        elif byte == at and not depth:
-            yield _trimmed(source, Span(start, i))
-            start = i + 1
+        elif sign == at and not depth:
+            yield _trimmed(source, Span(start, match.start()))
+            start = match.end()
     last = _trimmed(source, Span(start, span.end))
     if at == b":" or len(last) or start > span.start:
         yield last

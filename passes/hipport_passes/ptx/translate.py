@@ -9,7 +9,7 @@ that is read later could be another name of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hipport.tables import load
@@ -66,17 +66,17 @@ def translate(
     *,
     parameters: frozenset[bytes] = frozenset(),
     in_macro: bool = False,
-    pointers: frozenset[bytes] = frozenset(),
+    is_pointer: Callable[[bytes], bool] = lambda _: False,
     carry_escapes: bool = True,
     flag: bytes = b"",
 ) -> Translation:
-    """Translate an asm statement. `pointers` are the expressions that are pointers.
+    """Translate an asm statement. `is_pointer` says which operands are pointers.
 
     `parameters` are those of the macro that it stands in, if it does; `carry_escapes`: a later asm statement may read
     the carry flag that this one leaves; `flag`: the variable for a carry flag that is passed on, if there is one.
     Raises Untranslated.
     """
-    translator = _Translator(program, outputs, inputs, holes, parameters, in_macro, pointers)
+    translator = _Translator(program, outputs, inputs, holes, parameters, in_macro, is_pointer)
     return translator.translation(carry_escapes, flag)
 
 
@@ -99,14 +99,14 @@ class _Translator:
         holes: Sequence[bytes],
         parameters: frozenset[bytes],
         in_macro: bool,
-        pointers: frozenset[bytes],
+        is_pointer: Callable[[bytes], bool],
     ) -> None:
         self.program = program
         self.outputs = outputs
         self.operands = [*outputs, *inputs]
         self.holes = holes
         self.parameters = parameters
-        self.pointers = pointers
+        self.is_pointer = is_pointer
         self.prefix = b"ptx_" if in_macro else b""
         self.types = [self.constraint(i) for i in range(len(self.operands))]
         self.assumes: list[str] = []
@@ -349,7 +349,7 @@ class _Translator:
         if name is None:
             assert isinstance(to, Placeholder)
             expression = self.operands[to.index].expression
-            if expression in self.pointers:
+            if self.types[to.index] == b"b64" and self.is_pointer(expression):
                 text = NAMESPACE + b"as<decltype(" + expression + b")>(" + text + b")"
             return guard + self.lvalue(to.index) + b" = " + text
         if to in self.declared:
@@ -398,7 +398,7 @@ class _Translator:
             return self.converted(name, have, kind)
         assert isinstance(value, Placeholder)
         text = _bracketed(self.operands[value.index].expression)
-        if self.operands[value.index].expression in self.pointers and kind != b"address":
+        if have == b"b64" and kind != b"address" and self.is_pointer(self.operands[value.index].expression):
             text = NAMESPACE + b"as<unsigned long long>(" + text + b")"
         return self.converted(text, have, kind)
 
