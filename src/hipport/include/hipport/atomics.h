@@ -10,7 +10,8 @@
 // whole, where CUDA promises it for each half. All of them order no other memory access, as in CUDA.
 //
 // With nvcc the functions are the native ones.
-#pragma once
+#ifndef HIPPORT_ATOMICS_H
+#define HIPPORT_ATOMICS_H
 
 #if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
 
@@ -212,3 +213,5 @@ using ::atomicXor_block;
 }  // namespace hipport
 
 #endif
+
+#endif  // HIPPORT_ATOMICS_H

@@ -4,7 +4,8 @@
 // HIP's __syncthreads_count, _and and _or take the vote of each wavefront from its lane 0, and need the first wavefront of
 // the block (__ockl_wgred_*_i32 in ROCm's device libraries). After an early return of some threads that lane may be gone.
 // CUDA counts the threads that are there, and so do these.
-#pragma once
+#ifndef HIPPORT_BARRIER_H
+#define HIPPORT_BARRIER_H
 
 #if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
 #include <hip/hip_runtime.h>
@@ -46,3 +47,5 @@ HIPPORT_DEVICE int syncthreads_and(int predicate) { return __syncthreads_and(pre
 }  // namespace hipport
 
 #undef HIPPORT_DEVICE
+
+#endif  // HIPPORT_BARRIER_H

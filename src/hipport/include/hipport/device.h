@@ -3,7 +3,8 @@
 // With nvcc the functions are the native ones.
 //
 // Those that are instructions of PTX too, as additions with directed rounding, are in ptx.h.
-#pragma once
+#ifndef HIPPORT_DEVICE_H
+#define HIPPORT_DEVICE_H
 
 #include "ptx.h"
 
@@ -31,3 +32,5 @@ static __device__ __forceinline__ float frsqrt_rn(float value) { return __frsqrt
 static __device__ __forceinline__ void prof_trigger(int) {}
 
 }  // namespace hipport
+
+#endif  // HIPPORT_DEVICE_H

@@ -9,7 +9,8 @@
 // memcpy_async copies at once, which CUDA allows too: its data may be used behind wait(), which synchronizes the group.
 //
 // With nvcc the groups are the native ones.
-#pragma once
+#ifndef HIPPORT_GROUPS_H
+#define HIPPORT_GROUPS_H
 
 #include "warp.h"
 
@@ -443,3 +444,5 @@ namespace cooperative_groups = ::cooperative_groups;
 }
 
 #endif
+
+#endif  // HIPPORT_GROUPS_H

@@ -6,7 +6,8 @@
 // take a __half2 and give masks, and those that add, subtract and multiply, take bfloat16 too.
 //
 // With nvcc the functions are the native ones.
-#pragma once
+#ifndef HIPPORT_HALF_H
+#define HIPPORT_HALF_H
 
 #if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
 
@@ -216,3 +217,5 @@ HIPPORT_NATIVE(h2tanh, ::h2tanh)
 }  // namespace hipport
 
 #endif
+
+#endif  // HIPPORT_HALF_H

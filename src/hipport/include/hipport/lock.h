@@ -10,7 +10,8 @@
 //   }
 //
 // Without `opaque` the compiler sees that a lane with the lock leaves the loop, and puts the critical section behind it.
-#pragma once
+#ifndef HIPPORT_LOCK_H
+#define HIPPORT_LOCK_H
 
 #if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
 #include <hip/hip_runtime.h>
@@ -34,3 +35,5 @@ static __device__ __forceinline__ T opaque(T value) {
 }
 
 }  // namespace hipport
+
+#endif  // HIPPORT_LOCK_H

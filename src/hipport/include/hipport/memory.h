@@ -4,7 +4,8 @@
 // Most operators are advice to the caches and change no value: they are plain accesses here. __ldcg, __ldcv, __stcg and
 // __stwt are different: code uses them to see what other blocks write, as they go past the cache of one multiprocessor.
 // So they are relaxed atomic accesses at the scope of the device, a word of up to 8 bytes at a time.
-#pragma once
+#ifndef HIPPORT_MEMORY_H
+#define HIPPORT_MEMORY_H
 
 #if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
 #include <hip/hip_runtime.h>
@@ -121,3 +122,5 @@ HIPPORT_NATIVE(stwt, __stwt)
 #endif
 
 }  // namespace hipport
+
+#endif  // HIPPORT_MEMORY_H

@@ -87,7 +87,8 @@
 //               activemask_b32() elect_sync(mask, p) bar_warp_sync(mask)
 //   block       {bar,barrier}[_cta]_sync() {bar,barrier}[_cta]_red_{popc_u32,and_pred,or_pred}(p)
 //   others      trap() brkpt() nanosleep_u32(t)
-#pragma once
+#ifndef HIPPORT_PTX_H
+#define HIPPORT_PTX_H
 
 #include "simd.h"
 
@@ -264,3 +265,5 @@ HIPPORT_DEVICE void put(To& to, From from) {
 #undef HIPPORT_NVCC
 #undef HIPPORT_GPU
 #undef HIPPORT_DEVICE
+
+#endif  // HIPPORT_PTX_H

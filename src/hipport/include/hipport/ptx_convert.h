@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // hipport/ptx_convert.h: PTX's conversions between numbers. Part of hipport/ptx.h, which says what is what.
-#pragma once
+#ifndef HIPPORT_PTX_CONVERT_H
+#define HIPPORT_PTX_CONVERT_H
 
 #ifndef HIPPORT_PTX
 #error "include hipport/ptx.h"
@@ -226,3 +227,5 @@ HIPPORT_DEVICE u32 cvt_pack_sat_s16_s32(s32 a, s32 b) { return detail::packed<s1
 
 }  // namespace ptx
 }  // namespace hipport
+
+#endif  // HIPPORT_PTX_CONVERT_H

@@ -9,7 +9,8 @@
 // HIP's mathematical library, and for reciprocals with .ftz the GPU's own instruction, which is within 1 ulp.
 //
 // None of this holds with -ffast-math.
-#pragma once
+#ifndef HIPPORT_PTX_FLOAT_H
+#define HIPPORT_PTX_FLOAT_H
 
 #ifndef HIPPORT_PTX
 #error "include hipport/ptx.h"
@@ -680,3 +681,5 @@ HIPPORT_APPROXIMATE(tanh_approx, bf16, bfloat_format, ::tanhf)
 
 }  // namespace ptx
 }  // namespace hipport
+
+#endif  // HIPPORT_PTX_FLOAT_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // hipport/ptx_integer.h: PTX's instructions on bits and integers. Part of hipport/ptx.h, which says what is what.
-#pragma once
+#ifndef HIPPORT_PTX_INTEGER_H
+#define HIPPORT_PTX_INTEGER_H
 
 #ifndef HIPPORT_PTX
 #error "include hipport/ptx.h"
@@ -518,3 +519,5 @@ HIPPORT_DEVICE void mov_b64(X& x, Y& y, Z& z, W& w, b64 a) {
 
 }  // namespace ptx
 }  // namespace hipport
+
+#endif  // HIPPORT_PTX_INTEGER_H

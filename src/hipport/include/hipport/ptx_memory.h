@@ -6,7 +6,8 @@
 // AMD's workgroup, agent and system. A float that atom.add makes is not flushed to zero.
 //
 // With nvcc they mean the same, but are made of CUDA's functions: no faster than they must.
-#pragma once
+#ifndef HIPPORT_PTX_MEMORY_H
+#define HIPPORT_PTX_MEMORY_H
 
 #ifndef HIPPORT_PTX
 #error "include hipport/ptx.h"
@@ -468,3 +469,5 @@ HIPPORT_ON_GPU void membar_sys() { fence_sc_sys(); }
 }  // namespace hipport
 
 #undef HIPPORT_ON_GPU
+
+#endif  // HIPPORT_PTX_MEMORY_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // hipport/ptx_video.h: PTX's video instructions. Part of hipport/ptx.h, which says what is what.
-#pragma once
+#ifndef HIPPORT_PTX_VIDEO_H
+#define HIPPORT_PTX_VIDEO_H
 
 #ifndef HIPPORT_PTX
 #error "include hipport/ptx.h"
@@ -283,3 +284,5 @@ HIPPORT_FIELDS_ALL(4, 8)
 
 }  // namespace ptx
 }  // namespace hipport
+
+#endif  // HIPPORT_PTX_VIDEO_H

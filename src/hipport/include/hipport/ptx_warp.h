@@ -2,7 +2,8 @@
 // hipport/ptx_warp.h: PTX's special registers, warps and barriers. Part of hipport/ptx.h, which says what is what.
 //
 // A warp is 32 lanes on all GPUs: see hipport/warp.h.
-#pragma once
+#ifndef HIPPORT_PTX_WARP_H
+#define HIPPORT_PTX_WARP_H
 
 #ifndef HIPPORT_PTX
 #error "include hipport/ptx.h"
@@ -208,3 +209,5 @@ HIPPORT_ON_GPU void nanosleep_u32(u32 t) {
 }  // namespace hipport
 
 #undef HIPPORT_ON_GPU
+
+#endif  // HIPPORT_PTX_WARP_H

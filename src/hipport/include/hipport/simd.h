@@ -6,7 +6,8 @@
 // instructions where a GPU has them; only dp4a is a function of AMD's. Host code can call them too, also without HIP.
 //
 // With nvcc the functions are the native ones.
-#pragma once
+#ifndef HIPPORT_SIMD_H
+#define HIPPORT_SIMD_H
 
 #if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
 #include <hip/hip_runtime.h>
@@ -298,3 +299,5 @@ HIPPORT_PICK_OF(vibmin, <=)
 #undef HIPPORT_NATIVE
 #undef HIPPORT_VECTORS
 #undef HIPPORT_DEVICE
+
+#endif  // HIPPORT_SIMD_H

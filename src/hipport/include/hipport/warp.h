@@ -12,7 +12,11 @@
 // as there. What a shuffle gives for a lane that is not there is as undefined as in CUDA.
 //
 // With nvcc the functions are the native ones.
-#pragma once
+//
+// No #pragma once in hipport's headers: PyTorch's hipify makes a second file of some, and files that it leaves alone, as
+// `.inl` files, go on including the first.
+#ifndef HIPPORT_WARP_H
+#define HIPPORT_WARP_H
 
 #if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
 #include <hip/hip_runtime.h>
@@ -284,3 +288,5 @@ HIPPORT_DEVICE auto shfl_xor(T value, int lanes, int width = warp_size)
 }  // namespace hipport
 
 #undef HIPPORT_DEVICE
+
+#endif  // HIPPORT_WARP_H
