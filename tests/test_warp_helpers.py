@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hipport/warp.h: every function, on simulated wavefronts of 32 and 64 lanes, against what CUDA says of it."""
+"""hipport/warp.h and wave.h: every function, on simulated wavefronts of 32 and 64 lanes, against what CUDA says of it.
+
+With wave.h a warp is the wavefront, and what CUDA says of 32 lanes is to hold for as many as that has.
+"""
 
 import os
 import random
@@ -22,23 +25,20 @@ INCLUDE = TESTS.parent / "src/hipport/include"
 CONTEXTS = {
     # All together; the lanes of one mask have the same last two bits.
     "groups": "calls(mask_of(tid, [](unsigned word) { return word % 4; }), tid, out);",
-    "full": "calls(0xffffffffu, tid, out);",
+    "full": "calls(full, tid, out);",
     # The lanes that return first are named in the mask all the same.
-    "exited": "if (in[tid] % 4 == 1) return; calls(0xffffffffu, tid, out);",
+    "exited": "if (in[tid] % 4 == 1) return; calls(full, tid, out);",
     "branch": """
-        const unsigned mask = mask_of(tid, [](unsigned word) { return word % 2; });
+        const lane_mask mask = mask_of(tid, [](unsigned word) { return word % 2; });
         if (in[tid] % 2) {
           calls(mask, tid, out);
         } else if (tid % 3) {
-          hipport::activemask();
+          activemask();
         }""",
     # Lanes leave a loop after a different number of turns; the last turn is what is looked at.
     "loop": """
         for (unsigned turn = 0; turn <= in[tid] % 3; ++turn) {
-          unsigned mask = 0;
-          for (unsigned other = tid & ~31u; other < (tid | 31u) + 1; ++other) {
-            if (other < count && turn <= in[other] % 3) mask |= 1u << other % 32;
-          }
+          const lane_mask mask = mask_of(tid, [=](unsigned word) { return turn <= word % 3; });
           calls(mask, tid, out);
         }""",
 }
@@ -49,10 +49,11 @@ DELTAS = (0, 1, 5, 16, 31, 33)  # the instruction behind them looks at the last 
 
 
 class Lanes:
-    """The lanes that make a call together, on a warp of 32: the words of the warp, the mask, and who is there."""
+    """The lanes that make a call together: the words of the warp, the mask, and who is there."""
 
     def __init__(self, words: list[int], mask: int, there: set[int]) -> None:
         self.words, self.mask, self.there = words, mask, there
+        self.size = len(words)
         self.named = [lane for lane in sorted(there) if mask >> lane & 1]
 
     def votes(self, says: Callable[[int], bool]) -> int:
@@ -94,7 +95,7 @@ def _shuffled(source: Callable[[int, int], int]) -> Callable[[int], Callable[[La
 
 
 @cache
-def calls() -> Calls:
+def calls(native: bool = False) -> Calls:
     found: Calls = {
         "activemask() & mask": ("activemask() & mask", lambda lanes, lane: lanes.votes(lambda word: True)),
         "ballot": ("ballot_sync(mask, word & 16)", lambda lanes, lane: lanes.votes(_odd)),
@@ -134,18 +135,27 @@ def calls() -> Calls:
         "eq": ("lanemask_eq()", lambda lanes, lane: 1 << lane),
         "lt": ("lanemask_lt()", lambda lanes, lane: (1 << lane) - 1),
         "le": ("lanemask_le()", lambda lanes, lane: (2 << lane) - 1),
-        "gt": ("lanemask_gt()", lambda lanes, lane: 0xFFFFFFFF - ((2 << lane) - 1)),
-        "ge": ("lanemask_ge()", lambda lanes, lane: 0xFFFFFFFF - ((1 << lane) - 1)),
+        "gt": ("lanemask_gt()", lambda lanes, lane: (1 << lanes.size) - (2 << lane)),
+        "ge": ("lanemask_ge()", lambda lanes, lane: (1 << lanes.size) - (1 << lane)),
         "own lane": (
             "shfl_sync(mask, word, int(word >> 5))",
-            lambda lanes, lane: lanes.word((lanes.words[lane] >> 5) % 32),
+            lambda lanes, lane: lanes.word((lanes.words[lane] >> 5) % lanes.size),
         ),
         "through memory": ("exchanged(mask, word, tid)", lambda lanes, lane: lanes.word(lane ^ 1)),
     }
     for type_, made in TYPES.items():
         found[f"shfl of {type_}"] = (made, lambda lanes, lane: lanes.word(lane ^ 3))
+    if native:
+        found |= {
+            "popc": ("popc(mask)", lambda lanes, lane: bin(lanes.mask).count("1")),
+            "ffs": ("ffs(mask)", lambda lanes, lane: (lanes.mask & -lanes.mask).bit_length()),
+            "last_lane": ("last_lane(mask)", lambda lanes, lane: lanes.mask.bit_length() - 1),
+            "last_lane of none": ("2 + last_lane(mask & 0)", lambda lanes, lane: 1),
+            "wave_size": ("wave_size()", lambda lanes, lane: lanes.size),
+            "full_mask": ("full_mask()", lambda lanes, lane: (1 << lanes.size) - 1),
+        }
     for width in WIDTHS:
-        for delta in DELTAS:
+        for delta in DELTAS[: -1 if native else None]:
             arguments = f"mask, word, {delta}, {width}"
             at = _shuffled(lambda lane, width, d=delta: d % width)
             up = _shuffled(lambda lane, width, d=delta % 32: lane if lane < d else lane - d)
@@ -169,8 +179,8 @@ def _xor_source(lane: int, by: int, width: int) -> int:
 def _match_all(of: Callable[[int], int]) -> Callable[[Lanes, int], int]:
     def matched(lanes: Lanes, lane: int) -> int:
         same = len({of(lanes.words[each]) for each in lanes.named}) == 1
-        # CUDA gives the mask, or 0; the call adds the predicate above it.
-        return (lanes.mask | 1 << 32) if same else 0
+        # CUDA gives the mask, or 0; the call makes the predicate part of it.
+        return lanes.mask ^ 0x5555 if same else 0
 
     return matched
 
@@ -188,11 +198,17 @@ TYPES = {
 }
 
 PROGRAM = r"""
+#ifdef NATIVE
+#include "hipport/wave.h"
+using namespace hipport::native;
+#else
 #include "hipport/warp.h"
-#include <cstdio>
-#include <map>
-
 using namespace hipport;
+using lane_mask = unsigned;
+#endif
+#include <cstdio>
+
+unsigned warp;  // lanes in a warp
 
 std::vector<unsigned> in;
 unsigned count;
@@ -213,31 +229,32 @@ To as(From from) {
 unsigned bits(float value) { return as<unsigned>(value); }
 
 template <typename Of>
-unsigned mask_of(unsigned tid, Of of) {
-  unsigned mask = 0;
-  for (unsigned other = tid & ~31u; other < (tid | 31u) + 1; ++other) {
-    if (other < count && of(in[other]) == of(in[tid])) mask |= 1u << other % 32;
+lane_mask mask_of(unsigned tid, Of of) {
+  lane_mask mask = 0;
+  for (unsigned other = tid - tid % warp; other < tid - tid % warp + warp; ++other) {
+    if (other < count && of(in[other]) == of(in[tid])) mask |= lane_mask(1) << other % warp;
   }
   return mask;
 }
-unsigned long long matched(unsigned mask, unsigned value) {
+unsigned long long matched(lane_mask mask, unsigned value) {
   int predicate = 7;
   const unsigned long long result = match_all_sync(mask, value, &predicate);
-  return result | (unsigned long long)(predicate) << 32;
+  return predicate == 0 ? result : predicate == 1 ? result ^ 0x5555 : 7;
 }
-unsigned exchanged(unsigned mask, unsigned word, unsigned tid) {
+unsigned exchanged(lane_mask mask, unsigned word, unsigned tid) {
   shared_words[tid] = word;
   syncwarp(mask);
   const unsigned result = shared_words[tid ^ 1];
   syncwarp(mask);
   return result;
 }
-void calls(unsigned mask, unsigned tid, unsigned long long* out) {
+void calls(lane_mask mask, unsigned tid, unsigned long long* out) {
   const unsigned word = in[tid];
   const unsigned there = shfl_xor_sync(mask, word, 3);
 @calls@
 }
 void in_context(unsigned context, unsigned tid, unsigned long long* out) {
+  const lane_mask full = ~lane_mask(0) >> (8 * sizeof(lane_mask) - warp);
   switch (context) {
 @contexts@
   }
@@ -246,6 +263,7 @@ void in_context(unsigned context, unsigned tid, unsigned long long* out) {
 int main(int, char** arguments) {
   const unsigned wave = unsigned(std::atoi(arguments[1]));
   count = unsigned(std::atoi(arguments[2]));
+  warp = sizeof(lane_mask) == 4 ? 32 : wave;
   in.resize(count);
   for (unsigned& word : in) {
     if (std::scanf("%u", &word) != 1) return 1;
@@ -265,37 +283,40 @@ int main(int, char** arguments) {
 """
 
 
-def program() -> str:
-    called = "\n".join(f"  out[{i}] = {code};" for i, (code, _) in enumerate(calls().values()))
+def program(native: bool) -> str:
+    called = "\n".join(f"  out[{i}] = {code};" for i, (code, _) in enumerate(calls(native).values()))
     contexts = "\n".join(f"    case {i}: {{ {code} }} break;" for i, code in enumerate(CONTEXTS.values()))
     text = PROGRAM.replace("@calls@", called).replace("@contexts@", contexts)
-    return text.replace("@context_count@", str(len(CONTEXTS))).replace("@call_count@", str(len(calls())))
+    return text.replace("@context_count@", str(len(CONTEXTS))).replace("@call_count@", str(len(calls(native))))
 
 
-@pytest.fixture(scope="module")
-def simulator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=[False, True], ids=["warp.h", "wave.h"])
+def simulator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[bool, Path]:
+    """Whether a warp is the wavefront, and the program."""
     if shutil.which("g++") is None:
-        pytest.skip("no g++: hipport/warp.h was not run on simulated wavefronts")
+        pytest.skip("no g++: hipport/warp.h and wave.h were not run on simulated wavefronts")
+    native = bool(request.param)
     folder = tmp_path_factory.mktemp("warp")
-    (folder / "program.cpp").write_text(program())
+    (folder / "program.cpp").write_text(program(native))
     # Unoptimized: the simulator goes by return addresses, see there.
     flags = ["-std=c++14", "-O0", "-fno-omit-frame-pointer", "-Wall", "-Wno-unknown-pragmas", "-D__HIP__"]
+    flags += ["-DNATIVE"] if native else []
     command = ["g++", *flags, f"-I{TESTS / 'simulated_wave'}", f"-I{INCLUDE}", "program.cpp", "-o", "program"]
     built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert not built.returncode, built.stderr
-    return folder / "program"
+    return native, folder / "program"
 
 
-def _reached(context: str, words: list[int], thread: int) -> tuple[int, set[int]] | None:
+def _reached(context: str, words: list[int], thread: int, size: int) -> tuple[int, set[int]] | None:
     """The mask of a thread's last calls and the lanes of its warp that make them, or None where it makes none."""
-    start = thread - thread % 32
-    warp = {lane: words[start + lane] for lane in range(32) if start + lane < len(words)}
+    start = thread - thread % size
+    warp = {lane: words[start + lane] for lane in range(size) if start + lane < len(words)}
     word = words[thread]
     if context == "full":
-        return 0xFFFFFFFF, set(warp)
+        return (1 << size) - 1, set(warp)
     if context == "exited":
         there = {lane for lane, each in warp.items() if each % 4 != 1}
-        return (0xFFFFFFFF, there) if word % 4 != 1 else None
+        return ((1 << size) - 1, there) if word % 4 != 1 else None
     if context == "groups":
         there = {lane for lane, each in warp.items() if each % 4 == word % 4}
     elif context == "branch":
@@ -309,11 +330,13 @@ def _reached(context: str, words: list[int], thread: int) -> tuple[int, set[int]
 
 @pytest.mark.parametrize("threads", [32, 64, 20, 48, 200])
 @pytest.mark.parametrize("wave", [32, 64])
-def test_means_what_cuda_says(wave: int, threads: int, simulator: Path) -> None:
+def test_means_what_cuda_says(wave: int, threads: int, simulator: tuple[bool, Path]) -> None:
+    native, path = simulator
+    size = wave if native else 32
     source = random.Random(threads)
     words = [source.getrandbits(32) for _ in range(threads)]
     ran = subprocess.run(
-        [str(simulator), str(wave), str(threads)],
+        [str(path), str(wave), str(threads)],
         input=" ".join(map(str, words)),
         capture_output=True,
         text=True,
@@ -324,23 +347,24 @@ def test_means_what_cuda_says(wave: int, threads: int, simulator: Path) -> None:
     for context in CONTEXTS:
         for thread in range(threads):
             given = [int(value) for value in next(rows).split()]
-            reached = _reached(context, words, thread)
+            reached = _reached(context, words, thread, size)
             if reached is None:
                 assert set(given) == {(1 << 64) - 1}
                 continue
-            start = thread - thread % 32
-            lanes = Lanes([*words[start : start + 32], *[0] * 32][:32], *reached)
-            for value, (name, (_, expected)) in zip(given, calls().items(), strict=True):
-                right = expected(lanes, thread % 32)
+            start = thread - thread % size
+            lanes = Lanes([*words[start : start + size], *[0] * size][:size], *reached)
+            for value, (name, (_, expected)) in zip(given, calls(native).items(), strict=True):
+                right = expected(lanes, thread % size)
                 if right is not None:
                     assert value == right, f"{context}: thread {thread}: {name}"
                     checked += 1
     assert checked > 60 * threads
 
 
-def test_a_port_leaves_it_alone() -> None:
+@pytest.mark.parametrize("name", ["warp.h", "wave.h"])
+def test_a_port_leaves_it_alone(name: str) -> None:
     """It lies in the ported tree, which may be ported again."""
-    ported = hipport.rewrite([INCLUDE / "hipport/warp.h"])
+    ported = hipport.rewrite([INCLUDE / "hipport" / name])
     assert (ported.changed, ported.created, ported.reported) == ((), (), ())
 
 
@@ -349,7 +373,14 @@ def test_a_port_leaves_it_alone() -> None:
 TARGETS = {(5, 2): ("gfx90a", "gfx1030"), (6, 4): ("gfx90a", "gfx942", "gfx1100", "gfx1201")}
 # Every type that CUDA shuffles or matches; bfloat16 where HIP has it.
 DEVICE_PROGRAM = r"""
+#ifdef NATIVE
+#include "hipport/wave.h"
+using namespace hipport::native;
+#else
 #include "hipport/warp.h"
+using namespace hipport;
+using lane_mask = unsigned;
+#endif
 #if defined(__HIP__)
 #include <hip/hip_fp16.h>
 #if HIP_VERSION >= 60000000
@@ -367,9 +398,8 @@ DEVICE_PROGRAM = r"""
 #define BFLOAT __nv_bfloat16
 #define BFLOAT2 __nv_bfloat162
 #endif
-using namespace hipport;
 template <typename T>
-__global__ void shuffled(T* values, unsigned mask) {
+__global__ void shuffled(T* values, lane_mask mask) {
   T value = values[threadIdx.x];
   value = shfl_sync(mask, value, 3);
   value = shfl_up_sync(mask, value, 1);
@@ -384,38 +414,52 @@ __global__ void shuffled(T* values, unsigned mask) {
   values[threadIdx.x] = value;
 }
 template <typename T>
-__global__ void matched(const T* values, unsigned mask, unsigned* found) {
+__global__ void matched(const T* values, lane_mask mask, lane_mask* found) {
   int predicate;
   found[threadIdx.x] = match_any_sync(mask, values[threadIdx.x]);
   found[threadIdx.x] |= match_all_sync(mask, values[threadIdx.x], &predicate);
 }
 #define BOTH(T)                                        \
-  template __global__ void shuffled<T>(T*, unsigned); \
-  template __global__ void matched<T>(const T*, unsigned, unsigned*);
+  template __global__ void shuffled<T>(T*, lane_mask); \
+  template __global__ void matched<T>(const T*, lane_mask, lane_mask*);
 BOTH(int) BOTH(unsigned) BOTH(long) BOTH(unsigned long) BOTH(long long) BOTH(unsigned long long)
 BOTH(float) BOTH(double)
-template __global__ void shuffled<__half>(__half*, unsigned);
-template __global__ void shuffled<__half2>(__half2*, unsigned);
-template __global__ void shuffled<BFLOAT>(BFLOAT*, unsigned);
-template __global__ void shuffled<BFLOAT2>(BFLOAT2*, unsigned);
+template __global__ void shuffled<__half>(__half*, lane_mask);
+template __global__ void shuffled<__half2>(__half2*, lane_mask);
+template __global__ void shuffled<BFLOAT>(BFLOAT*, lane_mask);
+template __global__ void shuffled<BFLOAT2>(BFLOAT2*, lane_mask);
 
-__global__ void all_others(unsigned* out, unsigned mask, int p, bool flag, signed char byte) {
-  out[0] = ballot_sync(mask, p) + any_sync(mask, p) + all_sync(mask, p) + uni_sync(mask, p) + activemask();
+__global__ void all_others(unsigned* out, lane_mask* masks, lane_mask mask, int p, bool flag, signed char byte) {
+  masks[0] = ballot_sync(mask, p) & activemask();
+  out[0] = unsigned(any_sync(mask, p) + all_sync(mask, p) + uni_sync(mask, p));
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   out[1] = reduce_add_sync(mask, out[0]) + reduce_min_sync(mask, out[0]) + reduce_max_sync(mask, out[0]);
   out[2] = unsigned(reduce_add_sync(mask, flag) + reduce_min_sync(mask, p) + reduce_max_sync(mask, byte));
   out[3] = reduce_and_sync(mask, out[0]) + reduce_or_sync(mask, out[0]) + reduce_xor_sync(mask, out[0]);
   out[6] = reduce_add_sync(mask, threadIdx.x);
 #endif
-  out[4] = lane_id() + lanemask_eq() + lanemask_lt() + lanemask_le() + lanemask_gt() + lanemask_ge();
+  out[4] = unsigned(lane_id());
+  masks[1] = lanemask_eq() ^ lanemask_lt() ^ lanemask_le() ^ lanemask_gt() ^ lanemask_ge();
   syncwarp();
   syncwarp(mask);
   const int sum = shfl_sync(mask, flag, 1) + shfl_sync(mask, byte, 2);
-  out[5] = unsigned(sum) + shfl_sync(mask, threadIdx.x, 0) + match_any_sync(mask, threadIdx.x);
+  out[5] = unsigned(sum) + shfl_sync(mask, threadIdx.x, 0);
+  masks[2] = match_any_sync(mask, threadIdx.x);
 #if !defined(__CUDA_ARCH__)
-  out[7] = ballot(p) + unsigned(any(p)) + unsigned(all(p));
+  masks[3] = ballot(p);
+  out[7] = unsigned(any(p) + all(p));
+#endif
+#ifdef NATIVE
+  masks[4] = full_mask() & one_lane(wave_size() - 1);
+  out[8] = unsigned(popc(mask) + ffs(mask) + last_lane(mask));
 #endif
 }
+#ifdef NATIVE
+int threads_of(int device) {
+  int size = 0;
+  return wave_size_of(device, &size) ? 0 : size * max_waves / max_lanes;
+}
+#endif
 """
 
 
@@ -425,17 +469,18 @@ def toolchains() -> tuple[Toolchain, ...]:
 
 
 @pytest.mark.toolchain
+@pytest.mark.parametrize("native", ["", "-DNATIVE"], ids=["warp.h", "wave.h"])
 @pytest.mark.parametrize("macro", ["", "-DHIP_ENABLE_WARP_SYNC_BUILTINS"], ids=["without", "with_sync_builtins"])
 @pytest.mark.parametrize(
     ("release", "target"), [(release, target) for release, targets in TARGETS.items() for target in targets], ids=str
 )
-def test_compiles_for_amd(release: tuple[int, int], target: str, macro: str, tmp_path: Path) -> None:
+def test_compiles_for_amd(release: tuple[int, int], target: str, macro: str, native: str, tmp_path: Path) -> None:
     each = next((each for each in toolchains() if each.rocm == release and each.targets([target])), None)
     if each is None:
         pytest.skip(f"no hipcc with HIP {release[0]}.{release[1]}: warp.h was not compiled with it for {target}")
     (tmp_path / "program.cu").write_text(DEVICE_PROGRAM)
     warnings = ["-Wall", "-Wextra", "-Wshorten-64-to-32", "-Werror", "-Wno-unused-command-line-argument"]
-    flags = ["-O1", f"--offload-arch={target}", *warnings, *([macro] if macro else []), f"-I{INCLUDE}"]
+    flags = ["-O1", f"--offload-arch={target}", *warnings, *filter(None, (macro, native)), f"-I{INCLUDE}"]
     command = [str(each.hipcc), *flags, "--cuda-device-only", "-S", "-x", "hip", "program.cu", "-o", "program.s"]
     built = subprocess.run(
         command, cwd=tmp_path, env=each.environment(os.environ), capture_output=True, text=True, check=False
@@ -447,12 +492,21 @@ def test_compiles_for_amd(release: tuple[int, int], target: str, macro: str, tmp
 
 
 @pytest.mark.toolchain
+@pytest.mark.parametrize("native", ["", "-DNATIVE"], ids=["warp.h", "wave.h"])
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
-def test_compiles_with_nvcc(architecture: str, tmp_path: Path) -> None:
+def test_compiles_with_nvcc(architecture: str, native: str, tmp_path: Path) -> None:
     if shutil.which("nvcc") is None:
         pytest.skip("no nvcc: hipport/warp.h was not compiled for NVIDIA")
     (tmp_path / "program.cu").write_text(DEVICE_PROGRAM)
-    command = ["nvcc", f"-arch={architecture}", "-Werror=all-warnings", f"-I{INCLUDE}", "-ptx", "program.cu"]
+    command = [
+        "nvcc",
+        f"-arch={architecture}",
+        "-Werror=all-warnings",
+        *filter(None, [native]),
+        f"-I{INCLUDE}",
+        "-ptx",
+        "program.cu",
+    ]
     built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert not built.returncode, built.stderr
     instructions = (tmp_path / "program.ptx").read_text()

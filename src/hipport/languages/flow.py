@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from hipport.languages.cpp import Cpp
+from hipport.languages.cpp import Cpp, within
 from hipport.languages.kernels import Function, Kernels, Variable, arguments, called_name
 from hipport.project import Project
 from hipport.source import Span
@@ -56,8 +56,8 @@ class Declared(NamedTuple):
 class Kind:
     """Which values: what functions `made` matches whole return; `handed`: functions that return one of their arguments.
 
-    `handed` has the position of the argument by the name of the function. What is converted to a type of fewer than
-    `bits` bits is another value.
+    `handed` has the position of the argument by the name of the function. What comes into a type of fewer than `bits`
+    bits is another value. Code that only CUDA sees makes none.
     """
 
     made: re.Pattern[bytes]
@@ -134,6 +134,8 @@ class Flow:
     def _call(self, function: Function, node: Node) -> bool:
         name = called_name(node, function.source.code)
         given = arguments(node)
+        if within(node.start_byte, function.source.cuda_only):
+            return False
         if self.kind.made.fullmatch(name) or name in self.results or name in self.macros:
             return True
         return any(
@@ -208,8 +210,10 @@ class Flow:
     def _receive(self, function: Function, target: Node | None) -> bool:
         """Take what `target` names, or the result of the function if it is None, for such a value."""
         if target is None:
-            new = function.name not in self.results
-            self.results.add(function.name)
+            declared = result_of(function)
+            new = function.name not in self.results and not (declared is not None and self._cuts(declared))
+            if new:
+                self.results.add(function.name)
             return new
         node: Node | None = target
         while node is not None:
@@ -231,9 +235,15 @@ class Flow:
 
     def _add(self, function: Function, variable: Variable) -> bool:
         known = self.variables.setdefault(function, set())
-        new = variable not in known
-        known.add(variable)
+        declared = self.declared(function, variable)
+        new = variable not in known and not (declared is not None and self._cuts(declared))
+        if new:
+            known.add(variable)
         return new
+
+    def _cuts(self, declared: Declared) -> bool:
+        """Whether what is put there becomes another value."""
+        return 0 < (self.bits(declared) or 0) < self.kind.bits
 
 
 def _gifts(function: Function) -> Iterator[tuple[Node | None, Node]]:
@@ -323,10 +333,12 @@ def _name_in(declarator: Node) -> Node | None:
 def _aliases(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
     found = set()
     for match in _ALIAS.finditer(source.code):
+        if within(match.start(), source.cuda_only):
+            continue
         found.add((match["using"] or match["typedef"], b" ".join((match["is"] or match["was"]).split())))
     for directive in source.directives:
         define = _DEFINE.fullmatch(source.code, directive.start, directive.end)
-        if define is not None and define[2] is None:
+        if define is not None and define[2] is None and not within(directive.start, source.cuda_only):
             found.add((define[1], b" ".join(define[3].split())))
     return frozenset(found)
 

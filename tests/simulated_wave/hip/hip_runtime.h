@@ -131,6 +131,13 @@ inline void simulated_barrier() { simulated::meet(0); }
 inline unsigned simulated_size() { return unsigned(simulated::lanes.size()); }
 #define __builtin_amdgcn_fence(order, scope) ((void)0)
 #define __builtin_amdgcn_wave_barrier() simulated_barrier()
-#define __builtin_amdgcn_wavefrontsize() simulated_size()
+#define __AMDGCN_WAVEFRONT_SIZE int(simulated_size())
 
 inline int __ffs(unsigned word) { return __builtin_ffs(int(word)); }
+
+using hipError_t = int;
+enum { hipDeviceAttributeWarpSize };
+inline hipError_t hipDeviceGetAttribute(int* value, int, int) {
+  *value = int(simulated_size());
+  return 0;
+}
