@@ -110,7 +110,15 @@ def test_means_what_cuda_says(tmp_path: Path) -> None:
         lines.append(f"__global__ void k{i}(volatile unsigned* out) {{\n{stores}\n}}")
     (tmp_path / "unit.cu").write_text("\n".join(lines))
     include = Path(hipport.__file__).parent / "include"
-    command = [toolchain.hipcc, "--cuda-device-only", "-S", "-emit-llvm", "-O2", "-std=c++17", "--offload-arch=gfx942"]
+    command: list[str | Path] = [
+        toolchain.hipcc,
+        "--cuda-device-only",
+        "-S",
+        "-emit-llvm",
+        "-O2",
+        "-std=c++17",
+        "--offload-arch=gfx942",
+    ]
     done = subprocess.run(
         [*command, "-x", "hip", f"-I{include}", "unit.cu", "-o", "unit.ll"],
         cwd=tmp_path,
