@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
-from hipport.headers import include
+from hipport.headers import include, own
 from hipport.languages import constants
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import declarations, member_or_qualified
@@ -73,6 +73,8 @@ class _Cut(NamedTuple):
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield findings of full masks, warp sizes, and 64-bit masks that are cut."""
+    if own(source):
+        return
     if _mentions(source, b"_sync", b"__syncwarp") or project.together(source, _full_masks):
         yield from _full(source, project)
     if project.together(source, _sizes) or b"C10_WARP_SIZE" in source.code:

@@ -21,6 +21,11 @@ def text(name: str) -> bytes:
     return (files("hipport") / "include" / FOLDER / name).read_bytes()
 
 
+def own(source: Cpp) -> bool:
+    """Whether the file is one of hipport's headers, put there by an earlier run."""
+    return b"Put here by hipport." in source.text[:400]
+
+
 def header(source: Cpp, project: Project, name: str) -> tuple[bytes, NewFile]:
     """Return the path by which `source` includes hipport's header `name`, in quotes, and the header.
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from hipport.headers import own
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.kernels import Function, Kernels, Variable, arguments, called_name
 from hipport.project import Project
@@ -72,7 +73,7 @@ class Flow:
         self.kernels = Kernels.of(project)
         self.project = project
         self.kind = kind
-        self.files = [other for other in project.component(source) if isinstance(other, Cpp)]
+        self.files = [other for other in project.component(source) if isinstance(other, Cpp) and not own(other)]
         self.variables: dict[Function, set[Variable]] = {}
         self.members: set[bytes] = set()
         self.results: set[bytes] = set()

@@ -8,7 +8,8 @@
 // the lanes that are there, and does not make lanes wait.
 //
 // With nvcc a wavefront is a warp.
-#pragma once
+#ifndef HIPPORT_WAVE_H
+#define HIPPORT_WAVE_H
 
 #include "warp.h"
 
@@ -211,3 +212,5 @@ HIPPORT_DEVICE auto shfl_xor(T value, int lanes, int width = wave_size())
 }  // namespace hipport
 
 #undef HIPPORT_DEVICE
+
+#endif  // HIPPORT_WAVE_H
