@@ -3,10 +3,13 @@
 
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from random import Random
 
 import pytest
 from hypothesis import example, given, settings
@@ -486,6 +489,133 @@ def test_every_instruction_of_the_table_has_an_operation() -> None:
                 continue
             each = operation(Instruction(name.encode(), tuple(operands)), lambda _: b"")
             assert len(each.sources) == len(types) and (each.result is None) == (result == b"-"), name
+
+
+# ---- what the C++ does
+
+MASK = 0xFFFFFFFF
+
+
+@dataclass
+class Program:
+    """An asm statement of random instructions on six words, and what it makes of them."""
+
+    random: Random
+    lines: list[str] = field(default_factory=list)
+    written: set[str] = field(default_factory=set)
+    carry: bool = False
+
+    def __post_init__(self) -> None:
+        choose = self.random
+        # Names of the six words; an input may be another name of an output.
+        self.words = [*choose.sample(range(6), 2), *(choose.randrange(6) for _ in range(3))]
+        self.both = [choose.random() < 0.5 for _ in range(2)]
+        self.calls = [choose.random() < 0.2 for _ in range(3)]
+        self.written = {"%2", "%3", "%4"} | {f"%{i}" for i in range(2) if self.both[i]}
+        for _ in range(choose.randrange(1, 7)):
+            self.lines.append(self.instruction())
+        for i in range(2):
+            if f"%{i}" not in self.written:
+                self.lines.append(f"mov.u32 %{i}, {self.source()};")
+
+    def source(self) -> str:
+        return self.random.choice([*sorted(self.written - {"p", "q"}), str(self.random.randrange(9)), "0xfffffff0"])
+
+    def instruction(self) -> str:
+        choose = self.random
+        predicates = sorted(self.written & {"p", "q"})
+        guard = (
+            choose.choice(["@", "@!"]) + choose.choice(predicates) + " " if predicates and choose.random() < 0.4 else ""
+        )
+        if choose.random() < 0.25:
+            self.written |= {"p", "q"} if not guard else set()
+            compare = choose.choice(["lt.u32", "ge.s32", "ne.u32"])
+            known = {"p", "q"} <= self.written
+            text = f"setp.{compare} p|q, {self.source()}, {self.source()};"
+            return guard + text if known else text
+        to = choose.choice(["%0", "%1", "t", "u"])
+        kind = choose.choice(["add.u32", "sub.u32", "mul.lo.u32", "xor.b32", "mov.u32", "mad.lo.u32", "selp.b32", "cc"])
+        if kind == "selp.b32" and not predicates:
+            kind = "mov.u32"
+        if kind == "cc":
+            kind = choose.choice(["addc.cc.u32", "addc.u32", "sub.cc.u32"]) if self.carry else "add.cc.u32"
+            if ".cc" in kind:
+                self.carry = True
+            guard = ""
+        count = {"mov.u32": 1, "mad.lo.u32": 3}.get(kind, 2)
+        sources = [self.source() for _ in range(count)] + ([choose.choice(predicates)] if kind == "selp.b32" else [])
+        if to not in self.written and guard:
+            guard = ""
+        self.written.add(to)
+        return f"{guard}{kind} {to}, {', '.join(sources)};"
+
+    def cpp(self, number: int) -> str:
+        names = "abcde"
+        references = " ".join(f"unsigned& {name} = v[{word}];" for name, word in zip(names, self.words, strict=True))
+        outputs = ", ".join(f'"{"+" if self.both[i] else "="}r"({names[i]})' for i in range(2))
+        inputs = ", ".join(f'"r"({names[i + 2]}{" + tick()" if self.calls[i] else ""})' for i in range(3))
+        text = r"{ .reg .pred p, q; .reg .u32 t, u;\n" + r"\n".join(self.lines) + " }"
+        used = " (void)a, (void)b, (void)c, (void)d, (void)e;"
+        return f'void f{number}(unsigned* v) {{ {references}{used}\n  asm("{text}" : {outputs} : {inputs});\n}}'
+
+    def run(self, words: list[int]) -> list[int]:
+        values = {f"%{i}": words[word] for i, word in enumerate(self.words)} | {"cc": 0}
+        for line in self.lines:
+            guard, opcode, rest = re.fullmatch(r"(?:@(!?\w) )?([\w.]+) (.*);", line).groups()  # type: ignore[union-attr]
+            if guard and values[guard[-1]] == guard.startswith("!"):
+                continue
+            to, *texts = rest.split(", ")
+            x, y, z = [*(values.get(each, None) if each in values else int(each, 0) for each in texts), 0, 0][:3]
+            assert x is not None and y is not None and z is not None
+            if opcode.startswith("setp"):
+                signed = [each - (1 << 32) if each >> 31 else each for each in (x, y)]
+                holds = {"lt": x < y, "ge": signed[0] >= signed[1], "ne": x != y}[opcode.split(".")[1]]
+                values |= {"p": holds, "q": not holds}
+                continue
+            carried = values["cc"] if opcode.startswith("addc") else 0
+            result = {
+                "add": x + y, "addc": x + y + carried, "sub": x - y, "mul": x * y, "xor": x ^ y, "mov": x,
+                "mad": x * y + z, "selp": x if z else y,
+            }[opcode.split(".")[0]]  # fmt: skip
+            if ".cc" in opcode:
+                values["cc"] = int(not 0 <= result <= MASK)
+            values[to] = result & MASK
+        after = list(words)
+        for i in range(2):
+            after[self.words[i]] = values[f"%{i}"]
+        return after
+
+
+def test_cpp_does_what_the_instructions_do(tmp_path: Path) -> None:
+    if shutil.which("g++") is None:
+        pytest.skip("NOT CHECKED that what inline_ptx writes does what the PTX does: no g++")
+    random = Random(1)
+    programs = [Program(random) for _ in range(400)]
+    before = "\n".join(
+        ["unsigned ticks;", "unsigned tick() { ++ticks; return 0; }", *(p.cpp(i) for i, p in enumerate(programs))]
+    )
+    result = port(before)
+    assert [each.certainty for each in result.reported] == [Certainty.SAFE] * len(programs)
+    words = [3, 0xFFFFFFFF, 5, 0x80000000, 7, 0x12345678]
+    runs = "".join(f"  run(f{i});\n" for i in range(len(programs)))
+    main = f"""
+    #include <cstdio>
+    void run(void (*f)(unsigned*)) {{
+      unsigned v[6] = {{ {", ".join(map(str, words))} }};
+      ticks = 0;
+      f(v);
+      std::printf("%u %u %u %u %u %u %u\\n", v[0], v[1], v[2], v[3], v[4], v[5], ticks);
+    }}
+    int main() {{\n{runs}}}\n"""
+    unit = tmp_path / "unit.cpp"
+    unit.write_text(result.project.sources[0].text.decode() + main)
+    include = Path(hipport.__file__).parent / "include"
+    subprocess.run(["g++", "-std=c++17", "-w", "-I", include, unit, "-o", tmp_path / "unit"], check=True)
+    said = subprocess.run([tmp_path / "unit"], check=True, capture_output=True, text=True).stdout.splitlines()
+    for i, (program, line) in enumerate(zip(programs, said, strict=True)):
+        *after, ticks = map(int, line.split())
+        assert after == program.run(words), (program.cpp(i), after)
+        assert ticks == sum(program.calls), program.cpp(i)
 
 
 # ---- against the header

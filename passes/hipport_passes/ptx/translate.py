@@ -111,6 +111,7 @@ class _Translator:
         self.types = [self.constraint(i) for i in range(len(self.operands))]
         self.assumes: list[str] = []
         self.operations = [operation(each, self.type_of) for each in program.instructions]
+        self.instructions = list(program.instructions)
         self.uses: dict[Value, _Uses] = {}
         words = {word for operand in self.operands for word in re.findall(rb"\w+", operand.expression)}
         self.taken = words | parameters
@@ -138,6 +139,8 @@ class _Translator:
         if self.program.depth:
             raise Untranslated("open_block", "its block { } goes on in another asm statement")
         self.gather()
+        while self.drop_dead():
+            self.gather()
         passed_on = self.passes_on(carry_escapes)
         if passed_on and not flag:
             raise Untranslated("carry", passed_on)
@@ -156,11 +159,30 @@ class _Translator:
 
     # ---- what is read and written
 
+    def drop_dead(self) -> bool:
+        """Drop the instructions that do nothing; say whether there were any."""
+        alive = [
+            each.effect
+            or bool(each.carry)
+            or each.result is None
+            or not all(self.unread(leaf) for value, _ in each.written for leaf in _leaves(value))
+            for each in self.operations
+        ]
+        self.operations = [each for each, kept in zip(self.operations, alive, strict=True) if kept]
+        self.instructions = [each for each, kept in zip(self.instructions, alive, strict=True) if kept]
+        return not all(alive)
+
     def gather(self) -> None:
-        for i, (each, instruction) in enumerate(zip(self.operations, self.program.instructions, strict=True)):
+        self.uses, self.assumes = {}, []
+        for i, (each, instruction) in enumerate(zip(self.operations, self.instructions, strict=True)):
             if each.assumes:
                 self.assumes.append(each.assumes)
             read = [value for value, _ in each.sources]
+            if any(not kind for _, kind in each.after):
+                # The complement is worked out from the sources again.
+                if each.result is not None and set(_leaves(each.result[0])) & {x for v in read for x in _leaves(v)}:
+                    raise Untranslated("unknown", f"{instruction.opcode.decode()} reads a predicate that it sets")
+                read *= 2
             if instruction.guard is not None:
                 read.append(instruction.guard)
             for value in read:
@@ -186,10 +208,7 @@ class _Translator:
             if isinstance(leaf, Register) and self.type_of(leaf) and not uses.writes:
                 raise Untranslated("unreadable", f"it reads {leaf.name.decode()}, which it does not set")
         for i in range(len(self.operands)):
-            uses = self.uses.setdefault(Placeholder(i), _Uses())
-            unused = not uses.reads and not uses.writes and i >= len(self.outputs)
-            if unused and _CHANGE.search(self.operands[i].expression):
-                raise Untranslated("unreadable", "an operand that it does not use changes something")
+            self.uses.setdefault(Placeholder(i), _Uses())
 
     def checked(self, leaf: Value) -> None:
         """Raise Untranslated if it is nothing that is known."""
@@ -224,7 +243,7 @@ class _Translator:
 
     def name(self) -> None:
         """Decide what has a name of its own in the block; what has none stands where it is used."""
-        guards = [instruction.guard for instruction in self.program.instructions]
+        guards = [instruction.guard for instruction in self.instructions]
         effects = [i for i, each in enumerate(self.operations) if each.effect]
         for leaf in list(self.uses):
             if isinstance(leaf, Register) and self.type_of(leaf):
@@ -303,11 +322,15 @@ class _Translator:
                     continue
             else:
                 cpp = CPP[self.type_of(leaf)]
-            guarded = self.program.instructions[uses.writes[0]].guard is not None
+            guarded = self.instructions[uses.writes[0]].guard is not None
             early = any(read <= uses.writes[0] for read in uses.reads)
             if uses.referred or guarded or early:
                 yield cpp + b" " + name + (b" = 0" if guarded or early else b"")
                 self.declared.add(leaf)
+        for i in range(len(self.outputs), len(self.operands)):
+            text = self.operands[i].expression
+            if not self.uses[Placeholder(i)].reads and _does_something(text):
+                yield b"static_cast<void>(" + text + b")"
         if any(each.carry for each in self.operations) and self.carry != flag:
             yield b"unsigned " + self.carry + b" = 0"
 
@@ -317,7 +340,7 @@ class _Translator:
         )
 
     def instruction(self, i: int) -> Iterator[bytes]:
-        each, instruction = self.operations[i], self.program.instructions[i]
+        each, instruction = self.operations[i], self.instructions[i]
         guard = b"if (" + self.read(instruction.guard, b"pred") + b") " if instruction.guard is not None else b""
         sources = [self.read(value, kind) for value, kind in each.sources]
         before = [self.reference(value) for value, _ in each.before]
@@ -327,13 +350,18 @@ class _Translator:
         text, _, complement = each.call(sources).partition(b"\0")
         if before or after:
             text = _with(text, before, after)
-        if each.result is None or self.unread(each.result[0]):
-            if each.result is None or each.effect or after:
-                yield guard + text
+        if each.result is not None and not self.unread(each.result[0]):
+            text = self.written(each.result[0], each.result[1], text, guard, i)
         else:
-            yield self.written(each.result[0], each.result[1], text, guard, i)
+            text = guard + text if not complement else b""
+        other = b""
         if complement and not self.unread(each.after[0][0]):
-            yield self.written(each.after[0][0], b"pred", complement, guard, i)
+            other = self.written(each.after[0][0], b"pred", complement, guard, i)
+        if guard and text and other:
+            # The first one may be what the guard asks.
+            yield guard + b"{ " + text.removeprefix(guard) + b"; " + other.removeprefix(guard) + b"; }"
+        else:
+            yield from filter(None, (text, other))
 
     def unread(self, value: Value) -> bool:
         """Say whether nothing reads what is written there."""
@@ -342,7 +370,7 @@ class _Translator:
     def written(self, to: Value, kind: bytes, text: bytes, guard: bytes, i: int) -> bytes:
         if not isinstance(to, (Register, Placeholder)):
             raise Untranslated(
-                "unknown", f"{self.program.instructions[i].opcode.decode()} is not known with such a destination"
+                "unknown", f"{self.instructions[i].opcode.decode()} is not known with such a destination"
             )
         text = self.converted(text, kind, self.type_of(to))
         name = self.names.get(to)
