@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 _CALL = re.compile(rb"\s*\(")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _CAST = re.compile(rb"(?:(?:reinterpret|static)_cast\s*<([^<>]*)\*\s*>|\(([\w\s:]*)\*\s*\))")
-_BASE = re.compile(rb"[(&\s]*([A-Za-z_]\w*)\s*(?![\w.(:]|->|\s)")
+# A pointer by its name, an element or a place behind it; not a member of either.
+_BASE = re.compile(rb"[(&\s]*([A-Za-z_]\w*)\s*(?:\[.*\]\s*|[+-](?!.*\)\s*(?:\.|->)).*)?", re.DOTALL)
 _PARAMETERS = re.compile(rb"\b(?:typename|class)\s+(\w+)")
 _HALF = re.compile(rb"\b(?:__half2?|half2?|(?:__)?nv_bfloat162?|__hip_bfloat162?)\b")
 _SHARED = re.compile(
@@ -69,14 +70,16 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if project.target.rocm < (6, 4):
         overloads |= _table()["overload_before_6_4"]
     shared = source.fact(_shared)
-    halves = (b"half",) in project.together(source, _halves)
+    own = project.together(source, _overloads)
+    halves = _has_halves(source, project)
     for span, name in known.uses(source, project):
         opening = _CALL.match(source.code, span.end)
         arguments = source.arguments(opening.end() - 1) if opening else None
         if not arguments:
             continue
         types = overloads.get(name.decode(), "").split()
-        if types and _pointee(source, span, arguments[0], halves) in types:
+        kind = _pointee(source, span, arguments[0], halves) if types else ""
+        if kind in types and (name, kind) not in own:
             need, header = include(source, project, "atomics.h")
             if need is not None:
                 message = f"{name.decode()} of a type that HIP has no such function for: hipport/atomics.h has it"
@@ -113,7 +116,7 @@ def _pointee(source: Cpp, call: Span, argument: Span, halves: bool) -> str:
     cast = _CAST.match(text)
     if cast is not None:
         return _type(cast[1] or cast[2])
-    base = _BASE.match(text)
+    base = _BASE.fullmatch(text)
     if base is None:
         return ""
     start, parameters = _function(source, call.start)
@@ -151,42 +154,70 @@ def _function(source: Cpp, offset: int) -> tuple[int, frozenset[bytes]]:
     return start, frozenset(parameters)
 
 
-def _halves(source: Cpp) -> frozenset[tuple[bytes]]:
-    return frozenset({(b"half",)}) if _HALF.search(source.code) else frozenset()
+def _has_halves(source: Cpp, project: Project) -> bool:
+    """Say whether a template in `source` may be used for halves: by the file itself, or by those that include it."""
+    if source.path in project.included_paths:
+        return True in project.together(source, _halves)
+    return True in source.fact(_halves)
+
+
+def _halves(source: Cpp) -> frozenset[bool]:
+    return frozenset({_HALF.search(source.code) is not None})
 
 
 # ---- functions that HIP has too
 
 
-def _collisions(source: Cpp) -> Iterator[Finding]:
-    collides: dict[str, str] = _table()["collides"]
+class _Definition(NamedTuple):
+    """A function of the program that has the name of an atomic one, the type it points to, and from where to where."""
+
+    name: bytes
+    kind: str
+    span: Span
+    start: int
+    end: int
+
+
+def _definitions(source: Cpp) -> tuple[_Definition, ...]:
     code = source.code
-    for span, name in source.names(re.compile(rb"\batomic[A-Z][A-Za-z]+\b")):
-        if name.decode() not in collides or source.directive(span.start):
-            continue
+    found = []
+    for span, name in source.names(re.compile(rb"\batomic[A-Z]\w+")):
         start = _statement(source, span.start)
         head = code[start : span.start]
         opening = _CALL.match(code, span.end)
-        if opening is None or b"__device__" not in head or b"template" in head:
+        if opening is None or b"__device__" not in head or b"template" in head or source.directive(span.start):
             continue
         parameters = source.arguments(opening.end() - 1) or ()
         closing = source.closing(opening.end() - 1)
         body = re.compile(rb"\s*\{").match(code, closing + 1) if closing else None
         end = source.closing(body.end() - 1) if body else None
         pointer = re.match(rb"([^*]*)\*[^*]*$", code[parameters[0].start : parameters[0].end]) if parameters else None
-        if end is None or pointer is None or len(parameters) != (3 if name == b"atomicCAS" else 2):
+        if end is not None and pointer is not None and len(parameters) == (3 if name.startswith(b"atomicCAS") else 2):
+            found.append(_Definition(name, _type(pointer[1]), span, start, end + 1))
+    return tuple(found)
+
+
+def _overloads(source: Cpp) -> frozenset[tuple[bytes, str]]:
+    """The overloads that the program has itself, for HIP too."""
+    return frozenset(
+        (each.name, each.kind)
+        for each in source.fact(_definitions)
+        if not within(each.start, source.cuda_only)
+        and (within(each.start, source.hip_only) or not _unseen(source, each.start))
+    )
+
+
+def _collisions(source: Cpp) -> Iterator[Finding]:
+    collides: dict[str, str] = _table()["collides"]
+    for name, kind, span, start, end in source.fact(_definitions):
+        if kind not in collides.get(name.decode(), "").split():
             continue
-        kind = _type(pointer[1])
-        if (
-            kind not in collides[name.decode()].split()
-            or _unseen(source, span.start)
-            or not _global(source, span.start)
-        ):
+        if _unseen(source, span.start) or not _global(source, span.start):
             continue
         before = source.newline if source.text[:start].rpartition(b"\n")[2].strip() else b""
         edits = (
             Edit(Span(start, start), before + b"#ifndef __HIPCC__" + source.newline),
-            Edit(Span(end + 1, end + 1), source.newline + b"#endif"),
+            Edit(Span(end, end), source.newline + b"#endif"),
         )
         message = f"{name.decode()}({kind}*, {kind}): HIP has it too"
         certainty = Certainty.SAFE

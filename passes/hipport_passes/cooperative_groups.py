@@ -89,15 +89,17 @@ def _ported(source: Cpp, offset: int) -> bool:
 
 
 def _absent(source: Cpp) -> Iterator[Finding]:
+    """What AMD lacks: one for each line, as what a line has of it is one thing to do."""
     advice: dict[str, str] = load(Path(__file__).with_suffix(".own.toml"))["absent"]
-    for match in _beyond()[2].finditer(source.code):
-        if not _ported(source, match.start()):
-            name = match.group().decode()
-            yield Finding(Span(*match.span()), "absent", f"{name}: {advice[name]}", certainty=Certainty.MANUAL)
-    for match in _WIDE.finditer(source.code):
-        if not _ported(source, match.start()):
-            message = f"a tile of {match[1].decode()} lanes: {advice['block_tile_memory']}"
-            yield Finding(Span(*match.span(1)), "absent", message, certainty=Certainty.MANUAL)
+    uses = [(match, match.group().decode()) for match in _beyond()[2].finditer(source.code)]
+    uses += [(match, f"a tile of {match[1].decode()} lanes") for match in _WIDE.finditer(source.code)]
+    lines: set[int] = set()
+    for match, what in sorted(uses, key=lambda use: use[0].start()):
+        line = source.position(match.start())[0]
+        if line not in lines and not _ported(source, match.start()):
+            lines.add(line)
+            message = f"{what}: {advice.get(what, advice['block_tile_memory'])}"
+            yield Finding(Span(*match.span()), "absent", message, certainty=Certainty.MANUAL)
 
 
 def _needed(facts: frozenset[tuple[bytes, bytes]]) -> bool:
