@@ -5,6 +5,9 @@ nvcc takes `<< <` and `>> >` for the brackets of a launch; clang does not, and P
 launch. In C++ no operand starts with `<`, so `<< <` and `< <<` stand for nothing else, except after `operator`.
 Where the launch ends is decided by its brackets: the last `> > >` in front of an argument list, outside of any
 parentheses, before the statement (or the macro) ends or another launch begins.
+
+PyTorch's hipify writes hipLaunchKernelGGL over the launch and the one blank before it, so that `else k<<<…` becomes
+`elsehipLaunchKernelGGL` (tried with 2.13): a second blank is put there.
 """
 
 from __future__ import annotations
@@ -22,6 +25,9 @@ _GAP = rb"(?:[ \t\r\n]|\\\r?\n)*"
 # `<:` and `<%` are digraphs of `[` and `{`.
 _OPENING = re.compile(rb"(?<!<)<" + _GAP + rb"<" + _GAP + rb"<(?![<:%=])")
 _OPERATOR = re.compile(rb"\boperator\s*$")
+_GLUED = re.compile(
+    rb"\b(else|do|return)(?:[ \t]|\r?\n)(?=(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*\s*(?:<[^;{}]*>\s*)?$)"
+)
 _STEP = re.compile(
     rb"(?P<close>>" + _GAP + rb">" + _GAP + rb">)(?P<next>" + _GAP + rb"\(|" + _GAP + rb"$)?|(?P<open>(?<!<)<" + _GAP
     + rb"<" + _GAP + rb"<)|[()\[\]{};]"
@@ -48,6 +54,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                     certainty=Certainty.MANUAL,
                 )
             continue
+        if glued := _GLUED.search(code[max(0, opening.start - 300) : opening.start]):
+            place = max(0, opening.start - 300) + glued.end()
+            yield Finding(
+                Span(place, opening.start),
+                "keyword",
+                f"a second blank after {glued[1].decode()}: PyTorch's hipify takes one away",
+                (Edit(Span(place, place), b" "),),
+            )
         if len(opening) == 3 and len(closing) == 3:
             continue
         brackets = [(opening, b"<<<"), (closing, b">>>")]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/extension.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
-#include <torch/extension.h>
 
 #include <tuple>
 
