@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hipport/ptx_integer.h: PTX's instructions on bits and integers. Part of hipport/ptx.h, which says what is what.
+// hipport/ptx_integer.h: PTX's instructions on bits and integers. Part of hipport/ptx.h.
+// Put here by hipport.
 #ifndef HIPPORT_PTX_INTEGER_H
 #define HIPPORT_PTX_INTEGER_H
 

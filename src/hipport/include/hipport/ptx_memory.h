@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hipport/ptx_memory.h: PTX's accesses to memory. Part of hipport/ptx.h, which says what is what.
+// hipport/ptx_memory.h: PTX's accesses to memory. Part of hipport/ptx.h.
+// Put here by hipport.
 //
 // Weak accesses are plain ones. Those with .cg, .cv, .wt or .volatile and those with an order are atomic, a word at a time,
 // at the scope of the device or of the system, as code uses them to see what others write. The scopes cta, gpu and sys are

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hipport/ptx_video.h: PTX's video instructions. Part of hipport/ptx.h, which says what is what.
+// hipport/ptx_video.h: PTX's video instructions. Part of hipport/ptx.h.
+// Put here by hipport.
 #ifndef HIPPORT_PTX_VIDEO_H
 #define HIPPORT_PTX_VIDEO_H
 

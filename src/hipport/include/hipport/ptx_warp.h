@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hipport/ptx_warp.h: PTX's special registers, warps and barriers. Part of hipport/ptx.h, which says what is what.
+// hipport/ptx_warp.h: PTX's special registers, warps and barriers. Part of hipport/ptx.h.
+// Put here by hipport.
 //
 // A warp is 32 lanes on all GPUs: see hipport/warp.h.
 #ifndef HIPPORT_PTX_WARP_H
