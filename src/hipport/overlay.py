@@ -107,8 +107,10 @@ def _make(include: Path, folder: Path) -> None:
             is_pytorch_extension=False,
         )
     for result in results.values():
-        if result.hipified_path is not None:
-            made = Path(result.hipified_path)
+        # PyTorch before 2.0 has dicts.
+        path = result["hipified_path"] if isinstance(result, dict) else result.hipified_path
+        if path is not None:
+            made = Path(path)
             place = folder / made.relative_to(aten if made.is_relative_to(aten) else tree)
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(made, place)

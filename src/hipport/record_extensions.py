@@ -200,12 +200,15 @@ def main(path: str) -> None:
         error = f"{type(failure).__name__}: {failure}{where}"
     hipify = sys.modules.get("torch.utils.hipify.hipify_python")
     results = hipify.HIPIFY_FINAL_RESULT if hipify else {}
+    # PyTorch before 2.0 has dicts.
+    made = {
+        name: result["hipified_path"] if isinstance(result, dict) else result.hipified_path
+        for name, result in results.items()
+    }
     python_h = Path(sysconfig.get_path("include"), "Python.h")
     answer = {
         "commands": recorder.commands,
-        "renamed": {
-            name: result.hipified_path for name, result in results.items() if result.hipified_path not in (None, name)
-        },
+        "renamed": {name: path for name, path in made.items() if path not in (None, name)},
         "error": error,
         "missing": "" if python_h.exists() else str(python_h),
     }
