@@ -24,6 +24,7 @@ from hipport_passes import (
     launch_syntax,
     memory_order,
     namespaces,
+    native_waves,
     register_keyword,
     shared_memory,
     simd_in_word,
@@ -40,6 +41,8 @@ from hipport_passes import (
 PASSES: tuple[Pass[Any], ...] = (
     # Other tools, and the parser, see a launch only once its brackets are joined.
     launch_syntax.PASS,
+    # Kernels that ask for the whole wavefront, before the others make theirs of 32 lanes.
+    native_waves.PASS,
     # Before the names in what it writes are looked at, and while guards still name CUDA.
     inline_ptx.PASS,
     # By the names that intrinsics have in CUDA, before they get hipport's.

@@ -28,13 +28,16 @@ _ARCH = re.compile(r"gfx(?P<major>\d{1,2}?)(?:\d[0-9a-f]|(?:-\d)?-generic)(?::(?
 class Target:
     """What the port is for. Raises ValueError for what hipport cannot port to.
 
-    `archs` are offload architectures, `rocm` the oldest release the result must build with (major, minor).
+    `archs` are offload architectures, `rocm` the oldest release the result must build with (major, minor). `warp` says
+    what a warp is to be: 32 lanes on every GPU (`logical32`), or the wavefront (`native`); `native` has patterns of
+    paths (as for PurePath.match) whose kernels are native whatever `warp` says.
     """
 
     archs: tuple[str, ...] = DEFAULT_ARCHS
     rocm: tuple[int, int] = (6, 4)
     dialect: str = "hip"
     warp: str = "logical32"
+    native: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.archs:
@@ -46,8 +49,8 @@ class Target:
             raise ValueError(f"ROCm {self.rocm[0]}.{self.rocm[1]} is too old; hipport ports to ROCm 5.2 and later")
         if self.dialect != "hip":
             raise ValueError(f"dialect {self.dialect!r} is not available; there is: hip")
-        if self.warp != "logical32":
-            raise ValueError(f"warp mode {self.warp!r} is not available; there is: logical32")
+        if self.warp not in ("logical32", "native"):
+            raise ValueError(f"warp mode {self.warp!r} is not available; there are: logical32, native")
 
     @property
     def wavefronts(self) -> frozenset[int]:
