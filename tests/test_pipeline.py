@@ -3,11 +3,13 @@
 
 import pickle
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import PurePosixPath
 
 import pytest
 
 from hipport.finding import Certainty, Finding
+from hipport.headers import text
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Outcome, Pass, Progress, run
 from hipport.project import Project, Target
@@ -46,6 +48,20 @@ def test_positions_are_those_of_the_file_as_it_was_read() -> None:
         (1, 1, "test_pipeline/replaced"),
         (2, 5, "test_pipeline/replaced"),
     ]
+
+
+def test_own_headers_of_an_earlier_run_are_finished() -> None:
+    names = sorted(path.name for path in (files("hipport") / "include" / "hipport").iterdir())
+    assert "warp.h" in names
+    headers = tuple(source(text(name), f"hipport/{name}") for name in names)
+    seen = []
+
+    def find(source: Cuda, project: Project) -> Iterator[Finding]:
+        seen.append(source.path.name)
+        yield from ()
+
+    run(Project((*headers, source())), (Pass(Cuda, find),))
+    assert seen == ["a.cu"]
 
 
 def test_what_is_not_accepted_is_declined_and_said() -> None:

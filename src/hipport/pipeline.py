@@ -18,6 +18,7 @@ from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
 from hipport.finding import Certainty, Finding
+from hipport.headers import own
 from hipport.languages.cpp import Cpp
 from hipport.project import Project
 from hipport.source import Conflict, Edit, NewFile, Source, Span
@@ -129,7 +130,7 @@ def run(
     """
     before = project
     done = 0
-    total = sum(sum(isinstance(source, each.language) for source in project.sources) for each in passes)
+    total = sum(sum(_concerns(each, source) for source in project.sources) for each in passes)
 
     def tell(name: str, steps: int) -> None:
         nonlocal done
@@ -182,6 +183,11 @@ class _Result:
     calls: list[tuple[str, int]]
 
 
+def _concerns(each: Pass[Any], source: Source) -> bool:
+    """Whether the pass is called for the file. hipport's own headers, left by an earlier run, are finished."""
+    return isinstance(source, each.language) and not (isinstance(source, Cpp) and own(source))
+
+
 def _sequence(
     project: Project, passes: Sequence[Pass[Any]], accept: Certainty, tell: Callable[[str, int], None]
 ) -> _Result:
@@ -190,7 +196,7 @@ def _sequence(
         changed: dict[PurePath, Source] = {}
         calls = 0
         for source in project.sources:
-            if not isinstance(source, each.language):
+            if not _concerns(each, source):
                 continue
             after, said, made = _step(each, source, project, accept)
             result.reported.extend(said)
