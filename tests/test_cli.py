@@ -94,6 +94,20 @@ def test_configuration_and_ignoring(tree: Path) -> None:
     ]
 
 
+def test_native_waves_by_option_and_by_configuration(tree: Path) -> None:
+    kernel = b"__global__ void k(int *p) { p[threadIdx.x] = __any_sync(~0u, p[0]); }\n"
+    for folder in ("fast", "slow"):
+        (tree / folder).mkdir()
+        (tree / folder / "k.cu").write_bytes(kernel)
+    diff = hipport("rewrite", "--diff", "--warp", "native", "fast", cwd=tree, status=1).stdout
+    assert "hipport::native::any_sync(hipport::native::full_mask(), p[0])" in diff
+    assert "hipport::any_sync(~0u" in hipport("rewrite", "--diff", "fast", cwd=tree, status=0).stdout
+    (tree / "hipport.toml").write_text('native = ["fast/*.cu"]\n')
+    hipport("rewrite", ".", cwd=tree, status=1)
+    assert b"hipport::native::any_sync" in (tree / "fast/k.cu").read_bytes()
+    assert b"hipport::any_sync" in (tree / "slow/k.cu").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -101,6 +115,7 @@ def test_configuration_and_ignoring(tree: Path) -> None:
         (["rewrite"], "Missing argument"),
         (["rewrite", ".", "--target", "sm_80"], "sm_80"),
         (["rewrite", ".", "--rocm", "latest"], "6.4"),
+        (["rewrite", ".", "--warp", "64"], "native"),
         (["rewrite", ".", "--check", "--out", "x"], "--out"),
         (["build", "missing"], "missing"),
         (["undo"], "nothing"),

@@ -33,6 +33,12 @@ _TARGET = click.option(
     "--target", metavar="GFX,…", help="The GPUs that the result is for; gfx942,gfx1100 if not given."
 )
 _ROCM = click.option("--rocm", metavar="X.Y", help="The oldest ROCm that the result must build with; 6.4 if not given.")
+_WARP = click.option(
+    "--warp",
+    type=click.Choice(["logical32", "native"]),
+    help="What a warp is on AMD: 32 lanes everywhere (logical32, if not given), or the wavefront. "
+    "A comment `hipport: warp=native` says it of a kernel, or at the top of a file.",
+)
 _ACCEPT = click.option(
     "--accept", type=click.Choice(["safe", "review"]), help="Which changes to make; review if not given."
 )
@@ -60,6 +66,7 @@ def main() -> None:
 @_ACCEPT
 @_TARGET
 @_ROCM
+@_WARP
 @_FORMAT
 def rewrite(
     paths: tuple[Path, ...],
@@ -69,6 +76,7 @@ def rewrite(
     accept: str | None,
     target: str | None,
     rocm: str | None,
+    warp: str | None,
     form: str,
 ) -> None:
     """Port files and folders, in place: all files or none.
@@ -82,7 +90,7 @@ def rewrite(
     if out is not None and (check or diff):
         raise click.UsageError("--out writes, --check and --diff do not: give one of them")
     with _failing():
-        config = _config(paths, accept, target, rocm)
+        config = _config(paths, accept, target, rocm, warp)
         would = check or diff
         recovered = () if would or out else api.recover(path for path in paths if path.exists())
         with _progress() as tell:
@@ -108,13 +116,14 @@ def rewrite(
 @_PATHS
 @_TARGET
 @_ROCM
+@_WARP
 @_FORMAT
-def scan(paths: tuple[Path, ...], target: str | None, rocm: str | None, form: str) -> None:
+def scan(paths: tuple[Path, ...], target: str | None, rocm: str | None, warp: str | None, form: str) -> None:
     """Say what is there, what would change and what cannot be ported. Writes nothing."""
     from hipport import api, report
 
     with _failing():
-        config = _config(paths, None, target, rocm)
+        config = _config(paths, None, target, rocm, warp)
         with _progress() as tell:
             scanned = api.scan(paths, **_said(config), on_progress=tell)
     if form == "json":
@@ -198,7 +207,9 @@ def _failing() -> Iterator[None]:
     sys.exit(FAILED)
 
 
-def _config(paths: tuple[Path, ...], accept: str | None, target: str | None, rocm: str | None) -> Config:
+def _config(
+    paths: tuple[Path, ...], accept: str | None, target: str | None, rocm: str | None, warp: str | None = None
+) -> Config:
     """What the nearest configuration says, and over it what the command line says."""
     from hipport import config
 
@@ -208,6 +219,8 @@ def _config(paths: tuple[Path, ...], accept: str | None, target: str | None, roc
         settings = replace(settings, target=replace(settings.target, archs=config.parse_archs(target)))
     if rocm is not None:
         settings = replace(settings, target=replace(settings.target, rocm=config.parse_rocm(rocm)))
+    if warp is not None:
+        settings = replace(settings, target=replace(settings.target, warp=warp))
     if accept is not None:
         settings = replace(settings, accept=config.parse_accept(accept))
     return settings

@@ -80,12 +80,16 @@ def _config(table: Any, path: Path) -> Config:
                 target = replace(target, archs=archs)
             elif key == "rocm":
                 target = replace(target, rocm=parse_rocm(str(value)))
+            elif key == "warp":
+                target = replace(target, warp=value)
+            elif key == "native":
+                target = replace(target, native=tuple(_strings(value)))
             elif key == "accept":
                 config = replace(config, accept=parse_accept(value))
             elif key == "exclude":
                 config = replace(config, exclude=tuple(_strings(value)))
             else:
-                raise ValueError("there is no such setting; there are: target, rocm, accept, exclude")
+                raise ValueError("there is no such setting; there are: target, rocm, warp, native, accept, exclude")
         except (TypeError, ValueError) as error:
             raise BadConfig(f"{path}: {key}: {error}") from error
     return replace(config, target=target)
