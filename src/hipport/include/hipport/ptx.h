@@ -38,7 +38,7 @@
 //
 // COMPARISONS. setp.lt.s32 p, a, b is p = setp_lt_s32(a, b); the boolean operation with a third operand and the second
 // destination (which is the complement's) are C++: setp.lt.and.s32 p|q, a, b, c is p = setp_lt_s32(a, b) && c and
-// q = !setp_lt_s32(a, b) && c. set.lt.and.u32.s32 d, a, b, c is d = set_u32(setp_lt_s32(a, b) && c); also set_s32, set_f32.
+// q = !setp_lt_s32(a, b) && c. set.lt.and.u32.s32 d, a, b, c is d = set_u32(setp_lt_s32(a, b) && c); also _s32, _f32, _u16 ...
 //
 // BARRIERS. Barrier 0 of all threads is not named: bar.sync 0 is bar_sync(), bar.red.popc.u32 d, 0, p is
 // d = bar_red_popc_u32(p). Others have no function.
@@ -61,15 +61,16 @@
 //               mul_{lo,hi}_{u,s}{16,32,64} mul_wide_{u,s}{16,32} mad_ the same, mad_hi_sat_s32
 //               mul24_{lo,hi}_{u,s}32 mad24_ the same, mad24_hi_sat_s32; min_relu_s32 max_relu_s32
 //               add_cc addc[_cc] sub_cc subc[_cc] _{u,s}{32,64}; {mad,madc}_{lo,hi}[_cc]_{u,s}{32,64} (madc without _cc reads)
-//               dp4a_{u,s}32_{u,s}32 dp2a_{lo,hi}_{u,s}32_{u,s}32
+//               {add,min,max}_{u,s}16x2 {min,max}_relu_s16x2 dp4a_{u,s}32_{u,s}32 dp2a_{lo,hi}_{u,s}32_{u,s}32
 //   choice      selp_T(a, b, p) slct_T_s32, slct[_ftz]_T_f32 setp_{eq,ne,lt,le,gt,ge,lo,ls,hi,hs}_T
-//               setp_{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}[_ftz]_{f32,f64,f16} set_{u32,s32,f32}
+//               setp_{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}[_ftz]_{f32,f64,f16,bf16} set_{u,s,f}{16,32}
 //   floats      {add,sub,mul,fma,mad}[_R][_ftz][_sat]_f32, [_R]_f64 {div,sqrt,rcp}_R[_ftz]_f32, _R_f64
 //               {add,sub,mul}[_rn][_ftz][_sat]_f16, fma_rn[_ftz][_sat][_relu]_f16, the same x2; {abs,neg}[_ftz]_f{16,32}, _f64, x2
 //               {min,max}[_ftz][_NaN]_f32, _f64, f16, f16x2; {add,sub,mul,fma_rn,min,max}[_NaN]_bf16[x2]
 //               copysign_f{32,64} testp_{finite,infinite,number,notanumber,normal,subnormal}_f{32,64}
 //   approximate {rcp,rsqrt,sqrt,sin,cos,lg2,ex2}_approx[_ftz]_f32 div_{approx,full}[_ftz]_f32 tanh_approx_f32
-//               {rcp,rsqrt}_approx_ftz_f64 {ex2,tanh}_approx_f16[x2]
+//               {rcp,rsqrt}_approx_ftz_f64 rsqrt_approx_f64 {ex2,tanh}_approx_f16[x2] ex2_approx_ftz_bf16[x2]
+//               tanh_approx_bf16[x2]
 //   conversions cvt[_R|_rni|_rzi|_rmi|_rpi][_ftz][_sat]_TO_FROM for all of {u,s}{8,16,32,64} f16 f32 f64 that PTX has;
 //               cvt_{rn,rz}[_relu]_{bf16,f16}_f32, the same x2 (a, b), cvt[_R]_f32_bf16 cvt_rna_tf32_f32
 //               cvt_pack_sat_{u,s}{8_s32_b32(a,b,c)|16_s32(a,b)}

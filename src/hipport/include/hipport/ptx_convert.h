@@ -125,6 +125,8 @@ HIPPORT_FROM_ALL(s64)
     return detail::saturated<detail::half_format>(cvt##R##_f16_##From(a));                                           \
   }                                                                                                                  \
   HIPPORT_DEVICE f32 cvt##R##_sat_f32_##From(From a) { return detail::saturated(cvt##R##_f32_##From(a)); }           \
+  HIPPORT_DEVICE f32 cvt##R##_ftz_f32_##From(From a) { return cvt##R##_f32_##From(a); }                              \
+  HIPPORT_DEVICE f32 cvt##R##_ftz_sat_f32_##From(From a) { return cvt##R##_sat_f32_##From(a); }                      \
   HIPPORT_DEVICE f64 cvt##R##_sat_f64_##From(From a) { return detail::saturated(cvt##R##_f64_##From(a)); }
 #define HIPPORT_INTEGER(T)                                                              \
   HIPPORT_TO_INTEGER(T)                                                                 \
@@ -176,6 +178,7 @@ HIPPORT_DEVICE f64 cvt_ftz_sat_f64_f32(f32 a) { return detail::saturated(cvt_ftz
 HIPPORT_DEVICE f32 cvt_ftz_f32_f16(u16 a) { return cvt_f32_f16(a); }
 HIPPORT_DEVICE f32 cvt_ftz_sat_f32_f16(u16 a) { return cvt_sat_f32_f16(a); }
 HIPPORT_DEVICE f32 cvt_f32_bf16(u16 a) { return detail::widened(detail::bfloat_format(), a); }
+HIPPORT_DEVICE f32 cvt_ftz_f32_bf16(u16 a) { return detail::flushed(cvt_f32_bf16(a)); }
 
 // To f16, NVIDIA's GPUs do not flush what .ftz should, which shows where numbers are rounded up or down.
 #define HIPPORT_NARROW(R, direction)                                                                                   \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hipport/ptx_float.h: PTX's arithmetic of floating-point numbers. Part of hipport/ptx.h, which says what is what.
+// hipport/ptx_float.h: PTX's arithmetic of floating-point numbers. Part of hipport/ptx.h.
+// Put here by hipport.
 //
 // To the nearest is what a GPU of AMD does by itself. It has no instruction that rounds in another direction, and C++ cannot
 // change its mode for one operation: then the exact result is worked out in integers and rounded here, with subnormals,
@@ -161,24 +162,32 @@ HIPPORT_DEVICE parts<typename Format::wide> product_of(typename Format::word a, 
   return {x.negative != y.negative, x.exponent + y.exponent, x.magnitude * y.magnitude};
 }
 
+// What follows rounds to the format Result, which may be another one than that of the arguments.
+
+/// a * b of finite numbers.
+template <typename Format, typename Result = Format>
+HIPPORT_DEVICE typename Result::word multiplied(typename Format::word a, typename Format::word b, rounding direction) {
+  return rounded<Result>(product_of<Format>(a, b), direction);
+}
+
 /// a * b + c of finite numbers.
-template <typename Format>
-HIPPORT_DEVICE typename Format::word fused(typename Format::word a, typename Format::word b, typename Format::word c,
+template <typename Format, typename Result = Format>
+HIPPORT_DEVICE typename Result::word fused(typename Format::word a, typename Format::word b, typename Format::word c,
                                            rounding direction) {
   using Parts = parts<typename Format::wide>;
   const Parts x = product_of<Format>(a, b), y = split<Format>(c);
   // Zeros of both signs make the positive one, downwards the negative one.
   const Parts none = {x.negative == y.negative ? x.negative : direction == down, 0, 0};
-  if (x.magnitude == 0) return y.magnitude == 0 ? rounded<Format>(none, direction) : c;
-  if (y.magnitude == 0) return rounded<Format>(x, direction);
+  if (x.magnitude == 0) return rounded<Result>(y.magnitude == 0 ? none : y, direction);
+  if (y.magnitude == 0) return rounded<Result>(x, direction);
   Parts result = sum_of(x, y);
   if (result.magnitude == 0) result.negative = direction == down;
-  return rounded<Format>(result, direction);
+  return rounded<Result>(result, direction);
 }
 
 /// a / b of finite numbers that are not 0.
-template <typename Format>
-HIPPORT_DEVICE typename Format::word divided(typename Format::word a, typename Format::word b, rounding direction) {
+template <typename Format, typename Result = Format>
+HIPPORT_DEVICE typename Result::word divided(typename Format::word a, typename Format::word b, rounding direction) {
   parts<typename Format::wide> x = split<Format>(a), y = split<Format>(b);
   const int x_up = Format::precision - bits_of(x.magnitude), y_up = Format::precision - bits_of(y.magnitude);
   u64 rest = static_cast<u64>(x.magnitude) << x_up, result = 0;
@@ -191,7 +200,7 @@ HIPPORT_DEVICE typename Format::word divided(typename Format::word a, typename F
   const parts<u64> quotient = {x.negative != y.negative,
                                x.exponent - x_up - y.exponent + y_up - (Format::precision + 2) - 1,
                                result << 1 | (rest != 0)};
-  return rounded<Format>(quotient, direction);
+  return rounded<Result>(quotient, direction);
 }
 
 /// The square root of a finite number above 0.
@@ -284,7 +293,7 @@ template <rounding direction, typename T>
 HIPPORT_DEVICE T mul(T a, T b) {
   using Format = typename format_of<T>::type;
   if (direction == to_nearest || !finite(a) || !finite(b)) return times(a, b);
-  return as<T>(rounded<Format>(product_of<Format>(bits(a), bits(b)), direction));
+  return as<T>(multiplied<Format>(bits(a), bits(b), direction));
 }
 template <rounding direction, typename T>
 HIPPORT_DEVICE T div(T a, T b) {
@@ -297,6 +306,67 @@ HIPPORT_DEVICE T sqrt(T a) {
   using Format = typename format_of<T>::type;
   if (direction == to_nearest || !ordinary(a) || a < 0) return root(a);
   return as<T>(root_of<Format>(bits(a), direction));
+}
+
+// ---- .ftz: what is below the least normal number is 0, in arguments and results
+
+HIPPORT_DEVICE f32 flushed(f32 a) {
+  const u32 word = as<u32>(a);
+  return as<f32>(word & float_format::infinity ? word : word & float_format::sign);
+}
+template <typename Format>
+HIPPORT_DEVICE u16 flushed(u16 a) {
+  return static_cast<u16>(a & Format::infinity ? a : a & Format::sign);
+}
+/// The format with more exponents, so that nothing is subnormal.
+template <typename Format>
+using roomy = format<u64, typename Format::wide, Format::precision, 11>;
+
+/// Whether a result, rounded so, is below the least normal number. NVIDIA's GPUs ask that before they let the number that
+/// they round to be that least one.
+template <typename Format>
+HIPPORT_DEVICE bool is_tiny(u64 roomy_word) {
+  constexpr u64 least = static_cast<u64>(Format::lowest - roomy<Format>::lowest + 1) << (Format::precision - 1);
+  return (roomy_word & (roomy<Format>::sign - 1)) < least;
+}
+template <typename Format>
+HIPPORT_DEVICE bool is_least_normal(typename Format::word a) {
+  return (a & (Format::sign - 1)) == Format::hidden;
+}
+/// The flushed result, if it is not known to be tiny.
+HIPPORT_DEVICE f32 flushed(f32 a, bool tiny) { return tiny ? as<f32>(as<u32>(a) & float_format::sign) : flushed(a); }
+
+template <rounding direction>
+HIPPORT_DEVICE f32 add_ftz(f32 a, f32 b) {
+  return flushed(add<direction>(flushed(a), flushed(b)));
+}
+template <rounding direction>
+HIPPORT_DEVICE f32 mul_ftz(f32 a, f32 b) {
+  a = flushed(a), b = flushed(b);
+  const f32 result = mul<direction>(a, b);
+  return flushed(result, is_least_normal<float_format>(bits(result)) &&
+                             is_tiny<float_format>(
+                                 multiplied<float_format, roomy<float_format>>(bits(a), bits(b), direction)));
+}
+template <rounding direction>
+HIPPORT_DEVICE f32 fma_ftz(f32 a, f32 b, f32 c) {
+  a = flushed(a), b = flushed(b), c = flushed(c);
+  const f32 result = fma<direction>(a, b, c);
+  return flushed(result, is_least_normal<float_format>(bits(result)) &&
+                             is_tiny<float_format>(
+                                 fused<float_format, roomy<float_format>>(bits(a), bits(b), bits(c), direction)));
+}
+template <rounding direction>
+HIPPORT_DEVICE f32 div_ftz(f32 a, f32 b) {
+  a = flushed(a), b = flushed(b);
+  const f32 result = div<direction>(a, b);
+  return flushed(result, is_least_normal<float_format>(bits(result)) &&
+                             is_tiny<float_format>(
+                                 divided<float_format, roomy<float_format>>(bits(a), bits(b), direction)));
+}
+template <rounding direction>
+HIPPORT_DEVICE f32 sqrt_ftz(f32 a) {
+  return sqrt<direction>(flushed(a));
 }
 
 // ---- the lesser formats, whose numbers are kept as their bits
@@ -345,20 +415,23 @@ HIPPORT_DEVICE u16 fused_nearest(bfloat_format, u16 a, u16 b, u16 c) {
       fused(widened(bfloat_format(), a), widened(bfloat_format(), b), widened(bfloat_format(), c)), to_nearest);
 }
 template <typename Format>
+HIPPORT_DEVICE u16 fma(u16 a, u16 b, u16 c) {
+  return fused_nearest(Format(), a, b, c);
+}
+template <typename Format>
+HIPPORT_DEVICE u16 fma_ftz(u16 a, u16 b, u16 c) {
+  a = flushed<Format>(a), b = flushed<Format>(b), c = flushed<Format>(c);
+  const u16 result = fused_nearest(Format(), a, b, c);
+  const bool tiny = is_least_normal<Format>(result) && is_tiny<Format>(fused<Format, roomy<Format>>(a, b, c, to_nearest));
+  return tiny ? static_cast<u16>(result & Format::sign) : flushed<Format>(result);
+}
+template <typename Format>
 HIPPORT_DEVICE u16 negated(u16 a) {
   return static_cast<u16>(a ^ Format::sign);
 }
 
-// ---- .ftz, .sat and .relu
+// ---- .sat and .relu
 
-HIPPORT_DEVICE f32 flushed(f32 a) {
-  const u32 word = as<u32>(a);
-  return as<f32>(word & float_format::infinity ? word : word & float_format::sign);
-}
-template <typename Format>
-HIPPORT_DEVICE u16 flushed(u16 a) {
-  return static_cast<u16>(a & Format::infinity ? a : a & Format::sign);
-}
 template <typename T>
 HIPPORT_DEVICE T same(T a) {
   return a;
@@ -408,32 +481,23 @@ HIPPORT_DEVICE bool is(unsigned test, typename Format::word a) {
 
 // ---- arithmetic
 
-#define HIPPORT_F32_OF(R, direction, F, flush, S, clamp)                                                               \
-  HIPPORT_DEVICE f32 add##R##F##S##_f32(f32 a, f32 b) {                                                                \
-    return detail::clamp(detail::flush(detail::add<detail::direction>(detail::flush(a), detail::flush(b))));           \
-  }                                                                                                                    \
+#define HIPPORT_F32_OF(R, direction, F, S, clamp)                                                                      \
+  HIPPORT_DEVICE f32 add##R##F##S##_f32(f32 a, f32 b) { return detail::clamp(detail::add##F<detail::direction>(a, b)); } \
   HIPPORT_DEVICE f32 sub##R##F##S##_f32(f32 a, f32 b) { return add##R##F##S##_f32(a, -b); }                            \
-  HIPPORT_DEVICE f32 mul##R##F##S##_f32(f32 a, f32 b) {                                                                \
-    return detail::clamp(detail::flush(detail::mul<detail::direction>(detail::flush(a), detail::flush(b))));           \
-  }                                                                                                                    \
+  HIPPORT_DEVICE f32 mul##R##F##S##_f32(f32 a, f32 b) { return detail::clamp(detail::mul##F<detail::direction>(a, b)); } \
   HIPPORT_DEVICE f32 fma##R##F##S##_f32(f32 a, f32 b, f32 c) {                                                         \
-    return detail::clamp(                                                                                              \
-        detail::flush(detail::fma<detail::direction>(detail::flush(a), detail::flush(b), detail::flush(c))));          \
+    return detail::clamp(detail::fma##F<detail::direction>(a, b, c));                                                  \
   }                                                                                                                    \
   HIPPORT_DEVICE f32 mad##R##F##S##_f32(f32 a, f32 b, f32 c) { return fma##R##F##S##_f32(a, b, c); }
-#define HIPPORT_F32(R, direction)                                    \
-  HIPPORT_F32_OF(R, direction, , same, , same)                       \
-  HIPPORT_F32_OF(R, direction, _ftz, flushed, , same)                \
-  HIPPORT_F32_OF(R, direction, , same, _sat, saturated)              \
-  HIPPORT_F32_OF(R, direction, _ftz, flushed, _sat, saturated)
-#define HIPPORT_F32_QUOTIENT(R, direction, F, flush)                                                          \
-  HIPPORT_DEVICE f32 div##R##F##_f32(f32 a, f32 b) {                                                          \
-    return detail::flush(detail::div<detail::direction>(detail::flush(a), detail::flush(b)));                 \
-  }                                                                                                           \
+#define HIPPORT_F32(R, direction)                         \
+  HIPPORT_F32_OF(R, direction, , , same)                  \
+  HIPPORT_F32_OF(R, direction, _ftz, , same)              \
+  HIPPORT_F32_OF(R, direction, , _sat, saturated)         \
+  HIPPORT_F32_OF(R, direction, _ftz, _sat, saturated)
+#define HIPPORT_F32_QUOTIENT(R, direction, F)                                                                 \
+  HIPPORT_DEVICE f32 div##R##F##_f32(f32 a, f32 b) { return detail::div##F<detail::direction>(a, b); }        \
   HIPPORT_DEVICE f32 rcp##R##F##_f32(f32 a) { return div##R##F##_f32(1.0f, a); }                              \
-  HIPPORT_DEVICE f32 sqrt##R##F##_f32(f32 a) {                                                                \
-    return detail::flush(detail::sqrt<detail::direction>(detail::flush(a)));                                  \
-  }
+  HIPPORT_DEVICE f32 sqrt##R##F##_f32(f32 a) { return detail::sqrt##F<detail::direction>(a); }
 #define HIPPORT_F64(R, direction)                                                                                      \
   HIPPORT_DEVICE f64 add##R##_f64(f64 a, f64 b) { return detail::add<detail::direction>(a, b); }                       \
   HIPPORT_DEVICE f64 sub##R##_f64(f64 a, f64 b) { return detail::add<detail::direction>(a, -b); }                      \
@@ -442,8 +506,8 @@ HIPPORT_DEVICE bool is(unsigned test, typename Format::word a) {
   HIPPORT_DEVICE f64 mad##R##_f64(f64 a, f64 b, f64 c) { return detail::fma<detail::direction>(a, b, c); }
 #define HIPPORT_ROUNDED(R, direction)                                                                           \
   HIPPORT_F32(R, direction)                                                                                     \
-  HIPPORT_F32_QUOTIENT(R, direction, , same)                                                                    \
-  HIPPORT_F32_QUOTIENT(R, direction, _ftz, flushed)                                                             \
+  HIPPORT_F32_QUOTIENT(R, direction, )                                                                          \
+  HIPPORT_F32_QUOTIENT(R, direction, _ftz)                                                                      \
   HIPPORT_F64(R, direction)                                                                                     \
   HIPPORT_DEVICE f64 div##R##_f64(f64 a, f64 b) { return detail::div<detail::direction>(a, b); }                \
   HIPPORT_DEVICE f64 rcp##R##_f64(f64 a) { return detail::div<detail::direction>(1.0, a); }                     \
@@ -476,12 +540,10 @@ HIPPORT_ROUNDED(_rp, up)
                    name(static_cast<u16>(a >> 16), static_cast<u16>(b >> 16), static_cast<u16>(c >> 16))); \
   }
 
-#define HIPPORT_FMA(type, Format, F, flush, S, clamp)                                                                 \
-  HIPPORT_DEVICE u16 fma_rn##F##S##_##type(u16 a, u16 b, u16 c) {                                                     \
-    using detail::Format;                                                                                             \
-    return detail::clamp<Format>(detail::flush<Format>(detail::fused_nearest(                                         \
-        Format(), detail::flush<Format>(a), detail::flush<Format>(b), detail::flush<Format>(c))));                    \
-  }                                                                                                                   \
+#define HIPPORT_FMA(type, Format, F, S, clamp)                                                    \
+  HIPPORT_DEVICE u16 fma_rn##F##S##_##type(u16 a, u16 b, u16 c) {                                 \
+    return detail::clamp<detail::Format>(detail::fma##F<detail::Format>(a, b, c));                \
+  }                                                                                               \
   HIPPORT_X2_3(fma_rn##F##S##_##type)
 #define HIPPORT_SUMS_OF(type, Format, R, F, S)                                                                        \
   HIPPORT_DEVICE u16 add##R##F##S##_##type(u16 a, u16 b) {                                                            \
@@ -500,14 +562,14 @@ HIPPORT_ROUNDED(_rp, up)
 #define HIPPORT_SUMS(type, Format, F, S)  \
   HIPPORT_SUMS_OF(type, Format, , F, S)   \
   HIPPORT_SUMS_OF(type, Format, _rn, F, S)
-HIPPORT_FMA(f16, half_format, , same, , same)
-HIPPORT_FMA(f16, half_format, , same, _sat, saturated)
-HIPPORT_FMA(f16, half_format, , same, _relu, not_below_0)
-HIPPORT_FMA(f16, half_format, _ftz, flushed, , same)
-HIPPORT_FMA(f16, half_format, _ftz, flushed, _sat, saturated)
-HIPPORT_FMA(f16, half_format, _ftz, flushed, _relu, not_below_0)
-HIPPORT_FMA(bf16, bfloat_format, , same, , same)
-HIPPORT_FMA(bf16, bfloat_format, , same, _relu, not_below_0)
+HIPPORT_FMA(f16, half_format, , , same)
+HIPPORT_FMA(f16, half_format, , _sat, saturated)
+HIPPORT_FMA(f16, half_format, , _relu, not_below_0)
+HIPPORT_FMA(f16, half_format, _ftz, , same)
+HIPPORT_FMA(f16, half_format, _ftz, _sat, saturated)
+HIPPORT_FMA(f16, half_format, _ftz, _relu, not_below_0)
+HIPPORT_FMA(bf16, bfloat_format, , , same)
+HIPPORT_FMA(bf16, bfloat_format, , _relu, not_below_0)
 HIPPORT_SUMS(f16, half_format, , )
 HIPPORT_SUMS(f16, half_format, , _sat)
 HIPPORT_SUMS(f16, half_format, _ftz, )
@@ -595,10 +657,16 @@ HIPPORT_TEST(subnormal, 5)
     return setp_##name##_f32(detail::flushed(a), detail::flushed(b));                                        \
   }                                                                                                          \
   HIPPORT_DEVICE bool setp_##name##_f16(u16 a, u16 b) {                                                      \
-    return setp_##name##_f32(detail::widened(detail::half_format(), a), detail::widened(detail::half_format(), b)); \
+    using Format = detail::half_format;                                                                      \
+    return setp_##name##_f32(detail::widened(Format(), a), detail::widened(Format(), b));                    \
   }                                                                                                          \
   HIPPORT_DEVICE bool setp_##name##_ftz_f16(u16 a, u16 b) {                                                  \
-    return setp_##name##_f16(detail::flushed<detail::half_format>(a), detail::flushed<detail::half_format>(b)); \
+    using Format = detail::half_format;                                                                      \
+    return setp_##name##_f16(detail::flushed<Format>(a), detail::flushed<Format>(b));                        \
+  }                                                                                                          \
+  HIPPORT_DEVICE bool setp_##name##_bf16(u16 a, u16 b) {                                                     \
+    using Format = detail::bfloat_format;                                                                    \
+    return setp_##name##_f32(detail::widened(Format(), a), detail::widened(Format(), b));                    \
   }
 HIPPORT_SETP(eq, a == b)
 HIPPORT_SETP(ne, a < b || a > b)
@@ -646,9 +714,15 @@ HIPPORT_DEVICE f32 rsqrt_approx_ftz_f32(f32 a) { return detail::flushed(rsqrt_ap
 #endif
 HIPPORT_DEVICE f32 div_full_f32(f32 a, f32 b) { return div_rn_f32(a, b); }
 HIPPORT_DEVICE f32 div_full_ftz_f32(f32 a, f32 b) { return div_rn_ftz_f32(a, b); }
-// The approximate quotient is a * (1 / b), which is 0 for all b so great that 1 / b is flushed.
-HIPPORT_DEVICE f32 div_approx_f32(f32 a, f32 b) { return div_rn_f32(a, b); }
-HIPPORT_DEVICE f32 div_approx_ftz_f32(f32 a, f32 b) { return div_rn_ftz_f32(a, b); }
+// PTX: where b is so great that 1 / b would be subnormal, the quotient is 0, of infinities NaN.
+HIPPORT_DEVICE f32 div_approx_f32(f32 a, f32 b) {
+  const f32 magnitude = abs_f32(b);
+  const bool great = magnitude > 8.50705917e37f && detail::finite(b);
+  return great ? a * copysign_f32(b, 0.0f) : div_rn_f32(a, b);
+}
+HIPPORT_DEVICE f32 div_approx_ftz_f32(f32 a, f32 b) {
+  return detail::flushed(div_approx_f32(detail::flushed(a), detail::flushed(b)));
+}
 
 HIPPORT_DEVICE f64 rcp_approx_ftz_f64(f64 a) {
   const bool tiny = detail::is_subnormal<detail::double_format>(as<u64>(a));
@@ -657,6 +731,7 @@ HIPPORT_DEVICE f64 rcp_approx_ftz_f64(f64 a) {
   if (detail::is_nan<detail::double_format>(word)) return result;
   return as<f64>(detail::is_subnormal<detail::double_format>(word) ? word & 1ull << 63 : word & ~0xffffffffull);
 }
+HIPPORT_DEVICE f64 rsqrt_approx_f64(f64 a) { return rcp_rn_f64(sqrt_rn_f64(a)); }
 HIPPORT_DEVICE f64 rsqrt_approx_ftz_f64(f64 a) {
   const bool tiny = detail::is_subnormal<detail::double_format>(as<u64>(a));
   const f64 result = rcp_rn_f64(sqrt_rn_f64(tiny ? copysign_f64(a, 0.0) : a));

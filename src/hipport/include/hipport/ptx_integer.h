@@ -482,6 +482,9 @@ HIPPORT_SETP_UNSIGNED(u64)
 HIPPORT_DEVICE u32 set_u32(bool p) { return p ? ~0u : 0u; }
 HIPPORT_DEVICE s32 set_s32(bool p) { return p ? -1 : 0; }
 HIPPORT_DEVICE f32 set_f32(bool p) { return p ? 1.0f : 0.0f; }
+HIPPORT_DEVICE u16 set_u16(bool p) { return p ? 0xffffu : 0u; }
+HIPPORT_DEVICE s16 set_s16(bool p) { return p ? -1 : 0; }
+HIPPORT_DEVICE u16 set_f16(bool p) { return p ? 0x3c00u : 0u; }
 
 // ---- words of parts, the lowest first
 

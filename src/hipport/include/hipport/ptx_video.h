@@ -283,6 +283,20 @@ HIPPORT_FIELDS_ALL(4, 8)
 #undef HIPPORT_D_A_B
 #undef HIPPORT_A_B
 
+// PTX has some for pairs of 16 bits by simpler names.
+HIPPORT_DEVICE u32 add_u16x2(u32 a, u32 b) { return vadd2_u32_u32_u32(a, b, 0); }
+HIPPORT_DEVICE u32 add_s16x2(u32 a, u32 b) { return vadd2_u32_u32_u32(a, b, 0); }
+HIPPORT_DEVICE u32 min_u16x2(u32 a, u32 b) { return vmin2_u32_u32_u32(a, b, 0); }
+HIPPORT_DEVICE u32 max_u16x2(u32 a, u32 b) { return vmax2_u32_u32_u32(a, b, 0); }
+HIPPORT_DEVICE u32 min_s16x2(u32 a, u32 b) {
+  return vmin2_u32_s32_s32(static_cast<s32>(a), static_cast<s32>(b), 0);
+}
+HIPPORT_DEVICE u32 max_s16x2(u32 a, u32 b) {
+  return vmax2_u32_s32_s32(static_cast<s32>(a), static_cast<s32>(b), 0);
+}
+HIPPORT_DEVICE u32 min_relu_s16x2(u32 a, u32 b) { return max_s16x2(min_s16x2(a, b), 0); }
+HIPPORT_DEVICE u32 max_relu_s16x2(u32 a, u32 b) { return max_s16x2(max_s16x2(a, b), 0); }
+
 }  // namespace ptx
 }  // namespace hipport
 
