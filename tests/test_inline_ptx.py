@@ -366,6 +366,37 @@ def test_pointers_are_numbers_in_ptx() -> None:
     )
 
 
+FAMILY = '#define F(f, ptx) void f(unsigned x) { asm(ptx " %0, %0;" : "+r"(x)); }\n'
+
+
+def test_macros_that_are_given_instructions_in_other_files() -> None:
+    text = '#include "f1.cu"\nF(a, "popc.b32")\nF(b, "brev" ".b32")\n'
+    result = port(text, FAMILY)
+    assert result.project.sources[0].text.decode() == (
+        '#include "f1.cu"\nF(a, hipport::ptx::popc_b32)\nF(b, hipport::ptx::brev_b32)\n'
+    )
+    assert b"{ x = ptx(x); }" in result.project.sources[1].text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FAMILY,
+        FAMILY + 'F(a, "popc.b32")\nF(b, NAME)\n',
+        FAMILY + 'F(a, "popc.b32")\nF(b, "frob.b32")\n',
+        FAMILY + 'F(a, "popc.b32")\nF(b, "popc.b32 %0, %0; brev.b32")\n',
+        FAMILY + 'F(a, "popc.b32")\n#define F(f, ptx) asm(ptx)\n',
+        FAMILY.replace("asm", "log(ptx); asm") + 'F(a, "popc.b32")\n',
+        FAMILY.replace('ptx "', '"popc." #ptx "') + "F(a, b32)\nF(b, b32.x)\n",
+        FAMILY.replace('ptx "', '"ld.global." #ptx "').replace("%0;", "[%0];") + "F(a, u32)\n",
+    ],
+)
+def test_macros_that_are_given_something_else_stay(text: str) -> None:
+    result = port(text)
+    assert not result.changed
+    assert {each.certainty for each in result.reported} == {Certainty.MANUAL}
+
+
 # ---- the assembly of CPUs
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
@@ -30,9 +31,10 @@ from hipport.source import Edit, NewFile, Span
 from hipport.tables import load
 from hipport_passes.ptx import carry
 from hipport_passes.ptx.assembly import Unparsed, opcodes, parse
+from hipport_passes.ptx.families import families
 from hipport_passes.ptx.operations import TABLE, Untranslated, expanded
 from hipport_passes.ptx.statements import Statement, Unreadable, statements
-from hipport_passes.ptx.translate import translate
+from hipport_passes.ptx.translate import Translation, translate
 
 _VERSION = re.compile(
     rb"(?<!defined\()(?<!defined )\b(?:__CUDA_ARCH__|CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_MAJOR__)\b(?!\))"
@@ -69,12 +71,20 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per asm statement of PTX."""
     if project.together(source, carry.reads_first):
         yield from _variables(source, project)
+    given = families(source, project)
+    for edit in given.arguments.get(source.path, ()):
+        said = f"{source[edit.span].decode(errors='replace')} → {edit.new.decode()}: what the macro calls now"
+        yield Finding(edit.span, "argument", said, (edit,))
     for statement in statements(source, project):
         start = statement.span.start
         if within(start, source.hip_only) or within(start, source.cuda_only) or within(start, source.fact(_off)):
             continue
         text = statement.template.text
         words = opcodes(text)
+        family = given.statements.get((source.path, start))
+        if family is not None:
+            yield _written(source, project, statement, *family)
+            continue
         if not any(_is_ptx(word, source) for word in words) and not _BLOCK.match(text):
             if statement.template.holes and isinstance(source, Cuda) and not words:
                 yield _manual(statement, "unreadable", _unknown_text(statement))
@@ -171,20 +181,25 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
         }.get(problem.kind, "write it in C++")
         refused = problem.kind in load(TABLE)["refused"]
         return _manual(statement, problem.kind, str(problem) if refused else f"this stays, as {problem}: {advice}")
-    names = list(dict.fromkeys(instruction.opcode.decode(errors="replace") for instruction in program.instructions))
     assumes = list(translation.assumes)
     if translation.flagged:
-        assumes.append(
-            "nothing between it and the statement that the carry flag is passed on to, or comes from, sets it"
-        )
+        assumes.append("only such statements set the carry flag")
     if any(_COLLECTIVE.match(each.opcode) and each.guard is not None for each in program.instructions):
         assumes.append("the lanes that take part are those for which the predicate holds")
-    collective = [each.opcode for each in program.instructions if _COLLECTIVE.match(each.opcode)]
-    if any(_has_twin(source, statement.span, opcode) for opcode in collective):
+    instructions = tuple(dict.fromkeys(each.opcode for each in program.instructions))
+    return _written(source, project, statement, replace(translation, assumes=tuple(assumes)), instructions)
+
+
+def _written(
+    source: Cpp, project: Project, statement: Statement, translation: Translation, words: tuple[bytes, ...]
+) -> Finding:
+    """Put C++ where the statement is. `words` are the opcodes that it stands for."""
+    assumes = list(translation.assumes)
+    if any(_has_twin(source, statement.span, word) for word in words if _COLLECTIVE.match(word)):
         assumes.append("the lanes of its mask do not meet in the statement in the other branch")
     certainty = Certainty.REVIEW if assumes else Certainty.SAFE
     shown = translation.lines[0].decode(errors="replace") if len(translation.lines) == 1 else "a block"
-    message = f"{', '.join(names)} → {shown}"
+    message = f"{', '.join(word.decode(errors='replace') for word in words)} → {shown}"
     if assumes:
         message += f"; assumes that {' and that '.join(assumes)}"
     edit = _edit(source, statement, list(translation.lines))

@@ -136,13 +136,24 @@ def signature(opcode: bytes) -> tuple[tuple[bytes, ...], tuple[bytes, ...]] | No
     return None
 
 
+def called(function: bytes) -> Callable[[Sequence[bytes]], bytes]:
+    """Return what makes a call of a function."""
+    return lambda sources: function + b"(" + b", ".join(sources) + b")"
+
+
 def _function(opcode: bytes) -> Callable[[Sequence[bytes]], bytes]:
-    name = NAMESPACE + opcode.replace(b"::", b"_").replace(b".", b"_")
-    return lambda sources: name + b"(" + b", ".join(sources) + b")"
+    return called(NAMESPACE + opcode.replace(b"::", b"_").replace(b".", b"_"))
 
 
 def _format(text: bytes) -> Callable[[Sequence[bytes]], bytes]:
     return lambda sources: text % tuple(sources)
+
+
+def function_name(does: Operation) -> bytes:
+    """Return the name of the function that an operation is a call of, with its sources as arguments; else nothing."""
+    names = [b"x%d" % i for i in range(len(does.sources))]
+    name, _, arguments = does.call(names).partition(b"(")
+    return name if arguments == b", ".join(names) + b")" and re.fullmatch(rb"[\w:]+", name) else b""
 
 
 def operation(instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:

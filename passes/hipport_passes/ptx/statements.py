@@ -73,7 +73,7 @@ class Statement:
     @cached_property
     def template(self) -> Template:
         """The text of the assembly, as far as it is known."""
-        return _template(self.source, self.sections[0], self.strings)
+        return text_of(self.source, self.sections[0], self.strings)
 
     @cached_property
     def outputs(self) -> tuple[Operand, ...]:
@@ -196,7 +196,7 @@ def _string_macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
             value = source.trimmed(Span(*match.span(2)))
             while source.code[value.start : value.start + 1] == b"(" and source.closing(value.start) == value.end - 1:
                 value = source.trimmed(Span(value.start + 1, value.end - 1))
-            template = _template(source, value, {})
+            template = text_of(source, value, {})
             if not template.holes:
                 found.add((match[1], template.text))
     return frozenset(found)
@@ -236,7 +236,7 @@ def _trimmed(source: Cpp, span: Span) -> Span:
     return Span(start, max(start, span.start + len(piece.rstrip(b" \t\r\n\f\v\\"))))
 
 
-def _template(source: Cpp, span: Span, strings: Mapping[bytes, bytes]) -> Template:
+def text_of(source: Cpp, span: Span, strings: Mapping[bytes, bytes]) -> Template:
     text = bytearray()
     holes: list[bytes] = []
     for match in _PIECE.finditer(source.code, span.start, span.end):
@@ -278,7 +278,7 @@ def _operand(source: Cpp, span: Span, strings: Mapping[bytes, bytes]) -> Operand
         raise Unreadable(
             f'its operand {_line(code[span.start : span.end])} is not of the form "constraint"(expression)'
         )
-    constraint = _template(source, Span(*match.span("constraint")), strings)
+    constraint = text_of(source, Span(*match.span("constraint")), strings)
     text = constraint.text.strip()
     if constraint.holes:
         # A macro that is "r" or "l", by the size of a pointer.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hipport.tables import load
 from hipport_passes.ptx.assembly import (
@@ -25,7 +25,7 @@ from hipport_passes.ptx.assembly import (
     Value,
     Vector,
 )
-from hipport_passes.ptx.operations import BITS, CPP, NAMESPACE, TABLE, Untranslated, operation
+from hipport_passes.ptx.operations import BITS, CPP, NAMESPACE, TABLE, Untranslated, called, operation
 from hipport_passes.ptx.statements import UNKNOWN, Operand
 
 #: The type of the register that a constraint asks for.
@@ -69,14 +69,17 @@ def translate(
     is_pointer: Callable[[bytes], bool] = lambda _: False,
     carry_escapes: bool = True,
     flag: bytes = b"",
+    callee: bytes = b"",
 ) -> Translation:
     """Translate an asm statement. `is_pointer` says which operands are pointers.
 
     `parameters` are those of the macro that it stands in, if it does; `carry_escapes`: a later asm statement may read
-    the carry flag that this one leaves; `flag`: the variable for a carry flag that is passed on, if there is one.
-    Raises Untranslated.
+    the carry flag that this one leaves; `flag`: the variable for a carry flag that is passed on, if there is one;
+    `callee`: the function to call, if it is not that of the instruction. Raises Untranslated.
     """
     translator = _Translator(program, outputs, inputs, holes, parameters, in_macro, is_pointer)
+    if callee:
+        translator.operations = [replace(each, call=called(callee)) for each in translator.operations]
     return translator.translation(carry_escapes, flag)
 
 
