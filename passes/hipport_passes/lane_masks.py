@@ -38,6 +38,7 @@ _MASKED_NAMES = Names(_MASKED)
 _WIDE = re.compile(
     rb"__ballot|__ballot_sync|__activemask|__match_any_sync|__lanemask_[lg][te]|__lanemask_eq|WARP_BALLOT"
 )
+_OF_32_LANES = re.compile(rb"\b__ballot_sync\b|\bhipport::")
 _ALWAYS_WIDE = frozenset((b"WARP_BALLOT",))
 _HANDED = ((re.compile(rb"__shfl(?:_up|_down|_xor)?|WARP_SHFL\w*|__brevll"), 0),)
 #: Functions of 32 bits.
@@ -262,11 +263,11 @@ def _reads_hip(source: Cpp) -> bool:
 
 
 def _own(source: Cpp) -> frozenset[bytes]:
-    """The functions of such names that the program declares itself."""
+    """The functions of such names that the program declares itself; macros under a condition, if of 32 lanes."""
     return frozenset(
         declaration.name
         for declaration in declarations(source, source.names(_WIDE))
-        if declaration.scope is None and not declaration.conditional
+        if declaration.scope is None and (not declaration.conditional or _OF_32_LANES.search(declaration.text))
     )
 
 
