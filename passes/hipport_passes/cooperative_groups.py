@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from hipport.finding import Certainty, Finding
-from hipport.headers import header
+from hipport.headers import header, together
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import member_or_qualified
 from hipport.pipeline import Pass
@@ -32,6 +32,8 @@ _TILE = re.compile(
     rb"\b(\w+)\s*(?:=|\(|\{)\s*(?:\w+\s*::\s*)*tiled_partition\b|\bthread_block_tile\s*<[^;(){}]*>\s*&?\s*(\w+)"
 )
 _PARTITION = re.compile(rb"\btiled_partition\s*<\s*(\w+)\s*>\s*\(\s*(\w+)\s*\)")
+# In front of a name: its namespace, or of what it is a member.
+_SPACE = re.compile(rb"(?:(\w+)\s*::|\.|->|::)\s*$")
 _WIDE = re.compile(rb"\btiled_partition\s*<\s*(64|128|256|512|1024)\s*>")
 
 
@@ -42,7 +44,7 @@ def _beyond() -> tuple[re.Pattern[bytes], re.Pattern[bytes], re.Pattern[bytes]]:
     named, members = (b"|".join(table["beyond"][key].encode().split()) for key in ("names", "members"))
     absent = b"|".join(name.encode() for name in table["absent"])
     return (
-        re.compile(rb"(?:(\w+)\s*::\s*|(?<![\w.>:]))\b(" + named + rb")\b(?=\s*(?:<[^;{}()]*>\s*)?[({>])"),
+        re.compile(rb"\b(?:" + named + rb")\b(?=\s*(?:<[^;{}()]*>\s*)?[({>])"),
         # A tensor may have the same members, without arguments.
         re.compile(rb"(?:\.|->)\s*(?:(?:" + members + rb")\s*\(|(?:any|all)\s*\(\s*[^\s)])"),
         re.compile(rb"\b(?:" + absent + rb")\b"),
@@ -51,37 +53,38 @@ def _beyond() -> tuple[re.Pattern[bytes], re.Pattern[bytes], re.Pattern[bytes]]:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per include and per use of the namespace, and per use of what AMD lacks."""
-    facts = project.together(source, _facts)
-    if (b"", b"cooperative_groups") not in facts:
+    if not project.together(source, _includes):
         return
+    facts = project.together(source, _facts)
     yield from _absent(source)
     # A program that has HIP's groups beside CUDA's is ported already.
     if not _needed(facts) or (b"", b"hip") in facts:
         return
-    path, own = header(source, project, "groups.h")
-    _, warp = header(source, project, "warp.h")
-    included = any(include.path.endswith("hipport/groups.h") for include in source.includes)
-    for include in source.includes:
-        if include.path not in _HEADERS or within(include.directive.start, source.cuda_only):
-            continue
-        span = _line(source, include.directive) if included else include.target
-        yield Finding(
-            include.target,
-            "header",
-            f"<{include.path}> → hipport's groups, of the 32 lanes of a warp",
-            (Edit(span, b"" if included else path),),
-            creates=(own, warp),
-        )
-        included = True
-    for match in _NAMESPACE.finditer(source.code):
-        start = match.start()
+    namespaces = [
+        Span(*match.span())
+        for match in _NAMESPACE.finditer(source.code)
         # What only HIP sees used the groups of the header that is replaced, too.
-        if within(start, source.cuda_only) or member_or_qualified(source.code, start):
-            continue
+        if not within(match.start(), source.cuda_only) and not member_or_qualified(source.code, match.start())
+    ]
+    includes = [
+        include
+        for include in source.includes
+        if include.path in _HEADERS and not within(include.directive.start, source.cuda_only)
+    ]
+    if not namespaces and not includes:
+        return
+    path, own = header(source, project, "groups.h")
+    creates = together(own)
+    included = any(include.path.endswith("hipport/groups.h") for include in source.includes)
+    for include in includes:
+        span = _line(source, include.directive) if included else include.target
+        message = f"<{include.path}> → hipport's groups, of the 32 lanes of a warp"
+        yield Finding(include.target, "header", message, (Edit(span, b"" if included else path),), creates=creates)
+        included = True
+    for span in namespaces:
         message = "cooperative_groups → hipport::cooperative_groups"
-        yield Finding(
-            Span(*match.span()), "groups", message, (Edit(Span(start, start), b"hipport::"),), creates=(own, warp)
-        )
+        edit = Edit(Span(span.start, span.start), b"hipport::")
+        yield Finding(span, "groups", message, (edit,), creates=creates)
 
 
 def _ported(source: Cpp, offset: int) -> bool:
@@ -108,21 +111,30 @@ def _needed(facts: frozenset[tuple[bytes, bytes]]) -> bool:
     return (b"member", b"") in facts or any(space in spaces or (opened and space == b"call") for space, _ in facts)
 
 
+def _includes(source: Cpp) -> frozenset[str]:
+    """The headers of cooperative groups that the file includes."""
+    if b"cooperative_groups" not in source.text:
+        return frozenset()
+    return frozenset(include.path for include in source.includes if include.path in _HEADERS)
+
+
 def _facts(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
     """What the file says of groups: (space, name) of `space::name`, and under names of our own the rest."""
     code = source.code
-    found: set[tuple[bytes, bytes]] = set()
-    if _NAMESPACE.search(code) or any(include.path in _HEADERS for include in source.includes):
-        found.add((b"", b"cooperative_groups"))
+    found = {(b"namespace", name) for name in _ALIAS.findall(code)}
     if any(include.path == "hip/hip_cooperative_groups.h" for include in source.includes):
         found.add((b"", b"hip"))
-    found |= {(b"namespace", name) for name in _ALIAS.findall(code)}
     if _OPENED.search(code):
         found.add((b"using", b""))
-    if b"cooperative_groups" not in source.text and b"roup" not in code and b"tile" not in code:
+    if b"roup" not in code and b"tile" not in code:
         return frozenset(found)
     named, members, _ = _beyond()
-    found |= {(space or b"call", name) for space, name in named.findall(code)}
+    for match in named.finditer(code):
+        before = _SPACE.search(code, max(0, match.start() - 60), match.start())
+        if before is None:
+            found.add((b"call", match.group()))
+        elif before[1]:
+            found.add((before[1], match.group()))
     tiles = {first or second for first, second in _TILE.findall(code)}
     if members.search(code) or any(parent in tiles for _, parent in _PARTITION.findall(code)):
         found.add((b"member", b""))

@@ -41,7 +41,7 @@ def _helpers() -> tuple[Names, dict[bytes, str]]:
         del helpers[name]
     helpers |= {name: f"hipport::{helper}" for name, helper in rows["device"].items()}
     helpers |= rows["builtin"]
-    pattern = r"\b__(?:{})\b".format("|".join(name[2:] for name in sorted(helpers, reverse=True)))
+    pattern = r"__(?:{})\b".format("|".join(name[2:] for name in sorted(helpers, reverse=True)))
     return Names(re.compile(pattern.encode())), {name.encode(): helper for name, helper in helpers.items()}
 
 

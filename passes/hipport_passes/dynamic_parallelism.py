@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.cuda import launches
+from hipport.languages.declarations import heads
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Span
-
-if TYPE_CHECKING:
-    import tree_sitter
 
 _DEVICE = re.compile(rb"\b__(?:global|device)__\b")
 _HOST = re.compile(rb"\b__host__\b")
@@ -57,20 +54,17 @@ def _on_device(source: Cpp, offset: int, only_device: bool = False) -> bool:
     """Say whether `offset` is in code of the device; with `only_device`, in none of the host's too."""
     if source.directive(offset) or within(offset, source.hip_only) or within(offset, source.cuda_only):
         return False
-    node: tree_sitter.Node | None = source.tree.root_node.descendant_for_byte_range(offset, offset)
-    while node is not None and node.type not in ("function_definition", "lambda_expression"):
-        node = node.parent
-    body = node.child_by_field_name("body") if node else None
-    if node is None or body is None or _for_one_side(source, body, offset):
-        return False
-    head = source.code[node.start_byte : body.start_byte]
-    return _DEVICE.search(head) is not None and not (only_device and _HOST.search(head))
+    for head in heads(source, offset):
+        text = source.code[head.start : head.end]
+        if _DEVICE.search(text):
+            return not (only_device and _HOST.search(text)) and not _for_one_side(source, head.end, offset)
+    return False
 
 
-def _for_one_side(source: Cpp, body: tree_sitter.Node, offset: int) -> bool:
+def _for_one_side(source: Cpp, start: int, offset: int) -> bool:
     """Say whether a condition inside of the function on being device code decides: `#ifndef __CUDA_ARCH__`, say."""
     return any(
-        body.start_byte <= group[0].span.start
+        start <= group[0].span.start
         and group[0].span.end <= offset < group[-1].span.start
         and any(b"__CUDA_ARCH__" in part.condition or b"__HIP_DEVICE_COMPILE__" in part.condition for part in group)
         for group in source.conditionals

@@ -23,7 +23,8 @@ from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport.tables import load
 
-_EMPTY = re.compile(rb"(?P<name>\b[A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]\s*)*=\s*(?P<braces>\{\s*\})\s*;")
+_EMPTY = re.compile(rb"=\s*(?P<braces>\{\s*\})\s*;")
+_ASSIGNED = re.compile(rb"[;{}):]\s*(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]\s*)*$")
 _DECLARATOR = rb"[A-Za-z_]\w*(?:\s*\[[^\[\]]*\])*(?:\s*=\s*(?:\{\s*\}|[\w.]+))?"
 _DECLARED = re.compile(
     rb"\b(?P<type>[A-Za-z_]\w*)(?P<pointer>\s*[*&\s]\s*)(?P<names>%(one)s(?:\s*,\s*%(one)s)*)\s*[;=),{]"
@@ -48,6 +49,8 @@ def _names(old: bool) -> Names:
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use of such a function, and per empty list that is assigned."""
     yield from _emptied(source)
+    if b"__h" not in source.code and b"half" not in source.code and b"tanh" not in source.code:
+        return
     for span, name in _names(project.target.rocm < (6, 4)).uses(source, project):
         helper = b"hipport::" + name.lstrip(b"_")
         need, header = include(source, project, "half.h")
@@ -71,14 +74,14 @@ def _emptied(source: Cpp) -> Iterator[Finding]:
             types.setdefault(name, set()).add(kind)
     for match in emptied:
         start = match.start()
-        before = source.code[max(0, start - 80) : start].rstrip()[-1:]
-        kinds = types.get(match["name"], set()) - _NO_TYPE
-        if len(kinds) != 1 or not kinds <= _HALF or before not in (b";", b"{", b"}", b")", b":"):
+        assigned = _ASSIGNED.search(source.code, max(0, start - 120), start)
+        kinds = types.get(assigned["name"], set()) - _NO_TYPE if assigned else set()
+        if assigned is None or len(kinds) != 1 or not kinds <= _HALF:
             continue
         if within(start, source.hip_only) or within(start, source.cuda_only):
             continue
         span, kind = Span(*match.span("braces")), *kinds
-        message = f"{match['name'].decode()} = {{}} is ambiguous with HIP: say of which type"
+        message = f"{assigned['name'].decode()} = {{}} is ambiguous with HIP: say of which type"
         yield Finding(span, "empty", message, (Edit(Span(span.start, span.start), kind),))
 
 

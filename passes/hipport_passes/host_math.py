@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from hipport.finding import Finding
 from hipport.languages.cpp import Cpp, within
+from hipport.languages.declarations import heads
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -46,14 +47,10 @@ def _includes_pytorch(source: Cpp) -> frozenset[bool]:
 
 def _only_device(source: Cpp, offset: int) -> bool:
     """Say whether `offset` is in a function, or lambda, that the host never calls."""
-    node = source.tree.root_node.descendant_for_byte_range(offset, offset)
-    while node is not None:
-        if node.type in ("function_definition", "lambda_expression"):
-            body = node.child_by_field_name("body")
-            head = source.code[node.start_byte : body.start_byte] if body else b""
-            if _DEVICE.search(head):
-                return _HOST.search(head) is None
-        node = node.parent
+    for head in heads(source, offset):
+        text = source.code[head.start : head.end]
+        if _DEVICE.search(text):
+            return _HOST.search(text) is None
     return False
 
 

@@ -11,18 +11,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.constants import size, value
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.cuda import launches
+from hipport.languages.declarations import heads
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Span
-
-if TYPE_CHECKING:
-    import tree_sitter
 
 # LLVM, AMDGPU usage guide: local memory of a work-group, in bytes; gfx950 has more than all others.
 _BYTES = 65536
@@ -86,10 +83,7 @@ def _arrays(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _function(source: Cpp, offset: int) -> int:
     """Return where the function that `offset` is in starts, 0 for none."""
-    node: tree_sitter.Node | None = source.tree.root_node.descendant_for_byte_range(offset, offset)
-    while node is not None and node.type != "function_definition":
-        node = node.parent
-    return node.start_byte if node else 0
+    return min((head.start for head in heads(source, offset)), default=0)
 
 
 PASS = Pass(Cpp, find)

@@ -10,17 +10,18 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from hipport.languages.cpp import Cpp
 from hipport.project import Project
 
-_DEFINED = re.compile(
-    rb"#[ \t]*define[ \t]+(?P<macro>[A-Za-z_]\w*)[ \t]+(?P<body>[^\r\n\\]+)(?=[\r\n]|\Z)"
-    rb"|\bconst(?:expr)?\b\s+(?:(?:static|const|constexpr|inline|unsigned|signed|long|short|std::)\s*)*"
-    rb"(?:int|long|short|size_t|u?int\d+_t|unsigned|auto)\s+(?:const\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>[^;]+);"
-    rb"|(?<=[{,])\s*(?P<entry>[A-Za-z_]\w*)\s*=\s*(?P<number>[^,;(){}]+)(?=[,}])",
-    re.MULTILINE,
+_MACRO = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+([^\r\n\\]+)(?=[\r\n]|\Z)")
+_CONSTANT = re.compile(
+    rb"const(?:expr)?\b\s+(?:(?:static|const|constexpr|inline|unsigned|signed|long|short|std::)\s*)*"
+    rb"(?:int|long|short|size_t|u?int\d+_t|unsigned|auto)\s+(?:const\s+)?([A-Za-z_]\w*)\s*=\s*([^;]+);"
 )
+_ENUM = re.compile(rb"enum\b[^;{}()]*\{([^{}]*)\}")
+_ENTRY = re.compile(rb"([A-Za-z_]\w*)\s*=\s*([^,;(){}]+)(?=,|$)")
 _TOKEN = re.compile(rb"0[xX][0-9a-fA-F']+|[0-9][0-9']*|(?:[A-Za-z_]\w*(?:\s*::\s*)?)+|<<|>>|\S")
 _STRENGTH = {b"|": 1, b"^": 2, b"&": 3, b"<<": 4, b">>": 4, b"+": 5, b"-": 5, b"*": 6, b"/": 6, b"%": 6}
 _OPERATIONS: dict[bytes, Callable[[int, int], int]] = {
@@ -83,22 +84,29 @@ def size(text: bytes) -> int | None:
 
 def value(source: Cpp, project: Project, text: bytes) -> int | None:
     """Return the value of the integral expression `text` in `source`, None where it is not known."""
-    defined: dict[bytes, bytes | None] = {}
-    for name, body in project.together(source, _definitions):
-        defined[name] = None if defined.get(name, body) != body else body
+    defined = _table(project.together(source, _definitions))
     try:
         return _Expression(text, defined, 0).value()
     except (IndexError, ValueError, ZeroDivisionError, RecursionError):
         return None
 
 
+@lru_cache(maxsize=64)
+def _table(definitions: frozenset[tuple[bytes, bytes]]) -> dict[bytes, bytes | None]:
+    """What each name stands for; None where that is not one thing."""
+    defined: dict[bytes, bytes | None] = {}
+    for name, body in definitions:
+        defined[name] = None if defined.get(name, body) != body else body
+    return defined
+
+
 def _definitions(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    code = source.code
+    entries = (entry for body in _ENUM.findall(code) for entry in _ENTRY.findall(body))
     return frozenset(
-        (
-            match["macro"] or match["name"] or match["entry"],
-            (match["body"] or match["value"] or match["number"]).strip(),
-        )
-        for match in _DEFINED.finditer(source.code)
+        (name, body.strip())
+        for found in (_MACRO.findall(code), _CONSTANT.findall(code), entries)
+        for name, body in found
     )
 
 

@@ -93,6 +93,18 @@ def member_or_qualified(code: bytes, start: int) -> bool:
     return before.endswith(b">") or (word is not None and word[1] not in _NO_TYPE)
 
 
+def heads(source: Cpp, offset: int) -> Iterator[Span]:
+    """Yield what stands in front of each pair of braces around `offset`, innermost first; namespaces are left out.
+
+    Of a function that is its template's head, qualifiers, name and parameters. It ends at the brace.
+    """
+    block = _innermost(source, offset)
+    while block is not None:
+        if block.kind != b"namespace":
+            yield source.trimmed(Span(_statement(source, block.span.start), block.span.start))
+        block = source.fact(_blocks)[block.parent] if block.parent >= 0 else None
+
+
 def _declared(source: Cpp, span: Span) -> tuple[bytes, Span | None] | None:
     code = source.code
     match = _NEXT.match(code, span.end)
