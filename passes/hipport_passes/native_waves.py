@@ -378,6 +378,12 @@ class _Widening:
                 self.edit(Span(outer.start_byte, callee.end_byte), _NATIVE + b"last_lane")
                 return
         known = self.flow.kernels.definitions(self.function.source, name)
+        sizes = re.findall(rb"<([^<>]*)>", self.function.text(callee)) if known else []
+        if known and any(constants.value(self.function.source, self.project, each) == 32 for each in sizes):
+            self.refuse(node, "32 is given on")
+        for argument in given if known else ():
+            if self.flow.number(self.function, argument) in (16, 31, 32):
+                self.refuse(node, f"{self.function.text(argument).decode()} is given on")
         for argument in given:
             if (
                 not known
@@ -463,6 +469,9 @@ class _Widening:
                 elif flow.number(function, other) not in (0, 1):
                     self.refuse(other, "a mask of 32 bits")
             return
+        if flow.number(function, left) in (16, 31, 32) and flow.number(function, right) is None:
+            self.from_the_left(node, left, sign.type, right)
+            return
         number = flow.number(function, right)
         if right.start_byte in self.settled or number not in (5, 16, 31, 32, -32, 0xFFFFFFE0):
             return
@@ -489,8 +498,25 @@ class _Widening:
         elif (
             lane
             or (counts and number not in (16, 32) and sign.type in ("&", "^", ">>", "<<"))
+            or (counts and number in (16, 32) and sign.type in ("+", "-"))
             or (warp and sign.type in (*_COMPARES, "%", "/"))
         ):
+            self.refuse(node, "")
+
+    def from_the_left(self, node: Node, left: Node, sign: str, right: Node) -> None:
+        """`31 - lane`, `32 * warp` and the like."""
+        if left.start_byte in self.settled:
+            return
+        number = self.flow.number(self.function, left)
+        lane, counts = self.flow.is_lane(self.function, right), self.flow.is_thread(self.function, right)
+        warp = self.agreed(right) == WARP
+        if number == 32 and (
+            (lane and sign == "-") or (warp and sign == "*") or (sign in _COMPARES and (lane or counts))
+        ):
+            self.settle(left, _SIZE)
+        elif number == 31 and ((lane and sign == "-") or (sign in _COMPARES and (lane or counts))):
+            self.settle(left, _SIZE + b" - 1")
+        elif lane or (counts and sign in ("+", *_COMPARES)) or (warp and sign in _COMPARES):
             self.refuse(node, "")
 
     def count(self, node: Node, right: Node) -> None:
@@ -599,6 +625,13 @@ class _Widening:
 
     def types(self) -> None:
         function, flow = self.function, self.flow
+        for node in _nodes(function.node):
+            if node.type == "optional_parameter_declaration":
+                value = node.child_by_field_name("default_value")
+                if value is not None and flow.number(function, value) in (16, 31, 32):
+                    self.refuse(node, "")
+            elif node == function.body:
+                break
         for variable in flow.variables.get(function, ()):
             declared = flow.declared(function, variable)
             if declared is None:

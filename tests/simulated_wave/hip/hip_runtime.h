@@ -20,6 +20,8 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline
+#define __global__
+#define __shared__ static
 
 namespace simulated {
 
@@ -127,6 +129,10 @@ inline int __shfl_xor(int word, int lanes, int width) {
   const int self = int(__lane_id()), source = self ^ lanes;
   return simulated_shuffle(word, unsigned(source >= ((self + width) & ~(width - 1)) ? self : source));
 }
+struct simulated_index {
+  unsigned x;
+};
+#define threadIdx simulated_index{__lane_id()}
 inline void simulated_barrier() { simulated::meet(0); }
 inline unsigned simulated_size() { return unsigned(simulated::lanes.size()); }
 #define __builtin_amdgcn_fence(order, scope) ((void)0)

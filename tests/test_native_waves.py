@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Native waves: who gets them across files, and that what comes out computes the same on 32 and on 64 lanes."""
+
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import hipport
+from hipport.finding import Certainty
+from hipport.pipeline import Outcome, Ported
+
+TESTS = Path(__file__).parent
+INCLUDE = TESTS.parent / "src/hipport/include"
+
+HELPER = (
+    "#pragma once\n__device__ inline int sum(int v) {\n"
+    "  for (int o = 16; o; o /= 2) v += __shfl_xor_sync(0xffffffffu, v, o);\n  return v;\n}\n"
+)
+KERNEL = '#include "sum.h"\n{}__global__ void {}(int* p) {{ p[threadIdx.x] = sum(p[0]); }}\n'
+ASKS = "// hipport: warp=native\n"
+
+
+def port(files: dict[str, str], accept: Certainty = Certainty.REVIEW, **target: object) -> Ported:
+    texts = {name: text.encode() for name, text in files.items()}
+    return hipport.rewrite(texts, target=hipport.Target(**target), accept=accept)  # type: ignore[arg-type]
+
+
+def text(ported: Ported, path: str) -> str:
+    return next(source.text.decode() for source in ported.project.sources if source.path.as_posix() == path)
+
+
+def test_a_header_is_widened_with_all_kernels_that_use_it() -> None:
+    files = {"sum.h": HELPER, "a.cu": KERNEL.format(ASKS, "a"), "b.cu": KERNEL.format(ASKS, "b")}
+    header = text(port(files), "sum.h")
+    assert "int o = hipport::native::wave_size() / 2" in header and "hipport::native::shfl_xor_sync(" in header
+
+
+def test_a_header_that_a_kernel_of_32_lanes_uses_stays() -> None:
+    files = {"sum.h": HELPER, "a.cu": KERNEL.format(ASKS, "a"), "b.cu": KERNEL.format("", "b")}
+    ported = port(files)
+    assert "int o = 16" in text(ported, "sum.h") and " hipport::shfl_xor_sync(" in text(ported, "sum.h")
+    (refused,) = [each for each in ported.reported if each.rule == "native_waves/refused"]
+    assert (refused.path.as_posix(), refused.line, refused.outcome) == ("a.cu", 3, Outcome.REPORTED)
+    assert "sum is shared with b" in refused.message
+
+
+@pytest.mark.parametrize(
+    ("target", "kernel", "native"),
+    [
+        ({"warp": "native"}, "", True),
+        ({"warp": "native"}, "// hipport: warp=logical32\n", False),
+        ({"native": ("src/*.cu",)}, "", True),
+        ({"native": ("other/*.cu",)}, "", False),
+        ({}, ASKS, True),
+        ({}, "// hipport: warp=native\n\n/* about it */\n", True),
+        ({}, "int x; // hipport: warp=native\nint y;\n", False),
+    ],
+)
+def test_who_asks(target: dict[str, object], kernel: str, native: bool) -> None:
+    files = {"src/sum.h": HELPER, "src/a.cu": KERNEL.format(kernel, "a")}
+    assert ("hipport::native::" in text(port(files, **target), "src/sum.h")) == native
+
+
+def test_who_takes_only_safe_changes_gets_warps_of_32_lanes() -> None:
+    ported = port({"sum.h": HELPER, "a.cu": KERNEL.format(ASKS, "a")}, Certainty.SAFE)
+    assert "int o = 16" in text(ported, "sum.h") and " hipport::shfl_xor_sync(" in text(ported, "sum.h")
+
+
+PROGRAM = r"""
+#include <hip/hip_runtime.h>
+struct Votes { unsigned mask; int before; };
+__device__ int lane_of() { return threadIdx.x & 31; }
+__device__ int sum(int v) {
+  for (int o = 16; o > 0; o >>= 1) v += __shfl_down_sync(0xffffffff, v, o);
+  return __shfl_sync(0xffffffff, v, 0);
+}
+// hipport: warp=native
+__global__ void k(int* out, const int* in) {
+  __shared__ int kept[32];
+  const int lane = lane_of();
+  const int v = in[threadIdx.x];
+  Votes votes;
+  votes.mask = __ballot_sync(0xffffffff, v & 1);
+  votes.before = __popc(votes.mask & ((1u << lane) - 1));
+  kept[lane] = v;
+  __syncwarp();
+  int scan = v;
+  for (int o = 1; o < 32; o <<= 1) {
+    const int other = __shfl_up_sync(0xffffffff, scan, o);
+    if (lane >= o) scan += other;
+  }
+  const unsigned same = __match_any_sync(__activemask(), v % 5);
+  int* row = out + 8 * threadIdx.x;
+  row[0] = sum(v);
+  row[1] = votes.before;
+  row[2] = scan;
+  row[3] = __ffs(votes.mask) - 1;
+  row[4] = 31 - __clz(same);
+  row[5] = kept[31 - lane];
+  row[6] = __shfl_sync(0xffffffff, v, 31);
+  row[7] = __popc(same) + 100 * (votes.mask == 0xffffffff);
+}
+#include <cstdio>
+int main(int, char** arguments) {
+  const unsigned wave = unsigned(std::atoi(arguments[1]));
+  std::vector<int> in(wave), out(8 * wave);
+  for (int& each : in) if (std::scanf("%d", &each) != 1) return 1;
+  simulated::run(wave, wave, [&](unsigned) { k(out.data(), in.data()); });
+  for (int each : out) std::printf("%d ", each);
+}
+"""
+
+
+def expected(values: list[int]) -> list[list[int]]:
+    odd = [lane for lane, value in enumerate(values) if value & 1]
+    rows = []
+    for lane, value in enumerate(values):
+        same = [other for other, each in enumerate(values) if each % 5 == value % 5]
+        rows.append(
+            [
+                sum(values),
+                sum(1 for each in odd if each < lane),
+                sum(values[: lane + 1]),
+                odd[0] if odd else -1,
+                same[-1],
+                values[len(values) - 1 - lane],
+                values[-1],
+                len(same) + 100 * (len(odd) == len(values)),
+            ]
+        )
+    return rows
+
+
+@pytest.mark.parametrize("wave", [32, 64])
+def test_computes_the_same_on_both_sizes(wave: int, tmp_path: Path) -> None:
+    if shutil.which("g++") is None:
+        pytest.skip("no g++: a native kernel was not run on simulated wavefronts")
+    ported = port({"program.cu": PROGRAM})
+    assert [each.rule for each in ported.reported if each.certainty is Certainty.MANUAL] == []
+    (tmp_path / "program.cpp").write_text(text(ported, "program.cu"))
+    flags = ["-std=c++14", "-O0", "-fno-omit-frame-pointer", "-w", "-D__HIP__"]
+    command = ["g++", *flags, f"-I{TESTS / 'simulated_wave'}", f"-I{INCLUDE}", "program.cpp", "-o", "program"]
+    built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert not built.returncode, built.stderr
+    source = random.Random(wave)
+    for odd in (False, True):
+        values = [source.randrange(1000) | odd for _ in range(wave)]
+        given = " ".join(map(str, values))
+        ran = subprocess.run(["./program", str(wave)], cwd=tmp_path, input=given, capture_output=True, text=True)
+        assert [int(each) for each in ran.stdout.split()] == [each for row in expected(values) for each in row]
