@@ -23,6 +23,7 @@ from itertools import pairwise
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.headers import text as header_text
+from hipport.languages.convergence import Collectives, meetings
 from hipport.languages.cpp import Cpp, condition, within
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Pass
@@ -41,6 +42,12 @@ _VERSION = re.compile(
 )
 _TYPED = re.compile(rb"\.(?:pred|[busf](?:8|16|32|64)|b?f16(?:x2)?|b128)\b")
 _WORD = re.compile(rb"\w+")
+# What lanes do together, by the names of hipport's functions.
+_COLLECTIVES = Collectives(
+    re.compile(rb"(?:shfl_sync|vote_sync|match_(?:any|all)_sync|redux_sync)_\w+|elect_sync|bar_warp_sync"),
+    re.compile(rb"(?:__)?activemask(?:_b32)?|__ballot(?:_sync)?|vote_(?:sync_)?ballot_b32|(?:__)?match_\w+"),
+    re.compile(rb"__syncthreads\w*|(?:bar|barrier)_(?:cta_)?(?:sync|red_\w+)"),
+)
 _COLLECTIVE = re.compile(rb"(?:shfl|vote|match|redux|elect|bar|barrier)\b")
 # The beginning, or the end, of a block on its own.
 _BLOCK = re.compile(rb"\s*(?:\{\s*)?\.reg\s|\s*[{}]\s*\Z")
@@ -68,7 +75,18 @@ def _refusals() -> tuple[tuple[bytes, str, str, str], ...]:
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per asm statement of PTX."""
+    """Yield a finding per asm statement of PTX, and per argument and function that change with one."""
+    findings = list(_find(source, project))
+    apart = _apart(source, project, findings)
+    for finding in findings:
+        if finding.span in apart:
+            word = " and that " if finding.certainty is Certainty.REVIEW else "; assumes that "
+            message = finding.message + word + apart[finding.span]
+            finding = replace(finding, message=message, certainty=Certainty.REVIEW)
+        yield finding
+
+
+def _find(source: Cpp, project: Project) -> Iterator[Finding]:
     if project.together(source, carry.reads_first):
         yield from _variables(source, project)
     given = families(source, project)
@@ -102,6 +120,8 @@ def _is_ptx(opcode: bytes, source: Cpp) -> bool:
     if not dot:
         return root in (b"trap", b"brkpt", b"exit") and isinstance(source, Cuda)
     known = root in _known()
+    if root == b"membar":  # `membar.gl`; SPARC's has no dot
+        return True
     return bool(known and (_TYPED.search(opcode) or not _SHORT.fullmatch(rest))) or bool(_TYPED.search(opcode))
 
 
@@ -195,8 +215,6 @@ def _written(
 ) -> Finding:
     """Put C++ where the statement is. `words` are the opcodes that it stands for."""
     assumes = list(translation.assumes)
-    if any(_has_twin(source, statement.span, word) for word in words if _COLLECTIVE.match(word)):
-        assumes.append("the lanes of its mask do not meet in the statement in the other branch")
     certainty = Certainty.REVIEW if assumes else Certainty.SAFE
     shown = translation.lines[0].decode(errors="replace") if len(translation.lines) == 1 else "a block"
     message = f"{', '.join(word.decode(errors='replace') for word in words)} → {shown}"
@@ -293,22 +311,26 @@ def _is_pointer(source: Cpp, statement: Statement, text: bytes) -> bool:
     return bool(declared) and b"*" in declared[-1]
 
 
-def _has_twin(source: Cpp, span: Span, opcode: bytes) -> bool:
-    """Say whether an `if` around has the same instruction in its other branch."""
-    if b"else" not in source.code or source.text.count(opcode) < 2:
-        return False
-    node = source.tree.root_node.descendant_for_byte_range(span.start, span.end)
-    while node is not None and node.parent is not None:
-        parent = node.parent
-        if parent.type == "if_statement":
-            for name in ("consequence", "alternative"):
-                other = parent.child_by_field_name(name)
-                if other is None or other.start_byte <= span.start < other.end_byte:
-                    continue
-                if opcode in source.text[other.start_byte : other.end_byte]:
-                    return True
-        node = parent
-    return False
+def _apart(source: Cpp, project: Project, findings: list[Finding]) -> dict[Span, str]:
+    """Return the statements whose lanes may come to them apart, and what must not be so.
+
+    That is known of calls, by their names, so it is looked for in the text as it will be.
+    """
+    if not any(_COLLECTIVES.names.search(edit.new) for finding in findings for edit in finding.edits):
+        return {}
+    after = type(source)(source.path, source.text).apply(edit for finding in findings for edit in finding.edits)
+    others = [other for other in project.component(source) if other.path != source.path]
+    found = {}
+    for offset, meeting in meetings(after, Project((after, *others), project.target), _COLLECTIVES).items():
+        start = after.origin(Span(offset, offset + 1)).start
+        for finding in findings:
+            if finding.edits and finding.span.start <= start < finding.span.end:
+                found[finding.span] = (
+                    "all lanes that its mask names come here in the same turn of the loop"
+                    if meeting.kind == "turn"
+                    else "none of the lanes that its mask names is at another such statement meanwhile"
+                )
+    return found
 
 
 PASS = Pass(Cpp, find)
