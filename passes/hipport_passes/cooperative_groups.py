@@ -25,6 +25,7 @@ from hipport.source import Edit, Span
 from hipport.tables import load
 
 _HEADERS = frozenset(f"cooperative_groups{part}.h" for part in ("", "/reduce", "/scan", "/memcpy_async"))
+_RUNTIME = ("cuda_runtime", "cuda.h", "hip/hip_runtime.h", "torch/", "ATen/", "c10/cuda/")
 _NAMESPACE = re.compile(rb"\bcooperative_groups\b")
 _ALIAS = re.compile(rb"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?cooperative_groups\s*;")
 _OPENED = re.compile(rb"\busing\s+namespace\s+(?:::\s*)?cooperative_groups\s*;")
@@ -58,7 +59,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     facts = project.together(source, _facts)
     yield from _absent(source)
     # A program that has HIP's groups beside CUDA's is ported already.
-    if not _needed(facts) or (b"", b"hip") in facts:
+    if (b"", b"hip") in facts:
+        return
+    if not _needed(facts):
+        if project.target.rocm < (6, 4):
+            yield from _ordered(source)
         return
     namespaces = [
         Span(*match.span())
@@ -85,6 +90,19 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         message = "cooperative_groups → hipport::cooperative_groups"
         edit = Edit(Span(span.start, span.start), b"hipport::")
         yield Finding(span, "groups", message, (edit,), creates=creates)
+
+
+def _ordered(source: Cpp) -> Iterator[Finding]:
+    """The header of HIP 5.2 needs the runtime's in front of it; that of 6.4 brings it."""
+    for include in source.includes:
+        if include.path.startswith(_RUNTIME):
+            return
+        if include.path == "cooperative_groups.h" and not _ported(source, include.directive.start):
+            start = include.directive.start
+            message = "HIP's cooperative groups need hip/hip_runtime.h in front of them before ROCm 6.4"
+            edit = Edit(Span(start, start), b"#include <hip/hip_runtime.h>" + source.newline)
+            yield Finding(include.target, "order", message, (edit,))
+            return
 
 
 def _ported(source: Cpp, offset: int) -> bool:
