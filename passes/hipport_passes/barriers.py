@@ -151,10 +151,10 @@ def _is_barrier(call: Call, kernels: Kernels) -> bool:
         )
     if _BARRIER.fullmatch(call.name):
         return True
-    return any(
-        kernels.reaches(definition, _BARRIER)
-        for definition in kernels.definitions(call.function.source, call.name)
-        if definition is not call.function
+    definitions = kernels.definitions(call.function.source, call.name)
+    # Of functions of one name it may be any that is called.
+    return bool(definitions) and all(
+        definition is not call.function and kernels.reaches(definition, _BARRIER) for definition in definitions
     )
 
 

@@ -318,10 +318,14 @@ def _is_flag(function: Function, name: Node, body: Node, acquire: _Acquire) -> b
         for each in function.locals.assignments
         if each.variable == variable and not each.declares and _contains(body, each.node)
     ]
-    return bool(given) and all(
-        value.type in ("true", "false", "number_literal") or _contains(value, acquire.call)
-        for each in given
-        for value in each.values
+    return (
+        all(each.values for each in given)
+        and bool(given)
+        and all(
+            value.type in ("true", "false", "number_literal") or _contains(value, acquire.call)
+            for each in given
+            for value in each.values
+        )
     )
 
 

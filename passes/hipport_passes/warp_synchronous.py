@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.kernels import WARP, Function, Kernels, called_name, function_at
+from hipport.languages.kernels import BLOCK, WARP, Function, Kernels, called_name, function_at
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -43,6 +43,7 @@ _FROM_TEMPLATE = re.compile(rb"(?i)shared_?mem(?:ory)?\b")
 _LANE = re.compile(
     rb"(?i)&\(?(?:31\b|0x1f\b|\w*warp_?size(?:\(\))?-1)|%\(?(?:32\b|\w*warp_?size)|>>\(?5\b|/\(?(?:32\b|\w*warp_?size)"
 )
+_PRODUCT = re.compile(rb"(\w+)\*(\w+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
 _BLOCKS = frozenset(
@@ -264,7 +265,7 @@ class _Steps:
         return met
 
     def other_lane(self, load: _Access, store: _Access) -> bool:
-        if load.array != store.array or load.element == store.element or self.other_row(load, store):
+        if load.array != store.array or load.element == store.element or self.other_element(load, store):
             return False
         if load.element.isdigit():
             if store.element.isdigit():
@@ -306,15 +307,25 @@ class _Steps:
             ]
         return False
 
-    def other_row(self, load: _Access, store: _Access) -> bool:
-        """Whether the elements are of one column, `s[i * n + lane]` and `s[j * n + lane]`: the same lane's."""
-        one, other = (each.split(b"+") for each in (load.element, store.element))
-        rows = [term for terms, others in ((one, other), (other, one)) for term in terms if term not in others]
-        return (
-            len(rows) == 2
-            and len(one) == len(other) > 1
-            and all(re.fullmatch(rb"\w+\*\w+|\w+", row) and b"*" in row for row in rows)
-        )
+    def other_element(self, load: _Access, store: _Access) -> bool:
+        """Whether the elements differ for one lane and for any two, or are of one lane's own.
+
+        `s[t][0]` and `s[t][3]`; `s[3 * t]` and `s[3 * t + 1]`; `s[i * n + t]` and `s[j * n + t]`.
+        """
+        ones, others = load.element.split(b"]["), store.element.split(b"][")
+        if len(ones) == len(others) > 1:
+            return any(
+                one.isdigit() and other.isdigit() and one != other for one, other in zip(ones, others, strict=True)
+            )
+        one, other = load.element.split(b"+"), store.element.split(b"+")
+        common = [term for term in one if term in other]
+        rest = [term for terms, apart in ((one, other), (other, one)) for term in terms if term not in apart]
+        strides = [match for term in common if (match := _PRODUCT.fullmatch(term))]
+        if strides and all(term.isdigit() for term in rest):
+            # A lane's own, unless the offset reaches over the stride.
+            stride = next((int(each) for match in strides for each in match.groups() if each.isdigit()), BLOCK)
+            return max(map(int, rest), default=0) < stride
+        return len(rest) == 2 and len(one) == len(other) > 1 and all(map(_PRODUCT.fullmatch, rest))
 
     def both_count(self, expression: Node, store: _Access) -> bool:
         left = expression.child_by_field_name("left")

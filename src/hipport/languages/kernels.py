@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hipport.languages.cpp import Cpp
@@ -53,6 +54,11 @@ _BY_BLOCK = re.compile(rb"(?:__)?syncthreads_(?:count|and|or)|blockIdx|blockDim|
 _OTHER_DIMENSIONS = re.compile(rb"threadIdx\s*\.\s*[yz]")
 _WARP_SIZES = re.compile(rb"(?:k?warp_?size|c10_warp_size|num_threads_per_warp|threads_per_warp)", re.IGNORECASE)
 
+# How many functions deep a value is followed.
+_DEEPEST = 12
+# How many assignments back a variable is followed.
+_STEPS = 6
+
 _HOLDS_FUNCTIONS = frozenset(
     "translation_unit template_declaration namespace_definition declaration_list linkage_specification "
     "class_specifier struct_specifier union_specifier field_declaration_list preproc_if preproc_ifdef preproc_else "
@@ -60,6 +66,14 @@ _HOLDS_FUNCTIONS = frozenset(
 )
 _LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
 _EXITS = frozenset(("return_statement", "break_statement", "continue_statement", "goto_statement"))
+_EXIT = re.compile(rb"\b(?:return|break|continue|goto)\b")
+# What stands in front of a parenthesis or `<` and is no call.
+_NO_CALLS = frozenset(
+    b"if for while switch return sizeof static_cast reinterpret_cast const_cast else and or not".split()
+)
+_VALUE_TYPE = re.compile(
+    rb"\b(?:auto|bool|u?char\d?|u?short\d?|u?int\d?|u?long\d?|float\d?|double\d?|unsigned|size_t|u?int\d+_t|dim3)\b"
+)
 _NAMES = frozenset(("identifier", "field_identifier", "type_identifier", "operator_name", "destructor_name"))
 
 
@@ -104,18 +118,64 @@ class Assignment(NamedTuple):
     values: tuple[Node, ...]
     declares: bool
 
+    @property
+    def plain(self) -> bool:
+        """Whether it is `variable = …`, of the whole variable."""
+        if self.node.type != "assignment_expression" or len(self.values) != 1:
+            return False
+        operator, left = self.node.child_by_field_name("operator"), self.node.child_by_field_name("left")
+        return operator is not None and operator.type == "=" and left is not None and left.type == "identifier"
 
-class Locals(NamedTuple):
+
+@dataclass(frozen=True, eq=False)
+class Locals:
     """The variables of a function. `shared` ones are the block's."""
 
     variables: tuple[Variable, ...]
     shared: frozenset[Variable]
     assignments: tuple[Assignment, ...]
 
+    @cached_property
+    def _by_name(self) -> Mapping[bytes, list[Variable]]:
+        by_name: dict[bytes, list[Variable]] = {}
+        for each in sorted(self.variables, key=lambda each: each.start, reverse=True):
+            by_name.setdefault(each.name, []).append(each)
+        return by_name
+
+    @cached_property
+    def given(self) -> Mapping[Variable, list[Assignment]]:
+        """The assignments to each variable that has any."""
+        given: dict[Variable, list[Assignment]] = {}
+        for each in self.assignments:
+            given.setdefault(each.variable, []).append(each)
+        return given
+
     def named(self, name: bytes, offset: int) -> Variable | None:
         """Return the variable that `name` is at `offset`: the innermost one."""
-        found = [each for each in self.variables if each.name == name and each.start <= offset < each.end]
-        return max(found, key=lambda each: each.start, default=None)
+        for each in self._by_name.get(name, ()):
+            if each.start <= offset < each.end:
+                return each
+        return None
+
+    def last(self, variable: Variable, node: Node) -> Assignment | None:
+        """Return the assignment that surely gave the variable the value that it has at `node`, if there is one."""
+        given = self.given.get(variable, [])
+        before = [each for each in given if each.node.end_byte <= node.start_byte]
+        last = max(before, key=lambda each: each.node.start_byte, default=None)
+        if last is None or not last.values or (not last.declares and not last.plain):
+            return None
+        block = last.node.parent
+        while block is not None and block.type in ("expression_statement", "comma_expression"):
+            block = block.parent
+        if block is None or block.type != "compound_statement" or not _contains(block, node):
+            return None
+        # One behind the place comes before it in the next turn of a loop that does not begin with the last one.
+        loop = _loop_of(node, block)
+        while loop is not None:
+            if any(_contains(loop, each.node) for each in given):
+                return None
+            loop = _loop_of(loop, block)
+        return last
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,13 +204,22 @@ class Function:
 
     def calls(self, pattern: re.Pattern[bytes] | None = None) -> Iterator[Call]:
         """Yield the calls in the body, in order; only of names that `pattern` matches whole, if it is given."""
-        code = self.source.code
-        for match in _CALLED.finditer(code, self.body.start_byte, self.body.end_byte):
-            if pattern is None or pattern.fullmatch(match[1]):
+        return (call for call in self._calls if pattern is None or pattern.fullmatch(call.name))
+
+    @cached_property
+    def _calls(self) -> tuple[Call, ...]:
+        found = []
+        for match in _CALLED.finditer(self.source.code, self.body.start_byte, self.body.end_byte):
+            if match[1] not in _NO_CALLS:
                 name: Node | None = self.body.descendant_for_byte_range(match.start(1), match.end(1))
                 call = _call_of(name)
                 if call is not None:
-                    yield Call(self, match[1], call, arguments(call))
+                    found.append(Call(self, match[1], call, arguments(call)))
+        return tuple(found)
+
+    @cached_property
+    def _exits(self) -> tuple[Node, ...]:
+        return tuple(_statements(self.body, _EXITS)) if self.mentions(_EXIT) else ()
 
     @cached_property
     def locals(self) -> Locals:
@@ -177,7 +246,7 @@ class Function:
         They are those before it, and in a loop that `node` is in those behind it too; a `break` or `continue` counts
         if the loop that it is for has `node` in it.
         """
-        for statement in _statements(self.body, _EXITS):
+        for statement in self._exits:
             if statement.start_byte <= node.start_byte < statement.end_byte:
                 continue
             loop = _loop_of(statement, self.body)
@@ -199,6 +268,9 @@ class Kernels:
         self._callers: dict[Function, tuple[Call, ...]] = {}
         self._variables: dict[Function, dict[Variable, int]] = {}
         self._results: dict[Function, int] = {}
+        self._agreed: dict[tuple[Function, int], int] = {}
+        self._constants: dict[PurePath, dict[bytes, int | None]] = {}
+        self._depth = 0
         self._reaches: dict[tuple[Function, re.Pattern[bytes]], bool] = {}
 
     @staticmethod
@@ -250,6 +322,7 @@ class Kernels:
                 for caller in self.functions(other)
                 if caller is not function and caller.mentions(pattern)
                 for call in caller.calls(pattern)
+                if len(call.arguments) <= len(function.parameters)
             )
         return self._callers[function]
 
@@ -267,20 +340,30 @@ class Kernels:
 
     def agreement(self, function: Function, node: Node) -> int:
         """Return how many neighbouring threads surely have the same value of the expression `node`, up to BLOCK."""
-        return _Expression(self, function, self.variables(function)).agreement(node)
+        key = (function, node.id)
+        if key not in self._agreed:
+            self._agreed[key] = _Expression(self, function, self.variables(function)).agreement(node)
+        return self._agreed[key]
 
     def variables(self, function: Function) -> dict[Variable, int]:
         """Return the agreement on each parameter and local variable; other names are the same for all."""
         if function not in self._variables:
+            if self._depth >= _DEEPEST:
+                return {}
             # What a recursion finds here.
             self._variables[function] = {}
+            self._depth += 1
             self._variables[function] = self._solve(function)
+            self._depth -= 1
         return self._variables[function]
 
     def result(self, function: Function) -> int:
         """Return the agreement on what the function returns, over all its calls."""
         if function not in self._results:
+            if self._depth >= _DEEPEST:
+                return BLOCK
             self._results[function] = BLOCK
+            self._depth += 1
             agreed = BLOCK
             for statement in _statements(function.body, frozenset(("return_statement",))):
                 for value in statement.named_children:
@@ -288,6 +371,7 @@ class Kernels:
                 for condition in function.conditions(statement):
                     agreed = min(agreed, self.agreement(function, condition.expression))
             self._results[function] = agreed
+            self._depth -= 1
         return self._results[function]
 
     def constant(self, function: Function, node: Node) -> int | None:
@@ -300,8 +384,13 @@ class Kernels:
         name = text.strip(b"() ").rpartition(b"::")[2]
         if _WARP_SIZES.fullmatch(name):
             return WARP
-        values = {value for known, value in self._project.together(function.source, _constants) if known == name}
-        return values.pop() if len(values) == 1 else None
+        key = self._project.component(function.source)[0].path
+        if key not in self._constants:
+            values: dict[bytes, int | None] = {}
+            for known, value in self._project.together(function.source, _constants):
+                values[known] = value if values.get(known, value) == value else None
+            self._constants[key] = values
+        return self._constants[key].get(name)
 
     def counts_threads(self, function: Function, node: Node) -> bool:
         """Whether `node` is the number of the thread in its block, up to an offset that is the same for the block."""
@@ -391,12 +480,14 @@ class Kernels:
         known = dict.fromkeys(function.locals.variables, BLOCK)
         if not function.kernel:
             parameters = [function.locals.named(name, function.body.start_byte) for name in function.parameters]
-            for call in self.callers(function):
+            # What many functions are called is not known to call this one.
+            known_callers = self.callers(function) if len(self.definitions(function.source, function.name)) < 4 else ()
+            for call in known_callers:
                 for parameter, argument in zip(parameters, call.arguments, strict=False):
                     if parameter is not None:
                         known[parameter] = min(known[parameter], self.agreement(call.function, argument))
         assignments = [each for each in function.locals.assignments if each.variable not in function.locals.shared]
-        values = _Expression(self, function, known)
+        values = _Expression(self, function, known, steps=0)
         changed = True
         while changed:
             changed = False
@@ -420,6 +511,7 @@ class _Expression:
     kernels: Kernels
     function: Function
     variables: dict[Variable, int]
+    steps: int = _STEPS
 
     @cached_property
     def macros(self) -> frozenset[bytes]:
@@ -428,7 +520,7 @@ class _Expression:
     def agreement(self, node: Node) -> int:
         kind = node.type
         if kind in ("identifier", "field_identifier"):
-            return self.name(self.function.text(node), node.start_byte)
+            return self.name(node, self.function.text(node))
         if kind == "call_expression":
             return self.call(node)
         if kind == "binary_expression":
@@ -440,10 +532,17 @@ class _Expression:
             return BLOCK
         return min((self.agreement(child) for child in node.named_children), default=BLOCK)
 
-    def name(self, name: bytes, offset: int) -> int:
-        variable = self.function.locals.named(name, offset)
+    def name(self, node: Node, name: bytes) -> int:
+        variable = self.function.locals.named(name, node.start_byte)
         if variable is not None:
-            return self.variables.get(variable, BLOCK)
+            agreed = self.variables.get(variable, BLOCK)
+            if agreed >= BLOCK or variable in self.function.locals.shared or self.steps <= 0:
+                return agreed
+            last = self.function.locals.last(variable, node)
+            if last is None:
+                return agreed
+            before = replace(self, steps=self.steps - 1)
+            return max(agreed, min(map(before.agreement, last.values), default=BLOCK))
         if _BY_BLOCK.fullmatch(name):
             return BLOCK
         if name in self.macros or _BY_THREAD.fullmatch(name):
@@ -458,12 +557,13 @@ class _Expression:
         if re.fullmatch(rb"(?:__)?shfl(?:_sync)?", name) and len(given) > 1:
             lane = given[1 + name.endswith(b"sync")] if len(given) > 1 + name.endswith(b"sync") else given[-1]
             return min(WARP, self.agreement(lane))
-        found = self.name(name, node.start_byte)
+        found = self.name(node, name)
         if found < BLOCK:
             return found
         definitions = self.kernels.definitions(self.function.source, name) if name else ()
         if definitions:
-            return min(self.kernels.result(each) for each in definitions)
+            # Of functions of one name, the one that is meant may be any.
+            return max(self.kernels.result(each) for each in definitions)
         function = node.child_by_field_name("function")
         # `object.method(…)`: what the object is matters as much as an argument does.
         objects = function.named_children[:1] if function is not None and function.type == "field_expression" else []
@@ -506,7 +606,7 @@ class _Expression:
         if node.type != "identifier" or not depth:
             return False
         variable = self.function.locals.named(text, node.start_byte)
-        given = [each.values for each in self.function.locals.assignments if each.variable == variable]
+        given = [each.values for each in self.function.locals.given.get(variable, ())] if variable is not None else []
         if given:
             return len(given) == 1 and len(given[0]) == 1 and self.counts_threads(given[0][0], depth - 1)
         if text not in self.function.parameters:
@@ -646,6 +746,12 @@ def _locals(function: Function) -> Locals:
             scope = node.parent
             for each in node.children_by_field_name("declarator"):
                 value = each.child_by_field_name("value")
+                if (
+                    value is not None
+                    and value.type == "argument_list"
+                    and not _VALUE_TYPE.search(code, node.start_byte, each.start_byte)
+                ):
+                    value = None  # Of what a constructor makes of its arguments nothing is known.
                 variable = Variable(_declared_name(each, code), each.start_byte, scope.end_byte if scope else end)
                 variables.append(variable)
                 if b"__shared__" in code[node.start_byte : each.start_byte]:
@@ -685,7 +791,8 @@ def _target(node: Node, code: bytes) -> tuple[bytes, tuple[Node, ...]]:
     while current is not None:
         if current.type == "identifier":
             return code[current.start_byte : current.end_byte], tuple(indices)
-        if current.type == "pointer_expression":
+        sign = current.child_by_field_name("operator")
+        if current.type == "pointer_expression" or (sign is not None and sign.type == "->"):
             return b"", ()  # What it points to is not the variable.
         if current.type == "subscript_expression":
             given = current.child_by_field_name("indices")
