@@ -21,8 +21,7 @@ from functools import cache
 from itertools import pairwise
 
 from hipport.finding import Certainty, Finding
-from hipport.headers import include
-from hipport.headers import text as header_text
+from hipport.headers import include, together
 from hipport.languages.convergence import Collectives, meetings
 from hipport.languages.cpp import Cpp, condition, within
 from hipport.languages.cuda import Cuda
@@ -52,6 +51,12 @@ _COLLECTIVE = re.compile(rb"(?:shfl|vote|match|redux|elect|bar|barrier)\b")
 # The beginning, or the end, of a block on its own.
 _BLOCK = re.compile(rb"\s*(?:\{\s*)?\.reg\s|\s*[{}]\s*\Z")
 _AFTER = re.compile(rb"[ \t]*;(?!(?:\s|\\)*else\b)")
+
+
+@cache
+def _headers(header: NewFile) -> tuple[NewFile, ...]:
+    """A header of hipport's, and those that it includes."""
+    return together(header)
 
 
 @cache
@@ -224,16 +229,8 @@ def _written(
     if not translation.helped:
         return Finding(statement.span, "instruction", message, (edit,), certainty)
     need, header = include(source, project, "ptx.h")
-    files = tuple(dict.fromkeys((header, *_more(header))))
-    return Finding(statement.span, "instruction", message, (edit, *((need,) if need else ())), certainty, files)
-
-
-def _more(header: NewFile) -> Iterator[NewFile]:
-    """The headers of hipport's that one includes, and those that they include."""
-    for name in re.findall(r'^#include "(\w+\.h)"', header.text.decode(), re.MULTILINE):
-        file = NewFile(header.path.parent / name, header_text(name))
-        yield file
-        yield from _more(file)
+    edits = (edit, *((need,) if need else ()))
+    return Finding(statement.span, "instruction", message, edits, certainty, _headers(header))
 
 
 def _edit(source: Cpp, statement: Statement, lines: list[bytes]) -> Edit:
