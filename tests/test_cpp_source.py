@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hipport.languages.cpp import Cpp, condition
-from hipport.source import Edit, Span
+from hipport.source import Conflict, Edit, Span
 
 CLANG = next(
     (c for c in ("clang", *(f"clang-{n}" for n in range(25, 12, -1)), "/opt/rocm/llvm/bin/clang") if shutil.which(c)),
@@ -483,3 +483,45 @@ def test_edits_called_harmless_leave_the_syntax_errors_as_they_are() -> None:
                 harmless += 1
                 assert source.apply([edit]).errors == source.errors, edit
     assert harmless > 10
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [*'a cuda error include # " \' / * // /* */ \\ \n R"( )" < > 1 1\'0 . <a.h> "b.h" ( ) ; x'.split(" "), " "]
+        ),
+        max_size=24,
+    ).map(lambda words: "".join(words).encode()),
+    st.lists(
+        st.tuples(
+            st.integers(0, 60),
+            st.integers(0, 6),
+            st.sampled_from(
+                [b"hip", b"h::f(", b"", b'#include "c.h"\n', b'"d.h"', b"<e.h>", b"2", b"include", b"(v*)k"]
+            ),
+        ),
+        max_size=3,
+    ),
+)
+@settings(max_examples=1500)
+def test_what_is_known_of_the_text_before_an_edit_is_right_after_it(
+    text: bytes, places: list[tuple[int, int, bytes]]
+) -> None:
+    source = Cpp(PurePosixPath("a.cu"), text)
+    spans = [Span(min(a, len(text)), min(a + n, len(text))) for a, n, _ in places]
+    edits = [Edit(span, new) for span, (_, _, new) in zip(spans, places, strict=True)]
+    # Where passes put includes, and names put for names, are what is told without lexing again.
+    edits += [Edit(Span(source.include_point, source.include_point), b'#include "hipport/warp.h"\n')]
+    edits += [Edit(include.target, b"<hip/f.h>") for include in source.includes]
+    edits += [Edit(span, b"renamed") for span, name in source.names() if name == b"cuda"]
+    kept: list[Edit] = []
+    for edit in edits:
+        try:
+            source.apply([*kept, edit])
+        except Conflict:
+            continue
+        kept.append(edit)
+    _ = source.code
+    after = source.apply(kept)
+    assert after._lexed == Cpp(after.path, after.text)._lexed
+    assert source.apply(kept[:1])._lexed == Cpp(after.path, source.apply(kept[:1]).text)._lexed

@@ -6,12 +6,12 @@ from __future__ import annotations
 import operator
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hipport.source import Edit, Source, Span
 
@@ -51,6 +51,15 @@ _CALLED = re.compile(rb"[ \t]*\(")
 _OPERAND = re.compile(rb"[-+*/%=(,;{}!<|^?:\[]\s*$")
 _INCLUDE = re.compile(rb"\#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?P<path>[<\"][ \t]*[>\"])")
 _INCLUDE_LINES = re.compile(rb"(?:[ \t]*#[ \t]*include[ \t]*(?:<[^<>\r\n]+>|\"[^\"\r\n]+\")[ \t]*(?:\r\n|\n|\r))+")
+_INCLUDED = re.compile(rb"([<\"])([^<>\"\r\n]+)([>\"])")
+# What starts or ends comments, literals, directives and lines, and names that decide how what follows is read.
+_LEXICAL = re.compile(
+    rb"[\"'/\\#\r\n]|\b(?:include|include_next|import|error|warning|__has_include|__has_include_next)\b"
+)
+# Neither blank at an end nor a number at one, which could become part of what is beside it.
+_ENDED = re.compile(rb"/\*.*\*/", re.DOTALL)
+_WHOLE_TOKENS = re.compile(rb"[^\s0-9](?:.*[^\s])?")
+_TOUCHY = re.compile(rb"[\"'/*\\#\w\x80-\xff]")
 _BRACKETS = {b"(": b")", b"[": b"]", b"{": b"}"}
 _BRACKET = re.compile(rb"[()\[\]{}]")
 _LINE = rb"[^\\\r\n]*(?:(?:%s|\\)[^\\\r\n]*)*" % _SPLICE
@@ -134,6 +143,9 @@ class Conditional:
         )
 
 
+CppT = TypeVar("CppT", bound="Cpp")
+
+
 @dataclass(frozen=True)
 class Cpp(Source):
     """C++ (or C) source text."""
@@ -146,6 +158,56 @@ class Cpp(Source):
         stays too: a lone apostrophe, a raw string without an end, a comment whose `//` is spliced.
         """
         return self._lexed[0]
+
+    def apply(self: CppT, edits: Iterable[Edit]) -> CppT:
+        """Return the source with `edits` made. Raises Conflict; with no edits, returns itself."""
+        result = super().apply(edits)
+        if result is not self and "_lexed" in self.__dict__:
+            lexed = self._lexed_after(result.edits)
+            if lexed is not None:
+                result.__dict__["_lexed"] = lexed
+        return result
+
+    def _lexed_after(self, edits: Sequence[Edit]) -> tuple[bytes, tuple[Span, ...]] | None:
+        """What `_lexed` is with `edits` made; None where that is not plain to see, and it has to be lexed again."""
+        code, long = self._lexed
+        pieces: list[bytes] = []
+        shifted: list[Span] = []
+        done = shift = comment = 0
+        for edit in edits:
+            new = self._code_of(edit)
+            if new is None:
+                return None
+            while comment < len(long) and long[comment].end <= edit.span.start:
+                shifted.append(Span(long[comment].start + shift, long[comment].end + shift))
+                comment += 1
+            pieces += (code[done : edit.span.start], new)
+            done = edit.span.end
+            shift += len(edit.new) - len(edit.span)
+        pieces.append(code[done:])
+        shifted += (Span(span.start + shift, span.end + shift) for span in long[comment:])
+        return b"".join(pieces), tuple(shifted)
+
+    def _code_of(self, edit: Edit) -> bytes | None:
+        """The code of what `edit` writes, if that changes nothing about how the rest is lexed; else None."""
+        start, end = edit.span.start, edit.span.end
+        old = self.text[start:end]
+        if (
+            old
+            and old == self.code[start:end]
+            and _WHOLE_TOKENS.fullmatch(edit.new)
+            and _WHOLE_TOKENS.fullmatch(old)
+            and not _LEXICAL.search(edit.new)
+            and not _LEXICAL.search(old)
+            and not _TOUCHY.fullmatch(self.text[max(0, start - 1) : start])
+            and not _TOUCHY.fullmatch(self.text[end : end + 1])
+        ):
+            return edit.new
+        if _INCLUDE_LINES.fullmatch(edit.new) and not old and start == self.include_point:
+            return _INCLUDED.sub(lambda path: path[1] + b" " * len(path[2]) + path[3], edit.new)
+        if _INCLUDED.fullmatch(edit.new) and any(edit.span == include.target for include in self.includes):
+            return edit.new[:1] + b" " * (len(edit.new) - 2) + edit.new[-1:]
+        return None
 
     @cached_property
     def _lexed(self) -> tuple[bytes, tuple[Span, ...]]:
@@ -267,9 +329,16 @@ class Cpp(Source):
                 break
             point = span.end
         rest = code[point:]
-        point += len(rest) - len(rest.lstrip())
-        start = max(self.text.rfind(b"\n", 0, point), self.text.rfind(b"\r", 0, point)) + 1
+        start = self._line_start(point + len(rest) - len(rest.lstrip()))
+        # A comment may end on that line, or never: then in front of the comment.
+        for comment in reversed(self._lexed[1]):
+            ended = comment.end if _ENDED.fullmatch(self[comment]) else comment.end + 1
+            if comment.start < start < ended:
+                start = self._line_start(comment.start)
         return start or (len(_BOM) if self.text.startswith(_BOM) else 0)
+
+    def _line_start(self, offset: int) -> int:
+        return max(self.text.rfind(b"\n", 0, offset), self.text.rfind(b"\r", 0, offset)) + 1
 
     def closing(self, offset: int, limit: int | None = None) -> int | None:
         """Return the offset of the bracket that closes the one at `offset`, or None; at most `limit` bytes on."""
