@@ -10,8 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path, PurePath
 
 import pytest
+from click.testing import CliRunner
 
+from hipport import builder
 from hipport.builder import Built, build
+from hipport.cli import main
 from hipport.diagnostics import Alignment, Message, Note, Places, parse
 from hipport.discover import NotFound
 from hipport.languages.cuda import Cuda
@@ -236,6 +239,17 @@ def test_files_of_one_folder_are_programs(workshop: Workshop) -> None:
 def test_a_path_that_is_not_there_is_an_error(workshop: Workshop) -> None:
     with pytest.raises(NotFound):
         workshop.build(workshop.tree / "nothing")
+
+
+def test_what_the_configuration_excludes_is_not_built(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop.write("a.cu", "int a;\n")
+    workshop.write("old/b.cu", "//! 1: error: not asked for\n")
+    workshop.write("hipport.toml", 'exclude = ["old"]\n')
+    monkeypatch.setattr(builder, "choose", lambda *_: workshop.toolchain)
+    monkeypatch.setenv("XDG_CACHE_HOME", workshop.env["XDG_CACHE_HOME"])
+    result = CliRunner().invoke(main, ["build", str(workshop.tree)])
+    assert result.exit_code == 0, result.output
+    assert "a.cu" in result.output and "b.cu" not in result.output
 
 
 def test_nothing_to_compile_is_not_success(workshop: Workshop) -> None:

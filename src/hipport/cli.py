@@ -166,6 +166,8 @@ def build(paths: tuple[Path, ...], target: str | None, jobs: int | None, python:
             built = api.build(
                 paths,
                 target=config.target,
+                exclude=config.exclude,
+                exclude_base=config.path.parent if config.path else None,
                 env=os.environ,
                 python=python or Path(sys.executable),
                 jobs=jobs,
