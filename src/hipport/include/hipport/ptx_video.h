@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // hipport/ptx_video.h: PTX's video instructions. Part of hipport/ptx.h.
 // Put here by hipport.
+//
+// They give what NVIDIA's manual says. Its GPUs since Maxwell have them no more, and what CUDA 13 makes of some is not that:
+// those whose destination is a part and that end in .h1 or have .sat; .min and .max of u32 results; vshl with .sat, .min or
+// .max; some of vmad.
 #ifndef HIPPORT_PTX_VIDEO_H
 #define HIPPORT_PTX_VIDEO_H
 
