@@ -47,9 +47,21 @@ NOT_PROGRAMS = {
     "register_keyword",
 }
 #: Fixtures that cannot be compiled, and why.
-NOT_COMPILED: dict[str, str] = {}
+NOT_COMPILED: dict[str, str] = {
+    "cooperative_groups/absent": "clusters, tiles of several warps and split barriers are not on AMD",
+    "dynamic_parallelism/launches": "kernels cannot launch kernels on AMD",
+    "inline_ptx/carry_through_calls": "the PTX in it stays",
+    "inline_ptx/refused": "the PTX in it stays",
+    "inline_ptx/unreadable": "the PTX in it stays",
+    "host_math/calls": "PyTorch's headers are not here; tests/test_packages.py compiles such sources",
+    "textures/fetches": "gfx942 has no texture units, which is what it shows",
+}
 #: Fixtures that cannot be compiled with HIP 5.2, and why.
-NOT_WITH_OLD: dict[str, str] = {}
+NOT_WITH_OLD: dict[str, str] = {
+    "cub_thrust/look_alikes": "there is no hipCUB beside HIP 5.2",
+    "cub_thrust/transposed": "there is no hipCUB beside HIP 5.2",
+    "cub_thrust/widths": "there is no hipCUB beside HIP 5.2",
+}
 
 CASES: dict[str, list[Fixture]] = {}
 for _each in PASSES:
@@ -144,7 +156,8 @@ def test_compiles_for_every_wavefront_and_hip(family: str, tmp_path: Path) -> No
 
     def complaint(number: int) -> str:
         hip, flags, arch = CONFIGURATIONS[number]
-        said = compile_device(hip, flags, arch, texts_of(family, hip), tmp_path / str(number))
+        texts = texts_of(family, hip)
+        said = compile_device(hip, flags, arch, texts, tmp_path / str(number)) if texts else ""
         return f"HIP {hip[0]}.{hip[1]} {' '.join([arch, *flags])}:\n{said}" if said else ""
 
     texts_of(family, NEW)
