@@ -11,8 +11,10 @@ section behind the loop again (clang 15 and 21, from -O1, seen in the assembly).
 the lane leaves. Loops that programs wrote this way for old GPUs need just that. Fences are added where a lock has none:
 without them neither vendor promises that one owner sees what the last one wrote.
 
+Where functions take and give back a lock (`lock.lock(); …; lock.unlock();`), the lanes pass one after the other.
+
 Left alone: locks that one thread of a block takes, and loops that compare and swap without holding anything. Reported:
-locks that another function gives back, that are left by `return` or `break`, or that are held where all lanes have to
+locks that are given back out of sight, that are left by `return` or `break`, or that are held where all lanes have to
 come together; and lanes of which each waits for a flag of its own, which a lane of its own wavefront may have to set.
 """
 
@@ -25,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.kernels import Function, Kernels, arguments, called_name
+from hipport.languages.kernels import Call, Function, Kernels, arguments, called_name
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -43,6 +45,9 @@ _WAITS = re.compile(
 _FENCE = re.compile(rb"\s*__threadfence(?:_block|_system)?\s*\(\s*\)\s*;\s*")
 # What all lanes of a warp or block have to come to.
 _TOGETHER = re.compile(rb"(?i)\w*(?:sync|barrier|shfl|ballot)\w*|__(?:any|all|activemask)")
+_SLEEP = re.compile(rb"(?:__)?(?:nanosleep|builtin_amdgcn_s_sleep)")
+_ZERO = re.compile(rb"\s*(?:0[uU]?|false|\w*(?i:free|unlocked|available|open))\s*")
+_STATEMENTS = frozenset(("expression_statement",))
 _STEP = b"    "
 # In front of a line that is not empty, nor a directive.
 _LINE_START = re.compile(rb"(?:\r\n|\n|\r)(?=[ \t]*[^\s#])")
@@ -70,49 +75,223 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if kernels.one_thread(function, loop):
                 continue
             yield from _of_loop(function, loop, kernels, project)
+        yield from _of_calls(function, kernels, project)
 
 
 def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project) -> Iterator[Finding]:
     condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
-    head = Span(
-        loop.start_byte, (condition if condition is not None and loop.type != "do_statement" else loop).end_byte
-    )
     if body is None:
         return
-    waits = _WAITS.fullmatch(function.text(body)) is not None
-    acquire = _acquire(function, condition) if condition is not None else None
-    if acquire is not None and waits and loop.type != "for_statement":
-        name = acquire.lock.decode("utf-8", "replace")
-        why, edits = _around(function, loop, condition, body, acquire, kernels)
-        if edits:
-            need, header = include(function.source, project, "lock.h")
+    head = Span(loop.start_byte, (loop if condition is None or loop.type == "do_statement" else condition).end_byte)
+    acquire = _waits_for(function, loop)
+    if acquire is None:
+        if _WAITS.fullmatch(function.text(body)) is None:
+            yield from _inside(function, loop, condition, body, kernels, project)
+        elif condition is not None and _own_flag(function, condition, kernels):
             yield Finding(
                 head,
-                "lock",
-                f"the critical section of {name} goes into the loop: behind it, the lane with the lock waits for the "
-                "lanes of its wavefront that wait for the lock",
-                (*edits, *((need,) if need else ())),
-                creates=(header,),
-            )
-        else:
-            yield Finding(
-                head,
-                "lock",
-                f"lanes of one wavefront that wait for {name} keep the lane that has it from going on: {why}; put what "
-                "is done under the lock into the loop, for (bool done = false; !hipport::opaque(done);) "
-                "if (taken) { …; unlock; done = true; }, with hipport/lock.h",
+                "flag",
+                "each lane waits here for a flag of its own: a lane of the same wavefront that has to set it never "
+                "comes to that; let each lane look once in a turn of a loop of the whole wavefront, until all are done",
                 certainty=Certainty.MANUAL,
             )
-    elif not waits:
-        yield from _inside(function, loop, condition, body, project)
-    elif condition is not None and _own_flag(function, condition, kernels):
+        return
+    name = acquire.lock.decode("utf-8", "replace")
+    why, edits = _around(function, loop, condition, body, acquire, kernels)
+    if edits:
+        need, header = include(function.source, project, "lock.h")
         yield Finding(
             head,
-            "flag",
-            "each lane waits here for a flag of its own: a lane of the same wavefront that has to set it never comes to "
-            "that; let each lane look once and do its work in a loop of the whole wavefront, until all lanes are done",
-            certainty=Certainty.MANUAL,
+            "lock",
+            f"the critical section of {name} goes into the loop: behind it, the lane with the lock waits for the lanes "
+            "of its wavefront that wait for the lock",
+            (*edits, *((need,) if need else ())),
+            creates=(header,),
         )
+        return
+    if not _gives_back(function):
+        # The callers give it back, who may have been ported.
+        calls = kernels.callers(function)
+        reasons = [(call, _turns(call, kernels)[0]) for call in calls]
+        if calls and not any(reason for _, reason in reasons):
+            return
+        why = next(
+            (
+                f"{reason}, in line {call.node.start_point[0] + 1} of {call.function.source.path.name}"
+                for call, reason in reasons
+                if reason
+            ),
+            why,
+        )
+    yield Finding(
+        head,
+        "lock",
+        f"lanes of one wavefront that wait for {name} keep the lane that has it from going on: {why}; put what is done "
+        "under the lock into the loop, for (bool done = false; !hipport::opaque(done);) "
+        "if (taken) { …; unlock; done = true; }, with hipport/lock.h",
+        certainty=Certainty.MANUAL,
+    )
+
+
+def _waits_for(function: Function, loop: Node) -> _Acquire | None:
+    """Return the lock that a loop does nothing but wait for; it may wait longer each time."""
+    condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
+    acquire = _acquire(function, condition) if condition is not None and loop.type != "for_statement" else None
+    if (
+        acquire is None
+        or body is None
+        or any(_releases(function, node, acquire) for node in _nodes(body) if node.type == "expression_statement")
+    ):
+        return None
+    if _WAITS.fullmatch(function.text(body)):
+        return acquire
+    # `while (atomicCAS(&table[slot], EMPTY, key) != EMPTY) slot = …;` looks for a place.
+    names = set(_NAME.findall(function.text(acquire.call)))
+    changed = {
+        each.variable.name for each in function.locals.assignments if _contains(body, each.node) and not each.declares
+    }
+    sleeps = any(_SLEEP.fullmatch(called_name(call, function.source.code)) for call in _calls(body))
+    return acquire if sleeps and not names & changed else None
+
+
+def _gives_back(function: Function) -> bool:
+    """Whether the function gives a lock back, whatever else it does."""
+    text = function.text(function.body)
+    return any(
+        each.arguments and _ZERO.fullmatch(function.text(each.arguments[-1])) for each in function.calls(_ATOMICS)
+    ) or bool(re.search(rb"(?:\*\s*\w+|\]|\bstate\w*|\block\w*)\s*=\s*0\s*;", text))
+
+
+def _takes(function: Function, tries: bool) -> bool:
+    """Whether the function takes a lock and keeps it, at once or not at all (`tries`), or else after waiting."""
+    if not function.mentions(_ATOMICS) or _gives_back(function):
+        return False
+    loops = [loop for loop in _loops(function.body) if _waits_for(function, loop) is not None]
+    return bool(loops) != tries and _acquire(function, function.body) is not None
+
+
+def _object(function: Function, call: Node) -> bytes:
+    """What a lock's function is called on: the object of a method, or the first argument."""
+    called = call.child_by_field_name("function")
+    node = called.child_by_field_name("argument") if called is not None and called.type == "field_expression" else None
+    node = node or next(iter(arguments(call)), None)
+    return b"".join(function.text(node).split()) if node is not None else b""
+
+
+def _of_calls(function: Function, kernels: Kernels, project: Project) -> Iterator[Finding]:
+    """Find where a function takes a lock by waiting for it, and another gives it back."""
+    done: set[Edit] = set()
+    for call in function.calls():
+        if _is_lock(call, kernels):
+            _, edits = _turns(call, kernels)
+            if edits and not done & set(edits):
+                done |= set(edits)
+                need, header = include(function.source, project, "lock.h")
+                yield Finding(
+                    Span(call.node.start_byte, call.node.end_byte),
+                    "turns",
+                    f"lanes pass one after the other from {call.name.decode()}() to where the lock is given back: one "
+                    "that has it would wait for the lanes of its wavefront that wait for it",
+                    (*edits, *((need,) if need else ())),
+                    creates=(header,),
+                )
+
+
+def _is_lock(call: Call, kernels: Kernels) -> bool:
+    definitions = kernels.definitions(call.function.source, call.name)
+    return bool(definitions) and all(_takes(definition, tries=False) for definition in definitions)
+
+
+def _turns(call: Call, kernels: Kernels) -> tuple[str, tuple[Edit, ...]]:
+    """Return why lanes cannot pass one by one from a call that takes a lock to what gives it back, or the edits.
+
+    Neither, where nothing need be done.
+    """
+    function, source = call.function, call.function.source
+    if kernels.one_thread(function, call.node) or any(
+        b"hipport::one_by_one" in function.text(each.statement).partition(b"{")[0]
+        for each in function.conditions(call.node)
+    ):
+        return "", ()
+    lock = _object(function, call.node)
+    # The statement that has it, and perhaps another way to take it in the other branch.
+    first: Node | None = call.node
+    last = None
+    while first is not None and first != function.body:
+        if first.parent is not None and first.parent.type == "compound_statement":
+            last = first.next_named_sibling
+            while last is not None and not _unlocks(function, last, lock, kernels):
+                last = last.next_named_sibling
+            if last is not None:
+                break
+        first = first.parent
+    if first is None or last is None or first.parent is None:
+        return "it is given back elsewhere", ()
+    if first.type == "if_statement" and first.child_by_field_name("alternative") is None:
+        return "some lanes take it for others", ()
+    if first.type not in ("expression_statement", "if_statement") or last.type != "expression_statement":
+        return "it is given back elsewhere", ()
+    statements = [first]
+    while statements[-1] != last:
+        following = statements[-1].next_named_sibling
+        if following is None:
+            return "it is given back elsewhere", ()
+        statements.append(following)
+    why = _fixed(function, statements, kernels) or _used_behind(function, Span(first.start_byte, last.end_byte), last)
+    if why:
+        return why, ()
+    name = b"hipport_turn"
+    indent = _indent(source, first.start_byte)
+    steps = [b" "] * 3 if indent is None else [source.newline + indent + each for each in (b"", _STEP, 2 * _STEP)]
+    opening = b"for (hipport::one_by_one " + name + b"; " + name + b"; " + name + b".next())" + steps[1]
+    edits = [
+        Edit(Span(first.start_byte, first.start_byte), opening + b"if (" + name + b".mine()) {" + steps[2]),
+        Edit(Span(last.end_byte, last.end_byte), steps[1] + b"}"),
+    ]
+    return "", (*edits, *(_deeper(source, first.start_byte, last.end_byte) if indent is not None else ()))
+
+
+def _unlocks(function: Function, node: Node, lock: bytes, kernels: Kernels) -> bool:
+    for call in _calls(node):
+        definitions = kernels.definitions(function.source, called_name(call, function.source.code))
+        if _object(function, call) == lock and definitions and all(map(_gives_back, definitions)):
+            return True
+    return False
+
+
+def _fixed(function: Function, statements: list[Node], kernels: Kernels) -> str:
+    """Return why a critical section cannot be put into a loop, if so."""
+    source = function.source
+    for node in statements:
+        line = node.start_point[0] + 1
+        if node.type.startswith("preproc") and node.type != "preproc_call":
+            return "there are preprocessor conditions in the critical section"
+        if _leaves(node):
+            return f"line {line} leaves the critical section"
+        for call in _calls(node) if node.type != "comment" else ():
+            name = called_name(call, source.code)
+            if _TOGETHER.fullmatch(name) or any(
+                kernels.reaches(definition, _TOGETHER) for definition in kernels.definitions(source, name)
+            ):
+                return f"all lanes are needed in line {line}"
+    return ""
+
+
+def _used_behind(function: Function, section: Span, last: Node) -> str:
+    """Return that something declared in a critical section is used behind it, if so."""
+    parent = last.parent
+    if parent is None:
+        return "it is given back elsewhere"
+    rest = set(_NAME.findall(function.source.code, last.end_byte, parent.end_byte))
+    for each in function.locals.variables:
+        if section.start <= each.start < section.end and each.end == parent.end_byte and each.name in rest:
+            return f"{each.name.decode()} is used behind it"
+    return ""
+
+
+def _deeper(source: Cpp, start: int, end: int) -> list[Edit]:
+    """Move the lines that begin between `start` and `end` two steps to the right."""
+    return [Edit(Span(at, at), 2 * _STEP) for at in (m.end() for m in _LINE_START.finditer(source.text, start, end))]
 
 
 def _around(
@@ -131,28 +310,11 @@ def _around(
     if following is None:
         return "it is given back elsewhere", ()
     statements = [node for node in critical if node.type != "comment"]
-    if any(node.type.startswith("preproc") and node.type != "preproc_call" for node in statements):
-        return "there are preprocessor conditions in the critical section", ()
-    for node in statements:
-        if _leaves(node):
-            return f"line {node.start_point[0] + 1} leaves the critical section", ()
-        if _TOGETHER.search(function.text(node)) and any(
-            _TOGETHER.fullmatch(called_name(call, source.code)) for call in _calls(node)
-        ):
-            return f"all lanes are needed in line {node.start_point[0] + 1}", ()
-        if any(
-            kernels.reaches(definition, _TOGETHER)
-            for call in _calls(node)
-            for definition in kernels.definitions(source, called_name(call, source.code))
-        ):
-            return f"all lanes are needed in line {node.start_point[0] + 1}", ()
-    parent = following.parent
-    if parent is None:
-        return "it is given back elsewhere", ()
-    rest = set(_NAME.findall(source.code, following.end_byte, parent.end_byte))
-    for each in function.locals.variables:
-        if loop.end_byte <= each.start < following.start_byte and each.end == parent.end_byte and each.name in rest:
-            return f"{each.name.decode()} is used behind it", ()
+    why = _fixed(function, statements, kernels) or _used_behind(
+        function, Span(loop.end_byte, following.start_byte), following
+    )
+    if why:
+        return why, ()
     done = b"hipport_done"
     while any(each.name == done and each.start <= loop.start_byte < each.end for each in function.locals.variables):
         done += b"_"
@@ -165,15 +327,18 @@ def _around(
     )
     if not statements or not _FENCE.fullmatch(function.text(statements[0])):
         opening += steps[2] + fence
-    waiting = source[Span(body.start_byte, body.end_byte)].strip(b" \t\r\n;{}")
-    closing = steps[2] + done + b" = true;" + steps[1] + b"}" + (b" else { " + waiting + b"; }" if waiting else b"")
+    waiting = source[Span(body.start_byte, body.end_byte)]
+    if not waiting.strip(b" \t\r\n;{}"):
+        waiting = b""
+    elif body.type != "compound_statement":
+        waiting = b"{ " + waiting + b" }"
+    closing = steps[2] + done + b" = true;" + steps[1] + b"}" + (b" else " + waiting if waiting else b"")
     edits = [
         Edit(Span(loop.start_byte, loop.end_byte), opening),
         Edit(Span(following.end_byte, following.end_byte), closing),
     ]
     if indent is not None:
-        for match in _LINE_START.finditer(source.text, loop.end_byte, following.end_byte):
-            edits.append(Edit(Span(match.end(), match.end()), 2 * _STEP))
+        edits += _deeper(source, loop.end_byte, following.end_byte)
     if not statements or not _FENCE.fullmatch(function.text(statements[-1])):
         ahead = _indent(source, following.start_byte)
         apart = b" " if ahead is None else source.newline + ahead + (2 * _STEP if indent is not None else b"")
@@ -181,14 +346,27 @@ def _around(
     return "", tuple(edits)
 
 
-def _inside(function: Function, loop: Node, condition: Node | None, body: Node, project: Project) -> Iterator[Finding]:
+def _inside(
+    function: Function, loop: Node, condition: Node | None, body: Node, kernels: Kernels, project: Project
+) -> Iterator[Finding]:
     """Find a loop with the critical section in it, which the compiler may take out again."""
     source = function.source
     for call in _calls(body):
-        acquire = _acquire(function, call)
-        if acquire is None or _innermost_loop(call) != loop:
+        if _innermost_loop(call) != loop:
             continue
-        if not any(_releases(function, node, acquire) for node in _nodes(body) if node.type == "expression_statement"):
+        definitions = kernels.definitions(source, called_name(call, source.code))
+        if definitions and all(_takes(definition, tries=True) for definition in definitions):
+            acquire = _Acquire(call, _object(function, call), b"")
+            found = any(
+                _unlocks(function, node, acquire.lock, kernels) for node in _nodes(body) if node.type in _STATEMENTS
+            )
+        else:
+            of_itself = _acquire(function, call)
+            if of_itself is None or of_itself.call != call:
+                continue
+            acquire = of_itself
+            found = any(_releases(function, node, acquire) for node in _nodes(body) if node.type in _STATEMENTS)
+        if not found:
             continue
         edits = [
             Edit(Span(name.start_byte, name.end_byte), b"hipport::opaque(" + function.text(name) + b")")
@@ -197,7 +375,9 @@ def _inside(function: Function, loop: Node, condition: Node | None, body: Node, 
         ] or [
             Edit(Span(node.start_byte, node.end_byte), b"if (hipport::opaque(true)) break;")
             for node in _nodes(body)
-            if node.type == "break_statement" and _innermost_loop(node) == loop and _behind(function, node, acquire)
+            if node.type == "break_statement"
+            and _innermost_loop(node) == loop
+            and _behind(function, node, acquire, kernels)
         ]
         if edits:
             need, header = include(source, project, "lock.h")
@@ -337,11 +517,11 @@ def _is_opaque(function: Function, name: Node) -> bool:
     return function.source.code[: name.start_byte].rstrip().endswith(b"opaque(")
 
 
-def _behind(function: Function, node: Node, acquire: _Acquire) -> bool:
+def _behind(function: Function, node: Node, acquire: _Acquire, kernels: Kernels) -> bool:
     """Whether a `break` stands right behind the unlock, and may be taken to be certain."""
     before = node.prev_named_sibling
     while before is not None:
-        if _releases(function, before, acquire):
+        if _releases(function, before, acquire) or _unlocks(function, before, acquire.lock, kernels):
             return True
         before = before.prev_named_sibling
     return False

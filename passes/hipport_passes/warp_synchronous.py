@@ -43,6 +43,7 @@ _FROM_TEMPLATE = re.compile(rb"(?i)shared_?mem(?:ory)?\b")
 _LANE = re.compile(
     rb"(?i)&\(?(?:31\b|0x1f\b|\w*warp_?size(?:\(\))?-1)|%\(?(?:32\b|\w*warp_?size)|>>\(?5\b|/\(?(?:32\b|\w*warp_?size)"
 )
+_HALVES = re.compile(rb"(?:>>|<<|\*|/)=|=[^=;]*(?:>>|<<|\*|/)\s*[12]\b")
 _PRODUCT = re.compile(rb"(\w+)\*(\w+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
@@ -127,7 +128,8 @@ class _Steps:
         body = node.child_by_field_name("body")
         if body is not None and node.type in _LOOPS:
             after_body = self.inside(body, stored)
-            if self.meets(self.exposed(node)[0], after_body):
+            # From one turn to the next lanes meet where the distance doubles or halves; in others each has a row to do.
+            if self.halves(node) and self.meets(self.exposed(node)[0], after_body):
                 self.behind[body.id] = body
                 after_body = ()
             return tuple(dict.fromkeys((*stored, *after_body)))
@@ -135,6 +137,10 @@ class _Steps:
             return self.inside(body, stored)
         _, ordered, stores = self.exposed(node)
         return stores if ordered else (*stored, *stores)
+
+    def halves(self, loop: Node) -> bool:
+        update = loop.child_by_field_name("update")
+        return _HALVES.search(self.function.text(update if update is not None else loop)) is not None
 
     def inside(self, branch: Node, stored: tuple[_Access, ...]) -> tuple[_Access, ...]:
         if branch.type == "else_clause":
@@ -169,6 +175,8 @@ class _Steps:
             found = [self.exposed(part) for part in inner]
             condition = node.child_by_field_name("condition")
             loads = self.loads(condition) if condition is not None else []
+            if node.type == "if_statement" and len(found) == 1 and found[0][1] and not found[0][0] and not loads:
+                return (), True, ()  # `if (round > 0) __syncthreads();`
             # An `if` with a barrier in it may be passed by; nothing is ordered for those who pass.
             return (
                 (*loads, *(access for each in found for access in each[0])),

@@ -10,6 +10,12 @@
 //   }
 //
 // Without `opaque` the compiler sees that a lane with the lock leaves the loop, and puts the critical section behind it.
+//
+// Where the lock is taken and given back by functions, lanes pass one after the other:
+//
+//   for (hipport::one_by_one turn; turn; turn.next()) {
+//     if (turn.mine()) { lock.lock(); ...; lock.unlock(); }
+//   }
 #ifndef HIPPORT_LOCK_H
 #define HIPPORT_LOCK_H
 
@@ -33,6 +39,25 @@ static __device__ __forceinline__ T opaque(T value) {
 #endif
   return static_cast<T>(hidden);
 }
+
+/// Turns of the lanes of a wavefront that come here together: each lane has one.
+class one_by_one {
+ public:
+#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+  __device__ __forceinline__ one_by_one() : left_(__ballot(1)), lane_(__lane_id()) {}
+#else
+  __device__ __forceinline__ one_by_one() : left_(__activemask()) { asm("mov.u32 %0, %%laneid;" : "=r"(lane_)); }
+#endif
+  /// Whether there is a turn left.
+  __device__ __forceinline__ explicit operator bool() const { return left_ != 0; }
+  /// Whether it is the caller's.
+  __device__ __forceinline__ bool mine() const { return (left_ & (~left_ + 1)) == 1ull << lane_; }
+  __device__ __forceinline__ void next() { left_ &= left_ - 1; }
+
+ private:
+  unsigned long long left_;
+  unsigned lane_;
+};
 
 }  // namespace hipport
 
