@@ -22,7 +22,7 @@
 namespace hipport {
 namespace cooperative_groups {
 
-namespace detail {
+namespace details {
 
 HIPPORT_DEVICE unsigned block_size() { return blockDim.x * blockDim.y * blockDim.z; }
 HIPPORT_DEVICE unsigned rank_in_block() {
@@ -75,7 +75,7 @@ HIPPORT_DEVICE unsigned tile_mask(unsigned size) {
   return (0xffffffffu >> (32u - size)) << (lane_id() & ~(size - 1u));
 }
 
-}  // namespace detail
+}  // namespace details
 
 /// What all groups are: a function may take any of them as a thread_group.
 class thread_group {
@@ -83,9 +83,9 @@ class thread_group {
   HIPPORT_MEMBER unsigned long long num_threads() const { return size_; }
   HIPPORT_MEMBER unsigned long long size() const { return size_; }
   HIPPORT_MEMBER unsigned long long thread_rank() const {
-    if (kind_ == lanes) return detail::rank_in(mask_);
-    if (kind_ == block) return detail::rank_in_block();
-    return detail::rank_of_block() * detail::block_size() + detail::rank_in_block();
+    if (kind_ == lanes) return details::rank_in(mask_);
+    if (kind_ == block) return details::rank_in_block();
+    return details::rank_of_block() * details::block_size() + details::rank_in_block();
   }
   HIPPORT_MEMBER void sync() const {
     if (kind_ == lanes) {
@@ -116,13 +116,13 @@ class grid_group : public thread_group {
   HIPPORT_MEMBER grid_group() : thread_group(grid, num_threads()) {}
   static HIPPORT_MEMBER bool is_valid() { return __ockl_grid_is_valid() != 0; }
   static HIPPORT_MEMBER void sync() { __ockl_grid_sync(); }
-  static HIPPORT_MEMBER unsigned long long num_threads() { return detail::blocks() * detail::block_size(); }
+  static HIPPORT_MEMBER unsigned long long num_threads() { return details::blocks() * details::block_size(); }
   static HIPPORT_MEMBER unsigned long long size() { return num_threads(); }
   static HIPPORT_MEMBER unsigned long long thread_rank() {
-    return detail::rank_of_block() * detail::block_size() + detail::rank_in_block();
+    return details::rank_of_block() * details::block_size() + details::rank_in_block();
   }
-  static HIPPORT_MEMBER unsigned long long num_blocks() { return detail::blocks(); }
-  static HIPPORT_MEMBER unsigned long long block_rank() { return detail::rank_of_block(); }
+  static HIPPORT_MEMBER unsigned long long num_blocks() { return details::blocks(); }
+  static HIPPORT_MEMBER unsigned long long block_rank() { return details::rank_of_block(); }
   static HIPPORT_MEMBER dim3 block_index() { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
   static HIPPORT_MEMBER dim3 dim_blocks() { return dim3(gridDim.x, gridDim.y, gridDim.z); }
   static HIPPORT_MEMBER dim3 group_dim() { return dim_blocks(); }
@@ -131,11 +131,11 @@ HIPPORT_DEVICE grid_group this_grid() { return grid_group(); }
 
 class thread_block : public thread_group {
  public:
-  HIPPORT_MEMBER thread_block() : thread_group(block, detail::block_size()) {}
+  HIPPORT_MEMBER thread_block() : thread_group(block, details::block_size()) {}
   static HIPPORT_MEMBER void sync() { __syncthreads(); }
-  static HIPPORT_MEMBER unsigned num_threads() { return detail::block_size(); }
-  static HIPPORT_MEMBER unsigned size() { return detail::block_size(); }
-  static HIPPORT_MEMBER unsigned thread_rank() { return detail::rank_in_block(); }
+  static HIPPORT_MEMBER unsigned num_threads() { return details::block_size(); }
+  static HIPPORT_MEMBER unsigned size() { return details::block_size(); }
+  static HIPPORT_MEMBER unsigned thread_rank() { return details::rank_in_block(); }
   static HIPPORT_MEMBER dim3 group_index() { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
   static HIPPORT_MEMBER dim3 thread_index() { return dim3(threadIdx.x, threadIdx.y, threadIdx.z); }
   static HIPPORT_MEMBER dim3 dim_threads() { return dim3(blockDim.x, blockDim.y, blockDim.z); }
@@ -150,7 +150,7 @@ class coalesced_group : public thread_group {
       : thread_group(mask, meta_rank, meta_size) {}
   HIPPORT_MEMBER unsigned num_threads() const { return static_cast<unsigned>(size_); }
   HIPPORT_MEMBER unsigned size() const { return num_threads(); }
-  HIPPORT_MEMBER unsigned thread_rank() const { return detail::rank_in(mask_); }
+  HIPPORT_MEMBER unsigned thread_rank() const { return details::rank_in(mask_); }
   HIPPORT_MEMBER unsigned meta_group_rank() const { return meta_rank_; }
   HIPPORT_MEMBER unsigned meta_group_size() const { return meta_size_; }
   HIPPORT_MEMBER void sync() const { syncwarp(mask_); }
@@ -159,7 +159,7 @@ class coalesced_group : public thread_group {
 
   template <typename T>
   HIPPORT_MEMBER T shfl(T value, int rank) const {
-    return shfl_sync(mask_, value, static_cast<int>(detail::lane_of(mask_, static_cast<unsigned>(rank))));
+    return shfl_sync(mask_, value, static_cast<int>(details::lane_of(mask_, static_cast<unsigned>(rank))));
   }
   /// A lane whose source would lie outside of the group keeps its value.
   template <typename T>
@@ -175,15 +175,15 @@ class coalesced_group : public thread_group {
   HIPPORT_MEMBER int any(int predicate) const { return any_sync(mask_, predicate); }
   HIPPORT_MEMBER int all(int predicate) const { return all_sync(mask_, predicate); }
   HIPPORT_MEMBER unsigned ballot(int predicate) const {
-    return detail::by_rank(mask_, ballot_sync(mask_, predicate));
+    return details::by_rank(mask_, ballot_sync(mask_, predicate));
   }
   template <typename T>
   HIPPORT_MEMBER unsigned match_any(T value) const {
-    return detail::by_rank(mask_, match_any_sync(mask_, value));
+    return details::by_rank(mask_, match_any_sync(mask_, value));
   }
   template <typename T>
   HIPPORT_MEMBER unsigned match_all(T value, int& predicate) const {
-    return detail::by_rank(mask_, match_all_sync(mask_, value, &predicate));
+    return details::by_rank(mask_, match_all_sync(mask_, value, &predicate));
   }
 };
 HIPPORT_DEVICE coalesced_group coalesced_threads() { return coalesced_group(activemask()); }
@@ -192,7 +192,7 @@ HIPPORT_DEVICE coalesced_group coalesced_threads() { return coalesced_group(acti
 template <unsigned Size, typename Parent = void>
 class thread_block_tile;
 
-namespace detail {
+namespace details {
 
 template <unsigned Size>
 class tile_base : public thread_group {
@@ -239,23 +239,23 @@ class tile_base : public thread_group {
   static HIPPORT_MEMBER unsigned first() { return lane_id() & ~(Size - 1u); }
 };
 
-}  // namespace detail
+}  // namespace details
 
 template <unsigned Size, typename Parent>
-class thread_block_tile : public detail::tile_base<Size> {
+class thread_block_tile : public details::tile_base<Size> {
  public:
   HIPPORT_MEMBER explicit thread_block_tile(const Parent&)
-      : detail::tile_base<Size>(meta_group_rank(), meta_group_size()) {}
+      : details::tile_base<Size>(meta_group_rank(), meta_group_size()) {}
   static HIPPORT_MEMBER unsigned meta_group_rank() { return Parent::thread_rank() / Size; }
   static HIPPORT_MEMBER unsigned meta_group_size() { return (Parent::size() + Size - 1u) / Size; }
 };
 
 template <unsigned Size>
-class thread_block_tile<Size, void> : public detail::tile_base<Size> {
+class thread_block_tile<Size, void> : public details::tile_base<Size> {
  public:
   template <typename Parent>
   HIPPORT_MEMBER thread_block_tile(const thread_block_tile<Size, Parent>& tile)
-      : detail::tile_base<Size>(tile.meta_group_rank(), tile.meta_group_size()) {}
+      : details::tile_base<Size>(tile.meta_group_rank(), tile.meta_group_size()) {}
   HIPPORT_MEMBER unsigned meta_group_rank() const { return this->meta_rank_; }
   HIPPORT_MEMBER unsigned meta_group_size() const { return this->meta_size_; }
 };
@@ -269,13 +269,13 @@ HIPPORT_DEVICE thread_block_tile<Size, Parent> tiled_partition(const Parent& par
 HIPPORT_MEMBER thread_group tiled_partition(const thread_group& parent, unsigned size) {
   const unsigned count = (static_cast<unsigned>(parent.size_) + size - 1u) / size;
   if (parent.kind_ == thread_group::lanes) {
-    return thread_group(detail::part_of(parent.mask_, size), detail::rank_in(parent.mask_) / size, count);
+    return thread_group(details::part_of(parent.mask_, size), details::rank_in(parent.mask_) / size, count);
   }
-  return thread_group(detail::tile_mask(size), detail::rank_in_block() / size, count);
+  return thread_group(details::tile_mask(size), details::rank_in_block() / size, count);
 }
 HIPPORT_DEVICE coalesced_group tiled_partition(const coalesced_group& parent, unsigned size) {
   const unsigned count = (parent.num_threads() + size - 1u) / size;
-  return coalesced_group(detail::part_of(parent.mask(), size), parent.thread_rank() / size, count);
+  return coalesced_group(details::part_of(parent.mask(), size), parent.thread_rank() / size, count);
 }
 
 /// The lanes of the group that have the caller's label.
@@ -392,25 +392,25 @@ HIPPORT_DEVICE auto invoke_one_broadcast(const Group& group, Function function, 
 
 // ---- copies
 
-namespace detail {
+namespace details {
 
 template <typename Group>
 HIPPORT_DEVICE void copy_bytes(const Group& group, char* to, const char* from, size_t first, size_t bytes) {
   for (size_t i = first + group.thread_rank(); i < bytes; i += group.num_threads()) to[i] = from[i];
 }
 
-}  // namespace detail
+}  // namespace details
 
 /// Copies `bytes` bytes.
 template <typename Group, typename T>
 HIPPORT_DEVICE void memcpy_async(const Group& group, T* to, const T* from, size_t bytes) {
   const size_t count = bytes / sizeof(T);
   for (size_t i = group.thread_rank(); i < count; i += group.num_threads()) to[i] = from[i];
-  detail::copy_bytes(group, reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from), count * sizeof(T), bytes);
+  details::copy_bytes(group, reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from), count * sizeof(T), bytes);
 }
 template <typename Group>
 HIPPORT_DEVICE void memcpy_async(const Group& group, void* to, const void* from, size_t bytes) {
-  detail::copy_bytes(group, static_cast<char*>(to), static_cast<const char*>(from), 0, bytes);
+  details::copy_bytes(group, static_cast<char*>(to), static_cast<const char*>(from), 0, bytes);
 }
 /// Copies as many elements as there are on both sides.
 template <typename Group, typename T>
