@@ -352,6 +352,13 @@ def test_blocks_in_control_flow(before: str, after: str) -> None:
     assert port(f"void f() {{ {before.replace('A', operands)} }}").reported[0].certainty is Certainty.SAFE
 
 
+@pytest.mark.parametrize("name", ["ptx", "shared", "ld", "hipport"])
+def test_parameters_that_would_change_the_names(name: str) -> None:
+    text = f'#define LOAD(x, {name}) asm("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"({name}))\n'
+    assert ported(text) == text
+    assert "hipport::ptx::shared(p)" in ported(text.replace(f"{name})", "p)"))
+
+
 def test_a_constraint_for_pointers_by_their_size() -> None:
     text = 'void f() {{ asm("{}" : "=r"(x) : _ASM_PTR_(p)); }}'
     assert "generic(p)" in ported(text.format("ld.global.u32 %0, [%1];"))
@@ -615,6 +622,46 @@ class Program:
         for i in range(2):
             after[self.words[i]] = values[f"%{i}"]
         return after
+
+
+#: Declarations, an asm statement, what is looked at, and what it must be by PTX's manual.
+SINGLE = [
+    ("unsigned x;", 'asm("cvt.s16.u32 %0, %1;" : "=r"(x) : "r"(0x18000));', "x", 0xFFFF8000),
+    ("unsigned x;", 'asm("cvt.u16.u32 %0, %1;" : "=r"(x) : "r"(0x18000));', "x", 0x8000),
+    ("int x;", 'asm("cvt.rni.sat.s8.f32 %0, %1;" : "=r"(x) : "f"(-1000.f));', "unsigned(x)", 0xFFFFFF80),
+    ("unsigned x;", 'asm("mov.b32 %0, %1;" : "=r"(x) : "f"(1.f));', "x", 0x3F800000),
+    ("float x;", 'asm("add.f32 %0, %1, 0f3F000000;" : "=f"(x) : "r"(0x3F800000));', "unsigned(x * 2)", 3),
+    ("unsigned long long x;", 'asm("mov.b64 %0, {%1, %2};" : "=l"(x) : "r"(1), "r"(2));', "x >> 31", 4),
+    ("unsigned short x, y;", 'asm("mov.b32 {%0, %1}, %2;" : "=h"(x), "=h"(y) : "r"(0x20001));', "x + 10 * y", 21),
+    ("double x;", 'asm("mov.b64 %0, %1;" : "=d"(x) : "l"(0x4008000000000000ull));', "unsigned(x)", 3),
+    ("unsigned x;", 'asm("cvt.u32.u64 %0, %1;" : "=r"(x) : "l"(0x500000007ull));', "x", 7),
+    ("unsigned long long x;", 'asm("mul.wide.s32 %0, %1, %2;" : "=l"(x) : "r"(-1), "r"(2));', "x + 3", 1),
+    ("int x;", 'asm("shr.s32 %0, %1, 31;" : "=r"(x) : "r"(0x80000000));', "unsigned(x)", 0xFFFFFFFF),
+    ("unsigned x;", 'asm("vadd.u32.s32.s32.sat %0, %1.b1, %2.h0;" : "=r"(x) : "r"(0xFE00), "r"(1));', "x", 0),
+    ("unsigned x;", 'asm("set.gt.u32.f32 %0, %1, 0f80000000;" : "=r"(x) : "f"(1.f));', "x", 0xFFFFFFFF),
+    ("unsigned x = 9;", 'asm("{ .reg .s16 t; cvt.s16.s32 t, %1; cvt.s32.s16 %0, t; }" : "=r"(x) : "r"(0xFFFF));',
+     "x", MASK),
+    ("unsigned x;", 'asm("{ .reg .u16 t; mov.u16 t, -1; cvt.u32.u16 %0, t; }" : "=r"(x));', "x", 0xFFFF),
+    ("long long x;", 'asm("sub.s64 %0, 0, %1;" : "=l"(x) : "l"(5ll));', "unsigned(-x)", 5),
+    ("unsigned x;", 'asm("{ .reg .f32 t; mov.b32 t, %1; add.f32 t, t, t; mov.b32 %0, t; }" : "=r"(x) : "r"(1 << 30));',
+     "x", 0x40800000),
+]  # fmt: skip
+
+
+def test_types_are_those_of_registers(tmp_path: Path) -> None:
+    if shutil.which("g++") is None:
+        pytest.skip("NOT CHECKED that what inline_ptx writes does what the PTX does: no g++")
+    functions = [f"unsigned f{i}() {{ {a} {b} return unsigned({c}); }}" for i, (a, b, c, _) in enumerate(SINGLE)]
+    result = port("\n".join(functions))
+    assert [each.certainty for each in result.reported] == [Certainty.SAFE] * len(SINGLE)
+    calls = "".join(f'  std::printf("%u\\n", f{i}());\n' for i in range(len(SINGLE)))
+    unit = tmp_path / "unit.cpp"
+    unit.write_text(f"{result.project.sources[0].text.decode()}\n#include <cstdio>\nint main() {{\n{calls}}}\n")
+    include = Path(hipport.__file__).parent / "include"
+    subprocess.run(["g++", "-std=c++17", "-w", "-I", include, unit, "-o", tmp_path / "unit"], check=True)
+    said = subprocess.run([tmp_path / "unit"], check=True, capture_output=True, text=True).stdout.split()
+    for case, each in zip(SINGLE, said, strict=True):
+        assert int(each) == case[3], case
 
 
 def test_cpp_does_what_the_instructions_do(tmp_path: Path) -> None:

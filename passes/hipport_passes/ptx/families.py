@@ -111,6 +111,8 @@ def _family(statement: Statement, macro: Span, uses: list[_Use]) -> tuple[Transl
         edits = [(use.source.path, Edit(use.arguments[callee], _function(use.does))) for use in uses]
     else:
         callee = _pasted(statement, uses)
+        if statement.parameters & {b"hipport", b"ptx"}:
+            raise Unreadable("a parameter is a part of the name")
     every = [
         translate(use.program, statement.outputs, statement.inputs, parameters=statement.parameters, callee=callee)
         for use in uses

@@ -42,6 +42,8 @@ _CONSTRAINTS = {
 _LITERAL = re.compile(rb"[-+~]?[0-9][\w.]*|\([-+~]?[0-9][\w.]*\)")
 _CAST = re.compile(rb"\b(?:static|reinterpret|const)_cast\s*<[^<>]*>")
 _CHANGE = re.compile(rb"\+\+|--|[^=!<>]=[^=]")
+_QUALIFIED = re.compile(rb"hipport(?:::\w+)+")
+_INTEGER = re.compile(rb"(0[xX][0-9a-fA-F]+|[0-9]+)[uUlL]*")
 _CALL = re.compile(rb"[\w>\]]\s*\(")
 
 
@@ -80,7 +82,13 @@ def translate(
     translator = _Translator(program, outputs, inputs, holes, parameters, in_macro, is_pointer)
     if callee:
         translator.operations = [replace(each, call=called(callee)) for each in translator.operations]
-    return translator.translation(carry_escapes, flag)
+    result = translator.translation(carry_escapes, flag)
+    names = b" ".join(result.lines).replace(callee, b"") if callee else b" ".join(result.lines)
+    clash = parameters & {word for name in _QUALIFIED.findall(names) for word in name.split(b"::")}
+    if clash:
+        word = min(clash).decode()
+        raise Untranslated("unreadable", f"{word}, a parameter of the macro, is a part of a name in hipport/ptx.h too")
+    return result
 
 
 @dataclass
@@ -449,8 +457,8 @@ class _Translator:
                 raise Untranslated(
                     "unknown", f"its registers of {have.decode()} and {want.decode()} are of different sizes"
                 )
-            if want in floating and re.fullmatch(rb"[0-9]\w*", text) and not text.endswith((b"u", b"U")):
-                text += b"u" if want == b"f32" else b"ull"
+            if want in floating and (number := _INTEGER.fullmatch(text)):
+                text = number[1] + (b"u" if want == b"f32" else b"ull")
             return NAMESPACE + b"as<" + CPP[want] + b">(" + text + b")"
         if BITS[have] > 32 >= BITS[want]:
             return b"static_cast<" + CPP[want] + b">(" + text + b")"
