@@ -19,7 +19,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from hipport.finding import Certainty, Finding
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _ASKS = re.compile(rb"(?://|/\*)[^\r\n]*?\bhipport:[ \t]*warp=(native|logical32)\b")
-_COMMENTS_BEFORE = re.compile(rb"(?:[ \t]*(?://[^\r\n]*|/\*.*?\*/)?[ \t]*(?:\r\n|\n|\r))*[ \t]*\Z", re.DOTALL)
 _MADE = re.compile(rb"__ballot(?:_sync)?|__activemask|__match_a(?:ny|ll)_sync")
 _SHUFFLE = re.compile(rb"__shfl(?:_up|_down|_xor)?(?:_sync)?")
 _OF_MASKS = {b"__popc": b"popc", b"__ffs": b"ffs"}
@@ -52,6 +51,7 @@ _COMPARES = ("<", ">=", "==", "!=", ">", "<=")
 _ROWS = re.compile(
     rb"(?<!blockDim\.x \* )(?<!blockDim\.x\*)\bthreadIdx\.[yz]\b(?!\s*\*\s*\(?blockDim\.x)(?!\s*\*\s*blockDim\.y)"
 )
+_SHIFTED = re.compile(rb"[12][uU]?|-1|~0[uU]?|0[xX][fF]{8}[uU]?")
 _NATIVE = b"hipport::native::"
 _SIZE = _NATIVE + b"wave_size()"
 _ASSUMED = "assumes that blocks have a multiple of 64 threads, and that no number of warps is written out"
@@ -119,8 +119,10 @@ def _is_native(function: Function, project: Project) -> bool:
     parent = function.node.parent
     if parent is not None and parent.type == "template_declaration":
         start = parent.start_byte
-    before = _COMMENTS_BEFORE.search(source.text, 0, start)
-    asks = _ASKS.findall(source.text, before.start() if before else start, start)
+    # Comments are blank in the code; one behind other code is about that.
+    end = len(source.code[:start].rstrip())
+    line = source.text.find(b"\n", end, start) if end else 0
+    asks = _ASKS.findall(source.text, line, start) if line >= 0 else []
     # At the top of the file: before any code.
     first = re.search(rb"\S", source.code)
     if not asks:
@@ -214,6 +216,8 @@ class _Masks(Flow):
 
     def __init__(self, project: Project, source: Cpp, only: Collection[Function]) -> None:
         self.only = only
+        self._lanes: dict[tuple[PurePath, int, int], bool] = {}
+        self._threads: dict[tuple[PurePath, int, int], bool] = {}
         super().__init__(project, source, Kind(_MADE, ((_SHUFFLE, 1),)))
 
     @property
@@ -224,7 +228,7 @@ class _Masks(Flow):
         return node is not None and (self.lane_shift(function, node) or super().carries(function, node))
 
     def lane_shift(self, function: Function, node: Node) -> bool:
-        """Whether `node` is `1 << lane`, `2u << lane` or the like."""
+        """Whether `node` is `1 << lane`, `2u << lane`, `-1 << lane` or the like."""
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         sign = node.child_by_field_name("operator")
         return (
@@ -233,12 +237,19 @@ class _Masks(Flow):
             and sign.type == "<<"
             and left is not None
             and right is not None
-            and re.fullmatch(rb"[12][uU]?", function.text(left)) is not None
+            and _SHIFTED.fullmatch(function.text(left)) is not None
             and self.is_lane(function, right)
         )
 
     def is_lane(self, function: Function, node: Node, depth: int = 4) -> bool:
         """Whether `node` is the number of a lane in its warp."""
+        key = (function.source.path, node.start_byte, node.end_byte)
+        if key not in self._lanes:
+            self._lanes[key] = False  # What a recursion finds here.
+            self._lanes[key] = self._is_lane(function, node, depth)
+        return self._lanes[key]
+
+    def _is_lane(self, function: Function, node: Node, depth: int) -> bool:
         while node.type in ("parenthesized_expression", "cast_expression") and node.named_children:
             node = node.named_children[-1]
         text = function.text(node)
@@ -268,6 +279,13 @@ class _Masks(Flow):
 
     def is_thread(self, function: Function, node: Node, depth: int = 4) -> bool:
         """Whether `node` counts threads: `threadIdx.x`, `blockIdx.x * blockDim.x + threadIdx.x`, a variable of that."""
+        key = (function.source.path, node.start_byte, node.end_byte)
+        if key not in self._threads:
+            self._threads[key] = False  # What a recursion finds here.
+            self._threads[key] = self._is_thread(function, node, depth)
+        return self._threads[key]
+
+    def _is_thread(self, function: Function, node: Node, depth: int) -> bool:
         while node.type in ("parenthesized_expression", "cast_expression") and node.named_children:
             node = node.named_children[-1]
         text = b"".join(function.text(node).split())
@@ -458,7 +476,10 @@ class _Widening:
             return
         function, flow = self.function, self.flow
         if flow.lane_shift(function, node):
-            self.edit(span(left), _NATIVE + b"lane_mask(" + function.text(left).rstrip(b"uU") + b")")
+            digit = function.text(left).rstrip(b"uU")
+            ones = digit not in (b"1", b"2")
+            self.settled.update(child.start_byte for child in (left, *_nodes(left)))
+            self.edit(span(left), b"~" * ones + _NATIVE + b"lane_mask(" + (b"0" if ones else digit) + b")")
             return
         carried = flow.carries(function, left), flow.carries(function, right)
         if any(carried) and sign.type in ("&", "|", "^", "==", "!="):

@@ -190,18 +190,18 @@ class Flow:
             for name, body in file.fact(_macro_calls):
                 if self.kind.made.fullmatch(body):
                     self.macros.add(name)
-        gifts = [(function, list(_gifts(function))) for function in self.functions]
+        gifts = [(function, list(_gifts(function)), list(function.calls())) for function in self.functions]
         by_name: dict[bytes, list[Function]] = {}
         for function in self.functions:
             by_name.setdefault(function.name, []).append(function)
         changed = True
         while changed:
             changed = False
-            for function, given in gifts:
+            for function, given, calls in gifts:
                 for target, value in given:
                     if self.carries(function, value):
                         changed |= self._receive(function, target)
-                for call in function.calls():
+                for call in calls:
                     for called in by_name.get(call.name, ()):
                         for parameter, argument in zip(called.parameters, call.arguments, strict=False):
                             if parameter and self.carries(function, argument):
