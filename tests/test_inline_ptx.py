@@ -427,6 +427,28 @@ def test_bare_words_count_only_in_cuda() -> None:
     assert not port('void f() { asm("trap;"); }', kind=Cpp).reported
 
 
+@pytest.mark.parametrize(
+    ("condition", "first", "second"),
+    [
+        ("__CUDA_ARCH__ >= 800", False, True),
+        ("defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800", False, True),
+        ("CUDART_VERSION >= 11000", False, True),
+        ("__CUDA_ARCH__ < 800", True, False),
+        ("__CUDA_ARCH__ >= 800 || defined(__HIPCC__)", True, False),
+        ("defined(__CUDA_ARCH__)", True, True),
+        ("!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800", True, True),
+        ("SOMETHING", True, True),
+        ("!defined(USE_ROCM)", False, False),
+        ("defined(USE_ROCM)", False, False),
+    ],
+)
+def test_branches_that_hip_does_not_take(condition: str, first: bool, second: bool) -> None:
+    statements = 'asm("cp.async.wait_all;");\n#else\nasm("add.u32 %0, %0, 1;" : "+r"(x));'
+    result = port(f"void f() {{\n#if {condition}\n{statements}\n#endif\n}}")
+    assert ("inline_ptx/async_copy" in {each.rule for each in result.reported}) == first
+    assert bool(result.changed) == second
+
+
 # ---- the table
 
 

@@ -76,8 +76,10 @@ class Operation:
     after: tuple[tuple[Value, bytes], ...] = ()
     #: The carry flag: b"r" where it is read, b"w" where it is written.
     carry: bytes = b""
-    #: Whether it does more than compute: what it reads of memory before and after may differ.
+    #: Whether it does more than compute.
     effect: bool = False
+    #: Whether what a variable holds may be another value after it: it writes memory, or waits for others to.
+    changes: bool = False
     assumes: str = ""
 
     @property
@@ -212,14 +214,15 @@ def _plain(opcode: bytes, instruction: Instruction, name: bytes = b"") -> Operat
     if len(operands) != len(types):
         raise _operands(instruction, f"{len(instruction.operands)} operands")
     root = opcode.split(b".")[0]
-    effect = root in (b"bar", b"barrier", b"fence", b"membar", b"trap", b"brkpt", b"nanosleep")
+    waits = root in (b"bar", b"barrier")
     return Operation(
         _function(name or opcode),
         tuple(zip(operands, types, strict=True)),
         result,
         after=tuple(after),
         carry=carry,
-        effect=effect,
+        effect=waits or root in (b"fence", b"membar", b"trap", b"brkpt", b"nanosleep"),
+        changes=waits,
     )
 
 
@@ -369,15 +372,18 @@ def _memory(parts: list[bytes], instruction: Instruction, type_of: Callable[[Val
         raise _operands(instruction)
     sources += values
     if root in (b"st", b"red"):
-        return Operation(call, tuple(sources), effect=True)
+        return Operation(call, tuple(sources), effect=True, changes=True)
     assert to is not None
+    ordered = bool(order)
     if vector:
         if not isinstance(to, Vector) or len(to.items) != int(vector[1:]):
             raise _operands(instruction)
-        return Operation(call, tuple(sources), before=tuple((item, kind) for item in to.items), effect=bool(order))
+        return Operation(
+            call, tuple(sources), before=tuple((item, kind) for item in to.items), effect=ordered, changes=ordered
+        )
     if isinstance(to, (Vector, Pair)):
         raise _operands(instruction)
-    return Operation(call, tuple(sources), (to, kind), effect=atomic or bool(order))
+    return Operation(call, tuple(sources), (to, kind), effect=atomic or ordered, changes=atomic or ordered)
 
 
 def _prefetch(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:

@@ -255,7 +255,7 @@ class _Translator:
     def name(self) -> None:
         """Decide what has a name of its own in the block; what has none stands where it is used."""
         guards = [instruction.guard for instruction in self.instructions]
-        effects = [i for i, each in enumerate(self.operations) if each.effect]
+        changes = [i for i, each in enumerate(self.operations) if each.changes]
         for leaf in list(self.uses):
             if isinstance(leaf, Register) and self.type_of(leaf):
                 self.names[leaf] = self.fresh(leaf.name.replace(b"$", b"_").replace(b".", b"_"))
@@ -264,7 +264,7 @@ class _Translator:
             uses, text = self.uses[Placeholder(i)], self.operands[i].expression
             if not uses.reads or self.constant(i):
                 continue
-            late = any(e < uses.reads[-1] for e in effects)
+            late = any(e < uses.reads[-1] for e in changes)
             fleeting = text in self.parameters or _does_something(text)
             once = len(uses.reads) == 1 and guards[uses.reads[0]] is None
             if late or (fleeting and not once):
@@ -285,7 +285,7 @@ class _Translator:
             touched = len(uses.writes) > 1 or bool(uses.reads)
             simple = not _does_something(operand.expression)
             again = any(read > first for read in uses.reads) or len(uses.writes) > 1
-            if later or (touched and not simple) or (again and any(e > first for e in effects)):
+            if later or (touched and not simple) or (again and any(e > first for e in changes)):
                 self.names[leaf] = self.fresh(b"out%d" % i if len(self.outputs) > 1 else b"out")
         self.check_outputs()
 
