@@ -46,6 +46,7 @@ _REFUSED = re.compile(
     rb"\b(?P<asm>asm|__asm__)\b|\btiled_partition\s*<\s*32\s*>|\bcoalesced_threads\b|\b(?:hip)?cub\s*::\s*Warp\w+|"
     rb"\bWARP_(?:SHFL\w*|BALLOT|ANY|ALL)\b|\bhipport::(?!native\b)\w+|\b__fns\b|\b__brev\b|\bC10_WARP_SIZE\b"
 )
+_GRID = re.compile(rb"\b(?:blockIdx|gridDim)\.[xyz]\s*\Z|\A\s*(?:blockIdx|gridDim)\.[xyz]\b(?!\s*\*\s*blockDim)")
 _COMPARES = ("<", ">=", "==", "!=", ">", "<=")
 #: Threads of other rows, unless it is to number all threads of a block.
 _ROWS = re.compile(
@@ -313,7 +314,15 @@ class _Masks(Flow):
         if text.startswith(b"~"):
             inner = constants.value(function.source, self.project, text[1:].strip())
             return None if inner is None else ~inner
+        if function.locals.named(text, node.start_byte) is not None and not self._is_constant(function, node, text):
+            return None
         return 32 if text == b"warpSize" else constants.value(function.source, self.project, text)
+
+    def _is_constant(self, function: Function, node: Node, name: bytes) -> bool:
+        variable = function.locals.named(name, node.start_byte)
+        declared = self.declared(function, variable) if variable is not None else None
+        outer = declared.type.parent if declared is not None else None
+        return outer is not None and re.search(rb"\bconst(?:expr)?\b", function.text(outer)) is not None
 
     def _all_given(self, function: Function, variable: Variable, what: str, depth: int) -> bool:
         test = getattr(self, what)
@@ -359,11 +368,12 @@ class _Widening:
                 self.assignment(node)
             elif node.type == "init_declarator":
                 self.given(node.child_by_field_name("declarator"), node.child_by_field_name("value"))
+                self.variable(node)
             elif node.type == "declaration":
                 self.array(node)
         for match in re.finditer(rb"(?<![\w.>:])warpSize\b", function.text(function.body)):
             start = function.body.start_byte + match.start()
-            if start not in self.settled:
+            if start not in self.settled and function.locals.named(b"warpSize", start) is None:
                 self.edit(Span(start, start + 8), _SIZE)
         self.macros()
         self.types()
@@ -496,6 +506,9 @@ class _Widening:
         number = flow.number(function, right)
         if right.start_byte in self.settled or number not in (5, 16, 31, 32, -32, 0xFFFFFFE0):
             return
+        if _GRID.search(function.text(left)) and (sign.type, number) in (("*", 32), ("<<", 5)):
+            self.refuse(node, "the grid is laid out by 32")
+            return
         sized = b"blockDim" in function.text(left) and b"threadIdx" not in function.text(left)
         counts = flow.is_thread(function, left)
         lane = flow.is_lane(function, left)
@@ -527,6 +540,9 @@ class _Widening:
     def from_the_left(self, node: Node, left: Node, sign: str, right: Node) -> None:
         """`31 - lane`, `32 * warp` and the like."""
         if left.start_byte in self.settled:
+            return
+        if _GRID.search(self.function.text(right)) and sign == "*":
+            self.refuse(node, "the grid is laid out by 32")
             return
         number = self.flow.number(self.function, left)
         lane, counts = self.flow.is_lane(self.function, right), self.flow.is_thread(self.function, right)
@@ -574,6 +590,15 @@ class _Widening:
             return
         if sign.type in ("=", "|=", "&=", "^="):
             self.given(left, right)
+
+    def variable(self, node: Node) -> None:
+        """`int size = 32;`, which is no constant."""
+        value = node.child_by_field_name("value")
+        outer = node.parent
+        if value is None or outer is None or value.start_byte in self.settled:
+            return
+        if self.flow.number(self.function, value) in (31, 32) and b"const" not in self.function.text(outer):
+            self.refuse(node, "")
 
     def given(self, target: Node | None, value: Node | None) -> None:
         """A number that a mask is set to."""
