@@ -204,6 +204,9 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
             "carry": "put the whole chain into one asm statement, or write it in C++ with wider integers",
             "open_block": "put it into one asm statement, or write it in C++",
         }.get(problem.kind, "write it in C++")
+        if problem.kind == "unknown":
+            parts = [part.decode(errors="replace") for word in opcodes(template.text) for part in word.split(b".")]
+            advice = next((row for part in parts if (row := load(TABLE)["advice"].get(part))), advice)
         refused = problem.kind in load(TABLE)["refused"]
         return _manual(statement, problem.kind, str(problem) if refused else f"this stays, as {problem}: {advice}")
     assumes = list(translation.assumes)
