@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from hipport.finding import Finding
+from hipport.finding import Certainty, Finding
 from hipport.headers import include, together
 from hipport.languages.cpp import Cpp
 from hipport.names import Names
@@ -58,7 +58,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield Finding(span, "builtin", message, (edit,))
             continue
         need, header = include(source, project, "device.h")
-        yield Finding(span, "helper", message, (edit, *((need,) if need else ())), creates=together(header))
+        certainty = Certainty.SAFE
+        if not _CALL.match(source.code, span.end):
+            message += "; assumes that what it is given to calls it, and declares nothing by that name"
+            certainty = Certainty.REVIEW
+        edits = (edit, *((need,) if need else ()))
+        yield Finding(span, "helper", message, edits, certainty, creates=together(header))
 
 
 def _is_long_long(source: Cpp, span: Span) -> bool:

@@ -23,6 +23,7 @@ from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport.tables import load
 
+_CALL = re.compile(rb"\s*\(")
 _EMPTY = re.compile(rb"=\s*(?P<braces>\{\s*\})\s*;")
 _ASSIGNED = re.compile(rb"[;{}):]\s*(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]\s*)*$")
 _DECLARATOR = rb"[A-Za-z_]\w*(?:\s*\[[^\[\]]*\])*(?:\s*=\s*(?:\{\s*\}|[\w.]+))?"
@@ -57,6 +58,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         message, certainty = f"{name.decode()} → {helper.decode()}", Certainty.SAFE
         if name.decode() in _table()["review"]["names"].split():
             message, certainty = f"{message}: {_table()['review']['why']}", Certainty.REVIEW
+        if not _CALL.match(source.code, span.end):
+            message += "; assumes that what it is given to calls it, and declares nothing by that name"
+            certainty = Certainty.REVIEW
         yield Finding(
             span, "half", message, (Edit(span, helper), *((need,) if need else ())), certainty, creates=(header,)
         )
