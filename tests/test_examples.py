@@ -198,7 +198,7 @@ _STAYS = {
         "dim3 block(32, BIN_WARPS)",
     ),
     "bitonic_sort": ("threadIdx.x / 32", "31 - lane", "using Key = unsigned long long", "(words & 0xFFFFFFFF)"),
-    "hash_table": ("kSlots = 32", "while (!done)", "__threadfence();", "atomicExch(word_, 0)"),
+    "hash_table": ("kSlots = 32", "bool done = false;", "__threadfence();", "atomicExch(word_, 0)"),
     "ptx_integers": (
         "permute(a, 0, 0x4103)",
         "__popc(ballot_odd(a) & lanemask_lt())",
@@ -245,7 +245,7 @@ _GOES = {
         "cudaLaunchKernel(",
     ),
     "bitonic_sort": ("__shfl_xor_sync(0x", "__any_sync(0x", ">= warpSize", "else __syncwarp()"),
-    "hash_table": (" __ballot_sync(", "  __nanosleep(", " __syncwarp();"),
+    "hash_table": ("while (!done)", " __ballot_sync(", "  __nanosleep(", " __syncwarp();"),
     "ptx_integers": ("asm(", "asm volatile("),
     "tile_reduce": ("cooperative_groups/reduce.h", "cooperative_groups/scan.h", "else rowStatsKernel"),
 }
