@@ -107,12 +107,13 @@ def _parted(function: Function, kernels: Kernels, widest: int) -> Iterator[Findi
     for barrier in barriers:
         for condition in function.conditions(barrier.node):
             statement = condition.statement
-            if statement.id in done or kernels.agreement(function, condition.expression) >= widest:
+            if statement.id in done:
+                continue
+            others = _others(statement, barrier, barriers)
+            # What is compared is looked at last: it takes the longest.
+            if others is None or kernels.agreement(function, condition.expression) >= widest:
                 continue
             done.add(statement.id)
-            others = _others(statement, barrier, barriers)
-            if others is None:
-                continue
             text = b" ".join(function.text(condition.expression).split()).decode("utf-8", "replace")
             head = statement.child_by_field_name("condition") or statement
             edits = _divided(function, statement, [barrier, *others])

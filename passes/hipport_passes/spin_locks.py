@@ -372,13 +372,26 @@ def _inside(
             Edit(Span(name.start_byte, name.end_byte), b"hipport::opaque(" + function.text(name) + b")")
             for name in (_nodes(condition) if condition is not None else ())
             if name.type == "identifier" and _is_flag(function, name, body, acquire) and not _is_opaque(function, name)
-        ] or [
-            Edit(Span(node.start_byte, node.end_byte), b"if (hipport::opaque(true)) break;")
+        ]
+        breaks = [
+            node
             for node in _nodes(body)
             if node.type == "break_statement"
             and _innermost_loop(node) == loop
             and _behind(function, node, acquire, kernels)
         ]
+        if not edits and breaks:
+            edits = _by_flag(function, loop, condition, body, breaks)
+            if not edits:
+                yield Finding(
+                    Span(loop.start_byte, loop.children[0].end_byte),
+                    "loop",
+                    f"the compiler puts the critical section of {acquire.lock.decode('utf-8', 'replace')} behind this "
+                    "loop, as `break` follows it, and the lanes that wait for the lock hold it up; leave the loop by a "
+                    "flag that is in its condition, as hipport::opaque(flag), with hipport/lock.h",
+                    certainty=Certainty.MANUAL,
+                )
+                return
         if edits:
             need, header = include(source, project, "lock.h")
             yield Finding(
@@ -390,6 +403,35 @@ def _inside(
                 creates=(header,),
             )
         return
+
+
+def _by_flag(function: Function, loop: Node, condition: Node | None, body: Node, breaks: list[Node]) -> list[Edit]:
+    """Return the edits that let an endless loop end by a flag in its condition instead of by `break`.
+
+    All turns then end at one place, so that the compiler cannot make two loops of it, one that waits in the other.
+    """
+    endless = condition is None or _bare(function.text(condition)) in (b"true", b"1")
+    if not endless or loop.type == "do_statement" or any(each.prev_named_sibling is None for each in breaks):
+        return []
+    if loop.type == "for_statement" and (
+        loop.child_by_field_name("initializer") is not None or loop.child_by_field_name("update") is not None
+    ):
+        return []
+    done = b"hipport_done"
+    head = b"for (bool " + done + b" = false; !hipport::opaque(" + done + b");) "
+    edits = [Edit(Span(loop.start_byte, body.start_byte), head)]
+    for each in breaks:
+        indent = _indent(function.source, each.start_byte)
+        apart = b" " if indent is None else function.source.newline + indent
+        edits.append(Edit(Span(each.start_byte, each.end_byte), done + b" = true;" + apart + b"continue;"))
+    return edits
+
+
+def _bare(text: bytes) -> bytes:
+    text = b"".join(text.split())
+    while text.startswith(b"(") and text.endswith(b")"):
+        text = text[1:-1]
+    return text
 
 
 def _acquire(function: Function, node: Node) -> _Acquire | None:
