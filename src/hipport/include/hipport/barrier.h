@@ -23,7 +23,8 @@ namespace hipport {
 HIPPORT_DEVICE int syncthreads_count(int predicate) {
   __shared__ int total;
   // In each wavefront the first lane that is there speaks for all.
-  const bool speaks = static_cast<int>(__lane_id()) == __ffsll(static_cast<unsigned long long>(__ballot(1))) - 1;
+  const bool speaks = static_cast<int>(__lane_id()) ==
+                      static_cast<int>(__ffsll(static_cast<unsigned long long>(__ballot(1)))) - 1;
   const int here = static_cast<int>(__popcll(__ballot(predicate != 0)));
   if (speaks) __hip_atomic_store(&total, 0, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
   __syncthreads();
