@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _ASKS = re.compile(rb"(?://|/\*)[^\r\n]*?\bhipport:[ \t]*warp=(native|logical32)\b")
 _MADE = re.compile(rb"__ballot(?:_sync)?|__activemask|__match_a(?:ny|ll)_sync")
+_DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _SHUFFLE = re.compile(rb"__shfl(?:_up|_down|_xor)?(?:_sync)?")
 _OF_MASKS = {b"__popc": b"popc", b"__ffs": b"ffs"}
 _FULL = re.compile(rb"0[xX][fF]{8}[uUlL]*|~\s*0[uU]?|-1|UINT_MAX|\(unsigned(?:\s+int)?\)\s*-1|(?:u?int32_t)\(-1\)")
@@ -94,7 +95,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 (header, warp),
             )
     for kernel, places in plan.refused.items():
-        if kernel.source is source:
+        if kernel.source is source and kernel.kernel:
             message = f"{kernel.name.decode()} stays on warps of 32 lanes: {'; '.join(places)}"
             yield Finding(_name_span(kernel), "refused", message, certainty=Certainty.MANUAL)
 
@@ -105,12 +106,15 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 def _asked(source: Cpp, project: Project) -> bool:
     """Whether anything in the files that belong together asks for native waves."""
     target = project.target
-    if target.warp == "native":
-        return True
-    return any(
-        isinstance(other, Cpp) and (b"warp=native" in other.text or any(other.path.match(p) for p in target.native))
-        for other in project.component(source)
+    return (
+        target.warp == "native"
+        or bool(project.together(source, _asking))
+        or (target.native != () and any(o.path.match(p) for o in project.component(source) for p in target.native))
     )
+
+
+def _asking(source: Cpp) -> frozenset[bool]:
+    return frozenset({True}) if b"warp=native" in source.text else frozenset()
 
 
 def _is_native(function: Function, project: Project) -> bool:
@@ -170,6 +174,9 @@ def _planned(source: Cpp, project: Project) -> _Plan:
         by_name.setdefault(function.name, []).append(function)
     roots = {f: _is_native(f, project) for f in device if f.kernel or not kernels.callers(f)}
     reached = {root: _reached(root, by_name) for root in roots}
+    # Without an intrinsic or a size of warps, 32 is only a number.
+    macros = project.together(source, _macros)
+    roots = {root: native and any(_has_warps(f, macros) for f in reached[root]) for root, native in roots.items()}
     wide = {function for root, native in roots.items() if native for function in reached[root]}
     flow = _Masks(project, source, wide)
     works = {function: _Widening(function, flow, project).work() for function in wide}
@@ -192,6 +199,21 @@ def _planned(source: Cpp, project: Project) -> _Plan:
                 changed = True
     keeps = {function for root in roots if not roots[root] or root in refused for function in reached[root]}
     return _Plan({f: works[f] for f in device if f in wide and f not in keeps and works[f].edits}, refused)
+
+
+def _has_warps(function: Function, macros: frozenset[bytes]) -> bool:
+    words = set(re.findall(rb"\w+", function.text(function.body)))
+    return b"warpSize" in words or not words.isdisjoint(_helpers()) or not words.isdisjoint(macros)
+
+
+def _macros(source: Cpp) -> frozenset[bytes]:
+    """The macros that have intrinsics in them."""
+    found = set()
+    for directive in source.directives:
+        match = _DEFINE.match(source.code, directive.start, directive.end)
+        if match and _intrinsic().search(source.code, match.end(), directive.end):
+            found.add(match[1])
+    return frozenset(found)
 
 
 def _listed(places: Iterable[str]) -> list[str]:
@@ -663,11 +685,8 @@ class _Widening:
     def macros(self) -> None:
         """Macros that have intrinsics in them: whoever else uses them keeps them as they are."""
         words = set(re.findall(rb"\w+", self.function.text(self.function.body)))
-        for file in self.flow.files:
-            for directive in file.directives:
-                match = re.match(rb"#[ \t]*define[ \t]+(\w+)", file.code[directive.start : directive.end])
-                if match and match[1] in words and _intrinsic().search(file.code, directive.start, directive.end):
-                    self.done.places.append(f"{match[1].decode()} is a macro with intrinsics in it: make it a function")
+        for name in sorted(words & self.project.together(self.function.source, _macros)):
+            self.done.places.append(f"{name.decode()} is a macro with intrinsics in it: make it a function")
 
     def types(self) -> None:
         function, flow = self.function, self.flow
