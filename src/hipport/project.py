@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -98,28 +98,51 @@ class Project:
         """Return the project with the sources of those paths replaced."""
         if not changed:
             return self
-        return replace(self, sources=tuple(changed.get(source.path, source) for source in self.sources))
+        result = replace(self, sources=tuple(changed.get(source.path, source) for source in self.sources))
+        # What takes all files to work out stays known as long as it stays true.
+        if "_by_name" in self.__dict__ and all(type(self.by_path.get(path)) is type(changed[path]) for path in changed):
+            result.__dict__["_by_name"] = self._by_name
+            if "_groups" in self.__dict__ and all(
+                self._own_includes(self.by_path[path]) == self._own_includes(changed[path]) for path in changed
+            ):
+                result.__dict__["_groups"] = self._groups
+        return result
 
-    @cached_property
-    def _by_name(self) -> Mapping[str, list[Source]]:
+    def _own_includes(self, source: Source) -> list[str]:
+        """The includes in `source` that may mean a file of the project."""
         from hipport.languages.cpp import Cpp
 
-        by_name: dict[str, list[Source]] = {}
+        includes = source.includes if isinstance(source, Cpp) else ()
+        return [include.path for include in includes if include.path.rpartition("/")[2] in self._by_name]
+
+    @cached_property
+    def _readable(self) -> Mapping[PurePath, Source]:
+        return {source.path: source for source in (*self.context, *self.sources)}
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, list[PurePath]]:
+        from hipport.languages.cpp import Cpp
+
+        by_name: dict[str, list[PurePath]] = {}
         for source in (*self.sources, *self.context):
             if isinstance(source, Cpp):
-                by_name.setdefault(source.path.name, []).append(source)
+                by_name.setdefault(source.path.name, []).append(source.path)
         return by_name
 
     def included(self, source: Source, path: str) -> Iterable[Source]:
         """Return the files of the project that `#include` of `path` in `source` may mean: the nearest ones."""
-        if path.rpartition("/")[2] not in self._by_name:
+        return [self._readable[found] for found in self._included(source.path, path)]
+
+    def _included(self, of: PurePath, path: str) -> Sequence[PurePath]:
+        named = self._by_name.get(path.rpartition("/")[2], ())
+        if not named:
             return ()
         # Where a quoted path is looked for first, which is nearly always where it is.
-        beside = posixpath.normpath((source.path.parent / path).as_posix())
-        for other in self._by_name[path.rpartition("/")[2]]:
-            if other.path.as_posix() == beside and other.path != source.path:
+        beside = posixpath.normpath((of.parent / path).as_posix())
+        for other in named:
+            if other.as_posix() == beside and other != of:
                 return (other,)
-        return _included(path, source.path, self._by_name)
+        return _nearest(path, of, named)
 
     @cached_property
     def included_paths(self) -> frozenset[PurePath]:
@@ -127,15 +150,15 @@ class Project:
         from hipport.languages.cpp import Cpp
 
         return frozenset(
-            other.path
+            other
             for source in self.sources
             if isinstance(source, Cpp)
             for include in source.includes
-            for other in self.included(source, include.path)
+            for other in self._included(source.path, include.path)
         )
 
     @cached_property
-    def _components(self) -> Mapping[PurePath, tuple[Source, ...]]:
+    def _groups(self) -> Mapping[PurePath, tuple[PurePath, ...]]:
         from hipport.languages.cpp import Cpp
 
         files = [source for source in (*self.sources, *self.context) if isinstance(source, Cpp)]
@@ -149,12 +172,12 @@ class Project:
 
         for source in files:
             for include in source.includes:
-                for other in self.included(source, include.path):
-                    leader[find(other.path)] = find(source.path)
-        members: dict[PurePath, list[Source]] = {}
+                for other in self._included(source.path, include.path):
+                    leader[find(other)] = find(source.path)
+        members: dict[PurePath, list[PurePath]] = {}
         for source in files:
-            members.setdefault(find(source.path), []).append(source)
-        return {source.path: tuple(group) for group in members.values() for source in group}
+            members.setdefault(find(source.path), []).append(source.path)
+        return {path: tuple(group) for group in members.values() for path in group}
 
     def component(self, source: Source) -> tuple[Source, ...]:
         """Return the C++ files that `source` is connected to by includes, itself and context among them.
@@ -162,7 +185,8 @@ class Project:
         What one of them declares, another may mean. An include that could be any of several files of the project is
         taken to be the nearest ones.
         """
-        return self._components.get(source.path, (source,))
+        group = self._groups.get(source.path)
+        return (source,) if group is None else tuple(self._readable[path] for path in group)
 
     def together(self, source: Source, fact: Callable[[Cpp], frozenset[T]]) -> frozenset[T]:
         """Return the union of `fact` over the component of `source`; worked out once for each component."""
@@ -188,23 +212,20 @@ class Project:
         return type(source.path)(*shared)
 
 
-def _included(path: str, of: PurePath, by_name: Mapping[str, list[Source]]) -> Iterable[Source]:
+def _nearest(path: str, of: PurePath, named: Sequence[PurePath]) -> Sequence[PurePath]:
+    """Those of the paths `named` that end in `path` and share most folders with the file `of`."""
     parts = [part for part in path.split("/") if part not in ("", ".", "..")]
     if not parts:
         return ()
-    found = [
-        source
-        for source in by_name.get(parts[-1], ())
-        if list(source.path.parts[-len(parts) :]) == parts and source.path != of
-    ]
+    found = [other for other in named if list(other.parts[-len(parts) :]) == parts and other != of]
 
-    def shared(source: Source) -> int:
+    def shared(other: PurePath) -> int:
         count = 0
-        for a, b in zip(source.path.parts, of.parts, strict=False):
+        for a, b in zip(other.parts, of.parts, strict=False):
             if a != b:
                 break
             count += 1
         return count
 
     nearest = max(map(shared, found), default=0)
-    return [source for source in found if shared(source) == nearest]
+    return [other for other in found if shared(other) == nearest]
