@@ -18,12 +18,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include, together
 from hipport.languages.convergence import Collectives, meetings
-from hipport.languages.cpp import Cpp, condition, within
+from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -36,9 +35,6 @@ from hipport_passes.ptx.operations import TABLE, Untranslated, expanded
 from hipport_passes.ptx.statements import Statement, Unreadable, statements
 from hipport_passes.ptx.translate import Translation, translate
 
-_VERSION = re.compile(
-    rb"(?<!defined\()(?<!defined )\b(?:__CUDA_ARCH__|CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_MAJOR__)\b(?!\))"
-)
 _TYPED = re.compile(rb"\.(?:pred|[busf](?:8|16|32|64)|b?f16(?:x2)?|b128)\b")
 _WORD = re.compile(rb"\w+")
 # What lanes do together, by the names of hipport's functions.
@@ -100,7 +96,7 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(edit.span, "argument", said, (edit,))
     for statement in statements(source, project):
         start = statement.span.start
-        if within(start, source.hip_only) or within(start, source.cuda_only) or within(start, source.fact(_off)):
+        if not statement.matters:
             continue
         text = statement.template.text
         words = opcodes(text)
@@ -132,27 +128,6 @@ def _is_ptx(opcode: bytes, source: Cpp) -> bool:
 
 # `add.s` is an instruction of MIPS, `fence.i` one of RISC-V, `b.ne` one of ARM.
 _SHORT = re.compile(rb"[a-z]{1,2}|\d?[sdhbqw](?:\.\w)?|tso")
-
-
-def _off(source: Cpp) -> tuple[Span, ...]:
-    """The branches that HIP does not take as CUDA's versions and architectures count as 0; `arch_guards` reports."""
-    if b"__CUDA_ARCH__" not in source.code and b"_VER" not in source.code:
-        return ()
-    found: list[Span] = []
-    for group in source.conditionals:
-        taken, by_version = False, False
-        for part, following in pairwise(group):
-            text = _VERSION.sub(b"0", part.condition)
-            by_version = by_version or text != part.condition
-            here = part.word == b"else" or condition(text, hip=True)
-            if by_version and (taken or here is False):
-                found.append(Span(part.span.end, following.span.start))
-            taken = taken or here is True
-    outermost: list[Span] = []
-    for span in sorted(found):
-        if not outermost or span.start >= outermost[-1].end:
-            outermost.append(span)
-    return tuple(outermost)
 
 
 def _refused(statement: Statement, words: list[bytes]) -> Finding | None:

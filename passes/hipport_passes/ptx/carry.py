@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.languages.declarations import member_or_qualified
 from hipport.project import Project
 from hipport_passes.ptx.assembly import opcodes
@@ -75,6 +75,8 @@ def reads_first(source: Cpp) -> frozenset[bytes]:
     if not _READS.search(source.text):
         return frozenset()
     for statement in statements(source, Project((source,))):
+        if not statement.matters:
+            continue
         steps = _steps(statement.template.text)
         if steps and b"r" in steps[0]:
             return frozenset({b"reads"})
@@ -118,7 +120,7 @@ def _flags(project: Project, files: list[Cpp]) -> frozenset[tuple[PurePath, int]
 
     for source in files:
         for statement in statements(source, project):
-            if within(statement.span.start, source.cuda_only) or within(statement.span.start, source.hip_only):
+            if not statement.matters:
                 continue
             text = statement.template.text
             for i, step in enumerate(_steps(text)):

@@ -70,7 +70,9 @@ def families(source: Cpp, project: Project) -> Families:
         arguments: dict[PurePath, set[Edit]] = {}
         for file in files:
             for statement in statements(file, project):
-                if statement.macro is None or not statement.template.holes or _is_known(statement):
+                if statement.macro is None or not statement.template.holes:
+                    continue
+                if not statement.matters or _is_known(statement):
                     continue
                 try:
                     uses = list(_uses(statement, statement.macro, files))

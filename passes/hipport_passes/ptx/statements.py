@@ -11,8 +11,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
-from hipport.languages.cpp import Cpp
+from hipport.languages.cpp import Cpp, condition, within
 from hipport.project import Project
 from hipport.source import Span
 
@@ -39,6 +40,9 @@ _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"v": b"\v", b"f": b"\f", b"a
 _OPERAND = re.compile(rb"(?:\[\s*(?P<name>\w+)\s*\])?(?:\s|\\)*(?P<constraint>[^()\[\]]*?)(?:\s|\\)*\(", re.DOTALL)
 _COMMENT = re.compile(rb"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _STEP = re.compile(rb"\"[^\"]*\"|[()\[\]{},:]")
+_VERSION = re.compile(
+    rb"(?<!defined\()(?<!defined )\b(?:__CUDA_ARCH__|CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_MAJOR__)\b(?!\))"
+)
 _SPACE = re.compile(rb"(?:\s|\\(?=[ \t]*[\r\n]))+")
 
 
@@ -90,6 +94,13 @@ class Statement:
         """The parameters of the macro that the statement stands in."""
         match = _MACRO_HEAD.match(self.source.code, self.macro.start) if self.macro else None
         return frozenset(re.findall(rb"\w+", match["parameters"] or b"")) if match else frozenset()
+
+    @property
+    def matters(self) -> bool:
+        """Whether HIP may come to see it, and nobody has ported it yet."""
+        source, start = self.source, self.span.start
+        branches = (source.hip_only, source.cuda_only, source.fact(_not_taken))
+        return not any(within(start, each) for each in branches)
 
     @property
     def conditional(self) -> bool:
@@ -162,6 +173,27 @@ def statements(source: Cpp, project: Project) -> Iterator[Statement]:
         end = closing + 1
         inside = Span(opening.end(), closing)
         yield Statement(source, Span(span.start, end), macro, tuple(_split(source, inside, b":")), strings)
+
+
+def _not_taken(source: Cpp) -> tuple[Span, ...]:
+    """The branches that HIP does not take as CUDA's versions and architectures count as 0; `arch_guards` reports."""
+    if b"__CUDA_ARCH__" not in source.code and b"_VER" not in source.code:
+        return ()
+    found: list[Span] = []
+    for group in source.conditionals:
+        taken, by_version = False, False
+        for part, following in pairwise(group):
+            text = _VERSION.sub(b"0", part.condition)
+            by_version = by_version or text != part.condition
+            here = part.word == b"else" or condition(text, hip=True)
+            if by_version and (taken or here is False):
+                found.append(Span(part.span.end, following.span.start))
+            taken = taken or here is True
+    outermost: list[Span] = []
+    for span in sorted(found):
+        if not outermost or span.start >= outermost[-1].end:
+            outermost.append(span)
+    return tuple(outermost)
 
 
 def _is_statement(source: Cpp, start: int) -> bool:
