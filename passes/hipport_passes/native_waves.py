@@ -95,7 +95,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 (header, warp),
             )
     for kernel, places in plan.refused.items():
-        if kernel.source is source and kernel.kernel:
+        if kernel.source is source:
             message = f"{kernel.name.decode()} stays on warps of 32 lanes: {'; '.join(places)}"
             yield Finding(_name_span(kernel), "refused", message, certainty=Certainty.MANUAL)
 
@@ -172,7 +172,9 @@ def _planned(source: Cpp, project: Project) -> _Plan:
     by_name: dict[bytes, list[Function]] = {}
     for function in device:
         by_name.setdefault(function.name, []).append(function)
-    roots = {f: _is_native(f, project) for f in device if f.kernel or not kernels.callers(f)}
+    asked = {function: _is_native(function, project) for function in device}
+    # What nothing here calls may be called from elsewhere, with warps of 32 lanes unless its file says otherwise.
+    roots = {f: native for f, native in asked.items() if f.kernel or (not native and not kernels.callers(f))}
     reached = {root: _reached(root, by_name) for root in roots}
     # Without an intrinsic or a size of warps, 32 is only a number.
     macros = project.together(source, _macros)
