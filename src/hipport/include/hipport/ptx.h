@@ -82,7 +82,7 @@
 //               st[_cg|_wt|_volatile|_{relaxed,release}_{cta,gpu,sys}][_v2|_v4]<T>
 //               {atom,red}[_{relaxed,acquire,release,acq_rel}][_{cta,gpu,sys}]_{add,min,max,and,or,xor,exch,cas,inc,dec}<T>
 //               fence_{sc,acq_rel,acquire,release}_{cta,gpu,sys} membar_{cta,gl,sys} prefetch(p) (all kinds; does nothing)
-//               isspacep_{global,shared,local}(p) cvta_{global,shared,local,const}_{u32,u64} cvta_to_ the same
+//               isspacep_{global,shared,local}(p) cvta_{global,shared,local,const,param}_u64 cvta_to_ the same
 //   warp        vote_{all,any,uni}_pred(p) vote_ballot_b32(p) vote_sync_ the same (p, mask) shfl[_sync]_{up,down,bfly,idx}_b32
 //               match_{any,all}_sync_b{32,64}(a, mask[, p]) redux_sync_{add,min,max}_{u,s}32, _{and,or,xor}_b32
 //               activemask_b32() elect_sync(mask, p) bar_warp_sync(mask)
@@ -94,6 +94,7 @@
 #include "simd.h"
 
 #if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__) || defined(__CUDACC__)
+#include "barrier.h"
 #include "warp.h"
 #define HIPPORT_GPU 1
 #else

@@ -176,11 +176,11 @@ HIPPORT_SHFL(idx)
 
 // ---- barriers of all threads of the block, and of the lanes of a warp
 
-#define HIPPORT_BARRIER(name)                                                               \
-  HIPPORT_ON_GPU void name##_sync() { __syncthreads(); }                                    \
-  HIPPORT_ON_GPU u32 name##_red_popc_u32(bool p) { return static_cast<u32>(__syncthreads_count(p)); } \
-  HIPPORT_ON_GPU bool name##_red_and_pred(bool p) { return __syncthreads_and(p) != 0; }     \
-  HIPPORT_ON_GPU bool name##_red_or_pred(bool p) { return __syncthreads_or(p) != 0; }
+#define HIPPORT_BARRIER(name)                                                                             \
+  HIPPORT_ON_GPU void name##_sync() { __syncthreads(); }                                                  \
+  HIPPORT_ON_GPU u32 name##_red_popc_u32(bool p) { return static_cast<u32>(syncthreads_count(p)); }       \
+  HIPPORT_ON_GPU bool name##_red_and_pred(bool p) { return syncthreads_and(p) != 0; }                     \
+  HIPPORT_ON_GPU bool name##_red_or_pred(bool p) { return syncthreads_or(p) != 0; }
 HIPPORT_BARRIER(bar)
 HIPPORT_BARRIER(bar_cta)
 HIPPORT_BARRIER(barrier)
