@@ -74,18 +74,27 @@ class _Cut(NamedTuple):
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield findings of full masks, warp sizes, and 64-bit masks that are cut."""
-    if own(source):
+    if own(source) or not project.together(source, _concerned):
         return
-    if _mentions(source, b"_sync", b"__syncwarp") or project.together(source, _full_masks):
+    if _mentions(source, b"_sync", b"__syncwarp") or source.fact(_full_masks):
         yield from _full(source, project)
-    if project.together(source, _sizes) or b"C10_WARP_SIZE" in source.code:
+    if source.fact(_sizes) or b"C10_WARP_SIZE" in source.text:
         yield from _warp_sizes(source, project)
     if _mentions(source, b"ballot", b"BALLOT", b"activemask", b"match_any", b"lanemask"):
         yield from _cut(source, project)
 
 
+def _concerned(source: Cpp) -> frozenset[bool]:
+    """Whether the file has anything to do with masks: the first look, at all files."""
+    return (
+        frozenset({True})
+        if _mentions(source, b"_sync", b"__syncwarp", b"allot", b"ALLOT", b"activemask")
+        else frozenset()
+    )
+
+
 def _mentions(source: Cpp, *texts: bytes) -> bool:
-    return any(text in source.code for text in texts)
+    return any(text in source.text for text in texts)
 
 
 # ---- full masks
