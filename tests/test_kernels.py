@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is worked out of device code: calls, conditions, and which values differ by thread."""
+
+import pickle
+import re
+from pathlib import PurePosixPath
+
+import pytest
+
+from hipport.languages.cpp import Cpp
+from hipport.languages.cuda import Cuda
+from hipport.languages.kernels import BLOCK, WARP, Call, Function, Kernels
+from hipport.project import Project
+
+HEADER = b"""
+#define DEVICE __host__ __device__ __forceinline__
+#define LANE (threadIdx.x & 31)
+constexpr int kWarp = 32;
+template <typename T> DEVICE T twice(T x) { return x + x; }
+DEVICE int rank() { return threadIdx.x; }
+"""
+
+KERNEL = b"""
+#include "own.cuh"
+namespace n {
+struct S { DEVICE int get() const { return i; } int i; };
+}
+int host(int a) { return a; }
+__global__ void k(const int *p, int n, int *q) {
+    __shared__ int shared[64];
+    __shared__ bool flag;
+    int tid = threadIdx.x, count = n, old = 0;
+    int i = blockIdx.x * blockDim.x + tid;
+    if (i >= n) return;
+    flag = p[tid] > 0;
+    int warp = tid / kWarp, lane = LANE, half = warp / 2;
+    if (tid < 64) count = 3;
+    for (i = 0; i < n; ++i) probe(i);
+    { int i = tid; probe(i); }
+    old = atomicAdd(q, 1);
+    probe(old);
+    old = shared[0];
+    probe(old, count, warp, lane, half, flag, twice(tid), rank(), p[blockIdx.x], p[tid], shared[lane]);
+    probe(__syncthreads_or(tid), __any_sync(~0u, tid), __shfl_sync(~0u, tid, 0), __shfl_xor_sync(~0u, tid, 1), kWarp);
+    while (n > 0) {
+        if (lane == 0) { probe(1); } else if (flag) { probe(2); break; }
+        probe(3);
+    }
+}
+"""
+
+
+def parsed(*more: bytes) -> tuple[Kernels, Function]:
+    texts = {"own.cuh": HEADER, "k.cu": KERNEL} | {f"more{i}.cu": text for i, text in enumerate(more)}
+    project = Project(tuple(Cuda(PurePosixPath(path), text) for path, text in texts.items()))
+    kernels = Kernels.of(project)
+    return kernels, kernels.functions(source(project, "k.cu"))[-1]
+
+
+def source(project: Project, path: str) -> Cpp:
+    found = project.by_path[PurePosixPath(path)]
+    assert isinstance(found, Cpp)
+    return found
+
+
+def probes(function: Function) -> list[Call]:
+    return list(function.calls(re.compile(rb"probe")))
+
+
+def test_device_functions_are_found_by_macros_of_other_files() -> None:
+    kernels, kernel = parsed()
+    assert [each.name for each in kernels.functions(kernel.source)] == [b"get", b"k"]
+    assert (kernel.kernel, kernel.parameters) == (True, (b"p", b"n", b"q"))
+    assert [each.name for each in kernels.definitions(kernel.source, b"twice")] == [b"twice"]
+    assert {call.function.name for call in kernels.callers(kernels.definitions(kernel.source, b"rank")[0])} == {b"k"}
+    assert kernels.definitions(kernel.source, b"host") == ()
+
+
+def test_agreement_is_of_the_block_of_a_warp_or_of_one_thread() -> None:
+    kernels, kernel = parsed()
+    found = [[kernels.agreement(kernel, each) for each in call.arguments] for call in probes(kernel)]
+    # The loop's own i; the inner i; the result of an atomic.
+    assert found[:3] == [[BLOCK], [1], [1]]
+    # old is what shared[0] is from its last assignment on; `tid < 64` parts no wavefront, but the block.
+    assert found[3] == [BLOCK, 64, WARP, 1, WARP, BLOCK, 1, 1, BLOCK, 1, 1]
+    assert found[4] == [BLOCK, WARP, WARP, 1, BLOCK]
+
+
+def test_conditions_and_exits() -> None:
+    _, kernel = parsed()
+    one, two, three = probes(kernel)[-3:]
+
+    def conditions(call: Call) -> list[tuple[bytes, bool | None, bool]]:
+        return [(kernel.text(each.expression), each.taken, each.loop) for each in kernel.conditions(call.node)]
+
+    assert conditions(one) == [(b"lane == 0", True, False), (b"n > 0", True, True)]
+    assert conditions(two) == [(b"flag", True, False), (b"lane == 0", False, False), (b"n > 0", True, True)]
+    # The `break` comes before the others in the next turn; in the branch of its own it is exclusive with probe(1).
+    assert [kernel.text(each) for each in kernel.exits_before(three.node)] == [b"return;", b"break;"]
+    assert [kernel.text(each) for each in kernel.exits_before(one.node)] == [b"return;"]
+
+
+@pytest.mark.parametrize(
+    ("guard", "warp", "thread"),
+    [
+        ("if (threadIdx.x < 32)", True, False),
+        ("if (threadIdx.x <= 31 && n > 3)", True, False),
+        ("if (32 > threadIdx.x)", True, False),
+        ("if (threadIdx.x / 32 == 0)", True, False),
+        ("if (!(threadIdx.x >> 5))", True, False),
+        ("if (threadIdx.x >= 32) return;", True, False),
+        ("if (threadIdx.x >= 32 && n) return;", False, False),
+        ("if (threadIdx.x < 33)", False, False),
+        ("if (threadIdx.x > 32)", False, False),
+        ("if (threadIdx.x % 32 == 0)", False, False),
+        ("if (threadIdx.x == 0)", False, True),
+        ("if (0 == threadIdx.x && n)", False, True),
+        ("if (threadIdx.x == 0 || n)", False, False),
+        ("if (!threadIdx.x)", False, True),
+        ("if (threadIdx.x) return;", False, True),
+        ("if (threadIdx.x > 0) return;", True, True),
+        ("if (threadIdx.x < 1)", True, True),
+        ("if (threadIdx.x == 0 && threadIdx.y < 4)", False, False),
+        ("if (blockIdx.x == 0)", False, False),
+    ],
+)
+def test_one_warp_and_one_thread(guard: str, warp: bool, thread: bool) -> None:
+    text = f"__device__ void f(int n) {{ probe(n); }} __global__ void g(int n) {{ {guard} f(n); }}"
+    project = Project((Cuda(PurePosixPath("a.cu"), text.encode()),))
+    kernels = Kernels.of(project)
+    f = kernels.functions(source(project, "a.cu"))[0]
+    place = probes(f)[0].node
+    assert (kernels.one_warp(f, place), kernels.one_thread(f, place)) == (warp, thread)
+
+
+def test_what_calls_itself_ends() -> None:
+    text = b"__device__ int f(int n) { return n ? g(n - 1) : threadIdx.x; } __device__ int g(int n) { return f(f(n)); }"
+    project = Project((Cuda(PurePosixPath("a.cu"), text),))
+    kernels = Kernels.of(project)
+    f, g = kernels.functions(source(project, "a.cu"))
+    assert kernels.result(g) == 1
+    assert kernels.reaches(f, re.compile(rb"g"))
+    assert not kernels.reaches(f, re.compile(rb"__syncthreads"))
+
+
+def test_a_project_with_kernels_is_pickled_without_trees() -> None:
+    kernels, kernel = parsed()
+    kernels.variables(kernel)
+    again = pickle.loads(pickle.dumps(kernels))
+    assert isinstance(again, Kernels)
