@@ -413,13 +413,25 @@ def test_macros_that_are_given_something_else_stay(text: str) -> None:
         "rdtsc", "cpuid", "mov %0, %1", "movl %%eax, %0; add $1, %0", "lock; xaddl %0, %1", "pause", "ret", "call foo",
         "fence.i", "fence rw, rw", "add.s %0, %1, %2", "b.ne 1f", "st %%fsr, %0", "ld [%o1], %o2",
         "and v0.16b, v1.16b, v2.16b", "s_waitcnt vmcnt(0)", "v_add_u32 %0, %1, %2",
-        "ds_bpermute_b32 %0, %1, %2", "mul.d $f0, $f2, $f4", "",
+        "ds_bpermute_b32 %0, %1, %2", "mul.d $f0, $f2, $f4", "add. %0, %1, %2", "vadd.vv v0, v1, v2",
+        "vmax.u32 q0, q1, q2", "",
     ],
 )  # fmt: skip
 def test_left_alone(text: str) -> None:
     for kind in (Cpp, Cuda):
         result = port(f'void f() {{ asm volatile("{text}" : "=r"(x) : "r"(y) : "memory"); }}', kind=kind)
         assert not result.reported and not result.changed
+
+
+def test_arm_is_left_alone_in_cpp() -> None:
+    text = 'void f() { asm("vld1.32 {d0}, [%0]\\n\\tvmul.f32 q0, q1, q2\\n\\tvcvt.s32.f32 q0, q0" : : "r"(p) : "q0"); }'
+    assert not port(text, kind=Cpp).reported
+
+
+@pytest.mark.parametrize("text", ["membar.gl", "membar.cta", "bar.sync 0", "bar.warp.sync -1", "fence.sc.gpu"])
+def test_without_types(text: str) -> None:
+    for kind in (Cpp, Cuda):
+        assert port(f'void f() {{ asm volatile("{text};" ::: "memory"); }}', kind=kind).changed
 
 
 def test_bare_words_count_only_in_cuda() -> None:

@@ -36,6 +36,7 @@ from hipport_passes.ptx.statements import Statement, Unreadable, statements
 from hipport_passes.ptx.translate import Translation, translate
 
 _TYPED = re.compile(rb"\.(?:pred|[busf](?:8|16|32|64)|b?f16(?:x2)?|b128)\b")
+_VIDEO = re.compile(rb"v(?:add|sub|absdiff|min|max|avrg|set|mad|shl|shr)[24]?")
 _WORD = re.compile(rb"\w+")
 # What lanes do together, by the names of hipport's functions.
 _COLLECTIVES = Collectives(
@@ -44,6 +45,8 @@ _COLLECTIVES = Collectives(
     re.compile(rb"__syncthreads\w*|(?:bar|barrier)_(?:cta_)?(?:sync|red_\w+)"),
 )
 _COLLECTIVE = re.compile(rb"(?:shfl|vote|match|redux|elect|bar|barrier)\b")
+# `add.s` is an instruction of MIPS, `fence.i` one of RISC-V, `b.ne` one of ARM.
+_SHORT = re.compile(rb"[a-z]{1,2}|\d?[sdhbqw](?:\.\w)?|tso")
 # The beginning, or the end, of a block on its own.
 _BLOCK = re.compile(rb"\s*(?:\{\s*)?\.reg\s|\s*[{}]\s*\Z")
 _AFTER = re.compile(rb"[ \t]*;(?!(?:\s|\\)*else\b)")
@@ -120,14 +123,13 @@ def _is_ptx(opcode: bytes, source: Cpp) -> bool:
     root, dot, rest = opcode.partition(b".")
     if not dot:
         return root in (b"trap", b"brkpt", b"exit") and isinstance(source, Cuda)
-    known = root in _known()
-    if root == b"membar":  # `membar.gl`; SPARC's has no dot
-        return True
-    return bool(known and (_TYPED.search(opcode) or not _SHORT.fullmatch(rest))) or bool(_TYPED.search(opcode))
-
-
-# `add.s` is an instruction of MIPS, `fence.i` one of RISC-V, `b.ne` one of ARM.
-_SHORT = re.compile(rb"[a-z]{1,2}|\d?[sdhbqw](?:\.\w)?|tso")
+    types = len(_TYPED.findall(opcode))
+    if root not in _known():
+        return types > 0 and isinstance(source, Cuda)
+    # ARM's `vadd.u32` has one type, PTX's three.
+    if _VIDEO.fullmatch(root):
+        return types > 1
+    return types > 0 or opcode == b"membar.gl" or (bool(rest) and not _SHORT.fullmatch(rest))
 
 
 def _refused(statement: Statement, words: list[bytes]) -> Finding | None:
