@@ -108,7 +108,9 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield _written(source, project, statement, *family)
             continue
         if not any(_is_ptx(word, source) for word in words) and not _BLOCK.match(text):
-            if statement.template.holes and isinstance(source, Cuda) and not words:
+            # `"min." TYPE`: what is known of the text is no more than a part of an opcode.
+            open_ended = all(word.endswith(b".") for word in words)
+            if statement.template.holes and isinstance(source, Cuda) and open_ended:
                 yield _manual(statement, "unreadable", _unknown_text(statement))
             continue
         if statement.conditional:
