@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
-from hipport.languages.cpp import Cpp, condition, within
+from hipport.languages.cpp import Conditional, Cpp, condition, within
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -41,6 +41,8 @@ _SHARED = re.compile(
     rb"|\b__managed__\s[^;={}]*?(\w+)\s*(?:\[[^;]*)?[;={]"
 )
 _KERNEL = re.compile(rb"\b__global__\b[^;{}()]*(?:\([^()]*\)[^;{}()]*)?\b(\w+)\s*\(")
+_DEFINED_BY_NVCC = re.compile(rb"\bdefined\s*(?:\(\s*)?(?:__CUDA_ARCH__|__CUDACC__|__NVCC__)\b\s*\)?")
+_NUMBER_OF_NVCC = re.compile(rb"\b(?:__CUDA_ARCH__|__CUDACC__|__NVCC__)\b")
 _LAUNCH = re.compile(rb"\b(\w+)\s*(?:<[^<>;]*>\s*)?<<<[^;]*?>>>\s*\(")
 
 
@@ -250,17 +252,20 @@ def _global(source: Cpp, offset: int) -> bool:
 
 
 def _unseen(source: Cpp, offset: int) -> bool:
-    """Say whether no HIP compilation sees `offset`, in which nvcc's macros are not defined."""
+    """Say whether HIP never sees `offset`: not as the conditions are, and not once they ask for AMD too."""
     if within(offset, source.cuda_only) or within(offset, source.hip_only):
         return True
-    for group in source.conditionals:
-        if not group[0].span.end <= offset < group[-1].span.start:
-            continue
-        passed = list(takewhile(lambda part: part.span.end <= offset, group))
-        values = [part.word == b"else" or condition(part.condition, hip=True, told=True) for part in passed]
-        if values[-1] is False or True in values[:-1]:
-            return True
-    return False
+    around = [group for group in source.conditionals if group[0].span.end <= offset < group[-1].span.start]
+    return all(any(_hides(group, offset, newest) for group in around) for newest in (False, True))
+
+
+def _hides(group: tuple[Conditional, ...], offset: int, newest: bool) -> bool:
+    """Say whether `offset` is in a branch that is not taken: where nvcc's macros are not defined, or of a new GPU."""
+    values = []
+    for part in takewhile(lambda part: part.span.end <= offset, group):
+        text = _NUMBER_OF_NVCC.sub(b"10000", _DEFINED_BY_NVCC.sub(b"1", part.condition)) if newest else part.condition
+        values.append(part.word == b"else" or condition(text, hip=True, told=True))
+    return values[-1] is False or True in values[:-1]
 
 
 # ---- memory of the host
