@@ -6,8 +6,8 @@ What goes wrong is code that somebody began to port. HIP's `__ballot` has 64 bit
 parameter, member or result of 32 that it comes into, `__popc`, `__ffs` and a shift of `1` lose half of them: it is
 replaced by the ballot of the 32 lanes of a warp, which is what such code makes of it, along all the ways that its
 value takes. A full mask of 64 bits given to an intrinsic of 32 lanes, and a warp size that is 64 for HIP, become those
-of a warp. A function that reckons with 64 lanes in other places is reported instead. Code that is HIP's throughout,
-with 64 bits everywhere, stays as it is.
+of a warp. Shuffles over the wavefront, in a function that counts lanes to 32, get that width. A function that reckons
+with 64 lanes in other places is reported instead. Code that is HIP's throughout, with 64 bits everywhere, stays.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hipport.languages import constants
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import declarations, member_or_qualified
 from hipport.languages.flow import Flow, Kind, result_of
-from hipport.languages.kernels import Function, arguments, called_name, functions
+from hipport.languages.kernels import Function, arguments, called_name, function_at, functions
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -60,6 +60,10 @@ _NATIVE = re.compile(
     rb"[&]\s*(?:0x3[fF]|63|32|0x20)[uU]?\b|>>\s*(?:32|6)\b|[%/]\s*64\b|\b1[uU]?[lL]{1,2}[uU]?\s*<<|"
     rb"\b(?:__lane_id|__builtin_amdgcn_mbcnt_\w+)\s*\(|[%/&]\s*\(*\s*(?P<size>(?!warpSize)\w*(?i:warp_?size)\w*)"
 )
+#: Lanes counted to 32.
+_LOGICAL = re.compile(rb"[&]\s*(?:0x1[fF]|31)[uU]?\b|[%/]\s*32[uU]?\b|>>\s*5\b")
+#: HIP's shuffles, and PyTorch's for both, whose third argument is the width.
+_SHUFFLES = re.compile(rb"__shfl(?:_up|_down|_xor)?|WARP_SHFL(?:_UP|_DOWN|_XOR)?")
 _NARROW_SHIFT = re.compile(rb"\(*\s*-?\s*[12][uU]?\s*\)*")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
@@ -82,15 +86,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield from _warp_sizes(source, project)
     if _mentions(source, b"ballot", b"BALLOT", b"activemask", b"match_any", b"lanemask"):
         yield from _cut(source, project)
+    if _mentions(source, b"__shfl", b"WARP_SHFL"):
+        yield from _widths(source, project)
 
 
 def _concerned(source: Cpp) -> frozenset[bool]:
     """Whether the file has anything to do with masks: the first look, at all files."""
-    return (
-        frozenset({True})
-        if _mentions(source, b"_sync", b"__syncwarp", b"allot", b"ALLOT", b"activemask")
-        else frozenset()
-    )
+    concerned = _mentions(source, b"_sync", b"__syncwarp", b"allot", b"ALLOT", b"activemask", b"shfl", b"SHFL")
+    return frozenset({True}) if concerned else frozenset()
 
 
 def _mentions(source: Cpp, *texts: bytes) -> bool:
@@ -221,6 +224,42 @@ def _with_intrinsics(source: Cpp) -> frozenset[bytes]:
         if directive is not None:
             found.update(_WORD.findall(source.code, directive.start, directive.end))
     return frozenset(found)
+
+
+# ---- shuffles
+
+
+def _widths(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find shuffles over the wavefront in functions that count lanes to 32."""
+    hip = _reads_hip(source)
+    own_names = project.together(source, _own_shuffles)
+    for span, name in source.names(_SHUFFLES):
+        if name in own_names or within(span.start, source.cuda_only) or source.directive(span.start):
+            continue
+        if not (name.startswith(b"WARP") or hip or within(span.start, source.hip_only)):
+            continue
+        given = source.arguments(span.end) if source.code[span.end : span.end + 1] == b"(" else None
+        function = function_at(source, span.start)
+        if given is None or len(given) != 2 or function is None or member_or_qualified(source.code, span.start):
+            continue
+        body = function.text(function.body)
+        sized = re.search(rb"\b(?:warpSize|C10_WARP_SIZE)\b", body)
+        if sized or not _LOGICAL.search(body) or _counts_64(function, project):
+            continue
+        message = (
+            f"{name.decode()} is of the whole wavefront on AMD, and the function counts lanes to 32: a width of 32; "
+            "assumes that the program's warps have 32 lanes"
+        )
+        end = given[1].end
+        yield Finding(span, "width", message, (Edit(Span(end, end), b", 32"),), Certainty.REVIEW)
+
+
+def _own_shuffles(source: Cpp) -> frozenset[bytes]:
+    return frozenset(
+        declaration.name
+        for declaration in declarations(source, source.names(_SHUFFLES))
+        if declaration.scope is None and not declaration.conditional
+    )
 
 
 # ---- masks that are cut
