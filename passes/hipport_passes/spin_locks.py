@@ -460,17 +460,20 @@ def _pointer(text: bytes) -> bytes:
 
 
 def _constant(function: Function, text: bytes, at: Node) -> bool:
-    names = [name for name in _NAME.findall(text) if not name[:1].isdigit()]
-    for name in names:
+    """Whether an expression is the same whenever it is asked: numbers, macros, and variables that are declared so."""
+    text = re.sub(rb"^\((?:unsigned|int|long|uint|u?int\d+_t|\s)+\)", b"", text)  # a cast
+    if b"[" in text or b"*" in text or b"(" in text or b"->" in text:
+        return False
+    for name in _NAME.findall(text):
         variable = function.locals.named(name, at.start_byte)
         if variable is None:
             continue
-        given = [each for each in function.locals.assignments if each.variable == variable]
-        if name in function.parameters or any(not each.declares or not each.values for each in given):
+        given = function.locals.given.get(variable, [])
+        if not given or any(not each.declares or not each.values for each in given):
             return False
-        if any(child.type == "call_expression" for each in given for value in each.values for child in _nodes(value)):
+        if not all(_constant(function, function.text(value), value) for each in given for value in each.values):
             return False
-    return b"[" not in text and b"*" not in text
+    return True
 
 
 def _when_taken(function: Function, condition: Node | None, acquire: _Acquire) -> bytes | None:
