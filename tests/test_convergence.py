@@ -84,3 +84,11 @@ def test_conditions_that_exclude_each_other() -> None:
         expected = {2: "apart", 3: "apart"} if apart else {}
         assert kernel(one_behind_the_other.format(first, second)) == expected, (first, second)
         assert kernel(one_behind_the_other.format(first, second).replace("\n", "\nbarrier();")) == {}
+
+
+def test_nothing_is_known_of_members() -> None:
+    body = "__device__ void f(int n) {{\nif ({}) vote(n);\nelse vote(n);\n}}"
+    for condition, apart in [("flag_", True), ("this->flag", True), ("n", False), ("kWidth > WIDTH", False)]:
+        text = "struct S { " + body.format(condition) + " };\n"
+        assert found({"a.cu": text}, "a.cu") == ({2: "branch", 3: "branch"} if apart else {}), condition
+    assert found({"a.cu": body.format("flag_") + "\n"}, "a.cu") == {}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Native waves: who gets them across files, and that what comes out computes the same on 32 and on 64 lanes."""
 
+import pickle
 import random
 import shutil
 import subprocess
@@ -67,6 +68,11 @@ def test_who_asks(target: dict[str, object], kernel: str, native: bool) -> None:
 def test_who_takes_only_safe_changes_gets_warps_of_32_lanes() -> None:
     ported = port({"sum.h": HELPER, "a.cu": KERNEL.format(ASKS, "a")}, Certainty.SAFE)
     assert "int o = 16" in text(ported, "sum.h") and " hipport::shfl_xor_sync(" in text(ported, "sum.h")
+
+
+def test_a_project_travels_between_processes() -> None:
+    ported = port({"sum.h": HELPER, "a.cu": KERNEL.format(ASKS, "a")})
+    assert pickle.loads(pickle.dumps(ported)).reported == ported.reported
 
 
 PROGRAM = r"""

@@ -158,7 +158,8 @@ class _Plan:
 
 
 def _plan(source: Cpp, project: Project) -> _Plan:
-    known: dict[object, _Plan] = project.__dict__.setdefault("_native_waves", {})
+    # With the kernels, which forget what they know when they are pickled: plans have trees in them.
+    known: dict[object, _Plan] = Kernels.of(project).__dict__.setdefault("_native_waves", {})
     key = project.component(source)[0].path
     if key not in known:
         known[key] = _planned(source, project)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _DEFINE = re.compile(rb"[ \t]*define[ \t]+(\w+)(?:\(([^()]*)\))?")
 _CHOICE = re.compile(rb"\belse\b|\?")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+#: Constants and macros by their looks, and what every thread has.
+_GIVEN = re.compile(rb"[A-Z][A-Z0-9_]*|k[A-Z]\w*|(?:thread|block)Idx|(?:block|grid)Dim|warpSize|true|false")
 _COMPARISON = re.compile(rb"([^<>=!&|]+)(<=|>=|==|!=|<|>)([^<>=!&|]+)")
 _OPPOSITE = {b"<": b">=", b">": b"<=", b"==": b"!="}
 _OPPOSITE |= {opposite: sign for sign, opposite in _OPPOSITE.items()}
@@ -269,7 +271,7 @@ class _Search:
     def _sides(self, function: Function, node: Node) -> Iterator[_Side]:
         """Yield the sides at which lanes of a warp part, and which those take that come to `node`."""
         for condition in function.conditions(node):
-            if self.kernels.agreement(function, condition.expression) >= WARP:
+            if not self._parts(function, condition.expression):
                 continue
             statement = condition.statement
             child = _child_with(statement, node)
@@ -288,13 +290,36 @@ class _Search:
                 statement = condition.statement
                 if statement.type not in _PARTS or statement.start_byte <= node.start_byte < statement.end_byte:
                     break
-                if self.kernels.agreement(function, condition.expression) < WARP:
+                if self._parts(function, condition.expression):
                     block = statement.parent
                     text = _squeezed(function.text(condition.expression))
                     left = leaving.type != "continue_statement"
                     end = block.end_byte if block is not None else statement.end_byte
                     way = None if condition.taken is None else not condition.taken
                     yield _side(statement, way, text if way else b"!" + text, statement.end_byte, end, False, left)
+
+    def _parts(self, function: Function, expression: Node) -> bool:
+        """Whether lanes of a warp may disagree on the expression: also on a member, of which nothing is known."""
+        if self.kernels.agreement(function, expression) < WARP:
+            return True
+        if not _is_method(function):
+            return False
+        stack = [expression]
+        while stack:
+            node = stack.pop()
+            stack.extend(node.named_children)
+            if node.type == "this":
+                return True
+            if node.type == "identifier" and function.locals.named(function.text(node), node.start_byte) is None:
+                outer = node.parent
+                called = outer is not None and outer.type in (
+                    "call_expression",
+                    "template_function",
+                    "qualified_identifier",
+                )
+                if not called and not _GIVEN.fullmatch(function.text(node)):
+                    return True
+        return False
 
     def _check(self, function: Function) -> None:
         by_sides: dict[tuple[_Side, ...], list[_Mention]] = {}
@@ -351,6 +376,15 @@ class _Search:
             self.collectives.barriers.fullmatch(match.group())
             for match in _WORD.finditer(function.source.code, first, second)
         )
+
+
+def _is_method(function: Function) -> bool:
+    if b"::" in function.head:
+        return True
+    outer = function.node.parent
+    while outer is not None and outer.type not in ("struct_specifier", "class_specifier"):
+        outer = outer.parent
+    return outer is not None
 
 
 def _relation(function: Function, one: tuple[_Side, ...], two: tuple[_Side, ...]) -> tuple[str, _Side, _Side]:
