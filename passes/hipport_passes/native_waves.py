@@ -28,6 +28,7 @@ from hipport.languages import constants
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.flow import Declared, Flow, Kind, result_of, span
 from hipport.languages.kernels import BLOCK, WARP, Function, Kernels, Variable, arguments, called_name
+from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 _ASKS = re.compile(rb"(?://|/\*)[^\r\n]*?\bhipport:[ \t]*warp=(native|logical32)\b")
 _MADE = re.compile(rb"__ballot(?:_sync)?|__activemask|__match_a(?:ny|ll)_sync")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+_WARPS = re.compile(
+    rb"\b__(?:shfl|ballot|any|all|uni|activemask|syncwarp|match_a|reduce_)\w*|\bhipport::(?!native\b)\w+"
+)
 _SHUFFLE = re.compile(rb"__shfl(?:_up|_down|_xor)?(?:_sync)?")
 _OF_MASKS = {b"__popc": b"popc", b"__ffs": b"ffs"}
 _FULL = re.compile(rb"0[xX][fF]{8}[uUlL]*|~\s*0[uU]?|-1|UINT_MAX|\(unsigned(?:\s+int)?\)\s*-1|(?:u?int32_t)\(-1\)")
@@ -67,7 +71,7 @@ def _helpers() -> dict[bytes, bytes]:
 
 @cache
 def _intrinsic() -> re.Pattern[bytes]:
-    return re.compile(rb"\b(?:" + b"|".join(sorted(_helpers(), reverse=True)) + rb")\b")
+    return re.compile(b"|".join(sorted(_helpers(), reverse=True)))
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -210,11 +214,11 @@ def _has_warps(function: Function, macros: frozenset[bytes]) -> bool:
 
 
 def _macros(source: Cpp) -> frozenset[bytes]:
-    """The macros that have intrinsics in them."""
+    """The macros that have intrinsics in them, or what has become of them on warps of 32 lanes."""
     found = set()
     for directive in source.directives:
         match = _DEFINE.match(source.code, directive.start, directive.end)
-        if match and _intrinsic().search(source.code, match.end(), directive.end):
+        if match and _WARPS.search(source.code, match.end(), directive.end):
             found.add(match[1])
     return frozenset(found)
 
@@ -242,6 +246,7 @@ class _Masks(Flow):
 
     def __init__(self, project: Project, source: Cpp, only: Collection[Function]) -> None:
         self.only = only
+        self._library: dict[PurePath, frozenset[int]] = {}
         self._lanes: dict[tuple[PurePath, int, int], bool] = {}
         self._threads: dict[tuple[PurePath, int, int], bool] = {}
         super().__init__(project, source, Kind(_MADE, ((_SHUFFLE, 1),)))
@@ -249,6 +254,13 @@ class _Masks(Flow):
     @property
     def functions(self) -> tuple[Function, ...]:
         return tuple(self.only)
+
+    def library(self, source: Cpp) -> frozenset[int]:
+        """Where the file uses intrinsics that are not the program's own."""
+        if source.path not in self._library:
+            uses = Names(_intrinsic()).uses(source, self.project)
+            self._library[source.path] = frozenset(where.start for where, _ in uses)
+        return self._library[source.path]
 
     def carries(self, function: Function, node: Node | None) -> bool:
         return node is not None and (self.lane_shift(function, node) or super().carries(function, node))
@@ -412,7 +424,7 @@ class _Widening:
         if callee is None:
             return
         helper = _helpers().get(name)
-        if helper is not None:
+        if helper is not None and callee.end_byte - len(name) in self.flow.library(self.function.source):
             self.edit(span(callee), _NATIVE + helper)
             masked = name.endswith(b"_sync") or name == b"__syncwarp"
             if masked and given:
