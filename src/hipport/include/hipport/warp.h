@@ -7,14 +7,14 @@
 //
 // Only built-ins without masks are used, which every ROCm since 5.2 has. So a mask chooses among the lanes that are
 // there, and does not make lanes wait. AMD's compilers bring lanes together where the branches that parted them meet: a
-// call finds together all lanes that reach it in one branch and one turn of a loop. The lanes of one mask must reach the
-// call so; CUDA also lets them meet in calls that stand in different branches. Lanes that have exited do not count, here
-// as there. What a shuffle gives for a lane that is not there is as undefined as in CUDA.
+// call finds together all lanes that reach it in one branch and one turn of a loop. The lanes of one mask must reach
+// the call so; CUDA also lets them meet in calls that stand in different branches. Lanes that have exited do not count,
+// here as there. What a shuffle gives for a lane that is not there is as undefined as in CUDA.
 //
 // With nvcc the functions are the native ones.
 //
-// No #pragma once in hipport's headers: PyTorch's hipify makes a second file of some, and files that it leaves alone, as
-// `.inl` files, go on including the first.
+// No #pragma once in hipport's headers: PyTorch's hipify makes a second file of some, and files that it leaves alone,
+// as `.inl` files, go on including the first.
 #ifndef HIPPORT_WARP_H
 #define HIPPORT_WARP_H
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // hipport/wave.h: CUDA's warp functions on whole wavefronts of AMD, of 32 or of 64 lanes. Put here by hipport.
 //
-// For kernels that were ported with `--warp native`: a warp is as large as the wavefront, and masks of lanes have 64 bits
-// for both sizes. Device code asks for the size by `wave_size()`, which the compiler knows for each GPU that it compiles
-// for; host code by `wave_size_of(device)`. Neither is a constant expression: arrays have room for `max_lanes` lanes or
-// `max_waves` wavefronts of a block, and no name or type depends on the size. As in hipport/warp.h a mask chooses among
-// the lanes that are there, and does not make lanes wait.
+// For kernels that were ported with `--warp native`: a warp is as large as the wavefront, and masks of lanes have 64
+// bits for both sizes. Device code asks for the size by `wave_size()`, which the compiler knows for each GPU that it
+// compiles for; host code by `wave_size_of(device)`. Neither is a constant expression: arrays have room for `max_lanes`
+// lanes or `max_waves` wavefronts of a block, and no name or type depends on the size. As in hipport/warp.h a mask
+// chooses among the lanes that are there, and does not make lanes wait.
 //
 // With nvcc a wavefront is a warp.
 #ifndef HIPPORT_WAVE_H
@@ -40,7 +40,7 @@ HIPPORT_DEVICE lane_mask ballot_sync(lane_mask mask, int predicate) { return __b
 HIPPORT_DEVICE int any_sync(lane_mask mask, int predicate) { return (__ballot(predicate != 0) & mask) != 0; }
 HIPPORT_DEVICE int all_sync(lane_mask mask, int predicate) { return (__ballot(predicate == 0) & mask) == 0; }
 
-/// How many lanes a mask has; the number of its first lane and one, 0 for none; the number of its last lane, -1 for none.
+/// How many lanes a mask has; its first lane and one, 0 for none; its last lane, -1 for none.
 HIPPORT_DEVICE int popc(lane_mask mask) { return __builtin_popcountll(mask); }
 HIPPORT_DEVICE int ffs(lane_mask mask) { return __builtin_ffsll(static_cast<long long>(mask)); }
 HIPPORT_DEVICE int last_lane(lane_mask mask) { return mask == 0 ? -1 : 63 - __builtin_clzll(mask); }
