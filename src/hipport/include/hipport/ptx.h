@@ -5,14 +5,14 @@
 //
 //     bfe.u32 d, a, b, c;                          d = hipport::ptx::bfe_u32(a, b, c);
 //     add.rz.ftz.sat.f32 d, a, b;                  d = hipport::ptx::add_rz_ftz_sat_f32(a, b);
-//     mov.u32 d, %lanemask_lt;                     d = hipport::ptx::lanemask_lt();          (also tid_x(), clock64(), ...)
+//     mov.u32 d, %lanemask_lt;                     d = hipport::ptx::lanemask_lt();       (also tid_x(), clock64() ...)
 //
 // Parts of an opcode that change no value on AMD are left out of the name first:
-//     .aligned .uni .noftz .weak; of ld, st, atom, red: .global .const .param .local .shared (see below), .nc .ca .cs .lu
-//     .wb, .L1::* .L2::* .level::*; and .cluster as a scope is .gpu, .shared::cta is .shared.
+//     .aligned .uni .noftz .weak; of ld, st, atom, red: .global .const .param .local .shared (see below), .nc .ca .cs
+//     .lu .wb, .L1::* .L2::* .level::*; and .cluster as a scope is .gpu, .shared::cta is .shared.
 //
-// THE ARGUMENTS are the sources in PTX's order; a vector {x, y} is one argument after the other. The first destination is
-// what the function returns; more destinations (q in "d|p", carries) come after the sources, as references. If the
+// THE ARGUMENTS are the sources in PTX's order; a vector {x, y} is one argument after the other. The first destination
+// is what the function returns; more destinations (q in "d|p", carries) come after the sources, as references. If the
 // destination is a vector, the function returns nothing and its elements come first, as references:
 //
 //     shfl.sync.up.b32 d|p, a, b, c, mask;         d = hipport::ptx::shfl_sync_up_b32(a, b, c, mask, p);
@@ -22,52 +22,56 @@
 // THE TYPES of arguments and results are those of the opcode: s32 int, u32 and b32 unsigned, s64 long long, u64 and b64
 // unsigned long long, f32 float, f64 double, s16 short, u16 and b16 unsigned short, s8 signed char, u8 and b8 unsigned
 // char, pred bool; f16 and bf16 are their bits in unsigned short; f16x2, bf16x2 and packed integers are unsigned.
-// Registers of PTX have no type: a float where b32 is due is as<unsigned>(x), which keeps the bits, and put(d, x) gives the
-// variable d the bits of x, or converts an integer of another size.
+// Registers of PTX have no type: a float where b32 is due is as<unsigned>(x), which keeps the bits, and put(d, x) gives
+// the variable d the bits of x, or converts an integer of another size.
 //
-// CARRIES. add.cc, addc, addc.cc, sub.cc, subc, subc.cc, mad.lo.cc, madc.hi.cc, ... have one more argument, the last: `cc`,
-// of type unsigned& (0 or 1), the flag that PTX hides: set by those with .cc, read by the others.
+// CARRIES. add.cc, addc, addc.cc, sub.cc, subc, subc.cc, mad.lo.cc, madc.hi.cc, ... have one more argument, the last:
+// `cc`, of type unsigned& (0 or 1), the flag that PTX hides: set by those with .cc, read by the others.
 //
 // MEMORY: ld, st, atom and red have the type as template argument, and take an address made by one of
 //     generic(p), generic(p, 16)   [p], [p+16]: p is a pointer, or its value as an integer
 //     shared(a), shared(a, 16)     the same for .shared: a is what cvta.to.shared or __cvta_generic_to_shared gives
 //     ld.global.cg.u32 d, [p];                     d = hipport::ptx::ld_cg<unsigned>(hipport::ptx::generic(p));
 //     st.shared.v2.f32 [a+8], {x, y};              hipport::ptx::st_v2<float>(hipport::ptx::shared(a, 8), x, y);
-//     atom.acquire.gpu.global.cas.b32 d, [p], b, c;  d = hipport::ptx::atom_acquire_gpu_cas<unsigned>(generic(p), b, c);
+//     atom.acquire.gpu.global.cas.b32 d, [p], b, c;
+//                                                  d = hipport::ptx::atom_acquire_gpu_cas<unsigned>(generic(p), b, c);
 //     atom.add.noftz.f16x2 d, [p], b;              d = atom_add_f16x2(generic(p), b)      (also f16, bf16, bf16x2)
 //
 // COMPARISONS. setp.lt.s32 p, a, b is p = setp_lt_s32(a, b); the boolean operation with a third operand and the second
-// destination (which is the complement's) are C++: setp.lt.and.s32 p|q, a, b, c is p = setp_lt_s32(a, b) && c and
-// q = !setp_lt_s32(a, b) && c. set.lt.and.u32.s32 d, a, b, c is d = set_u32(setp_lt_s32(a, b) && c); also _s32, _f32, _u16 ...
+// destination (which is the complement's) are C++: setp.lt.and.s32 p|q, a, b, c is p = setp_lt_s32(a, b) && c and q =
+// !setp_lt_s32(a, b) && c. set.lt.and.u32.s32 d, a, b, c is d = set_u32(setp_lt_s32(a, b) && c); also s32, f32, u16
+// s16 and f16.
 //
-// BARRIERS. Barrier 0 of all threads is not named: bar.sync 0 is bar_sync(), bar.red.popc.u32 d, 0, p is
-// d = bar_red_popc_u32(p). Others have no function.
+// BARRIERS. Barrier 0 of all threads is not named: bar.sync 0 is bar_sync(), bar.red.popc.u32 d, 0, p is d =
+// bar_red_popc_u32(p). Others have no function.
 //
-// VIDEO instructions. A selected part of a source is b0_s32(a) ... b3_s32(a), h0_s32(a), h1_s32(a), or the same with u32,
-// by the operand's type in the opcode. A destination's selector is the last part of the name, where a second operation is
-// otherwise; both have c as third argument:
+// VIDEO instructions. A selected part of a source is b0_s32(a) ... b3_s32(a), h0_s32(a), h1_s32(a), or the same with
+// u32, by the operand's type in the opcode. A destination's selector is the last part of the name, where a second
+// operation is otherwise; both have c as third argument:
 //     vadd.s32.u32.s32.sat.max d, a.b0, b.h1, c;   d = hipport::ptx::vadd_s32_u32_s32_sat_max(b0_u32(a), h1_s32(b), c);
 //     vadd.s32.u32.s32.sat d.h1, a, b, c;          d = hipport::ptx::vadd_s32_u32_s32_sat_h1(a, b, c);
-// vmad of -a or -b has "neg" before the types, vmad of -c has "negc": vmad_neg_s32_s32_s32(a, b, c). vadd2, vadd4 and their
-// like exist with the default selectors and mask.
+// vmad of -a or -b has "neg" before the types, vmad of -c has "negc": vmad_neg_s32_s32_s32(a, b, c). vadd2, vadd4 and
+// their like exist with the default selectors and mask.
 //
 // WHAT THERE IS ([x] may be there or not; R is nothing or rn rz rm rp)
-//   registers   tid_x .. nctaid_z laneid lanemask_{eq,lt,le,gt,ge} warpid nwarpid smid nsmid warpsize(WARP_SZ) clock clock_hi
-//               clock64 globaltimer[_lo|_hi]
-//   bits        bfe_{u,s}{32,64} bfi_b{32,64} bfind[_shiftamt]_{u,s}{32,64} brev clz popc and or xor not cnot _b{16,32,64} as PTX
-//               shl_b{16,32,64} shr_{b,u,s}{16,32,64} prmt_b32[_{f4e,b4e,rc8,ecl,ecr,rc16}] lop3_b32(a, b, c, lut)
-//               shf_{l,r}_{wrap,clamp}_b32 szext_{wrap,clamp}_{u,s}32 bmsk_{wrap,clamp}_b32 fns_b32
+//   registers   tid_x .. nctaid_z laneid lanemask_{eq,lt,le,gt,ge} warpid nwarpid smid nsmid warpsize(WARP_SZ) clock
+//               clock_hi clock64 globaltimer[_lo|_hi]
+//   bits        bfe_{u,s}{32,64} bfi_b{32,64} bfind[_shiftamt]_{u,s}{32,64} brev clz popc and or xor not cnot
+//               _b{16,32,64} as PTX shl_b{16,32,64} shr_{b,u,s}{16,32,64} prmt_b32[_{f4e,b4e,rc8,ecl,ecr,rc16}]
+//               lop3_b32(a, b, c, lut) shf_{l,r}_{wrap,clamp}_b32 szext_{wrap,clamp}_{u,s}32 bmsk_{wrap,clamp}_b32
+//               fns_b32
 //   integers    {add,sub,div,rem,min,max}_{u,s}{16,32,64} {add,sub}_sat_s32 {abs,neg}_s{16,32,64} sad_{u,s}{16,32,64}
-//               mul_{lo,hi}_{u,s}{16,32,64} mul_wide_{u,s}{16,32} mad_ the same, mad_hi_sat_s32
-//               mul24_{lo,hi}_{u,s}32 mad24_ the same, mad24_hi_sat_s32; min_relu_s32 max_relu_s32
-//               add_cc addc[_cc] sub_cc subc[_cc] _{u,s}{32,64}; {mad,madc}_{lo,hi}[_cc]_{u,s}{32,64} (madc without _cc reads)
-//               {add,min,max}_{u,s}16x2 {min,max}_relu_s16x2 dp4a_{u,s}32_{u,s}32 dp2a_{lo,hi}_{u,s}32_{u,s}32
+//               mul_{lo,hi}_{u,s}{16,32,64} mul_wide_{u,s}{16,32} mad_ the same, mad_hi_sat_s32 mul24_{lo,hi}_{u,s}32
+//               mad24_ the same, mad24_hi_sat_s32; min_relu_s32 max_relu_s32 add_cc addc[_cc] sub_cc subc[_cc]
+//               _{u,s}{32,64}; {mad,madc}_{lo,hi}[_cc]_{u,s}{32,64} (madc without _cc reads) {add,min,max}_{u,s}16x2
+//               {min,max}_relu_s16x2 dp4a_{u,s}32_{u,s}32 dp2a_{lo,hi}_{u,s}32_{u,s}32
 //   choice      selp_T(a, b, p) slct_T_s32, slct[_ftz]_T_f32 setp_{eq,ne,lt,le,gt,ge,lo,ls,hi,hs}_T
 //               setp_{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}[_ftz]_{f32,f64,f16,bf16} set_{u,s,f}{16,32}
 //   floats      {add,sub,mul,fma,mad}[_R][_ftz][_sat]_f32, [_R]_f64 {div,sqrt,rcp}_R[_ftz]_f32, _R_f64
-//               {add,sub,mul}[_rn][_ftz][_sat]_f16, fma_rn[_ftz][_sat][_relu]_f16, the same x2; {abs,neg}[_ftz]_f{16,32}, _f64, x2
-//               {min,max}[_ftz][_NaN]_f32, _f64, f16, f16x2; {add,sub,mul,fma_rn,min,max}[_NaN]_bf16[x2]
-//               copysign_f{32,64} testp_{finite,infinite,number,notanumber,normal,subnormal}_f{32,64}
+//               {add,sub,mul}[_rn][_ftz][_sat]_f16, fma_rn[_ftz][_sat][_relu]_f16, the same x2;
+//               {abs,neg}[_ftz]_f{16,32}, _f64, x2 {min,max}[_ftz][_NaN]_f32, _f64, f16, f16x2;
+//               {add,sub,mul,fma_rn,min,max}[_NaN]_bf16[x2] copysign_f{32,64}
+//               testp_{finite,infinite,number,notanumber,normal,subnormal}_f{32,64}
 //   approximate {rcp,rsqrt,sqrt,sin,cos,lg2,ex2}_approx[_ftz]_f32 div_{approx,full}[_ftz]_f32 tanh_approx_f32
 //               {rcp,rsqrt}_approx_ftz_f64 rsqrt_approx_f64 {ex2,tanh}_approx_f16[x2] ex2_approx_ftz_bf16[x2]
 //               tanh_approx_bf16[x2]
@@ -80,12 +84,14 @@
 //               {vadd,vsub,vavrg,vabsdiff,vmin,vmax}{2,4}_D_A_B[_sat|_add], vset{2,4}_A_B_CMP[_add]: with c
 //   memory      ld[_cg|_cv|_volatile|_{relaxed,acquire}_{cta,gpu,sys}][_v2|_v4]<T> ldu<T>
 //               st[_cg|_wt|_volatile|_{relaxed,release}_{cta,gpu,sys}][_v2|_v4]<T>
-//               {atom,red}[_{relaxed,acquire,release,acq_rel}][_{cta,gpu,sys}]_{add,min,max,and,or,xor,exch,cas,inc,dec}<T>
-//               fence_{sc,acq_rel,acquire,release}_{cta,gpu,sys} membar_{cta,gl,sys} prefetch(p) (all kinds; does nothing)
-//               isspacep_{global,shared,local}(p) cvta_{global,shared,local,const,param}_u64 cvta_to_ the same
-//   warp        vote_{all,any,uni}_pred(p) vote_ballot_b32(p) vote_sync_ the same (p, mask) shfl[_sync]_{up,down,bfly,idx}_b32
-//               match_{any,all}_sync_b{32,64}(a, mask[, p]) redux_sync_{add,min,max}_{u,s}32, _{and,or,xor}_b32
-//               activemask_b32() elect_sync(mask, p) bar_warp_sync(mask)
+//               {atom,red}[_{relaxed,acquire,release,acq_rel}][_{cta,gpu,sys}]_OP<T>, OP one of add min max and or xor
+//               exch cas inc dec; _add_{f16,bf16}[x2]
+//               fence_{sc,acq_rel,acquire,release}_{cta,gpu,sys} membar_{cta,gl,sys} prefetch(p) (all kinds; does
+//               nothing) isspacep_{global,shared,local}(p) cvta_{global,shared,local,const,param}_u64 cvta_to_ the same
+//   warp        vote_{all,any,uni}_pred(p) vote_ballot_b32(p) vote_sync_ the same (p, mask)
+//               shfl[_sync]_{up,down,bfly,idx}_b32 match_{any,all}_sync_b{32,64}(a, mask[, p])
+//               redux_sync_{add,min,max}_{u,s}32, _{and,or,xor}_b32 activemask_b32() elect_sync(mask, p)
+//               bar_warp_sync(mask)
 //   block       {bar,barrier}[_cta]_sync() {bar,barrier}[_cta]_red_{popc_u32,and_pred,or_pred}(p)
 //   others      trap() brkpt() nanosleep_u32(t)
 #ifndef HIPPORT_PTX_H

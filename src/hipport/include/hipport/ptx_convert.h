@@ -75,13 +75,13 @@ HIPPORT_DEVICE u32 packed(s32 high, s32 low, u32 more) {
 
 // ---- integers
 
-#define HIPPORT_FROM(To, From)                                                   \
-  HIPPORT_DEVICE To cvt_##To##_##From(From a) { return static_cast<To>(a); }     \
+#define HIPPORT_FROM(To, From)                                               \
+  HIPPORT_DEVICE To cvt_##To##_##From(From a) { return static_cast<To>(a); } \
   HIPPORT_DEVICE To cvt_sat_##To##_##From(From a) { return detail::nearest_integer<To>(a); }
-#define HIPPORT_FROM_ALL(To)                        \
-  HIPPORT_FROM(To, u8) HIPPORT_FROM(To, s8)         \
-  HIPPORT_FROM(To, u16) HIPPORT_FROM(To, s16)       \
-  HIPPORT_FROM(To, u32) HIPPORT_FROM(To, s32)       \
+#define HIPPORT_FROM_ALL(To)                  \
+  HIPPORT_FROM(To, u8) HIPPORT_FROM(To, s8)   \
+  HIPPORT_FROM(To, u16) HIPPORT_FROM(To, s16) \
+  HIPPORT_FROM(To, u32) HIPPORT_FROM(To, s32) \
   HIPPORT_FROM(To, u64) HIPPORT_FROM(To, s64)
 HIPPORT_FROM_ALL(u8)
 HIPPORT_FROM_ALL(s8)
@@ -97,40 +97,40 @@ HIPPORT_FROM_ALL(s64)
 // ---- integers and floats
 
 // .sat changes nothing where the result is an integer, which is always the nearest one there is.
-#define HIPPORT_TO_INTEGER_OF(To, R, direction, S)                                                                   \
-  HIPPORT_DEVICE To cvt##R##S##_##To##_f16(u16 a) {                                                                  \
-    return detail::to_integer<detail::direction, To>(detail::widened(a));                                            \
-  }                                                                                                                  \
-  HIPPORT_DEVICE To cvt##R##S##_##To##_f32(f32 a) { return detail::to_integer<detail::direction, To>(a); }           \
-  HIPPORT_DEVICE To cvt##R##S##_##To##_f64(f64 a) { return detail::to_integer<detail::direction, To>(a); }           \
+#define HIPPORT_TO_INTEGER_OF(To, R, direction, S)                                                         \
+  HIPPORT_DEVICE To cvt##R##S##_##To##_f16(u16 a) {                                                        \
+    return detail::to_integer<detail::direction, To>(detail::widened(a));                                  \
+  }                                                                                                        \
+  HIPPORT_DEVICE To cvt##R##S##_##To##_f32(f32 a) { return detail::to_integer<detail::direction, To>(a); } \
+  HIPPORT_DEVICE To cvt##R##S##_##To##_f64(f64 a) { return detail::to_integer<detail::direction, To>(a); } \
   HIPPORT_DEVICE To cvt##R##_ftz##S##_##To##_f32(f32 a) { return cvt##R##_##To##_f32(detail::flushed(a)); }
-#define HIPPORT_TO_INTEGER(To)                                                                        \
-  HIPPORT_TO_INTEGER_OF(To, _rni, to_nearest, ) HIPPORT_TO_INTEGER_OF(To, _rni, to_nearest, _sat)     \
-  HIPPORT_TO_INTEGER_OF(To, _rzi, to_zero, ) HIPPORT_TO_INTEGER_OF(To, _rzi, to_zero, _sat)           \
-  HIPPORT_TO_INTEGER_OF(To, _rmi, down, ) HIPPORT_TO_INTEGER_OF(To, _rmi, down, _sat)                 \
+#define HIPPORT_TO_INTEGER(To)                                                                    \
+  HIPPORT_TO_INTEGER_OF(To, _rni, to_nearest, ) HIPPORT_TO_INTEGER_OF(To, _rni, to_nearest, _sat) \
+  HIPPORT_TO_INTEGER_OF(To, _rzi, to_zero, ) HIPPORT_TO_INTEGER_OF(To, _rzi, to_zero, _sat)       \
+  HIPPORT_TO_INTEGER_OF(To, _rmi, down, ) HIPPORT_TO_INTEGER_OF(To, _rmi, down, _sat)             \
   HIPPORT_TO_INTEGER_OF(To, _rpi, up, ) HIPPORT_TO_INTEGER_OF(To, _rpi, up, _sat)
-#define HIPPORT_TO_FLOAT(From, R, direction)                                                                         \
-  HIPPORT_DEVICE u16 cvt##R##_f16_##From(From a) {                                                                   \
-    return detail::from_integer<detail::half_format>(a, detail::direction);                                          \
-  }                                                                                                                  \
-  HIPPORT_DEVICE f32 cvt##R##_f32_##From(From a) {                                                                   \
-    if (detail::direction == detail::to_nearest) return static_cast<f32>(a);                                         \
-    return as<f32>(detail::from_integer<detail::float_format>(a, detail::direction));                                \
-  }                                                                                                                  \
-  HIPPORT_DEVICE f64 cvt##R##_f64_##From(From a) {                                                                   \
-    if (detail::direction == detail::to_nearest) return static_cast<f64>(a);                                         \
-    return as<f64>(detail::from_integer<detail::double_format>(a, detail::direction));                               \
-  }                                                                                                                  \
-  HIPPORT_DEVICE u16 cvt##R##_sat_f16_##From(From a) {                                                               \
-    return detail::saturated<detail::half_format>(cvt##R##_f16_##From(a));                                           \
-  }                                                                                                                  \
-  HIPPORT_DEVICE f32 cvt##R##_sat_f32_##From(From a) { return detail::saturated(cvt##R##_f32_##From(a)); }           \
-  HIPPORT_DEVICE f32 cvt##R##_ftz_f32_##From(From a) { return cvt##R##_f32_##From(a); }                              \
-  HIPPORT_DEVICE f32 cvt##R##_ftz_sat_f32_##From(From a) { return cvt##R##_sat_f32_##From(a); }                      \
+#define HIPPORT_TO_FLOAT(From, R, direction)                                                               \
+  HIPPORT_DEVICE u16 cvt##R##_f16_##From(From a) {                                                         \
+    return detail::from_integer<detail::half_format>(a, detail::direction);                                \
+  }                                                                                                        \
+  HIPPORT_DEVICE f32 cvt##R##_f32_##From(From a) {                                                         \
+    if (detail::direction == detail::to_nearest) return static_cast<f32>(a);                               \
+    return as<f32>(detail::from_integer<detail::float_format>(a, detail::direction));                      \
+  }                                                                                                        \
+  HIPPORT_DEVICE f64 cvt##R##_f64_##From(From a) {                                                         \
+    if (detail::direction == detail::to_nearest) return static_cast<f64>(a);                               \
+    return as<f64>(detail::from_integer<detail::double_format>(a, detail::direction));                     \
+  }                                                                                                        \
+  HIPPORT_DEVICE u16 cvt##R##_sat_f16_##From(From a) {                                                     \
+    return detail::saturated<detail::half_format>(cvt##R##_f16_##From(a));                                 \
+  }                                                                                                        \
+  HIPPORT_DEVICE f32 cvt##R##_sat_f32_##From(From a) { return detail::saturated(cvt##R##_f32_##From(a)); } \
+  HIPPORT_DEVICE f32 cvt##R##_ftz_f32_##From(From a) { return cvt##R##_f32_##From(a); }                    \
+  HIPPORT_DEVICE f32 cvt##R##_ftz_sat_f32_##From(From a) { return cvt##R##_sat_f32_##From(a); }            \
   HIPPORT_DEVICE f64 cvt##R##_sat_f64_##From(From a) { return detail::saturated(cvt##R##_f64_##From(a)); }
-#define HIPPORT_INTEGER(T)                                                              \
-  HIPPORT_TO_INTEGER(T)                                                                 \
-  HIPPORT_TO_FLOAT(T, _rn, to_nearest) HIPPORT_TO_FLOAT(T, _rz, to_zero)                \
+#define HIPPORT_INTEGER(T)                                               \
+  HIPPORT_TO_INTEGER(T)                                                  \
+  HIPPORT_TO_FLOAT(T, _rn, to_nearest) HIPPORT_TO_FLOAT(T, _rz, to_zero) \
   HIPPORT_TO_FLOAT(T, _rm, down) HIPPORT_TO_FLOAT(T, _rp, up)
 HIPPORT_INTEGER(u8)
 HIPPORT_INTEGER(s8)
@@ -147,14 +147,18 @@ HIPPORT_INTEGER(s64)
 
 // ---- floats of one size, to an integer's value or as they are
 
-#define HIPPORT_INTEGRAL(R, ...)                                                                                     \
-  HIPPORT_DEVICE f32 cvt##R##_f32_f32(f32 a) { return __VA_ARGS__; }                                                 \
-  HIPPORT_DEVICE f64 cvt##R##_f64_f64(f64 a) { return __VA_ARGS__; }                                                 \
-  HIPPORT_DEVICE u16 cvt##R##_f16_f16(u16 a) { return detail::halved(cvt##R##_f32_f32(detail::widened(a)), detail::to_zero); } \
-  HIPPORT_DEVICE f32 cvt##R##_ftz_f32_f32(f32 a) { return cvt##R##_f32_f32(detail::flushed(a)); }                    \
-  HIPPORT_DEVICE f32 cvt##R##_sat_f32_f32(f32 a) { return detail::saturated(cvt##R##_f32_f32(a)); }                  \
-  HIPPORT_DEVICE f64 cvt##R##_sat_f64_f64(f64 a) { return detail::saturated(cvt##R##_f64_f64(a)); }                  \
-  HIPPORT_DEVICE u16 cvt##R##_sat_f16_f16(u16 a) { return detail::saturated<detail::half_format>(cvt##R##_f16_f16(a)); } \
+#define HIPPORT_INTEGRAL(R, ...)                                                                    \
+  HIPPORT_DEVICE f32 cvt##R##_f32_f32(f32 a) { return __VA_ARGS__; }                                \
+  HIPPORT_DEVICE f64 cvt##R##_f64_f64(f64 a) { return __VA_ARGS__; }                                \
+  HIPPORT_DEVICE u16 cvt##R##_f16_f16(u16 a) {                                                      \
+    return detail::halved(cvt##R##_f32_f32(detail::widened(a)), detail::to_zero);                   \
+  }                                                                                                 \
+  HIPPORT_DEVICE f32 cvt##R##_ftz_f32_f32(f32 a) { return cvt##R##_f32_f32(detail::flushed(a)); }   \
+  HIPPORT_DEVICE f32 cvt##R##_sat_f32_f32(f32 a) { return detail::saturated(cvt##R##_f32_f32(a)); } \
+  HIPPORT_DEVICE f64 cvt##R##_sat_f64_f64(f64 a) { return detail::saturated(cvt##R##_f64_f64(a)); } \
+  HIPPORT_DEVICE u16 cvt##R##_sat_f16_f16(u16 a) {                                                  \
+    return detail::saturated<detail::half_format>(cvt##R##_f16_f16(a));                             \
+  }                                                                                                 \
   HIPPORT_DEVICE f32 cvt##R##_ftz_sat_f32_f32(f32 a) { return cvt##R##_sat_f32_f32(detail::flushed(a)); }
 HIPPORT_INTEGRAL(, a)
 HIPPORT_INTEGRAL(_rni, detail::integral(a, detail::to_nearest))
@@ -165,8 +169,8 @@ HIPPORT_INTEGRAL(_rpi, detail::integral(a, detail::up))
 
 // ---- floats of different sizes
 
-#define HIPPORT_CVT(name, To, From, clamp, ...)                          \
-  HIPPORT_DEVICE To cvt##name(From a) { return __VA_ARGS__; }            \
+#define HIPPORT_CVT(name, To, From, clamp, ...)               \
+  HIPPORT_DEVICE To cvt##name(From a) { return __VA_ARGS__; } \
   HIPPORT_DEVICE To cvt_sat##name(From a) { return detail::clamp(__VA_ARGS__); }
 HIPPORT_CVT(_f64_f32, f64, f32, saturated, static_cast<f64>(a))
 HIPPORT_CVT(_f32_f16, f32, u16, saturated, detail::widened(a))
@@ -181,16 +185,20 @@ HIPPORT_DEVICE f32 cvt_f32_bf16(u16 a) { return detail::widened(detail::bfloat_f
 HIPPORT_DEVICE f32 cvt_ftz_f32_bf16(u16 a) { return detail::flushed(cvt_f32_bf16(a)); }
 
 // To f16, NVIDIA's GPUs do not flush what .ftz should, which shows where numbers are rounded up or down.
-#define HIPPORT_NARROW(R, direction)                                                                                   \
-  HIPPORT_DEVICE f32 cvt##R##_f32_f64(f64 a) { return detail::narrowed(a, detail::direction); }                        \
-  HIPPORT_DEVICE u16 cvt##R##_f16_f64(f64 a) { return detail::halved(a, detail::direction); }                          \
-  HIPPORT_DEVICE u16 cvt##R##_f16_f32(f32 a) { return detail::halved(a, detail::direction); }                          \
-  HIPPORT_DEVICE f32 cvt##R##_ftz_f32_f64(f64 a) { return detail::flushed(cvt##R##_f32_f64(a)); }                      \
-  HIPPORT_DEVICE u16 cvt##R##_ftz_f16_f32(f32 a) { return cvt##R##_f16_f32(a); }                                       \
-  HIPPORT_DEVICE f32 cvt##R##_sat_f32_f64(f64 a) { return detail::saturated(cvt##R##_f32_f64(a)); }                    \
-  HIPPORT_DEVICE u16 cvt##R##_sat_f16_f64(f64 a) { return detail::saturated<detail::half_format>(cvt##R##_f16_f64(a)); } \
-  HIPPORT_DEVICE u16 cvt##R##_sat_f16_f32(f32 a) { return detail::saturated<detail::half_format>(cvt##R##_f16_f32(a)); } \
-  HIPPORT_DEVICE f32 cvt##R##_ftz_sat_f32_f64(f64 a) { return detail::saturated(cvt##R##_ftz_f32_f64(a)); }            \
+#define HIPPORT_NARROW(R, direction)                                                                        \
+  HIPPORT_DEVICE f32 cvt##R##_f32_f64(f64 a) { return detail::narrowed(a, detail::direction); }             \
+  HIPPORT_DEVICE u16 cvt##R##_f16_f64(f64 a) { return detail::halved(a, detail::direction); }               \
+  HIPPORT_DEVICE u16 cvt##R##_f16_f32(f32 a) { return detail::halved(a, detail::direction); }               \
+  HIPPORT_DEVICE f32 cvt##R##_ftz_f32_f64(f64 a) { return detail::flushed(cvt##R##_f32_f64(a)); }           \
+  HIPPORT_DEVICE u16 cvt##R##_ftz_f16_f32(f32 a) { return cvt##R##_f16_f32(a); }                            \
+  HIPPORT_DEVICE f32 cvt##R##_sat_f32_f64(f64 a) { return detail::saturated(cvt##R##_f32_f64(a)); }         \
+  HIPPORT_DEVICE u16 cvt##R##_sat_f16_f64(f64 a) {                                                          \
+    return detail::saturated<detail::half_format>(cvt##R##_f16_f64(a));                                     \
+  }                                                                                                         \
+  HIPPORT_DEVICE u16 cvt##R##_sat_f16_f32(f32 a) {                                                          \
+    return detail::saturated<detail::half_format>(cvt##R##_f16_f32(a));                                     \
+  }                                                                                                         \
+  HIPPORT_DEVICE f32 cvt##R##_ftz_sat_f32_f64(f64 a) { return detail::saturated(cvt##R##_ftz_f32_f64(a)); } \
   HIPPORT_DEVICE u16 cvt##R##_ftz_sat_f16_f32(f32 a) { return cvt##R##_sat_f16_f32(a); }
 HIPPORT_NARROW(_rn, to_nearest)
 HIPPORT_NARROW(_rz, to_zero)
@@ -200,17 +208,17 @@ HIPPORT_NARROW(_rp, up)
 
 // ---- pairs, the first in the upper half; and formats that are no f16
 
-#define HIPPORT_PAIR(R, direction, P, clamp)                                                                       \
-  HIPPORT_DEVICE u16 cvt##R##P##_bf16_f32(f32 a) {                                                                 \
-    return detail::clamp<detail::bfloat_format>(detail::narrowed<detail::bfloat_format>(a, detail::direction));    \
-  }                                                                                                                \
-  HIPPORT_DEVICE u32 cvt##R##P##_bf16x2_f32(f32 a, f32 b) {                                                        \
-    return mov_b32(cvt##R##P##_bf16_f32(b), cvt##R##P##_bf16_f32(a));                                              \
-  }                                                                                                                \
-  HIPPORT_DEVICE u32 cvt##R##P##_f16x2_f32(f32 a, f32 b) {                                                         \
-    using Format = detail::half_format;                                                                            \
-    return mov_b32(detail::clamp<Format>(detail::halved(b, detail::direction)),                                    \
-                   detail::clamp<Format>(detail::halved(a, detail::direction)));                                   \
+#define HIPPORT_PAIR(R, direction, P, clamp)                                                                    \
+  HIPPORT_DEVICE u16 cvt##R##P##_bf16_f32(f32 a) {                                                              \
+    return detail::clamp<detail::bfloat_format>(detail::narrowed<detail::bfloat_format>(a, detail::direction)); \
+  }                                                                                                             \
+  HIPPORT_DEVICE u32 cvt##R##P##_bf16x2_f32(f32 a, f32 b) {                                                     \
+    return mov_b32(cvt##R##P##_bf16_f32(b), cvt##R##P##_bf16_f32(a));                                           \
+  }                                                                                                             \
+  HIPPORT_DEVICE u32 cvt##R##P##_f16x2_f32(f32 a, f32 b) {                                                      \
+    using Format = detail::half_format;                                                                         \
+    return mov_b32(detail::clamp<Format>(detail::halved(b, detail::direction)),                                 \
+                   detail::clamp<Format>(detail::halved(a, detail::direction)));                                \
   }
 HIPPORT_PAIR(_rn, to_nearest, , same)
 HIPPORT_PAIR(_rn, to_nearest, _relu, not_below_0)

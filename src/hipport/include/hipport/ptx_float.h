@@ -2,15 +2,15 @@
 // hipport/ptx_float.h: PTX's arithmetic of floating-point numbers. Part of hipport/ptx.h.
 // Put here by hipport.
 //
-// To the nearest is what a GPU of AMD does by itself. It has no instruction that rounds in another direction, and C++ cannot
-// change its mode for one operation: then the exact result is worked out in integers and rounded here, with subnormals,
-// overflows and signed zeros as PTX has them. NaNs are NaNs, but which one is not promised.
+// To the nearest is what a GPU of AMD does by itself. It has no instruction that rounds in another direction, and C++
+// cannot change its mode for one operation: then the exact result is worked out in integers and rounded here, with
+// subnormals, overflows and signed zeros as PTX has them. NaNs are NaNs, but which one is not promised.
 //
 // Approximations are at least as near as PTX promises, not the same bits as on NVIDIA's GPUs: they are the functions of
-// HIP's mathematical library, and for reciprocals with .ftz the GPU's own instruction, which is within 1 ulp. From what an
-// H200 gives they were seen to differ by 1 ulp (rcp, rsqrt, sqrt, div, ex2; ex2 and tanh of halves), by 2^-22 of lg2 near 1,
-// by 2^-21 of sin and cos up to 2 pi, 2^-11 of tanh, 2^-20 of doubles. Of great angles, its sin and cos are far off; these
-// are not.
+// HIP's mathematical library, and for reciprocals with .ftz the GPU's own instruction, which is within 1 ulp. From what
+// an H200 gives they were seen to differ by 1 ulp (rcp, rsqrt, sqrt, div, ex2; ex2 and tanh of halves), by 2^-22 of lg2
+// near 1, by 2^-21 of sin and cos up to 2 pi, 2^-11 of tanh, 2^-20 of doubles. Of great angles, its sin and cos are far
+// off; these are not.
 //
 // None of this holds with -ffast-math.
 #ifndef HIPPORT_PTX_FLOAT_H
@@ -139,7 +139,8 @@ HIPPORT_DEVICE typename Format::word rounded(parts<Wide> a, rounding direction) 
   }
   // The bit of the significand that is not stored counts as one in the exponent; so does a carry out of it.
   significand = static_cast<Word>(significand + more + (static_cast<Word>(steps) << (Format::precision - 1)));
-  return static_cast<Word>(sign | (significand < Format::infinity ? significand : outward ? Format::infinity : largest));
+  if (significand >= Format::infinity) significand = outward ? Format::infinity : largest;
+  return static_cast<Word>(sign | significand);
 }
 
 /// The sum of two numbers that are not 0, or what rounds like it.
@@ -325,8 +326,8 @@ HIPPORT_DEVICE u16 flushed(u16 a) {
 template <typename Format>
 using roomy = format<u64, typename Format::wide, Format::precision, 11>;
 
-/// Whether a result, rounded so, is below the least normal number. NVIDIA's GPUs ask that before they let the number that
-/// they round to be that least one.
+/// Whether a result, rounded so, is below the least normal number. NVIDIA's GPUs ask that before they let the number
+/// that they round to be that least one.
 template <typename Format>
 HIPPORT_DEVICE bool is_tiny(u64 roomy_word) {
   constexpr u64 least = static_cast<u64>(Format::lowest - roomy<Format>::lowest + 1) << (Format::precision - 1);
@@ -425,7 +426,8 @@ template <typename Format>
 HIPPORT_DEVICE u16 fma_ftz(u16 a, u16 b, u16 c) {
   a = flushed<Format>(a), b = flushed<Format>(b), c = flushed<Format>(c);
   const u16 result = fused_nearest(Format(), a, b, c);
-  const bool tiny = is_least_normal<Format>(result) && is_tiny<Format>(fused<Format, roomy<Format>>(a, b, c, to_nearest));
+  const bool tiny =
+      is_least_normal<Format>(result) && is_tiny<Format>(fused<Format, roomy<Format>>(a, b, c, to_nearest));
   return tiny ? static_cast<u16>(result & Format::sign) : flushed<Format>(result);
 }
 template <typename Format>
@@ -466,7 +468,8 @@ HIPPORT_DEVICE long long rank(typename Format::word a) {
   return a & Format::sign ? -magnitude - 1 : magnitude;
 }
 template <typename Format>
-HIPPORT_DEVICE typename Format::word chosen(typename Format::word a, typename Format::word b, bool greater, bool keep_nan) {
+HIPPORT_DEVICE typename Format::word chosen(typename Format::word a, typename Format::word b, bool greater,
+                                            bool keep_nan) {
   const bool no_a = is_nan<Format>(a), no_b = is_nan<Format>(b);
   if (keep_nan ? no_a || no_b : no_a && no_b) return Format::nan;
   if (no_a || no_b) return no_a ? b : a;
@@ -484,36 +487,40 @@ HIPPORT_DEVICE bool is(unsigned test, typename Format::word a) {
 
 // ---- arithmetic
 
-#define HIPPORT_F32_OF(R, direction, F, S, clamp)                                                                      \
-  HIPPORT_DEVICE f32 add##R##F##S##_f32(f32 a, f32 b) { return detail::clamp(detail::add##F<detail::direction>(a, b)); } \
-  HIPPORT_DEVICE f32 sub##R##F##S##_f32(f32 a, f32 b) { return add##R##F##S##_f32(a, -b); }                            \
-  HIPPORT_DEVICE f32 mul##R##F##S##_f32(f32 a, f32 b) { return detail::clamp(detail::mul##F<detail::direction>(a, b)); } \
-  HIPPORT_DEVICE f32 fma##R##F##S##_f32(f32 a, f32 b, f32 c) {                                                         \
-    return detail::clamp(detail::fma##F<detail::direction>(a, b, c));                                                  \
-  }                                                                                                                    \
+#define HIPPORT_F32_OF(R, direction, F, S, clamp)                                           \
+  HIPPORT_DEVICE f32 add##R##F##S##_f32(f32 a, f32 b) {                                     \
+    return detail::clamp(detail::add##F<detail::direction>(a, b));                          \
+  }                                                                                         \
+  HIPPORT_DEVICE f32 sub##R##F##S##_f32(f32 a, f32 b) { return add##R##F##S##_f32(a, -b); } \
+  HIPPORT_DEVICE f32 mul##R##F##S##_f32(f32 a, f32 b) {                                     \
+    return detail::clamp(detail::mul##F<detail::direction>(a, b));                          \
+  }                                                                                         \
+  HIPPORT_DEVICE f32 fma##R##F##S##_f32(f32 a, f32 b, f32 c) {                              \
+    return detail::clamp(detail::fma##F<detail::direction>(a, b, c));                       \
+  }                                                                                         \
   HIPPORT_DEVICE f32 mad##R##F##S##_f32(f32 a, f32 b, f32 c) { return fma##R##F##S##_f32(a, b, c); }
-#define HIPPORT_F32(R, direction)                         \
-  HIPPORT_F32_OF(R, direction, , , same)                  \
-  HIPPORT_F32_OF(R, direction, _ftz, , same)              \
-  HIPPORT_F32_OF(R, direction, , _sat, saturated)         \
+#define HIPPORT_F32(R, direction)                 \
+  HIPPORT_F32_OF(R, direction, , , same)          \
+  HIPPORT_F32_OF(R, direction, _ftz, , same)      \
+  HIPPORT_F32_OF(R, direction, , _sat, saturated) \
   HIPPORT_F32_OF(R, direction, _ftz, _sat, saturated)
-#define HIPPORT_F32_QUOTIENT(R, direction, F)                                                                 \
-  HIPPORT_DEVICE f32 div##R##F##_f32(f32 a, f32 b) { return detail::div##F<detail::direction>(a, b); }        \
-  HIPPORT_DEVICE f32 rcp##R##F##_f32(f32 a) { return div##R##F##_f32(1.0f, a); }                              \
+#define HIPPORT_F32_QUOTIENT(R, direction, F)                                                          \
+  HIPPORT_DEVICE f32 div##R##F##_f32(f32 a, f32 b) { return detail::div##F<detail::direction>(a, b); } \
+  HIPPORT_DEVICE f32 rcp##R##F##_f32(f32 a) { return div##R##F##_f32(1.0f, a); }                       \
   HIPPORT_DEVICE f32 sqrt##R##F##_f32(f32 a) { return detail::sqrt##F<detail::direction>(a); }
-#define HIPPORT_F64(R, direction)                                                                                      \
-  HIPPORT_DEVICE f64 add##R##_f64(f64 a, f64 b) { return detail::add<detail::direction>(a, b); }                       \
-  HIPPORT_DEVICE f64 sub##R##_f64(f64 a, f64 b) { return detail::add<detail::direction>(a, -b); }                      \
-  HIPPORT_DEVICE f64 mul##R##_f64(f64 a, f64 b) { return detail::mul<detail::direction>(a, b); }                       \
-  HIPPORT_DEVICE f64 fma##R##_f64(f64 a, f64 b, f64 c) { return detail::fma<detail::direction>(a, b, c); }             \
+#define HIPPORT_F64(R, direction)                                                                          \
+  HIPPORT_DEVICE f64 add##R##_f64(f64 a, f64 b) { return detail::add<detail::direction>(a, b); }           \
+  HIPPORT_DEVICE f64 sub##R##_f64(f64 a, f64 b) { return detail::add<detail::direction>(a, -b); }          \
+  HIPPORT_DEVICE f64 mul##R##_f64(f64 a, f64 b) { return detail::mul<detail::direction>(a, b); }           \
+  HIPPORT_DEVICE f64 fma##R##_f64(f64 a, f64 b, f64 c) { return detail::fma<detail::direction>(a, b, c); } \
   HIPPORT_DEVICE f64 mad##R##_f64(f64 a, f64 b, f64 c) { return detail::fma<detail::direction>(a, b, c); }
-#define HIPPORT_ROUNDED(R, direction)                                                                           \
-  HIPPORT_F32(R, direction)                                                                                     \
-  HIPPORT_F32_QUOTIENT(R, direction, )                                                                          \
-  HIPPORT_F32_QUOTIENT(R, direction, _ftz)                                                                      \
-  HIPPORT_F64(R, direction)                                                                                     \
-  HIPPORT_DEVICE f64 div##R##_f64(f64 a, f64 b) { return detail::div<detail::direction>(a, b); }                \
-  HIPPORT_DEVICE f64 rcp##R##_f64(f64 a) { return detail::div<detail::direction>(1.0, a); }                     \
+#define HIPPORT_ROUNDED(R, direction)                                                            \
+  HIPPORT_F32(R, direction)                                                                      \
+  HIPPORT_F32_QUOTIENT(R, direction, )                                                           \
+  HIPPORT_F32_QUOTIENT(R, direction, _ftz)                                                       \
+  HIPPORT_F64(R, direction)                                                                      \
+  HIPPORT_DEVICE f64 div##R##_f64(f64 a, f64 b) { return detail::div<detail::direction>(a, b); } \
+  HIPPORT_DEVICE f64 rcp##R##_f64(f64 a) { return detail::div<detail::direction>(1.0, a); }      \
   HIPPORT_DEVICE f64 sqrt##R##_f64(f64 a) { return detail::sqrt<detail::direction>(a); }
 HIPPORT_F32(, to_nearest)
 HIPPORT_F64(, to_nearest)
@@ -528,42 +535,42 @@ HIPPORT_ROUNDED(_rp, up)
 #undef HIPPORT_F32_OF
 
 // A function of two halves of words, by that of one.
-#define HIPPORT_X2_1(name)                                                       \
-  HIPPORT_DEVICE u32 name##x2(u32 a) {                                           \
-    return mov_b32(name(static_cast<u16>(a)), name(static_cast<u16>(a >> 16)));  \
+#define HIPPORT_X2_1(name)                                                      \
+  HIPPORT_DEVICE u32 name##x2(u32 a) {                                          \
+    return mov_b32(name(static_cast<u16>(a)), name(static_cast<u16>(a >> 16))); \
   }
-#define HIPPORT_X2_2(name)                                                            \
-  HIPPORT_DEVICE u32 name##x2(u32 a, u32 b) {                                         \
-    return mov_b32(name(static_cast<u16>(a), static_cast<u16>(b)),                    \
-                   name(static_cast<u16>(a >> 16), static_cast<u16>(b >> 16)));       \
+#define HIPPORT_X2_2(name)                                                      \
+  HIPPORT_DEVICE u32 name##x2(u32 a, u32 b) {                                   \
+    return mov_b32(name(static_cast<u16>(a), static_cast<u16>(b)),              \
+                   name(static_cast<u16>(a >> 16), static_cast<u16>(b >> 16))); \
   }
-#define HIPPORT_X2_3(name)                                                                             \
-  HIPPORT_DEVICE u32 name##x2(u32 a, u32 b, u32 c) {                                                   \
-    return mov_b32(name(static_cast<u16>(a), static_cast<u16>(b), static_cast<u16>(c)),                \
+#define HIPPORT_X2_3(name)                                                                                 \
+  HIPPORT_DEVICE u32 name##x2(u32 a, u32 b, u32 c) {                                                       \
+    return mov_b32(name(static_cast<u16>(a), static_cast<u16>(b), static_cast<u16>(c)),                    \
                    name(static_cast<u16>(a >> 16), static_cast<u16>(b >> 16), static_cast<u16>(c >> 16))); \
   }
 
-#define HIPPORT_FMA(type, Format, F, S, clamp)                                                    \
-  HIPPORT_DEVICE u16 fma_rn##F##S##_##type(u16 a, u16 b, u16 c) {                                 \
-    return detail::clamp<detail::Format>(detail::fma##F<detail::Format>(a, b, c));                \
-  }                                                                                               \
+#define HIPPORT_FMA(type, Format, F, S, clamp)                                     \
+  HIPPORT_DEVICE u16 fma_rn##F##S##_##type(u16 a, u16 b, u16 c) {                  \
+    return detail::clamp<detail::Format>(detail::fma##F<detail::Format>(a, b, c)); \
+  }                                                                                \
   HIPPORT_X2_3(fma_rn##F##S##_##type)
-#define HIPPORT_SUMS_OF(type, Format, R, F, S)                                                                        \
-  HIPPORT_DEVICE u16 add##R##F##S##_##type(u16 a, u16 b) {                                                            \
-    return fma_rn##F##S##_##type(a, static_cast<u16>(detail::Format::one), b);                                        \
-  }                                                                                                                   \
-  HIPPORT_DEVICE u16 sub##R##F##S##_##type(u16 a, u16 b) {                                                            \
-    return add##R##F##S##_##type(a, detail::negated<detail::Format>(b));                                              \
-  }                                                                                                                   \
-  /* The zero takes the product's sign, which the sum must not lose. */                                               \
-  HIPPORT_DEVICE u16 mul##R##F##S##_##type(u16 a, u16 b) {                                                            \
-    return fma_rn##F##S##_##type(a, b, static_cast<u16>((a ^ b) & detail::Format::sign));                             \
-  }                                                                                                                   \
-  HIPPORT_X2_2(add##R##F##S##_##type)                                                                                 \
-  HIPPORT_X2_2(sub##R##F##S##_##type)                                                                                 \
+#define HIPPORT_SUMS_OF(type, Format, R, F, S)                                            \
+  HIPPORT_DEVICE u16 add##R##F##S##_##type(u16 a, u16 b) {                                \
+    return fma_rn##F##S##_##type(a, static_cast<u16>(detail::Format::one), b);            \
+  }                                                                                       \
+  HIPPORT_DEVICE u16 sub##R##F##S##_##type(u16 a, u16 b) {                                \
+    return add##R##F##S##_##type(a, detail::negated<detail::Format>(b));                  \
+  }                                                                                       \
+  /* The zero takes the product's sign, which the sum must not lose. */                   \
+  HIPPORT_DEVICE u16 mul##R##F##S##_##type(u16 a, u16 b) {                                \
+    return fma_rn##F##S##_##type(a, b, static_cast<u16>((a ^ b) & detail::Format::sign)); \
+  }                                                                                       \
+  HIPPORT_X2_2(add##R##F##S##_##type)                                                     \
+  HIPPORT_X2_2(sub##R##F##S##_##type)                                                     \
   HIPPORT_X2_2(mul##R##F##S##_##type)
-#define HIPPORT_SUMS(type, Format, F, S)  \
-  HIPPORT_SUMS_OF(type, Format, , F, S)   \
+#define HIPPORT_SUMS(type, Format, F, S) \
+  HIPPORT_SUMS_OF(type, Format, , F, S)  \
   HIPPORT_SUMS_OF(type, Format, _rn, F, S)
 HIPPORT_FMA(f16, half_format, , , same)
 HIPPORT_FMA(f16, half_format, , _sat, saturated)
@@ -597,41 +604,41 @@ HIPPORT_DEVICE f64 copysign_f64(f64 a, f64 b) {
   return as<f64>((as<u64>(a) & 1ull << 63) | (as<u64>(b) & ~(1ull << 63)));
 }
 
-#define HIPPORT_HALVES(type, Format, F, flush)                                                                          \
-  HIPPORT_DEVICE u16 abs##F##_##type(u16 a) { return detail::flush<detail::Format>(static_cast<u16>(a & 0x7fffu)); }    \
-  HIPPORT_DEVICE u16 neg##F##_##type(u16 a) { return detail::flush<detail::Format>(static_cast<u16>(a ^ 0x8000u)); }    \
-  HIPPORT_X2_1(abs##F##_##type)                                                                                         \
+#define HIPPORT_HALVES(type, Format, F, flush)                                                                       \
+  HIPPORT_DEVICE u16 abs##F##_##type(u16 a) { return detail::flush<detail::Format>(static_cast<u16>(a & 0x7fffu)); } \
+  HIPPORT_DEVICE u16 neg##F##_##type(u16 a) { return detail::flush<detail::Format>(static_cast<u16>(a ^ 0x8000u)); } \
+  HIPPORT_X2_1(abs##F##_##type)                                                                                      \
   HIPPORT_X2_1(neg##F##_##type)
 HIPPORT_HALVES(f16, half_format, , same)
 HIPPORT_HALVES(f16, half_format, _ftz, flushed)
 HIPPORT_HALVES(bf16, bfloat_format, , same)
 #undef HIPPORT_HALVES
 
-#define HIPPORT_ORDER(T, Format, N, name, greater, keep_nan)                                                   \
-  HIPPORT_DEVICE T name##N##_##T(T a, T b) {                                                                   \
-    return as<T>(detail::chosen<detail::Format>(detail::bits(a), detail::bits(b), greater, keep_nan));         \
+#define HIPPORT_ORDER(T, Format, N, name, greater, keep_nan)                                           \
+  HIPPORT_DEVICE T name##N##_##T(T a, T b) {                                                           \
+    return as<T>(detail::chosen<detail::Format>(detail::bits(a), detail::bits(b), greater, keep_nan)); \
   }
-#define HIPPORT_ORDER_FTZ(N, name)                                                                             \
-  HIPPORT_DEVICE f32 name##_ftz##N##_f32(f32 a, f32 b) {                                                       \
-    return name##N##_f32(detail::flushed(a), detail::flushed(b));                                              \
+#define HIPPORT_ORDER_FTZ(N, name)                                \
+  HIPPORT_DEVICE f32 name##_ftz##N##_f32(f32 a, f32 b) {          \
+    return name##N##_f32(detail::flushed(a), detail::flushed(b)); \
   }
-#define HIPPORT_ORDER_HALVES(type, Format, F, flush, N, name, greater, keep_nan)                               \
-  HIPPORT_DEVICE u16 name##F##N##_##type(u16 a, u16 b) {                                                       \
-    using detail::Format;                                                                                      \
-    return detail::chosen<Format>(detail::flush<Format>(a), detail::flush<Format>(b), greater, keep_nan);      \
-  }                                                                                                            \
+#define HIPPORT_ORDER_HALVES(type, Format, F, flush, N, name, greater, keep_nan)                          \
+  HIPPORT_DEVICE u16 name##F##N##_##type(u16 a, u16 b) {                                                  \
+    using detail::Format;                                                                                 \
+    return detail::chosen<Format>(detail::flush<Format>(a), detail::flush<Format>(b), greater, keep_nan); \
+  }                                                                                                       \
   HIPPORT_X2_2(name##F##N##_##type)
-#define HIPPORT_ORDERS(name, greater)                                                 \
-  HIPPORT_ORDER(f32, float_format, , name, greater, false)                            \
-  HIPPORT_ORDER(f32, float_format, _NaN, name, greater, true)                         \
-  HIPPORT_ORDER(f64, double_format, , name, greater, false)                           \
-  HIPPORT_ORDER_FTZ(, name)                                                           \
-  HIPPORT_ORDER_FTZ(_NaN, name)                                                       \
-  HIPPORT_ORDER_HALVES(f16, half_format, , same, , name, greater, false)              \
-  HIPPORT_ORDER_HALVES(f16, half_format, , same, _NaN, name, greater, true)           \
-  HIPPORT_ORDER_HALVES(f16, half_format, _ftz, flushed, , name, greater, false)       \
-  HIPPORT_ORDER_HALVES(f16, half_format, _ftz, flushed, _NaN, name, greater, true)    \
-  HIPPORT_ORDER_HALVES(bf16, bfloat_format, , same, , name, greater, false)           \
+#define HIPPORT_ORDERS(name, greater)                                              \
+  HIPPORT_ORDER(f32, float_format, , name, greater, false)                         \
+  HIPPORT_ORDER(f32, float_format, _NaN, name, greater, true)                      \
+  HIPPORT_ORDER(f64, double_format, , name, greater, false)                        \
+  HIPPORT_ORDER_FTZ(, name)                                                        \
+  HIPPORT_ORDER_FTZ(_NaN, name)                                                    \
+  HIPPORT_ORDER_HALVES(f16, half_format, , same, , name, greater, false)           \
+  HIPPORT_ORDER_HALVES(f16, half_format, , same, _NaN, name, greater, true)        \
+  HIPPORT_ORDER_HALVES(f16, half_format, _ftz, flushed, , name, greater, false)    \
+  HIPPORT_ORDER_HALVES(f16, half_format, _ftz, flushed, _NaN, name, greater, true) \
+  HIPPORT_ORDER_HALVES(bf16, bfloat_format, , same, , name, greater, false)        \
   HIPPORT_ORDER_HALVES(bf16, bfloat_format, , same, _NaN, name, greater, true)
 HIPPORT_ORDERS(min, false)
 HIPPORT_ORDERS(max, true)
@@ -640,8 +647,8 @@ HIPPORT_ORDERS(max, true)
 #undef HIPPORT_ORDER_FTZ
 #undef HIPPORT_ORDER
 
-#define HIPPORT_TEST(name, number)                                                                                 \
-  HIPPORT_DEVICE bool testp_##name##_f32(f32 a) { return detail::is<detail::float_format>(number, as<u32>(a)); }   \
+#define HIPPORT_TEST(name, number)                                                                               \
+  HIPPORT_DEVICE bool testp_##name##_f32(f32 a) { return detail::is<detail::float_format>(number, as<u32>(a)); } \
   HIPPORT_DEVICE bool testp_##name##_f64(f64 a) { return detail::is<detail::double_format>(number, as<u64>(a)); }
 HIPPORT_TEST(finite, 0)
 HIPPORT_TEST(infinite, 1)
@@ -653,23 +660,23 @@ HIPPORT_TEST(subnormal, 5)
 
 // ---- comparisons: those with u hold too if there is a NaN
 
-#define HIPPORT_SETP(name, ...)                                                                              \
-  HIPPORT_DEVICE bool setp_##name##_f32(f32 a, f32 b) { return __VA_ARGS__; }                                \
-  HIPPORT_DEVICE bool setp_##name##_f64(f64 a, f64 b) { return __VA_ARGS__; }                                \
-  HIPPORT_DEVICE bool setp_##name##_ftz_f32(f32 a, f32 b) {                                                  \
-    return setp_##name##_f32(detail::flushed(a), detail::flushed(b));                                        \
-  }                                                                                                          \
-  HIPPORT_DEVICE bool setp_##name##_f16(u16 a, u16 b) {                                                      \
-    using Format = detail::half_format;                                                                      \
-    return setp_##name##_f32(detail::widened(Format(), a), detail::widened(Format(), b));                    \
-  }                                                                                                          \
-  HIPPORT_DEVICE bool setp_##name##_ftz_f16(u16 a, u16 b) {                                                  \
-    using Format = detail::half_format;                                                                      \
-    return setp_##name##_f16(detail::flushed<Format>(a), detail::flushed<Format>(b));                        \
-  }                                                                                                          \
-  HIPPORT_DEVICE bool setp_##name##_bf16(u16 a, u16 b) {                                                     \
-    using Format = detail::bfloat_format;                                                                    \
-    return setp_##name##_f32(detail::widened(Format(), a), detail::widened(Format(), b));                    \
+#define HIPPORT_SETP(name, ...)                                                           \
+  HIPPORT_DEVICE bool setp_##name##_f32(f32 a, f32 b) { return __VA_ARGS__; }             \
+  HIPPORT_DEVICE bool setp_##name##_f64(f64 a, f64 b) { return __VA_ARGS__; }             \
+  HIPPORT_DEVICE bool setp_##name##_ftz_f32(f32 a, f32 b) {                               \
+    return setp_##name##_f32(detail::flushed(a), detail::flushed(b));                     \
+  }                                                                                       \
+  HIPPORT_DEVICE bool setp_##name##_f16(u16 a, u16 b) {                                   \
+    using Format = detail::half_format;                                                   \
+    return setp_##name##_f32(detail::widened(Format(), a), detail::widened(Format(), b)); \
+  }                                                                                       \
+  HIPPORT_DEVICE bool setp_##name##_ftz_f16(u16 a, u16 b) {                               \
+    using Format = detail::half_format;                                                   \
+    return setp_##name##_f16(detail::flushed<Format>(a), detail::flushed<Format>(b));     \
+  }                                                                                       \
+  HIPPORT_DEVICE bool setp_##name##_bf16(u16 a, u16 b) {                                  \
+    using Format = detail::bfloat_format;                                                 \
+    return setp_##name##_f32(detail::widened(Format(), a), detail::widened(Format(), b)); \
   }
 HIPPORT_SETP(eq, a == b)
 HIPPORT_SETP(ne, a < b || a > b)
@@ -689,8 +696,8 @@ HIPPORT_SETP(nan, !(a == a && b == b))
 
 // ---- approximations
 
-#define HIPPORT_APPROXIMATE(name, ...)                                                                            \
-  HIPPORT_DEVICE f32 name##_approx_f32(f32 a) { return __VA_ARGS__; }                                             \
+#define HIPPORT_APPROXIMATE(name, ...)                                \
+  HIPPORT_DEVICE f32 name##_approx_f32(f32 a) { return __VA_ARGS__; } \
   HIPPORT_DEVICE f32 name##_approx_ftz_f32(f32 a) { return detail::flushed(name##_approx_f32(detail::flushed(a))); }
 HIPPORT_APPROXIMATE(sqrt, ::sqrtf(a))
 HIPPORT_APPROXIMATE(sin, ::sinf(a))
@@ -741,12 +748,12 @@ HIPPORT_DEVICE f64 rsqrt_approx_ftz_f64(f64 a) {
   return detail::is_nan<detail::double_format>(as<u64>(result)) ? result : as<f64>(as<u64>(result) & ~0xffffffffull);
 }
 
-#define HIPPORT_APPROXIMATE(name, type, Format, flush, function)                                                       \
-  HIPPORT_DEVICE u16 name##_##type(u16 a) {                                                                        \
-    using detail::Format;                                                                                          \
-    const f32 argument = detail::widened(Format(), detail::flush<Format>(a));                                      \
-    return detail::flush<Format>(detail::narrowed_nearest(Format(), function(argument)));                          \
-  }                                                                                                                \
+#define HIPPORT_APPROXIMATE(name, type, Format, flush, function)                          \
+  HIPPORT_DEVICE u16 name##_##type(u16 a) {                                               \
+    using detail::Format;                                                                 \
+    const f32 argument = detail::widened(Format(), detail::flush<Format>(a));             \
+    return detail::flush<Format>(detail::narrowed_nearest(Format(), function(argument))); \
+  }                                                                                       \
   HIPPORT_X2_1(name##_##type)
 HIPPORT_APPROXIMATE(ex2_approx, f16, half_format, same, ::exp2f)
 HIPPORT_APPROXIMATE(tanh_approx, f16, half_format, same, ::tanhf)

@@ -2,9 +2,9 @@
 // hipport/ptx_memory.h: PTX's accesses to memory. Part of hipport/ptx.h.
 // Put here by hipport.
 //
-// Weak accesses are plain ones. Those with .cg, .cv, .wt or .volatile and those with an order are atomic, a word at a time,
-// at the scope of the device or of the system, as code uses them to see what others write. The scopes cta, gpu and sys are
-// AMD's workgroup, agent and system. A float that atom.add makes is not flushed to zero.
+// Weak accesses are plain ones. Those with .cg, .cv, .wt or .volatile and those with an order are atomic, a word at a
+// time, at the scope of the device or of the system, as code uses them to see what others write. The scopes cta, gpu
+// and sys are AMD's workgroup, agent and system. A float that atom.add makes is not flushed to zero.
 //
 // With nvcc they mean the same, but are made of CUDA's functions: no faster than they must.
 #ifndef HIPPORT_PTX_MEMORY_H
@@ -43,14 +43,14 @@ HIPPORT_ON_GPU void* local(u64 address, s64 offset = 0) {
 }
 #endif
 
-#define HIPPORT_CVTA(to_shared, to_local)                                                        \
-  template <typename Address>                                                                    \
-  HIPPORT_ON_GPU u64 cvta_to_shared_u64(Address address) {                                       \
-    return (u64)(to_shared(generic(address)));                                                   \
-  }                                                                                              \
-  template <typename Address>                                                                    \
-  HIPPORT_ON_GPU u64 cvta_to_local_u64(Address address) {                                        \
-    return (u64)(to_local(generic(address)));                                                    \
+#define HIPPORT_CVTA(to_shared, to_local)                  \
+  template <typename Address>                              \
+  HIPPORT_ON_GPU u64 cvta_to_shared_u64(Address address) { \
+    return (u64)(to_shared(generic(address)));             \
+  }                                                        \
+  template <typename Address>                              \
+  HIPPORT_ON_GPU u64 cvta_to_local_u64(Address address) {  \
+    return (u64)(to_local(generic(address)));              \
   }
 #if HIPPORT_NVCC
 HIPPORT_CVTA(__cvta_generic_to_shared, __cvta_generic_to_local)
@@ -61,14 +61,14 @@ HIPPORT_CVTA((HIPPORT_SPACE(3) void*), (HIPPORT_SPACE(5) void*))
 HIPPORT_ON_GPU u64 cvta_shared_u64(u64 address) { return reinterpret_cast<u64>(shared(address)); }
 HIPPORT_ON_GPU u64 cvta_local_u64(u64 address) { return reinterpret_cast<u64>(local(address)); }
 // A place of two of these spaces has the same address in both.
-#define HIPPORT_CVTA(space)                                            \
-  template <typename Address>                                          \
-  HIPPORT_ON_GPU u64 cvta_to_##space##_u64(Address address) {          \
-    return reinterpret_cast<u64>(generic(address));                    \
-  }                                                                    \
-  template <typename Address>                                          \
-  HIPPORT_ON_GPU u64 cvta_##space##_u64(Address address) {             \
-    return reinterpret_cast<u64>(generic(address));                    \
+#define HIPPORT_CVTA(space)                                   \
+  template <typename Address>                                 \
+  HIPPORT_ON_GPU u64 cvta_to_##space##_u64(Address address) { \
+    return reinterpret_cast<u64>(generic(address));           \
+  }                                                           \
+  template <typename Address>                                 \
+  HIPPORT_ON_GPU u64 cvta_##space##_u64(Address address) {    \
+    return reinterpret_cast<u64>(generic(address));           \
   }
 HIPPORT_CVTA(global)
 HIPPORT_CVTA(const)
@@ -95,10 +95,10 @@ HIPPORT_ON_GPU bool is_global(const void* address) {
 }
 }  // namespace detail
 #undef HIPPORT_IS
-#define HIPPORT_ISSPACEP(space)                                \
-  template <typename Address>                                  \
-  HIPPORT_ON_GPU bool isspacep_##space(Address address) {      \
-    return detail::is_##space(generic(address));               \
+#define HIPPORT_ISSPACEP(space)                           \
+  template <typename Address>                             \
+  HIPPORT_ON_GPU bool isspacep_##space(Address address) { \
+    return detail::is_##space(generic(address));          \
   }
 HIPPORT_ISSPACEP(shared)
 HIPPORT_ISSPACEP(local)
@@ -239,16 +239,16 @@ HIPPORT_ON_GPU T updated(void* at, Operation operation) {
 
 // Each operation of atom.
 #if HIPPORT_NVCC
-#define HIPPORT_ATOM(name, built_in, ...)                                                        \
-  template <order how, scope where, typename T>                                                  \
-  HIPPORT_ON_GPU T atom_##name(void* at, T b) {                                                  \
-    return updated<how, where, T>(at, [=](T a) { return __VA_ARGS__; });                         \
+#define HIPPORT_ATOM(name, built_in, ...)                                \
+  template <order how, scope where, typename T>                          \
+  HIPPORT_ON_GPU T atom_##name(void* at, T b) {                          \
+    return updated<how, where, T>(at, [=](T a) { return __VA_ARGS__; }); \
   }
 #else
-#define HIPPORT_ATOM(name, built_in, ...)                                                        \
-  template <order how, scope where, typename T>                                                  \
-  HIPPORT_ON_GPU T atom_##name(void* at, T b) {                                                  \
-    return built_in(static_cast<T*>(at), b, how, where);                                         \
+#define HIPPORT_ATOM(name, built_in, ...)                \
+  template <order how, scope where, typename T>          \
+  HIPPORT_ON_GPU T atom_##name(void* at, T b) {          \
+    return built_in(static_cast<T*>(at), b, how, where); \
   }
 #endif
 HIPPORT_ATOM(add, __hip_atomic_fetch_add, a + b)
@@ -294,38 +294,38 @@ HIPPORT_ON_GPU u16 atom_half(void* at, u16 b, Add add) {
 // ---- ld, st
 
 // The functions of one kind, by what loads and stores a T.
-#define HIPPORT_LD(kind, ...)                                                     \
-  template <typename T>                                                           \
-  HIPPORT_ON_GPU T ld##kind(const void* p) {                                      \
-    return detail::__VA_ARGS__(p);                                                \
-  }                                                                               \
-  template <typename T, typename X, typename Y>                                   \
-  HIPPORT_ON_GPU void ld##kind##_v2(X& x, Y& y, const void* p) {                  \
-    const T first = ld##kind<T>(p), second = ld##kind<T>(detail::at<T>(p, 1));    \
-    put(x, first);                                                                \
-    put(y, second);                                                               \
-  }                                                                               \
-  template <typename T, typename X, typename Y, typename Z, typename W>           \
-  HIPPORT_ON_GPU void ld##kind##_v4(X& x, Y& y, Z& z, W& w, const void* p) {      \
+#define HIPPORT_LD(kind, ...)                                                                    \
+  template <typename T>                                                                          \
+  HIPPORT_ON_GPU T ld##kind(const void* p) {                                                     \
+    return detail::__VA_ARGS__(p);                                                               \
+  }                                                                                              \
+  template <typename T, typename X, typename Y>                                                  \
+  HIPPORT_ON_GPU void ld##kind##_v2(X& x, Y& y, const void* p) {                                 \
+    const T first = ld##kind<T>(p), second = ld##kind<T>(detail::at<T>(p, 1));                   \
+    put(x, first);                                                                               \
+    put(y, second);                                                                              \
+  }                                                                                              \
+  template <typename T, typename X, typename Y, typename Z, typename W>                          \
+  HIPPORT_ON_GPU void ld##kind##_v4(X& x, Y& y, Z& z, W& w, const void* p) {                     \
     const T third = ld##kind<T>(detail::at<T>(p, 2)), fourth = ld##kind<T>(detail::at<T>(p, 3)); \
-    ld##kind##_v2<T>(x, y, p);                                                    \
-    put(z, third);                                                                \
-    put(w, fourth);                                                               \
+    ld##kind##_v2<T>(x, y, p);                                                                   \
+    put(z, third);                                                                               \
+    put(w, fourth);                                                                              \
   }
-#define HIPPORT_ST(kind, ...)                                                     \
-  template <typename T>                                                           \
-  HIPPORT_ON_GPU void st##kind(void* p, T value) {                                \
-    detail::__VA_ARGS__(p, value);                                                \
-  }                                                                               \
-  template <typename T>                                                           \
-  HIPPORT_ON_GPU void st##kind##_v2(void* p, T x, T y) {                          \
-    st##kind<T>(p, x);                                                            \
-    st##kind<T>(detail::at<T>(p, 1), y);                                          \
-  }                                                                               \
-  template <typename T>                                                           \
-  HIPPORT_ON_GPU void st##kind##_v4(void* p, T x, T y, T z, T w) {                \
-    st##kind##_v2<T>(p, x, y);                                                    \
-    st##kind##_v2<T>(detail::at<T>(p, 2), z, w);                                  \
+#define HIPPORT_ST(kind, ...)                                      \
+  template <typename T>                                            \
+  HIPPORT_ON_GPU void st##kind(void* p, T value) {                 \
+    detail::__VA_ARGS__(p, value);                                 \
+  }                                                                \
+  template <typename T>                                            \
+  HIPPORT_ON_GPU void st##kind##_v2(void* p, T x, T y) {           \
+    st##kind<T>(p, x);                                             \
+    st##kind<T>(detail::at<T>(p, 1), y);                           \
+  }                                                                \
+  template <typename T>                                            \
+  HIPPORT_ON_GPU void st##kind##_v4(void* p, T x, T y, T z, T w) { \
+    st##kind##_v2<T>(p, x, y);                                     \
+    st##kind##_v2<T>(detail::at<T>(p, 2), z, w);                   \
   }
 #define HIPPORT_LD_ORDER(how, where) HIPPORT_LD(_##how##_##where, atomic_load<detail::how, detail::where, T>)
 #define HIPPORT_ST_ORDER(how, where) HIPPORT_ST(_##how##_##where, atomic_store<detail::how, detail::where, T>)
@@ -390,43 +390,43 @@ HIPPORT_ON_GPU void st_v4(void* p, T x, T y, T z, T w) {
 
 // ---- atom, red
 
-#define HIPPORT_ATOM_2(kind, how, where, operation)                           \
-  template <typename T>                                                       \
-  HIPPORT_ON_GPU T atom##kind##_##operation(void* p, T b) {                   \
-    return detail::atom_##operation<detail::how, detail::where, T>(p, b);     \
-  }                                                                           \
-  template <typename T>                                                       \
-  HIPPORT_ON_GPU void red##kind##_##operation(void* p, T b) {                 \
-    atom##kind##_##operation<T>(p, b);                                        \
+#define HIPPORT_ATOM_2(kind, how, where, operation)                       \
+  template <typename T>                                                   \
+  HIPPORT_ON_GPU T atom##kind##_##operation(void* p, T b) {               \
+    return detail::atom_##operation<detail::how, detail::where, T>(p, b); \
+  }                                                                       \
+  template <typename T>                                                   \
+  HIPPORT_ON_GPU void red##kind##_##operation(void* p, T b) {             \
+    atom##kind##_##operation<T>(p, b);                                    \
   }
-#define HIPPORT_ATOM_HALVES(kind, how, where, type)                                                              \
-  HIPPORT_ON_GPU u16 atom##kind##_add_##type(void* p, u16 b) {                                                   \
-    return detail::atom_half<detail::how, detail::where>(p, b, [](u16 x, u16 y) { return add_##type(x, y); });   \
-  }                                                                                                              \
-  HIPPORT_ON_GPU u32 atom##kind##_add_##type##x2(void* p, u32 b) {                                               \
-    return detail::atom_halves<detail::how, detail::where>(                                                      \
-        p, b, [](u32 x, u32 y) { return add_##type##x2(x, y); });                                                \
-  }                                                                                                              \
-  HIPPORT_ON_GPU void red##kind##_add_##type(void* p, u16 b) { atom##kind##_add_##type(p, b); }                  \
+#define HIPPORT_ATOM_HALVES(kind, how, where, type)                                                            \
+  HIPPORT_ON_GPU u16 atom##kind##_add_##type(void* p, u16 b) {                                                 \
+    return detail::atom_half<detail::how, detail::where>(p, b, [](u16 x, u16 y) { return add_##type(x, y); }); \
+  }                                                                                                            \
+  HIPPORT_ON_GPU u32 atom##kind##_add_##type##x2(void* p, u32 b) {                                             \
+    return detail::atom_halves<detail::how, detail::where>(                                                    \
+        p, b, [](u32 x, u32 y) { return add_##type##x2(x, y); });                                              \
+  }                                                                                                            \
+  HIPPORT_ON_GPU void red##kind##_add_##type(void* p, u16 b) { atom##kind##_add_##type(p, b); }                \
   HIPPORT_ON_GPU void red##kind##_add_##type##x2(void* p, u32 b) { atom##kind##_add_##type##x2(p, b); }
-#define HIPPORT_ATOMS(kind, how, where)                                       \
-  HIPPORT_ATOM_2(kind, how, where, add)                                       \
-  HIPPORT_ATOM_2(kind, how, where, min)                                       \
-  HIPPORT_ATOM_2(kind, how, where, max)                                       \
-  HIPPORT_ATOM_2(kind, how, where, and)                                       \
-  HIPPORT_ATOM_2(kind, how, where, or)                                        \
-  HIPPORT_ATOM_2(kind, how, where, xor)                                       \
-  HIPPORT_ATOM_2(kind, how, where, exch)                                      \
-  HIPPORT_ATOM_2(kind, how, where, inc)                                       \
-  HIPPORT_ATOM_2(kind, how, where, dec)                                       \
-  template <typename T>                                                       \
-  HIPPORT_ON_GPU T atom##kind##_cas(void* p, T b, T c) {                      \
-    return detail::atom_cas<detail::how, detail::where, T>(p, b, c);          \
-  }                                                                           \
-  HIPPORT_ATOM_HALVES(kind, how, where, f16)                                  \
+#define HIPPORT_ATOMS(kind, how, where)                              \
+  HIPPORT_ATOM_2(kind, how, where, add)                              \
+  HIPPORT_ATOM_2(kind, how, where, min)                              \
+  HIPPORT_ATOM_2(kind, how, where, max)                              \
+  HIPPORT_ATOM_2(kind, how, where, and)                              \
+  HIPPORT_ATOM_2(kind, how, where, or)                               \
+  HIPPORT_ATOM_2(kind, how, where, xor)                              \
+  HIPPORT_ATOM_2(kind, how, where, exch)                             \
+  HIPPORT_ATOM_2(kind, how, where, inc)                              \
+  HIPPORT_ATOM_2(kind, how, where, dec)                              \
+  template <typename T>                                              \
+  HIPPORT_ON_GPU T atom##kind##_cas(void* p, T b, T c) {             \
+    return detail::atom_cas<detail::how, detail::where, T>(p, b, c); \
+  }                                                                  \
+  HIPPORT_ATOM_HALVES(kind, how, where, f16)                         \
   HIPPORT_ATOM_HALVES(kind, how, where, bf16)
-#define HIPPORT_ATOMS_OF(how)          \
-  HIPPORT_ATOMS(_##how, how, gpu)      \
+#define HIPPORT_ATOMS_OF(how)           \
+  HIPPORT_ATOMS(_##how, how, gpu)       \
   HIPPORT_ATOMS(_##how##_cta, how, cta) \
   HIPPORT_ATOMS(_##how##_gpu, how, gpu) \
   HIPPORT_ATOMS(_##how##_sys, how, sys)
@@ -452,9 +452,9 @@ HIPPORT_ATOMS_OF(acq_rel)
 #define HIPPORT_FENCE_AT(how, order, where, scope) \
   HIPPORT_ON_GPU void fence_##how##_##where() { __builtin_amdgcn_fence(order, scope); }
 #endif
-#define HIPPORT_FENCE(how, order)                  \
-  HIPPORT_FENCE_AT(how, order, cta, "workgroup")   \
-  HIPPORT_FENCE_AT(how, order, gpu, "agent")       \
+#define HIPPORT_FENCE(how, order)                \
+  HIPPORT_FENCE_AT(how, order, cta, "workgroup") \
+  HIPPORT_FENCE_AT(how, order, gpu, "agent")     \
   HIPPORT_FENCE_AT(how, order, sys, "")
 HIPPORT_FENCE(sc, __ATOMIC_SEQ_CST)
 HIPPORT_FENCE(acq_rel, __ATOMIC_ACQ_REL)

@@ -2,9 +2,9 @@
 // hipport/ptx_video.h: PTX's video instructions. Part of hipport/ptx.h.
 // Put here by hipport.
 //
-// They give what NVIDIA's manual says. Its GPUs since Maxwell have them no more, and what CUDA 13 makes of some is not that:
-// those whose destination is a part and that end in .h1 or have .sat; .min and .max of u32 results; vshl with .sat, .min or
-// .max; some of vmad.
+// They give what NVIDIA's manual says. Its GPUs since Maxwell have them no more, and what CUDA 13 makes of some is not
+// that: those whose destination is a part and that end in .h1 or have .sat; .min and .max of u32 results; vshl with
+// .sat, .min or .max; some of vmad.
 #ifndef HIPPORT_PTX_VIDEO_H
 #define HIPPORT_PTX_VIDEO_H
 
@@ -158,11 +158,12 @@ HIPPORT_DEVICE D multiplied(A a, B b, D c, bool negate_product, bool negate_c, b
   const bool is_product_signed = is_signed<A>() || is_signed<B>() || negate_product;
   const bool has_sign = is_product_signed || negate_c;
   const s128 product = static_cast<s128>(a) * static_cast<s128>(b);
-  const s128 addend = is_product_signed ? static_cast<s128>(static_cast<s32>(c)) : static_cast<s128>(static_cast<u32>(c));
+  const s128 addend = is_product_signed ? s128(static_cast<s32>(c)) : s128(static_cast<u32>(c));
   s128 result = (negate_product ? -product : product) + (negate_c ? -addend : addend) + one_more;
   result >>= shift;
   if (sat) {
-    const s128 least = has_sign ? s128(lowest<s32>()) : 0, most = has_sign ? s128(highest<s32>()) : s128(highest<u32>());
+    const s128 least = has_sign ? s128(lowest<s32>()) : 0;
+    const s128 most = has_sign ? s128(highest<s32>()) : s128(highest<u32>());
     result = smaller(larger(result, least), most);
   }
   return static_cast<D>(static_cast<u32>(result));

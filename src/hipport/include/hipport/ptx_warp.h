@@ -17,10 +17,10 @@ namespace ptx {
 
 // ---- special registers
 
-#define HIPPORT_PLACE(axis)                                            \
-  HIPPORT_ON_GPU u32 tid_##axis() { return threadIdx.axis; }           \
-  HIPPORT_ON_GPU u32 ntid_##axis() { return blockDim.axis; }           \
-  HIPPORT_ON_GPU u32 ctaid_##axis() { return blockIdx.axis; }          \
+#define HIPPORT_PLACE(axis)                                   \
+  HIPPORT_ON_GPU u32 tid_##axis() { return threadIdx.axis; }  \
+  HIPPORT_ON_GPU u32 ntid_##axis() { return blockDim.axis; }  \
+  HIPPORT_ON_GPU u32 ctaid_##axis() { return blockIdx.axis; } \
   HIPPORT_ON_GPU u32 nctaid_##axis() { return gridDim.axis; }
 HIPPORT_PLACE(x)
 HIPPORT_PLACE(y)
@@ -42,11 +42,11 @@ HIPPORT_ON_GPU u32 warpid() {
 HIPPORT_ON_GPU u32 nwarpid() { return (blockDim.x * blockDim.y * blockDim.z + 31u) / ::hipport::warp_size; }
 
 #if HIPPORT_NVCC
-#define HIPPORT_REGISTER(name, type, constraint, ...)         \
-  HIPPORT_ON_GPU type name() {                                \
-    type value;                                               \
+#define HIPPORT_REGISTER(name, type, constraint, ...)                   \
+  HIPPORT_ON_GPU type name() {                                          \
+    type value;                                                         \
     asm volatile("mov." #type " %0, %%" #name ";" : constraint(value)); \
-    return value;                                             \
+    return value;                                                       \
   }
 #elif defined(__HIP_DEVICE_COMPILE__)
 #define HIPPORT_REGISTER(name, type, constraint, ...) \
@@ -157,16 +157,16 @@ HIPPORT_ON_GPU b32 shfl_sync_idx_b32(b32 a, u32 b, u32 c, u32 mask, bool& p) {
   const u32 lane = (laneid() & detail::segment(c)) | (b & 31u & ~detail::segment(c));
   return detail::shuffled(a, lane, lane <= detail::last_lane(c), mask, p);
 }
-#define HIPPORT_SHFL(mode)                                                                \
-  HIPPORT_ON_GPU b32 shfl_sync_##mode##_b32(b32 a, u32 b, u32 c, u32 mask) {              \
-    bool p;                                                                               \
-    return shfl_sync_##mode##_b32(a, b, c, mask, p);                                      \
-  }                                                                                       \
-  HIPPORT_ON_GPU b32 shfl_##mode##_b32(b32 a, u32 b, u32 c, bool& p) {                    \
-    return shfl_sync_##mode##_b32(a, b, c, activemask_b32(), p);                          \
-  }                                                                                       \
-  HIPPORT_ON_GPU b32 shfl_##mode##_b32(b32 a, u32 b, u32 c) {                             \
-    return shfl_sync_##mode##_b32(a, b, c, activemask_b32());                             \
+#define HIPPORT_SHFL(mode)                                                   \
+  HIPPORT_ON_GPU b32 shfl_sync_##mode##_b32(b32 a, u32 b, u32 c, u32 mask) { \
+    bool p;                                                                  \
+    return shfl_sync_##mode##_b32(a, b, c, mask, p);                         \
+  }                                                                          \
+  HIPPORT_ON_GPU b32 shfl_##mode##_b32(b32 a, u32 b, u32 c, bool& p) {       \
+    return shfl_sync_##mode##_b32(a, b, c, activemask_b32(), p);             \
+  }                                                                          \
+  HIPPORT_ON_GPU b32 shfl_##mode##_b32(b32 a, u32 b, u32 c) {                \
+    return shfl_sync_##mode##_b32(a, b, c, activemask_b32());                \
   }
 HIPPORT_SHFL(up)
 HIPPORT_SHFL(down)
@@ -176,10 +176,10 @@ HIPPORT_SHFL(idx)
 
 // ---- barriers of all threads of the block, and of the lanes of a warp
 
-#define HIPPORT_BARRIER(name)                                                                             \
-  HIPPORT_ON_GPU void name##_sync() { __syncthreads(); }                                                  \
-  HIPPORT_ON_GPU u32 name##_red_popc_u32(bool p) { return static_cast<u32>(syncthreads_count(p)); }       \
-  HIPPORT_ON_GPU bool name##_red_and_pred(bool p) { return syncthreads_and(p) != 0; }                     \
+#define HIPPORT_BARRIER(name)                                                                       \
+  HIPPORT_ON_GPU void name##_sync() { __syncthreads(); }                                            \
+  HIPPORT_ON_GPU u32 name##_red_popc_u32(bool p) { return static_cast<u32>(syncthreads_count(p)); } \
+  HIPPORT_ON_GPU bool name##_red_and_pred(bool p) { return syncthreads_and(p) != 0; }               \
   HIPPORT_ON_GPU bool name##_red_or_pred(bool p) { return syncthreads_or(p) != 0; }
 HIPPORT_BARRIER(bar)
 HIPPORT_BARRIER(bar_cta)
