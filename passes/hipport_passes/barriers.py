@@ -227,6 +227,8 @@ def _divided(function: Function, statement: Node, barriers: list[Call]) -> tuple
         return (*(Edit(_whole_line(source, direct[0]), b"") for _, direct in sides), after)
     if any(_crosses(function, branch, direct) for branch, direct in sides):
         return ()
+    if statement.parent.type == "case_statement":
+        return ()  # The next case would jump over the variable.
     side = b"hipport_side"
     while side in source.text:
         side += b"_"
