@@ -2,9 +2,10 @@
 """Control flow and data flow of device code: who calls whom, under which conditions, and which values differ by thread.
 
 Worked out on syntax trees, by names, over the files that are connected by includes. It is a view for passes that look
-for threads which part from each other, not a compiler's: an overload set is one function, a parameter is what any caller
-gives, a variable what its last plain assignment makes it or else what any does, and a macro is what its text mentions.
-Where something is not known it is taken to be the same for all threads, so that a pass reports what it can show.
+for threads which part from each other, not a compiler's: an overload set is one function, a parameter is what any
+caller gives, a variable what its last plain assignment makes it or else what any does, and a macro is what its text
+mentions. Where something is not known it is taken to be the same for all threads, so that a pass reports what it can
+show.
 
     kernels = Kernels.of(project)
     for function in kernels.functions(source):
