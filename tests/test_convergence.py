@@ -92,3 +92,9 @@ def test_nothing_is_known_of_members() -> None:
         text = "struct S { " + body.format(condition) + " };\n"
         assert found({"a.cu": text}, "a.cu") == ({2: "branch", 3: "branch"} if apart else {}), condition
     assert found({"a.cu": body.format("flag_") + "\n"}, "a.cu") == {}
+
+
+def test_lanes_that_said_yes_are_those_of_the_branch() -> None:
+    asked = "unsigned m = here(p[threadIdx.x]);\nif ({}) vote(m);\nelse vote(n);"
+    assert kernel(asked.format("p[threadIdx.x]")) == {}
+    assert kernel(asked.format("p[threadIdx.x + 1]")) == {3: "branch", 4: "branch"}
