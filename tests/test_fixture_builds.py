@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes out of the fixtures compiles, for every wavefront size and with old and new HIP, and never traps by itself.
+"""What comes out of the fixtures compiles, for every wavefront size and with old and new HIP, and never traps unasked.
 
 All passes run over each fixture, and hipcc makes device code of the result: warnings are errors, a 64-bit mask that is
 cut to 32 bits among them. All fixtures of a pass are compiled together, each in a namespace of its own, which is ten
