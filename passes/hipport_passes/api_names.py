@@ -38,7 +38,7 @@ class Row(NamedTuple):
     `hip` is None where HIP has no equal. `since` and `until` are the ROCm releases that it came with and went with.
     `calls` has other forms for calls with that many arguments, in which "(…)" stands for the arguments.
     `tag` is the name behind `struct` or `enum` where that is another. `review` is the assumption under which the HIP
-    name means the same.
+    name means the same. `value` is what stands for the name outside of conditions, where it is not defined on AMD.
     """
 
     area: str
@@ -50,6 +50,7 @@ class Row(NamedTuple):
     calls: Mapping[str, str] = MappingProxyType({})
     review: str = ""
     tag: str = ""
+    value: str = ""
 
     @property
     def advice(self) -> str:
@@ -99,6 +100,7 @@ def _row(area: str, value: Mapping[str, Any]) -> Row:
         value.get("calls", {}),
         value.get("review", ""),
         value.get("tag", ""),
+        value.get("value", ""),
     )
 
 
@@ -128,7 +130,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if (row.hip is None and not row.calls) or row.since > project.target.rocm:
             # In a condition the name is merely undefined; a name that a line has twice is one thing to do.
             line = source.position(start)[0]
-            if not _CONDITION.match(words) and (name, line) not in reported:
+            if _CONDITION.match(words):
+                continue
+            if row.value:
+                message = f"{name.decode()} → {row.value}: {row.review}"
+                yield Finding(span, "version", message, (Edit(span, row.value.encode()),), Certainty.REVIEW)
+            elif (name, line) not in reported:
                 reported.add((name, line))
                 yield _manual(span, name, row)
         else:
