@@ -32,6 +32,8 @@ CPP = {
     b"b32": b"unsigned",
     b"u32": b"unsigned",
     b"s32": b"int",
+    b"u16x2": b"unsigned",
+    b"s16x2": b"unsigned",
     b"f16x2": b"unsigned",
     b"bf16x2": b"unsigned",
     b"tf32": b"unsigned",
@@ -51,6 +53,7 @@ _NO_ACCESS = frozenset(b"nc ca cs lu wb".split())
 _ORDERS = frozenset(b"relaxed acquire release acq_rel volatile cg cv wt cta gpu sys".split())
 _OPERATIONS = frozenset(b"add min max and or xor exch cas inc dec".split())
 _COMPARISONS = frozenset(b"eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan".split())
+_SET = frozenset(b"pred u16 s16 f16 u32 s32 f32".split())
 _COMBINED = {b"and": b"%b && %b", b"or": b"%b || %b", b"xor": b"%b != %b"}
 
 
@@ -266,9 +269,7 @@ def _setp(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value
     result_type = b"pred"
     if parts[0] == b"set":
         result_type = rest.pop() if rest else b""
-    if rest or compare not in _COMPARISONS or of not in CPP or result_type not in (b"pred", b"u32", b"s32", b"f32"):
-        raise _unknown(instruction)
-    if of in (b"f16x2", b"bf16x2", b"bf16"):
+    if rest or compare not in _COMPARISONS or of not in CPP or of.endswith(b"x2") or result_type not in _SET:
         raise _unknown(instruction)
     if len(instruction.operands) != (4 if combined else 3):
         raise _operands(instruction, f"{len(instruction.operands)} operands")
@@ -442,7 +443,13 @@ def _video(parts: list[bytes], instruction: Instruction, type_of: Callable[[Valu
             raise _operands(instruction, "these signs")
         name = b".".join([b"vmad", *([word] if word else []), name.split(b".", 1)[1]])
     types = known[0]
-    return Operation(_function(name), tuple(zip(operands[1:], types[1:], strict=True)), (operands[0], types[0]))
+    emulated = load(TABLE)["emulated"]
+    return Operation(
+        _function(name),
+        tuple(zip(operands[1:], types[1:], strict=True)),
+        (operands[0], types[0]),
+        assumes=emulated["why"] if re.fullmatch(emulated["forms"].encode(), name) else "",
+    )
 
 
 def _cvta(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation | None:

@@ -76,7 +76,7 @@
 //               {rcp,rsqrt}_approx_ftz_f64 rsqrt_approx_f64 {ex2,tanh}_approx_f16[x2] ex2_approx_ftz_bf16[x2]
 //               tanh_approx_bf16[x2]
 //   conversions cvt[_R|_rni|_rzi|_rmi|_rpi][_ftz][_sat]_TO_FROM for all of {u,s}{8,16,32,64} f16 f32 f64 that PTX has;
-//               cvt_{rn,rz}[_relu]_{bf16,f16}_f32, the same x2 (a, b), cvt[_R]_f32_bf16 cvt_rna_tf32_f32
+//               cvt_{rn,rz}[_relu]_{bf16,f16}_f32, the same x2 (a, b), cvt[_ftz]_f32_bf16 cvt_{rna,rn,rz}_tf32_f32
 //               cvt_pack_sat_{u,s}{8_s32_b32(a,b,c)|16_s32(a,b)}
 //   words       mov_b16 of b8, mov_b32 of b16 or b8, mov_b64 of b32 or b16: packed, unpacked
 //   video       {vadd,vsub,vabsdiff,vmin,vmax}_D_A_B[_sat][_add|_min|_max|_b0.._b3|_h0|_h1] vset_A_B_CMP[...]
