@@ -140,8 +140,6 @@ def lines(folder: Path, example: str) -> set[str]:
 
 # What a person must decide, and nothing else: rule and line of code.
 _BY_A_PERSON = {
-    # Both branches are rewritten to the same.
-    "ballot_compact": [("arch_guards/version", "#if CUDART_VERSION >= 9000")],
     # A lock that one function takes and another gives back.
     "hash_table": [("spin_locks/lock", "while (atomicCAS(word_, 0, 1) != 0) {")],
 }

@@ -3,9 +3,11 @@
 
 `__CUDACC__` becomes `__HIPCC__`, which hipcc defines where nvcc defines the other; `defined(__CUDA_ARCH__)` becomes
 `defined(__HIP_DEVICE_COMPILE__)`. Comparisons with CUDA's versions and architectures are reported where AMD, on which
-those macros are not defined and count as 0, takes another branch than the newest CUDA and NVIDIA GPU do. A condition
-that tells AMD from NVIDIA already is left alone, with all its branches, except that `USE_ROCM` and its like, which
-PyTorch's build defines and hipcc does not, are helped by a macro that hipcc defines, in programs without PyTorch.
+those macros are not defined and count as 0, takes another branch than the newest CUDA and NVIDIA GPU do. Where the
+branches mean the same once they are ported, there is nothing to report. Where CUDA 11.0 and all later ones take one
+branch and all that is in it is ported, or the other one is an `#error`, AMD takes that branch too, for review. A
+condition that tells AMD from NVIDIA already is left alone, with all its branches, except that `USE_ROCM` and its like,
+which PyTorch's build defines and hipcc does not, are helped by a macro that hipcc defines, in programs without PyTorch.
 Runs last: once a guard names HIP, what it guards looks as if it were ported.
 """
 
@@ -14,15 +16,16 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import pairwise, product
 from typing import ClassVar
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Conditional, Cpp, within
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
+from hipport_passes import api_names
 
 # What nvcc says of itself, and hipcc of itself; it takes extended lambdas and constexpr functions without a flag.
 _COMPILER = {
@@ -34,6 +37,19 @@ _COMPILER = {
 _NAME = re.compile(
     rb"__CUDACC(?:_RTC|_EXTENDED_LAMBDA|_RELAXED_CONSTEXPR)?__|__NVCC__|__CUDA_ARCH__|CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__|CUDNN_VERSION"
 )
+# The oldest that programs of today are built for: CUDA 11.0 and the GPUs that CUDA 12 knows. AMD has none of them.
+_OLDEST = {
+    b"CUDA_VERSION": 11000,
+    b"CUDART_VERSION": 11000,
+    b"__CUDACC_VER_MAJOR__": 11,
+    b"__CUDACC_VER_MINOR__": 0,
+    b"__CUDACC_VER_BUILD__": 0,
+    b"CUDNN_VERSION": 8000,
+    b"__CUDA_ARCH__": 500,
+    b"__NVCC__": 1,
+    **dict.fromkeys(_COMPILER, 1),
+}
+_NEWEST = dict.fromkeys(_OLDEST, 10**7)
 _CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b(.*)", re.DOTALL)
 _TOKEN = re.compile(rb"\w+|\|\||&&|[=!<>]=|[^\s\w]")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -57,6 +73,24 @@ _DEFINES = re.compile(rb"#[ \t]*(?:define|undef)[ \t]+__CUDACC__")
 _BY_BUILD = re.compile(rb"USE_ROCM|USE_HIP|WITH_HIP")
 _BY_HIPCC = re.compile(rb"\b(?:__HIP_\w+__|__HIPCC__|__HIP__|HIP_VERSION|__AMDGCN__)\b")
 _PYTORCH = ("torch/", "ATen/", "c10/", "caffe2/")
+# What is in no branch that is ported as a whole: other conditions, PTX, and names that look like CUDA's.
+_NOT_PORTED = re.compile(
+    rb"^[ \t]*#[ \t]*(?:if|error)|\b(?:__)?asm(?:__)?\b|\b(?:cuda\w+|cu[A-Z]\w*|CUDA_\w+|(?:__)?nv\w+)|(?<!::)\bcuda::",
+    re.M,
+)
+_STRING = re.compile(rb"\"[^\"]*\"|'[^']*'")
+_PORTED = re.compile(rb"\bhipport::|\b(?:__)?hip[A-Z_]\w*")
+_ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\n]*\s*)+")
+# What compares as it is written: with its bracket the name of a macro that has arguments.
+_WRITTEN = re.compile(rb"#[ \t]*define[ \t]+\w+\(?|[\w.]+|::|[^\s\w]")
+_BRACKETED = re.compile(rb"(?<=[(,] )\( (?!__VA_ARGS__)(\w+) \)(?= [,)])")
+_MASKED = re.compile(rb"hipport :: (all|any|ballot|shfl(?:_up|_down|_xor)?)_sync \( ((?:[^,()]|\( [^,()]* \))+?) , ")
+_FULL = re.compile(
+    rb"\(*(?:0[xX][fF]{8}[uUlL]*|~0[uUlL]*|(?:\(unsigned(?:int)?\))?-1|4294967295[uUlL]*|UINT(?:32)?_MAX)\)*"
+)
+_CONSTANT = re.compile(
+    rb"#[ \t]*define[ \t]+(\w+)[ \t]+([^\r\n]+)|\b(?:const|constexpr)\b[\w\s:]*?\b(\w+)\s*[={]\s*([^;}]+)"
+)
 _IFDEF = re.compile(rb"(if)(n?)def[ \t]+$")
 _DEFINED = re.compile(rb"\bdefined[ \t]*(?:(\()[ \t]*)?$")
 _ASKS = re.compile(rb"#[ \t]*ifn?def[ \t]+$|\bdefined[ \t]*\(?[ \t]*$")
@@ -103,12 +137,98 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             )
         elif directive.start not in reported and not _as_on_the_newest(text):
             reported.add(directive.start)
-            yield Finding(
-                span,
-                "architecture" if name == b"__CUDA_ARCH__" else "version",
-                f"{name.decode()} is not defined on AMD and counts as 0 here: decide which branch AMD takes",
-                certainty=Certainty.MANUAL,
-            )
+            group = next(each for each in source.conditionals if any(part.span == directive for part in each))
+            if not _same_branches(source, project, group):
+                kind = "architecture" if name == b"__CUDA_ARCH__" else "version"
+                yield _chosen(source, project, group, directive, span, kind) or Finding(
+                    span,
+                    kind,
+                    f"{name.decode()} is not defined on AMD and counts as 0 here: decide which branch AMD takes",
+                    certainty=Certainty.MANUAL,
+                )
+
+
+def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]) -> bool:
+    """Say whether all branches are the same, as calls of hipport's functions with all lanes and without a mask are."""
+    if group[-2].word != b"else":
+        return False
+    constants = project.together(source, _constants)
+    full = {name for name, is_full in constants if is_full} - {name for name, is_full in constants if not is_full}
+
+    def unmasked(call: re.Match[bytes]) -> bytes:
+        mask = call[2].replace(b" ", b"")
+        return b"hipport :: " + call[1] + b" ( " if _FULL.fullmatch(mask) or mask.strip(b"()") in full else call[0]
+
+    branches = set()
+    for part, following in pairwise(group):
+        text = re.sub(rb"\\\r?\n", b" ", source.code[part.span.end : following.span.start])
+        # Where a directive ends counts; other lines are parted as one likes.
+        lines = (
+            b" ".join(_WRITTEN.findall(line)) + b" \n" * line.lstrip().startswith(b"#") for line in text.splitlines()
+        )
+        written = b" ".join(filter(None, lines))
+        here = source.text[part.span.end : following.span.start]
+        strings = tuple(
+            here[slice(*each.span())] for each in _STRING.finditer(source.code[part.span.end : following.span.start])
+        )
+        branches.add((_MASKED.sub(unmasked, _BRACKETED.sub(rb"\1", written)), strings))
+    return len(branches) == 1
+
+
+def _constants(source: Cpp) -> frozenset[tuple[bytes, bool]]:
+    """Return the names of constants of the file, and whether their values are masks of all lanes."""
+    return frozenset(
+        (match[1] or match[3], _FULL.fullmatch(re.sub(rb"\s", b"", match[2] or match[4])) is not None)
+        for match in _CONSTANT.finditer(source.code)
+    )
+
+
+def _chosen(
+    source: Cpp, project: Project, group: tuple[Conditional, ...], directive: Span, span: Span, kind: str
+) -> Finding | None:
+    """Have AMD take the branch that every CUDA of today takes, if hipport has ported all of it."""
+    if group[0].span != directive or [part.word for part in group[1:]] not in ([b"endif"], [b"else", b"endif"]):
+        return None
+    code = source.code
+    match = _CONDITION.match(code, directive.start, directive.end)
+    tokens = _TOKEN.findall(match[1].replace(b"\\", b" ")) if match else []
+    if not match or any(_WORD.fullmatch(token) and token not in _NEWEST and token != b"defined" for token in tokens):
+        return None
+    try:
+        taken = {bool(_Condition(tokens, values).value) for values in (_OLDEST, _NEWEST)}
+    except _Unreadable:
+        return None
+    if len(taken) > 1:
+        return None
+    first = Span(directive.end, group[1].span.start)
+    second = Span(group[1].span.end, group[-1].span.start) if len(group) > 2 else Span(first.end, first.end)
+    (is_first,) = taken
+    newest, oldest = (first, second) if is_first else (second, first)
+    text = code[newest.start : newest.end]
+    if not _ERRORS.fullmatch(code, oldest.start, oldest.end) and (
+        not _PORTED.search(text)
+        or _NOT_PORTED.search(text)
+        or any(
+            each.certainty is Certainty.MANUAL and newest.start <= each.span.start < newest.end
+            for each in api_names.find(source, project)
+        )
+    ):
+        return None
+    names = [b"__HIP_DEVICE_COMPILE__"] if kind == "architecture" or b"__CUDA_ARCH__" in tokens else [b"__HIPCC__"]
+    if names == [b"__HIPCC__"] and not isinstance(source, Cuda):
+        names.append(b"__HIP_PLATFORM_AMD__")  # for a compiler of the host, to which builds say so
+    condition = match[1].rstrip()
+    end = match.start(1) + len(condition)
+    if is_first:
+        edits = [Edit(Span(end, end), b"".join(b" || defined(" + each + b")" for each in names))]
+    else:
+        edits = [Edit(Span(end, end), b"".join(b" && !defined(" + each + b")" for each in names))]
+        if b"||" in tokens:
+            start = end - len(condition.lstrip())
+            edits = [Edit(Span(start, start), b"("), Edit(Span(end, end), b")" + edits[0].new)]
+    those = "NVIDIA GPU since compute capability 5.0" if kind == "architecture" else "CUDA since 11.0"
+    message = f"AMD takes the branch of every {those}; assumes that what is right for all of them is right for AMD"
+    return Finding(span, kind, message, tuple(edits), Certainty.REVIEW)
 
 
 def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -164,9 +284,7 @@ def _as_on_the_newest(directive: bytes) -> bool:
     try:
         for values in product((0, 1), repeat=len(others)):
             known = dict(zip(others, values, strict=True))
-            if bool(_Condition(tokens, known, newest=False).value) is not bool(
-                _Condition(tokens, known, newest=True).value
-            ):
+            if bool(_Condition(tokens, known).value) is not bool(_Condition(tokens, known | _NEWEST).value):
                 return False
     except _Unreadable:
         return False
@@ -178,7 +296,7 @@ class _Unreadable(Exception):
 
 
 class _Condition:
-    """The value of a condition: the names of CUDA's versions are all undefined, or all defined and large."""
+    """The value of a condition in which names have the values that are given; others are not defined."""
 
     _BINARY: ClassVar[tuple[tuple[bytes, ...], ...]] = (
         (b"||",),
@@ -189,10 +307,9 @@ class _Condition:
         (b"*", b"/", b"%"),
     )
 
-    def __init__(self, tokens: list[bytes], known: dict[bytes, int], *, newest: bool) -> None:
+    def __init__(self, tokens: list[bytes], known: dict[bytes, int]) -> None:
         self.tokens = [*tokens, b""]
         self.known = known
-        self.newest = newest
         self.value = self._binary(0)
         if self.tokens[0]:
             raise _Unreadable
@@ -223,15 +340,12 @@ class _Condition:
             name = self.tokens.pop(1 if bracket else 0)
             if bracket and (self.tokens.pop(0), self.tokens.pop(0)) != (b"(", b")"):
                 raise _Unreadable
-            return self._of(name, 1)
+            return self.known.get(name, 0) if name not in _OLDEST else int(name in self.known)
         if token[:1].isdigit():
             return int(re.sub(rb"[uUlL]+$", b"", token), 0)
         if _WORD.fullmatch(token) and self.tokens[0] != b"(":
-            return self._of(token, 10**7)
+            return self.known.get(token, 0)
         raise _Unreadable
-
-    def _of(self, name: bytes, large: int) -> int:
-        return self.known[name] if name in self.known else large * self.newest
 
 
 def _compiler(span: Span, name: bytes) -> Finding:
