@@ -179,7 +179,10 @@ def _statement(source: Cpp, offset: int) -> int:
     """Return where the statement that `offset` is in begins."""
     directives = source.directives
     i = bisect_right(directives, offset, key=lambda span: span.start) - 1
-    floor = directives[i].end if i >= 0 else 0
+    floor = 0
+    if i >= 0:
+        macro = _MACRO.match(source.code, directives[i].start, offset) if offset < directives[i].end else None
+        floor = macro.end() if macro else min(offset, directives[i].end)
     return max(floor, *(source.code.rfind(end, floor, offset) + 1 for end in (b";", b"{", b"}")))
 
 
@@ -227,14 +230,30 @@ def _innermost(source: Cpp, offset: int) -> _Block | None:
 
 
 def _blocks(source: Cpp) -> tuple[_Block, ...]:
-    """The braces of the file, by where they open."""
+    """The braces of the file, by where they open.
+
+    Those of a macro pair up within it. The branches of a condition may open the same brace each: `f(int x) {` in one,
+    `f(long x) {` in the other.
+    """
     code = source.code
     opened: list[list[int]] = []  # start, end, parent
     kinds: list[bytes] = []
     stack: list[int] = []
-    for match in _BRACE.finditer(code):
-        if match.group() == b"{":
-            header = code[_statement(source, match.start()) : match.start()]
+    around: list[int] = []  # while in a directive: what is open around it
+    kept: dict[int, list[int]] = {}  # what is open at an #if
+    first = {part.span.start: group[0].span.start for group in source.conditionals for part in group[:-1]}
+    marks = [(match.start(), match.group()) for match in _BRACE.finditer(code)]
+    for directive in source.directives:
+        marks += ((directive.start, b"#"), (directive.end, b""))
+    for offset, mark in sorted(marks):
+        if mark in (b"#", b""):
+            # Behind a directive, and at the next branch, what it opened is over.
+            before = around if not mark else kept.setdefault(first.get(offset, offset), [*stack])
+            for i in set(stack).difference(before):
+                opened[i][1] = offset
+            stack, around = [*before], [] if not mark else before
+        elif mark == b"{":
+            header = code[_statement(source, offset) : offset]
             kind = _TYPE.search(header)
             kinds.append(
                 b"namespace"
@@ -243,10 +262,10 @@ def _blocks(source: Cpp) -> tuple[_Block, ...]:
                 if kind
                 else b""
             )
-            opened.append([match.start(), len(code), stack[-1] if stack else -1])
+            opened.append([offset, len(code), stack[-1] if stack else -1])
             stack.append(len(opened) - 1)
-        elif stack:
-            opened[stack.pop()][1] = match.end()
+        elif len(stack) > len(around):
+            opened[stack.pop()][1] = offset + 1
     return tuple(
         _Block(Span(start, end), b"enum class" if kind == b"enum struct" else kind, parent)
         for (start, end, parent), kind in zip(opened, kinds, strict=True)
