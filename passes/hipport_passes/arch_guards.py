@@ -79,7 +79,8 @@ _NOT_PORTED = re.compile(
     re.M,
 )
 _STRING = re.compile(rb"\"[^\"]*\"|'[^']*'")
-_PORTED = re.compile(rb"\bhipport::|\b(?:__)?hip[A-Z_]\w*")
+# What is HIP's by now; HIP has __ldg under that name.
+_PORTED = re.compile(rb"\bhipport::|\b(?:__)?hip[A-Z_]\w*|\b__ldg\b")
 _ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\n]*\s*)+")
 # What compares as it is written: with its bracket the name of a macro that has arguments.
 _WRITTEN = re.compile(rb"#[ \t]*define[ \t]+\w+\(?|[\w.]+|::|[^\s\w]")
