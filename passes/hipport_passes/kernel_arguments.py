@@ -53,7 +53,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         for group, names in groups.items():
             index = names.get(name, len(arguments))
-            if index < len(arguments):
+            if index < len(arguments) and len(arguments[index]):
                 yield from _FIXES[group](source, name, arguments, index)
 
 
@@ -62,7 +62,8 @@ def _kernel(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) -
     text = source.code[argument.start : rest.end]
     if _CAST.match(source.code, argument.start, argument.end):
         return
-    end = _primary(text)
+    bracketed = text.startswith(b"(") and source.closing(argument.start) == argument.end - 1
+    end = len(argument) if bracketed else _primary(text)
     following = text[end:].lstrip()[:1] if end is not None else b""
     # A macro's parameter may stand for any expression: it needs parentheses, as any other expression does.
     if end is not None and following in (b",", b"", b")") and not source.directive(argument.start):
