@@ -21,12 +21,35 @@ static __device__ __forceinline__ float frsqrt_rn(float value) {
   return static_cast<float>(1.0 / sqrt(static_cast<double>(value)));
 }
 
+/// An address in shared memory is an offset there, of 32 bits; in constant memory it is one in global memory.
+#define HIPPORT_CVTA(space, name)                                                             \
+  static __device__ __forceinline__ size_t cvta_generic_to_##space(const void* pointer) {     \
+    return static_cast<size_t>(ptx::cvta_to_##name##_u64(pointer));                           \
+  }                                                                                           \
+  static __device__ __forceinline__ void* cvta_##space##_to_generic(size_t address) {         \
+    return reinterpret_cast<void*>(ptx::cvta_##name##_u64(address));                          \
+  }
+
 #else
 
 static __device__ __forceinline__ int ffsll(long long value) { return __ffsll(value); }
 static __device__ __forceinline__ float frsqrt_rn(float value) { return __frsqrt_rn(value); }
 
+#define HIPPORT_CVTA(space, name)                                                             \
+  static __device__ __forceinline__ size_t cvta_generic_to_##space(const void* pointer) {     \
+    return __cvta_generic_to_##space(pointer);                                                \
+  }                                                                                           \
+  static __device__ __forceinline__ void* cvta_##space##_to_generic(size_t address) {         \
+    return __cvta_##space##_to_generic(address);                                              \
+  }
+
 #endif
+
+HIPPORT_CVTA(global, global)
+HIPPORT_CVTA(shared, shared)
+HIPPORT_CVTA(local, local)
+HIPPORT_CVTA(constant, const)
+#undef HIPPORT_CVTA
 
 /// Counts an event for a profiler, in CUDA; it changes nothing that a program sees.
 static __device__ __forceinline__ void prof_trigger(int) {}
