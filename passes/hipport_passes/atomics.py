@@ -217,9 +217,11 @@ def _collisions(source: Cpp) -> Iterator[Finding]:
         if _unseen(source, span.start) or not _global(source, span.start):
             continue
         before = source.newline if source.text[:start].rpartition(b"\n")[2].strip() else b""
+        # A directive has its line to itself. The brace is replaced as another such function may follow it directly.
+        rest = source.code[end:].partition(b"\n")[0].strip()
         edits = (
             Edit(Span(start, start), before + b"#ifndef __HIPCC__" + source.newline),
-            Edit(Span(end, end), source.newline + b"#endif"),
+            Edit(Span(end - 1, end), b"}" + source.newline + b"#endif" + (source.newline if rest else b"")),
         )
         message = f"{name.decode()}({kind}*, {kind}): HIP has it too"
         certainty = Certainty.SAFE

@@ -498,10 +498,12 @@ class _Widening:
         value = target.child_by_field_name("value") or target.child_by_field_name("right")
         if variable is None or value is None:
             return
-        name = self.function.text(variable)
+        name = re.escape(self.function.text(variable))
         if not any(
             _SHUFFLE.fullmatch(called_name(call, self.code))
-            and any(re.search(rb"\b" + name + rb"\b", self.function.text(each)) for each in arguments(call)[1:])
+            and any(
+                re.search(rb"(?<!\w)" + name + rb"(?!\w)", self.function.text(each)) for each in arguments(call)[1:]
+            )
             for call in _nodes(node)
             if call.type == "call_expression"
         ):

@@ -109,7 +109,7 @@ def _operators(source: Cpp) -> Iterator[Finding]:
             Edit(Span(whole.end, whole.end), newline + b"#endif"),
         )
         # What follows on the line of the closing brace would become part of the directive.
-        rest = re.compile(rb"[^\r\n]*").match(source.text, whole.end)
+        rest = re.compile(rb"[^\r\n]*").match(source.code, whole.end)
         if rest is not None and rest.group().strip():
             yield Finding(
                 Span(start, match.end() - 1),
