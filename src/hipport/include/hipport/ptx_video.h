@@ -3,8 +3,8 @@
 // Put here by hipport.
 //
 // They give what NVIDIA's manual says. Its GPUs since Maxwell have them no more, and what CUDA 13 makes of some is not
-// that: those whose destination is a part and that end in .h1 or have .sat; .min and .max of u32 results; vshl with
-// .sat, .min or .max; some of vmad.
+// that: those whose destination is a part and that end in .h1 or have .sat; many with .min or .max; vshl with .sat; some
+// of vmad with .sat or a shift.
 #ifndef HIPPORT_PTX_VIDEO_H
 #define HIPPORT_PTX_VIDEO_H
 
