@@ -3,7 +3,7 @@
 //
 // Each function has the name and the arguments of the CUDA function that it stands for, without the leading
 // underscores, and gives the same bits for all arguments, but for htanh and h2tanh, whose last bit may differ. Those that
-// take a __half2 and give masks, and those that add, subtract and multiply, take bfloat16 too.
+// take a __half2 and give masks, add, subtract or multiply, or choose the greater or the lesser take bfloat16 too.
 //
 // With nvcc the functions are the native ones.
 #ifndef HIPPORT_HALF_H
@@ -128,11 +128,18 @@ HIPPORT_DEVICE __half2 hcmadd(__half2 a, __half2 b, __half2 c) {
 
 // ---- the greater and the lesser
 
-#define HIPPORT_EXTREME(name, greatest, nan)                                                       \
-  HIPPORT_DEVICE __half name(__half a, __half b) { return detail::extreme<greatest, nan>(a, b); }
-#define HIPPORT_EXTREME2(name, greatest, nan)                                                      \
-  HIPPORT_DEVICE __half2 name(__half2 a, __half2 b) {                                              \
+#define HIPPORT_EXTREME(name, greatest, nan)                                                               \
+  HIPPORT_DEVICE __half name(__half a, __half b) { return detail::extreme<greatest, nan>(a, b); }          \
+  HIPPORT_OF_BFLOAT16(name)
+#define HIPPORT_EXTREME2(name, greatest, nan)                                                              \
+  HIPPORT_DEVICE __half2 name(__half2 a, __half2 b) {                                                      \
     return detail::by_half([](__half x, __half y) { return detail::extreme<greatest, nan>(x, y); }, a, b); \
+  }                                                                                                        \
+  HIPPORT_OF_BFLOAT16(name)
+#define HIPPORT_OF_BFLOAT16(name)   \
+  template <typename T>             \
+  HIPPORT_DEVICE T name(T a, T b) { \
+    return __##name(a, b);          \
   }
 HIPPORT_EXTREME(hmax, true, false)
 HIPPORT_EXTREME(hmin, false, false)
@@ -144,6 +151,7 @@ HIPPORT_EXTREME2(hmax2_nan, true, true)
 HIPPORT_EXTREME2(hmin2_nan, false, true)
 #undef HIPPORT_EXTREME
 #undef HIPPORT_EXTREME2
+#undef HIPPORT_OF_BFLOAT16
 
 // ---- conversions
 
