@@ -15,7 +15,8 @@ Where functions take and give back a lock (`lock.lock(); …; lock.unlock();`), 
 
 Left alone: locks that one thread of a block takes, and loops that compare and swap without holding anything. Reported:
 locks that are given back out of sight, that are left by `return` or `break`, or that are held where all lanes have to
-come together; and lanes of which each waits for a flag of its own, which a lane of its own wavefront may have to set.
+come together; lanes of which each waits for a flag of its own, which a lane of its own wavefront may have to set; and
+waits for shared memory.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if within(start, source.hip_only) or within(start, source.cuda_only):
             continue
         for loop in _loops(function.body):
+            yield from _for_the_block(function, loop)
             if kernels.one_thread(function, loop):
                 continue
             yield from _of_loop(function, loop, kernels, project)
@@ -337,12 +339,15 @@ def _around(
         Edit(Span(loop.start_byte, loop.end_byte), opening),
         Edit(Span(following.end_byte, following.end_byte), closing),
     ]
-    if indent is not None:
-        edits += _deeper(source, loop.end_byte, following.end_byte)
+    deeper = _deeper(source, loop.end_byte, following.end_byte) if indent is not None else []
     if not statements or not _FENCE.fullmatch(function.text(statements[-1])):
         ahead = _indent(source, following.start_byte)
         apart = b" " if ahead is None else source.newline + ahead + (2 * _STEP if indent is not None else b"")
-        edits.append(Edit(Span(following.start_byte, following.start_byte), fence + apart))
+        at = Span(following.start_byte, following.start_byte)
+        # At the start of a line both are one.
+        edits.append(Edit(at, (2 * _STEP if any(each.span == at for each in deeper) else b"") + fence + apart))
+        deeper = [each for each in deeper if each.span != at]
+    edits += deeper
     return "", tuple(edits)
 
 
@@ -508,6 +513,27 @@ def _releases(function: Function, node: Node, acquire: _Acquire) -> bool:
     return node.type == "expression_statement" and (
         text.startswith((plain + b"=", b"(" + plain + b")=", lock + b"[0]=")) and not text.startswith(plain + b"==")
     )
+
+
+def _for_the_block(function: Function, loop: Node) -> Iterator[Finding]:
+    """A wait for shared memory, which only another thread of the block ends: maybe one of the same wavefront."""
+    condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
+    if condition is None or body is None or _WAITS.fullmatch(function.text(body)) is None:
+        return
+    if _waits_for(function, loop) is not None:
+        return  # for a lock
+    head = function.source.code[function.node.start_byte : function.body.end_byte]
+    for node in _nodes(condition):
+        if node.type == "identifier" and re.search(rb"\b__shared__\b[^;(){}=]*\b" + function.text(node) + rb"\b", head):
+            yield Finding(
+                Span(loop.start_byte, (loop if loop.type == "do_statement" else condition).end_byte),
+                "flag",
+                f"waits for {function.text(node).decode()}, which another thread of the block has to change: on 64 "
+                "lanes two warps go on together, and one waits forever for what the other has to do; let them meet at "
+                "__syncthreads() instead",
+                certainty=Certainty.MANUAL,
+            )
+            return
 
 
 def _own_flag(function: Function, condition: Node, kernels: Kernels) -> bool:
