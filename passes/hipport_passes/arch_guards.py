@@ -248,7 +248,9 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
             new = b"if %b || %b" if not match[2] else b"if !%b && !%b"
         elif match := _DEFINED.search(before):
             start = directive.start + match.start()
-            end = span.end if match[1] is None else code.index(b")", span.end) + 1
+            end = span.end if match[1] is None else code.find(b")", span.end, directive.end) + 1
+            if not end:
+                continue
             new = b"(%b || %b)"
         else:
             continue
@@ -309,7 +311,7 @@ class _Condition:
     )
 
     def __init__(self, tokens: list[bytes], known: dict[bytes, int]) -> None:
-        self.tokens = [*tokens, b""]
+        self.tokens = [*tokens, b"", b"", b""]  # as many as are looked at together
         self.known = known
         self.value = self._binary(0)
         if self.tokens[0]:
@@ -343,7 +345,11 @@ class _Condition:
                 raise _Unreadable
             return self.known.get(name, 0) if name not in _OLDEST else int(name in self.known)
         if token[:1].isdigit():
-            return int(re.sub(rb"[uUlL]+$", b"", token), 0)
+            number = re.sub(rb"[uUlL]+$", b"", token)
+            try:
+                return int(number, 8 if re.fullmatch(rb"0\d+", number) else 0)
+            except ValueError:
+                raise _Unreadable from None
         if _WORD.fullmatch(token) and self.tokens[0] != b"(":
             return self.known.get(token, 0)
         raise _Unreadable
