@@ -519,6 +519,24 @@ def test_setup_is_run_as_a_rocm_pytorch_runs_it(extension: Workshop) -> None:
     assert sum(word.startswith("--offload-arch") for word in device.command) == 1
 
 
+def test_a_source_is_built_as_the_setup_above_it_builds_it(extension: Workshop) -> None:
+    lone = extension.write("csrc/cuda/lone.cu", "int a;\n")
+    built = extension.build(extension.tree / "csrc/cuda/scale.cu", archs=["gfx942"])
+    assert built.ok and built.root == extension.tree.resolve() and built.ran == ("setup.py",)
+    assert [(str(row[0].path), row[0].owner) for row in built.units] == [("csrc/cuda/scale.cu", "scale._C")]
+    # What no extension has is a program; what lies in a folder that is given is whole.
+    built = extension.build(lone, archs=["gfx942"])
+    assert built.ok and [str(row[0].path) for row in built.units] == ["csrc/cuda/lone.cu"]
+    built = extension.build(extension.tree, extension.tree / "csrc/cuda/scale.cu", archs=["gfx942"])
+    assert {str(row[0].path) for row in built.units} == {"csrc/binding.cpp", "csrc/cuda/scale.cu"}
+    (extension.tree / ".git").mkdir()
+    built = extension.build(extension.tree / "csrc/cuda/scale.cu", archs=["gfx942"])
+    assert [row[0].owner for row in built.units] == ["scale._C"]
+    (extension.tree / "csrc/.git").mkdir()
+    built = extension.build(extension.tree / "csrc/cuda/scale.cu", archs=["gfx942"])
+    assert [row[0].owner for row in built.units] != ["scale._C"]
+
+
 def test_errors_in_what_hipify_made_come_back_where_they_were_written(extension: Workshop) -> None:
     text = KERNEL.replace("  int n = x.numel();\n", "//! 3: error: cudaThis\n")
     extension.write("csrc/cuda/scale.cu", text)

@@ -146,6 +146,7 @@ def build(
 ) -> Built:
     """Compile what is at `paths` (folders, sources, setup.py files) for all of `archs`.
 
+    A source that a setup.py beside it or above it builds is compiled as that builds it; any other is a program.
     Runs code of the tree: setup.py files, on a copy, and `make --dry-run`; `Built.ran` names them. Writes nothing to
     the tree.
 
@@ -156,11 +157,11 @@ def build(
     at once (as many as there are processors), `timeout` the seconds that each may take. Raises NoToolchain, and
     discover.NotFound for a path that does not exist.
     """
-    project = discover(paths, exclude=exclude, base=exclude_base, vendored=vendored)
+    trees, asked = _trees(paths)
+    project = discover(trees, exclude=exclude, base=exclude_base, vendored=vendored)
     assert project.root is not None
     root = project.root
     toolchain = toolchain or choose(find(env, python), archs)
-    trees = _outermost([path.resolve() for path in paths])
     kept = cache(env).resolve()
     copies: dict[Path, Path] = {}
     made: dict[Path, Path] = {}
@@ -187,7 +188,10 @@ def build(
             members = tuple(around.root / source.path for source in around.sources)
             members = tuple(path for path in members if path.is_relative_to(folder))
             recorder = Recorder(python, toolchain, tuple(archs), env, folder, copy, scratch, members)
-            for found in _found(tree, recorder, env, translate):
+            everything = list(_found(tree, recorder, env, translate))
+            if tree in asked:
+                everything = _only(everything, asked[tree], recorder, env, translate)
+            for found in everything:
                 units += found.units
                 made.update(found.made)
                 embedded.update(found.embedded)
@@ -205,6 +209,61 @@ def build(
         tasks = [(unit, target) for unit in units for target in _targets(unit, archs)]
         compiled = _all(compiler, tasks, jobs or len(os.sched_getaffinity(0)), on_progress)
     return Built(root, toolchain, tuple(archs), compiled, tuple(dict.fromkeys(not_built)), tuple(ran))
+
+
+def _trees(paths: Iterable[Path]) -> tuple[list[Path], dict[Path, set[Path]]]:
+    """Return what to look at, and of which folders only some sources were asked for."""
+    asked: dict[Path, set[Path]] = {}
+    places = []
+    for path in paths:
+        place = path.resolve()
+        if place.is_file() and place.suffix in UNITS:
+            owner = place.parent
+            while (
+                not _builds_extensions(owner / "setup.py") and not (owner / ".git").exists() and owner != owner.parent
+            ):
+                owner = owner.parent
+            if _builds_extensions(owner / "setup.py"):
+                asked.setdefault(owner, set()).add(place)
+                place = owner
+        places.append(place)
+    trees = _outermost(places)
+    # A folder that was given itself, or lies in one that was, is meant whole.
+    whole = [place for path, place in zip(paths, places, strict=True) if path.resolve() == place]
+    return trees, {
+        owner: sources
+        for owner, sources in asked.items()
+        if owner in trees and not any(owner.is_relative_to(folder) for folder in whole if folder.is_dir())
+    }
+
+
+def _builds_extensions(script: Path) -> bool:
+    try:
+        return b"Extension" in script.read_bytes()
+    except OSError:
+        return False
+
+
+def _only(
+    found: Sequence[Found], asked: set[Path], recorder: Recorder, env: Mapping[str, str], translate: Translate
+) -> list[Found]:
+    """Leave of what a setup.py builds the sources that were asked for; those that it does not build are programs."""
+    left = set(asked)
+    chosen = []
+    for each in found:
+        units = []
+        for unit in each.units:
+            copied = each.made.get(unit.source, unit.source)
+            if copied.is_relative_to(recorder.copy):
+                path = recorder.root / copied.relative_to(recorder.copy)
+                if path in asked:
+                    units.append(unit)
+                    left.discard(path)
+        failed = tuple(why for why in each.not_built if why.path.suffix not in UNITS)
+        chosen.append(replace(each, units=tuple(units), not_built=failed))
+    for path in sorted(left):
+        chosen += _found(path, recorder, env, translate)
+    return chosen
 
 
 def _outermost(paths: Iterable[Path]) -> list[Path]:
