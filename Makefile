@@ -14,7 +14,7 @@ demo: $(VENV)/with-torch toolchain
 	$(BIN)/hipport build demo --target gfx942,gfx1100
 
 test: $(VENV)/with-torch lint toolchains
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -19,7 +19,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
@@ -237,11 +237,15 @@ def _trees(paths: Iterable[Path]) -> tuple[list[Path], dict[Path, set[Path]]]:
     }
 
 
-def _builds_extensions(script: Path) -> bool:
-    try:
-        return b"Extension" in script.read_bytes()
-    except OSError:
-        return False
+def _owner(path: Path) -> Path | None:
+    """The nearest folder above `path`, as far as the repository reaches, with a setup.py that builds extensions."""
+    for folder in path.parents:
+        with suppress(OSError):
+            if b"Extension" in (folder / "setup.py").read_bytes():
+                return folder
+        if (folder / ".git").exists():
+            break
+    return None
 
 
 def _only(
