@@ -218,12 +218,8 @@ def _trees(paths: Iterable[Path]) -> tuple[list[Path], dict[Path, set[Path]]]:
     for path in paths:
         place = path.resolve()
         if place.is_file() and place.suffix in UNITS:
-            owner = place.parent
-            while (
-                not _builds_extensions(owner / "setup.py") and not (owner / ".git").exists() and owner != owner.parent
-            ):
-                owner = owner.parent
-            if _builds_extensions(owner / "setup.py"):
+            owner = _owner(place)
+            if owner is not None:
                 asked.setdefault(owner, set()).add(place)
                 place = owner
         places.append(place)
