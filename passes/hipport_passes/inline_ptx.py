@@ -80,7 +80,7 @@ def _refusals() -> tuple[tuple[bytes, str, str, str], ...]:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per asm statement of PTX, and per argument and function that change with one."""
-    findings = list(_find(source, project))
+    findings = _with_headers(source, project, list(_find(source, project)))
     apart = _apart(source, project, findings)
     for finding in findings:
         if finding.span in apart:
@@ -88,6 +88,21 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             message = finding.message + word + apart[finding.span]
             finding = replace(finding, message=message, certainty=Certainty.REVIEW)
         yield finding
+
+
+def _with_headers(source: Cpp, project: Project, findings: list[Finding]) -> list[Finding]:
+    """Let a file that needs lanes alone include one header, not ten."""
+    helped = [finding for finding in findings if finding.creates]
+    lanes = all(b"hipport::" in f.edits[0].new and b"hipport::ptx::" not in f.edits[0].new for f in helped)
+    if not helped or not lanes or families(source, project).statements:
+        return findings
+    need, header = include(source, project, "warp.h")
+    return [
+        replace(finding, edits=(finding.edits[0], *((need,) if need else ())), creates=_headers(header))
+        if finding.creates
+        else finding
+        for finding in findings
+    ]
 
 
 def _find(source: Cpp, project: Project) -> Iterator[Finding]:
