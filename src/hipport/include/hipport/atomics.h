@@ -13,7 +13,9 @@
 #ifndef HIPPORT_ATOMICS_H
 #define HIPPORT_ATOMICS_H
 
-#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing of this is for host compilers
+
+#if defined(__HIP__)
 
 #include <hip/hip_runtime.h>
 
@@ -213,5 +215,7 @@ using ::atomicXor_block;
 }  // namespace hipport
 
 #endif
+
+#endif  // host compilers
 
 #endif  // HIPPORT_ATOMICS_H

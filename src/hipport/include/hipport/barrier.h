@@ -7,7 +7,9 @@
 #ifndef HIPPORT_BARRIER_H
 #define HIPPORT_BARRIER_H
 
-#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing of this is for host compilers
+
+#if defined(__HIP__)
 #include <hip/hip_runtime.h>
 #else
 #include <cuda_runtime.h>
@@ -17,7 +19,7 @@
 
 namespace hipport {
 
-#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#if defined(__HIP__)
 
 /// How many of the threads that are left in the block have a predicate that is not 0.
 HIPPORT_DEVICE int syncthreads_count(int predicate) {
@@ -48,5 +50,7 @@ HIPPORT_DEVICE int syncthreads_and(int predicate) { return __syncthreads_and(pre
 }  // namespace hipport
 
 #undef HIPPORT_DEVICE
+
+#endif  // host compilers
 
 #endif  // HIPPORT_BARRIER_H

@@ -6,11 +6,13 @@
 #ifndef HIPPORT_DEVICE_H
 #define HIPPORT_DEVICE_H
 
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing of this is for host compilers
+
 #include "ptx.h"
 
 namespace hipport {
 
-#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#if defined(__HIP__)
 
 /// HIP has it for long long and unsigned long long, between which a long cannot decide.
 static __device__ __forceinline__ int ffsll(long long value) { return __builtin_ffsll(value); }
@@ -55,5 +57,7 @@ HIPPORT_CVTA(constant, const)
 static __device__ __forceinline__ void prof_trigger(int) {}
 
 }  // namespace hipport
+
+#endif  // host compilers
 
 #endif  // HIPPORT_DEVICE_H

@@ -12,9 +12,11 @@
 #ifndef HIPPORT_GROUPS_H
 #define HIPPORT_GROUPS_H
 
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing of this is for host compilers
+
 #include "warp.h"
 
-#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#if defined(__HIP__)
 
 #define HIPPORT_DEVICE static __device__ __forceinline__
 #define HIPPORT_MEMBER __device__ __forceinline__
@@ -444,5 +446,7 @@ namespace cooperative_groups = ::cooperative_groups;
 }
 
 #endif
+
+#endif  // host compilers
 
 #endif  // HIPPORT_GROUPS_H

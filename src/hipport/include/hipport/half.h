@@ -9,7 +9,9 @@
 #ifndef HIPPORT_HALF_H
 #define HIPPORT_HALF_H
 
-#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing of this is for host compilers
+
+#if defined(__HIP__)
 
 #include <hip/hip_runtime.h>
 
@@ -225,5 +227,7 @@ HIPPORT_NATIVE(h2tanh, ::h2tanh)
 }  // namespace hipport
 
 #endif
+
+#endif  // host compilers
 
 #endif  // HIPPORT_HALF_H

@@ -19,7 +19,9 @@
 #ifndef HIPPORT_LOCK_H
 #define HIPPORT_LOCK_H
 
-#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing of this is for host compilers
+
+#if defined(__HIP__)
 #include <hip/hip_runtime.h>
 #else
 #include <cuda_runtime.h>
@@ -32,7 +34,7 @@ template <typename T>
 static __device__ __forceinline__ T opaque(T value) {
   static_assert(sizeof(T) <= sizeof(int), "opaque is for values of up to 32 bits");
   int hidden = static_cast<int>(value);
-#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#if defined(__HIP__)
   asm volatile("" : "+v"(hidden));
 #else
   asm volatile("" : "+r"(hidden));
@@ -43,7 +45,7 @@ static __device__ __forceinline__ T opaque(T value) {
 /// Turns of the lanes of a wavefront that come here together: each lane has one.
 class one_by_one {
  public:
-#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#if defined(__HIP__)
   __device__ __forceinline__ one_by_one() : left_(__ballot(1)), lane_(__lane_id()) {}
 #else
   __device__ __forceinline__ one_by_one() : left_(__activemask()) { asm("mov.u32 %0, %%laneid;" : "=r"(lane_)); }
@@ -60,5 +62,7 @@ class one_by_one {
 };
 
 }  // namespace hipport
+
+#endif  // host compilers
 
 #endif  // HIPPORT_LOCK_H

@@ -7,7 +7,9 @@
 #ifndef HIPPORT_MEMORY_H
 #define HIPPORT_MEMORY_H
 
-#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing of this is for host compilers
+
+#if defined(__HIP__)
 #include <hip/hip_runtime.h>
 #else
 #include <cuda_runtime.h>
@@ -15,7 +17,7 @@
 
 namespace hipport {
 
-#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#if defined(__HIP__)
 
 namespace detail {
 
@@ -122,5 +124,7 @@ HIPPORT_NATIVE(stwt, __stwt)
 #endif
 
 }  // namespace hipport
+
+#endif  // host compilers
 
 #endif  // HIPPORT_MEMORY_H

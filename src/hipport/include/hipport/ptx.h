@@ -99,7 +99,7 @@
 
 #include "simd.h"
 
-#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__) || defined(__CUDACC__)
+#if defined(__HIP__) || defined(__CUDACC__)
 #include "barrier.h"
 #include "warp.h"
 #define HIPPORT_GPU 1
@@ -107,7 +107,7 @@
 #define HIPPORT_GPU 0
 #endif
 
-#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#if defined(__HIP__)
 #define HIPPORT_DEVICE static __host__ __device__ __forceinline__
 #define HIPPORT_NVCC 0
 #elif defined(__CUDACC__)

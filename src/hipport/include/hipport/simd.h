@@ -9,7 +9,7 @@
 #ifndef HIPPORT_SIMD_H
 #define HIPPORT_SIMD_H
 
-#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#if defined(__HIP__)
 #include <hip/hip_runtime.h>
 #define HIPPORT_DEVICE static __host__ __device__ __forceinline__
 #define HIPPORT_VECTORS 1

@@ -18,7 +18,16 @@
 #ifndef HIPPORT_WARP_H
 #define HIPPORT_WARP_H
 
-#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+namespace hipport {
+
+/// Lanes in a warp, whatever the size of the wavefront.
+constexpr int warp_size = 32;
+
+}  // namespace hipport
+
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing of the rest is for host compilers
+
+#if defined(__HIP__)
 #include <hip/hip_runtime.h>
 #else
 #include <cuda_runtime.h>
@@ -28,10 +37,7 @@
 
 namespace hipport {
 
-/// Lanes in a warp, whatever the size of the wavefront.
-constexpr int warp_size = 32;
-
-#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#if defined(__HIP__)
 
 namespace detail {
 
@@ -288,5 +294,7 @@ HIPPORT_DEVICE auto shfl_xor(T value, int lanes, int width = warp_size)
 }  // namespace hipport
 
 #undef HIPPORT_DEVICE
+
+#endif  // host compilers
 
 #endif  // HIPPORT_WARP_H

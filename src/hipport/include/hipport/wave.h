@@ -13,6 +13,10 @@
 
 #include "warp.h"
 
+#if !defined(__HIP__) && !defined(__CUDACC__) && defined(__HIP_PLATFORM_AMD__)
+#include <hip/hip_runtime_api.h>
+#endif
+
 #define HIPPORT_DEVICE static __device__ __forceinline__
 
 namespace hipport {
@@ -22,7 +26,16 @@ namespace native {
 constexpr int max_lanes = 64;
 constexpr int max_waves = 32;
 
-#if defined(__HIP_PLATFORM_AMD__) || defined(__HIP__)
+#if defined(__HIP__) || (!defined(__CUDACC__) && defined(__HIP_PLATFORM_AMD__))
+/// The size of the device's wavefronts, for host code that lays out a launch.
+inline hipError_t wave_size_of(int device, int* size) {
+  return hipDeviceGetAttribute(size, hipDeviceAttributeWarpSize, device);
+}
+#endif
+
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing of the rest is for host compilers
+
+#if defined(__HIP__)
 
 using lane_mask = unsigned long long;
 
@@ -127,11 +140,6 @@ HIPPORT_DEVICE unsigned reduce_xor_sync(lane_mask mask, unsigned value) {
 
 HIPPORT_DEVICE void syncwarp(lane_mask = 0) { ::hipport::syncwarp(); }
 
-/// The size of the device's wavefronts, for host code that lays out a launch.
-inline hipError_t wave_size_of(int device, int* size) {
-  return hipDeviceGetAttribute(size, hipDeviceAttributeWarpSize, device);
-}
-
 #else  // nvcc
 
 using lane_mask = unsigned;
@@ -207,6 +215,8 @@ HIPPORT_DEVICE auto shfl_xor(T value, int lanes, int width = wave_size())
     -> decltype(shfl_xor_sync(full_mask(), value, lanes, width)) {
   return shfl_xor_sync(full_mask(), value, lanes, width);
 }
+
+#endif  // host compilers
 
 }  // namespace native
 }  // namespace hipport

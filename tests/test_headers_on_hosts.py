@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Host compilers read hipport's headers in files that the host's and the GPU's code share, and see no device code."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import hipport
+
+INCLUDE = Path(hipport.__file__).parent / "include"
+HEADERS = sorted(path.name for path in (INCLUDE / "hipport").glob("*.h") if not path.name.startswith("ptx_"))
+# What a host compiler finds of HIP, as far as the headers use it.
+HIP = "enum hipError_t { hipSuccess };\nenum { hipDeviceAttributeWarpSize };\n" + (
+    "inline hipError_t hipDeviceGetAttribute(int* value, int, int) { return *value = 64, hipSuccess; }\n"
+)
+
+
+@pytest.mark.parametrize("macros", [[], ["-D__HIP_PLATFORM_AMD__=1", "-DUSE_ROCM=1"]], ids=["plain", "pytorch"])
+def test_host_compilers(tmp_path: Path, macros: list[str]) -> None:
+    if shutil.which("g++") is None:
+        pytest.skip("no g++: hipport's headers were not read by a host compiler")
+    (tmp_path / "hip").mkdir()
+    (tmp_path / "hip" / "hip_runtime_api.h").write_text(HIP)
+    program = "".join(f'#include "hipport/{name}"\n' for name in HEADERS)
+    program += "int main() { return hipport::warp_size - 32 + hipport::native::max_lanes - 64; }\n"
+    (tmp_path / "program.cpp").write_text(program)
+    flags = ["-std=c++14", "-Wall", "-Werror", *macros, "-I.", f"-I{INCLUDE}"]
+    done = subprocess.run(
+        ["g++", *flags, "program.cpp", "-o", "program"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert subprocess.run([tmp_path / "program"], check=False).returncode == 0
