@@ -73,7 +73,15 @@ def _includes(source: Source, part: str) -> bool:
 
 def _members(source: Cpp) -> frozenset[bytes]:
     """Whether the program has a member of that name itself: `int warpSize;` in one of its structures."""
-    return frozenset(match[1] for match in _OWN_MEMBER.finditer(source.code))
+    return frozenset(match[1] for match in _OWN_MEMBER.finditer(source.code) if _is_member(source, match.start(1)))
+
+
+def _is_member(source: Cpp, offset: int) -> bool:
+    """Whether what is declared there is declared in a structure: a variable of that name is no member."""
+    node = source.tree.root_node.descendant_for_byte_range(offset, offset)
+    while node is not None and node.type not in ("declaration", "field_declaration", "compound_statement"):
+        node = node.parent
+    return node is not None and node.type == "field_declaration"
 
 
 PASS = Pass(Cpp, find)
