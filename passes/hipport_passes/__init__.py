@@ -77,9 +77,9 @@ PASSES: tuple[Pass[Any], ...] = (
     # Before `headers`, which drops what nothing uses.
     cooperative_groups.PASS,
     headers.PASS,
+    # Last over C++: once a guard names HIP, what it guards looks as if it were ported.
+    arch_guards.PASS,
     # Build scripts; what they already do for ROCm is read first, and `vendored` adds to that.
     cpp_extension.PASS,
     vendored.PASS,
-    # Last: once a guard names HIP, what it guards looks as if it were ported.
-    arch_guards.PASS,
 )

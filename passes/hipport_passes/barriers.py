@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.kernels import BLOCK, Call, Function, Kernels
+from hipport.languages.kernels import BLOCK, Call, Function, Kernels, called_names
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -47,6 +47,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     kernels = Kernels.of(project)
     yield from _votes(source, project, kernels)
+    carriers = kernels.carriers(source, _BARRIER)
+    if not any(name == b"sync" or name in carriers or _BARRIER.fullmatch(name) for name in called_names(source)):
+        return
     widest = max(project.target.wavefronts)
     for function in kernels.functions(source):
         if within(function.body.start_byte, source.hip_only) or within(function.body.start_byte, source.cuda_only):
@@ -100,7 +103,8 @@ def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -
 
 
 def _parted(function: Function, kernels: Kernels, widest: int) -> Iterator[Finding]:
-    barriers = [call for call in function.calls() if _is_barrier(call, kernels)]
+    carriers = kernels.carriers(function.source, _BARRIER)
+    barriers = [call for call in function.calls() if _is_barrier(call, kernels, carriers)]
     if len(barriers) < 2:
         return
     done: set[int] = set()
@@ -136,7 +140,7 @@ def _parted(function: Function, kernels: Kernels, widest: int) -> Iterator[Findi
                 )
 
 
-def _is_barrier(call: Call, kernels: Kernels) -> bool:
+def _is_barrier(call: Call, kernels: Kernels, carriers: frozenset[bytes]) -> bool:
     called = call.node.child_by_field_name("function")
     if called is not None and called.type == "field_expression":
         # `block.sync()` of a cooperative group; other members are not CUDA's.
@@ -152,6 +156,8 @@ def _is_barrier(call: Call, kernels: Kernels) -> bool:
         )
     if _BARRIER.fullmatch(call.name):
         return True
+    if call.name not in carriers:
+        return False
     definitions = kernels.definitions(call.function.source, call.name)
     # Of functions of one name it may be any that is called.
     return bool(definitions) and all(

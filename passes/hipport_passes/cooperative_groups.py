@@ -112,8 +112,11 @@ def _ported(source: Cpp, offset: int) -> bool:
 def _absent(source: Cpp) -> Iterator[Finding]:
     """What AMD lacks: one for each line, as what a line has of it is one thing to do."""
     advice: dict[str, str] = load(Path(__file__).with_suffix(".own.toml"))["absent"]
-    uses = [(match, match.group().decode()) for match in _beyond()[2].finditer(source.code)]
-    uses += [(match, f"a tile of {match[1].decode()} lanes") for match in _WIDE.finditer(source.code)]
+    uses = []
+    if any(name.encode() in source.code for name in advice):
+        uses += [(match, match.group().decode()) for match in _beyond()[2].finditer(source.code)]
+    if b"tiled_partition" in source.code:
+        uses += [(match, f"a tile of {match[1].decode()} lanes") for match in _WIDE.finditer(source.code)]
     lines: set[int] = set()
     for match, what in sorted(uses, key=lambda use: use[0].start()):
         line = source.position(match.start())[0]
@@ -139,10 +142,11 @@ def _includes(source: Cpp) -> frozenset[str]:
 def _facts(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
     """What the file says of groups: (space, name) of `space::name`, and under names of our own the rest."""
     code = source.code
-    found = {(b"namespace", name) for name in _ALIAS.findall(code)}
+    spelt = b"cooperative_groups" in code
+    found = {(b"namespace", name) for name in (_ALIAS.findall(code) if spelt else ())}
     if any(include.path == "hip/hip_cooperative_groups.h" for include in source.includes):
         found.add((b"", b"hip"))
-    if _OPENED.search(code):
+    if spelt and _OPENED.search(code):
         found.add((b"using", b""))
     if b"roup" not in code and b"tile" not in code:
         return frozenset(found)
@@ -153,8 +157,8 @@ def _facts(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
             found.add((b"call", match.group()))
         elif before[1]:
             found.add((before[1], match.group()))
-    tiles = {first or second for first, second in _TILE.findall(code)}
-    if members.search(code) or any(parent in tiles for _, parent in _PARTITION.findall(code)):
+    tiles = {first or second for first, second in _TILE.findall(code)} if _PARTITION.search(code) else set()
+    if members.search(code) or any(parent in tiles for _, parent in (_PARTITION.findall(code) if tiles else ())):
         found.add((b"member", b""))
     return frozenset(found)
 

@@ -46,13 +46,17 @@ _OF_32_BITS = re.compile(rb"__(?:popc|ffs|clz|brev)")
 _FULL_64 = re.compile(
     rb"~\s*\(?\s*0[uU]?[lL]{1,2}[uU]?\s*\)?|0[xX][fF]{16}(?:[uU]?[lL]{0,2}|[lL]{1,2}[uU])|-1[lL]{1,2}|U(?:LLONG|INT64)_MAX"
 )
+#: `\bconst` in a form that a search finds by its first letter, many times as fast.
+_CONST = rb"c(?<!\wc)onst(?:expr)?\b"
 _FULL_DEFINED = re.compile(
     rb"(?:#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+\(?[ \t]*(?:\([ \t]*(?:unsigned long long|uint64_t)[ \t]*\)[ \t]*)?|"
-    rb"\b(?:const|constexpr)\b[\w\s:]*?\b(?P<constant>\w+)\s*(?:=|\{)\s*)(?P<value>" + _FULL_64.pattern + rb")"
+    + _CONST
+    + rb"[\w\s:]*?\b(?P<constant>\w+)\s*(?:=|\{)\s*)(?P<value>"
+    + _FULL_64.pattern
+    + rb")"
 )
 _SIZE_DEFINED = re.compile(
-    rb"(?:#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+\(?[ \t]*|"
-    rb"\b(?:const|constexpr)\b[\w\s:]*?\b(?P<constant>\w+)\s*(?:=|\{)\s*)"
+    rb"(?:#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+\(?[ \t]*|" + _CONST + rb"[\w\s:]*?\b(?P<constant>\w+)\s*(?:=|\{)\s*)"
     rb"(?P<value>(?:0x40|64|32)[uU]?|(?:::)?warpSize|__AMDGCN_WAVEFRONT_SIZE(?:__)?|C10_WARP_SIZE)\b(?!\s*[-+*/<>\w])"
 )
 #: Lanes counted to 64, and a size that they may be counted to.
@@ -157,8 +161,8 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find warp sizes that are AMD's in functions with intrinsics of 32 lanes."""
     sizes = project.together(source, _sizes)
     beside = {name for name, hip in sizes if hip} & {name for name, hip in sizes if not hip}
-    used = project.together(source, _with_intrinsics)
-    for match in _SIZE_DEFINED.finditer(source.code):
+    used = project.together(source, _with_intrinsics) if beside else frozenset()
+    for match in _SIZE_DEFINED.finditer(source.code) if beside & used else ():
         name = match["macro"] or match["constant"]
         if name in beside & used and match["value"] != b"32" and within(match.start(), source.hip_only):
             message = (

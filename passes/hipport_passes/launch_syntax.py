@@ -23,7 +23,7 @@ from hipport.source import Edit, Span
 
 _GAP = rb"(?:[ \t\r\n]|\\\r?\n)*"
 # `<:` and `<%` are digraphs of `[` and `{`.
-_OPENING = re.compile(rb"(?<!<)<" + _GAP + rb"<" + _GAP + rb"<(?![<:%=])")
+_OPENING = re.compile(rb"<(?<!<<)" + _GAP + rb"<" + _GAP + rb"<(?![<:%=])")
 _OPERATOR = re.compile(rb"\boperator\s*$")
 _GLUED = re.compile(
     rb"\b(else|do|return)(?:[ \t]|\r?\n)(?=(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*\s*(?:<[^;{}]*>\s*)?$)"

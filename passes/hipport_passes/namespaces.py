@@ -26,7 +26,7 @@ _ANY = re.compile(rb"\b(?:cub|nvcuda|thrust\s*::\s*(?:system\s*::\s*)?cuda\w*|cu
 _CUB_NAME = re.compile(rb"\s*::\s*(\w+)")
 _ALONE = re.compile(rb"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*(?:::\s*)?$")
 _STD_NAME = re.compile(rb"\s*::\s*(\w+)")
-_OWN = re.compile(rb"\bnamespace\s+(?:\w+\s*::\s*)*(cub|cuda|nvcuda)\s*[{=]|#[ \t]*define[ \t]+(cub|nvcuda)\b")
+_OWN = re.compile(rb"n(?<!\wn)amespace\s+(?:\w+\s*::\s*)*(cub|cuda|nvcuda)\s*[{=]|#[ \t]*define[ \t]+(cub|nvcuda)\b")
 
 
 @cache

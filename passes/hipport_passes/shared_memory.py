@@ -65,15 +65,19 @@ def _too_much(source: Cpp, project: Project, span: Span, kind: str, amount: int)
 
 def _arrays(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find functions whose arrays are too large together."""
-    totals: dict[int, int] = {}
+    found: list[tuple[re.Match[bytes], int]] = []
     for match in _ARRAY.finditer(source.code):
         amount = size(match["type"])
         for extent in re.findall(rb"\[([^\[\]]+)\]", match["extents"]):
             number = value(source, project, extent)
             amount = None if amount is None or number is None else amount * number
         # Branches of an #if are not there together.
-        if amount is None or within(match.start(), source.conditional):
-            continue
+        if amount is not None and not within(match.start(), source.conditional):
+            found.append((match, amount))
+    if sum(amount for _, amount in found) <= _BYTES:
+        return  # However they are divided among functions.
+    totals: dict[int, int] = {}
+    for match, amount in found:
         function = _function(source, match.start())
         before = totals.get(function, 0)
         totals[function] = before + amount

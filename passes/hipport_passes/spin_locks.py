@@ -68,15 +68,20 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if not _POLLS.search(source.code):
         return
     kernels = Kernels.of(project)
+    takers = kernels.carriers(source, _ATOMICS)
     for function in kernels.functions(source):
         start = function.body.start_byte
         if within(start, source.hip_only) or within(start, source.cuda_only):
             continue
+        code = source.code[function.node.start_byte : function.body.end_byte]
+        if not _POLLS.search(code) and b"__shared__" not in code and takers.isdisjoint(function.called):
+            continue
         for loop in _loops(function.body):
             yield from _for_the_block(function, loop)
-            if kernels.one_thread(function, loop):
-                continue
-            yield from _of_loop(function, loop, kernels, project)
+            findings = list(_of_loop(function, loop, kernels, project))
+            # What is compared is looked at last: it takes the longest.
+            if findings and not kernels.one_thread(function, loop):
+                yield from findings
         yield from _of_calls(function, kernels, project)
 
 
@@ -273,7 +278,10 @@ def _fixed(function: Function, statements: list[Node], kernels: Kernels) -> str:
         for call in _calls(node) if node.type != "comment" else ():
             name = called_name(call, source.code)
             if _TOGETHER.fullmatch(name) or any(
-                kernels.reaches(definition, _TOGETHER) for definition in kernels.definitions(source, name)
+                kernels.reaches(definition, _TOGETHER)
+                for definition in (
+                    kernels.definitions(source, name) if name in kernels.carriers(source, _TOGETHER) else ()
+                )
             ):
                 return f"all lanes are needed in line {line}"
     return ""

@@ -19,6 +19,7 @@ from hipport.source import Edit, Span
 _CALL = re.compile(
     rb"\b\w+\s*<([^;{}()<>]*(?:<[^;{}()<>]*>[^;{}()<>]*)*)>\s*::\s*(?P<name>[A-Za-z_]\w*)\s*<[^;{}()]*?>\s*\("
 )
+_OF_TYPE = re.compile(rb">\s*::\s*\w+\s*<")
 _MEMBER = re.compile(rb"\btemplate\s*<[^;{}()]*>[^;{}()]*?\b([A-Za-z_]\w*)\s*\(")
 _HEAD = re.compile(rb"\btemplate\s*<([^;{}()]*)>")
 _PARAMETER = re.compile(
@@ -29,7 +30,7 @@ _PARAMETER = re.compile(
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per call of a member template that lacks the word."""
     code = source.code
-    if b"template" not in code:
+    if b"template" not in code or not _OF_TYPE.search(code):
         return
     members: frozenset[bytes] | None = None
     for match in _CALL.finditer(code):

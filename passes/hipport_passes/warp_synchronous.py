@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
@@ -36,9 +37,8 @@ _SYNC = b"hipport::syncwarp();"
 _ORDERS = re.compile(
     rb"\b(?!\w*(?:shfl|ballot|any_|all_|match_|reduce_|async))\w*(?:sync|barrier|fence)\w*|\basm\b", re.IGNORECASE
 )
-_FILE_SHARED = re.compile(
-    rb"^[ \t]*(?:extern[ \t]+)?(?:volatile[ \t]+)?__shared__[^;=({]*?[\s*&](\w+)\s*\[", re.MULTILINE
-)
+_SHARED = re.compile(rb"__shared__[^;=({]*?[\s*&](\w+)\s*\[")
+_FILE_SHARED_BEFORE = re.compile(rb"^[ \t]*(?:extern[ \t]+)?(?:volatile[ \t]+)?\Z", re.MULTILINE)
 _FROM_TEMPLATE = re.compile(rb"(?i)shared_?mem(?:ory)?\b")
 _LANE = re.compile(
     rb"(?i)&\(?(?:31\b|0x1f\b|\w*warp_?size(?:\(\))?-1)|%\(?(?:32\b|\w*warp_?size)|>>\(?5\b|/\(?(?:32\b|\w*warp_?size)"
@@ -61,6 +61,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for function in kernels.functions(source):
         start = function.body.start_byte
         if within(start, source.hip_only) or within(start, source.cuda_only):
+            continue
+        if source.code.find(b"[", start, function.body.end_byte) < 0:
             continue
         arrays = _arrays(function, kernels, project, known)
         if not arrays:
@@ -183,17 +185,25 @@ class _Steps:
                 False,
                 tuple(access for each in found for access in each[2]),
             )
-        if _ORDERS.search(self.function.text(node)) or self.calls_barrier(node):
+        text = self.function.text(node)
+        if _ORDERS.search(text) or self.calls_barrier(node):
             return (), True, ()
+        if not any(name in text for name in self.arrays):
+            return (), False, ()
         return tuple(self.loads(node)), False, tuple(self.stores(node))
 
+    @cached_property
+    def carriers(self) -> frozenset[bytes]:
+        """The functions called here that may order accesses."""
+        return self.function.called & self.kernels.carriers(self.function.source, _ORDERS)
+
     def calls_barrier(self, node: Node) -> bool:
-        return any(
+        source = self.function.source
+        return bool(self.carriers) and any(
             self.kernels.reaches(definition, _ORDERS)
             for each in _calls(node)
-            for definition in self.kernels.definitions(
-                self.function.source, called_name(each, self.function.source.code)
-            )
+            if (name := called_name(each, source.code)) in self.carriers
+            for definition in self.kernels.definitions(source, name)
             if definition is not self.function
         )
 
@@ -392,7 +402,10 @@ def _has_shared(source: Cpp) -> frozenset[bytes]:
 def _file_shared(source: Cpp) -> frozenset[bytes]:
     """The shared arrays that are declared outside of functions."""
     return frozenset(
-        match[1] for match in _FILE_SHARED.finditer(source.code) if function_at(source, match.start(1)) is None
+        match[1]
+        for match in _SHARED.finditer(source.code)
+        if _FILE_SHARED_BEFORE.search(source.code, max(0, match.start() - 80), match.start())
+        and function_at(source, match.start(1)) is None
     )
 
 

@@ -63,8 +63,7 @@ def rewrite(
     if jobs is None:
         cores = os.cpu_count() or 1
         large = sum(len(source.text) for source in project.sources) >= _PARALLEL
-        # With two, what processes tell each other costs what the second one saves (bench/README.md).
-        jobs = cores if large and cores > 2 else 1
+        jobs = cores if large else 1
     return run(project, passes, accept, on_progress, jobs)
 
 

@@ -142,7 +142,8 @@ def run(
     created: dict[PurePath, NewFile] = {}
     for of_cpp, group in groupby(passes, key=lambda each: issubclass(each.language, Cpp)):
         steps = tuple(group)
-        parts = _parts(project, jobs) if of_cpp and jobs > 1 else [project]
+        # The files that parts are made of are another project's, which forgets with them what it knows of them.
+        parts = _parts(replace(project), jobs) if of_cpp and jobs > 1 else [project]
         results = (
             _in_processes(parts, steps, accept, jobs, tell)
             if len(parts) > 1
@@ -216,10 +217,17 @@ def _sequence(
     return result
 
 
-def _edits_only(
-    project: Project, passes: Sequence[Pass[Any]], accept: Certainty, tell: Callable[[str, int], None]
-) -> _Result:
-    return replace(_sequence(project, passes, accept, tell), changed={})
+#: What a process was given to work on: the parts, and for each the rest of what `_sequence` takes.
+_given: list[tuple[Sequence[Project], Sequence[Pass[Any]], Certainty]] = []
+
+
+def _give(parts: Sequence[Project], passes: Sequence[Pass[Any]], accept: Certainty) -> None:
+    _given[:] = [(parts, passes, accept)]
+
+
+def _edits_only(number: int) -> _Result:
+    ((parts, passes, accept),) = _given
+    return replace(_sequence(parts[number], passes, accept, _untold), changed={})
 
 
 def _parts(project: Project, jobs: int) -> list[Project]:
@@ -253,15 +261,17 @@ def _in_processes(
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
 
-    # A forked process has the passes and their tables loaded already.
+    # A forked process has all that is loaded and worked out already: the passes with their tables, and the parts.
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context(method)) as pool:
-        futures = {pool.submit(_edits_only, part, passes, accept, _untold): part for part in parts}
+    context = multiprocessing.get_context(method)
+    with ProcessPoolExecutor(jobs, context, _give, (parts, passes, accept)) as pool:
+        futures = {pool.submit(_edits_only, number): part for number, part in enumerate(parts)}
         results = []
         for future in as_completed(futures):
             result, part = future.result(), futures[future]
             for path, steps in result.edits.items():
                 source = part.by_path[path]
+                source.forget()
                 for edits in steps:
                     source = source.apply(edits)
                 result.changed[path] = source
@@ -342,10 +352,14 @@ def _failure(each: Pass[Any], source: Source, error: Exception) -> Reported:
     )
 
 
+def _has_notes(source: Source) -> bool:
+    return b"hipport:" in source.text
+
+
 def _ignored(source: Source, finding: Finding, name: str) -> str | None:
     """Return the reason if a comment on the finding's first line ignores it: `// hipport: ignore[rule] reason`."""
     first = source.first
-    if b"hipport:" not in first.text:
+    if not first.fact(_has_notes):
         return None
     line = first.line(first.position(source.origin(finding.span).start)[0])
     match = _IGNORE.search(line)

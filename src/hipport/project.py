@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from hipport.source import Source
 
@@ -72,6 +72,20 @@ class Skipped:
     why: str
 
 
+class Component(tuple[Source, ...]):
+    """Files that are connected by includes, and what is worked out of all of them: known as long as they stay."""
+
+    def fact(self, compute: Callable[[Component], T]) -> T:
+        """Return `compute(self)`, computed once."""
+        facts: dict[Callable[[Component], T], T] = self.__dict__.setdefault("_facts", {})
+        if compute not in facts:
+            facts[compute] = compute(self)
+        return facts[compute]
+
+    def __reduce__(self) -> tuple[type[Component], tuple[tuple[Source, ...]]]:
+        return Component, (tuple(self),)
+
+
 @dataclass(frozen=True)
 class Project:
     """Sources with paths relative to one root, and what they are ported to."""
@@ -106,6 +120,10 @@ class Project:
                 self._own_includes(self.by_path[path]) == self._own_includes(changed[path]) for path in changed
             ):
                 result.__dict__["_groups"] = self._groups
+                touched = {group[0] for path in changed if (group := self._groups.get(path)) is not None}
+                result.__dict__["_components"] = {
+                    leader: known for leader, known in self._components.items() if leader not in touched
+                }
         return result
 
     def _own_includes(self, source: Source) -> list[str]:
@@ -179,23 +197,32 @@ class Project:
             members.setdefault(find(source.path), []).append(source.path)
         return {path: tuple(group) for group in members.values() for path in group}
 
-    def component(self, source: Source) -> tuple[Source, ...]:
+    @cached_property
+    def _components(self) -> dict[PurePath, Component]:
+        """Those that were asked for, by their first file."""
+        return {}
+
+    def component(self, source: Source) -> Component:
         """Return the C++ files that `source` is connected to by includes, itself and context among them.
 
         What one of them declares, another may mean. An include that could be any of several files of the project is
         taken to be the nearest ones.
         """
         group = self._groups.get(source.path)
-        return (source,) if group is None else tuple(self._readable[path] for path in group)
+        if group is None:
+            return Component((source,))
+        known = self._components.get(group[0])
+        if known is None:
+            known = self._components[group[0]] = Component(self._readable[path] for path in group)
+        return known
 
     def together(self, source: Source, fact: Callable[[Cpp], frozenset[T]]) -> frozenset[T]:
         """Return the union of `fact` over the component of `source`; worked out once for each component."""
-        component = cast("tuple[Cpp, ...]", self.component(source))
-        known: dict[tuple[PurePath, object], frozenset[T]] = self.__dict__.setdefault("_together", {})
-        key = (component[0].path, fact)
-        if key not in known:
-            known[key] = frozenset().union(*(other.fact(fact) for other in component))
-        return known[key]
+        component = self.component(source)
+        known: dict[object, frozenset[T]] = component.fact(_unions)
+        if fact not in known:
+            known[fact] = frozenset().union(*(other.fact(fact) for other in cast("tuple[Cpp, ...]", component)))
+        return known[fact]
 
     def home(self, source: Source) -> PurePath:
         """Return the deepest folder that `source` and all files it is connected to by includes are in.
@@ -210,6 +237,11 @@ class Project:
                 break
             shared.append(parts[0])
         return type(source.path)(*shared)
+
+
+def _unions(component: Component) -> dict[object, frozenset[Any]]:
+    """The facts that were asked of the component together."""
+    return {}
 
 
 def _nearest(path: str, of: PurePath, named: Sequence[PurePath]) -> Sequence[PurePath]:

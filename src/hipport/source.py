@@ -22,6 +22,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from pathlib import PurePath
 from typing import Any, TypeVar
 
@@ -176,7 +177,10 @@ class Source:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+        lines = self.text.splitlines(keepends=True)
+        if lines and not lines[-1].endswith((b"\n", b"\r")):
+            lines.pop()
+        return [0, *accumulate(map(len, lines))]
 
     def position(self, offset: int) -> tuple[int, int]:
         """Return (line, column) of a byte, both from 1; the column counts bytes, as compilers do."""

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.languages.cpp import Cpp
 from hipport.languages.kernels import WARP, Function, Kernels, Variable, arguments
-from hipport.project import Project
+from hipport.project import Component, Project
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -127,11 +127,15 @@ class _Macro:
 
 def meetings(source: Cpp, project: Project, collectives: Collectives) -> dict[int, Meeting]:
     """Return the calls in `source` that lanes may make apart, by where their names stand."""
-    known: dict[object, dict[Place, Meeting]] = project.__dict__.setdefault("_meetings", {})
-    key = (project.component(source)[0].path, collectives)
-    if key not in known:
-        known[key] = _Search(project, source, collectives).found
-    return {place.offset: meeting for place, meeting in known[key].items() if place.path == source.path}
+    known: dict[object, dict[Place, Meeting]] = project.component(source).fact(_meetings)
+    if collectives not in known:
+        known[collectives] = _Search(project, source, collectives).found
+    return {place.offset: meeting for place, meeting in known[collectives].items() if place.path == source.path}
+
+
+def _meetings(component: Component) -> dict[object, dict[Place, Meeting]]:
+    """What was found for each kind of collectives."""
+    return {}
 
 
 class _Search:

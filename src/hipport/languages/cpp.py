@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -162,10 +162,14 @@ class Cpp(Source):
     def apply(self: CppT, edits: Iterable[Edit]) -> CppT:
         """Return the source with `edits` made. Raises Conflict; with no edits, returns itself."""
         result = super().apply(edits)
-        if result is not self and "_lexed" in self.__dict__:
+        if result is self:
+            return self
+        if "_lexed" in self.__dict__:
             lexed = self._lexed_after(result.edits)
             if lexed is not None:
                 result.__dict__["_lexed"] = lexed
+        tree = self.__dict__.get("tree")
+        result.__dict__["_parsed"] = (self, tree) if tree is not None else self.__dict__.get("_parsed")
         return result
 
     def _lexed_after(self, edits: Sequence[Edit]) -> tuple[bytes, tuple[Span, ...]] | None:
@@ -452,7 +456,21 @@ class Cpp(Source):
     @cached_property
     def tree(self) -> tree_sitter.Tree:
         """The syntax tree of the text."""
-        return _parser(self.grammar).parse(self.text)
+        parser = _parser(self.grammar)
+        # Of a text before that was parsed, only what the edits since have touched is parsed again.
+        before, tree = self.__dict__.get("_parsed") or (self, None)
+        if tree is None:
+            return parser.parse(self.text)
+        steps: list[Source] = []
+        step: Source = self
+        while step is not before:
+            steps.append(step)
+            assert step.before is not None
+            step = step.before
+        tree = tree.copy()
+        for step in reversed(steps):
+            _edit(tree, step)
+        return parser.parse(self.text, tree)
 
     @property
     def grammar(self) -> str:
@@ -501,6 +519,26 @@ class Cpp(Source):
             return old.translate(None, b" \t\r\n\\") == edit.new
         return any(edit.span == include.target for include in self.includes) and bool(
             re.fullmatch(rb"<[^<>\r\n]+>|\"[^\"\r\n]+\"", edit.new)
+        )
+
+
+def _edit(tree: tree_sitter.Tree, source: Source) -> None:
+    """Tell the tree of the text before `source` of the edits that made it."""
+    assert source.before is not None
+    # For a parser, nothing else ends a line.
+    ends = [-1, *(match.start() for match in re.finditer(rb"\n", source.before.text))]
+    for edit in reversed(source.edits):
+        start, end = edit.span.start, edit.span.end
+        row, last = bisect_left(ends, start) - 1, bisect_left(ends, end) - 1
+        column, lines = start - ends[row] - 1, edit.new.count(b"\n")
+        width = len(edit.new) - edit.new.rfind(b"\n") - 1 + (0 if lines else column)
+        tree.edit(
+            start,
+            end,
+            start + len(edit.new),
+            (row, column),
+            (last, end - ends[last] - 1),
+            (row + lines, width),
         )
 
 

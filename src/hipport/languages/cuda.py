@@ -34,6 +34,10 @@ class Launch(NamedTuple):
 
 def launches(source: Cpp) -> tuple[Launch, ...]:
     """Return the launches in `source`, in macros too. `kernel` is empty where it is no name."""
+    return source.fact(_launches)
+
+
+def _launches(source: Cpp) -> tuple[Launch, ...]:
     code = source.code
     found = []
     start = code.find(b"<<<")

@@ -23,6 +23,7 @@ _WORD_BEFORE = re.compile(rb"([A-Za-z_]\w*)\s*$")
 _NEXT = re.compile(rb"\s*(::|==|final\b|[^\s\w])")
 _NAMESPACE = re.compile(rb"\b(?:inline\s+)?namespace\b[\s\w:]*$|\bextern\s*\"[^\"]*\"\s*$")
 _TYPE = re.compile(rb"\b(struct|class|union|enum(?:\s+(?:class|struct))?)\b[^;{}()=]*$")
+_TYPE_WORDS = (b"struct", b"class", b"union", b"enum")
 _BODY = re.compile(rb"\s*(?:(?:const|noexcept|override|final)\b\s*)*\{")
 _MEMBER = re.compile(rb"\s*(?:(?:const|noexcept|override|final|&+)\s*)*(?:;|=\s*(?:0|default|delete)\b)")
 _ANY_BODY = re.compile(rb"[^;{}]*\{")
@@ -115,6 +116,8 @@ def _declared(source: Cpp, span: Span) -> tuple[bytes, Span | None] | None:
     before = code[start : span.start]
     match = _WORD_BEFORE.search(before)
     word = match[1] if match else b""
+    if following == b"(" and (word in _NO_TYPE if word else not _is_type(before, b"=")):
+        return None  # A call, as nearly all are.
     block = _innermost(source, span.start)
     kind = block.kind if block else b"namespace"
     if word in (b"struct", b"class", b"union", b"enum"):
@@ -127,7 +130,7 @@ def _declared(source: Cpp, span: Span) -> tuple[bytes, Span | None] | None:
         entry = code[: span.start].rstrip()[-1:] in (b"{", b",") and following in (b"=", b",", b"}")
         return (b"", _scope(source, block)) if entry else None
     if following == b"(":
-        text = _function(source, span, start, word, kind)
+        text = _function(source, span, start, kind)
         return None if text is None else (text, _scope(source, block))
     if following not in (b";", b"=", b",", b")", b"[", b"{"):
         return None
@@ -159,12 +162,9 @@ def _after_braces(source: Cpp, closing: int, block: _Block | None) -> tuple[byte
     return None
 
 
-def _function(source: Cpp, span: Span, start: int, word: bytes, kind: bytes) -> bytes | None:
+def _function(source: Cpp, span: Span, start: int, kind: bytes) -> bytes | None:
     """Return the text of the function that has its name at `span`: one that is defined, or declared in a class."""
     code = source.code
-    before = code[start : span.start]
-    if word in _NO_TYPE if word else not _is_type(before, b"="):
-        return None
     closing = source.closing(code.index(b"(", span.end))
     if closing is None:
         return None
@@ -172,7 +172,7 @@ def _function(source: Cpp, span: Span, start: int, word: bytes, kind: bytes) -> 
     if body is None:
         return b"" if kind == b"type" and _MEMBER.match(code, closing + 1) else None
     end = source.closing(body.end() - 1)
-    return before + code[span.end : body.end() if end is None else end]
+    return code[start : span.start] + code[span.end : body.end() if end is None else end]
 
 
 def _statement(source: Cpp, offset: int) -> int:
@@ -254,10 +254,10 @@ def _blocks(source: Cpp) -> tuple[_Block, ...]:
             stack, around = [*before], [] if not mark else before
         elif mark == b"{":
             header = code[_statement(source, offset) : offset]
-            kind = _TYPE.search(header)
+            kind = _TYPE.search(header) if any(word in header for word in _TYPE_WORDS) else None
             kinds.append(
                 b"namespace"
-                if _NAMESPACE.search(header)
+                if (b"namespace" in header or b"extern" in header) and _NAMESPACE.search(header)
                 else (b" ".join(kind[1].split()) if kind[1].startswith(b"enum") else b"type")
                 if kind
                 else b""
