@@ -790,8 +790,11 @@ def _locals(function: Function) -> Locals:
     stack = [function.body]
     while stack:
         node = stack.pop()
+        kind = node.type
+        if kind in _NAMES or kind == "number_literal":
+            continue
         stack.extend(reversed(node.named_children))
-        if node.type == "declaration":
+        if kind == "declaration":
             scope = node.parent
             for each in node.children_by_field_name("declarator"):
                 value = each.child_by_field_name("value")
@@ -808,7 +811,7 @@ def _locals(function: Function) -> Locals:
                 elif b"[" in code[each.start_byte : value.start_byte if value else each.end_byte]:
                     arrays.add(variable)
                 assignments.append(Assignment(node, variable, (value,) if value is not None else (), True))
-        elif node.type == "assignment_expression":
+        elif kind == "assignment_expression":
             left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
             if left is not None and right is not None:
                 given.append((node, left, (right,)))
@@ -816,9 +819,9 @@ def _locals(function: Function) -> Locals:
             if left is not None and loop is not None and loop.child_by_field_name("initializer") == node:
                 # `for (i = 0; …)`: what i was before does not matter in the loop.
                 variables.append(Variable(_declared_name(left, code), node.start_byte, loop.end_byte))
-        elif node.type == "update_expression" and node.named_children:
+        elif kind == "update_expression" and node.named_children:
             given.append((node, node.named_children[0], ()))
-        elif node.type == "call_expression":
+        elif kind == "call_expression":
             # `f(&x, y)` may put something into x.
             passed = arguments(node)
             for each in passed:
