@@ -88,10 +88,26 @@ def test_conditions_that_exclude_each_other() -> None:
 
 def test_nothing_is_known_of_members() -> None:
     body = "__device__ void f(int n) {{\nif ({}) vote(n);\nelse vote(n);\n}}"
-    for condition, apart in [("flag_", True), ("this->flag", True), ("n", False), ("kWidth > WIDTH", False)]:
+    for condition, apart in [("flag_", True), ("this->flag", True), ("kWidth > WIDTH", False)]:
         text = "struct S { " + body.format(condition) + " };\n"
         assert found({"a.cu": text}, "a.cu") == ({2: "branch", 3: "branch"} if apart else {}), condition
     assert found({"a.cu": body.format("flag_") + "\n"}, "a.cu") == {}
+
+
+def test_lanes_may_differ_on_what_comes_from_nowhere_that_is_seen() -> None:
+    body = "__device__ void f(int n) {{\n{}\nif ({}) vote(n);\nelse vote(n);\n}}\n"
+    apart = {3: "branch", 4: "branch"}
+    for before, condition, expected in [
+        ("", "n", apart),  # nobody is seen to call it
+        ("int x; get(x);", "x", apart),
+        ("", "rank() < 3", apart),
+        ("int x = 3;", "x", {}),
+        ("", "blockIdx.x", {}),
+    ]:
+        assert found({"a.cu": body.format(before, condition)}, "a.cu") == expected, condition
+    called = body.format("", "n") + "__global__ void k(int m) { f(m); }\n"
+    assert found({"a.cu": called}, "a.cu") == {}
+    assert found({"a.cu": called.replace("f(m)", "f(threadIdx.x)")}, "a.cu") == apart
 
 
 def test_lanes_that_said_yes_are_those_of_the_branch() -> None:

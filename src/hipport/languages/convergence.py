@@ -13,7 +13,8 @@ but for three kinds of code, which are found here:
 
 Nothing of this matters where the lanes that are named were found out in the same branch or turn: then there are no
 others to wait for. Conditions on which the lanes of a warp agree part nobody. Calls are followed by name through
-functions and macros; what `Kernels` does not know to differ among lanes is taken to be the same.
+functions and macros. Lanes may differ on a value of which nothing is known, such as a parameter of a function that
+nobody is seen to call.
 """
 
 from __future__ import annotations
@@ -304,7 +305,7 @@ class _Search:
 
     def _parts(self, function: Function, expression: Node) -> bool:
         """Whether lanes of a warp may disagree on the expression: also on a member, of which nothing is known."""
-        if self.kernels.agreement(function, expression) < WARP:
+        if self.kernels.agreement(function, expression) < WARP or self._unknown(function, expression):
             return True
         if not _is_method(function):
             return False
@@ -323,6 +324,37 @@ class _Search:
                 )
                 if not called and not _GIVEN.fullmatch(function.text(node)):
                     return True
+        return False
+
+    def _unknown(self, function: Function, expression: Node) -> bool:
+        """Whether something that the expression is made of comes from nowhere that is seen."""
+        seen: set[tuple[Function, Variable]] = set()
+        stack = [(function, expression)]
+        while stack:
+            of, node = stack.pop()
+            stack.extend((of, child) for child in node.named_children)
+            if node.type == "call_expression" and not arguments(node):
+                called = node.child_by_field_name("function")
+                name = of.text(called) if called is not None and called.type == "identifier" else b""
+                # `rank()` of another library's; a method is asked of an object, which is looked at itself.
+                if name and not _GIVEN.fullmatch(name) and not self.kernels.definitions(of.source, name):
+                    return True
+            if node.type != "identifier":
+                continue
+            name = of.text(node)
+            variable = of.locals.named(name, node.start_byte)
+            if variable is None or variable in of.locals.shared or (of, variable) in seen:
+                continue
+            seen.add((of, variable))
+            values = [(of, value) for each in of.locals.given.get(variable, ()) for value in each.values]
+            if not values and name in of.parameters:
+                if of.kernel:
+                    continue
+                at = of.parameters.index(name)
+                values = [(c.function, c.arguments[at]) for c in self.kernels.callers(of) if at < len(c.arguments)]
+            if not values:
+                return True  # An asm statement, or a reference that was passed, has set it; or nobody is seen to call.
+            stack += values
         return False
 
     def _check(self, function: Function) -> None:
