@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// simt/core.h: what the executor offers to the shims above it: threads, lanes that meet, barriers, memory, faults.
+//
+// One program is one dialect: the original is compiled as CUDA (warps of 32 lanes, masks synchronize), the port with
+// SIMT_HIP defined (wavefronts of 32 or 64 lanes as asked for when it runs; operations without a mask act on the lanes
+// that are there). The runtime behind this header is compiled once, for both.
+//
+// How a block runs: its threads are run one after the other by one fibre. Where a thread has to wait (a barrier, an
+// operation of several lanes), another fibre goes on with the threads that are left. All of it on one thread of the
+// operating system.
+#ifndef SIMT_CORE_H
+#define SIMT_CORE_H
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "types.h"
+
+/// Where the user wrote a call: the last parameters of every function that can fail, filled in by the compiler.
+#define SIMT_HERE const char *simt_file = __builtin_FILE(), int simt_line = __builtin_LINE()
+#define SIMT_THERE ::simt::Place{simt_file, simt_line}
+#define SIMT_EXPORT __attribute__((visibility("default")))
+
+// Variables, not macros: programs have members of these names.
+extern SIMT_EXPORT __thread uint3 threadIdx, blockIdx;
+extern SIMT_EXPORT __thread dim3 blockDim, gridDim;
+/// Lanes in a wavefront: 32 for CUDA, for HIP as asked for. Not to be written.
+extern SIMT_EXPORT int warpSize;
+
+namespace simt {
+
+struct Place {
+  const char* file;
+  int line;
+};
+
+enum class Dialect { cuda, hip };
+#ifdef SIMT_HIP
+constexpr Dialect dialect = Dialect::hip;
+#else
+constexpr Dialect dialect = Dialect::cuda;
+#endif
+
+// ---------------------------------------------------------------------------------------------------------- faults
+
+/// Say what is wrong, with kernel, block and thread, and end the program (`SIMT_REPORT` names the file of findings).
+/// `kind` is one word, as "out-of-bounds"; `message` as for printf.
+[[noreturn]] SIMT_EXPORT void fault(const char* kind, Place place, const char* message, ...)
+    __attribute__((format(printf, 3, 4)));
+/// Say what is suspicious and go on; the same kind at the same place is said once.
+SIMT_EXPORT void warning(const char* kind, Place place, const char* message, ...)
+    __attribute__((format(printf, 3, 4)));
+
+// --------------------------------------------------------------------------------------------------------- threads
+
+/// Whether the caller is a kernel's thread and not the host.
+SIMT_EXPORT bool in_kernel();
+/// Lanes in a wavefront of the running program, also on the host.
+SIMT_EXPORT int wave_size();
+/// The caller's lane in its wavefront, its wavefront in its block, and its place in its block (x first).
+SIMT_EXPORT unsigned lane();
+SIMT_EXPORT unsigned wave();
+SIMT_EXPORT unsigned thread_rank();
+/// The lanes of the caller's wavefront that have not exited, and those that exist (a last wavefront may be cut off).
+SIMT_EXPORT std::uint64_t living();
+SIMT_EXPORT std::uint64_t existing();
+/// Let others run: what a thread calls that waits for another by looking (a failed compare-and-swap, __nanosleep, a
+/// fence). Without progress anywhere for long, the launch ends with a fault.
+SIMT_EXPORT void yield(Place);
+/// Cycles for clock() and clock64(): monotonic and a function of what has run, not of the machine.
+SIMT_EXPORT std::int64_t clock();
+/// Bytes of dynamic shared memory of the launch, its start in the block, and how much of it and of static is in use.
+SIMT_EXPORT void* dynamic_shared();
+SIMT_EXPORT std::size_t dynamic_shared_size();
+/// Whether an address lies in the shared memory of the running block.
+SIMT_EXPORT bool is_shared(const void*);
+
+// ----------------------------------------------------------------------------------------------- lanes that meet
+
+/// An operation of several lanes of one wavefront, once all that take part have come.
+struct Meeting {
+  std::uint64_t lanes;  // who takes part
+  std::uint64_t mask;  // as the callers gave it; 0 if they gave none
+  std::uint64_t word;  // for `finish`: what all get (a ballot), or anything
+  alignas(16) unsigned char values[64][16];  // what each gave; `finish` may put there what each gets
+
+  template <typename T>
+  T get(unsigned lane) const {
+    static_assert(sizeof(T) <= 16, "at most 16 bytes");
+    T value;
+    std::memcpy(static_cast<void*>(&value), values[lane & 63], sizeof(T));
+    return value;
+  }
+  template <typename T>
+  void set(unsigned lane, const T& value) {
+    static_assert(sizeof(T) <= 16, "at most 16 bytes");
+    std::memcpy(values[lane & 63], static_cast<const void*>(&value), sizeof(T));
+  }
+  bool has(unsigned lane) const { return lane < 64 && (lanes >> lane & 1) != 0; }
+};
+
+/// What an operation is called and who takes part in it.
+struct Operation {
+  const char* name;  // as the user wrote it: "__shfl_sync"
+  void (*finish)(Meeting&);  // run once when all have come, by the last; may be null
+};
+
+/// Meet the living lanes of `mask` (bits of the caller's wavefront): CUDA's `_sync`. Faults if the mask lacks the
+/// caller, and where named lanes never come. Lanes meet in the same operation with the same mask.
+SIMT_EXPORT const Meeting& meet_masked(const Operation&, std::uint64_t mask, const void* value, std::size_t size, Place);
+/// Meet those that come together: the lanes of the wavefront that reach this call on one path, once no lane of the
+/// wavefront can do anything else. HIP's operations without a mask, CUDA's __activemask.
+SIMT_EXPORT const Meeting& meet_present(const Operation&, const void* value, std::size_t size, Place);
+// The meeting is the caller's until it calls any function of this header that can wait, or 63 more have ended.
+
+/// A barrier of the block: what all threads that have not exited said together.
+struct Votes {
+  int count, all, any;
+};
+SIMT_EXPORT Votes block_barrier(const char* name, int predicate, Place);
+/// A barrier of `threads` threads of the block (0: all) with a number; `arrive` does not wait.
+SIMT_EXPORT void named_barrier(int number, int threads, bool arrive, Place);
+/// All blocks of a launch that was made `cooperative`.
+SIMT_EXPORT void grid_barrier(Place);
+SIMT_EXPORT bool is_cooperative();
+
+// ---------------------------------------------------------------------------------------------------------- memory
+
+enum class Memory : unsigned char { none, device, managed, pinned, array };
+
+/// Memory with a guard page behind it (and in front), filled with `SIMT_POISON` (0xff) unless asked not to.
+SIMT_EXPORT void* allocate(std::size_t size, Memory, Place);
+/// False if `address` is not the start of an allocation.
+SIMT_EXPORT bool release(void* address);
+struct Allocation {
+  void* start;
+  std::size_t size;
+  Memory kind;
+};
+/// The allocation that an address lies in; kind none if in no one.
+SIMT_EXPORT Allocation find(const void* address);
+/// Fault if a host operation (a copy, a memset) reaches over the end of the allocation that `address` lies in.
+SIMT_EXPORT void check_range(const char* name, const void* address, std::size_t size, Place);
+
+// -------------------------------------------------------------------------------------------------------- launches
+
+struct Launch {
+  dim3 grid, block;
+  std::size_t shared = 0;
+  void* stream = nullptr;
+  Place place{"", 0};
+  const char* name = "";
+  bool cooperative = false;
+};
+
+/// Whether all threads of a launch ran; `refused` says why it was not started (block too large ...), as CUDA's error.
+enum class Started { yes, invalid_configuration, shared_too_large };
+
+namespace detail {
+/// Run threads until none is left to start: calls `body(context)` for each. Made by `launch`, run by the runtime.
+using Run = void (*)(void* context);
+SIMT_EXPORT bool next_thread();  // the next one to start of the block, in the order asked for
+SIMT_EXPORT Started run(const Launch&, Run, void* context);
+template <typename Body>
+void run_threads(void* context) {
+  Body& body = *static_cast<Body*>(context);
+  while (next_thread()) body();
+}
+}  // namespace detail
+
+/// The error of the last launch, for cudaGetLastError; set by `launch`.
+SIMT_EXPORT extern __thread Started last_launch;
+
+/// Run `body` for every thread of the launch and return when all have ended.
+template <typename Body>
+Started launch(const Launch& how, Body body) {
+  return last_launch = detail::run(how, &detail::run_threads<Body>, &body);
+}
+
+/// What stands between launch brackets.
+struct Configure {
+  const char* name;
+  Place place;
+  Launch operator()(dim3 grid, dim3 block, std::size_t shared = 0, const void* stream = nullptr) const {
+    Launch launch;
+    launch.grid = grid;
+    launch.block = block;
+    launch.shared = shared;
+    launch.stream = const_cast<void*>(stream);
+    launch.name = name;
+    launch.place = place;
+    return launch;
+  }
+};
+
+template <typename... P>
+struct Typed {
+  Launch how;
+  void (*kernel)(P...);
+  Started operator()(P... arguments) const {
+    return launch(how, [this, &arguments...] { kernel(arguments...); });
+  }
+};
+
+template <typename Call>
+struct Deduced {
+  Launch how;
+  Call call;
+  template <typename... A>
+  Started operator()(A&&... arguments) const {
+    std::tuple<std::decay_t<A>...> kept(std::forward<A>(arguments)...);
+    const Call& f = call;
+    return launch(how, [&] { std::apply([&](auto&... values) { f(std::as_const(values)...); }, kept); });
+  }
+};
+
+struct MakeTyped {
+  Launch how;
+  template <typename... P>
+  Typed<P...> operator()(void (*kernel)(P...)) const {
+    return {how, kernel};
+  }
+};
+
+/// `typed` asks for the address of one function, `call` calls whatever the name means.
+template <typename TypedFn, typename Call>
+auto bind(Launch how, TypedFn typed, Call call) {
+  if constexpr (std::is_invocable_v<TypedFn, MakeTyped>) {
+    return typed(MakeTyped{how});
+  } else {
+    return Deduced<Call>{how, call};
+  }
+}
+
+/// A launch by brackets. The rewriter makes of `k<T><<<g, b, s, t>>>(x, 0)`
+///
+///     SIMT_LAUNCH("k<T>", (g, b, s, t), k<T>)(x, 0)
+///
+/// so that the arguments are evaluated once, on the host, and converted to the types of the kernel's parameters where
+/// the kernel is one function; where it is a template whose arguments are deduced, from the arguments' types.
+#define SIMT_LAUNCH(name, configuration, ...)                                                         \
+  ::simt::bind(                                                                                       \
+      (::simt::Configure{name, {__FILE__, __LINE__}} configuration),                                  \
+      [&](auto simt_make) -> decltype(simt_make(__VA_ARGS__)) { return simt_make(__VA_ARGS__); },     \
+      [&](auto&... simt_arguments) { __VA_ARGS__(simt_arguments...); })
+
+// --------------------------------------------------------------------------------------------------- shared memory
+
+/// One `__shared__` variable, of one instantiation of the function it stands in; lives as long as the program.
+struct SharedSlot {
+  const char* name;
+  Place place;
+  int number;  // -1 until first used
+};
+
+namespace detail {
+/// Where the slot lies in the block that runs; made, filled with poison and fenced by red zones on a block's first use.
+SIMT_EXPORT void* shared_place(SharedSlot&, std::size_t size, std::size_t alignment);
+}  // namespace detail
+
+/// Becomes a reference to whatever the declaration says, arrays included.
+struct SharedPlace {
+  SharedSlot& slot;
+  template <typename T>
+  operator T&() const {
+    return *static_cast<T*>(detail::shared_place(slot, sizeof(T), alignof(T)));
+  }
+};
+
+/// The rewriter makes of `__shared__ float s[32], n;`
+///
+///     float (&s)[32] = SIMT_SHARED("s"), (&n) = SIMT_SHARED("n");
+///
+/// and of `extern __shared__ float d[];` in a function `float* d = SIMT_DYNAMIC(float);`, in a file
+/// `SIMT_DYNAMIC_GLOBAL(d, float);`, a pointer that every block finds set.
+#define SIMT_SHARED(name)                                                     \
+  [&]() -> ::simt::SharedPlace {                                              \
+    static ::simt::SharedSlot simt_slot{name, {__FILE__, __LINE__}, -1};      \
+    return ::simt::SharedPlace{simt_slot};                                    \
+  }()
+#define SIMT_DYNAMIC(...) static_cast<__VA_ARGS__*>(::simt::dynamic_shared())
+
+namespace detail {
+/// Have `set` called with the start of dynamic shared memory whenever a block starts or goes on.
+SIMT_EXPORT void on_block(void (*set)(void*));
+struct OnBlock {
+  explicit OnBlock(void (*set)(void*)) { on_block(set); }
+};
+}  // namespace detail
+
+#define SIMT_DYNAMIC_GLOBAL(name, ...)                                  \
+  static __thread __VA_ARGS__* name;                                    \
+  static ::simt::detail::OnBlock simt_on_block_##name {                 \
+    [](void* start) { name = static_cast<__VA_ARGS__*>(start); }        \
+  }
+
+}  // namespace simt
+
+#endif
