@@ -6,6 +6,10 @@ ROCm 7.13, no votes of tiles, `num_threads` or tiles of tiles in older releases,
 of a wavefront, up to 64, of which it tells in 64 bits. A program that uses any of these gets `hipport/groups.h` and its
 namespace, `hipport::cooperative_groups`, in all files that belong together. The groups there are of the 32 lanes
 of a warp, as CUDA's. A program that uses none of them stays as it is. Clusters and tiles of several warps are reported.
+
+The lanes of a group wait for each other in CUDA, wherever they are; on AMD a call has with it the lanes that come to it
+in one branch and one turn of a loop. Where that is not all lanes of the group for certain, the change is REVIEW, at
+each such call and where the groups come from; in a program that keeps HIP's groups such a call is reported.
 """
 
 from __future__ import annotations
@@ -17,12 +21,15 @@ from pathlib import Path
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import header, together
+from hipport.languages.convergence import Collectives, meetings
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import member_or_qualified
+from hipport.languages.groups import COLLECTIVE, FOUND_OUT, called
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport.tables import load
+from hipport_passes.warp_intrinsics import assumption
 
 _HEADERS = frozenset(f"cooperative_groups{part}.h" for part in ("", "/reduce", "/scan", "/memcpy_async"))
 _RUNTIME = ("cuda_runtime", "cuda.h", "hip/hip_runtime.h", "torch/", "ATen/", "c10/cuda/")
@@ -35,6 +42,7 @@ _TILE = re.compile(
 _PARTITION = re.compile(rb"\btiled_partition\s*<\s*(\w+)\s*>\s*\(\s*(\w+)\s*\)")
 # In front of a name: its namespace, or of what it is a member.
 _SPACE = re.compile(rb"(?:(\w+)\s*::|\.|->|::)\s*$")
+_COLLECTIVES = Collectives(COLLECTIVE, FOUND_OUT, re.compile(rb"__syncthreads\w*"), called)
 _WIDE = re.compile(rb"\btiled_partition\s*<\s*(64|128|256|512|1024)\s*>")
 
 
@@ -64,6 +72,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if not _needed(facts):
         if project.target.rocm < (6, 4):
             yield from _ordered(source)
+        for span, why in _apart(source, project):
+            message = f"lanes of a group do not wait for each other on AMD: see that {why}, or take the call out of it"
+            yield Finding(span, "apart", message, certainty=Certainty.MANUAL)
         return
     namespaces = [
         Span(*match.span())
@@ -81,15 +92,43 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     path, own = header(source, project, "groups.h")
     creates = together(own)
     included = any(include.path.endswith("hipport/groups.h") for include in source.includes)
+    apart = list(_apart(source, project))
+    elsewhere = [
+        other.path.as_posix()
+        for other in project.component(source)
+        if isinstance(other, Cpp) and other is not source and any(_apart(other, project))
+    ]
+    certainty, assumes = Certainty.SAFE, ""
+    if apart or elsewhere:
+        # All files are changed or none, or the groups would be of two kinds.
+        certainty = Certainty.REVIEW
+        where = f"line {source.position(apart[0][0].start)[0]}" if apart else elsewhere[0]
+        assumes = f"; assumes what is said of calls, first in {where}"
+    shared: tuple[Edit, ...] = ()
     for include in includes:
         span = _line(source, include.directive) if included else include.target
-        message = f"<{include.path}> → hipport's groups, of the 32 lanes of a warp"
-        yield Finding(include.target, "header", message, (Edit(span, b"" if included else path),), creates=creates)
+        message = f"<{include.path}> → hipport's groups, of the 32 lanes of a warp{assumes}"
+        edits = (Edit(span, b"" if included else path),)
+        shared = shared or edits
+        yield Finding(include.target, "header", message, edits, certainty, creates)
         included = True
     for span in namespaces:
-        message = "cooperative_groups → hipport::cooperative_groups"
-        edit = Edit(Span(span.start, span.start), b"hipport::")
-        yield Finding(span, "groups", message, (edit,), creates=creates)
+        message = f"cooperative_groups → hipport::cooperative_groups{assumes}"
+        edits = (Edit(Span(span.start, span.start), b"hipport::"),)
+        shared = shared or edits
+        yield Finding(span, "groups", message, edits, certainty, creates)
+    for span, why in apart:
+        message = f"{source[span].decode()} of a group of hipport's: assumes that {why}"
+        yield Finding(span, "apart", message, shared, Certainty.REVIEW, creates)
+
+
+def _apart(source: Cpp, project: Project) -> Iterator[tuple[Span, str]]:
+    """Yield the calls that lanes of one group may make apart, and what must hold for them to be right."""
+    for offset, meeting in sorted(meetings(source, project, _COLLECTIVES).items()):
+        if not _ported(source, offset):
+            end = re.compile(rb"\w+").match(source.code, offset)
+            span = Span(offset, end.end() if end else offset)
+            yield span, assumption(source, project, meeting, offset, "of its group")
 
 
 def _ordered(source: Cpp) -> Iterator[Finding]:

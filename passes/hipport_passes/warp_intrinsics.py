@@ -73,21 +73,22 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         certainty = Certainty.SAFE
         if span.start in apart:
             certainty = Certainty.REVIEW
-            message += f"; assumes that {_assumption(source, project, apart[span.start], span.start)}"
+            message += f"; assumes that {assumption(source, project, apart[span.start], span.start)}"
         yield Finding(span, "helper", message, edits, certainty, (header,))
     yield from _macros(source, project, helpers)
 
 
-def _assumption(source: Cpp, project: Project, meeting: Meeting, offset: int) -> str:
+def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, which: str = "that its mask names") -> str:
+    """Say what must hold for the collective at `offset` to be right; `which` lanes wait for each other there."""
     if meeting.kind == "turn":
-        return "all lanes that its mask names come here in the same turn of the loop"
+        return f"all lanes {which} come here in the same turn of the loop"
     if meeting.other == (source.path, offset):
-        return "lanes of one mask do not come here by different branches at a time"
+        return f"lanes {which} do not come here by different branches at a time"
     other = project.by_path[meeting.other.path]
     line = other.first.position(other.origin(Span(meeting.other.offset, meeting.other.offset + 1)).start)[0]
     where = f"line {line}" if other.path == source.path else f"{other.path.as_posix()}, line {line}"
     branch = ", in the other branch" if meeting.kind == "branch" else ""
-    return f"none of the lanes that its mask names is at the call on {where}{branch}, meanwhile"
+    return f"none of the lanes {which} is at the call on {where}{branch}, meanwhile"
 
 
 def _macros(source: Cpp, project: Project, helpers: dict[bytes, bytes]) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ nobody is seen to call.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import PurePath
@@ -41,6 +41,8 @@ _GIVEN = re.compile(rb"[A-Z][A-Z0-9_]*|k[A-Z]\w*|(?:thread|block)Idx|(?:block|gr
 _COMPARISON = re.compile(rb"([^<>=!&|]+)(<=|>=|==|!=|<|>)([^<>=!&|]+)")
 _OPPOSITE = {b"<": b">=", b">": b"<=", b"==": b"!="}
 _OPPOSITE |= {opposite: sign for sign, opposite in _OPPOSITE.items()}
+# In a macro, what a method is called on, or the end of a namespace.
+_MEMBER = re.compile(rb"(?:\b(\w+)\s*\)?\s*(?:\.|->)|::)\s*\Z")
 _LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
 _PARTS = frozenset(("if_statement", "conditional_expression", "switch_statement"))
 
@@ -64,12 +66,14 @@ class Collectives:
     """What is called together. Each pattern matches a name whole.
 
     `names`: the collectives, whose first argument says which lanes; `lanes`: functions that find out which lanes are
-    there or say the same; `barriers`: what all lanes wait for before any goes on.
+    there or say the same; `barriers`: what all lanes wait for before any goes on. `group`: what says which lanes, for a
+    name in a function, and how many they may be, neighbours from a multiple of that on; 0 if that is no collective.
     """
 
     names: re.Pattern[bytes]
     lanes: re.Pattern[bytes]
     barriers: re.Pattern[bytes]
+    group: Callable[[Function, Node], tuple[Node | None, int]] | None = None
 
 
 class _Named(NamedTuple):
@@ -91,6 +95,7 @@ class _Reached(NamedTuple):
     name: bytes
     lanes: _Named
     skipped: bool
+    size: int
 
 
 class _Side(NamedTuple):
@@ -209,11 +214,14 @@ class _Search:
                 continue
             given = _arguments_of(node)
             reached: dict[Place, _Reached] = {}
-            if collective:
+            group, size = (given[0] if given else None, WARP) if collective else (None, 0)
+            if collective and self.collectives.group is not None:
+                group, size = self.collectives.group(unit, node)
+            if size:
                 place = Place(unit.source.path, match.start())
-                reached[place] = _Reached(place, name, self._named(unit, given[0] if given else None), False)
+                reached[place] = _Reached(place, name, self._named(unit, group), False, size)
             else:
-                for each in self.carriers[name]:
+                for each in self.carriers.get(name, ()):
                     if each is unit:
                         continue
                     for inner in self.reached(each):
@@ -225,7 +233,8 @@ class _Search:
                             lanes = _Named(inside=True)
                         reached[inner.place] = inner._replace(lanes=lanes)
             if reached:
-                yield _Mention(node, tuple(self._sides(unit, node)), tuple(reached.values()))
+                most = max(each.size for each in reached.values())
+                yield _Mention(node, tuple(self._sides(unit, node, most)), tuple(reached.values()))
 
     def _of_macro(self, macro: _Macro) -> Iterator[_Reached]:
         code = macro.source.code
@@ -236,10 +245,17 @@ class _Search:
             if self.collectives.names.fullmatch(match.group()):
                 given = macro.source.arguments(end) if code[(end := match.end()) : end + 1] == b"(" else None
                 mask = macro.source[given[0]] if given else b""
+                if self.collectives.group is not None:
+                    before = _MEMBER.search(code, macro.start, match.start())
+                    if before is None or not given:
+                        continue
+                    mask = before[1] or mask
                 words = _WORD.findall(mask)
                 parameter = macro.parameters.index(words[0]) if words and words[0] in macro.parameters else -1
                 inside = any(self.collectives.lanes.fullmatch(word) for word in words)
-                yield _Reached(Place(macro.source.path, match.start()), match.group(), _Named(inside, parameter), False)
+                yield _Reached(
+                    Place(macro.source.path, match.start()), match.group(), _Named(inside, parameter), False, WARP
+                )
             else:
                 for unit in self.carriers.get(match.group(), ()):
                     yield from self.reached(unit)
@@ -273,10 +289,10 @@ class _Search:
                             return inner
         return _Named(found=tuple(sorted(found)), by=frozenset(asked))
 
-    def _sides(self, function: Function, node: Node) -> Iterator[_Side]:
-        """Yield the sides at which lanes of a warp part, and which those take that come to `node`."""
+    def _sides(self, function: Function, node: Node, size: int) -> Iterator[_Side]:
+        """Yield the sides at which `size` neighbouring lanes part, and which those take that come to `node`."""
         for condition in function.conditions(node):
-            if not self._parts(function, condition.expression):
+            if not self._parts(function, condition.expression, size):
                 continue
             statement = condition.statement
             child = _child_with(statement, node)
@@ -295,7 +311,7 @@ class _Search:
                 statement = condition.statement
                 if statement.type not in _PARTS or statement.start_byte <= node.start_byte < statement.end_byte:
                     break
-                if self._parts(function, condition.expression):
+                if self._parts(function, condition.expression, size):
                     block = statement.parent
                     text = _squeezed(function.text(condition.expression))
                     left = leaving.type != "continue_statement"
@@ -303,9 +319,9 @@ class _Search:
                     way = None if condition.taken is None else not condition.taken
                     yield _side(statement, way, text if way else b"!" + text, statement.end_byte, end, False, left)
 
-    def _parts(self, function: Function, expression: Node) -> bool:
-        """Whether lanes of a warp may disagree on the expression: also on a member, of which nothing is known."""
-        if self.kernels.agreement(function, expression) < WARP or self._unknown(function, expression):
+    def _parts(self, function: Function, expression: Node, size: int) -> bool:
+        """Whether `size` lanes may disagree on the expression: also on a member, of which nothing is known."""
+        if self.kernels.agreement(function, expression) < size or self._unknown(function, expression):
             return True
         if not _is_method(function):
             return False

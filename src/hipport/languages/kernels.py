@@ -56,6 +56,8 @@ _BY_BLOCK = re.compile(rb"(?:__)?syncthreads_(?:count|and|or)|blockIdx|blockDim|
 _OTHER_DIMENSIONS = re.compile(rb"threadIdx\s*\.\s*[yz]")
 _WARP_SIZES = re.compile(rb"(?:k?warp_?size|c10_warp_size|num_threads_per_warp|threads_per_warp)", re.IGNORECASE)
 
+_TILE_SIZE = re.compile(rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*(\w+)")
+
 # How many functions deep a value is followed.
 _DEEPEST = 12
 # How many assignments back a variable is followed.
@@ -591,6 +593,8 @@ class _Expression:
             return BLOCK
         if name in self.macros or _BY_THREAD.fullmatch(name):
             return 1
+        if name == b"meta_group_rank":
+            return self.function.source.fact(_smallest_tile)
         return WARP if _BY_WARP.fullmatch(name) else BLOCK
 
     def call(self, node: Node) -> int:
@@ -678,6 +682,12 @@ def function_at(source: Cpp, offset: int) -> Function | None:
 def called_names(source: Cpp) -> frozenset[bytes]:
     """Return the names that may be called or defined in the file, by what follows them."""
     return source.fact(_called_names)
+
+
+def _smallest_tile(source: Cpp) -> int:
+    """How many lanes the smallest tile in the file has, for which a place in a larger group is the same."""
+    sizes = _TILE_SIZE.findall(source.code)
+    return min((int(size) if size.isdigit() else 1 for size in sizes), default=WARP)
 
 
 def called_name(call: Node, code: bytes) -> bytes:
