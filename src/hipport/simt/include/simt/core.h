@@ -86,6 +86,7 @@ struct Meeting {
   std::uint64_t lanes;  // who takes part
   std::uint64_t mask;  // as the callers gave it; 0 if they gave none
   std::uint64_t word;  // for `finish`: what all get (a ballot), or anything
+  unsigned readers;  // the runtime's: who has not gone on yet
   alignas(16) unsigned char values[64][16];  // what each gave; `finish` may put there what each gets
 
   template <typename T>
@@ -115,7 +116,7 @@ SIMT_EXPORT const Meeting& meet_masked(const Operation&, std::uint64_t mask, con
 /// Meet those that come together: the lanes of the wavefront that reach this call on one path, once no lane of the
 /// wavefront can do anything else. HIP's operations without a mask, CUDA's __activemask.
 SIMT_EXPORT const Meeting& meet_present(const Operation&, const void* value, std::size_t size, Place);
-// The meeting is the caller's until it calls any function of this header that can wait, or 63 more have ended.
+// The meeting is the caller's until it calls any function of this header that can wait.
 
 /// A barrier of the block: what all threads that have not exited said together.
 struct Votes {
@@ -163,13 +164,27 @@ enum class Started { yes, invalid_configuration, shared_too_large };
 namespace detail {
 /// Run threads until none is left to start: calls `body(context)` for each. Made by `launch`, run by the runtime.
 using Run = void (*)(void* context);
-SIMT_EXPORT bool next_thread();  // the next one to start of the block, in the order asked for
+/// Threads that follow the running one in its row and need nothing but the next x: as long as no thread has waited.
+extern SIMT_EXPORT __thread unsigned row_left;
+SIMT_EXPORT bool next_row();  // whatever else comes next, in the order asked for; false if none is left to start
 SIMT_EXPORT Started run(const Launch&, Run, void* context);
 template <typename Body>
-void run_threads(void* context) {
+__attribute__((noinline)) void run_threads(void* context) {
   Body& body = *static_cast<Body*>(context);
-  while (next_thread()) body();
+  for (;;) {
+    if (row_left != 0) {
+      --row_left;
+      ++threadIdx.x;
+    } else if (!next_row()) {
+      return;
+    }
+    body();
+  }
 }
+
+/// Every unit says what it was compiled as; units of both kinds in one program are refused.
+SIMT_EXPORT bool compiled_as(Dialect);
+[[maybe_unused]] static const bool said_dialect = compiled_as(dialect);
 }  // namespace detail
 
 /// The error of the last launch, for cudaGetLastError; set by `launch`.
@@ -265,9 +280,18 @@ SIMT_EXPORT void* shared_place(SharedSlot&, std::size_t size, std::size_t alignm
 /// Becomes a reference to whatever the declaration says, arrays included.
 struct SharedPlace {
   SharedSlot& slot;
+  std::size_t alignment;  // at least
   template <typename T>
   operator T&() const {
-    return *static_cast<T*>(detail::shared_place(slot, sizeof(T), alignof(T)));
+    return *static_cast<T*>(detail::shared_place(slot, sizeof(T), alignof(T) > alignment ? alignof(T) : alignment));
+  }
+};
+
+/// The same for dynamic shared memory; an array may lack its first size.
+struct DynamicPlace {
+  template <typename T>
+  operator T&() const {
+    return *static_cast<T*>(dynamic_shared());
   }
 };
 
@@ -275,13 +299,15 @@ struct SharedPlace {
 ///
 ///     float (&s)[32] = SIMT_SHARED("s"), (&n) = SIMT_SHARED("n");
 ///
-/// and of `extern __shared__ float d[];` in a function `float* d = SIMT_DYNAMIC(float);`, in a file
-/// `SIMT_DYNAMIC_GLOBAL(d, float);`, a pointer that every block finds set.
-#define SIMT_SHARED(name)                                                     \
+/// and of `extern __shared__ float d[];` in a function `float (&d)[] = SIMT_DYNAMIC_PLACE;`, in a file
+/// `static __thread float (*d); SIMT_DYNAMIC_SETS(d);`, a pointer that every block finds set.
+#define SIMT_SHARED(name) SIMT_SHARED_ALIGNED(name, 1)
+#define SIMT_SHARED_ALIGNED(name, ...)                                        \
   [&]() -> ::simt::SharedPlace {                                              \
     static ::simt::SharedSlot simt_slot{name, {__FILE__, __LINE__}, -1};      \
-    return ::simt::SharedPlace{simt_slot};                                    \
+    return ::simt::SharedPlace{simt_slot, __VA_ARGS__};                       \
   }()
+#define SIMT_DYNAMIC_PLACE (::simt::DynamicPlace{})
 #define SIMT_DYNAMIC(...) static_cast<__VA_ARGS__*>(::simt::dynamic_shared())
 
 namespace detail {
@@ -292,6 +318,21 @@ struct OnBlock {
 };
 }  // namespace detail
 
+/// Variables of a file are thread-local: a block stays on one thread of the operating system.
+#define SIMT_DYNAMIC_SETS(name)                                         \
+  static ::simt::detail::OnBlock simt_on_block_##name {                 \
+    [](void* start) { name = static_cast<decltype(name)>(start); }      \
+  }
+/// One without `extern`: filled with poison where a block starts. Blocks that take turns would share it.
+#define SIMT_SHARED_OUTSIDE(name)                                                                                 \
+  static ::simt::detail::OnBlock simt_on_block_##name {                                                           \
+    [](void*) {                                                                                                   \
+      if (::simt::is_cooperative())                                                                               \
+        ::simt::fault("unsupported", {__FILE__, __LINE__}, "__shared__ variables outside of functions (%s) in a " \
+                      "cooperative launch", #name);                                                               \
+      std::memset(const_cast<void*>(static_cast<const volatile void*>(&name)), 0xff, sizeof(name));               \
+    }                                                                                                             \
+  }
 #define SIMT_DYNAMIC_GLOBAL(name, ...)                                  \
   static __thread __VA_ARGS__* name;                                    \
   static ::simt::detail::OnBlock simt_on_block_##name {                 \
