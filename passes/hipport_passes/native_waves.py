@@ -200,7 +200,10 @@ def _planned(source: Cpp, project: Project) -> _Plan:
             for other in roots:
                 if not roots[other] or other in refused:
                     shared = [f for f in reached[root] if f in reached[other] and (works[f].edits or works[f].places)]
-                    places += [f"{f.name.decode()} is shared with {other.name.decode()}" for f in shared]
+                    places += [
+                        f"{name.decode()} is shared with {other.name.decode()}"
+                        for name in sorted(f.name for f in shared)
+                    ]
             if places:
                 refused[root] = _listed(places)
                 changed = True
@@ -626,6 +629,8 @@ class _Widening:
             # A step over what the lanes of a warp have done.
             if self.agreed(left) < BLOCK:
                 self.settle(right, _SIZE)
+            elif self.flow.kernels.unknown(self.function, left):
+                self.refuse(node, "")
             return
         if sign.type in ("=", "|=", "&=", "^="):
             self.given(left, right)

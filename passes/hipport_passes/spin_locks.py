@@ -550,7 +550,7 @@ def _own_flag(function: Function, condition: Node, kernels: Kernels) -> bool:
         if node.type == "subscript_expression":
             base = node.child_by_field_name("argument")
             indices = node.child_by_field_name("indices")
-            if base is None or indices is None or kernels.agreement(function, indices) >= 64:
+            if base is None or indices is None or not kernels.may_differ(function, indices, 64):
                 continue
             name = function.text(base)
             head = function.source.code[function.node.start_byte : function.body.end_byte]
@@ -559,7 +559,7 @@ def _own_flag(function: Function, condition: Node, kernels: Kernels) -> bool:
         elif node.type == "call_expression":
             name = called_name(node, function.source.code)
             given = arguments(node)
-            if name.startswith(b"atomic") and given and kernels.agreement(function, given[0]) < 64:
+            if name.startswith(b"atomic") and given and kernels.may_differ(function, given[0], 64):
                 # A compare-and-swap with what was loaded changes the place itself.
                 return not _changes(function, given)
     return False

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 _DEFINE = re.compile(rb"[ \t]*define[ \t]+(\w+)(?:\(([^()]*)\))?")
 _CHOICE = re.compile(rb"\belse\b|\?")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-#: Constants and macros by their looks, and what every thread has.
-_GIVEN = re.compile(rb"[A-Z][A-Z0-9_]*|k[A-Z]\w*|(?:thread|block)Idx|(?:block|grid)Dim|warpSize|true|false")
 _COMPARISON = re.compile(rb"([^<>=!&|]+)(<=|>=|==|!=|<|>)([^<>=!&|]+)")
 _OPPOSITE = {b"<": b">=", b">": b"<=", b"==": b"!="}
 _OPPOSITE |= {opposite: sign for sign, opposite in _OPPOSITE.items()}
@@ -292,7 +290,7 @@ class _Search:
     def _sides(self, function: Function, node: Node, size: int) -> Iterator[_Side]:
         """Yield the sides at which `size` neighbouring lanes part, and which those take that come to `node`."""
         for condition in function.conditions(node):
-            if not self._parts(function, condition.expression, size):
+            if not self.kernels.may_differ(function, condition.expression, size):
                 continue
             statement = condition.statement
             child = _child_with(statement, node)
@@ -311,67 +309,13 @@ class _Search:
                 statement = condition.statement
                 if statement.type not in _PARTS or statement.start_byte <= node.start_byte < statement.end_byte:
                     break
-                if self._parts(function, condition.expression, size):
+                if self.kernels.may_differ(function, condition.expression, size):
                     block = statement.parent
                     text = _squeezed(function.text(condition.expression))
                     left = leaving.type != "continue_statement"
                     end = block.end_byte if block is not None else statement.end_byte
                     way = None if condition.taken is None else not condition.taken
                     yield _side(statement, way, text if way else b"!" + text, statement.end_byte, end, False, left)
-
-    def _parts(self, function: Function, expression: Node, size: int) -> bool:
-        """Whether `size` lanes may disagree on the expression: also on a member, of which nothing is known."""
-        if self.kernels.agreement(function, expression) < size or self._unknown(function, expression):
-            return True
-        if not _is_method(function):
-            return False
-        stack = [expression]
-        while stack:
-            node = stack.pop()
-            stack.extend(node.named_children)
-            if node.type == "this":
-                return True
-            if node.type == "identifier" and function.locals.named(function.text(node), node.start_byte) is None:
-                outer = node.parent
-                called = outer is not None and outer.type in (
-                    "call_expression",
-                    "template_function",
-                    "qualified_identifier",
-                )
-                if not called and not _GIVEN.fullmatch(function.text(node)):
-                    return True
-        return False
-
-    def _unknown(self, function: Function, expression: Node) -> bool:
-        """Whether something that the expression is made of comes from nowhere that is seen."""
-        seen: set[tuple[Function, Variable]] = set()
-        stack = [(function, expression)]
-        while stack:
-            of, node = stack.pop()
-            stack.extend((of, child) for child in node.named_children)
-            if node.type == "call_expression" and not arguments(node):
-                called = node.child_by_field_name("function")
-                name = of.text(called) if called is not None and called.type == "identifier" else b""
-                # `rank()` of another library's; a method is asked of an object, which is looked at itself.
-                if name and not _GIVEN.fullmatch(name) and not self.kernels.definitions(of.source, name):
-                    return True
-            if node.type != "identifier":
-                continue
-            name = of.text(node)
-            variable = of.locals.named(name, node.start_byte)
-            if variable is None or variable in of.locals.shared or (of, variable) in seen:
-                continue
-            seen.add((of, variable))
-            values = [(of, value) for each in of.locals.given.get(variable, ()) for value in each.values]
-            if not values and name in of.parameters:
-                if of.kernel:
-                    continue
-                at = of.parameters.index(name)
-                values = [(c.function, c.arguments[at]) for c in self.kernels.callers(of) if at < len(c.arguments)]
-            if not values:
-                return True  # An asm statement, or a reference that was passed, has set it; or nobody is seen to call.
-            stack += values
-        return False
 
     def _check(self, function: Function) -> None:
         by_sides: dict[tuple[_Side, ...], list[_Mention]] = {}
@@ -428,15 +372,6 @@ class _Search:
             self.collectives.barriers.fullmatch(match.group())
             for match in _WORD.finditer(function.source.code, first, second)
         )
-
-
-def _is_method(function: Function) -> bool:
-    if b"::" in function.head:
-        return True
-    outer = function.node.parent
-    while outer is not None and outer.type not in ("struct_specifier", "class_specifier"):
-        outer = outer.parent
-    return outer is not None
 
 
 def _relation(function: Function, one: tuple[_Side, ...], two: tuple[_Side, ...]) -> tuple[str, _Side, _Side]:

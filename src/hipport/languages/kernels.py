@@ -58,6 +58,9 @@ _WARP_SIZES = re.compile(rb"(?:k?warp_?size|c10_warp_size|num_threads_per_warp|t
 
 _TILE_SIZE = re.compile(rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*(\w+)")
 
+# Constants and macros by their looks, and what every thread has.
+_GIVEN = re.compile(rb"[A-Z][A-Z0-9_]*|k[A-Z]\w*|(?:thread|block)Idx|(?:block|grid)Dim|warpSize|true|false")
+
 # How many functions deep a value is followed.
 _DEEPEST = 12
 # How many assignments back a variable is followed.
@@ -426,6 +429,61 @@ class Kernels:
             self._depth -= 1
         return known[function]
 
+    def may_differ(self, function: Function, expression: Node, size: int) -> bool:
+        """Whether `size` lanes may disagree on the expression: also on a member, of which nothing is known."""
+        if self.agreement(function, expression) < size or self.unknown(function, expression):
+            return True
+        if not _is_method(function):
+            return False
+        stack = [expression]
+        while stack:
+            node = stack.pop()
+            stack.extend(node.named_children)
+            if node.type == "this":
+                return True
+            if node.type == "identifier" and function.locals.named(function.text(node), node.start_byte) is None:
+                outer = node.parent
+                called = outer is not None and outer.type in (
+                    "call_expression",
+                    "template_function",
+                    "qualified_identifier",
+                )
+                if not called and not _GIVEN.fullmatch(function.text(node)):
+                    return True
+        return False
+
+    def unknown(self, function: Function, expression: Node) -> bool:
+        """Whether something that the expression is made of comes from nowhere that is seen."""
+        seen: set[tuple[Function, Variable]] = set()
+        stack = [(function, expression)]
+        while stack:
+            of, node = stack.pop()
+            stack.extend((of, child) for child in node.named_children)
+            if node.type == "call_expression" and not arguments(node):
+                called = node.child_by_field_name("function")
+                name = of.text(called) if called is not None and called.type == "identifier" else b""
+                # `rank()` of another library's; a method is asked of an object, which is looked at itself.
+                if name and not _GIVEN.fullmatch(name) and not self.definitions(of.source, name):
+                    return True
+            if node.type != "identifier":
+                continue
+            name = of.text(node)
+            variable = of.locals.named(name, node.start_byte)
+            if variable is None or variable in of.locals.shared or (of, variable) in seen:
+                continue
+            seen.add((of, variable))
+            values = [(of, value) for each in of.locals.given.get(variable, ()) for value in each.values]
+            if name in of.parameters and variable == of.locals.named(name, of.body.start_byte):
+                at = of.parameters.index(name)
+                given = [(c.function, c.arguments[at]) for c in self.callers(of) if at < len(c.arguments)]
+                if not given and not of.kernel:
+                    return True  # Nobody is seen to call.
+                values += given
+            elif not values:
+                return True  # An asm statement, or a reference that was passed, has set it.
+            stack += values
+        return False
+
     def constant(self, function: Function, node: Node) -> int | None:
         """Return the number that `node` is: a literal, or the name of a macro or constant that is one."""
         text = function.text(node)
@@ -488,7 +546,7 @@ class Kernels:
         if sign.type not in ("==", "!=") or taken != (sign.type == "=="):
             return False
         return any(
-            self._numbers_threads(function, one) and self.agreement(function, other) >= BLOCK
+            self._numbers_threads(function, one) and not self.may_differ(function, other, BLOCK)
             for one, other in ((left, right), (right, left))
         )
 
@@ -707,6 +765,15 @@ def arguments(call: Node) -> tuple[Node, ...]:
     """Return the arguments of a call expression."""
     given = call.child_by_field_name("arguments")
     return tuple(child for child in given.named_children if child.type != "comment") if given is not None else ()
+
+
+def _is_method(function: Function) -> bool:
+    if b"::" in function.head:
+        return True
+    outer = function.node.parent
+    while outer is not None and outer.type not in ("struct_specifier", "class_specifier"):
+        outer = outer.parent
+    return outer is not None
 
 
 def exclusive(one: Node, other: Node) -> bool:
