@@ -5,11 +5,13 @@ A script, run in a child process by the interpreter that the extension is built 
 takes a JSON file: what to do in `kind` (see `_KINDS`) and with what, and where to write `output`, a JSON file again:
 
     commands   [{extension, source, language, arguments}, ...], in order; paths are absolute
+    modules    {extension: where it would lie if it were built in place}
     renamed    {file: the file that PyTorch's hipify made of it}
     error      why it stopped, or ""
 
-It is PyTorch's own code that runs, told that it is a PyTorch for ROCm: so its hipify, its flags and whatever a
-setup.py makes of them come out as they would there. No compiler runs, nothing is linked, no GPU is looked for.
+It is PyTorch's own code that runs, told that it is a PyTorch for ROCm, or for CUDA if the request has a version of it
+in `cuda`: so its hipify (unless `hipify` is false), its flags and whatever a setup.py makes of them come out as they
+would there. No compiler runs, nothing is linked, no GPU is looked for.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ class _Recorder:
         self.request = request
         self.commands: list[dict[str, Any]] = []
         self.extension = ""
+        self.modules: dict[str, str] = {}
         #: The extensions that setup() was given, should building them go wrong before a compiler is called.
         self.declared: list[str] = []
 
@@ -62,9 +65,11 @@ def _pretend(recorder: _Recorder) -> None:
         return
     archs = recorder.request["archs"]
     major, minor = {"gfx9": (9, 4), "gfx1": (11, 0)}.get(archs[0][:4], (9, 4))
-    if torch.version.hip is None:
-        torch.version.hip = recorder.request["hip"]
-        torch.version.cuda = None
+    version = recorder.request.get("cuda")
+    if torch.version.hip is None or version:
+        name, major, minor = ("NVIDIA", 8, 0) if version else ("AMD", major, minor)
+        torch.version.hip = None if version else recorder.request["hip"]
+        torch.version.cuda = version
         cuda = torch.cuda
         cuda._is_compiled = lambda: True
         cuda.is_available = lambda: True
@@ -72,9 +77,9 @@ def _pretend(recorder: _Recorder) -> None:
         cuda.current_device = lambda: 0
         cuda.get_arch_list = lambda: list(archs)
         cuda.get_device_capability = lambda device=None: (major, minor)
-        cuda.get_device_name = lambda device=None: "AMD"
+        cuda.get_device_name = lambda device=None: name
         cuda.get_device_properties = lambda device=None: SimpleNamespace(
-            name="AMD", major=major, minor=minor, gcnArchName=archs[0], multi_processor_count=1, total_memory=1 << 34
+            name=name, major=major, minor=minor, gcnArchName=archs[0], multi_processor_count=1, total_memory=1 << 34
         )
         torch.backends.cuda.is_built = lambda: True
     cpp_extension: Any = import_module("torch.utils.cpp_extension")
@@ -92,6 +97,9 @@ def _pretend(recorder: _Recorder) -> None:
 
     cpp_extension._write_ninja_file = write_ninja_file
     cpp_extension._run_ninja_build = lambda *_, **__: None
+    cpp_extension._check_cuda_version = lambda *_, **__: None
+    if not recorder.request.get("hipify", True):
+        import_module("torch.utils.hipify.hipify_python").hipify = lambda *_, **__: {}
     cpp_extension._import_module_from_library = lambda *_, **__: None
     cpp_extension.verify_ninja_availability = lambda: None
     cpp_extension.is_ninja_available = lambda: True
@@ -114,6 +122,9 @@ def _intercept(recorder: _Recorder) -> None:
 
     def build_extension(self: Any, extension: Any) -> None:
         recorder.extension = extension.name
+        inplace, self.inplace = self.inplace, True
+        recorder.modules[extension.name] = str(Path(self.get_ext_fullpath(extension.name)).resolve())
+        self.inplace = inplace
         original(self, extension)
 
     def setup(**attributes: Any) -> Any:
@@ -208,6 +219,7 @@ def main(path: str) -> None:
     python_h = Path(sysconfig.get_path("include"), "Python.h")
     answer = {
         "commands": recorder.commands,
+        "modules": recorder.modules,
         "renamed": {name: path for name, path in made.items() if path not in (None, name)},
         "error": error,
         "missing": "" if python_h.exists() else str(python_h),

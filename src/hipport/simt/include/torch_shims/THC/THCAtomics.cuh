@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "THC.h"
+#include <ATen/cuda/Atomic.cuh>

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// simt/torch_macros.h: what PyTorch's headers define for device code, over what they defined for the host.
+#ifndef SIMT_TORCH_MACROS_H
+#define SIMT_TORCH_MACROS_H
+
+#include "simt/core.h"
+
+// PyTorch's own check of launches and its device assertions are the executor's.
+#undef CUDA_KERNEL_ASSERT
+#undef CUDA_KERNEL_ASSERT_MSG
+#undef CUDA_KERNEL_ASSERT_PRINTF
+#undef SYCL_KERNEL_ASSERT
+#define CUDA_KERNEL_ASSERT(condition) \
+  ((condition) ? (void)0 : ::simt::fault("assert", {__FILE__, __LINE__}, "assertion failed: %s", #condition))
+#define CUDA_KERNEL_ASSERT_MSG(condition, message) \
+  ((condition) ? (void)0 : ::simt::fault("assert", {__FILE__, __LINE__}, "assertion failed: %s: %s", #condition, message))
+#define CUDA_KERNEL_ASSERT_PRINTF(condition, ...) CUDA_KERNEL_ASSERT(condition)
+
+// The bounds of a launch are for the compiler of a GPU.
+#ifndef C10_LAUNCH_BOUNDS_0
+#define C10_LAUNCH_BOUNDS_0
+#define C10_LAUNCH_BOUNDS_1(...)
+#define C10_LAUNCH_BOUNDS_2(...)
+#define C10_MAX_THREADS_PER_BLOCK(threads) ((threads) <= 1024 ? (threads) : 256)
+#define C10_MIN_BLOCKS_PER_SM(threads, blocks) (blocks)
+#endif
+
+// What a ROCm build gives for its wavefront, which is the running one; CUDA's is 32, and a constant.
+#ifdef SIMT_HIP
+#undef C10_WARP_SIZE
+#undef C10_WARP_SIZE_LOWER_BOUND
+#undef C10_WARP_SIZE_UPPER_BOUND
+#define C10_WARP_SIZE (::simt::wave_size())
+#define C10_WARP_SIZE_LOWER_BOUND 32
+#define C10_WARP_SIZE_UPPER_BOUND 64
+#endif
+
+#endif
