@@ -193,7 +193,9 @@ SIMT_EXPORT extern __thread Started last_launch;
 /// Run `body` for every thread of the launch and return when all have ended.
 template <typename Body>
 Started launch(const Launch& how, Body body) {
-  return last_launch = detail::run(how, &detail::run_threads<Body>, &body);
+  const Started started = detail::run(how, &detail::run_threads<Body>, &body);
+  if (started != Started::yes) last_launch = started;  // an error stays until asked for
+  return started;
 }
 
 /// What stands between launch brackets.

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// simt/streams.h: streams, events, callbacks. All work is done when the call that asks for it returns, so a stream has
+// nothing to wait for; what remains is that handles are valid and that events know when they were recorded.
+#ifndef SIMT_STREAMS_H
+#define SIMT_STREAMS_H
+
+#include <chrono>
+#include <cstring>
+
+#include "host.h"
+
+struct ihipStream_t {
+  unsigned flags;
+  int priority;
+  unsigned long long id;
+};
+
+struct ihipEvent_t {
+  unsigned flags;
+  bool recorded;
+  std::chrono::steady_clock::time_point when;
+};
+
+namespace simt {
+namespace host {
+
+inline constexpr int least_priority = 0, greatest_priority = -5;
+
+/// The default streams have no object.
+inline bool is_default(hipStream_t stream) {
+  return stream == nullptr || stream == hipStreamLegacy || stream == hipStreamPerThread;
+}
+inline bool exists(hipStream_t stream) { return is_default(stream) || handles<ihipStream_t>().has(stream); }
+inline hipError_t check(hipStream_t stream) { return result(exists(stream) ? hipSuccess : hipErrorInvalidHandle); }
+inline hipError_t check(hipEvent_t event) {
+  return result(handles<ihipEvent_t>().has(event) ? hipSuccess : hipErrorInvalidHandle);
+}
+
+}  // namespace host
+}  // namespace simt
+
+// --------------------------------------------------------------------------------------------------------- streams
+
+inline hipError_t hipStreamCreateWithPriority(hipStream_t* stream, unsigned flags, int priority) {
+  if (stream == nullptr || flags > hipStreamNonBlocking) return simt::host::result(hipErrorInvalidValue);
+  static std::atomic<unsigned long long> count{0};
+  const int kept =
+      std::min(simt::host::least_priority, std::max(simt::host::greatest_priority, priority));
+  *stream = simt::host::handles<ihipStream_t>().add(new ihipStream_t{flags, kept, ++count});
+  return hipSuccess;
+}
+inline hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags) {
+  return hipStreamCreateWithPriority(stream, flags, 0);
+}
+inline hipError_t hipStreamCreate(hipStream_t* stream) { return hipStreamCreateWithFlags(stream, hipStreamDefault); }
+inline hipError_t hipStreamDestroy(hipStream_t stream) {
+  const bool was_there = simt::host::handles<ihipStream_t>().remove(stream);
+  return was_there ? hipSuccess : simt::host::result(hipErrorInvalidHandle);
+}
+inline hipError_t hipStreamSynchronize(hipStream_t stream) { return simt::host::check(stream); }
+inline hipError_t hipStreamQuery(hipStream_t stream) { return simt::host::check(stream); }
+inline hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned = 0) {
+  if (const hipError_t error = simt::host::check(stream)) return error;
+  return simt::host::check(event);
+}
+inline hipError_t hipStreamGetFlags(hipStream_t stream, unsigned* flags) {
+  if (const hipError_t error = simt::host::check(stream)) return error;
+  *flags = simt::host::is_default(stream) ? hipStreamDefault : stream->flags;
+  return hipSuccess;
+}
+inline hipError_t hipStreamGetPriority(hipStream_t stream, int* priority) {
+  if (const hipError_t error = simt::host::check(stream)) return error;
+  *priority = simt::host::is_default(stream) ? 0 : stream->priority;
+  return hipSuccess;
+}
+inline hipError_t hipStreamGetId(hipStream_t stream, unsigned long long* id) {
+  if (const hipError_t error = simt::host::check(stream)) return error;
+  *id = simt::host::is_default(stream) ? 0 : stream->id;
+  return hipSuccess;
+}
+inline hipError_t hipStreamGetDevice(hipStream_t stream, int* device) {
+  if (const hipError_t error = simt::host::check(stream)) return error;
+  *device = 0;
+  return hipSuccess;
+}
+inline hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  if (least != nullptr) *least = simt::host::least_priority;
+  if (greatest != nullptr) *greatest = simt::host::greatest_priority;
+  return hipSuccess;
+}
+inline hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status) {
+  if (const hipError_t error = simt::host::check(stream)) return error;
+  *status = hipStreamCaptureStatusNone;
+  return hipSuccess;
+}
+inline hipError_t hipStreamGetCaptureInfo(hipStream_t stream, hipStreamCaptureStatus* status,
+                                          unsigned long long* id = nullptr) {
+  if (id != nullptr) *id = 0;
+  return hipStreamIsCapturing(stream, status);
+}
+inline hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
+  static thread_local hipStreamCaptureMode now = hipStreamCaptureModeGlobal;
+  if (mode == nullptr) return simt::host::result(hipErrorInvalidValue);
+  std::swap(now, *mode);
+  return hipSuccess;
+}
+inline hipError_t hipCtxResetPersistingL2Cache() { return hipSuccess; }
+
+// ------------------------------------------------------------------------------------------------------- callbacks
+
+inline hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void* data, unsigned flags) {
+  if (callback == nullptr || flags != 0) return simt::host::result(hipErrorInvalidValue);
+  if (const hipError_t error = simt::host::check(stream)) return error;
+  callback(stream, hipSuccess, data);
+  return hipSuccess;
+}
+inline hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void* data) {
+  if (function == nullptr) return simt::host::result(hipErrorInvalidValue);
+  if (const hipError_t error = simt::host::check(stream)) return error;
+  function(data);
+  return hipSuccess;
+}
+
+// ---------------------------------------------------------------------------------------------------------- events
+
+inline hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
+  if (event == nullptr) return simt::host::result(hipErrorInvalidValue);
+  *event = simt::host::handles<ihipEvent_t>().add(new ihipEvent_t{flags, false, {}});
+  return hipSuccess;
+}
+inline hipError_t hipEventCreate(hipEvent_t* event) { return hipEventCreateWithFlags(event, hipEventDefault); }
+inline hipError_t hipEventCreate(hipEvent_t* event, unsigned flags) { return hipEventCreateWithFlags(event, flags); }
+inline hipError_t hipEventDestroy(hipEvent_t event) {
+  const bool was_there = simt::host::handles<ihipEvent_t>().remove(event);
+  return was_there ? hipSuccess : simt::host::result(hipErrorInvalidHandle);
+}
+inline hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream = nullptr) {
+  if (const hipError_t error = simt::host::check(stream)) return error;
+  if (const hipError_t error = simt::host::check(event)) return error;
+  event->recorded = true;
+  event->when = std::chrono::steady_clock::now();
+  return hipSuccess;
+}
+inline hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream = nullptr, unsigned = 0) {
+  return hipEventRecord(event, stream);
+}
+inline hipError_t hipEventQuery(hipEvent_t event) { return simt::host::check(event); }
+inline hipError_t hipEventSynchronize(hipEvent_t event) { return simt::host::check(event); }
+inline hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t stop) {
+  if (milliseconds == nullptr) return simt::host::result(hipErrorInvalidValue);
+  for (const hipEvent_t event : {start, stop}) {
+    if (const hipError_t error = simt::host::check(event)) return error;
+    if (!event->recorded || (event->flags & hipEventDisableTiming) != 0) {
+      return simt::host::result(hipErrorInvalidHandle);
+    }
+  }
+  const std::chrono::duration<float, std::milli> elapsed = stop->when - start->when;
+  // Programs divide by it. Half a microsecond is what CUDA resolves.
+  *milliseconds = stop->when >= start->when ? std::max(elapsed.count(), 0.0005f) : elapsed.count();
+  return hipSuccess;
+}
+
+#endif
