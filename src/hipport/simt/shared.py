@@ -25,7 +25,9 @@ from hipport.source import Edit, Span
 
 _SHARED = re.compile(rb"__shared__")
 _BLANK = rb"(?:\s|\\\r?\n)"
-_TOKEN = re.compile(rb"(?P<blank>" + _BLANK + rb"+)|(?P<word>[A-Za-z_](?:\w|\s*##\s*)*)|(?P<other>::|\[\[|.)", re.DOTALL)
+_TOKEN = re.compile(
+    rb"(?P<blank>" + _BLANK + rb"+)|(?P<word>[A-Za-z_](?:\w|\s*##\s*)*)|(?P<other>::|\[\[|.)", re.DOTALL
+)
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)(?P<parameters>\([^()]*\))?")
 _STORAGE = frozenset(b"static extern inline constexpr register thread_local __device__ __shared__".split())
 _QUALIFIERS = frozenset(
@@ -40,7 +42,9 @@ _ENDS_STATEMENT = frozenset(
     b"else do return case default public private protected goto break continue try using and or not".split()
 )
 _ALIGNED = re.compile(rb"\b(?:__)?aligned(?:__)?\s*\(")
-_LAMBDA_HEAD = re.compile(rb"\[(?P<captures>[^\[\]{};]*)\](?=" + _BLANK + rb"*(?:\(|\{|<|__device__|__host__|mutable\b))")
+_LAMBDA_HEAD = re.compile(
+    rb"\[(?P<captures>[^\[\]{};]*)\](?=" + _BLANK + rb"*(?:\(|\{|<|__device__|__host__|mutable\b))"
+)
 _CAPTURED = re.compile(rb"\s*(?:=|this|\*\s*this|&?\s*[A-Za-z_]\w*(?:\s*=.*|\s*\.\.\.)?)\s*", re.DOTALL)
 
 
@@ -136,8 +140,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if inside:
             yield _references(source, span, declaration)
             scope = _scope(source, span.start)
-            local += ((source[d.name], Span(declaration.span.end, max(scope, declaration.span.end)))
-                      for d in declaration.declarators)
+            local += (
+                (source[d.name], Span(declaration.span.end, max(scope, declaration.span.end)))
+                for d in declaration.declarators
+            )
         else:
             yield _outside(source, span, declaration)
     yield from _captures(source, local)
@@ -291,7 +297,7 @@ def _start(source: Cpp, span: Span, floor: int) -> int:
             if word.group() in _ENDS_STATEMENT or word.group().isdigit():
                 return at
             at = floor + word.start()
-        elif rest.endswith(b")") or rest.endswith(b"]]"):
+        elif rest.endswith((b")", b"]]")):
             opening = _opening(code, end, floor)
             if opening is None:
                 return at
@@ -380,7 +386,9 @@ def _goes_on(tokens: _Tokens, span: Span) -> bool:
     after = _Tokens(tokens.code, span.end, tokens.end).peek()
     if after is None:
         return False
-    return bool(re.match(rb"[A-Za-z_]", after[0])) and after[0] not in _ALIGNING or after[0] in (b"*", b"&", b"<", b"::")
+    return (
+        (bool(re.match(rb"[A-Za-z_]", after[0])) and after[0] not in _ALIGNING) or after[0] in (b"*", b"&", b"<", b"::")
+    )
 
 
 def _is_macro_call(source: Cpp, span: Span) -> bool:
@@ -551,8 +559,11 @@ def _captures(source: Cpp, local: list[tuple[bytes, Span]]) -> Iterator[Finding]
     for match in _LAMBDA_HEAD.finditer(code, min(scope.start for scope in scopes), max(scope.end for scope in scopes)):
         before = code[: match.start()].rstrip()[-1:]
         captures = match["captures"]
-        if before.isalnum() or before in (b"_", b"]", b")") or captures.strip().startswith(b"&") or not all(
-            _CAPTURED.fullmatch(each) for each in captures.split(b",") if captures.strip()
+        if (
+            before.isalnum()
+            or before in (b"_", b"]", b")")
+            or captures.strip().startswith(b"&")
+            or not all(_CAPTURED.fullmatch(each) for each in captures.split(b",") if captures.strip())
         ):
             continue
         body = re.compile(rb"[^;{}]*\{").match(code, match.end())
@@ -573,7 +584,9 @@ def _captures(source: Cpp, local: list[tuple[bytes, Span]]) -> Iterator[Finding]
         if used:
             place = match.end("captures")
             new = (b", " if captures.strip() else b"") + b", ".join(b"&" + name for name in used)
-            yield Finding(Span(match.start(), match.end()), "captured", "by reference", (Edit(Span(place, place), new),))
+            yield Finding(
+                Span(match.start(), match.end()), "captured", "by reference", (Edit(Span(place, place), new),)
+            )
 
 
 PASS = Pass(Cpp, find)
