@@ -323,8 +323,12 @@ class Builder:
         places = Places(prepared.root, copies={prepared.folder: prepared.base})
         hashes: dict[str, str] = {}
         commands = [self._command(unit, prepared, header) for unit in units]
+
+        def compiled(unit: Unit, command: list[str]) -> CompiledUnit:
+            return self._compile(unit, command, prepared, places, hashes)
+
         with ThreadPoolExecutor(self.options.jobs or os.cpu_count() or 1) as pool:
-            return tuple(pool.map(lambda given: self._compile(*given, prepared, places, hashes), zip(units, commands, strict=False)))
+            return tuple(pool.map(compiled, units, commands))
 
     def _command(self, unit: Unit, prepared: Prepared, header: str) -> list[str]:
         own, standard = _own_flags(unit, prepared)
@@ -407,149 +411,6 @@ class Builder:
 
     def _run(self, command: Sequence[str], folder: Path | None = None) -> tuple[int, str, float]:
         return _ran(command, self.options.env, self.options.timeout, folder)
-
-
-def runtime(self) -> Path:
-        """Return the runtime library, compiled now if it was not yet. Raises NotCompiled."""
-        options = self.options
-        return runtime(self.compiler, self.kept, env=options.env, sanitize=options.sanitize, timeout=options.timeout)
-
-    def precompiled(self, header: str = _PRELUDE, flags: Sequence[str] = (), *, standard: int | None = None) -> Path:
-        """Return a folder with the precompiled `header` for units of device code, made now if it was not yet.
-
-        `header` is a path below a folder of includes; `flags` are those of the units, which must be the same. To be
-        used, it has to be the first that a unit includes. Raises NotCompiled.
-        """
-        command = [self.compiler.path, *self.flags(standard=standard), *flags, *self.includes()]
-        key = _digest(_FORMAT, self.compiler.identity, command, header, self.own_headers)
-        folder = self.kept / "precompiled" / key
-        made = folder / f"{header}.gch"
-        with _locked(folder):
-            if not made.exists():
-                made.parent.mkdir(parents=True, exist_ok=True)
-                source = folder / "source.h"
-                source.write_text(f"#include <{header}>\n")
-                new = made.with_suffix(".new")
-                status, said, _ = self._run([*command, "-x", "c++-header", str(source), "-o", str(new)])
-                if status:
-                    raise NotCompiled(_messages(said, source, Places(HERE)), said)
-                new.replace(made)
-        return folder
-
-    def front(self, header: str = _PRELUDE, flags: Sequence[str] = (), *, standard: int | None = None) -> list[str]:
-        """Return the flags that put `header`, precompiled, in front of a unit."""
-        folder = self.precompiled(header, flags, standard=standard)
-        if self.compiler.family == "clang":
-            return ["-include-pch", str(folder / f"{header}.gch")]
-        return [f"-I{folder}", "-include", header]
-
-    def compile(self, units: Iterable[Unit], prepared: Prepared, *, header: str = _PRELUDE) -> tuple[CompiledUnit, ...]:
-        """Compile `units`, whose sources are the user's, from the tree that was prepared of them."""
-        units = tuple(units)
-        places = Places(prepared.root, copies={prepared.folder: prepared.base})
-        hashes: dict[str, str] = {}
-        commands = [self._command(unit, prepared, header) for unit in units]
-        with ThreadPoolExecutor(self.options.jobs or os.cpu_count() or 1) as pool:
-            return tuple(pool.map(lambda given: self._compile(*given, prepared, places, hashes), zip(units, commands, strict=False)))
-
-    def _command(self, unit: Unit, prepared: Prepared, header: str) -> list[str]:
-        own, standard = _own_flags(unit, prepared)
-        if unit.language == "c":
-            given = [
-                flag for flag in self.flags(device=False) if not flag.startswith("-std=") and flag != "-fpermissive"
-            ]
-            compiler = [self.compiler.path, "-x", "c", *given, "-std=gnu11"]
-            return [*compiler, *own, *self.includes()]
-        # A standard that is older than the executor's headers is no reason to fail.
-        used = max(standard or 0, self.options.standard)
-        device = unit.language == "hip"
-        front = self.front(header, tuple(f for f in own if f == "-fopenmp"), standard=used) if device else []
-        return [self.compiler.path, "-x", "c++", *front, *self.flags(device=device, standard=used), *own,
-                *self.includes()]  # fmt: skip
-
-    def _compile(
-        self, unit: Unit, command: list[str], prepared: Prepared, places: Places, hashes: dict[str, str]
-    ) -> CompiledUnit:
-        source = prepared.made(unit.source)
-        path = places.locate(unit.source, 0, 0, prepared.root)[0]
-        whole = [*command, *_SAY[self.compiler.family], "-c", str(source)]
-        key = _digest(_FORMAT, self.compiler.identity, whole, self.own_headers)
-        folder = self.kept / "objects" / key[:2] / key[2:]
-        states = folder / "states.json"
-        for state in _load(states):
-            made = folder / state["object"]
-            if all(_hash(read, hashes) == digest for read, digest in state["read"].items()) and made.exists():
-                messages = _messages(state["said"], source, places)
-                return CompiledUnit(path, made, True, True, state["seconds"], messages, state["said"], tuple(whole))
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
-            new, listing = Path(scratch, "out.o"), Path(scratch, "read")
-            status, said, seconds = self._run(
-                [*whole, "-o", str(new), "-MMD", "-MF", str(listing), "-MT", "out"], unit.folder
-            )
-            messages = _messages(said, source, places)
-            if status:
-                return CompiledUnit(path, Path(), False, False, seconds, messages, said, tuple(whole))
-            read = {name: _hash(name, hashes) for name in _all_read(listing, unit.folder)}
-            name = _digest(sorted(read.items())) + ".o"
-            # Complete before it has its name: others may look at the same time.
-            shutil.copyfile(new, folder / f"{name}.{os.getpid()}")
-            (folder / f"{name}.{os.getpid()}").replace(folder / name)
-        state = {"read": read, "said": said, "seconds": seconds, "object": name}
-        _save(states, [state, *(each for each in _load(states) if each["object"] != name)][:4])
-        return CompiledUnit(path, folder / name, True, False, seconds, messages, said, tuple(whole))
-
-    def link(
-        self,
-        units: Sequence[CompiledUnit],
-        libraries: Sequence[str] = (),
-        *,
-        shared: bool = False,
-        name: str = "program",
-    ) -> tuple[Path, bool]:
-        """Link objects to the runtime; returns the program, or the shared object, and whether it was there already."""
-        runtime = self.runtime()
-        command = [
-            self.compiler.path,
-            *(("-shared",) if shared else ()),
-            *self._sanitize(),
-            *(str(unit.object) for unit in units),
-            str(runtime),
-            f"-Wl,-rpath,{runtime.parent}",
-            "-pthread",
-            *libraries,
-        ]
-        key = _digest(_FORMAT, self.compiler.identity, command)
-        made = self.kept / "programs" / key[:2] / key[2:] / name
-        with _locked(made.parent):
-            if made.exists():
-                return made, True
-            new = made.with_name(name + ".new")
-            status, said, _ = self._run([*command, "-o", str(new)])
-            if status:
-                raise NotCompiled(_link_errors(said), said)
-            new.replace(made)
-        return made, False
-
-    def _messages(self, said: str, source: Path, places: Places) -> tuple[Message, ...]:
-        return places.located(parse(_as_clang(said), source), source.parent)
-
-    def _all(self, commands: Sequence[Sequence[str]]) -> list[tuple[int, str, float]]:
-        with ThreadPoolExecutor(self.options.jobs or os.cpu_count() or 1) as pool:
-            return list(pool.map(self._run, commands))
-
-    def _run(self, command: Sequence[str], folder: Path | None = None) -> tuple[int, str, float]:
-        start = time.monotonic()
-        try:
-            done = subprocess.run(
-                command, cwd=folder, env={**self.options.env, "LC_ALL": "C"}, stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=self.options.timeout, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return 1, f"error: the compiler did not end within {self.options.timeout:.0f} s", time.monotonic() - start
-        except OSError as problem:
-            return 1, f"error: {problem}", time.monotonic() - start
-        return done.returncode, done.stdout.decode("utf-8", "replace"), time.monotonic() - start
 
 
 def runtime(
