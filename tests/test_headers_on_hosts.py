@@ -34,3 +34,18 @@ def test_host_compilers(tmp_path: Path, macros: list[str]) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert subprocess.run([tmp_path / "program"], check=False).returncode == 0
+
+
+def test_shifts_by_all_bits(tmp_path: Path) -> None:
+    if shutil.which("g++") is None:
+        pytest.skip("no g++: hipport's shifts were not computed")
+    asserted = (
+        ("shl(1u, 32) == 0", "shl(1u, 31) == 0x80000000u", "shl(-1, 32) == 0", "shl(1ull, 63) == 1ull << 63")
+        + ("shl(1ull, 64) == 0", "shr(0xffffffffu, 32) == 0", "shr(0xffffffffu, 31) == 1", "shr(-8, 32) == -1")
+        + ("shr(8, 40) == 0", "shr(~0ull, 64) == 0", "shr(~0ull, 63) == 1", "shr(-8ll, 64) == -1", "shl(3u, -1) == 0")
+    )
+    lines = [f'static_assert(hipport::{each}, "");' for each in asserted]
+    (tmp_path / "shifts.cpp").write_text("\n".join(['#include "hipport/shift.h"', *lines, ""]))
+    flags = ["-std=c++14", "-Wall", "-Werror", f"-I{INCLUDE}", "-fsyntax-only"]
+    done = subprocess.run(["g++", *flags, "shifts.cpp"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

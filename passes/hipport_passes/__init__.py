@@ -36,6 +36,7 @@ from hipport_passes import (
     warp_intrinsics,
     warp_size,
     warp_synchronous,
+    wide_shifts,
 )
 
 PASSES: tuple[Pass[Any], ...] = (
@@ -47,6 +48,8 @@ PASSES: tuple[Pass[Any], ...] = (
     inline_ptx.PASS,
     # By the names that intrinsics have in CUDA, before they get hipport's.
     lane_masks.PASS,
+    # By the names of what counts bits.
+    wide_shifts.PASS,
     # What hipport has helpers for, before `api_names` reports that HIP lacks it.
     warp_intrinsics.PASS,
     # Where the threads of a wavefront part, whatever what they do there is called.

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shift all bits out where a number of 32 bits may be shifted by 32.
+
+`x << 32` and `x >> 32` are 0 on NVIDIA GPUs, where `x` has 32 bits. AMD GPUs shift by the last five bits of the amount,
+so that `x` stays, and C++ leaves it open. `0xffffffffu >> (32 - lane)`, the lanes below, is wrong for lane 0, and
+`mask >> __ffs(mask)`, the lanes behind the first one, where that is the last. `hipport::shl` and `hipport::shr` do what
+NVIDIA GPUs do, and the plain shift for smaller amounts: the change is REVIEW, as the program may not mean it.
+
+An amount counts as one that may be 32 where that can be told from lanes, `__popc`, `__ffs`, `__clz`, `&`, `%`, `min`
+and constants; not where a condition on the same variables stands before it, nor in rotations, which are right either
+way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from hipport.finding import Certainty, Finding
+from hipport.headers import include
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.kernels import Function, Kernels, Variable, arguments, called_name
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_SHIFT = re.compile(rb"<<|>>")
+# What may tell how far a shift goes.
+_TELLS = re.compile(
+    rb"(?i)lane|__popc|__ffs|__clz|\bmin\b|\b31\b|\b0x1f\b|\b32\b|\b63\b|\b64\b|warp_?size|threads_per_warp"
+)
+_LANE = re.compile(rb"(?i)(?:\w*_)?lane(?:_?(?:id|idx|index|num))?_?|hp_lane|lid")
+_MASKS = re.compile(rb"(?i)mask|ballot|active|lanes|votes?|bits|todo|pending")
+_WIDE = re.compile(rb"long\s+long|\b(?:u?int64_t|[ui]64|size_t|u?longlong|u?long|ptrdiff_t)\b|\blong\b")
+_NARROW = re.compile(
+    rb"(?:\s|\b(?:const|volatile|static|constexpr|register|std\s*::|unsigned|signed|int|short|char|uint|uchar|ushort"
+    rb"|u?int(?:8|16|32)_t|[ui](?:8|16|32))\b)+"
+)
+_OF_32 = re.compile(
+    rb"(?:__)?(?:ballot|match_any|match_all|reduce_(?:and|or|xor))_sync|(?:__)?activemask|__popcl?l?|__ffsl?l?|__brev"
+    rb"|__float_as_u?int|(?:__)?lanemask_\w+"
+)
+_COUNTS = {b"popc": 0, b"ffs": 0, b"clz": 1}
+_COUNT = re.compile(rb"__(popc|ffs|clz)(ll)?")
+_NAME = re.compile(rb"[A-Za-z_]\w*")
+_NUMBER = re.compile(rb"(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)")
+
+
+class _Range(NamedTuple):
+    """The least and the greatest value."""
+
+    least: int
+    most: int
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per shift that may be by all bits."""
+    if not _SHIFT.search(source.code) or not _TELLS.search(source.code):
+        return
+    kernels = Kernels.of(project)
+    for function in kernels.functions(source):
+        start = function.body.start_byte
+        if within(start, source.hip_only) or within(start, source.cuda_only):
+            continue
+        text = source.code[function.node.start_byte : function.body.end_byte]
+        if not _SHIFT.search(text) or not _TELLS.search(text):
+            continue
+        seen: set[int] = set()
+        for match in _SHIFT.finditer(source.code, start, function.body.end_byte):
+            sign = function.body.descendant_for_byte_range(match.start(), match.end())
+            node = sign.parent if sign is not None else None
+            if sign is None or node is None or node.start_byte in seen or source.directive(match.start()):
+                continue
+            if node.type in ("binary_expression", "assignment_expression"):
+                yield from _of_shift(function, node, sign, kernels, project)
+
+
+def _of_shift(function: Function, node: Node, sign: Node, kernels: Kernels, project: Project) -> Iterator[Finding]:
+    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    if left is None or right is None or sign.type not in ("<<", ">>", "<<=", ">>="):
+        return
+    values = _Values(function, kernels)
+    amount = values.range(right)
+    if amount is None or not 32 <= amount.most <= 64:
+        return
+    width = values.width(left)
+    if width is None or amount.most < width or amount.least == amount.most > 64:
+        return
+    if _rotates(function, node, sign) or _zero_then(function, left, right) or _asked(function, node, right):
+        return
+    source = function.source
+    name = b"hipport::shl" if sign.type.startswith("<<") else b"hipport::shr"
+    x, by = (source[Span(each.start_byte, each.end_byte)] for each in (left, _bare(right)))
+    new = name + b"(" + x + b", " + by + b")"
+    if node.type == "assignment_expression":
+        if left.type != "identifier":
+            return
+        new = x + b" = " + new
+    need, header = include(source, project, "shift.h")
+    said = b" ".join(function.text(_bare(right)).split()).decode("utf-8", "replace")
+    message = (
+        f"`{said}` may be {width}: assumes that a shift by {width} is to leave nothing, as on NVIDIA GPUs; AMD's leave "
+        f"all as it was → {name.decode()}"
+    )
+    edits = (Edit(Span(node.start_byte, node.end_byte), new), *((need,) if need else ()))
+    yield Finding(Span(node.start_byte, node.end_byte), "shift", message, edits, Certainty.REVIEW, (header,))
+
+
+class _Values:
+    """What is known of values in a function."""
+
+    def __init__(self, function: Function, kernels: Kernels) -> None:
+        self.function = function
+        self.kernels = kernels
+
+    def range(self, node: Node, depth: int = 4) -> _Range | None:
+        """The values that an expression may have; None where nothing is known."""
+        node = _bare(node)
+        constant = self.kernels.constant(self.function, node)
+        if constant is not None:
+            return _Range(constant, constant)
+        if node.type == "cast_expression":
+            value = node.child_by_field_name("value")
+            return self.range(value, depth) if value is not None else None
+        if node.type == "identifier":
+            return self._variable(node, depth)
+        if node.type == "conditional_expression":
+            both = [self.range(each, depth) for each in node.named_children[1:]]
+            return _Range(min(r.least for r in both if r), max(r.most for r in both if r)) if all(both) else None
+        if node.type == "call_expression":
+            return self._call(node, depth)
+        if node.type == "binary_expression":
+            return self._binary(node, depth)
+        return None
+
+    def _variable(self, node: Node, depth: int) -> _Range | None:
+        name = self.function.text(node)
+        variable = self.function.locals.named(name, node.start_byte)
+        given = self.function.locals.given.get(variable, []) if variable is not None else []
+        if len(given) == 1 and given[0].declares and len(given[0].values) == 1 and depth:
+            found = self.range(given[0].values[0], depth - 1)
+            if found is not None:
+                return found
+        if _LANE.fullmatch(name) and len(given) <= 1:
+            return _Range(0, 31)
+        return None
+
+    def _call(self, node: Node, depth: int) -> _Range | None:
+        name = called_name(node, self.function.source.code)
+        given = arguments(node)
+        counted = _COUNT.fullmatch(name)
+        if counted and len(given) == 1:
+            # No bit of a number that counts something is set in front of the first ones.
+            least = _COUNTS[counted[1]] if not _MASKS.search(self.function.text(given[0])) else 0
+            return _Range(least, 64 if counted[2] else 32)
+        if name == b"min" and len(given) == 2:
+            known = [each for each in (self.range(argument, depth) for argument in given) if each is not None]
+            return _Range(min(0, *(r.least for r in known)), min(r.most for r in known)) if known else None
+        if _LANE.fullmatch(name.strip(b"_")):
+            return _Range(0, 31)
+        return None
+
+    def _binary(self, node: Node, depth: int) -> _Range | None:
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        sign = node.child_by_field_name("operator")
+        if left is None or right is None or sign is None:
+            return None
+        a, b = self.range(left, depth), self.range(right, depth)
+        constant = b.most if b is not None and b.least == b.most else None
+        if sign.type == "&":
+            bounds = [each.most for each in (a, b) if each is not None and each.least >= 0]
+            return _Range(0, min(bounds)) if bounds else None
+        if sign.type == "%" and constant:
+            return _Range(0, constant - 1)
+        if a is None or b is None:
+            return None
+        if sign.type == "+":
+            return _Range(a.least + b.least, a.most + b.most)
+        if sign.type == "-":
+            return _Range(a.least - b.most, a.most - b.least)
+        if sign.type == "*" and min(a.least, b.least) >= 0:
+            return _Range(a.least * b.least, a.most * b.most)
+        if sign.type == "/" and constant and a.least >= 0:
+            return _Range(a.least // constant, a.most // constant)
+        if sign.type == ">>" and constant is not None and a.least >= 0:
+            return _Range(a.least >> constant, a.most >> constant)
+        return None
+
+    def width(self, node: Node) -> int | None:
+        """How many bits an expression has, if that is 32 or 64; None where its type is not seen."""
+        node = _bare(node)
+        text = self.function.text(node).strip()
+        number = _NUMBER.fullmatch(text)
+        if number:
+            return 64 if b"l" in number[2].lower() else 32
+        if node.type in ("unary_expression", "pointer_expression") and text[:1] in (b"~", b"-"):
+            inner = node.child_by_field_name("argument") or node.named_children[-1]
+            return self.width(inner)
+        if node.type == "cast_expression":
+            made = node.child_by_field_name("type")
+            return _bits(self.function.text(made)) if made is not None else None
+        if node.type == "call_expression":
+            name = called_name(node, self.function.source.code)
+            called = node.child_by_field_name("function")
+            if _OF_32.fullmatch(name):
+                return 32
+            cast = re.match(rb"(?:static_cast\s*<([^<>]*)>|(\w+))\s*\Z", self.function.text(called) if called else b"")
+            return _bits(cast[1] or cast[2]) if cast else None
+        if node.type == "binary_expression":
+            sign = node.child_by_field_name("operator")
+            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            if sign is None or left is None or right is None:
+                return None
+            if sign.type in ("<<", ">>"):
+                return self.width(left)
+            if sign.type not in ("&", "|", "^", "+", "-", "*", "/", "%"):
+                return None
+            one, other = self.width(left), self.width(right)
+            return max(one, other) if one and other else None
+        if node.type == "identifier":
+            variable = self.function.locals.named(text, node.start_byte)
+            return _bits(self._declared(variable)) if variable is not None else None
+        return None
+
+    def _declared(self, variable: Variable) -> bytes:
+        """The type that a variable is declared with; empty if that is not seen."""
+        root = self.function.node
+        node = root.descendant_for_byte_range(variable.start, variable.start + 1)
+        while node is not None and node != root and node.type not in ("declaration", "parameter_declaration"):
+            node = node.parent
+        if node is None or node == root:
+            text = self.function.text(root)[: self.function.body.start_byte - root.start_byte]
+            match = re.search(rb"[(,]\s*([\w\s:]*?)\s*\b" + re.escape(variable.name) + rb"\s*[,)=]", text)
+            return match[1] if match else b""
+        made = node.child_by_field_name("type")
+        declarator = self.function.text(node)
+        if made is None or re.search(rb"[*&\[]\s*" + re.escape(variable.name) + rb"\b", declarator):
+            return b""
+        return self.function.text(made)
+
+
+def _bits(type_: bytes) -> int | None:
+    if _WIDE.search(type_):
+        return 64
+    return 32 if type_.strip() and _NARROW.fullmatch(type_) else None
+
+
+def _bare(node: Node) -> Node:
+    while node.type == "parenthesized_expression" and len(node.named_children) == 1:
+        node = node.named_children[0]
+    return node
+
+
+def _rotates(function: Function, node: Node, sign: Node) -> bool:
+    """`x << n | x >> (32 - n)`, in which both sides are x where AMD leaves x as it was."""
+    outer = node.parent
+    while outer is not None and outer.type == "parenthesized_expression":
+        outer = outer.parent
+    if outer is None or outer.type != "binary_expression":
+        return False
+    operator, one, other = (outer.child_by_field_name(field) for field in ("operator", "left", "right"))
+    if operator is None or one is None or other is None or operator.type != "|":
+        return False
+    one, other = _bare(one), _bare(other)
+    sides = [(each.child_by_field_name("left"), each.child_by_field_name("operator")) for each in (one, other)]
+    texts = {b"".join(function.text(_bare(left)).split()) for left, _ in sides if left is not None}
+    signs = {each.type for _, each in sides if each is not None}
+    return len(texts) == 1 and signs == {"<<", ">>"}
+
+
+def _zero_then(function: Function, left: Node, right: Node) -> bool:
+    """`x << __clz(x)`: what is shifted is 0 where the amount is 32."""
+    x = b"".join(function.text(_bare(left)).split())
+    return b"".join(function.text(_bare(right)).split()) in (b"__clz(%s)" % x, b"__clzll(%s)" % x)
+
+
+def _asked(function: Function, node: Node, right: Node) -> bool:
+    """Whether a condition on what the amount is made of stands before the shift."""
+    names = _made_of(function, right)
+    conditions = [each.expression for each in function.conditions(node)]
+    for leaving in function.exits_before(node):
+        conditions += [each.expression for each in function.conditions(leaving)]
+    outer: Node | None = node
+    while outer is not None and outer != function.body:
+        if outer.type == "binary_expression" and outer.child_by_field_name("operator") is not None:
+            sign, first = outer.child_by_field_name("operator"), outer.child_by_field_name("left")
+            if sign is not None and first is not None and sign.type in ("&&", "||") and first.end_byte < node.end_byte:
+                conditions.append(first)
+        outer = outer.parent
+    return any(names & set(_NAME.findall(function.text(each))) for each in conditions)
+
+
+def _made_of(function: Function, node: Node, depth: int = 3) -> set[bytes]:
+    """The variables that an amount is made of; not those whose bits are counted, as few are asked for just the one."""
+    names: set[bytes] = set()
+    stack = [(node, depth)]
+    while stack:
+        current, left = stack.pop()
+        if current.type == "call_expression" and _COUNT.fullmatch(called_name(current, function.source.code)):
+            continue
+        if current.type == "identifier":
+            name = function.text(current)
+            variable = function.locals.named(name, current.start_byte)
+            if variable is not None and name not in names:
+                names.add(name)
+                given = function.locals.given.get(variable, []) if left else []
+                stack += [(value, left - 1) for each in given for value in each.values]
+        stack += [(child, left) for child in current.named_children]
+    return names
+
+
+PASS = Pass(Cpp, find)

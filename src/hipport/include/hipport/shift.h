@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// hipport/shift.h: shifts by as many bits as a number has. Put here by hipport.
+//
+// C++ leaves open what `x << 32` is for an x of 32 bits. NVIDIA GPUs shift all bits out: 0, or all bits the sign for a
+// negative number to the right. AMD GPUs shift by the last five bits of 32, which are 0, and the result is x.
+#ifndef HIPPORT_SHIFT_H
+#define HIPPORT_SHIFT_H
+
+#if defined(__HIP__)
+#include <hip/hip_runtime.h>
+#endif
+
+#if defined(__HIP__) || defined(__CUDACC__)
+#define HIPPORT_SHIFT static __host__ __device__ __forceinline__ constexpr
+#else
+#define HIPPORT_SHIFT static inline constexpr
+#endif
+
+namespace hipport {
+
+/// `x << bits`, and 0 if `x` has no more than `bits` bits.
+template <typename T, typename Bits>
+HIPPORT_SHIFT auto shl(T x, Bits bits) -> decltype(x << 0) {
+  return static_cast<unsigned long long>(bits) < 8 * sizeof(x << 0) ? x << bits : 0;
+}
+
+/// `x >> bits`, and what is left after all bits were shifted out, if `x` has no more than `bits` bits.
+template <typename T, typename Bits>
+HIPPORT_SHIFT auto shr(T x, Bits bits) -> decltype(x >> 0) {
+  return static_cast<unsigned long long>(bits) < 8 * sizeof(x >> 0) ? x >> bits : x >> 31 >> (8 * sizeof(x >> 0) - 32);
+}
+
+}  // namespace hipport
+
+#undef HIPPORT_SHIFT
+
+#endif  // HIPPORT_SHIFT_H
