@@ -27,7 +27,7 @@ HIPPORT_SHIFT auto shl(T x, Bits bits) -> decltype(x << 0) {
 /// `x >> bits`, and what is left after all bits were shifted out, if `x` has no more than `bits` bits.
 template <typename T, typename Bits>
 HIPPORT_SHIFT auto shr(T x, Bits bits) -> decltype(x >> 0) {
-  return static_cast<unsigned long long>(bits) < 8 * sizeof(x >> 0) ? x >> bits : x >> 31 >> (8 * sizeof(x >> 0) - 32);
+  return static_cast<unsigned long long>(bits) < 8 * sizeof(x >> 0) ? x >> bits : x >> (8 * sizeof(x >> 0) - 1) >> 1;
 }
 
 }  // namespace hipport
