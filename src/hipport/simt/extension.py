@@ -1,0 +1,569 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build a PyTorch extension for the CPU executor, so that it is imported under its own name.
+
+Its setup.py is run up to the compilers, as for `hipport build`, by a PyTorch that takes itself for one with CUDA (the
+original) or for ROCm (the port). Its sources are rewritten in a copy of the tree, compiled with the machine's C++
+compiler against PyTorch's headers for the CPU and the executor's for the rest, and linked to where the package looks
+for them. Objects are kept under a hash of all they were made from, PyTorch's headers are compiled once.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import Any
+
+from hipport.diagnostics import Message, Places, parse
+from hipport.discover import discover
+from hipport.languages.cpp import Cpp
+from hipport.pipeline import Pass, Ported
+from hipport.project import Project
+from hipport.simt import compile as compiling
+from hipport.simt import torch_devices
+from hipport.simt.prepare import Dialect, Prepared, prepare
+from hipport.units import copy_tree, just_in_time, limited
+
+#: What PyTorch takes itself for while it says how an extension is built.
+_CUDA = "13.0"
+_HIP = "6.4.3"
+
+_HERE = Path(__file__).parent
+_TORCH_SHIMS = _HERE / "include/torch_shims"
+_PCH_HEADER = "simt/torch_headers.h"
+
+# The same for every unit: what PyTorch's headers are compiled with has to be what they are used with.
+_STANDARD = 20
+_TORCH_INCLUDE = re.compile(r"(?:torch|ATen|c10|THC|pybind11)/")
+
+_FORMAT = 1
+
+
+class NotBuildable(Exception):
+    """The extension could not be built; the message says why, with the compiler's first words."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """One extension module: `name` as it is imported, and the library."""
+
+    name: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class Built:
+    """An extension that can be imported: `paths` go in front of sys.path, `libraries` are loaded first, and
+    `allocator`, which puts tensors where the executor sees who writes beside them.
+
+    `dialect` is that of the sources: `cuda`, `hip`, or `host` for a build without device code. `tree` is the copy of
+    the tree that it was built in. `seconds` is what each unit took to compile, of those that were not known.
+    """
+
+    dialect: str
+    tree: Path
+    modules: tuple[Module, ...]
+    paths: tuple[Path, ...]
+    libraries: tuple[Path, ...]
+    allocator: Path | None
+    seconds: Mapping[PurePath, float]
+    messages: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Unit:
+    source: Path
+    device: bool
+    arguments: tuple[str, ...]
+    folder: Path
+    extension: str
+
+
+@dataclass(frozen=True)
+class Torch:
+    """The PyTorch of an interpreter: where its headers and libraries are."""
+
+    python: Path
+    version: str
+    include: Path
+    lib: Path
+    python_include: Path
+    cxx11_abi: bool
+
+    @property
+    def includes(self) -> tuple[Path, ...]:
+        return self.include, self.include / "torch/csrc/api/include", self.python_include
+
+
+class NoTorch(NotBuildable):
+    """The interpreter has no PyTorch."""
+
+
+_ASK = """
+import json, sysconfig
+from importlib.util import find_spec
+spec = find_spec("torch")
+folder = list(spec.submodule_search_locations)[0] if spec else ""
+print(json.dumps([folder, sysconfig.get_path("include")]))
+"""
+
+
+def torch_of(python: Path, env: Mapping[str, str]) -> Torch:
+    """Return the PyTorch of an interpreter, without importing it. Raises NoTorch."""
+    status, said = limited([str(python), "-c", _ASK], Path("/"), env, 60)
+    if status:
+        raise NoTorch(f"{python} does not run: {said.strip()}")
+    folder, include = json.loads(said.splitlines()[-1])
+    if not folder:
+        raise NoTorch(f"{python} has no PyTorch: its extensions cannot be built")
+    version = re.search(r"__version__ = '([^']*)'", (Path(folder) / "version.py").read_text())
+    return Torch(
+        python, version[1] if version else "", Path(folder, "include"), Path(folder, "lib"), Path(include), True
+    )
+
+
+def build(
+    tree: Path,
+    dialect: str,
+    *,
+    env: Mapping[str, str],
+    cache: Path,
+    python: Path,
+    ported: Ported | None = None,
+    passes: Sequence[Pass[Any]] = (),
+    only: Callable[[str], bool] | None = None,
+    jobs: int = 1,
+    timeout: float = 600.0,
+) -> Built:
+    """Build the extensions of the setup.py files in `tree`, which is not written to.
+
+    `dialect` is `cuda` for original sources, `hip` for ported ones, `host` for a build that has no GPU. `env` is the
+    environment, also for setup.py; `cache` a folder to keep what was made; `python` the interpreter whose PyTorch is
+    built against. With `ported`, what hipport made of `tree` is built, and messages name the lines of `tree`. `passes`
+    are run before the executor's own, which know no inline PTX. `only` chooses extensions by name. Raises NotBuildable.
+    """
+    torch = torch_of(python, env)
+    identity = hashlib.sha256(f"{tree}\0{dialect}\0{torch.include}".encode()).hexdigest()[:16]
+    copy = cache / "trees" / identity / tree.name
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as locks:
+        lock = locks.enter_context((copy.parent / ".lock").open("w"))
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        copy_tree(tree, copy)
+        if ported is not None:
+            _write(ported, tree, copy)
+        recorder = _Recorder(torch, dialect, env, cache, copy, timeout)
+        units, modules = recorder.all()
+        units = [unit for unit in units if only is None or only(unit.extension)]
+        if not units:
+            raise NotBuildable(f"{tree}: no setup.py there builds an extension{' that was asked for' if only else ''}")
+        project = ported.project if ported is not None else discover([tree])
+        prepared = None
+        if dialect != "host":
+            folders = [Path(each) for unit in units for each in _kept(unit, torch, cache)[1] if each[0] == "/"]
+            given = [tree / each.relative_to(copy) for each in dict.fromkeys(folders) if each.is_relative_to(copy)]
+            into = copy.parent / "made"
+            prepared = prepare(
+                project,
+                into,
+                "hip" if dialect == "hip" else "cuda",
+                passes=(*passes, torch_devices.PASS),
+                folders=given,
+            )
+        compiler = _Compiler(torch, dialect, project, prepared, tree, copy, env, cache, timeout)
+        with ThreadPoolExecutor(jobs) as pool:
+            objects = list(pool.map(compiler.compile, units))
+        failed = [message for each in objects for message in each.messages if message.severity == "error"]
+        if failed:
+            raise NotBuildable(_said(failed))
+        built = []
+        for extension in dict.fromkeys(unit.extension for unit in units):
+            place = modules.get(extension, copy / ".jit" / f"{extension}.so")
+            members = [o.path for unit, o in zip(units, objects, strict=True) if unit.extension == extension]
+            compiler.link(members, place, torch)
+            built.append(Module(extension, place))
+        libraries = (compiler.runtime,) if dialect != "host" else ()
+        guard = allocator(torch, compiler.runtime, env=env, cache=cache) if dialect != "host" else None
+    seconds = {
+        PurePath(unit.source.relative_to(copy) if unit.source.is_relative_to(copy) else unit.source): each.seconds
+        for unit, each in zip(units, objects, strict=True)
+        if not each.cached
+    }
+    paths = tuple(dict.fromkeys(_import_path(module) for module in built))
+    return Built(dialect, copy, tuple(built), paths, libraries, guard, seconds)
+
+
+def allocator(torch: Torch, runtime: Path, *, env: Mapping[str, str], cache: Path, timeout: float = 600.0) -> Path:
+    """Return the library that puts tensors into the executor's memory, made now if it was not. Raises NotBuildable."""
+    compiler = compiling.find_compiler(env)
+    source = _HERE / "torch_allocator.cpp"
+    command = [
+        *(compiler.path, "-std=c++20", "-O2", "-fPIC", "-shared", "-w", str(source)),
+        *("-isystem", str(torch.include), f"-I{_HERE / 'include'}", str(runtime), f"-Wl,-rpath,{runtime.parent}"),
+        *(f"-L{torch.lib}", f"-Wl,-rpath,{torch.lib}", "-lc10"),
+    ]
+    text = json.dumps([_FORMAT, compiler.identity, torch.version, source.read_text(), command])
+    folder = cache / "torch" / hashlib.sha256(text.encode()).hexdigest()[:24]
+    library = folder / "libhipport_simt_torch.so"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not library.exists():
+            new = library.with_suffix(".new")
+            status, said = limited([*command, "-o", str(new)], folder, env, timeout)
+            if status != 0:
+                raise NotBuildable(f"the allocator of tensors does not compile: {said[-2000:]}")
+            new.replace(library)
+    return library
+
+
+def _said_as(dialect: str) -> Dialect:
+    return "hip" if dialect == "hip" else "cuda"
+
+
+def _import_path(module: Module) -> Path:
+    return module.path.parents[module.name.count(".")]
+
+
+def _said(messages: Sequence[Message]) -> str:
+    lines = [f"{m.path}:{m.line}: {m.text}" + (f" (at {m.at})" if m.at else "") for m in messages[:8]]
+    more = [f"and {len(messages) - 8} more"] if len(messages) > 8 else []
+    return "\n".join([*lines, *more])
+
+
+# --- What is built ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Recorder:
+    """Runs `record_extensions` for a copy of a tree."""
+
+    torch: Torch
+    dialect: str
+    env: Mapping[str, str]
+    cache: Path
+    copy: Path
+    timeout: float
+
+    def all(self) -> tuple[list[_Unit], dict[str, Path]]:
+        """Return the units of all extensions, and where each extension goes."""
+        units: list[_Unit] = []
+        modules: dict[str, Path] = {}
+        scripts = [path for path in sorted(self.copy.rglob("*.py")) if ".hipport" not in path.parts]
+        setups = [path for path in scripts if path.name == "setup.py" and b"Extension" in path.read_bytes()]
+        problems = []
+        for script in setups:
+            answer, problem = self._run({"kind": "setup", "script": "setup.py"}, script.parent)
+            if problem:
+                problems.append(f"{script.relative_to(self.copy)}: {problem}")
+                continue
+            units += self._units(answer)
+            modules |= {name: Path(path) for name, path in answer["modules"].items()}
+        if not setups:
+            for script in scripts:
+                for call in just_in_time(script, self.copy)[0]:
+                    request = {"kind": "jit", "function": call.function, "arguments": dict(call.arguments)}
+                    answer, problem = self._run(request, script.parent)
+                    if problem:
+                        problems.append(f"{script.relative_to(self.copy)}, line {call.line}: {problem}")
+                    else:
+                        units += self._units(answer)
+        if problems and not units:
+            raise NotBuildable("; ".join(problems))
+        return units, modules
+
+    def _units(self, answer: Mapping[str, Any]) -> Iterator[_Unit]:
+        for each in answer["commands"]:
+            yield _Unit(
+                Path(each["source"]),
+                each["language"] == "hip",
+                tuple(each["arguments"]),
+                Path(each["folder"]),
+                each["extension"],
+            )
+
+    def _run(self, request: dict[str, Any], folder: Path) -> tuple[dict[str, Any], str]:
+        scratch = self.copy.parent / "scratch"
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
+        asked, answered = scratch / "request.json", scratch / "answer.json"
+        gpu = self.dialect != "host"
+        whole = {
+            **request,
+            "archs": ["gfx942"],
+            "hip": _HIP,
+            "cuda": _CUDA if self.dialect == "cuda" else None,
+            "gpu": gpu,
+            "hipify": False,
+            "output": str(answered),
+            "scratch": str(scratch / "build"),
+            "tree": str(self.copy),
+        }
+        asked.write_text(json.dumps(whole), encoding="utf-8")
+        dropped = ("CUDA_HOME", "CUDA_PATH", "ROCM_HOME", "ROCM_PATH", "HIP_PATH", "MAKEFLAGS")
+        env = {name: value for name, value in self.env.items() if name not in dropped}
+        env |= {"TORCH_DONT_CHECK_COMPILER_ABI": "1", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+        home = str(_toolkit(self.cache))
+        if self.dialect == "cuda":
+            env |= {"CUDA_HOME": home, "TORCH_CUDA_ARCH_LIST": "8.0"}
+        elif gpu:
+            env |= {"HIP_PLATFORM": "amd", "ROCM_HOME": home, "ROCM_PATH": home, "PYTORCH_ROCM_ARCH": "gfx942"}
+        script = _HERE.parent / "record_extensions.py"
+        status, said = limited([str(self.torch.python), str(script), str(asked)], folder, env, self.timeout)
+        try:
+            recorded: dict[str, Any] = json.loads(answered.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            last = said.strip().splitlines()[-1] if said.strip() else f"it ended with status {status}"
+            return {}, f"it did not end within {self.timeout:.0f} s" if status is None else last
+        return recorded, recorded["error"].replace(str(self.copy) + os.sep, "")
+
+
+def _toolkit(cache: Path) -> Path:
+    """A folder that setup.py files find a toolkit's compiler in, which says its version and nothing else."""
+    folder = cache / "toolkit"
+    for name, said in (
+        ("nvcc", f"Cuda compilation tools, release {_CUDA}, V{_CUDA}.0"),
+        ("hipcc", f"HIP version: {_HIP}"),
+    ):
+        script = folder / "bin" / name
+        if not script.exists():
+            script.parent.mkdir(parents=True, exist_ok=True)
+            script.write_text(f"#!/bin/sh\necho '{said}'\n")
+            script.chmod(0o755)
+    (folder / "include").mkdir(exist_ok=True)
+    return folder
+
+
+def _write(ported: Ported, tree: Path, copy: Path) -> None:
+    """Put what hipport made of `tree` into a copy of it."""
+    root = ported.before.root
+    assert root is not None, "text in memory is not built"
+    for source in ported.changed:
+        if (root / source.path).is_relative_to(tree):
+            (copy / (root / source.path).relative_to(tree)).write_bytes(source.text)
+    for file in ported.created:
+        if (root / file.path).is_relative_to(tree):
+            place = copy / (root / file.path).relative_to(tree)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(file.text)
+
+
+# --- Compiling --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Object:
+    path: Path
+    seconds: float
+    cached: bool
+    messages: tuple[Message, ...]
+
+
+@dataclass
+class _Compiler:
+    torch: Torch
+    dialect: str
+    project: Project
+    prepared: Prepared | None
+    tree: Path
+    copy: Path
+    env: Mapping[str, str]
+    cache: Path
+    timeout: float
+    runtime: Path = field(init=False)
+    compiler: compiling.Compiler = field(init=False)
+    places: Places = field(init=False)
+    digests: dict[str, str] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # What was prepared says by itself which lines it comes from.
+        self.places = Places(self.tree, {self.copy: self.tree})
+        self.compiler = compiling.find_compiler(self.env)
+        if self.dialect != "host":
+            self.runtime = compiling.runtime(self.compiler, self.cache, env=self.env)
+
+    def flags(self, optimize: str) -> list[str]:
+        """The flags of every unit, without what is defined: that goes into a header."""
+        options = compiling.Options(self.env, self.compiler, optimize=optimize)
+        builder = compiling.Builder(options, _said_as(self.dialect))
+        return [flag for flag in builder.flags(standard=_STANDARD) if not flag.startswith("-D")]
+
+    def compile(self, unit: _Unit) -> _Object:
+        """Compile `unit`, or find what was made of the same bytes."""
+        command = self._command(unit)
+        key = hashlib.sha256(json.dumps([_FORMAT, str(unit.source), command]).encode()).hexdigest()
+        folder = self.cache / "objects" / key[:2] / key[2:]
+        for state in sorted(folder.glob("*.json")):
+            read: dict[str, str] = json.loads(state.read_text())
+            if all(self._digest(path) == digest for path, digest in read.items()):
+                return _Object(state.with_suffix(".o"), 0.0, True, ())
+        folder.mkdir(parents=True, exist_ok=True)
+        made, listing = folder / f"{os.getpid()}.o", folder / f"{os.getpid()}.d"
+        start = time.monotonic()
+        source = str(self._made(unit.source))
+        whole = [*command, "-MD", "-MF", str(listing), "-MT", "out", "-x", "c++", "-c", source, "-o", str(made)]
+        status, said = limited(whole, unit.folder, self.env, self.timeout)
+        seconds = time.monotonic() - start
+        if status != 0:
+            messages = self.places.located(parse(said, unit.source), unit.folder)
+            if not any(message.severity == "error" for message in messages):
+                path = self.places.locate(unit.source, 0, 0, unit.folder)[0]
+                last = "\n".join(said.strip().splitlines()[-5:])
+                ended = f"the compiler did not end within {self.timeout:.0f} s" if status is None else last
+                messages = (*messages, Message(path, 0, 0, "error", ended))
+            return _Object(made, seconds, False, messages)
+        words = re.split(r"(?<!\\)\s+", listing.read_text(errors="surrogateescape").replace("\\\n", " "))
+        # What PyTorch and the system have is told by their versions, which are part of the command.
+        own = (str(self.torch.include), "/usr/")
+        names = sorted({os.path.normpath(unit.folder / word) for word in words[1:] if word})
+        digests = {name: self._digest(name) for name in names if not name.startswith(own) and not name.endswith(".gch")}
+        name = hashlib.sha256(json.dumps(digests).encode()).hexdigest()[:24]
+        made.replace(folder / f"{name}.o")
+        listing.unlink()
+        (folder / f"{name}.json").write_text(json.dumps(digests))
+        return _Object(folder / f"{name}.o", seconds, False, ())
+
+    def link(self, objects: Iterable[Path], place: Path, torch: Torch) -> None:
+        """Link a module. Everything it calls must be there: what is missing is said now and not at import."""
+        place.parent.mkdir(parents=True, exist_ok=True)
+        runtime = [str(self.runtime), f"-Wl,-rpath,{self.runtime.parent}"] if self.dialect != "host" else []
+        libraries = [f"-l{name}" for name in ("c10", "torch_cpu", "torch", "torch_python")]
+        command = [
+            *(self.compiler.path, "-shared", "-o", str(place), *map(str, objects), *runtime),
+            *(f"-L{torch.lib}", f"-Wl,-rpath,{torch.lib}", *libraries),
+        ]
+        status, said = limited(command, place.parent, self.env, self.timeout)
+        if status != 0:
+            lines = [line for line in said.splitlines() if "undefined" in line or "multiple" in line or "error" in line]
+            raise NotBuildable(f"{place.name} could not be linked: " + "\n".join(lines[:8] or said.splitlines()[-3:]))
+
+    def _command(self, unit: _Unit) -> list[str]:
+        defines, given = _kept(unit, self.torch, self.cache)
+        includes = [str(self._made(Path(word))) if word[0] == "/" else word for word in given]
+        identity = f"// {self.torch.version} {self.compiler.identity.splitlines()[0]}\n"
+        if self.dialect == "host":
+            return [*self._with_torch(), "-include", str(self._header(identity + _as_text(defines))), *includes]
+        dialect = _said_as(self.dialect)
+        own = [f"-I{folder}" for folder in compiling.include_folders(dialect)]
+        defines += [flag.removeprefix("-D") for flag in compiling.dialect_defines(dialect, device=unit.device)]
+        text = f'{identity}{_as_text(defines)}#include "simt/prelude.h"\n'
+        if self._uses_torch(unit.source):
+            header = self._header(text + '#include "simt/torch_macros.h"\n')
+            return [*self._with_torch(), "-include", str(header), *includes, f"-I{_TORCH_SHIMS}", *own]
+        # A unit without PyTorch's headers compiles fast: its kernels may as well run fast.
+        return [self.compiler.path, *self.flags("-O2"), "-include", str(self._header(text)), *includes, *own]
+
+    def _made(self, path: Path) -> Path:
+        """Where a file or folder of the copy is that was prepared."""
+        if self.prepared is None or not path.is_relative_to(self.copy):
+            return path
+        original = self.tree / path.relative_to(self.copy)
+        made = self.prepared.made(original)
+        return path if made == original else made
+
+    def _with_torch(self) -> list[str]:
+        folders = [word for each in self.torch.includes for word in ("-isystem", str(each))]
+        return [self.compiler.path, *self.flags("-O1"), *folders, "-include", str(self._precompiled(folders))]
+
+    def _header(self, text: str) -> Path:
+        """A header with `text`. What is defined on the command line would forbid the compiled PyTorch headers."""
+        path = self.cache / "defines" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.h"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial = path.with_suffix(f".{os.getpid()}")
+            partial.write_text(text)
+            partial.replace(path)
+        return path
+
+    def _precompiled(self, folders: Sequence[str]) -> Path:
+        """PyTorch's headers, compiled: half a minute once, and half a gigabyte."""
+        text = (_TORCH_SHIMS / _PCH_HEADER).read_text()
+        flags = self.flags("-O1")
+        what = json.dumps([_FORMAT, text, self.compiler.identity, self.torch.version, flags, folders])
+        folder = self.cache / "torch" / hashlib.sha256(what.encode()).hexdigest()[:24]
+        header = folder / "torch_headers.h"
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            compiled = folder / f"torch_headers.h.{self.compiler.precompiled}"
+            if not compiled.exists():
+                header.write_text(text)
+                partial = folder / "partial"
+                command = [self.compiler.path, *flags, *folders, "-x", "c++-header", str(header), "-o", str(partial)]
+                status, said = limited(command, folder, self.env, self.timeout)
+                if status != 0:
+                    raise NotBuildable(f"PyTorch's headers do not compile: {said[-2000:]}")
+                partial.replace(compiled)
+        return header
+
+    def _uses_torch(self, source: Path) -> bool:
+        """Whether a unit, or a file of the tree that it includes, includes PyTorch's headers."""
+        files = self.project.by_path
+        assert self.project.root is not None
+        if not source.is_relative_to(self.copy):
+            return True
+        start = PurePath((self.tree / source.relative_to(self.copy)).relative_to(self.project.root))
+        seen, queue = {start}, [start]
+        while queue:
+            each = files.get(queue.pop())
+            if not isinstance(each, Cpp):
+                return True
+            for include in each.includes:
+                if _TORCH_INCLUDE.match(include.path):
+                    return True
+                for other in self.project.included(each, include.path):
+                    if other.path not in seen:
+                        seen.add(other.path)
+                        queue.append(other.path)
+        return False
+
+    def _digest(self, path: str) -> str:
+        if path not in self.digests:
+            try:
+                self.digests[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+            except OSError:
+                self.digests[path] = ""
+        return self.digests[path]
+
+
+def _as_text(defines: Iterable[str]) -> str:
+    """Lines of a header for `NAME`, `NAME=VALUE` and `-NAME`, which is no longer defined."""
+    lines = []
+    for each in dict.fromkeys(defines):
+        name, _, value = each.partition("=")
+        if name.startswith("-"):
+            lines.append(f"#undef {name[1:]}")
+        else:
+            lines.append(f"#undef {name.partition('(')[0]}\n#define {name} {value if '=' in each else '1'}")
+    return "\n".join([*lines, ""])
+
+
+def _kept(unit: _Unit, torch: Torch, cache: Path) -> tuple[list[str], list[str]]:
+    """Return of a compiler's arguments what is defined, and the include folders that are not PyTorch's own."""
+    foreign = (str(torch.include.parent), str(cache / "toolkit"))
+    defines: list[str] = []
+    includes: list[str] = []
+    words = iter([word for each in unit.arguments for word in (shlex.split(each) if " " in each else [each])])
+    for word in words:
+        for flag in ("-D", "-U", "-isystem", "-I", "-include"):
+            if word.startswith(flag):
+                value = word.removeprefix(flag) or next(words, "")
+                place = str(unit.folder / value)
+                if flag == "-D":
+                    defines.append(value)
+                elif flag == "-U":
+                    defines.append(f"-{value}")
+                elif not place.startswith(foreign) and not (Path(place) / "Python.h").exists():
+                    includes += [flag, os.path.normpath(place)]
+                break
+    return defines, includes

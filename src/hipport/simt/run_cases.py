@@ -1,0 +1,460 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the cases of an extension in every configuration, and compare what they give.
+
+A script, run in a child process by the interpreter that has PyTorch; it must not need hipport. Its argument is a JSON
+file, the request (see `verify.py`, which writes it); the answer goes to the file that the request names.
+
+PyTorch is loaded once. Each configuration is a process of its own, forked from this one before any extension is loaded,
+with limits on time and memory. What ends such a process (a fault of the executor, a crash, a time-out) is the outcome
+of the case that ran; the next process goes on with the case behind it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import importlib.util
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+import traceback
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+#: How the executor ends a process in which it found a fault.
+FAULT = 97
+
+
+def _load(path: str, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+numpy: Any = importlib.import_module("numpy")
+torch: Any = importlib.import_module("torch")
+pretend_gpu = _load(str(Path(__file__).with_name("pretend_gpu.py")), "hipport_pretend_gpu")
+
+
+def inputs_of(cases: Any, case: str) -> dict[str, Any]:
+    """Return the inputs of a case; the seed is the CRC-32 of its name."""
+    rng = numpy.random.default_rng(zlib.crc32(case.encode()))
+    inputs: dict[str, Any] = cases.inputs(rng, **cases.CASES[case])
+    return inputs
+
+
+def checksum(inputs: Mapping[str, Any]) -> int:
+    """Return the CRC-32 of all arrays, as recordings have it."""
+    crc = 0
+    for name in sorted(inputs):
+        value = inputs[name]
+        array = isinstance(value, numpy.ndarray)
+        data = numpy.ascontiguousarray(value).tobytes() if array else repr(value).encode()
+        crc = zlib.crc32(data, zlib.crc32(name.encode(), crc))
+    return crc
+
+
+def _on_device(value: Any) -> Any:
+    # A copy: it lies in memory with a guard page behind it, which NumPy's does not.
+    return torch.from_numpy(value).clone() if isinstance(value, numpy.ndarray) else value
+
+
+def _array(value: Any) -> Any:
+    """A tensor as an array; bfloat16, which NumPy has not, in 32 bits."""
+    if not isinstance(value, torch.Tensor):
+        return numpy.asarray(value)
+    value = value.detach()
+    if value.dtype == torch.bfloat16:
+        value = value.float()
+    return value.resolve_conj().resolve_neg().numpy()
+
+
+# --- Comparing --------------------------------------------------------------------------------------------------------
+
+
+def _default_tolerance(expected: Any, terms: int) -> tuple[float, float] | None:
+    """For a case that says none: integers are equal, a float is a sum of at most `terms` numbers in any order.
+
+    The error of such a sum grows with the root of their number; 8 units are for the functions that made them.
+    """
+    if not numpy.issubdtype(expected.dtype, numpy.inexact):
+        return None
+    unit = float(numpy.finfo(expected.dtype).eps)
+    finite = numpy.abs(expected[numpy.isfinite(expected)]).astype("float64")
+    scale = float(finite.max()) if finite.size else 0.0
+    return 8 * unit, 4 * unit * max(1, terms) ** 0.5 * scale
+
+
+def compare(output: Any, expected: Any, tolerance: tuple[float, float] | None) -> dict[str, Any]:
+    """Return how two arrays differ, as plain values; `why` is empty if they agree.
+
+    `tolerance` is (relative, absolute) as in `numpy.allclose`; None wants equal values of equal types. NaN equals NaN.
+    """
+    output, expected = numpy.asarray(output), numpy.asarray(expected)
+    result: dict[str, Any] = {"absolute": 0.0, "relative": 0.0, "where": None, "count": 0, "size": int(expected.size)}
+    if output.shape != expected.shape:
+        return {**result, "why": f"shape {list(output.shape)}, not {list(expected.shape)}"}
+    if tolerance is None and output.dtype != expected.dtype:
+        return {**result, "why": f"type {output.dtype}, not {expected.dtype}"}
+    if not expected.size:
+        return {**result, "why": ""}
+    floats = numpy.issubdtype(output.dtype, numpy.inexact) or numpy.issubdtype(expected.dtype, numpy.inexact)
+    relative, absolute = tolerance or (0.0, 0.0)
+    if floats:
+        wide = "complex128" if numpy.issubdtype(output.dtype, numpy.complexfloating) else "float64"
+        a, b = output.astype(wide), expected.astype(wide)
+        with numpy.errstate(all="ignore"):
+            same = (a == b) | (numpy.isnan(a) & numpy.isnan(b))
+            error = numpy.where(same, 0.0, numpy.abs(a - b))
+            error = numpy.where(numpy.isnan(error), numpy.inf, error)
+            ratio = numpy.where(same, 0.0, error / numpy.abs(b))
+            ratio = numpy.where(numpy.isnan(ratio), numpy.inf, ratio)
+            close = same | (error <= absolute + relative * numpy.abs(b))
+    else:
+        close = output == expected
+        with numpy.errstate(all="ignore"):
+            error = numpy.abs(output.astype("float64") - expected.astype("float64"))
+            ratio = numpy.where(error == 0, 0.0, error / numpy.abs(expected.astype("float64")))
+        error = numpy.where(close, 0.0, numpy.maximum(error, 1e-300))
+    # Beyond the tolerance, not the greatest: that is what is wrong.
+    shown = numpy.where(close, -1.0, error) if not close.all() else error
+    worst = numpy.unravel_index(int(numpy.argmax(shown)), shown.shape)
+    result.update(
+        absolute=_number(error.max()),
+        relative=_number(ratio.max()),
+        where=[int(i) for i in worst],
+        count=int((~close).sum()),
+        output=_shown(output[worst]),
+        expected=_shown(expected[worst]),
+        why="",
+    )
+    if not close.all():
+        result["why"] = f"{result['count']} of {close.size} values differ"
+    return result
+
+
+def _number(value: Any) -> float | str:
+    value = float(value)
+    # JSON has no infinity.
+    return value if numpy.isfinite(value) else "inf"
+
+
+def _shown(value: Any) -> str:
+    return str(value.item() if hasattr(value, "item") else value)
+
+
+# --- Running ----------------------------------------------------------------------------------------------------------
+
+
+def _run_child(request: Mapping[str, Any], run: Mapping[str, Any], names: list[str], folder: Path, say: int) -> None:
+    """In a process of its own: run cases, and tell of each through the pipe `say`."""
+    os.setsid()
+    said = os.open(folder / "said", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    if request.get("memory"):
+        resource.setrlimit(resource.RLIMIT_AS, (request["memory"], request["memory"]))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.environ.update(run["env"])
+    side = request["sides"][run["side"]]
+    torch.set_num_threads(1)
+    for library in side["libraries"]:
+        ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
+    if side["allocator"]:
+        ctypes.CDLL(side["allocator"], mode=ctypes.RTLD_GLOBAL).simt_guard_tensors()
+    sys.path[:0] = side["paths"]
+    lanes = int(run["env"].get("SIMT_WAVE", "32"))
+    gpu = side["dialect"] != "host"
+    with pretend_gpu.gpu(side["dialect"], lanes, side["modules"]) if gpu else contextlib.nullcontext():
+        cases: Any = _load(request["cases"], "hipport_cases")
+        package = importlib.import_module(cases.PACKAGE)
+        _tell(say, "ready")
+        for name in names:
+            _tell(say, f"start {name}")
+            start = time.monotonic()
+            try:
+                outputs = _one(cases, package, name)
+                if request.get("gradients"):
+                    slopes = _slopes(cases, package, name)
+                    numpy.savez(folder / f"{_file(name)}.slopes.npz", **slopes)
+                numpy.savez(folder / f"{_file(name)}.npz", **outputs)
+            except Exception as error:
+                frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
+                where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+                text = str(error).partition("\nException raised from")[0].strip()
+                _tell(say, "error " + json.dumps([name, f"{type(error).__name__}: {text}{where}"]))
+            else:
+                _tell(say, f"end {json.dumps([name, time.monotonic() - start])}")
+    _tell(say, "done")
+
+
+def _one(cases: Any, package: Any, name: str) -> dict[str, Any]:
+    arguments = {key: _on_device(value) for key, value in inputs_of(cases, name).items()}
+    outputs = cases.call(package, **arguments)
+    return {key: _array(value) for key, value in outputs.items()}
+
+
+def _slopes(cases: Any, package: Any, name: str) -> dict[str, Any]:
+    """Gradients by central differences, at a few places of each input that the cases name in GRADIENTS.
+
+    GRADIENTS is {gradient: (output, weight, input)}: the output called `gradient` is that of the sum of `output` times
+    the input `weight` (None: plain sum), by the input `input`.
+    """
+    given = inputs_of(cases, name)
+    slopes: dict[str, Any] = {}
+    for gradient, (output, weight, by) in getattr(cases, "GRADIENTS", {}).items():
+        if by not in given or not numpy.issubdtype(given[by].dtype, numpy.floating) or not given[by].size:
+            continue
+        if given[by].dtype.itemsize < 4 or not numpy.isfinite(given[by]).all():
+            continue
+        step = 1e-6 if given[by].dtype == numpy.float64 else 1e-2
+        places = numpy.random.default_rng(0).choice(given[by].size, min(12, given[by].size), replace=False)
+        found = []
+        for place in places:
+            ends = []
+            for sign in (1, -1):
+                moved = {
+                    key: value.copy() if isinstance(value, numpy.ndarray) else value for key, value in given.items()
+                }
+                moved[by].flat[place] += sign * step
+                outputs = cases.call(package, **{key: _on_device(value) for key, value in moved.items()})
+                if output not in outputs or gradient not in outputs:
+                    break
+                values = _array(outputs[output]).astype("float64")
+                ends.append((float((values * (moved[weight] if weight else 1)).sum()), float(moved[by].flat[place])))
+            if len(ends) == 2:
+                found.append((ends[0][0] - ends[1][0]) / (ends[0][1] - ends[1][1]))
+        if len(found) == len(places):
+            slopes[f"{gradient}/places"] = places
+            slopes[f"{gradient}/values"] = numpy.asarray(found)
+    return slopes
+
+
+def _tell(pipe: int, line: str) -> None:
+    os.write(pipe, (line + "\n").encode())
+
+
+def _file(case: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else f"%{ord(c):02x}" for c in case)
+
+
+def _run(request: Mapping[str, Any], run: Mapping[str, Any], names: list[str], folder: Path) -> dict[str, Any]:
+    """Run cases in one configuration, in as many processes as it takes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    results: dict[str, Any] = {}
+    left = list(names)
+    while left:
+        report = folder / "report"
+        report.unlink(missing_ok=True)
+        (folder / "said").unlink(missing_ok=True)
+        env = {**run["env"], "SIMT_REPORT": str(report)}
+        if request.get("trace"):
+            env["SIMT_TRACE"] = str(folder / "trace")
+            (folder / "trace").unlink(missing_ok=True)
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(read)
+            failed = 1
+            try:
+                _run_child(request, {**run, "env": env}, left, folder, write)
+                failed = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(failed)
+        os.close(write)
+        current, status = _watch(read, child, request, results)
+        os.close(read)
+        said = (folder / "said").read_text(errors="replace") if (folder / "said").exists() else ""
+        faults = _faults(report)
+        if current is None and status != 0:
+            # It did not get as far as a case: nor would the others.
+            outcome = _outcome(status, said, faults)
+            results.update({name: outcome for name in left if name not in results})
+        elif current is not None:
+            results[current] = _outcome(status, said, faults)
+        else:
+            for warning in faults:
+                results[left[-1]].setdefault("faults", []).append(warning)
+        left = [name for name in left if name not in results]
+    return results
+
+
+def _watch(read: int, child: int, request: Mapping[str, Any], results: dict[str, Any]) -> tuple[str | None, int | None]:
+    """Follow a child; return the case in which it ended, if in one, and its status (None: out of time)."""
+    current: str | None = None
+    rest = b""
+    limit = request["seconds"] * 3  # to load what it needs
+    ready = False
+    while True:
+        readable, _, _ = select.select([read], [], [], limit)
+        if not readable:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return current, None
+        data = os.read(read, 65536)
+        if not data:
+            _, status = os.waitpid(child, 0)
+            return current, os.waitstatus_to_exitcode(status)
+        rest += data
+        *lines, rest = rest.split(b"\n")
+        for line in lines:
+            word, _, text = line.decode().partition(" ")
+            if word == "ready":
+                ready = True
+            elif word == "start":
+                current = text
+            elif word == "end":
+                name, seconds = json.loads(text)
+                results[name] = {"status": "ok", "seconds": seconds}
+                current = None
+            elif word == "error":
+                name, message = json.loads(text)
+                results[name] = {"status": "error", "message": message}
+                current = None
+        if ready:
+            limit = request["seconds"]
+
+
+def _outcome(status: int | None, said: str, faults: list[dict[str, Any]]) -> dict[str, Any]:
+    last = "\n".join(said.strip().splitlines()[-6:])
+    if status is None:
+        return {"status": "timeout", "message": "it did not end in time", "faults": faults}
+    if status == FAULT:
+        message = faults[-1]["message"] if faults else last
+        return {"status": "fault", "message": message, "faults": faults}
+    if status < 0:
+        name = signal.Signals(-status).name
+        return {"status": "crash", "message": f"{name}: {last}" if last else name, "faults": faults}
+    return {"status": "crash", "message": last or f"the process ended with status {status}", "faults": faults}
+
+
+def _faults(report: Path) -> list[dict[str, Any]]:
+    try:
+        lines = report.read_text(errors="replace").splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
+
+
+# --- The whole --------------------------------------------------------------------------------------------------------
+
+
+def _references(request: Mapping[str, Any], cases: Any, names: Iterable[str]) -> tuple[dict[str, Any], list[str]]:
+    """Return case → reference → outputs: what the cases compute themselves, and what was recorded."""
+    found: dict[str, Any] = {name: {} for name in names}
+    unchecked = []
+    recorded: dict[str, Any] = {}
+    about: dict[str, Any] = {}
+    if request.get("recorded"):
+        with numpy.load(request["recorded"]) as arrays:
+            for key in arrays.files:
+                case, _, output = key.rpartition("/")
+                recorded.setdefault(case, {})[output] = arrays[key]
+        about = json.loads(Path(request["recorded"]).with_suffix(".json").read_text())
+    for name in found:
+        if hasattr(cases, "reference"):
+            found[name]["reference"] = {
+                k: numpy.asarray(v) for k, v in cases.reference(**inputs_of(cases, name)).items()
+            }
+        if name in recorded:
+            if about.get("inputs", {}).get(name) == checksum(inputs_of(cases, name)):
+                found[name]["recorded"] = recorded[name]
+            else:
+                unchecked.append(f"{name}: its inputs are not those that were recorded")
+        elif request.get("recorded"):
+            unchecked.append(f"{name}: nothing was recorded of it")
+    return found, unchecked
+
+
+def _compared(
+    cases: Any, name: str, outputs: Mapping[str, Any], references: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return output → reference → difference; an output that only one side has is one, too."""
+    tolerances = cases.tolerance(**cases.CASES[name]) if hasattr(cases, "tolerance") else None
+    terms = max((v.size for v in inputs_of(cases, name).values() if isinstance(v, numpy.ndarray)), default=1)
+    result: dict[str, Any] = {}
+    for against, expected in references.items():
+        for key in sorted({*outputs, *expected}):
+            if key not in outputs or key not in expected:
+                why = "there is no such output" if key not in outputs else f"{against} has no such output"
+                difference = {"why": why, "absolute": 0.0, "relative": 0.0, "where": None, "count": 0, "size": 0}
+            else:
+                tolerance = tolerances.get(key) if tolerances is not None else _default_tolerance(expected[key], terms)
+                difference = compare(outputs[key], expected[key], tolerance)
+            result.setdefault(key, {})[against] = difference
+    return result
+
+
+def _checked_slopes(cases: Any, outputs: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    result = {}
+    with numpy.load(path) as slopes:
+        for key in slopes.files:
+            gradient, _, what = key.rpartition("/")
+            if what != "values" or gradient not in outputs:
+                continue
+            places, expected = slopes[f"{gradient}/places"], slopes[key]
+            given = numpy.asarray(outputs[gradient]).flatten()[places]
+            relative = 1e-5 if given.dtype == numpy.float64 else 2e-2
+            scale = float(numpy.abs(outputs[gradient]).max(initial=0))
+            result[gradient] = {"differences": compare(given, expected, (relative, relative * max(scale, 1e-3)))}
+    return result
+
+
+def main(path: str) -> None:
+    """Do what the request at `path` says."""
+    request = json.loads(Path(path).read_text(encoding="utf-8"))
+    torch.set_num_threads(1)
+    cases: Any = _load(request["cases"], "hipport_cases")
+    names = [name for name in cases.CASES if not request.get("names") or name in request["names"]]
+    folder = Path(request["folder"])
+    references, unchecked = _references(request, cases, names)
+    answer: list[dict[str, Any]] = []
+    for number, run in enumerate(request["runs"]):
+        place = folder / str(number)
+        results = _run(request, run, names, place)
+        for name in names:
+            result = results[name]
+            if result["status"] != "ok":
+                continue
+            with numpy.load(place / f"{_file(name)}.npz") as arrays:
+                outputs = {key: arrays[key] for key in arrays.files}
+            result["outputs"] = _compared(cases, name, outputs, references[name])
+            result["shapes"] = {key: [str(value.dtype), list(value.shape)] for key, value in outputs.items()}
+            slopes = place / f"{_file(name)}.slopes.npz"
+            if slopes.exists():
+                for gradient, checked in _checked_slopes(cases, outputs, slopes).items():
+                    result["outputs"].setdefault(gradient, {}).update(checked)
+            # The first run is what later ones are compared with.
+            if run.get("is_reference") and "original" not in references[name]:
+                references[name]["original"] = outputs
+        answer.append({"name": run["name"], "cases": results})
+    Path(request["output"]).write_text(
+        json.dumps({"runs": answer, "not_checked": unchecked, "cases": names}), encoding="utf-8"
+    )
+
+
+if __name__ == "__main__":
+    # This folder, whose modules are not for an extension's package to import.
+    del sys.path[0]
+    main(sys.argv[1])
