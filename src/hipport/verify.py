@@ -1,0 +1,655 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run an extension and its port on the CPU, in every configuration, and say where their outputs differ.
+
+A case is a few lines of Python in `cases.py` (see ext_examples/README.md): inputs from a seed, a call, a tolerance, and
+perhaps a reference. The matrix is the original with CUDA's 32 lanes, and the port with wavefronts of 32 and of 64
+lanes, each with threads and blocks in several orders. What they give is compared with what the original gives, what the
+cases say (`reference`), and what was recorded on a GPU (`recorded.npz`). What was not checked is part of the result.
+
+Runs code of the tree, in child processes with limits. Neither PyTorch nor NumPy is loaded here.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+from typing import Any
+
+from hipport.languages.cpp import Cpp
+from hipport.pipeline import Pass, Ported, Progress
+from hipport.simt import extension as building
+from hipport.source import Edit, Span
+from hipport.toolchain import cache
+from hipport.units import limited
+
+ORDERS = ("forward", "reverse", "random:1")
+WAVES = (32, 64)
+
+_RUN_CASES = Path(__file__).parent / "simt/run_cases.py"
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A way to run: `side` is `original` or `ported`, `lanes` the wavefront's, `order` that of threads and blocks."""
+
+    side: str
+    lanes: int
+    order: str = "forward"
+
+    def __str__(self) -> str:
+        return f"{self.side}@{self.lanes} {self.order}"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What the executor found wrong, at the line that the user wrote. `level` is `fault` or `warning`.
+
+    `path` is relative to the tree, or absolute for a file outside of it; `line` is 0 where there is no place.
+    """
+
+    kind: str
+    message: str
+    path: PurePath
+    line: int
+    kernel: str = ""
+    level: str = "fault"
+
+    @property
+    def rule(self) -> str:
+        """What stands in brackets behind the message, as for the findings of passes."""
+        return f"simt/{self.kind}"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How an output differs from what it is compared with.
+
+    `against` is `original`, `reference`, `recorded` or `differences` (finite ones, for gradients). `why` is empty where
+    it is within the tolerance. `absolute` and `relative` are the largest errors; `where` is the element that is
+    furthest off, of those beyond the tolerance if there are any, with `output` and `expected` there; `count` of `size`
+    elements are beyond it. Where `trusted` is false, what it is compared with is itself known to be wrong.
+    """
+
+    against: str
+    why: str
+    absolute: float
+    relative: float
+    where: tuple[int, ...] | None
+    count: int
+    size: int
+    output: str = ""
+    expected: str = ""
+    trusted: bool = True
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is nothing to see, or nothing to go by."""
+        return not self.why or not self.trusted
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output of a case, and how it differs from each thing that it is compared with."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one case in one configuration.
+
+    `status` is `ok` (it ran to the end), `error` (Python raised), `fault` (the executor ended it), `crash`, or
+    `timeout`; `message` says more where it is not `ok`.
+    """
+
+    case: str
+    status: str
+    message: str = ""
+    seconds: float = 0.0
+    faults: tuple[Fault, ...] = ()
+    outputs: tuple[Output, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ran, and gave what it should."""
+        return self.status == "ok" and all(d.ok for output in self.outputs for d in output.differences)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """All cases in one configuration."""
+
+    configuration: Configuration
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether all cases are right."""
+        return all(outcome.ok for outcome in self.outcomes)
+
+
+@dataclass(frozen=True)
+class FirstDifference:
+    """The first launch of a case after which the memory of the device is not that of the original, bit for bit.
+
+    Sums in another order differ in their last bits: the kernel named is the first to look at, not always the guilty.
+    """
+
+    case: str
+    configuration: Configuration
+    launch: int
+    kernel: str
+    path: PurePath
+    line: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What came of a verification. `not_checked` says what was left out, and why."""
+
+    root: Path
+    package: str
+    ran: tuple[Ran, ...]
+    not_checked: tuple[str, ...]
+    first_differences: tuple[FirstDifference, ...] = ()
+    #: Seconds that it took to compile units; what was known from before is not in it.
+    compiled: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the port, or the original where nothing was ported, gives what it should in all configurations."""
+        sides = {each.configuration.side for each in self.ran}
+        side = "ported" if "ported" in sides else "original"
+        return bool(self.ran) and all(each.ok for each in self.ran if each.configuration.side == side)
+
+    def outcomes(self, case: str) -> tuple[tuple[Configuration, Outcome], ...]:
+        """Return what came of a case, configuration by configuration."""
+        return tuple(
+            (each.configuration, outcome) for each in self.ran for outcome in each.outcomes if outcome.case == case
+        )
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """The original, or the port with one thing wrong: `noticed` are the cases that fail, `passed` those that do not.
+
+    `why_not` says why it was not run: it does not compile.
+    """
+
+    what: str
+    path: PurePath
+    line: int
+    noticed: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Teeth:
+    """Which mutants the cases notice."""
+
+    mutants: tuple[Mutant, ...]
+
+    @property
+    def weak(self) -> tuple[str, ...]:
+        """The cases that notice no mutant at all."""
+        cases = {case for mutant in self.mutants for case in (*mutant.noticed, *mutant.passed)}
+        return tuple(sorted(cases - {case for mutant in self.mutants for case in mutant.noticed}))
+
+    @property
+    def unnoticed(self) -> tuple[Mutant, ...]:
+        """The mutants that no case notices."""
+        return tuple(mutant for mutant in self.mutants if not mutant.noticed and not mutant.why_not)
+
+
+class BadCases(Exception):
+    """The cases cannot be used; the message says why."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one case may take: seconds, and bytes of address space of its process."""
+
+    seconds: float = 120.0
+    memory: int = 24 << 30
+
+
+@dataclass(frozen=True)
+class Driver:
+    """Builds and runs both sides of one extension.
+
+    `path` is the folder with its setup.py. `cases` is a file like cases.py, by default the one there. `port` makes a
+    Ported of a folder, or is one. `passes` are run on the original before the executor's own: what makes C++ of inline
+    PTX. `python` is the interpreter that has PyTorch; `env` the environment; `names` are the cases to run (all).
+    `only` chooses extensions of the setup.py by name.
+    """
+
+    path: Path
+    env: Mapping[str, str]
+    python: Path
+    cases: Path | None = None
+    port: Callable[[Path], Ported] | Ported | None = None
+    passes: Sequence[Pass[Any]] = ()
+    names: Sequence[str] = ()
+    only: Callable[[str], bool] | None = None
+    limits: Limits = Limits()
+    jobs: int = 1
+    on_progress: Callable[[Progress], None] | None = None
+
+    @property
+    def root(self) -> Path:
+        """The folder, without links."""
+        return self.path.resolve()
+
+    @property
+    def file(self) -> Path:
+        """The file with the cases. Raises BadCases where there is none."""
+        file = (self.cases or self.root / "cases.py").resolve()
+        if not file.is_file():
+            raise BadCases(f"{file} is not there: cases say what to run (see ext_examples/README.md)")
+        return file
+
+    @property
+    def kept(self) -> Path:
+        """The folder for what is kept between runs."""
+        return cache(self.env).resolve() / "simt"
+
+    def ported(self) -> Ported | None:
+        """What hipport made of the tree, if it is to be verified."""
+        return self.port(self.root) if callable(self.port) else self.port
+
+    def build(self, side: str, ported: Ported | None = None) -> building.Built:
+        """Build one side. Raises extension.NotBuildable."""
+        self._tell(f"building {side}", 0, 1)
+        hip = side == "ported"
+        return building.build(
+            self.root,
+            "hip" if hip else "cuda",
+            env=self.env,
+            cache=self.kept,
+            python=self.python,
+            ported=ported if hip else None,
+            passes=() if hip else self.passes,
+            only=self.only,
+            jobs=self.jobs,
+        )
+
+    def run(
+        self,
+        configurations: Sequence[Configuration],
+        built: Mapping[str, building.Built],
+        *,
+        recorded: Path | None = None,
+        gradients: bool = False,
+        names: Sequence[str] = (),
+        trace: Path | None = None,
+    ) -> tuple[tuple[Ran, ...], tuple[str, ...]]:
+        """Run cases in `configurations`, each compared with the first and what else there is; and what was not checked.
+
+        With `trace`, a folder, what memory held after each launch is left there, in a folder for each configuration.
+        """
+        self._tell("running", 0, 1)
+        with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
+            folder = trace or Path(scratch)
+            answer = folder / "answer.json"
+            request = {
+                "cases": str(self.file),
+                "names": list(names or self.names),
+                "sides": {side: _side(each) for side, each in built.items()},
+                "runs": [
+                    {"name": str(c), "side": c.side, "env": _environment(c, built[c.side]), "is_reference": not number}
+                    for number, c in enumerate(configurations)
+                ],
+                "folder": str(folder),
+                "seconds": self.limits.seconds,
+                "memory": self.limits.memory,
+                "recorded": str(recorded) if recorded else None,
+                "gradients": gradients,
+                "trace": trace is not None,
+                "output": str(answer),
+            }
+            asked = folder / "request.json"
+            asked.write_text(json.dumps(request), encoding="utf-8")
+            count = len(names or self.names) or 50
+            patience = 120 + self.limits.seconds * count * max(1, len(configurations))
+            status, said = limited(
+                [str(self.python), str(_RUN_CASES), str(asked)], self.root, _clean(self.env), patience
+            )
+            try:
+                answered = json.loads(answer.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                last = "\n".join(said.strip().splitlines()[-4:]) or f"the process ended with status {status}"
+                raise BadCases(f"{self.file.name}: {last}") from None
+        ran = tuple(
+            Ran(configuration, tuple(self._outcome(case, result, built) for case, result in each["cases"].items()))
+            for configuration, each in zip(configurations, answered["runs"], strict=True)
+        )
+        return _with_trust(ran), tuple(answered["not_checked"])
+
+    def first_difference(
+        self, case: str, one: Configuration, other: Configuration, built: Mapping[str, building.Built]
+    ) -> FirstDifference | None:
+        """Return the first launch after which two configurations differ, or None where no launch does."""
+        with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
+            self.run((one, other), built, names=(case,), trace=Path(scratch))
+            lines = [_trace(Path(scratch, str(number), "trace")) for number in range(2)]
+        for number, (a, b) in enumerate(zip(*lines, strict=False)):
+            what = _changed(a, b)
+            if what:
+                path, line = self._place(b, built)
+                return FirstDifference(case, other, number, b["kernel"], path, line, what)
+        if len(lines[0]) != len(lines[1]):
+            shorter = min(len(lines[0]), len(lines[1]))
+            extra = max(lines, key=len)[shorter]
+            path, line = self._place(extra, built)
+            return FirstDifference(case, other, shorter, extra["kernel"], path, line, "launched on one side only")
+        return None
+
+    def _outcome(self, case: str, result: Mapping[str, Any], built: Mapping[str, building.Built]) -> Outcome:
+        faults = []
+        for each in result.get("faults", ()):
+            path, line = self._place(each, built)
+            faults.append(
+                Fault(each.get("kind", "fault"), each.get("message", ""), path, line, each.get("kernel", ""),
+                      each.get("level", "fault"))
+            )  # fmt: skip
+        outputs = []
+        for name, differences in result.get("outputs", {}).items():
+            dtype, shape = result.get("shapes", {}).get(name, ("", []))
+            found = tuple(_difference(against, values) for against, values in differences.items())
+            outputs.append(Output(name, dtype, tuple(shape), found))
+        return Outcome(
+            case,
+            result["status"],
+            result.get("message", ""),
+            result.get("seconds", 0.0),
+            tuple(dict.fromkeys(faults)),
+            tuple(outputs),
+        )
+
+    def _place(self, each: Mapping[str, Any], built: Mapping[str, building.Built]) -> tuple[PurePath, int]:
+        file, line = each.get("file", ""), int(each.get("line", 0))
+        if not file:
+            return PurePath(), 0
+        path = Path(os.path.normpath(file))
+        for one in built.values():
+            for folder in (one.tree, one.tree.parent / "made"):
+                if path.is_relative_to(folder):
+                    path = self.root / path.relative_to(folder)
+        return (path.relative_to(self.root) if path.is_relative_to(self.root) else path), line
+
+    def _tell(self, name: str, done: int, total: int) -> None:
+        if self.on_progress is not None:
+            self.on_progress(Progress(name, done, total))
+
+
+def extension(
+    path: Path,
+    *,
+    env: Mapping[str, str],
+    python: Path,
+    port: Callable[[Path], Ported] | Ported | None = None,
+    cases: Path | None = None,
+    names: Sequence[str] = (),
+    waves: Sequence[int] = WAVES,
+    orders: Sequence[str] = ORDERS,
+    passes: Sequence[Pass[Any]] = (),
+    only: Callable[[str], bool] | None = None,
+    limits: Limits | None = None,
+    jobs: int = 1,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Verified:
+    """Verify the extension in the folder `path`: the original with 32 lanes, its port with each of `waves`.
+
+    See Driver for what the parameters mean. Raises extension.NotBuildable for a side that does not compile, BadCases.
+    """
+    driver = Driver(
+        path, env, python, cases, port, passes, names, only, limits or Limits(), jobs, on_progress
+    )  # fmt: skip
+    file = driver.file
+    package, has = _declared(file)
+    ported = driver.ported()
+    sides = {"original": driver.build("original")}
+    configurations = [Configuration("original", 32, order) for order in orders]
+    if ported is not None:
+        sides["ported"] = driver.build("ported", ported)
+        configurations += [Configuration("ported", lanes, order) for lanes in waves for order in orders]
+    recorded = file.with_name("recorded.npz")
+    gradients = "GRADIENTS" in has
+    kept = recorded if recorded.is_file() else None
+    ran, unchecked = driver.run(configurations, sides, recorded=kept, gradients=gradients)
+    not_checked = [*_left_out(has, kept, ported, driver), *unchecked]
+    first: list[FirstDifference] = []
+    for each in ran:
+        if each.configuration.side == "ported":
+            for outcome in each.outcomes:
+                wrong = any(d.against == "original" and not d.ok for o in outcome.outputs for d in o.differences)
+                if wrong and not any(f.case == outcome.case for f in first):
+                    found = driver.first_difference(outcome.case, configurations[0], each.configuration, sides)
+                    first += [found] if found else []
+    compiled = {f"{side}: {path}": s for side, each in sides.items() for path, s in each.seconds.items()}
+    return Verified(driver.root, package, ran, tuple(not_checked), tuple(first), compiled)
+
+
+def teeth(
+    path: Path,
+    *,
+    env: Mapping[str, str],
+    python: Path,
+    port: Callable[[Path], Ported] | Ported,
+    cases: Path | None = None,
+    names: Sequence[str] = (),
+    most: int = 8,
+    passes: Sequence[Pass[Any]] = (),
+    only: Callable[[str], bool] | None = None,
+    limits: Limits | None = None,
+    jobs: int = 1,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Teeth:
+    """Run what is wrong on purpose and say which cases notice: the original with 64 lanes, and up to `most` mutants.
+
+    Parameters and exceptions are those of `extension`.
+    """
+    driver = Driver(
+        path, env, python, cases, port, passes, names, only, limits or Limits(), jobs, on_progress
+    )  # fmt: skip
+    recorded = driver.file.with_name("recorded.npz")
+    kept = recorded if recorded.is_file() else None
+    ported = driver.ported()
+    assert ported is not None
+    sides = {"original": driver.build("original")}
+    first = Configuration("original", 32)
+    ran, _ = driver.run((first, Configuration("original", 64)), sides, recorded=kept)
+    mutants = [_judged("the original, with 64 lanes", PurePath(), 0, ran[1])]
+    for what, mutant, where, line in _mutations(ported, driver.root, most):
+        try:
+            sides["ported"] = driver.build("ported", mutant)
+        except building.NotBuildable as problem:
+            mutants.append(Mutant(what, where, line, why_not=str(problem).splitlines()[0]))
+            continue
+        ran, _ = driver.run((first, Configuration("ported", 32), Configuration("ported", 64)), sides, recorded=kept)
+        merged = Ran(ran[1].configuration, (*ran[1].outcomes, *ran[2].outcomes))
+        mutants.append(_judged(what, where, line, merged))
+    return Teeth(tuple(mutants))
+
+
+def _judged(what: str, path: PurePath, line: int, ran: Ran) -> Mutant:
+    noticed = dict.fromkeys(outcome.case for outcome in ran.outcomes if not outcome.ok)
+    passed = dict.fromkeys(outcome.case for outcome in ran.outcomes if outcome.case not in noticed)
+    return Mutant(what, path, line, tuple(noticed), tuple(passed))
+
+
+# What is done to a port, one place at a time: what goes wrong in ports that people write.
+_MUTATIONS: tuple[tuple[str, re.Pattern[bytes], bytes], ...] = (
+    ("a barrier is missing", re.compile(rb"\b__syncthreads\s*\(\s*\)\s*;"), b";"),
+    ("a warp's number is that of a wavefront", re.compile(rb"(?<=threadIdx\.x) *(?:/ *32\b|>> *5\b)"), b" / 64"),
+    ("a lane's number is that of a wavefront",
+     re.compile(rb"(?<=threadIdx\.x) *(?:% *32\b|& *(?:31|0x1[fF])u?\b)"), b" & 63"),
+    ("a helper for 32 lanes is HIP's own for all",
+     re.compile(rb"\bhipport::(?=(?:shfl|shfl_up|shfl_down|shfl_xor|ballot)(?:_sync)?\b)"), b"__"),
+    ("a shuffle goes twice as far", re.compile(rb"(?<=, )16(?=\))"), b"32"),
+    ("an index goes one too far", re.compile(rb"\bi < n\b"), b"i <= n"),
+)  # fmt: skip
+
+
+def _mutations(ported: Ported, root: Path, most: int) -> Iterator[tuple[str, Ported, PurePath, int]]:
+    """Yield mutants, of as many kinds as there are, and in as many files."""
+    base = ported.before.root
+    assert base is not None
+    places: list[list[tuple[str, Cpp, Edit]]] = []
+    for what, pattern, new in _MUTATIONS:
+        found = []
+        for source in ported.project.sources:
+            if isinstance(source, Cpp) and (base / source.path).is_relative_to(root):
+                spans = [Span(*match.span()) for match in pattern.finditer(source.code)]
+                found += [(what, source, Edit(span, new)) for span in spans]
+        places.append(found)
+    chosen: list[tuple[str, Cpp, Edit]] = []
+    while len(chosen) < most and any(places):
+        for found in places:
+            if found and len(chosen) < most:
+                # From the middle: what comes first in a file is often a helper that little depends on.
+                chosen.append(found.pop(len(found) // 2))
+    for what, source, edit in chosen:
+        changed = ported.project.replacing({source.path: source.apply([edit])})
+        origin = source.origin(edit.span)
+        line = source.first.position(origin.start)[0]
+        where = PurePath((base / source.path).relative_to(root))
+        yield what, replace(ported, project=changed), where, line
+
+
+# --- Parts ------------------------------------------------------------------------------------------------------------
+
+
+def _side(built: building.Built) -> dict[str, Any]:
+    return {
+        "paths": [str(path) for path in built.paths],
+        "libraries": [str(path) for path in built.libraries],
+        "allocator": str(built.allocator) if built.allocator else None,
+        "modules": {module.name: str(module.path) for module in built.modules},
+        "dialect": built.dialect,
+    }
+
+
+def _environment(configuration: Configuration, built: building.Built) -> dict[str, str]:
+    lanes = str(configuration.lanes)
+    env = {"SIMT_ORDER": configuration.order, "SIMT_WAVE": lanes}
+    if built.dialect == "cuda" and configuration.lanes != 32:
+        # CUDA has no such warps: this is what an unported source would meet.
+        env["SIMT_FORCE_WAVE"] = lanes
+    return env
+
+
+def _clean(env: Mapping[str, str]) -> dict[str, str]:
+    kept = {name: value for name, value in env.items() if not name.startswith("SIMT_")}
+    # Sums of PyTorch's own are to be the same everywhere.
+    return {**kept, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _difference(against: str, values: Mapping[str, Any]) -> Difference:
+    where = values.get("where")
+    return Difference(
+        against,
+        values["why"],
+        float(values["absolute"]),
+        float(values["relative"]),
+        tuple(where) if where is not None else None,
+        values["count"],
+        values["size"],
+        values.get("output", ""),
+        values.get("expected", ""),
+    )
+
+
+def _with_trust(ran: Sequence[Ran]) -> tuple[Ran, ...]:
+    """Mark differences from an original that itself differs from what is known."""
+    first = {outcome.case: outcome for outcome in ran[0].outcomes} if ran else {}
+    wrong = {case for case, outcome in first.items() if any(d.why for o in outcome.outputs for d in o.differences)}
+
+    def judged(outcome: Outcome) -> Outcome:
+        if outcome.case not in wrong:
+            return outcome
+        outputs = tuple(
+            replace(o, differences=tuple(replace(d, trusted=d.against != "original") for d in o.differences))
+            for o in outcome.outputs
+        )
+        return replace(outcome, outputs=outputs)
+
+    return tuple(replace(each, outcomes=tuple(map(judged, each.outcomes))) for each in ran)
+
+
+def _declared(file: Path) -> tuple[str, frozenset[str]]:
+    """Return the package that cases are of, and the names that their file defines; without running it."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except SyntaxError as error:
+        raise BadCases(f"{file}: {error}") from None
+    package, names = "", set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    names.add(target.id)
+                    if target.id == "PACKAGE" and isinstance(node.value, ast.Constant):
+                        package = str(node.value.value)
+    missing = {"PACKAGE", "CASES", "inputs", "call"} - names
+    if missing:
+        raise BadCases(f"{file} does not define {', '.join(sorted(missing))}")
+    return package, frozenset(names)
+
+
+def _left_out(has: Iterable[str], recorded: Path | None, ported: Ported | None, driver: Driver) -> Iterator[str]:
+    yield "what hipcc makes of the port: the executor runs its sources, not AMD's machine code"
+    if not Path("/dev/kfd").exists():
+        yield "the port on an AMD GPU: there is none on this machine"
+    else:
+        yield "the port on this machine's AMD GPU: hipport does not run cases there yet"
+    if ported is None:
+        yield "a port: none was given"
+    if "tolerance" not in has:
+        yield "the tolerance: the cases say none; it follows from the types and the sizes of the inputs"
+    if "GRADIENTS" not in has:
+        yield "gradients by finite differences: the cases do not say which outputs are gradients (GRADIENTS)"
+    if recorded is None:
+        yield "outputs of a real GPU: there is no recorded.npz beside the cases"
+    if driver.names:
+        yield f"other cases than {', '.join(driver.names)}"
+
+
+def _trace(file: Path) -> list[dict[str, Any]]:
+    try:
+        lines = file.read_text(errors="replace").splitlines()
+    except OSError:
+        return []
+    return [json.loads(line) for line in lines]
+
+
+def _changed(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
+    """Say how the memory after a launch differs; empty if it does not."""
+    if a["kernel"] != b["kernel"] and a["grid"] != b["grid"]:
+        return f"the original launches {a['kernel']} here"
+    ours, theirs = {m[0]: m[1:] for m in a["memory"]}, {m[0]: m[1:] for m in b["memory"]}
+    if {number: m[0] for number, m in ours.items()} != {number: m[0] for number, m in theirs.items()}:
+        return "not the same memory is allocated"
+    differ = [number for number in ours if ours[number] != theirs[number]]
+    if not differ:
+        return ""
+    return "memory of " + ", ".join(f"{ours[number][0]} bytes" for number in differ[:4]) + " holds something else"
+
+
+def forget(env: Mapping[str, str]) -> None:
+    """Remove everything that verifying keeps between runs."""
+    shutil.rmtree(cache(env) / "simt", ignore_errors=True)
