@@ -56,26 +56,29 @@ _DEFINES: Mapping[str, tuple[str, ...]] = {
 }
 _HOST_DEFINES: Mapping[str, tuple[str, ...]] = {"cuda": (), "hip": ("-DSIMT_HIP", "-D__HIP_PLATFORM_AMD__=1")}
 
-# Lanes that go different ways are told apart by the chain of calls that they wait in: no optimization may make one call
-# of two, or two of one. What is left off: joining equal ends of branches (tail merging, cross-jumping, folding equal
-# functions, hoisting code), making copies of what follows a branch for each of its ways (jump threading, splitting
-# paths, copies of loops), and leaving out frames.
+# Lanes that go different ways are told apart by the chain of calls that they wait in, and those that are further behind
+# go first, by the address. So no optimization may make one call of two, or two of one, or move blocks: no joining of
+# equal ends of branches (tail merging, cross-jumping, folding equal functions, sinking, hoisting), no copies of what
+# follows a branch for each of its ways (jump threading, splitting paths and loops, duplicating tails), no frames left
+# out. What is needed was found by leaving out one after the other (tests/test_simt_compile.py has the functions).
 _KEEP_CALLS = {
     "g++": (
         "-fno-tree-tail-merge",
         "-fno-crossjumping",
-        "-fno-thread-jumps",
-        "-fno-tree-dominator-opts",
         "-fno-ipa-icf",
-        "-fno-optimize-sibling-calls",
-        "-fno-partial-inlining",
         "-fno-code-hoisting",
+        "-fno-optimize-sibling-calls",
+        "-fno-thread-jumps",
         "-fno-split-paths",
         "-fno-unswitch-loops",
         "-fno-split-loops",
         "-fno-peel-loops",
+        "-fno-unroll-loops",
         "-fno-tree-ch",
+        "-fno-version-loops-for-strides",
+        "-fno-partial-inlining",
         "-fno-ipa-cp-clone",
+        "-fno-reorder-blocks",
         "-fno-reorder-blocks-and-partition",
         "-fno-omit-frame-pointer",
     ),
@@ -83,6 +86,16 @@ _KEEP_CALLS = {
         "-fno-optimize-sibling-calls",
         "-fno-unroll-loops",
         "-fno-omit-frame-pointer",
+        # As for a GPU: no call becomes dependent on more conditions, or on fewer.
+        *("-Xclang", "-fconvergent-functions"),
+        # With lifetimes, the way out of a loop is laid out before the loop.
+        *("-Xclang", "-disable-lifetime-markers"),
+        *("-mllvm", "-enable-tail-merge=0"),
+        *("-mllvm", "-disable-tail-duplicate"),
+        *("-mllvm", "-disable-early-taildup"),
+        *("-mllvm", "-disable-block-placement"),
+        *("-mllvm", "-sink-common-insts=0"),
+        *("-mllvm", "-simplifycfg-sink-common=0"),
     ),
 }
 # What nvcc takes and other compilers refuse, or warn of.

@@ -81,7 +81,7 @@ def _launch(source: Cpp, start: int, opening: Span, closing: Span) -> Finding:
 def _one_line(text: bytes) -> bytes:
     """The text of an expression on one line. A comment in it would end it."""
     text = re.sub(rb"//[^\n]*|/\*.*?\*/", b" ", text, flags=re.DOTALL)
-    return b" ".join(text.replace(b"\\\r\n", b" ").replace(b"\\\n", b" ").split())
+    return b" ".join(re.sub(rb"\\\r?(?:\n|\Z)", b" ", text).split())
 
 
 def kernel_start(code: bytes, end: int) -> int | None:

@@ -213,10 +213,12 @@ def _kept_lines(source: Cpp, span: Span) -> bytes:
 
 
 def _in_function(source: Cpp, offset: int) -> bool:
-    return any(b"(" in source.code[head.start : head.end] for head in heads(source, offset)) or any(
-        source.code[max(0, head.end - 2) : head.end].rstrip().endswith((b"else", b"do", b"try", b"]"))
-        for head in heads(source, offset)
-    )
+    """Say whether a function's body is around `offset`: parameters, of which directives may hide some, tell it."""
+    for head in heads(source, offset):
+        text = source.code[head.start : head.end]
+        if b"(" in text or b")" in text or text.rstrip().endswith((b"else", b"do", b"try", b"]")):
+            return True
+    return False
 
 
 def _scope(source: Cpp, offset: int) -> int:
@@ -386,8 +388,11 @@ def _goes_on(tokens: _Tokens, span: Span) -> bool:
     after = _Tokens(tokens.code, span.end, tokens.end).peek()
     if after is None:
         return False
-    return (
-        (bool(re.match(rb"[A-Za-z_]", after[0])) and after[0] not in _ALIGNING) or after[0] in (b"*", b"&", b"<", b"::")
+    return (bool(re.match(rb"[A-Za-z_]", after[0])) and after[0] not in _ALIGNING) or after[0] in (
+        b"*",
+        b"&",
+        b"<",
+        b"::",
     )
 
 
