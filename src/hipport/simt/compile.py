@@ -94,7 +94,7 @@ _KEEP_CALLS = {
         *("-mllvm", "-disable-tail-duplicate"),
         *("-mllvm", "-disable-early-taildup"),
         *("-mllvm", "-disable-block-placement"),
-        *("-mllvm", "-sink-common-insts=0"),
+        *("-mllvm", "-simplifycfg-hoist-common=0"),
         *("-mllvm", "-simplifycfg-sink-common=0"),
     ),
 }
