@@ -4,6 +4,11 @@
 In CUDA `threadIdx` and `blockIdx` are `uint3`, `blockDim` and `gridDim` are `dim3`, and the two types convert into each
 other. In HIP the built-in variables are of types of their own, which become a `dim3` but no `uint3`, and a `uint3` does
 not become a `dim3`. Also leave out operators on vector types that HIP has itself, where the program's are the same.
+
+Of the operators on two equal vectors calls become ambiguous for `*`, `/` and all compound ones; HIP's `+` and `-`,
+those with numbers and comparisons are templates, which give way. A function for the device alone, or for the host
+alone, is the better match beside HIP's, which are for both, unless a host compiler reads it. (Tried with all of them
+and the compilers and headers of ROCm 5.2 and 6.4.)
 """
 
 from __future__ import annotations
@@ -25,8 +30,8 @@ _UINT3_BEFORE = re.compile(rb"\buint3\s*(?:\(|\{|(?:const\s+)?\w+\s*(?:=|\(|\{))
 _MADE = re.compile(rb"(?:\bdim3\s+(?P<new>\w+)|(?<![\w.>])(?P<old>\w+))\s*(?:=|(?<=\w)\()\s*(?P<make>make_uint3)\s*\(")
 _DIM3 = re.compile(rb"\bdim3\s*&?\s+&?(\w+(?:\s*(?:\([^()]*\)|=[^,;()]*)?\s*,\s*\w+)*)")
 _OPERATOR = re.compile(
-    rb"(?P<head>(?:^|(?<=[;{}]))[ \t]*(?:(?:static|inline|constexpr|__host__|__device__|__forceinline__|__inline__|HD"
-    rb"|HOST_DEVICE|__attribute__\s*\(\([^()]*\)\))\s+)*)(?P<result>(?:const\s+)?\w+\s*&?)\s*"
+    rb"(?P<head>(?:^|(?<=[;{}]))[ \t]*(?:(?:static|inline|constexpr|__host__|__device__|__forceinline__|__inline__"
+    rb"|[A-Z][A-Z0-9_]+|__attribute__\s*\(\([^()]*\)\))\s+)*)(?P<result>(?:const\s+)?\w+\s*&?)\s*"
     rb"\boperator\s*(?P<op>[-+*/]=?)\s*\((?P<parameters>[^()]*)\)\s*\{",
     re.MULTILINE,
 )
@@ -35,6 +40,10 @@ _VECTORS = frozenset(
     for name in b"char uchar short ushort int uint long ulong longlong ulonglong float double".split()
     for size in (b"2", b"3", b"4")
 )
+# HIP's are no templates, and no better or worse a match.
+_CLASHING = frozenset((b"*", b"/", b"+=", b"-=", b"*=", b"/="))
+_MACRO = re.compile(rb"#[ \t]*define[ \t]+([A-Z][A-Z0-9_]+)[ \t]+([^\r\n]*)")
+_HOST_COMPILED = frozenset((".cpp", ".cc", ".cxx"))
 _PARAMETER = re.compile(rb"\s*(?:const\s+)?(?P<type>\w+[234])\s*(?:const\s*)?&?\s*(?P<name>\w+)\s*")
 
 
@@ -42,7 +51,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per conversion, and per operator that HIP has too."""
     yield from _variables(source)
     yield from _grids(source)
-    yield from _operators(source)
+    yield from _operators(source, project)
 
 
 def _ported(source: Cpp, offset: int) -> bool:
@@ -79,11 +88,13 @@ def _grids(source: Cpp) -> Iterator[Finding]:
             yield Finding(span, "dim3", "HIP makes no dim3 of a uint3: make_uint3 → dim3", (Edit(span, b"dim3"),))
 
 
-def _operators(source: Cpp) -> Iterator[Finding]:
+def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
     code = source.code
     if b"operator" not in code:
         return
     for match in _OPERATOR.finditer(code):
+        if match["op"] not in _CLASHING:
+            continue
         parameters = [_PARAMETER.fullmatch(part) for part in match["parameters"].split(b",")]
         end = source.closing(match.end() - 1)
         if end is None or len(parameters) != 2 or _ported(source, match.start("result")):
@@ -91,6 +102,8 @@ def _operators(source: Cpp) -> Iterator[Finding]:
         a, b = parameters
         if a is None or b is None or a["type"] != b["type"] or a["type"] not in _VECTORS:
             continue  # with a number HIP's own is no better match, and the program's is taken
+        if not _for_both(source, project, match["head"]):
+            continue
         start = match.start("head") + len(match["head"]) - len(match["head"].lstrip())
         line = source.text.rfind(b"\n", 0, start) + 1
         whole = Span(line, end + 1)
@@ -104,8 +117,11 @@ def _operators(source: Cpp) -> Iterator[Finding]:
             )
             continue
         newline = source.newline
+        guard = b"#ifndef __HIPCC__"
+        if _by_host(source, project):
+            guard = b"#if !defined(__HIPCC__) && !defined(__HIP_PLATFORM_AMD__)"
         edits = (
-            Edit(Span(whole.start, whole.start), b"#ifndef __HIPCC__" + newline),
+            Edit(Span(whole.start, whole.start), guard + newline),
             Edit(Span(whole.end, whole.end), newline + b"#endif"),
         )
         # What follows on the line of the closing brace would become part of the directive.
@@ -119,6 +135,32 @@ def _operators(source: Cpp) -> Iterator[Finding]:
             )
             continue
         yield Finding(Span(start, match.end() - 1), "operator", f"HIP has the same {named}: leave it to HIP", edits)
+
+
+def _for_both(source: Cpp, project: Project, head: bytes) -> bool:
+    """Whether an operator is for host and device, as HIP's are, or a host compiler reads it."""
+    words: set[bytes] = set()
+    waiting = set(re.findall(rb"\w+", head))
+    while waiting - words:
+        word = (waiting - words).pop()
+        words.add(word)
+        if word.isupper() and not word.startswith(b"_"):
+            texts = [text for name, text in project.together(source, _macros) if name == word]
+            if not texts:
+                return True  # By its looks `HD` or the like.
+            waiting |= {each for text in texts for each in re.findall(rb"\w+", text)}
+    if b"constexpr" in words or {b"__host__", b"__device__"} <= words:
+        return True
+    return b"__device__" not in words and _by_host(source, project)
+
+
+def _by_host(source: Cpp, project: Project) -> bool:
+    """Whether a host compiler reads the file, perhaps."""
+    return any(other.path.suffix in _HOST_COMPILED for other in project.component(source) if isinstance(other, Cpp))
+
+
+def _macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    return frozenset((match[1], match[2]) for match in _MACRO.finditer(source.code))
 
 
 def _by_parts(body: bytes, op: bytes, a: re.Match[bytes], b: re.Match[bytes]) -> bool:
