@@ -429,10 +429,22 @@ class block_tile : public thread_group {
     if (Size == block_size()) {
       ::simt::block_barrier("sync of a tile", 0, place);
     } else {
-      // Beyond the 16 barriers that programs can name.
-      ::simt::named_barrier(static_cast<int>(16 + Size + first() / Size), static_cast<int>(Size), false, place);
+      // Not one of the 16 barriers that programs can name. The memory of a tile starts as anything.
+      Barrier(&barriers)[16] = SIMT_SHARED("barriers of tiles");
+      Barrier& own = barriers[first() / Size];
+      if (own.made != Barrier::mark) own = Barrier{Barrier::mark, 0, 0};
+      if (++own.arrived == Size) {
+        own.arrived = 0;
+        ++own.turn;
+      } else {
+        for (const unsigned turn = own.turn; __atomic_load_n(&own.turn, __ATOMIC_ACQUIRE) == turn;) ::simt::yield(place);
+      }
     }
   }
+  struct Barrier {
+    static constexpr unsigned mark = 0x7113ba44;
+    unsigned made, arrived, turn;
+  };
   struct Counted : Record {
     bool predicate;
     unsigned yes;
