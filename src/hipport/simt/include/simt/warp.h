@@ -62,7 +62,9 @@ inline void finish_match(Meeting& meeting) {
 struct Add {
   template <typename T>
   T operator()(T a, T b) const {
-    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
+    // Sums wrap around.
+    if constexpr (std::is_integral_v<T>) return static_cast<T>(0ull + a + b);
+    return a + b;
   }
 };
 struct Lesser {

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// simt/half.h: __half, __half2 and their functions, of CUDA's cuda_fp16.h and of HIP's hip_fp16.h.
+#ifndef SIMT_HALF_H
+#define SIMT_HALF_H
+
+#include "device.h"
+#include "narrow.h"
+
+#ifdef SIMT_HIP
+#if !defined(__FLT16_MANT_DIG__)
+// Compilers without the type: a number that computes as float and is rounded when it is stored.
+struct _Float16 {
+  unsigned short simt_bits;
+  _Float16() = default;
+  template <typename T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+  _Float16(T x) : simt_bits(::simt::detail::HalfFormat::from(static_cast<double>(x))) {}
+  operator float() const { return ::simt::detail::HalfFormat::to_float(simt_bits); }
+};
+#endif
+#define SIMT_RAW_NUMBER _Float16
+#ifdef __HIP_NO_HALF_CONVERSIONS__
+#define SIMT_CONVERSIONS 0
+#else
+#define SIMT_CONVERSIONS 1
+#endif
+#ifdef __HIP_NO_HALF_OPERATORS__
+#define SIMT_OPERATORS 0
+#define SIMT_OPERATORS2 0
+#else
+#define SIMT_OPERATORS 1
+#define SIMT_OPERATORS2 1
+#endif
+#else
+struct __nv_bfloat16;
+#define SIMT_OTHER __nv_bfloat16
+#ifdef __CUDA_NO_HALF_CONVERSIONS__
+#define SIMT_CONVERSIONS 0
+#else
+#define SIMT_CONVERSIONS 1
+#endif
+#ifdef __CUDA_NO_HALF_OPERATORS__
+#define SIMT_OPERATORS 0
+#else
+#define SIMT_OPERATORS 1
+#endif
+#ifdef __CUDA_NO_HALF2_OPERATORS__
+#define SIMT_OPERATORS2 0
+#else
+#define SIMT_OPERATORS2 1
+#endif
+#endif
+
+#define SIMT_N __half
+#define SIMT_N2 __half2
+#define SIMT_RAW __half_raw
+#define SIMT_RAW2 __half2_raw
+#define SIMT_FORMAT HalfFormat
+#define SIMT_NAMED(before, after) before##half##after
+#define SIMT_NAMED2(before, after) before##half2##after
+#define SIMT_NAMED_BOTH __half2half2
+#define SIMT_FUSED(a, b, c) ::simt::detail::fused_to_odd(a, b, c)
+#define SIMT_LACKS_PAIRS 1
+#include "narrow_type.h"
+
+typedef __half half;
+typedef __half2 half2;
+#ifndef SIMT_HIP
+typedef __half nv_half;
+typedef __half2 nv_half2;
+typedef __half_raw nv_half_raw;
+typedef __half2_raw nv_half2_raw;
+#endif
+
+#endif
