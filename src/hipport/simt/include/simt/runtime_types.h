@@ -411,7 +411,11 @@ enum hipDataType {
   HIP_R_8F_E4M3 = 28,
   HIP_R_8F_E5M2 = 29,
 };
+#ifdef SIMT_HIP
 enum hipLibraryPropertyType { HIP_LIBRARY_MAJOR_VERSION, HIP_LIBRARY_MINOR_VERSION, HIP_LIBRARY_PATCH_LEVEL };
+#else
+enum libraryPropertyType { MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL };
+#endif
 
 // ----------------------------------------------------------------------------------------------------------- flags
 

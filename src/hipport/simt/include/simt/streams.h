@@ -104,7 +104,6 @@ inline hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode)
   std::swap(now, *mode);
   return hipSuccess;
 }
-inline hipError_t hipCtxResetPersistingL2Cache() { return hipSuccess; }
 
 // ------------------------------------------------------------------------------------------------------- callbacks
 

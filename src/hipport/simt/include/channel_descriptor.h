@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// channel_descriptor.h: a name of CUDA; all of it is in the prelude.
+#ifndef SIMT_NAME_CHANNEL_DESCRIPTOR_H
+#define SIMT_NAME_CHANNEL_DESCRIPTOR_H
+
+#ifdef SIMT_HIP
+#error "channel_descriptor.h is a header of CUDA, which HIP does not have"
+#endif
+
+#include "simt/prelude.h"
+
+#endif

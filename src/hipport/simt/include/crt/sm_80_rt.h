@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// crt/sm_80_rt.h: a name of CUDA; all of it is in the prelude.
+#ifndef SIMT_NAME_CRT_SM_80_RT_H
+#define SIMT_NAME_CRT_SM_80_RT_H
+
+#ifdef SIMT_HIP
+#error "crt/sm_80_rt.h is a header of CUDA, which HIP does not have"
+#endif
+
+#include "../simt/prelude.h"
+
+#endif

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// device_functions.h: a name of CUDA; all of it is in the prelude.
+#ifndef SIMT_NAME_DEVICE_FUNCTIONS_H
+#define SIMT_NAME_DEVICE_FUNCTIONS_H
+
+#ifdef SIMT_HIP
+#error "device_functions.h is a header of CUDA, which HIP does not have"
+#endif
+
+#include "simt/prelude.h"
+
+#endif

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// driver_types.h: a name of CUDA; all of it is in the prelude.
+#ifndef SIMT_NAME_DRIVER_TYPES_H
+#define SIMT_NAME_DRIVER_TYPES_H
+
+#ifdef SIMT_HIP
+#error "driver_types.h is a header of CUDA, which HIP does not have"
+#endif
+
+#include "simt/prelude.h"
+
+#endif

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+// simt/launch_api.h: launches without brackets, occupancy, attributes of kernels.
+#ifndef SIMT_LAUNCH_API_H
+#define SIMT_LAUNCH_API_H
+
+#include <unordered_map>
+
+#include "properties.h"
+#include "streams.h"
+
+// ------------------------------------------------------------------------------------------- by name, HIP's macros
+
+#define HIP_KERNEL_NAME(...) __VA_ARGS__
+
+/// As HIP's, a macro: literals among the arguments stay literals.
+#define hipLaunchKernelGGL(kernel, grid, block, shared, stream, ...) \
+  SIMT_LAUNCH(#kernel, (dim3(grid), dim3(block), (shared), (stream)), kernel)(__VA_ARGS__)
+
+#define hipExtLaunchKernelGGL(kernel, grid, block, shared, stream, start, stop, flags, ...)                 \
+  (::simt::host::record_if((start), (stream)), static_cast<void>(flags),                                    \
+   static_cast<void>(                                                                                       \
+       SIMT_LAUNCH(#kernel, (dim3(grid), dim3(block), (shared), (stream)), kernel)(__VA_ARGS__)),           \
+   ::simt::host::record_if((stop), (stream)))
+
+// ------------------------------------------------------------------------------- by address, with void** arguments
+
+namespace simt {
+namespace host {
+
+inline void record_if(hipEvent_t event, hipStream_t stream) {
+  if (event != nullptr) static_cast<void>(hipEventRecord(event, stream));
+}
+
+template <typename... P, std::size_t... I>
+Started launch_with(const Launch& how, void (*kernel)(P...), void** arguments, std::index_sequence<I...>) {
+  static_assert((!std::is_reference_v<P> && ...), "a kernel has no parameters that are references");
+  // A kernel's parameters are copied when it is launched.
+  std::tuple<std::remove_cv_t<P>...> kept(*static_cast<std::remove_cv_t<P>*>(arguments[I])...);
+  return launch(how, [&] { std::apply(kernel, kept); });
+}
+
+/// Kernels by address: what `cudaLaunchKernel` gets as `const void*` has lost the types of its parameters.
+using Untyped = Started (*)(const Launch&, const void*, void**);
+struct Kernels {
+  std::mutex mutex;
+  std::unordered_map<const void*, Untyped> known;
+};
+inline Kernels& kernels() {
+  static Kernels* const all = new Kernels;
+  return *all;
+}
+template <typename... P>
+Started launch_untyped(const Launch& how, const void* kernel, void** arguments) {
+  return launch_with(how, reinterpret_cast<void (*)(P...)>(const_cast<void*>(kernel)), arguments,
+                     std::index_sequence_for<P...>{});
+}
+template <typename... P>
+bool remember(void (*kernel)(P...)) {
+  Kernels& all = kernels();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  return all.known.emplace(reinterpret_cast<const void*>(kernel), &launch_untyped<P...>).second;
+}
+inline bool remember(const void*) { return false; }
+
+inline Launch launch_of(dim3 grid, dim3 block, std::size_t shared, hipStream_t stream, const char* name, Place place) {
+  Launch how;
+  how.grid = grid;
+  how.block = block;
+  how.shared = shared;
+  how.stream = stream;
+  how.name = name;
+  how.place = place;
+  return how;
+}
+/// A launch by a function tells of its own error, and the last error has it, too.
+inline hipError_t launched(Started started) { return as_error(started); }
+
+/// What stands behind the macros: knows where the launch is, and whether its blocks may wait for each other.
+struct Launcher {
+  const char* name;
+  Place place;
+  bool cooperative;
+
+  template <typename... P>
+  hipError_t operator()(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments, std::size_t shared = 0,
+                        hipStream_t stream = nullptr) const {
+    Launch how = launch_of(grid, block, shared, stream, name, place);
+    how.cooperative = cooperative;
+    if (!exists(stream)) return result(hipErrorInvalidHandle);
+    return launched(launch_with(how, kernel, arguments, std::index_sequence_for<P...>{}));
+  }
+  hipError_t operator()(const void* kernel, dim3 grid, dim3 block, void** arguments, std::size_t shared = 0,
+                        hipStream_t stream = nullptr) const {
+    Launch how = launch_of(grid, block, shared, stream, name, place);
+    how.cooperative = cooperative;
+    if (kernel == nullptr) return result(hipErrorInvalidDeviceFunction);
+    if (!exists(stream)) return result(hipErrorInvalidHandle);
+    Untyped untyped = nullptr;
+    {
+      Kernels& all = kernels();
+      const std::lock_guard<std::mutex> lock(all.mutex);
+      const auto found = all.known.find(kernel);
+      if (found != all.known.end()) untyped = found->second;
+    }
+    if (untyped == nullptr) {
+      fault("unknown-kernel", place,
+            "the kernel was cast to a pointer without its type, so the executor cannot know its parameters: "
+            "give the launch the kernel itself");
+    }
+    return launched(untyped(how, kernel, arguments));
+  }
+  /// hipExtLaunchKernel
+  template <typename Kernel>
+  hipError_t operator()(Kernel kernel, dim3 grid, dim3 block, void** arguments, std::size_t shared,
+                        hipStream_t stream, hipEvent_t start, hipEvent_t stop, int) const {
+    record_if(start, stream);
+    const hipError_t error = (*this)(kernel, grid, block, arguments, shared, stream);
+    record_if(stop, stream);
+    return error;
+  }
+};
+
+}  // namespace host
+}  // namespace simt
+
+/// Lets a kernel be launched by an address that has lost its type: `SIMT_KERNEL(k)` at file scope.
+#define SIMT_KERNEL(kernel) \
+  [[maybe_unused]] static const bool simt_known_##kernel = ::simt::host::remember(&kernel)
+
+// `(void*)kernel, grid, …` loses the parameters' types. The cast at the head of the arguments is dropped: what follows
+// SIMT_DROP in parentheses goes, if something is left of the first argument then.
+#define SIMT_CAT(a, b) SIMT_CAT_(a, b)
+#define SIMT_CAT_(a, b) a##b
+#define SIMT_DROP(...)
+#define SIMT_COMMA(...) ,
+#define SIMT_THIRD(a, b, c, ...) c
+#define SIMT_EXPAND(...) __VA_ARGS__
+#define SIMT_HEAD(...) SIMT_HEAD_(__VA_ARGS__, ~)
+#define SIMT_HEAD_(a, ...) a
+// 1 if there is a comma among at most two arguments, else 0.
+#define SIMT_HAS_COMMA(...) SIMT_EXPAND(SIMT_THIRD(__VA_ARGS__, 1, 0, ~))
+#define SIMT_STARTS_WITH_PARENTHESES(...) SIMT_STARTS_(SIMT_HEAD(__VA_ARGS__))
+#define SIMT_STARTS_(head) SIMT_HAS_COMMA(SIMT_COMMA head)
+// Whether one argument is nothing: SIMT_COMMA () has a comma, and neither the argument itself brought it.
+#define SIMT_NOTHING(head) \
+  SIMT_CAT(SIMT_NOTHING_, SIMT_CAT(SIMT_HAS_COMMA(SIMT_COMMA head), SIMT_HAS_COMMA(SIMT_COMMA head())))
+#define SIMT_NOTHING_00 0
+#define SIMT_NOTHING_01 1
+#define SIMT_NOTHING_10 0
+#define SIMT_NOTHING_11 0
+#define SIMT_UNCAST(...) SIMT_CAT(SIMT_UNCAST_, SIMT_STARTS_WITH_PARENTHESES(__VA_ARGS__))(__VA_ARGS__)
+#define SIMT_UNCAST_0(...) __VA_ARGS__
+#define SIMT_UNCAST_1(...) \
+  SIMT_CAT(SIMT_UNCAST_1, SIMT_NOTHING_OF(SIMT_DROP __VA_ARGS__))(__VA_ARGS__)
+#define SIMT_NOTHING_OF(...) SIMT_NOTHING_OF_(SIMT_HEAD(__VA_ARGS__))
+#define SIMT_NOTHING_OF_(head) SIMT_NOTHING(head)
+#define SIMT_UNCAST_10(...) SIMT_DROP __VA_ARGS__
+#define SIMT_UNCAST_11(...) __VA_ARGS__
+
+#define SIMT_LAUNCHER(cooperative, ...) \
+  (::simt::host::Launcher{#__VA_ARGS__, {__FILE__, __LINE__}, cooperative}(SIMT_UNCAST(__VA_ARGS__)))
+
+#define hipLaunchKernel(...) SIMT_LAUNCHER(false, __VA_ARGS__)
+#define hipExtLaunchKernel(...) SIMT_LAUNCHER(false, __VA_ARGS__)
+#define hipLaunchCooperativeKernel(...) SIMT_LAUNCHER(true, __VA_ARGS__)
+
+// ------------------------------------------------------------------------------------ by configuration (CUDA 11.8)
+
+namespace simt {
+namespace host {
+
+inline hipError_t configure(Launch& how, const hipLaunchConfig_t* config) {
+  if (config == nullptr || (config->numAttrs != 0 && config->attrs == nullptr)) return hipErrorInvalidValue;
+  if (!exists(config->stream)) return hipErrorInvalidHandle;
+  how = launch_of(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, how.name, how.place);
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const hipLaunchAttribute& attribute = config->attrs[i];
+    switch (attribute.id) {
+      case hipLaunchAttributeCooperative: how.cooperative = attribute.val.cooperative != 0; break;
+      case simtLaunchAttributeClusterDimension: {
+        const auto& size = attribute.val.clusterDim;
+        if (size.x * size.y * size.z > 1) {
+          fault("unsupported", how.place, "%s: clusters of blocks", how.name);
+        }
+        break;
+      }
+      default: break;  // scheduling
+    }
+  }
+  return hipSuccess;
+}
+
+}  // namespace host
+}  // namespace simt
+
+template <typename... P, typename... A>
+hipError_t hipLaunchKernelEx(const hipLaunchConfig_t* config, void (*kernel)(P...), A&&... arguments) {
+  simt::Launch how;
+  how.name = SIMT_API("LaunchKernelEx");
+  if (const hipError_t error = simt::host::configure(how, config)) return simt::host::result(error);
+  return simt::host::launched(simt::Typed<P...>{how, kernel}(std::forward<A>(arguments)...));
+}
+template <typename Kernel>
+hipError_t hipLaunchKernelExC(const hipLaunchConfig_t* config, Kernel kernel, void** arguments, SIMT_HERE) {
+  simt::Launch how;
+  how.name = SIMT_API("LaunchKernelExC");
+  if (const hipError_t error = simt::host::configure(how, config)) return simt::host::result(error);
+  const simt::host::Launcher launcher{how.name, SIMT_THERE, how.cooperative};
+  return launcher(kernel, how.grid, how.block, arguments, how.shared, config->stream);
+}
+
+// ----------------------------------------------------------------------------------------------- kernels' attributes
+
+namespace simt {
+namespace host {
+
+template <typename T>
+void remember_if_kernel([[maybe_unused]] T* kernel) {
+  if constexpr (std::is_function_v<T>) remember(kernel);
+}
+
+/// Dynamic shared memory that a kernel may ask for, as set by the program.
+struct SharedLimits {
+  std::mutex mutex;
+  std::unordered_map<const void*, int> of;
+};
+inline SharedLimits& shared_limits() {
+  static SharedLimits* const all = new SharedLimits;
+  return *all;
+}
+
+inline hipError_t set_attribute(const void* kernel, hipFuncAttribute attribute, int value) {
+  if (kernel == nullptr) return hipErrorInvalidDeviceFunction;
+  switch (attribute) {
+    case hipFuncAttributeMaxDynamicSharedMemorySize: {
+      if (value < 0 || static_cast<std::size_t>(value) > properties().sharedMemPerBlockOptin) {
+        return hipErrorInvalidValue;
+      }
+      SharedLimits& all = shared_limits();
+      const std::lock_guard<std::mutex> lock(all.mutex);
+      all.of[kernel] = value;
+      return hipSuccess;
+    }
+    case hipFuncAttributePreferredSharedMemoryCarveout: return value >= -1 && value <= 100 ? hipSuccess
+                                                                                          : hipErrorInvalidValue;
+    case simtFuncAttributeNonPortableClusterSizeAllowed: return hipSuccess;
+    default: return hipErrorInvalidValue;
+  }
+}
+
+inline hipFuncAttributes attributes_of(const void* kernel) {
+  const hipDeviceProp_t& p = properties();
+  hipFuncAttributes a{};
+  a.binaryVersion = a.ptxVersion = p.major * 10 + p.minor;
+  a.maxThreadsPerBlock = p.maxThreadsPerBlock;
+  a.numRegs = 32;
+  a.maxDynamicSharedSizeBytes = static_cast<int>(p.sharedMemPerBlock);
+  a.preferredShmemCarveout = -1;
+  SharedLimits& all = shared_limits();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const auto set = all.of.find(kernel);
+  if (set != all.of.end()) a.maxDynamicSharedSizeBytes = set->second;
+  return a;
+}
+
+/// Blocks that a multiprocessor holds, by threads and shared memory. Registers do not limit it here.
+inline int blocks_per_multiprocessor(int threads, std::size_t shared) {
+  const hipDeviceProp_t& p = properties();
+  if (threads <= 0 || threads > p.maxThreadsPerBlock || shared > p.sharedMemPerBlockOptin) return 0;
+  const int whole_waves = (threads + p.warpSize - 1) / p.warpSize * p.warpSize;
+  const int by_threads = std::min(p.maxThreadsPerMultiProcessor / whole_waves, p.maxBlocksPerMultiProcessor);
+  const std::size_t each = shared + p.reservedSharedMemPerBlock;
+  return each == 0 ? by_threads
+                   : std::min(by_threads, static_cast<int>(p.sharedMemPerMultiprocessor / each));
+}
+
+}  // namespace host
+}  // namespace simt
+
+template <typename T>
+hipError_t hipFuncSetAttribute(T* kernel, hipFuncAttribute attribute, int value) {
+  simt::host::remember_if_kernel(kernel);
+  return simt::host::result(simt::host::set_attribute((const void*)kernel, attribute, value));
+}
+template <typename T>
+hipError_t hipFuncGetAttributes(hipFuncAttributes* attributes, T* kernel) {
+  if (attributes == nullptr) return simt::host::result(hipErrorInvalidValue);
+  if (kernel == nullptr) return simt::host::result(hipErrorInvalidDeviceFunction);
+  simt::host::remember_if_kernel(kernel);
+  *attributes = simt::host::attributes_of((const void*)kernel);
+  return hipSuccess;
+}
+template <typename T>
+hipError_t hipFuncSetCacheConfig(T* kernel, hipFuncCache_t) {
+  return simt::host::result(kernel != nullptr ? hipSuccess : hipErrorInvalidDeviceFunction);
+}
+template <typename T>
+hipError_t hipFuncSetSharedMemConfig(T* kernel, hipSharedMemConfig) {
+  return simt::host::result(kernel != nullptr ? hipSuccess : hipErrorInvalidDeviceFunction);
+}
+
+// ------------------------------------------------------------------------------------------------------- occupancy
+
+template <typename T>
+hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, T kernel, int threads,
+                                                                 std::size_t shared, unsigned) {
+  if (blocks == nullptr || threads <= 0) return simt::host::result(hipErrorInvalidValue);
+  if (kernel == nullptr) return simt::host::result(hipErrorInvalidDeviceFunction);
+  *blocks = simt::host::blocks_per_multiprocessor(threads, shared);
+  return hipSuccess;
+}
+template <typename T>
+hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T kernel, int threads, std::size_t shared) {
+  return hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, kernel, threads, shared, 0);
+}
+
+/// The block size that fills a multiprocessor best, the largest of equals; `shared_for` says what a block needs.
+template <typename T, typename SharedFor>
+hipError_t hipOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int* grid, int* block, T kernel,
+                                                                  SharedFor shared_for, int limit = 0, unsigned = 0) {
+  if (grid == nullptr || block == nullptr || limit < 0) return simt::host::result(hipErrorInvalidValue);
+  if (kernel == nullptr) return simt::host::result(hipErrorInvalidDeviceFunction);
+  const hipDeviceProp_t& p = simt::host::properties();
+  const int largest = limit == 0 ? p.maxThreadsPerBlock : std::min(limit, p.maxThreadsPerBlock);
+  int best = 0;
+  *grid = *block = 0;
+  for (int threads = largest; threads > 0; threads = (threads - 1) / p.warpSize * p.warpSize) {
+    const int blocks =
+        simt::host::blocks_per_multiprocessor(threads, static_cast<std::size_t>(shared_for(threads)));
+    if (blocks * threads <= best) continue;
+    best = blocks * threads;
+    *block = threads;
+    *grid = blocks * p.multiProcessorCount;
+  }
+  return hipSuccess;
+}
+template <typename T, typename SharedFor>
+hipError_t hipOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, T kernel, SharedFor shared_for,
+                                                         int limit = 0) {
+  return hipOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(grid, block, kernel, shared_for, limit);
+}
+template <typename T>
+hipError_t hipOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, T kernel, std::size_t shared = 0,
+                                                      int limit = 0, unsigned = 0) {
+  return hipOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(
+      grid, block, kernel, [shared](int) { return shared; }, limit);
+}
+template <typename T>
+hipError_t hipOccupancyMaxPotentialBlockSize(int* grid, int* block, T kernel, std::size_t shared = 0, int limit = 0) {
+  return hipOccupancyMaxPotentialBlockSizeWithFlags(grid, block, kernel, shared, limit);
+}
+template <typename T>
+hipError_t hipOccupancyAvailableDynamicSMemPerBlock(std::size_t* shared, T kernel, int blocks, int threads) {
+  if (shared == nullptr || blocks <= 0 || threads <= 0) return simt::host::result(hipErrorInvalidValue);
+  if (kernel == nullptr) return simt::host::result(hipErrorInvalidDeviceFunction);
+  const hipDeviceProp_t& p = simt::host::properties();
+  if (simt::host::blocks_per_multiprocessor(threads, 0) < blocks) return simt::host::result(hipErrorInvalidValue);
+  const std::size_t each = p.sharedMemPerMultiprocessor / static_cast<std::size_t>(blocks);
+  *shared = std::min(p.sharedMemPerBlockOptin, each - std::min(each, p.reservedSharedMemPerBlock));
+  return hipSuccess;
+}
+
+#endif

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// simt/refused.h: functions that programs use and the executor does not have. A call is named by the compiler and ends
+// the run: a part of a program that is not run may use them.
+#ifndef SIMT_REFUSED_H
+#define SIMT_REFUSED_H
+
+#include "driver_api.h"
+
+struct ihipGraph;
+struct hipGraphNode;
+struct hipGraphExec;
+using hipGraph_t = ihipGraph*;
+using hipGraphNode_t = hipGraphNode*;
+using hipGraphExec_t = hipGraphExec*;
+struct hipGraphInstantiateParams;
+enum hipGraphExecUpdateResult { hipGraphExecUpdateSuccess = 0, hipGraphExecUpdateError = 1 };
+struct hipKernelNodeParams {
+  dim3 blockDim;
+  void** extra;
+  void* func;
+  dim3 gridDim;
+  void** kernelParams;
+  unsigned sharedMemBytes;
+};
+struct hipHostNodeParams {
+  hipHostFn_t fn;
+  void* userData;
+};
+struct hipMemsetParams {
+  void* dst;
+  unsigned elementSize;
+  std::size_t height, pitch;
+  unsigned value;
+  std::size_t width;
+};
+struct hipIpcMemHandle_t {
+  char reserved[64];
+};
+struct hipIpcEventHandle_t {
+  char reserved[64];
+};
+#define hipIpcMemLazyEnablePeerAccess 0x01
+struct ihipModule_t;
+struct ihipModuleSymbol_t;
+using hipModule_t = ihipModule_t*;
+using hipFunction_t = ihipModuleSymbol_t*;
+struct hipMipmappedArray;
+using hipMipmappedArray_t = hipMipmappedArray*;
+
+namespace simt {
+namespace host {
+/// Where the call is, the compiler's warning has said: a function of any arguments cannot ask for its place.
+[[noreturn]] inline void refuse(const char* name, const char* what) {
+  fault("unsupported", Place{name, 0}, "%s: the executor has no %s", name, what);
+}
+}  // namespace host
+}  // namespace simt
+
+#ifdef SIMT_HIP
+#define SIMT_REFUSED_NAME(hip, cuda) #hip
+#else
+#define SIMT_REFUSED_NAME(hip, cuda) #cuda
+#endif
+
+/// Declare a function that ends the run; `what` completes "the executor has no".
+#define SIMT_REFUSE(hip, cuda, what)                                                  \
+  template <typename... Arguments>                                                    \
+  [[deprecated("the executor has no " what ": calling this ends the run")]]           \
+  hipError_t hip(Arguments&&...) {                                                    \
+    simt::host::refuse(SIMT_REFUSED_NAME(hip, cuda), what);                           \
+  }
+
+SIMT_REFUSE(hipStreamBeginCapture, cudaStreamBeginCapture, "graphs")
+SIMT_REFUSE(hipStreamEndCapture, cudaStreamEndCapture, "graphs")
+SIMT_REFUSE(hipStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph, "graphs")
+SIMT_REFUSE(hipStreamGetCaptureInfo_v2, cudaStreamGetCaptureInfo_v2, "graphs")
+SIMT_REFUSE(hipStreamUpdateCaptureDependencies, cudaStreamUpdateCaptureDependencies, "graphs")
+SIMT_REFUSE(hipGraphCreate, cudaGraphCreate, "graphs")
+SIMT_REFUSE(hipGraphDestroy, cudaGraphDestroy, "graphs")
+SIMT_REFUSE(hipGraphInstantiate, cudaGraphInstantiate, "graphs")
+SIMT_REFUSE(hipGraphInstantiateWithFlags, cudaGraphInstantiateWithFlags, "graphs")
+SIMT_REFUSE(hipGraphLaunch, cudaGraphLaunch, "graphs")
+SIMT_REFUSE(hipGraphUpload, cudaGraphUpload, "graphs")
+SIMT_REFUSE(hipGraphExecDestroy, cudaGraphExecDestroy, "graphs")
+SIMT_REFUSE(hipGraphExecUpdate, cudaGraphExecUpdate, "graphs")
+SIMT_REFUSE(hipGraphExecKernelNodeSetParams, cudaGraphExecKernelNodeSetParams, "graphs")
+SIMT_REFUSE(hipGraphClone, cudaGraphClone, "graphs")
+SIMT_REFUSE(hipGraphGetNodes, cudaGraphGetNodes, "graphs")
+SIMT_REFUSE(hipGraphNodeGetType, cudaGraphNodeGetType, "graphs")
+SIMT_REFUSE(hipGraphAddKernelNode, cudaGraphAddKernelNode, "graphs")
+SIMT_REFUSE(hipGraphAddMemcpyNode, cudaGraphAddMemcpyNode, "graphs")
+SIMT_REFUSE(hipGraphAddMemcpyNode1D, cudaGraphAddMemcpyNode1D, "graphs")
+SIMT_REFUSE(hipGraphAddMemsetNode, cudaGraphAddMemsetNode, "graphs")
+SIMT_REFUSE(hipGraphAddHostNode, cudaGraphAddHostNode, "graphs")
+SIMT_REFUSE(hipGraphAddEmptyNode, cudaGraphAddEmptyNode, "graphs")
+SIMT_REFUSE(hipGraphAddChildGraphNode, cudaGraphAddChildGraphNode, "graphs")
+SIMT_REFUSE(hipGraphAddDependencies, cudaGraphAddDependencies, "graphs")
+SIMT_REFUSE(hipGraphDebugDotPrint, cudaGraphDebugDotPrint, "graphs")
+SIMT_REFUSE(hipIpcGetMemHandle, cudaIpcGetMemHandle, "memory shared by processes")
+SIMT_REFUSE(hipIpcOpenMemHandle, cudaIpcOpenMemHandle, "memory shared by processes")
+SIMT_REFUSE(hipIpcCloseMemHandle, cudaIpcCloseMemHandle, "memory shared by processes")
+SIMT_REFUSE(hipIpcGetEventHandle, cudaIpcGetEventHandle, "events shared by processes")
+SIMT_REFUSE(hipIpcOpenEventHandle, cudaIpcOpenEventHandle, "events shared by processes")
+SIMT_REFUSE(hipLaunchCooperativeKernelMultiDevice, cudaLaunchCooperativeKernelMultiDevice, "second device")
+SIMT_REFUSE(hipMallocMipmappedArray, cudaMallocMipmappedArray, "mipmaps")
+SIMT_REFUSE(hipFreeMipmappedArray, cudaFreeMipmappedArray, "mipmaps")
+SIMT_REFUSE(hipGetMipmappedArrayLevel, cudaGetMipmappedArrayLevel, "mipmaps")
+
+// The driver's, whose errors CUDA gives a type of their own.
+#ifdef SIMT_HIP
+#define SIMT_REFUSE_DRIVER(hip, cuda, what) SIMT_REFUSE(hip, cuda, what)
+#else
+#define SIMT_REFUSE_DRIVER(hip, cuda, what)                                 \
+  template <typename... Arguments>                                          \
+  [[deprecated("the executor has no " what ": calling this ends the run")]] \
+  CUresult cuda(Arguments&&...) {                                           \
+    simt::host::refuse(#cuda, what);                                        \
+  }
+using CUmodule = hipModule_t;
+using CUfunction = hipFunction_t;
+#endif
+
+#define SIMT_CODE "modules, which hold code of a GPU"
+SIMT_REFUSE_DRIVER(hipModuleLoad, cuModuleLoad, SIMT_CODE)
+SIMT_REFUSE_DRIVER(hipModuleLoadData, cuModuleLoadData, SIMT_CODE)
+SIMT_REFUSE_DRIVER(hipModuleLoadDataEx, cuModuleLoadDataEx, SIMT_CODE)
+SIMT_REFUSE_DRIVER(hipModuleUnload, cuModuleUnload, SIMT_CODE)
+SIMT_REFUSE_DRIVER(hipModuleGetFunction, cuModuleGetFunction, SIMT_CODE)
+SIMT_REFUSE_DRIVER(hipModuleGetGlobal, cuModuleGetGlobal, SIMT_CODE)
+SIMT_REFUSE_DRIVER(hipModuleLaunchKernel, cuLaunchKernel, SIMT_CODE)
+SIMT_REFUSE_DRIVER(hipModuleLaunchCooperativeKernel, cuLaunchCooperativeKernel, SIMT_CODE)
+#undef SIMT_CODE
+SIMT_REFUSE_DRIVER(hipMemAddressReserve, cuMemAddressReserve, "virtual memory management")
+SIMT_REFUSE_DRIVER(hipMemCreate, cuMemCreate, "virtual memory management")
+SIMT_REFUSE_DRIVER(hipMemMap, cuMemMap, "virtual memory management")
+SIMT_REFUSE_DRIVER(hipMemSetAccess, cuMemSetAccess, "virtual memory management")
+
+#endif

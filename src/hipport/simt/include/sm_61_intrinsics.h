@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// sm_61_intrinsics.h: a name of CUDA; all of it is in the prelude.
+#ifndef SIMT_NAME_SM_61_INTRINSICS_H
+#define SIMT_NAME_SM_61_INTRINSICS_H
+
+#ifdef SIMT_HIP
+#error "sm_61_intrinsics.h is a header of CUDA, which HIP does not have"
+#endif
+
+#include "simt/prelude.h"
+
+#endif
