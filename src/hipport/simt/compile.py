@@ -98,10 +98,19 @@ _KEEP_CALLS = {
         *("-mllvm", "-simplifycfg-sink-common=0"),
     ),
 }
+# What device code means on every machine and with every compiler: integers wrap, memory has no types, char has a sign,
+# and nothing is fused that the text does not fuse.
+_MEANING = (
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-fsigned-char",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+)
 # What nvcc takes and other compilers refuse, or warn of.
 _LENIENT = {
     "g++": ("-fpermissive", "-w", "-Wno-narrowing"),
-    "clang": ("-w", "-Wno-c++11-narrowing", "-Wno-register", "-fms-extensions"),
+    "clang": ("-w", "-Wno-c++11-narrowing", "-Wno-register"),
 }
 _SAY = {
     "g++": ("-fdiagnostics-color=never", "-fno-diagnostics-show-caret", "-fmax-errors=50"),
@@ -281,6 +290,7 @@ class Builder:
             "-fPIC",
             "-ftls-model=initial-exec",
             *_KEEP_CALLS[family],
+            *_MEANING,
             *_LENIENT[family],
             *self._sanitize(),
             *(_DEFINES if device else _HOST_DEFINES)[self.dialect],
@@ -522,7 +532,7 @@ def _units(what: Sequence[Path] | Project, project: Project, options: Options) -
         given = {path.resolve() for path in what}
         units = [unit for unit in units if unit.source.resolve() in given]
     units = [replace(unit, flags=tuple(_portable(unit.flags))) for unit in units]
-    libraries = ["-lm"]
+    libraries = ["-lm", "-ldl"]
     if any("-fopenmp" in unit.flags for unit in units):
         libraries.append("-fopenmp")
     return units, libraries
