@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+#if !defined(SIMT_UCONTEXT) && !defined(__x86_64__) && !defined(__aarch64__)
+#define SIMT_UCONTEXT
+#endif
+
+namespace simt {
+namespace {
+
+// Pages are touched only where a thread needs them: a stack costs what it uses.
+constexpr std::size_t stack_size = 256 * 1024;
+
+}  // namespace
+
+Fiber* new_fiber(unsigned number) {
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* all = mmap(nullptr, stack_size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (all == MAP_FAILED || mprotect(static_cast<char*>(all) + page, stack_size, PROT_READ | PROT_WRITE) != 0) {
+    std::fprintf(stderr, "simt: no memory for the stacks of a block's threads\n");
+    std::abort();
+  }
+  Fiber* fiber = new Fiber;
+  fiber->low = static_cast<char*>(all) + page;
+  // Stacks that all end at the same place of a page fight for the same lines of the cache.
+  fiber->size = stack_size - number % 32 * 192;
+  return fiber;
+}
+
+#if defined(SIMT_UCONTEXT)
+
+}  // namespace simt
+#include <ucontext.h>
+namespace simt {
+
+const char* switch_name() { return "ucontext"; }
+
+void prepare(Fiber& fiber, void (*entry)()) {
+  if (fiber.sp == nullptr) fiber.sp = new ucontext_t;
+  ucontext_t& context = *static_cast<ucontext_t*>(fiber.sp);
+  getcontext(&context);
+  context.uc_stack.ss_sp = fiber.low;
+  context.uc_stack.ss_size = fiber.size;
+  context.uc_link = nullptr;
+  makecontext(&context, entry, 0);
+}
+
+static void jump(Fiber& from, Fiber& to) {
+  if (from.sp == nullptr) from.sp = new ucontext_t;
+  swapcontext(static_cast<ucontext_t*>(from.sp), static_cast<ucontext_t*>(to.sp));
+}
+
+#else
+
+// The registers that a called function must keep are saved on the stack that is left, and the stack pointer in the
+// fiber. Nothing else differs between two fibers: rounding modes and signal masks are the thread's.
+extern "C" void hipport_simt_switch(void** save, void* load);
+
+#if defined(__x86_64__)
+
+const char* switch_name() { return "x86-64"; }
+
+asm(R"(
+.text
+.p2align 4
+.globl hipport_simt_switch
+.hidden hipport_simt_switch
+.type hipport_simt_switch, @function
+hipport_simt_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  popq %rcx
+  jmpq *%rcx
+.size hipport_simt_switch, .-hipport_simt_switch
+)");
+
+void prepare(Fiber& fiber, void (*entry)()) {
+  auto* top = reinterpret_cast<void**>((reinterpret_cast<std::uintptr_t>(fiber.low) + fiber.size) & ~std::uintptr_t(15));
+  *--top = nullptr;  // as if the entry had been called: 16 bytes aligned before the return address
+  *--top = reinterpret_cast<void*>(entry);
+  for (int i = 0; i < 6; ++i) *--top = nullptr;
+  fiber.sp = top;
+}
+
+#else
+
+const char* switch_name() { return "aarch64"; }
+
+asm(R"(
+.text
+.p2align 4
+.globl hipport_simt_switch
+.hidden hipport_simt_switch
+.type hipport_simt_switch, %function
+hipport_simt_switch:
+  sub sp, sp, #160
+  stp x19, x20, [sp, #0]
+  stp x21, x22, [sp, #16]
+  stp x23, x24, [sp, #32]
+  stp x25, x26, [sp, #48]
+  stp x27, x28, [sp, #64]
+  stp x29, x30, [sp, #80]
+  stp d8, d9, [sp, #96]
+  stp d10, d11, [sp, #112]
+  stp d12, d13, [sp, #128]
+  stp d14, d15, [sp, #144]
+  mov x2, sp
+  str x2, [x0]
+  mov sp, x1
+  ldp x19, x20, [sp, #0]
+  ldp x21, x22, [sp, #16]
+  ldp x23, x24, [sp, #32]
+  ldp x25, x26, [sp, #48]
+  ldp x27, x28, [sp, #64]
+  ldp x29, x30, [sp, #80]
+  ldp d8, d9, [sp, #96]
+  ldp d10, d11, [sp, #112]
+  ldp d12, d13, [sp, #128]
+  ldp d14, d15, [sp, #144]
+  add sp, sp, #160
+  ret
+.size hipport_simt_switch, .-hipport_simt_switch
+)");
+
+void prepare(Fiber& fiber, void (*entry)()) {
+  auto* top = reinterpret_cast<void**>((reinterpret_cast<std::uintptr_t>(fiber.low) + fiber.size) & ~std::uintptr_t(15));
+  top -= 20;
+  for (int i = 0; i < 20; ++i) top[i] = nullptr;
+  top[11] = reinterpret_cast<void*>(entry);
+  fiber.sp = top;
+}
+
+#endif
+
+static inline void jump(Fiber& from, Fiber& to) { hipport_simt_switch(&from.sp, to.sp); }
+
+#endif
+
+void switch_fibers(Fiber& from, Fiber& to) {
+#ifdef __SANITIZE_ADDRESS__
+  __sanitizer_start_switch_fiber(&from.fake_stack, to.low, to.size);
+  jump(from, to);
+  __sanitizer_finish_switch_fiber(from.fake_stack, nullptr, nullptr);
+#else
+  jump(from, to);
+#endif
+}
+
+void entered(Fiber& fiber) {
+#ifdef __SANITIZE_ADDRESS__
+  __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+#endif
+  (void)fiber;
+}
+
+}  // namespace simt

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of the runtime share.
+#ifndef SIMT_RUNTIME_INTERNAL_H
+#define SIMT_RUNTIME_INTERNAL_H
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../include/simt/core.h"
+#include "fiber.h"
+
+namespace simt {
+
+/// What SIMT_* variables of the environment ask for, read once.
+struct Settings {
+  int wave = 32;
+  enum class Order { forward, reverse, random } order = Order::forward;
+  std::uint64_t seed = 0;
+  int threads = 1;
+  int poison = 0xff;  // the byte that fills new memory; -1: none
+  bool minimal = false;  // lanes never meet by chance
+  const char* report = nullptr;
+  const char* trace = nullptr;
+  double watchdog = 20;  // seconds without progress
+};
+const Settings& settings();
+
+/// Whether lanes run as CUDA's (each on its own) or as AMD's (a wavefront together): what the program was compiled as.
+/// A program says it by a variable that every unit of it brings along; see scheduler.cpp.
+Dialect program_dialect();
+bool dialect_is(Dialect);
+
+/// Return addresses, innermost first, of the frames between the caller and `base`.
+struct Path {
+  static constexpr unsigned most = 30;
+  unsigned depth = 0;
+  void* frames[most];
+};
+
+enum class State : std::uint8_t { unstarted, ready, running, waiting, exited };
+enum class Wait : std::uint8_t { none, masked, present, barrier, arrived, named, grid };
+
+struct Thread {
+  Fiber* fiber = nullptr;
+  uint3 index{};
+  unsigned rank = 0;
+  State state = State::unstarted;
+  Wait wait = Wait::none;
+  bool yielding = false;
+  Thread* next = nullptr;  // in a list of those that are ready, or wait together
+  Meeting* met = nullptr;  // the meeting whose results it may still read
+  const Operation* operation = nullptr;
+  const char* name = nullptr;  // of what it waits in
+  std::uint64_t mask = 0;
+  int predicate = 0;
+  int number = 0;
+  Place place{"", 0};
+  unsigned size = 0;
+  alignas(16) unsigned char value[16];
+};
+
+/// A list of threads, first in first out.
+struct List {
+  Thread* first = nullptr;
+  Thread* last = nullptr;
+  unsigned count = 0;
+  void push(Thread* thread) {
+    thread->next = nullptr;
+    (last ? last->next : first) = thread;
+    last = thread;
+    ++count;
+  }
+  Thread* pop() {
+    Thread* thread = first;
+    first = thread->next;
+    if (first == nullptr) last = nullptr;
+    --count;
+    return thread;
+  }
+};
+
+struct Shared {
+  SharedSlot* slot;
+  std::size_t offset, size;
+};
+
+/// One block of a launch, while it runs.
+struct Block {
+  uint3 index{};
+  unsigned size = 0, waves = 0;
+  std::vector<Thread> threads;
+  std::vector<Path> paths;
+
+  bool loud = false;  // whether `threads` is kept
+  bool used = false;  // whether it has shared memory to check and to forget
+  bool entered = false;
+  unsigned position = 0;  // of the thread that was started last, in the order of starting
+  unsigned started = 0;  // threads taken to run, while loud
+  unsigned alive = 0;
+  List ready;
+  std::uint64_t idle = 0;  // yields since anything else happened
+
+  List barrier;
+  int count = 0, all = 1;
+  Votes votes{};
+  Place barrier_place{"", 0};
+  struct Named {
+    List list;
+    int arrived = 0;
+  };
+  Named named[16];
+  List grid;
+
+  // Shared memory: what is static grows from the start, what is dynamic ends at the guard page.
+  char* arena = nullptr;
+  std::size_t dynamic_size = 0;
+  char* dynamic = nullptr;
+  std::vector<Shared> slots;  // by the number of the slot; size 0: not used by this block
+  std::size_t static_end = 0, static_bytes = 0;
+
+  struct Group {
+    const Operation* operation;
+    std::uint64_t mask, arrived;
+    Meeting* meeting;
+    List list;
+  };
+  struct Wave {
+    unsigned busy = 0;  // lanes that run, may run, or have not begun
+    std::uint64_t alive = 0, existing = 0;
+    std::vector<Group> groups;
+  };
+  std::vector<Wave> wave;
+};
+
+enum class Entered { done, stuck };
+
+/// What one thread of the operating system needs to run blocks.
+struct Worker {
+  const Launch* launch = nullptr;
+  detail::Run body = nullptr;
+  void* context = nullptr;
+  std::atomic<std::uint64_t>* next_block = nullptr;
+  std::uint64_t blocks = 0;
+
+  Fiber root;
+  Fiber* fiber = nullptr;  // that runs
+  Fiber* free = nullptr;
+  unsigned fibers = 0;
+  Block* block = nullptr;
+  Thread* thread = nullptr;  // that runs, while the block is loud
+  std::vector<Block*> pool;
+  std::vector<Meeting*> meetings;  // free ones
+  std::vector<unsigned> order;  // ranks by when they start; empty: forward
+  std::uint64_t random = 1;
+  std::int64_t ticks = 0;
+  std::uint64_t switches = 0;
+  bool resident = false;  // several blocks at a time: each returns to the root when it ends or is stuck
+};
+
+extern __thread Worker* worker;
+
+// scheduler.cpp
+/// Begin to keep what each thread of the running block does.
+void become_loud();
+
+// shared.cpp
+void make_arena(Block&, std::size_t dynamic);
+/// Fault on what was written past a variable, and forget what the block had.
+void end_arena(Block&);
+void set_dynamic(Block&);
+
+// memory.cpp
+struct Known {
+  Allocation allocation;
+  std::uint64_t number;
+  char* mapping;
+  std::size_t mapped;
+};
+/// The allocation whose guard pages or memory `address` lies in, or lay in before it was released.
+bool explain(const void* address, char* text, std::size_t size);
+/// All live allocations in the order they were made.
+std::vector<Known> live();
+
+// trace.cpp
+void trace(const Launch&, Started, std::uint64_t number);
+
+// faults.cpp
+void install_handlers();
+/// Where the user called: of the frames of `path` the innermost outside of hipport's own headers; "" if not known.
+std::string user_place(const Path& path);
+void capture(Path&, void* base);
+[[noreturn]] void fault_with(const char* kind, Place place, const std::string& message);
+
+}  // namespace simt
+
+#endif

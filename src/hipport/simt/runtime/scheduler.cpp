@@ -1,0 +1,992 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which thread runs next, and where threads meet.
+//
+// A block is quiet until one of its threads has to wait: its threads run one after the other on one fiber, and nothing
+// is kept of them. The first that waits makes the block loud: each thread gets a record, and whenever one waits, one
+// that is ready goes on, or a fresh fiber goes on starting those that are left. Wavefronts are settled as soon as none
+// of their lanes can run, a block ends when all have exited, and a block where nothing can run is a deadlock.
+#include <pthread.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "internal.h"
+
+__thread uint3 threadIdx, blockIdx;
+__thread dim3 blockDim, gridDim;
+int warpSize = 32;
+
+namespace simt {
+
+__thread Worker* worker = nullptr;
+__thread Started last_launch = Started::yes;
+namespace detail {
+__thread unsigned row_left = 0;
+}
+
+namespace {
+
+constexpr unsigned most_threads = 1024;
+
+Dialect said = Dialect::cuda;
+bool is_said = false;
+
+std::uint64_t next_random(std::uint64_t& state) {
+  // xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled" (2016).
+  state ^= state >> 12;
+  state ^= state << 25;
+  state ^= state >> 27;
+  return state * 0x2545f4914f6cdd1dull;
+}
+
+double now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+Settings read_settings() {
+  Settings s;
+  const auto text = [](const char* name) -> const char* {
+    const char* value = std::getenv(name);
+    return value != nullptr && *value != '\0' ? value : nullptr;
+  };
+  const auto bad = [](const char* name, const char* value, const char* wanted) {
+    std::fprintf(stderr, "simt: %s=%s: %s is wanted\n", name, value, wanted);
+    std::_Exit(2);
+  };
+  if (const char* v = text("SIMT_WAVE")) {
+    s.wave = std::atoi(v);
+    if (s.wave != 32 && s.wave != 64) bad("SIMT_WAVE", v, "32 or 64");
+  }
+  if (const char* v = text("SIMT_ORDER")) {
+    const std::string order = v;
+    if (order == "reverse") {
+      s.order = Settings::Order::reverse;
+    } else if (order.rfind("random", 0) == 0) {
+      s.order = Settings::Order::random;
+      s.seed = order.size() > 7 ? std::strtoull(v + 7, nullptr, 10) : 1;
+    } else if (order != "forward") {
+      bad("SIMT_ORDER", v, "forward, reverse or random:SEED");
+    }
+  }
+  if (const char* v = text("SIMT_THREADS")) {
+    s.threads = std::atoi(v);
+    if (s.threads < 1 || s.threads > 1024) bad("SIMT_THREADS", v, "1 to 1024");
+  }
+  if (const char* v = text("SIMT_POISON")) s.poison = std::strcmp(v, "0") == 0 ? -1 : 0xff;
+  if (const char* v = text("SIMT_CONVERGENCE")) {
+    if (std::strcmp(v, "minimal") != 0 && std::strcmp(v, "maximal") != 0) bad("SIMT_CONVERGENCE", v, "maximal or minimal");
+    s.minimal = std::strcmp(v, "minimal") == 0;
+  }
+  if (const char* v = text("SIMT_WATCHDOG")) s.watchdog = std::atof(v);
+  s.report = text("SIMT_REPORT");
+  s.trace = text("SIMT_TRACE");
+  return s;
+}
+
+void wake(Thread& thread) {
+  thread.state = State::ready;
+  thread.wait = Wait::none;
+  thread.yielding = false;
+  worker->block->ready.push(&thread);
+}
+
+/// Wake a list in its order, or shuffled where the order is random: who goes on first after a barrier is open.
+void wake_all(List& list) {
+  Thread* thread = list.first;
+  if (settings().order == Settings::Order::random && list.count > 1) {
+    static thread_local std::vector<Thread*> all;
+    all.clear();
+    for (; thread != nullptr; thread = thread->next) all.push_back(thread);
+    for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[next_random(worker->random) % i]);
+    for (Thread* each : all) wake(*each);
+  } else {
+    while (thread != nullptr) {
+      Thread* next = thread->next;
+      wake(*thread);
+      thread = next;
+    }
+  }
+  list = List{};
+}
+
+/// The wavefront's size as a power of two, for what is asked for all the time.
+unsigned wave_shift = 5;
+
+Block::Wave& wave_of(Block& block, const Thread& thread) { return block.wave[thread.rank >> wave_shift]; }
+unsigned lane_of(const Thread& thread) { return thread.rank & ((1u << wave_shift) - 1); }
+std::uint64_t bit_of(const Thread& thread) { return std::uint64_t(1) << lane_of(thread); }
+
+Meeting* new_meeting() {
+  if (worker->meetings.empty()) return new Meeting;
+  Meeting* meeting = worker->meetings.back();
+  worker->meetings.pop_back();
+  return meeting;
+}
+
+/// A thread that goes on has read what it wanted of its last meeting.
+void forget_meeting(Thread& thread) {
+  if (thread.met != nullptr && --thread.met->readers == 0) worker->meetings.push_back(thread.met);
+  thread.met = nullptr;
+}
+
+std::string lanes_text(const std::vector<unsigned>& ranks) {
+  std::string text = ranks.size() == 1 ? "thread " : "threads ";
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t j = i;
+    while (j + 1 < ranks.size() && ranks[j + 1] == ranks[j] + 1) ++j;
+    if (i != 0) text += ", ";
+    text += std::to_string(ranks[i]);
+    if (j != i) text += "-" + std::to_string(ranks[j]);
+    i = j + 1;
+  }
+  return text;
+}
+
+/// Who waits where, one line for each place.
+std::string waiting_text(Block& block) {
+  std::vector<std::pair<std::string, std::vector<unsigned>>> places;
+  unsigned exited = 0;
+  for (Thread& thread : block.threads) {
+    if (thread.rank >= block.size) break;
+    if (thread.state == State::exited) {
+      ++exited;
+      continue;
+    }
+    std::string where = user_place(block.paths[thread.rank]);
+    if (where.empty()) where = std::string(thread.place.file) + ":" + std::to_string(thread.place.line);
+    std::string text;
+    if (thread.yielding || thread.state != State::waiting) {
+      text = "spin at " + where;
+    } else {
+      text = std::string("wait in ") + thread.name;
+      if (thread.wait == Wait::masked) {
+        char mask[32];
+        std::snprintf(mask, sizeof mask, " (mask 0x%llx)", static_cast<unsigned long long>(thread.mask));
+        text += mask;
+      }
+      text += " at " + where;
+    }
+    const auto same = std::find_if(places.begin(), places.end(), [&](const auto& p) { return p.first == text; });
+    if (same != places.end()) {
+      same->second.push_back(thread.rank);
+    } else {
+      places.push_back({text, {thread.rank}});
+    }
+  }
+  std::string text;
+  for (const auto& [what, ranks] : places) text += "\n    " + lanes_text(ranks) + " " + what;
+  if (exited != 0) text += "\n    " + std::to_string(exited) + " threads have exited";
+  return text;
+}
+
+// --------------------------------------------------------------------------------------------- going on elsewhere
+
+/// The first of a list of those that wait, for the place of a fault.
+Place first_place(Block& block) {
+  for (Thread& thread : block.threads) {
+    if (thread.rank < block.size && thread.state == State::waiting) return thread.place;
+  }
+  return {"", 0};
+}
+
+[[noreturn]] void work();
+
+Fiber& take_fiber() {
+  if (worker->free == nullptr) {
+    Fiber* fiber = new_fiber(worker->fibers++);
+    fiber->next = worker->free;
+    worker->free = fiber;
+  }
+  Fiber* fiber = worker->free;
+  worker->free = fiber->next;
+  prepare(*fiber, work);
+  return *fiber;
+}
+
+/// Leave the running fiber and go on with `to`.
+void go(Fiber& to) {
+  Fiber& from = *worker->fiber;
+  if (&from == &to) return;
+  worker->fiber = &to;
+  ++worker->switches;
+  switch_fibers(from, to);
+}
+
+bool settle_stalled(Block& block);
+
+/// The rounds of yields that all who could run made in vain.
+bool is_stalled(const Block& block) { return block.idle > 256 + 64 * std::uint64_t(block.ready.count); }
+
+/// Go on with whatever can run, as the running thread cannot or will not. Returns when that thread is to go on.
+void dispatch() {
+  Worker& w = *worker;
+  Block& block = *w.block;
+  Thread* self = w.thread;
+  if (block.ready.count != 0 && is_stalled(block) && block.started == block.size) {
+    if (settle_stalled(block)) {
+      block.idle = 0;
+    } else {
+      // Only threads that wait for something to change are left: perhaps another block changes it.
+      go(w.root);
+      return;
+    }
+  }
+  if (block.ready.count != 0) {
+    Thread& next = *block.ready.pop();
+    next.state = State::running;
+    w.thread = &next;
+    threadIdx = next.index;
+    if (&next != self) go(*next.fiber);
+    return;
+  }
+  if (block.started != block.size) {
+    w.thread = nullptr;  // what waits is not what the fresh fiber has run
+    go(take_fiber());
+    return;
+  }
+  go(w.root);
+}
+
+/// The running thread waits, as its record says. Returns when it has been woken and is to go on.
+void wait() {
+  Thread& self = *worker->thread;
+  dispatch();
+  worker->thread = &self;
+  threadIdx = self.index;
+}
+
+// -------------------------------------------------------------------------------------------------------- meetings
+
+/// Operations are the same if they have one name: every instantiation of a template has an object of its own.
+bool same_operation(const Operation* a, const Operation* b) {
+  return a == b || a->name == b->name || std::strcmp(a->name, b->name) == 0;
+}
+
+void finish(Meeting& meeting, const Operation& operation, std::uint64_t lanes) {
+  meeting.lanes = lanes;
+  if (operation.finish != nullptr) operation.finish(meeting);
+}
+
+bool settle_masked(Block& block, Block::Wave& wave) {
+  for (std::size_t i = 0; i < wave.groups.size(); ++i) {
+    Block::Group& group = wave.groups[i];
+    if ((group.mask & wave.alive & ~group.arrived) != 0) continue;
+    finish(*group.meeting, *group.operation, group.arrived);
+    List list = group.list;
+    wave.groups[i] = wave.groups.back();
+    wave.groups.pop_back();
+    wave.busy += list.count;
+    block.idle = 0;
+    wake_all(list);
+    return true;
+  }
+  return false;
+}
+
+void release_barrier(Block& block) {
+  block.votes = Votes{block.count, block.all, block.count != 0};
+  block.count = 0;
+  block.all = 1;
+  block.idle = 0;
+  for (Thread* t = block.barrier.first; t != nullptr; t = t->next) ++wave_of(block, *t).busy;
+  wake_all(block.barrier);
+}
+
+void arrive(Block& block, Thread& thread) {
+  thread.wait = Wait::arrived;
+  if (block.barrier.count != 0 && thread.place.line != 0 && dialect_is(Dialect::cuda) &&
+      (block.barrier_place.line != thread.place.line || std::strcmp(block.barrier_place.file, thread.place.file) != 0)) {
+    warning("barrier-places", thread.place, "threads of one block meet in this barrier and in the one at %s:%d",
+            block.barrier_place.file, block.barrier_place.line);
+  }
+  block.barrier_place = thread.place;
+  block.barrier.push(&thread);
+  block.count += thread.predicate != 0;
+  block.all &= thread.predicate != 0;
+}
+
+bool later(const Path& a, const Path& b) {
+  // From the outermost call inwards: what stands later in a function comes later.
+  for (unsigned i = 1; i <= a.depth && i <= b.depth; ++i) {
+    if (a.frames[a.depth - i] != b.frames[b.depth - i]) return a.frames[a.depth - i] > b.frames[b.depth - i];
+  }
+  return a.depth > b.depth;
+}
+bool same_path(const Path& a, const Path& b) {
+  return a.depth == b.depth && std::memcmp(a.frames, b.frames, a.depth * sizeof(void*)) == 0;
+}
+
+/// No lane of the wavefront can run: let those that came together, and come first, go on. `spinning` lanes count as
+/// lanes that cannot run.
+bool settle_present(Block& block, Block::Wave& wave, unsigned first_rank) {
+  Thread* least = nullptr;
+  const unsigned end = std::min(block.size, first_rank + static_cast<unsigned>(wave_size()));
+  for (unsigned rank = first_rank; rank < end; ++rank) {
+    Thread& t = block.threads[rank];
+    if (t.state != State::waiting || (t.wait != Wait::present && t.wait != Wait::barrier)) continue;
+    if (least == nullptr || later(block.paths[least->rank], block.paths[rank])) least = &t;
+  }
+  if (least == nullptr) return false;
+  const Path& path = block.paths[least->rank];
+  Thread* group[64];
+  unsigned count = 0;
+  std::uint64_t lanes = 0;
+  for (unsigned rank = first_rank; rank < end; ++rank) {
+    Thread& t = block.threads[rank];
+    if (t.state != State::waiting || t.wait != least->wait || !same_path(path, block.paths[rank])) continue;
+    if (t.wait == Wait::present && !same_operation(t.operation, least->operation)) continue;
+    group[count++] = &t;
+    lanes |= bit_of(t);
+    if (settings().minimal && least->wait == Wait::present && dialect_is(Dialect::cuda)) break;
+  }
+  if (least->wait == Wait::barrier) {
+    if (lanes != wave.alive) {
+      fault_with("divergent-barrier", least->place,
+                 std::string(least->name) + " is reached by some lanes of a wavefront while others are elsewhere: on AMD the "
+                 "wavefront counts as arrived, and its other lanes arrive again or never" + waiting_text(block));
+    }
+    for (unsigned i = 0; i < count; ++i) arrive(block, *group[i]);
+    if (block.barrier.count == block.alive) release_barrier(block);
+    return true;
+  }
+  Meeting& meeting = *new_meeting();
+  meeting.mask = 0;
+  meeting.word = 0;
+  meeting.readers = count;
+  for (unsigned i = 0; i < count; ++i) {
+    std::memcpy(meeting.values[lane_of(*group[i])], group[i]->value, 16);
+    group[i]->met = &meeting;
+  }
+  finish(meeting, *least->operation, lanes);
+  wave.busy += count;
+  block.idle = 0;
+  List list;
+  const bool reversed = settings().order == Settings::Order::reverse;
+  for (unsigned i = 0; i < count; ++i) list.push(group[reversed ? count - 1 - i : i]);
+  wake_all(list);
+  return true;
+}
+
+/// The wavefront of `thread` has one lane less that can run.
+void less_busy(Block& block, Thread& thread) {
+  Block::Wave& wave = wave_of(block, thread);
+  if (--wave.busy == 0) settle_present(block, wave, thread.rank - lane_of(thread));
+}
+
+/// All that could run only looks whether something has changed: let lanes go on that would wait for those.
+bool settle_stalled(Block& block) {
+  // A wavefront of AMD's does not go on without the lanes that it waits for.
+  if (dialect_is(Dialect::hip)) return false;
+  for (unsigned i = 0; i < block.waves; ++i) {
+    if (settle_present(block, block.wave[i], i * static_cast<unsigned>(wave_size()))) return true;
+  }
+  return false;
+}
+
+// --------------------------------------------------------------------------------------------- starting and ending
+
+uint3 index_of(unsigned rank) {
+  return uint3{rank % blockDim.x, rank / blockDim.x % blockDim.y, rank / (blockDim.x * blockDim.y)};
+}
+unsigned rank_of(const uint3& index) { return index.x + blockDim.x * (index.y + blockDim.y * index.z); }
+
+unsigned ordered(unsigned position) {
+  if (!worker->order.empty()) return worker->order[position];
+  return position;
+}
+
+/// How many have been started, the running one included.
+unsigned position_now(const Block& block) {
+  return worker->order.empty() && !block.loud ? rank_of(threadIdx) : block.position;
+}
+
+/// Mark the thread that runs as the one that has been started `position`-th.
+void begin(Block& block, unsigned position) {
+  Worker& w = *worker;
+  Thread& thread = block.threads[ordered(position)];
+  thread.state = State::running;
+  thread.fiber = w.fiber;
+  thread.wait = Wait::none;
+  w.thread = &thread;
+  threadIdx = thread.index;
+  block.position = position;
+  block.started = position + 1;
+  block.idle = 0;
+}
+
+void check_done(Block& block) {
+  if (block.barrier.count != 0 && block.barrier.count == block.alive) release_barrier(block);
+}
+
+void exited(Block& block, Thread& thread) {
+  forget_meeting(thread);
+  thread.state = State::exited;
+  Block::Wave& wave = wave_of(block, thread);
+  wave.alive &= ~bit_of(thread);
+  --block.alive;
+  block.idle = 0;
+  while (settle_masked(block, wave)) {
+  }
+  less_busy(block, thread);
+  check_done(block);
+}
+
+/// Take the next block of the launch; false if there is none.
+bool take_block(Worker& w, uint3& index) {
+  const std::uint64_t number = w.next_block->fetch_add(1, std::memory_order_relaxed);
+  if (number >= w.blocks) return false;
+  const dim3& grid = w.launch->grid;
+  std::uint64_t n = number;
+  if (settings().order == Settings::Order::reverse && !w.launch->cooperative) n = w.blocks - 1 - number;
+  index = uint3{static_cast<unsigned>(n % grid.x), static_cast<unsigned>(n / grid.x % grid.y),
+                static_cast<unsigned>(n / grid.x / grid.y)};
+  return true;
+}
+
+void reset(Block& block, const uint3& index) {
+  block.index = index;
+  block.loud = false;
+  block.entered = false;
+  block.position = 0;
+  block.started = 0;
+  block.idle = 0;
+  block.ready = block.barrier = block.grid = List{};
+  blockIdx = index;
+  if (settings().order == Settings::Order::random) {
+    Worker& w = *worker;
+    for (std::size_t i = w.order.size(); i > 1; --i) std::swap(w.order[i - 1], w.order[next_random(w.random) % i]);
+  }
+  detail::row_left = 0;
+}
+
+[[noreturn]] void work() {
+  Worker& w = *worker;
+  entered(*w.fiber);
+  w.fiber->base = __builtin_frame_address(0);
+  w.body(w.context);
+  // Nothing is left to start: this fiber is free, and whoever is ready goes on.
+  Fiber& self = *w.fiber;
+  self.next = w.free;
+  w.free = &self;
+  w.thread = nullptr;
+  for (;;) dispatch();
+}
+
+}  // namespace
+
+const Settings& settings() {
+  // Units say what they were compiled as before main begins; a plain variable costs no guard later.
+  static Settings* read = nullptr;
+  if (read == nullptr) read = new Settings(read_settings());
+  return *read;
+}
+
+Dialect program_dialect() { return said; }
+bool dialect_is(Dialect dialect) { return said == dialect; }
+
+void become_loud() {
+  Worker& w = *worker;
+  Block& block = *w.block;
+  if (block.loud) return;
+  const unsigned wave = static_cast<unsigned>(wave_size());
+  if (block.threads.size() < block.size) {
+    block.threads.resize(block.size);
+    block.paths.resize(block.size);
+  }
+  block.waves = (block.size + wave - 1) / wave;
+  block.wave.resize(block.waves);
+  for (unsigned i = 0; i < block.waves; ++i) {
+    const unsigned count = std::min(wave, block.size - i * wave);
+    Block::Wave& each = block.wave[i];
+    each.busy = count;
+    each.existing = each.alive = count == 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << count) - 1;
+    each.groups.clear();
+  }
+  for (unsigned rank = 0; rank < block.size; ++rank) {
+    Thread& t = block.threads[rank];
+    t = Thread{};
+    t.rank = rank;
+    t.index = index_of(rank);
+  }
+  block.alive = block.size;
+  for (Block::Named& named : block.named) named = Block::Named{};
+  block.count = 0;
+  block.all = 1;
+  const unsigned position = position_now(block);
+  for (unsigned i = 0; i < position; ++i) {
+    Thread& t = block.threads[ordered(i)];
+    t.state = State::exited;
+    Block::Wave& each = wave_of(block, t);
+    --each.busy;
+    each.alive &= ~bit_of(t);
+    --block.alive;
+  }
+  block.loud = true;
+  detail::row_left = 0;
+  begin(block, position);
+}
+
+namespace detail {
+
+bool compiled_as(Dialect dialect) {
+  if (is_said && said != dialect) {
+    std::fprintf(stderr, "simt: some units of this program were compiled as CUDA and some as HIP\n");
+    std::_Exit(2);
+  }
+  is_said = true;
+  said = dialect;
+  warpSize = wave_size();
+  wave_shift = warpSize == 64 ? 6 : 5;
+  install_handlers();
+  return true;
+}
+
+bool next_row() {
+  Worker& w = *worker;
+  Block* block = w.block;
+  if (block->loud) {
+    if (w.thread != nullptr) exited(*block, *w.thread);
+    w.thread = nullptr;
+    if (block->started == block->size) return false;
+    begin(*block, block->started);
+    return true;
+  }
+  for (;;) {
+    if (!block->entered) {
+      block->entered = true;
+      threadIdx = index_of(ordered(0));
+      block->position = 0;
+    } else {
+      const unsigned position = w.order.empty() ? rank_of(threadIdx) + 1 : block->position + 1;
+      if (position == block->size) {
+        if (block->used) end_arena(*block);
+        uint3 index;
+        if (w.resident || !take_block(w, index)) {
+          block->started = block->size;
+          return false;
+        }
+        reset(*block, index);
+        continue;
+      }
+      block->position = position;
+      threadIdx = index_of(ordered(position));
+    }
+    if (w.order.empty()) row_left = blockDim.x - 1 - threadIdx.x;
+    return true;
+  }
+}
+
+}  // namespace detail
+
+namespace {
+
+Block& new_block(Worker& w) {
+  if (w.pool.empty()) {
+    Block* block = new Block;
+    make_arena(*block, w.launch->shared);
+    w.pool.push_back(block);
+  }
+  Block* block = w.pool.back();
+  w.pool.pop_back();
+  block->size = w.launch->block.x * w.launch->block.y * w.launch->block.z;
+  if (block->dynamic_size != w.launch->shared) make_arena(*block, w.launch->shared);
+  return *block;
+}
+
+/// Go on with a block until all its threads have ended or none can run. Call from the root.
+Entered enter(Worker& w, Block& block) {
+  w.block = &block;
+  blockIdx = block.index;
+  set_dynamic(block);
+  if (!block.entered) {
+    w.thread = nullptr;
+    Fiber& fiber = take_fiber();
+    go(fiber);
+  } else if (block.ready.count != 0) {
+    block.idle = 0;
+    Thread& next = *block.ready.pop();
+    next.state = State::running;
+    w.thread = &next;
+    threadIdx = next.index;
+    go(*next.fiber);
+  }
+  if (!block.loud) return Entered::done;
+  return block.alive == 0 ? Entered::done : Entered::stuck;
+}
+
+[[noreturn]] void deadlock(Block& block) {
+  worker->block = &block;
+  worker->thread = nullptr;
+  const bool spins = block.ready.count != 0;
+  fault_with(spins ? "no-progress" : "deadlock", first_place(block),
+             (spins ? "threads wait for a value that does not come" : "all threads that are left wait, and none for another that could come") +
+                 waiting_text(block));
+}
+
+bool at_grid_barrier(const Block& block) { return block.grid.count != 0 && block.grid.count == block.alive; }
+
+void run_blocks(Worker& w) {
+  constexpr std::size_t most_resident = 4096;
+  std::vector<Block*> resident;
+  uint3 index;
+  bool more = true;
+  double since = 0;
+  w.resident = w.launch->cooperative;
+  for (;;) {
+    // A new block, if there is none that only waits for others, or all must be there at once.
+    if (more && (resident.empty() || w.resident)) {
+      more = resident.size() < most_resident && take_block(w, index);
+      if (more) {
+        Block& block = new_block(w);
+        w.block = &block;
+        reset(block, index);
+        if (enter(w, block) == Entered::stuck) {
+          resident.push_back(&block);
+          w.resident = true;
+        } else {
+          if (block.used) end_arena(block);
+          w.pool.push_back(&block);
+        }
+        since = 0;
+        continue;
+      }
+    }
+    if (resident.empty()) break;
+    bool progress = false;
+    if (!more && w.launch->cooperative && std::all_of(resident.begin(), resident.end(), [](Block* b) { return at_grid_barrier(*b); })) {
+      for (Block* block : resident) {
+        w.block = block;
+        for (Thread* t = block->grid.first; t != nullptr; t = t->next) ++wave_of(*block, *t).busy;
+        block->idle = 0;
+        wake_all(block->grid);
+      }
+      progress = true;
+    }
+    for (std::size_t i = 0; i < resident.size(); ++i) {
+      Block& block = *resident[i];
+      if (block.ready.count == 0) {
+        if (!block.grid.count || !w.launch->cooperative || (!more && !at_grid_barrier(block))) deadlock(block);
+        continue;
+      }
+      const unsigned alive = block.alive;
+      const std::uint64_t switches = w.switches;
+      if (enter(w, block) == Entered::done) {
+        if (block.used) end_arena(block);
+        w.pool.push_back(&block);
+        resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(i--));
+        progress = true;
+      } else if (block.alive != alive || block.ready.count == 0 || !is_stalled(block)) {
+        progress = true;
+      }
+      (void)switches;
+    }
+    if (progress) {
+      since = 0;
+    } else if (since == 0) {
+      since = now();
+    } else if (now() - since > settings().watchdog) {
+      deadlock(*resident.front());
+    }
+    if (resident.empty() && !w.launch->cooperative) w.resident = false;
+  }
+}
+
+std::mutex workers_mutex;
+std::vector<Worker*> idle_workers;
+
+/// A worker for this thread of the operating system: those of threads that have ended are used again, with their stacks.
+Worker& take_worker() {
+  const std::lock_guard<std::mutex> lock(workers_mutex);
+  if (idle_workers.empty()) {
+    idle_workers.push_back(new Worker);
+    idle_workers.back()->random = settings().seed * 0x9e3779b97f4a7c15ull + 0x1234567;
+  }
+  Worker& w = *idle_workers.back();
+  idle_workers.pop_back();
+#ifdef __SANITIZE_ADDRESS__
+  pthread_attr_t attributes;
+  void* low;
+  pthread_getattr_np(pthread_self(), &attributes);
+  pthread_attr_getstack(&attributes, &low, &w.root.size);
+  pthread_attr_destroy(&attributes);
+  w.root.low = static_cast<char*>(low);
+#endif
+  return w;
+}
+
+void run_on(const Launch& how, detail::Run body, void* context, std::atomic<std::uint64_t>& next, std::uint64_t blocks) {
+  Worker& w = take_worker();
+  w.launch = &how;
+  w.body = body;
+  w.context = context;
+  w.next_block = &next;
+  w.blocks = blocks;
+  w.fiber = &w.root;
+  w.thread = nullptr;
+  w.order.clear();
+  const unsigned size = how.block.x * how.block.y * how.block.z;
+  if (settings().order != Settings::Order::forward) {
+    for (unsigned i = 0; i < size; ++i) {
+      w.order.push_back(settings().order == Settings::Order::reverse ? size - 1 - i : i);
+    }
+  }
+  blockDim = how.block;
+  gridDim = how.grid;
+  Worker* before = worker;
+  worker = &w;
+  run_blocks(w);
+  worker = before;
+  w.launch = nullptr;
+  const std::lock_guard<std::mutex> lock(workers_mutex);
+  idle_workers.push_back(&w);
+}
+
+std::atomic<std::uint64_t> launches{0};
+
+}  // namespace
+
+int wave_size() {
+  static const int forced = [] {
+    const char* v = std::getenv("SIMT_FORCE_WAVE");
+    return v != nullptr && std::atoi(v) == 64 ? 64 : 0;
+  }();
+  return forced != 0 ? forced : said == Dialect::cuda ? 32 : settings().wave;
+}
+
+bool in_kernel() { return worker != nullptr && worker->launch != nullptr; }
+
+namespace detail {
+
+Started run(const Launch& how, Run body, void* context) {
+  const std::uint64_t number = launches++;
+  const auto product = [](const dim3& d) { return std::uint64_t(d.x) * d.y * d.z; };
+  Started started = Started::yes;
+  const std::uint64_t threads = product(how.block), blocks = product(how.grid);
+  if (threads == 0 || threads > most_threads || blocks == 0 || how.block.z > 64 || how.grid.y > 65535 || how.grid.z > 65535 ||
+      how.grid.x > 0x7fffffffu || (said == Dialect::hip && std::uint64_t(how.grid.x) * how.block.x > 0xffffffffull)) {
+    started = Started::invalid_configuration;
+    warning("launch-limit", how.place,
+            "%s is not started: a grid of %u x %u x %u blocks of %u x %u x %u threads (a block has 1 to 1024 threads, at "
+            "most 64 in z; a grid at most 2147483647 x 65535 x 65535 blocks%s)",
+            how.name, how.grid.x, how.grid.y, how.grid.z, how.block.x, how.block.y, how.block.z,
+            said == Dialect::hip ? ", on AMD less than 2^32 threads in x" : "");
+  } else if (how.shared > (said == Dialect::hip ? 65536u : 232448u)) {
+    started = Started::shared_too_large;
+    warning("launch-limit", how.place, "%s is not started: %zu bytes of dynamic shared memory, of at most %u", how.name,
+            how.shared, said == Dialect::hip ? 65536u : 232448u);
+  } else if (in_kernel()) {
+    fault("launch-in-kernel", how.place, "a kernel starts the kernel %s: the executor cannot, and AMD GPUs cannot", how.name);
+  } else {
+    std::atomic<std::uint64_t> next{0};
+    const int most = how.cooperative ? 1 : static_cast<int>(std::min<std::uint64_t>(blocks, static_cast<std::uint64_t>(settings().threads)));
+    std::vector<std::thread> others;
+    for (int i = 1; i < most; ++i) {
+      others.emplace_back([&] { run_on(how, body, context, next, blocks); });
+    }
+    run_on(how, body, context, next, blocks);
+    for (std::thread& other : others) other.join();
+  }
+  if (settings().trace != nullptr) trace(how, started, number);
+  return started;
+}
+
+}  // namespace detail
+
+// ------------------------------------------------------------------------------------ what shims call in a kernel
+
+unsigned thread_rank() { return rank_of(threadIdx); }
+unsigned lane() { return rank_of(threadIdx) & ((1u << wave_shift) - 1); }
+unsigned wave() { return rank_of(threadIdx) >> wave_shift; }
+
+std::uint64_t living() {
+  become_loud();
+  return wave_of(*worker->block, *worker->thread).alive;
+}
+
+std::uint64_t existing() {
+  const unsigned size = blockDim.x * blockDim.y * blockDim.z, per = static_cast<unsigned>(wave_size());
+  const unsigned count = std::min(per, size - wave() * per);
+  return count == 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << count) - 1;
+}
+
+std::int64_t clock() {
+  if (!in_kernel()) return 0;
+  // Loops that wait until so many cycles have passed end after few turns; and others get to run meanwhile.
+  return worker->ticks += 1000;
+}
+
+bool is_cooperative() { return in_kernel() && worker->launch->cooperative; }
+
+namespace {
+
+/// The running thread's record, ready to wait at `place`.
+Thread& waiter(const char* name, Place place) {
+  become_loud();
+  Thread& self = *worker->thread;
+  forget_meeting(self);
+  worker->block->paths[self.rank].depth = 0;
+  self.name = name;
+  self.place = place;
+  return self;
+}
+
+void must_be_kernel(const char* name, Place place) {
+  if (!in_kernel()) fault("not-in-kernel", place, "%s is called on the host", name);
+}
+
+/// Keep how the thread came here: what tells apart calls of one line, and the place that a fault names.
+__attribute__((noinline)) void remember_path(Thread& self) { capture(worker->block->paths[self.rank], self.fiber->base); }
+
+}  // namespace
+
+void yield(Place place) {
+  if (!in_kernel()) return;
+  Thread& self = waiter("a loop", place);
+  Block& block = *worker->block;
+  ++block.idle;
+  if (block.ready.count == 0 && block.started == block.size && !is_stalled(block)) return;
+  if (block.idle == 1 || is_stalled(block)) remember_path(self);
+  self.yielding = true;
+  self.state = State::ready;
+  block.ready.push(&self);
+  Thread* me = &self;
+  if (block.started != block.size) {
+    // Those that have not begun are the first to look for what this one waits for.
+    worker->thread = nullptr;
+    go(take_fiber());
+  } else {
+    dispatch();
+  }
+  worker->thread = me;
+  threadIdx = me->index;
+  me->state = State::running;
+  me->yielding = false;
+}
+
+const Meeting& meet_masked(const Operation& operation, std::uint64_t mask, const void* value, std::size_t size, Place place) {
+  must_be_kernel(operation.name, place);
+  Thread& self = waiter(operation.name, place);
+  Block& block = *worker->block;
+  Block::Wave& wave = wave_of(block, self);
+  const std::uint64_t bit = bit_of(self);
+  self.mask = mask;
+  if (said == Dialect::hip) remember_path(self);
+  if ((mask & bit) == 0) {
+    fault("mask-without-caller", place, "lane %u calls %s with mask 0x%llx, which does not name it", lane_of(self),
+          operation.name, static_cast<unsigned long long>(mask));
+  }
+  Block::Group* group = nullptr;
+  for (Block::Group& each : wave.groups) {
+    if (each.mask == mask && same_operation(each.operation, &operation)) group = &each;
+  }
+  if (group == nullptr) {
+    wave.groups.push_back({&operation, mask, 0, new_meeting(), List{}});
+    group = &wave.groups.back();
+    group->meeting->mask = mask;
+    group->meeting->word = 0;
+    group->meeting->readers = 0;
+  }
+  Meeting* meeting = group->meeting;
+  if (size != 0) std::memcpy(meeting->values[lane_of(self)], value, size);
+  group->arrived |= bit;
+  ++meeting->readers;
+  self.met = meeting;
+  if ((mask & wave.alive & ~group->arrived) == 0) {
+    // The last to come goes on at once.
+    finish(*meeting, operation, group->arrived);
+    List list = group->list;
+    wave.groups.erase(wave.groups.begin() + (group - wave.groups.data()));
+    wave.busy += list.count;
+    block.idle = 0;
+    wake_all(list);
+    return *meeting;
+  }
+  self.wait = Wait::masked;
+  group->list.push(&self);
+  self.state = State::waiting;
+  less_busy(block, self);
+  wait();
+  return *meeting;
+}
+
+const Meeting& meet_present(const Operation& operation, const void* value, std::size_t size, Place place) {
+  must_be_kernel(operation.name, place);
+  Thread& self = waiter(operation.name, place);
+  Block& block = *worker->block;
+  self.operation = &operation;
+  self.wait = Wait::present;
+  if (size != 0) std::memcpy(self.value, value, size);
+  remember_path(self);
+  self.state = State::waiting;
+  less_busy(block, self);
+  wait();
+  return *self.met;
+}
+
+Votes block_barrier(const char* name, int predicate, Place place) {
+  must_be_kernel(name, place);
+  Thread& self = waiter(name, place);
+  Block& block = *worker->block;
+  self.predicate = predicate;
+  self.state = State::waiting;
+  if (said == Dialect::hip) {
+    self.wait = Wait::barrier;
+    remember_path(self);
+    less_busy(block, self);
+  } else {
+    arrive(block, self);
+    less_busy(block, self);
+    if (block.barrier.count == block.alive) release_barrier(block);
+  }
+  wait();
+  return block.votes;
+}
+
+void named_barrier(int number, int threads, bool arrive_only, Place place) {
+  must_be_kernel("a named barrier", place);
+  Thread& self = waiter("a named barrier", place);
+  Block& block = *worker->block;
+  if (number < 0 || number > 15) fault("barrier-number", place, "there is no barrier %d: they are 0 to 15", number);
+  Block::Named& named = block.named[number];
+  const int wanted = threads != 0 ? threads : static_cast<int>(block.alive);
+  ++named.arrived;
+  if (named.arrived >= wanted) {
+    named.arrived = 0;
+    for (Thread* t = named.list.first; t != nullptr; t = t->next) ++wave_of(block, *t).busy;
+    block.idle = 0;
+    wake_all(named.list);
+    return;
+  }
+  if (arrive_only) return;
+  self.wait = Wait::named;
+  self.state = State::waiting;
+  self.number = number;
+  named.list.push(&self);
+  less_busy(block, self);
+  wait();
+}
+
+void grid_barrier(Place place) {
+  must_be_kernel("grid.sync", place);
+  if (!worker->launch->cooperative) {
+    fault("not-cooperative", place, "grid.sync() in a kernel that was not launched as cooperative");
+  }
+  Thread& self = waiter("grid.sync", place);
+  Block& block = *worker->block;
+  self.wait = Wait::grid;
+  self.state = State::waiting;
+  block.grid.push(&self);
+  less_busy(block, self);
+  wait();
+}
+
+}  // namespace simt
