@@ -21,11 +21,16 @@ pytestmark = pytest.mark.toolchain
 # Zeros, ones, subnormal, largest, infinities, what is not a number, and some between.
 BITS = [0x0000, 0x8000, 0x3C00, 0xBC00, 0x0001, 0x83FF, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00, 0x7E01, 0x2E66, 0xD800, 0x5BF9]
 NAN = 0x7FFF
+BFLOAT16 = [0x0000, 0x8000, 0x3F80, 0xBF80, 0x0001, 0x807F, 0x7F7F, 0xFF7F, 0x7F80, 0xFF80, 0x7FC1, 0xFFC0, 0x4049]
 PAIRS = list(itertools.product(BITS, BITS))
 
 
 def number(bits: int) -> float:
     return float(struct.unpack("<e", struct.pack("<H", bits))[0])
+
+
+def bfloat16(bits: int) -> float:
+    return float(struct.unpack("<f", struct.pack("<I", bits << 16))[0])
 
 
 def bits(value: float) -> int:
@@ -46,8 +51,8 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-def extreme(a: int, b: int, greatest: bool, keeps_nan: bool) -> int:
-    x, y = number(a), number(b)
+def extreme(a: int, b: int, greatest: bool, keeps_nan: bool, of: Callable[[int], float] = number) -> int:
+    x, y = of(a), of(b)
     if math.isnan(x) or math.isnan(y):
         if keeps_nan or (math.isnan(x) and math.isnan(y)):
             return NAN
@@ -77,6 +82,14 @@ def cases() -> Iterator[tuple[str, int | None]]:
         expected = NAN if math.isnan(fused) else max(bits(fused), 0) if fused > 0 else 0
         if abs(fused) < 65504:  # in between a double holds the sum exactly, or nearly so
             yield f"B(hfma_relu(H({a}), H({b}), H(0xC000)))", expected
+    for a, b in itertools.product(BFLOAT16, BFLOAT16):
+        for name, greatest in (("max", True), ("min", False)):
+            for suffix, keeps_nan in (("", False), ("_nan", True)):
+                expected = extreme(a, b, greatest, keeps_nan, bfloat16)
+                yield f"Z(h{name}{suffix}(Y({a}), Y({b})))", expected
+                if a != b:
+                    both = expected | expected << 16
+                    yield f"Z2(h{name}2{suffix}(Y2({a}, {b}), Y2({b}, {a})))", both
     for a in BITS:
         x = number(a)
         whole = 0 if math.isnan(x) else int(max(-128, min(127, x)))
@@ -90,7 +103,20 @@ def cases() -> Iterator[tuple[str, int | None]]:
 
 PROGRAM = r"""
 #include "hipport/half.h"
+#include <hip/hip_bf16.h>
 using namespace hipport;
+template <typename T>
+static __device__ inline T of_bits(unsigned bits) { T value; __builtin_memcpy(&value, &bits, sizeof(T)); return value; }
+template <typename T>
+static __device__ inline unsigned bits_of(T value) {
+  unsigned bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof(T));
+  return bits;
+}
+#define Y(bits) of_bits<__hip_bfloat16>(bits)
+#define Y2(low, high) of_bits<__hip_bfloat162>((low) | (high) << 16)
+#define Z(value) bits_of<__hip_bfloat16>(value)
+#define Z2(value) bits_of<__hip_bfloat162>(value)
 static __device__ inline __half H(unsigned short bits) { return __ushort_as_half(bits); }
 static __device__ inline __half2 H2(unsigned short low, unsigned short high) { return __halves2half2(H(low), H(high)); }
 static __device__ inline unsigned B(__half value) { return __half_as_ushort(value); }

@@ -3,7 +3,7 @@
 //
 // Each function has the name and the arguments of the CUDA function that it stands for, without the leading
 // underscores, and gives the same bits for all arguments, but for htanh and h2tanh, whose last bit may differ. Those that
-// take a __half2 and give masks, add, subtract or multiply, or choose the greater or the lesser take bfloat16 too.
+// take a __half2 and give masks, add, subtract or multiply take bfloat16 too, and all that choose the greater or lesser.
 //
 // With nvcc the functions are the native ones.
 #ifndef HIPPORT_HALF_H
@@ -65,6 +65,33 @@ HIPPORT_DEVICE __half extreme(__half a, __half b) {
     return half_from_bits(static_cast<unsigned short>(greatest ? both : either));
   }
   return (x > y) == greatest ? a : b;
+}
+
+/// The same of bfloat16, by its bits: its types differ from release to release.
+template <bool greatest, bool nan>
+HIPPORT_DEVICE unsigned extreme_of_bits(unsigned a, unsigned b) {
+  const unsigned bits_a = a << 16, bits_b = b << 16;
+  float x, y;
+  __builtin_memcpy(&x, &bits_a, sizeof(x));
+  __builtin_memcpy(&y, &bits_b, sizeof(y));
+  const bool no_x = x != x, no_y = y != y;
+  if ((no_x && no_y) || (nan && (no_x || no_y))) return 0x7fff;
+  if (no_x) return b;
+  if (no_y) return a;
+  if (x == y) return greatest ? a & b : a | b;
+  return (x > y) == greatest ? a : b;
+}
+/// Of one bfloat16 or of two.
+template <bool greatest, bool nan, typename T>
+HIPPORT_DEVICE T extreme_of_bfloat16(T a, T b) {
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4, "of one bfloat16 or of two");
+  unsigned x = 0, y = 0;
+  __builtin_memcpy(&x, &a, sizeof(T));
+  __builtin_memcpy(&y, &b, sizeof(T));
+  const unsigned low = extreme_of_bits<greatest, nan>(x & 0xffffu, y & 0xffffu);
+  const unsigned both = low | extreme_of_bits<greatest, nan>(x >> 16, y >> 16) << 16;
+  __builtin_memcpy(&a, &both, sizeof(T));
+  return a;
 }
 
 }  // namespace detail
@@ -132,16 +159,16 @@ HIPPORT_DEVICE __half2 hcmadd(__half2 a, __half2 b, __half2 c) {
 
 #define HIPPORT_EXTREME(name, greatest, nan)                                                               \
   HIPPORT_DEVICE __half name(__half a, __half b) { return detail::extreme<greatest, nan>(a, b); }          \
-  HIPPORT_OF_BFLOAT16(name)
+  HIPPORT_OF_BFLOAT16(name, greatest, nan)
 #define HIPPORT_EXTREME2(name, greatest, nan)                                                              \
   HIPPORT_DEVICE __half2 name(__half2 a, __half2 b) {                                                      \
     return detail::by_half([](__half x, __half y) { return detail::extreme<greatest, nan>(x, y); }, a, b); \
   }                                                                                                        \
-  HIPPORT_OF_BFLOAT16(name)
-#define HIPPORT_OF_BFLOAT16(name)   \
-  template <typename T>             \
-  HIPPORT_DEVICE T name(T a, T b) { \
-    return __##name(a, b);          \
+  HIPPORT_OF_BFLOAT16(name, greatest, nan)
+#define HIPPORT_OF_BFLOAT16(name, greatest, nan)           \
+  template <typename T>                                    \
+  HIPPORT_DEVICE T name(T a, T b) {                        \
+    return detail::extreme_of_bfloat16<greatest, nan>(a, b); \
   }
 HIPPORT_EXTREME(hmax, true, false)
 HIPPORT_EXTREME(hmin, false, false)
