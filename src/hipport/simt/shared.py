@@ -83,7 +83,6 @@ class _Declaration:
     external: bool
     typed: bool
     declarators: list[_Declarator]
-    complete: bool  # ends in `;`, or with the macro
 
 
 def aliases(source: Cpp) -> frozenset[Alias]:
@@ -184,6 +183,8 @@ def _outside(source: Cpp, span: Span, declaration: _Declaration) -> Finding:
     for each in declaration.declarators:
         name = source[each.name]
         if declaration.external:
+            edits += _addresses(source, name)
+        if declaration.external:
             if not each.unbounded:
                 return Finding(
                     span,
@@ -205,6 +206,15 @@ def _outside(source: Cpp, span: Span, declaration: _Declaration) -> Finding:
     edits.append(Edit(Span(end, end), registered))
     names = ", ".join(source[each.name].decode(errors="replace") for each in declaration.declarators)
     return Finding(span, "outside", f"{names} in the block", tuple(edits))
+
+
+def _addresses(source: Cpp, name: bytes) -> Iterator[Edit]:
+    """The address of an array is that of its first element; that of the pointer in its place is another."""
+    for match in re.finditer(rb"&\s*(?=" + re.escape(name) + rb"\s*[^\s\w\[.(])", source.code):
+        before = source.code[: match.start()].rstrip()
+        if not before.endswith((b"&", b"]")) and not re.search(rb"(?<!return)(?<!\breturn)\w\Z", before):
+            # Behind a closing parenthesis is a cast, or an operand: only the first is asked for by a pointer.
+            yield Edit(Span(match.end(), match.end()), b"*")
 
 
 def _kept_lines(source: Cpp, span: Span) -> bytes:
@@ -275,7 +285,7 @@ def _parse(source: Cpp, span: Span, known: frozenset[Alias]) -> _Declaration:
     floor = macro.end() if macro else 0
     start = _start(source, span, floor)
     tokens = _Tokens(code, start, directive.end if directive else len(code))
-    declaration = _Declaration(Span(start, start), [], [], False, False, [], False)
+    declaration = _Declaration(Span(start, start), [], [], False, False, [])
     _specifiers(source, tokens, declaration, {alias.name: alias for alias in known})
     _declarators(source, tokens, declaration)
     declaration.span = Span(start, max(tokens.at, span.end))
@@ -489,23 +499,28 @@ def _is_type(text: bytes) -> bool:
 
 def _declarators(source: Cpp, tokens: _Tokens, declaration: _Declaration) -> None:
     while (token := tokens.peek()) is not None:
-        if token[0] in (b")", b"{", b"="):
-            return  # a parameter, a cast
         if token[0] == b";":
-            declaration.complete = True
             tokens.take()
             return
-        declaration.declarators.append(_declarator(source, tokens, declaration))
+        at = tokens.at
+        found = _declarator(source, tokens, declaration)
+        if tokens.is_next(b")"):
+            # A parameter, or a cast: only the word is too much.
+            declaration.declarators.clear()
+            tokens.at = at
+            return
+        if found is None:
+            raise _NotUnderstood("its name is not seen")
+        declaration.declarators.append(found)
         if tokens.is_next(b"=", b"{"):
             _initializer(source, tokens)
         if tokens.is_next(b","):
             tokens.take()
-        elif not tokens.is_next(b";", b")") and tokens.peek() is not None:
-            raise _NotUnderstood(token[0].decode(errors="replace"))
-    declaration.complete = True
+        elif not tokens.is_next(b";", b")") and (token := tokens.peek()) is not None:
+            raise _NotUnderstood(f"{token[0].decode(errors='replace')} behind its name")
 
 
-def _declarator(source: Cpp, tokens: _Tokens, declaration: _Declaration) -> _Declarator:
+def _declarator(source: Cpp, tokens: _Tokens, declaration: _Declaration) -> _Declarator | None:
     found: _Declarator | None = None
     start = None
     depth = 0
@@ -533,16 +548,15 @@ def _declarator(source: Cpp, tokens: _Tokens, declaration: _Declaration) -> _Dec
         elif text == b")" and depth:
             tokens.take()
             depth -= 1
-            assert found is not None
+            if found is None:
+                return None
             found.end = span.end
         elif found is None and re.match(rb"[A-Za-z_]", text):
             tokens.take()
             found = _Declarator(start, span, span.end, depth > 0)
         else:
             break
-    if found is None or depth:
-        raise _NotUnderstood("its name is not seen")
-    return found
+    return None if depth else found
 
 
 def _initializer(source: Cpp, tokens: _Tokens) -> None:

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the executor's passes make of launches and shared memory, and of trees."""
+
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+import hipport
+from hipport.discover import discover, source
+from hipport.project import Project
+from hipport.simt.prepare import PASSES, _run, prepare
+from hipport.simt.shared import aliases
+
+
+def made(text: str, **others: str) -> str:
+    """Return `text` as the executor's C++; `others` are files beside it."""
+    files = {"a.cu": text, **{name.replace("_", "."): other for name, other in others.items()}}
+    sources = tuple(source(PurePosixPath(name), each.encode()) for name, each in files.items())
+    after, reported, created = _run(Project(sources), PASSES)
+    assert not reported and not created
+    result = after.by_path[PurePosixPath("a.cu")].text.decode()
+    assert result.count("\n") == text.count("\n"), "lines stay where they are"
+    return result
+
+
+def in_kernel(text: str) -> str:
+    """Return what becomes of statements in a kernel, blanks aside."""
+    result = made(f"template <typename T> __global__ void k(T* p) {{ {text} }}")
+    return " ".join(result[result.index("{") + 1 : -1].split())
+
+
+@pytest.mark.parametrize(
+    ("launch", "expected"),
+    [
+        ("k<<<g, b>>>(x, 0);", 'SIMT_LAUNCH("k", (g, b), k)(x, 0);'),
+        ("k<T, 3><<<g, b, n * 4, st>>>(x);", 'SIMT_LAUNCH("k<T, 3>", (g, b, n * 4, st), k<T, 3>)(x);'),
+        ("k << <g, b >> > (x);", 'SIMT_LAUNCH("k", (g, b ), k) (x);'),
+        ("ns::k<A<B>, (1 > 2)><<<1, 2>>>();", 'SIMT_LAUNCH("ns::k<A<B>, (1 > 2)>", (1, 2), ns::k<A<B>, (1 > 2)>)();'),
+        ("::k<<<1, 2>>>();", 'SIMT_LAUNCH("::k", (1, 2), ::k)();'),
+        ("this->k_<<<f(a, b), 2>>>(x);", 'SIMT_LAUNCH("this->k_", (f(a, b), 2), this->k_)(x);'),
+        ("if (a) (*p)<<<1, 2>>>(x);", 'if (a) SIMT_LAUNCH("(*p)", (1, 2), (*p))(x);'),
+        ("else kernels[i].f<<<1, 2>>>(x);", 'else SIMT_LAUNCH("kernels[i].f", (1, 2), kernels[i].f)(x);'),
+        ("S<T>::template f<2><<<1, 2>>>(x);", 'SIMT_LAUNCH("S<T>::template f<2>", (1, 2), S<T>::template f<2>)(x);'),
+        ("k<<<1, x << 3>>>(a < b, c >> d);", 'SIMT_LAUNCH("k", (1, x << 3), k)(a < b, c >> d);'),
+        ("k<<<g<h<3>>(), 1>>>(x);", 'SIMT_LAUNCH("k", (g<h<3>>(), 1), k)(x);'),
+        ("NAME(a, b)<<<1, 1>>>();", 'SIMT_LAUNCH("NAME(a, b)", (1, 1), NAME(a, b))();'),
+        ("CHECK(k<<<1, 1>>>(x));", 'CHECK(SIMT_LAUNCH("k", (1, 1), k)(x));'),
+        ("k\n  <T\n  ><<<g, // one\n b>>>\n(x);", 'SIMT_LAUNCH("k <T >", (\n\ng, // one\n b), k <T >)\n(x);'),
+        ('std::cout << < "a";  // k<<<1, 2>>>(x)', 'std::cout << < "a";  // k<<<1, 2>>>(x)'),
+    ],
+)
+def test_a_launch_becomes_a_call_of_the_executor(launch: str, expected: str) -> None:
+    assert made(f"void f() {{ {launch} }}\n") == f"void f() {{ {expected} }}\n"
+
+
+def test_launches_in_macros_take_their_parameters() -> None:
+    assert made("#define GO(k, ...) k<<<grid, \\\n  block>>>(__VA_ARGS__)\n") == (
+        "#define GO(k, ...) SIMT_LAUNCH(#k, (grid, \\\n  block), k)(__VA_ARGS__)\n"
+    )
+    assert made("#define GO(T, args) k_##T<T>\\\n<<<1, 2>>> args\n") == (
+        '#define GO(T, args) SIMT_LAUNCH("k_##T<T>", (\\\n1, 2), k_##T<T>) args\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("declaration", "expected"),
+    [
+        ("__shared__ float s[32], n;", 'float (&s)[32] = SIMT_SHARED("s"), (&n) = SIMT_SHARED("n");'),
+        ("__shared__ T a[N][M + 1];", 'T (&a)[N][M + 1] = SIMT_SHARED("a");'),
+        ("static __shared__ int a;", 'int (&a) = SIMT_SHARED("a");'),
+        ("volatile __shared__ int a, b[3];", 'volatile int (&a) = SIMT_SHARED("a"), (&b)[3] = SIMT_SHARED("b");'),
+        ("__shared__ volatile T a[2];", 'volatile T (&a)[2] = SIMT_SHARED("a");'),
+        ("float __shared__ a[3];", 'float (&a)[3] = SIMT_SHARED("a");'),
+        ("unsigned long long __shared__ a;", 'unsigned long long (&a) = SIMT_SHARED("a");'),
+        ("__shared__ __align__(16) char a[3];", 'char (&a)[3] = SIMT_SHARED_ALIGNED("a", 16);'),
+        ("__shared__ alignas(double) char a[3];", 'char (&a)[3] = SIMT_SHARED_ALIGNED("a", alignof(double));'),
+        ("alignas(64) __shared__ T a;", 'T (&a) = SIMT_SHARED_ALIGNED("a", 64);'),
+        (
+            "__shared__ T a[3] __attribute__((aligned(8)));",
+            'T (&a)[3] = SIMT_SHARED_ALIGNED("a", 8) ;',
+        ),
+        ("__shared__ T *a, **b, c;", 'T *(&a) = SIMT_SHARED("a"), **(&b) = SIMT_SHARED("b"), (&c) = SIMT_SHARED("c");'),
+        ("__shared__ int (*p)[4];", 'int (*(&p))[4] = SIMT_SHARED("p");'),
+        ("__shared__ void (*p)(int, T);", 'void (*(&p))(int, T) = SIMT_SHARED("p");'),
+        ("__shared__ struct { int a; T b[4]; } s;", 'struct { int a; T b[4]; } (&s) = SIMT_SHARED("s");'),
+        (
+            "__shared__ union U : B { int a, b; } s[2], t;",
+            'union U : B { int a, b; } (&s)[2] = SIMT_SHARED("s"), (&t) = SIMT_SHARED("t");',
+        ),
+        (
+            "__shared__ typename cub::BlockReduce<T, (128 > 3)>::template X<1, 2>::TempStorage t;",
+            'typename cub::BlockReduce<T, (128 > 3)>::template X<1, 2>::TempStorage (&t) = SIMT_SHARED("t");',
+        ),
+        ("__shared__ Counter<T, 1 << 3> c;", 'Counter<T, 1 << 3> (&c) = SIMT_SHARED("c");'),
+        ("__shared__ decltype(f(p)) c;", 'decltype(f(p)) (&c) = SIMT_SHARED("c");'),
+        ("extern __shared__ T d[];", "T (&d)[] = SIMT_DYNAMIC_PLACE;"),
+        ("extern volatile __shared__ T d[][4];", "volatile T (&d)[][4] = SIMT_DYNAMIC_PLACE;"),
+        (
+            "__shared__ extern __align__(16) char d[], e[];",
+            "char (&d)[] = SIMT_DYNAMIC_PLACE, (&e)[] = SIMT_DYNAMIC_PLACE;",
+        ),
+        ("__syncthreads(); __shared__ int a;", '__syncthreads(); int (&a) = SIMT_SHARED("a");'),
+        ("case 3: __shared__ int a;", 'case 3: int (&a) = SIMT_SHARED("a");'),
+        ("if (x) { __shared__ int a; }", 'if (x) { int (&a) = SIMT_SHARED("a"); }'),
+        ("f((__shared__ int*)p);", "f(( int*)p);"),
+    ],
+)  # fmt: skip
+def test_a_shared_variable_becomes_a_reference(declaration: str, expected: str) -> None:
+    assert in_kernel(declaration) == expected
+
+
+def test_words_for_shared_are_known_from_other_files() -> None:
+    header = "#define LOCAL __shared__\n#define DYNAMIC(T) extern __shared__ T\n#define PLAIN int\n"
+    assert made(
+        '#include "k.h"\n__global__ void k() {\nLOCAL float s[3], n;\nDYNAMIC(int) d[];\nPLAIN i;\n}\n', k_h=header
+    ) == (
+        '#include "k.h"\n__global__ void k() {\nLOCAL float (&s)[3] = SIMT_SHARED("s"), (&n) = SIMT_SHARED("n");\n'
+        "DYNAMIC(int) (&d)[] = SIMT_DYNAMIC_PLACE;\nPLAIN i;\n}\n"
+    )
+    assert made(header) == "#define LOCAL \n#define DYNAMIC(T)   T\n#define PLAIN int\n"
+    assert {alias.name for alias in aliases(source(PurePosixPath("k.cuh"), header.encode()))} == {b"LOCAL", b"DYNAMIC"}  # type: ignore[arg-type]
+
+
+def test_a_macro_may_have_a_whole_declaration() -> None:
+    assert made("#define DECLARE(T, n) \\\n  __shared__ T s_##n[n]\n") == (
+        '#define DECLARE(T, n) \\\n   T (&s_##n)[n] = SIMT_SHARED("s_##n")\n'
+    )
+
+
+def test_conditions_and_definitions_of_the_word_stay() -> None:
+    text = (
+        '#ifndef __shared__\n#define __shared__\n#endif\n// __shared__ int x;\nconst char* s = "__shared__ int x;";\n'
+    )
+    assert made(text) == text
+
+
+def test_outside_of_functions_they_are_set_by_every_block() -> None:
+    assert made("namespace a {\nextern __shared__ float d[], e[][3];\n}\n") == (
+        "namespace a {\nstatic __thread  float (*d), (*e)[3]; SIMT_DYNAMIC_SETS(d); SIMT_DYNAMIC_SETS(e);\n}\n"
+    )
+    assert made("__shared__ int s[3];\n") == "static __thread int s[3]; SIMT_SHARED_OUTSIDE(s);\n"
+    # Whose address is taken has the address of what it points to.
+    assert made("extern __shared__ int d[];\nvoid f() { g(&d, (char*)&d + 1, &d[2], a & d, x && d); }\n").endswith(
+        "void f() { g(&*d, (char*)&*d + 1, &d[2], a & d, x && d); }\n"
+    )
+    # The parameters of this function end behind a condition.
+    assert "SIMT_DYNAMIC_PLACE" in made("void f(int a\n#ifdef B\n, int b\n#endif\n) {\nextern __shared__ int d[];\n}\n")
+
+
+def test_lambdas_do_not_copy_what_is_shared() -> None:
+    def captures(head: str, body: str = "s[0] = o.n;") -> str:
+        result = in_kernel("__shared__ int s[3], n; auto f = " + head + " (int i) { " + body + " };")
+        return result[result.index("auto f = ") + 9 : result.index(" (int i)")]
+
+    assert captures("[=]") == "[=, &s]"
+    assert captures("[=]", "return s[n];") == "[=, &s, &n]"
+    assert captures("[]") == "[&s]"
+    assert captures("[i, this]") == "[i, this, &s]"
+    assert captures("[&]") == "[&]"
+    assert captures("[s]") == "[s]"
+    assert captures("[=]", "x.s = p->n;") == "[=]"
+
+
+def test_what_is_not_understood_is_reported() -> None:
+    text = b"__global__ void k() { __shared__ int a[3 }\n"
+    _, reported, _ = _run(Project((source(PurePosixPath("a.cu"), text),)), PASSES)
+    assert [(each.rule, each.line, each.column) for each in reported] == [("shared/unknown", 1, 23)]
+
+
+# --------------------------------------------------------------------------------------------------------------- trees
+
+
+def write(folder: Path, **files: str) -> Path:
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def test_a_tree_mirrors_what_was_given_and_what_it_includes(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        a__main_cu='#include "../b/k.h"\n#include <deep.h>\n#include "data.txt"\nint main() { k<<<1, 1>>>(); }\n',
+        a__data_txt="3",
+        a__sub__other_bin="4",
+        b__k_h="inline void k() { __shared__ int s; }\n",
+        b__unused_h="#error\n",
+        c__deep_h="// __shared__\n",
+    )
+    prepared = prepare([tmp_path / "a"], tmp_path / "out", "cuda", folders=[tmp_path / "c"])
+    assert prepared.base == tmp_path.resolve() and prepared.root == (tmp_path / "a").resolve()
+    main = prepared.made(tmp_path / "a" / "main.cu")
+    assert main == tmp_path / "out" / "a" / "main.cu"
+    assert main.read_text().splitlines()[0] == f'#line 1 "{(tmp_path / "a" / "main.cu").resolve()}"'
+    assert 'SIMT_LAUNCH("k", (1, 1), k)()' in main.read_text()
+    assert 'SIMT_SHARED("s")' in (tmp_path / "out" / "b" / "k.h").read_text()
+    assert (tmp_path / "out" / "c" / "deep.h").is_file()
+    assert (tmp_path / "out" / "a" / "sub" / "other.bin").read_text() == "4"
+    assert not (tmp_path / "out" / "b" / "unused.h").exists()
+    assert prepared.made(Path("/usr/include")) == Path("/usr/include")
+    # A second time nothing is written that is not new, and what is gone is gone.
+    before = main.stat().st_mtime_ns
+    (tmp_path / "a" / "sub" / "other.bin").unlink()
+    prepare([tmp_path / "a"], tmp_path / "out", "cuda", folders=[tmp_path / "c"])
+    assert main.stat().st_mtime_ns == before
+    assert not (tmp_path / "out" / "a" / "sub" / "other.bin").is_symlink()
+
+
+def test_lines_of_a_port_in_memory_are_those_that_the_user_wrote(tmp_path: Path) -> None:
+    tree = write(
+        tmp_path / "t",
+        main_cu="__global__ void k(unsigned* p) {\n  *p = __ballot_sync(~0u, 1);\n}\nint main() { k<<<1, 1>>>(0); }\n",
+    )
+    ported = hipport.rewrite([tree])
+    prepared = prepare(ported.project, tmp_path / "out", "hip")
+    lines = (tmp_path / "out" / "main.cu").read_text().splitlines()
+    number = 0
+    places = {}
+    for line in lines:
+        if line.startswith("#line "):
+            number = int(line.split()[1]) - 1
+        else:
+            number += 1
+            places[line] = number
+    assert next(n for line, n in places.items() if "ballot" in line) == 2
+    assert next(n for line, n in places.items() if "SIMT_LAUNCH" in line) == 4
+    assert next(n for line, n in places.items() if "__global__" in line) == 1
+    assert prepared.root == tree.resolve()
+
+
+def test_what_a_project_in_memory_lacks_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="memory"):
+        prepare(Project((source(PurePosixPath("a.cu"), b""),)), tmp_path, "cuda")
+
+
+def test_every_fixture_is_understood() -> None:
+    fixtures = Path(__file__).parent.parent / "fixtures"
+    project = discover([fixtures])
+    after, reported, _ = _run(project, PASSES)
+    assert not [each for each in reported if "shared/" in each.rule]
+    for each in after.changed if hasattr(after, "changed") else after.sources:
+        assert each.text.count(b"\n") == each.first.text.count(b"\n"), each.path
