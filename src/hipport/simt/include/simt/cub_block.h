@@ -102,10 +102,6 @@ void LoadDirectStriped(int thread, Iterator from, T (&items)[Items], int valid, 
   for (int i = 0; i < Items; ++i) items[i] = static_cast<T>(otherwise);
   LoadDirectStriped<Threads>(thread, from, items, valid);
 }
-template <int Items, typename T, typename Iterator>
-void StoreDirectBlocked(int thread, Iterator to, T (&items)[Items]) {
-  for (int i = 0; i < Items; ++i) to[thread * Items + i] = items[i];
-}
 template <typename T, int Items, typename Iterator>
 void StoreDirectBlocked(int thread, Iterator to, T (&items)[Items]) {
   for (int i = 0; i < Items; ++i) to[thread * Items + i] = items[i];
