@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// hip/amd_detail/amd_hip_complex.h: where HIP keeps what hip/hip_complex.h includes.
+#ifndef SIMT_NAME_HIP_AMD_DETAIL_AMD_HIP_COMPLEX_H
+#define SIMT_NAME_HIP_AMD_DETAIL_AMD_HIP_COMPLEX_H
+
+#include "../hip_complex.h"
+
+#endif
