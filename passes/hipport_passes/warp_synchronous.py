@@ -10,7 +10,8 @@ of each statement that loads from a shared array what another lane may have stor
 It adds an order among the lanes of a warp and takes nothing away, so it changes no program that does not depend on that
 order. Where the code is for the lanes of one warp, under `tid < 32`, by what it is called under or as its indices say
 (`tid & 31`), it gives the order that the code counts on: SAFE. Volatile accesses of which none of this is known are
-REVIEW. Exchanges through other arrays are left alone: nothing says that they are among the lanes of one warp.
+REVIEW. Exchanges through other arrays are left alone: nothing says that they are among the lanes of one warp. A macro
+orders accesses where all its definitions do.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ _SYNC = b"hipport::syncwarp();"
 _ORDERS = re.compile(
     rb"\b(?!\w*(?:shfl|ballot|any_|all_|match_|reduce_|async))\w*(?:sync|barrier|fence)\w*|\basm\b", re.IGNORECASE
 )
+_DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?((?:[^\\\r\n]|\\[ \t]*(?:\r\n?|\n)|\\)*)")
 _SHARED = re.compile(rb"__shared__[^;=({]*?[\s*&](\w+)\s*\[")
 _FILE_SHARED_BEFORE = re.compile(rb"^[ \t]*(?:extern[ \t]+)?(?:volatile[ \t]+)?\Z", re.MULTILINE)
 _FROM_TEMPLATE = re.compile(rb"(?i)shared_?mem(?:ory)?\b")
@@ -58,6 +60,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     kernels = Kernels.of(project)
     known: dict[Function, dict[bytes, tuple[bytes, bool]]] = {}
+    macros = _macros(project.together(source, _defines))
     for function in kernels.functions(source):
         start = function.body.start_byte
         if within(start, source.hip_only) or within(start, source.cuda_only):
@@ -67,13 +70,13 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         arrays = _arrays(function, kernels, project, known)
         if not arrays:
             continue
-        steps = _Steps(kernels, function, arrays)
+        steps = _Steps(kernels, function, arrays, macros)
         steps.follow(function.body, ())
         if not steps.before and not steps.behind:
             continue
         need, header = include(source, project, "warp.h")
         places = sorted({*steps.before.values(), *steps.behind.values()}, key=lambda node: node.start_byte)
-        lines = ", ".join(dict.fromkeys(str(node.start_point[0] + 1) for node in places))
+        lines = ", ".join(dict.fromkeys(str(_line(source, node)) for node in places))
         edits = {edit for node in steps.before.values() for edit in _in_front(source, node)}
         edits |= {edit for node in steps.behind.values() for edit in _at_the_end(source, node)}
         message = f"hipport::syncwarp() between steps in which lanes read what others stored (lines {lines})"
@@ -105,6 +108,8 @@ class _Steps:
     function: Function
     #: The shared arrays, under every name that they have here, with one name for each; volatile ones are marked.
     arrays: dict[bytes, tuple[bytes, bool]]
+    #: The program's macros, and whether they order accesses.
+    macros: dict[bytes, bool]
     #: The statements that need one in front, and the loops that need one at the end of their body.
     before: dict[int, Node] = field(default_factory=dict)
     behind: dict[int, Node] = field(default_factory=dict)
@@ -186,7 +191,7 @@ class _Steps:
                 tuple(access for each in found for access in each[2]),
             )
         text = self.function.text(node)
-        if _ORDERS.search(text) or self.calls_barrier(node):
+        if _orders(text, self.macros) or self.calls_barrier(node):
             return (), True, ()
         if not any(name in text for name in self.arrays):
             return (), False, ()
@@ -393,6 +398,40 @@ def _arrays(
 
 def _is_volatile(text: bytes, name: bytes) -> bool:
     return b"volatile" in text and re.search(rb"\bvolatile\b[^;,(){}=]*\b" + name + rb"\b", text) is not None
+
+
+def _orders(text: bytes, macros: dict[bytes, bool]) -> bool:
+    if any(macros.get(match.group(), True) for match in _ORDERS.finditer(text)):
+        return True
+    return any(macros.get(word, False) for word in _WORD.findall(text)) if macros else False
+
+
+def _macros(defined: frozenset[tuple[bytes, bytes]]) -> dict[bytes, bool]:
+    """Say of the macros whose name or text is about order whether they order accesses, by all their definitions."""
+    bodies: dict[bytes, list[bytes]] = {}
+    for name, body in defined:
+        bodies.setdefault(name, []).append(body)
+    known: dict[bytes, bool] = {name: False for name in bodies if _ORDERS.search(name)}
+    changed = True
+    while changed:
+        changed = False
+        for name, texts in bodies.items():
+            if not known.get(name, False) and all(_orders(text, known) for text in texts):
+                known[name] = changed = True
+    return known
+
+
+def _defines(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    return (
+        frozenset((match[1], match[2]) for match in _DEFINE.finditer(source.code))
+        if b"define" in source.code
+        else (frozenset())
+    )
+
+
+def _line(source: Cpp, node: Node) -> int:
+    """The line that the user wrote it on."""
+    return source.first.position(source.origin(Span(node.start_byte, node.start_byte + 1)).start)[0]
 
 
 def _has_shared(source: Cpp) -> frozenset[bytes]:
