@@ -3,6 +3,7 @@
 #ifndef SIMT_LAUNCH_API_H
 #define SIMT_LAUNCH_API_H
 
+#include <string>
 #include <unordered_map>
 
 #include "properties.h"
@@ -72,6 +73,24 @@ inline Launch launch_of(dim3 grid, dim3 block, std::size_t shared, hipStream_t s
   how.place = place;
   return how;
 }
+/// Of "(void*)k<a, b>, grid, …" the kernel's name, kept.
+inline const char* kernel_name(const std::string& arguments) {
+  std::size_t start = 0;
+  if (arguments.compare(0, 1, "(") == 0 && arguments.find("*)") < arguments.find(',')) {
+    start = arguments.find("*)") + 2;
+  }
+  while (start < arguments.size() && (arguments[start] == ' ' || arguments[start] == '&')) ++start;
+  std::size_t end = start;
+  for (int depth = 0; end < arguments.size() && (depth > 0 || arguments[end] != ','); ++end) {
+    depth += arguments[end] == '(' || arguments[end] == '<';
+    depth -= arguments[end] == ')' || arguments[end] == '>';
+  }
+  static std::mutex mutex;
+  static auto* const names = new std::set<std::string>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return names->insert(arguments.substr(start, end - start)).first->c_str();
+}
+
 /// A launch by a function tells of its own error, and the last error has it, too.
 inline hipError_t launched(Started started) { return as_error(started); }
 
@@ -157,8 +176,9 @@ struct Launcher {
 #define SIMT_UNCAST_10(...) SIMT_DROP __VA_ARGS__
 #define SIMT_UNCAST_11(...) __VA_ARGS__
 
-#define SIMT_LAUNCHER(cooperative, ...) \
-  (::simt::host::Launcher{#__VA_ARGS__, {__FILE__, __LINE__}, cooperative}(SIMT_UNCAST(__VA_ARGS__)))
+#define SIMT_LAUNCHER(cooperative, ...)                                                       \
+  (::simt::host::Launcher{::simt::host::kernel_name(#__VA_ARGS__), {__FILE__, __LINE__}, cooperative}( \
+      SIMT_UNCAST(__VA_ARGS__)))
 
 #define hipLaunchKernel(...) SIMT_LAUNCHER(false, __VA_ARGS__)
 #define hipExtLaunchKernel(...) SIMT_LAUNCHER(false, __VA_ARGS__)
