@@ -175,7 +175,8 @@ def test_what_the_compiler_must_refuse(compiler: str, tmp_path: Path) -> None:
 
 def test_no_warning_of_our_own(compiler: str, tmp_path: Path) -> None:
     compilers = [compiler, *filter(None, map(shutil.which, ("clang++", "clang++-15", "clang++-14")))][:2]
-    for each, dialect, standard in zip(compilers, ("cuda", "hip"), ("-std=c++17", "-std=c++20"), strict=False):
+    dialects: tuple[Dialect, ...] = ("cuda", "hip")
+    for each, dialect, standard in zip(compilers, dialects, ("-std=c++17", "-std=c++20"), strict=False):
         done = check(each, dialect, "int main() {}", tmp_path, "-Wall", "-Wextra", standard, lenient=False)
         ours = [line for line in done.stderr.splitlines() if "warning" in line or "error" in line]
         assert ours == []

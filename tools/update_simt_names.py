@@ -15,9 +15,10 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+
+from hipport import tables
 
 ROOT = Path(__file__).parent.parent
 PAIRS = ROOT / "passes" / "hipport_passes" / "api_names.toml"
@@ -74,7 +75,7 @@ def table() -> str:
     """The header's text."""
     names = declared()
     rows: dict[str, str] = {}
-    areas = tomllib.loads(PAIRS.read_text(encoding="utf-8"))
+    areas = tables.load(PAIRS)
     for area in ("runtime", "blas"):
         for cuda, hip in pairs({area: areas[area]}):
             if hip in names and _OF_RUNTIME.fullmatch(cuda):
