@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs for the executor are compiled, kept and run; calls stay where the user wrote them."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hipport.simt import compile as compiling
+from hipport.simt.compile import Builder, NoCompiler, NotCompiled, Options, find_compiler, probe, program
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+
+# Each of these is compiled with calls that are all the same, which must stay as many as are written, and with calls of
+# a number each, which must come in that order: what waits at a lower address is taken to be further behind.
+TRICKY = """
+FUNCTION(int x) { int r; if (x) r = OP(1); else r = OP(2); return r; }
+FUNCTION(int x, int y) { int r; if (x) { r = OP(1); r += y; } else { r = OP(2); r += y; } return r * 3; }
+FUNCTION(int x, int* p) { int r = 0; bool f = false; if (x > 3) { f = true; p[0] = 1; } p[1] = 2; if (f) r = OP(1);
+  r += OP(2); if (x > 3) r += OP(3); return r; }
+FUNCTION(int x, int* p) { int s = 0; for (int i = 0; i < x; i++) { if (p[i] < 0) s |= 1; else s = 0; if (s) OP(1);
+  OP(2); } return s; }
+FUNCTION(int n, int* p) { int s = 0; for (int i = 0; i < n; i++) { if (p[i] & 1) continue; s += OP(1);
+  if (p[i] & 2) continue; s -= OP(2); } return s + OP(3); }
+FUNCTION(int n, int* p) { int s = 0; for (int i = 0; ; i++) { if (p[i] == n) break; s += OP(1);
+  if (s > 100) { s = OP(2); break; } } return s + OP(3); }
+FUNCTION(int x) { int r = 0; switch (x) { case 0: r = OP(1); break; case 1: r = OP(2); break; case 2: r = 3;
+  case 3: r += OP(3); break; case 7: return OP(4); default: r = OP(5); } return r + OP(6); }
+FUNCTION(int x, int* p) { if (x == 0) return OP(1); p[0] = x; if (x == 1) { p[1] = 2; return OP(2); } if (x < 0)
+  return 0; return OP(3); }
+FUNCTION(int* p) { int n = 0; do { n++; if (*p++ > 4) OP(1); } while (OP(2) != n); return n; }
+FUNCTION(int n, int m, int* p) { int s = 0; for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) { if (p[i] > p[j])
+  s += OP(1); else s -= OP(2); } return s; }
+FUNCTION(int n, int flag, int* p) { int s = 0; for (int i = 0; i < n; i++) { p[i] += 1; if (flag) s += OP(1);
+  s += OP(2); p[i] *= s; } return s; }
+FUNCTION(int x) { return x > 4 ? OP(1) : x < -4 ? OP(2) : OP(3); }
+FUNCTION(int x, int y) { if ((x && OP(1)) || (y && OP(2))) return OP(3); return OP(4); }
+FUNCTION(int x, int* p) { p[1] = 2; return OP(1); }
+FUNCTION(int x, int* p) { again: if (*p++ < x) { OP(1); if (*p == 3) goto out; goto again; } OP(2); out: return OP(3); }
+FUNCTION(int x, int y, int* p) { if (x) { if (y) return OP(1); p[0]++; } else { p[1]++; } return OP(2); }
+FUNCTION(int a, int b, int* p) { bool t = a > b; if (t) p[0] = 1; bool u = t || p[1]; if (u) { OP(1); if (t) OP(2);
+  else OP(3); } return t; }
+FUNCTION(int x, int* p) { if (__builtin_expect(x > 0, 0)) p[0] = OP(1); p[1] = OP(2); if (__builtin_expect(x == 7, 1))
+  OP(3); else OP(4); return OP(5); }
+FUNCTION(int n, int* p) { for (int i = 0; i < n; i++) { if (p[i] == 1) { OP(1); return i; } if (p[i] == 2) { OP(2);
+  return -i; } } OP(3); return 0; }
+FUNCTION(int n, float* a, float* b) { for (int i = 0; i < n; i++) a[i] = b[i] * 2; OP(1); for (int i = 0; i < n; i++)
+  a[i] += b[i]; return OP(2); }
+FUNCTION(int n, int* p) { int first = 1; for (int i = 0; i < n; i++) { if (first) { OP(1); first = 0; } else
+  p[i] = OP(2); } return first; }
+FUNCTION(int n, int m, int* p) { int s = 0; for (int i = 0; i < n; i++) { if (i < m) s += OP(1); else s += p[i];
+  p[i] = OP(2); } return s; }
+FUNCTION(int* p) { int n = 0; while (*p) { n++; p += OP(1); if (n == 3) OP(2); } return OP(3); }
+"""
+
+
+@pytest.fixture(scope="module")
+def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment, with one cache for the whole run: the runtime is compiled once."""
+    return {**os.environ, "XDG_CACHE_HOME": str(tmp_path_factory.getbasetemp() / "simt-cache"), "CXX": ""}
+
+
+def calls(compiler: compiling.Compiler, level: str, source: Path, *, numbered: bool) -> dict[str, list[int]]:
+    """Return the calls of each function in the order of their addresses, as the numbers that they are called with."""
+    flags = [level, "-fPIC", "-w", *compiler.keeps_calls, *(["-DNUMBERED"] if numbered else [])]
+    done = subprocess.run([compiler.path, *flags, "-S", str(source), "-o", "-"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, list[int]] = {}
+    function, number = "", 0
+    for line in done.stdout.splitlines():
+        if label := re.match(r"(f\d+):", line):
+            function = label[1]
+        elif re.search(r"\b(?:callq?|jmp|bl?)\s+op\b", line):
+            assert "jmp" not in line, f"{function}: a call became a jump"
+            found.setdefault(function, []).append(number)
+        elif given := re.search(r"\bmov\w*\s+(?:\$(\d+), %edi|w0, #?(\d+))", line):
+            number = int(given[1] or given[2])
+    return found
+
+
+@pytest.mark.parametrize("name", ["g++", "clang++", "clang++-15"])
+@pytest.mark.parametrize("level", ["-O1", "-O2", "-O3"])
+def test_calls_are_neither_joined_nor_copied_nor_moved(name: str, level: str, tmp_path: Path) -> None:
+    path = shutil.which(name)
+    compiler = probe(Path(path), os.environ) if path else None
+    if compiler is None:
+        pytest.skip(f"no {name} here")
+    functions = re.split(r"^FUNCTION", TRICKY, flags=re.MULTILINE)[1:]
+    text = "#ifdef NUMBERED\nint op(int);\n#define OP(n) op(n)\n#else\nint op();\n#define OP(n) op()\n#endif\n"
+    text += "".join(f"int f{i}{function}" for i, function in enumerate(functions))
+    source = tmp_path / "tricky.cpp"
+    source.write_text(f'extern "C" {{\n{text}}}\n')
+    expected = {f"f{i}": len(re.findall(r"\bOP\(", function)) for i, function in enumerate(functions)}
+    assert {name: len(each) for name, each in calls(compiler, level, source, numbered=False).items()} == expected
+    for function, numbers in calls(compiler, level, source, numbered=True).items():
+        assert numbers == sorted(numbers), function
+
+
+PROGRAM = {
+    "Makefile": """
+CC = nvcc
+CFLAGS := -std=c++14 -Xcompiler -Wall,-fopenmp -arch=sm_60 -DSCALE=2 -Iinclude -O3
+program: main.o kernel.o host.o plain.o
+\t$(CC) $(CFLAGS) $^ -o $@
+%.o: %.cu
+\t$(CC) $(CFLAGS) -c $< -o $@
+%.o: %.cpp
+\t$(CC) $(CFLAGS) -c $< -o $@
+%.o: %.c
+\t$(CC) $(CFLAGS) -c $< -o $@
+""",
+    "main.cu": """
+#include <cstdio>
+#include <cstdlib>
+#include "k.h"
+int main(int argc, char** argv) {
+  float *x, *y, sum;
+  cudaMalloc((void**)&x, 1000 * sizeof(float));
+  cudaMalloc((void**)&y, sizeof(float));
+  fill<float><<<4, 256>>>(x, argc > 1 ? 2000 : 1000);
+  cudaMemset(y, 0, 4);
+  run(x, y);
+  cudaMemcpy(&sum, y, 4, cudaMemcpyDeviceToHost);
+  printf("%g %s:%d\\n", sum * twice(1) * thrice(1), __FILE__, __LINE__);
+  if (argc > 2) return bounds(argc);
+  return sum != SCALE * 999 * 500;
+}
+""",
+    "kernel.cu": """
+#include "k.h"
+__global__ void total(const float* x, float* y, int n) {
+  __shared__ float part[256];
+  extern __shared__ float scale[];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  part[threadIdx.x] = i < n ? x[i] : 0;
+  scale[threadIdx.x] = SCALE;
+  __syncthreads();
+  for (unsigned left = blockDim.x / 2; left > 0; left /= 2) {
+    if (threadIdx.x < left) part[threadIdx.x] += part[threadIdx.x + left];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) atomicAdd(y, part[0] * scale[255]);
+}
+void run(float* x, float* y) { total<<<4, 256, 256 * sizeof(float)>>>(x, y, 1000); }
+""",
+    "include/k.h": """
+#pragma once
+template <typename T>
+__global__ void fill(T* x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] = i;
+}
+void run(float* x, float* y);
+int twice(int);
+int bounds(int);
+extern "C" int thrice(int);
+""",
+    "host.cpp": """
+#ifdef __CUDACC__
+#error "nvcc gives this to the host's compiler"
+#endif
+int twice(int x) { return 2 * x; }
+int bounds(int n) {
+  int a[3] = {1, 2, 3};
+  return a[n];
+}
+""",
+    "plain.c": "int thrice(int class) { return 3 * class; }\n",
+    "unused.cu": '#error "the Makefile does not compile this"\n',
+}
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def ran(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(path), *arguments], capture_output=True, text=True, timeout=60)
+
+
+def test_a_program_is_built_once_and_run(tmp_path: Path, env: dict[str, str]) -> None:
+    tree = write(tmp_path / "tree", PROGRAM)
+    options = Options(env=env)
+    built = program([tree], "cuda", options)
+    assert [str(unit.path) for unit in built.units] == ["main.cu", "kernel.cu", "host.cpp", "plain.c"]
+    done = ran(built.path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"5.994e+06 {tree / 'main.cu'}:13\n"
+    # The same again takes nothing.
+    again = program([tree], "cuda", options)
+    assert again.cached and again.path == built.path
+    # A header that changed is no business of units that do not include it.
+    write(tree, {"include/k.h": PROGRAM["include/k.h"].replace("= i;", "= i + 1;")})
+    changed = program([tree], "cuda", options)
+    assert {str(unit.path): unit.cached for unit in changed.units} == {
+        "main.cu": False,
+        "kernel.cu": False,
+        "host.cpp": True,
+        "plain.c": True,
+    }
+    assert ran(changed.path).returncode == 1
+    # Faults name the user's line.
+    fault = ran(built.path, "too", "far")
+    assert fault.returncode == 97
+    assert "include/k.h:6" in fault.stderr
+    sanitized = program([tree], "cuda", Options(env=env, sanitize=("bounds",)))
+    write(tree, {"include/k.h": PROGRAM["include/k.h"]})
+    sanitized = program([tree], "cuda", Options(env=env, sanitize=("bounds",)))
+    assert ran(sanitized.path).returncode == 0
+
+
+def test_errors_stand_where_the_user_wrote_them(tmp_path: Path, env: dict[str, str]) -> None:
+    tree = write(
+        tmp_path / "tree",
+        {
+            "a.cu": '#include "b.h"\nint main() {\n  k<<<1, 1>>>(1, 2);\n  f<int>();\n}\n',
+            "b.h": "__global__ void k(int) { __shared__ int a; a = undeclared; }\n"
+            "template <typename T> void f() { T::g(); }\n",
+        },
+    )
+    with pytest.raises(NotCompiled) as raised:
+        program([tree], "cuda", Options(env=env))
+    said = {(str(each.path), each.line): each for each in raised.value.messages if each.severity == "error"}
+    assert "undeclared" in said["b.h", 1].text
+    assert ("a.cu", 3) in said, "a launch with the wrong arguments stands where it is, not in our header"
+    assert any(note.line == 4 for note in said["b.h", 2].notes), "where a template is used from is a note"
+    write(tree, {"a.cu": "int missing(int);\nint main() { return missing(1); }\n", "b.h": ""})
+    with pytest.raises(NotCompiled, match="nothing here defines missing"):
+        program([tree], "cuda", Options(env=env))
+
+
+def test_sanitizers_say_what_they_found(tmp_path: Path, env: dict[str, str]) -> None:
+    files = {
+        "a.cu": "__global__ void k(int n) {\n  __shared__ int a[4];\n  a[n] = 1;\n}\n"
+        "int main() { k<<<1, 1>>>(4); cudaDeviceSynchronize(); }\n"
+    }
+    tree = write(tmp_path / "tree", files)
+    done = ran(program([tree], "cuda", Options(env=env, sanitize=("bounds",))).path)
+    assert done.returncode != 0
+    assert "a.cu:3" in done.stderr and "out of bounds" in done.stderr
+    with pytest.raises(ValueError, match="nonsense"):
+        Options(env=env, sanitize=("nonsense",))
+
+
+def test_flags_of_other_compilers_are_left_out() -> None:
+    given = "-O3 -arch=sm_70 -Xcompiler -fopenmp,-Wall --define-macro=A=1 -D B -Iinc -I inc2 -use_fast_math -lm".split()
+    assert compiling._portable(given) == ["-fopenmp", "-DA=1", "-D", "B", "-Iinc", "-I", "inc2"]
+
+
+def test_without_a_compiler_it_is_said_what_is_needed(tmp_path: Path, env: dict[str, str]) -> None:
+    old = tmp_path / "g++"
+    old.write_text('#!/bin/sh\n[ "$1" = -dumpfullversion ] && echo 9.4.0 || echo "g++ (GCC) 9.4.0"\n')
+    old.chmod(0o755)
+    with pytest.raises(NoCompiler, match=r"g\+\+ 11 or clang 14.*there is .*9\.4\.0"):
+        find_compiler({**env, "PATH": str(tmp_path)})
+    with pytest.raises(NoCompiler, match=r"or later\. On Debian"):
+        find_compiler({**env, "PATH": ""})
+    compiler = find_compiler(env)
+    assert compiler.version[0] >= 11
+    assert Builder(Options(env=env, compiler=compiler), "hip").compiler is compiler
