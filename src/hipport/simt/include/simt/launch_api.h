@@ -13,6 +13,10 @@
 
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
 
+/// `extern __shared__ type name[];` of old HIP, in a function.
+#define HIP_DYNAMIC_SHARED(type, name) type* name = SIMT_DYNAMIC(type);
+#define HIP_DYNAMIC_SHARED_ATTRIBUTE
+
 /// As HIP's, a macro: literals among the arguments stay literals.
 #define hipLaunchKernelGGL(kernel, grid, block, shared, stream, ...) \
   SIMT_LAUNCH(#kernel, (dim3(grid), dim3(block), (shared), (stream)), kernel)(__VA_ARGS__)

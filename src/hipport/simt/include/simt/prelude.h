@@ -40,17 +40,7 @@
 
 #include "core.h"
 
-#if __has_include("device.h")
 #include "device.h"
-#else
-#include "vector_types.h"
-#include "math.h"
-#include "intrinsics.h"
-#include "atomics.h"
-#ifndef SIMT_HIP
-#include "warp_cuda.h"
-#endif
-#endif
 
 #include "runtime_api.h"
 
