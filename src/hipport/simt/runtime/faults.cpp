@@ -234,15 +234,27 @@ void on_fault(int number, siginfo_t* info, void* raw) {
   char text[512];
   const char* kind = signal_kind(number, info, text, sizeof text);
   Path path;
-  path.frames[path.depth++] = static_cast<char*>(pc_of(context)) + 1;
-  if (in_kernel() && worker->fiber != nullptr && worker->fiber->base != nullptr) {
-    walk(path, frame_of(context), worker->fiber->base);
-  }
+  path_of(path, context, in_kernel() && worker->fiber != nullptr ? worker->fiber->base : nullptr);
   report("fault", kind, user_place(path), text);
   end();
 }
 
+/// Whoever runs the program has waited long enough.
+void on_end(int number, siginfo_t*, void* raw) {
+  if (!in_kernel() || worker->block == nullptr || worker->fiber == &worker->root) std::_Exit(128 + number);
+  alarm(20);
+  signal(SIGALRM, SIG_DFL);
+  path_of(worker->current, *static_cast<ucontext_t*>(raw), worker->fiber->base);
+  stop_here("time-limit", "the program was ended while this kernel ran");
+}
+
 }  // namespace
+
+void path_of(Path& path, const ucontext_t& context, void* base) {
+  path.depth = 0;
+  path.frames[path.depth++] = static_cast<char*>(pc_of(context)) + 1;
+  if (base != nullptr) walk(path, frame_of(context), base);
+}
 
 std::string user_place(const Path& path) {
   std::string last;
@@ -310,6 +322,11 @@ void install_handlers() {
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
+  struct sigaction ending {};
+  ending.sa_sigaction = on_end;
+  ending.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigemptyset(&ending.sa_mask);
+  sigaction(SIGTERM, &ending, nullptr);
   for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigaction(number, &action, nullptr);
 #endif
 }

@@ -3,11 +3,14 @@
 #ifndef SIMT_RUNTIME_INTERNAL_H
 #define SIMT_RUNTIME_INTERNAL_H
 
+#include <ucontext.h>
+
 #include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#define SIMT_RUNTIME
 #include "../include/simt/core.h"
 #include "fiber.h"
 
@@ -150,12 +153,19 @@ struct Worker {
   unsigned fibers = 0;
   Block* block = nullptr;
   Thread* thread = nullptr;  // that runs, while the block is loud
+  Path current;  // of the thread that runs, where a signal interrupted it
   std::vector<Block*> pool;
   std::vector<Meeting*> meetings;  // free ones
   std::vector<unsigned> order;  // ranks by when they start; empty: forward
   std::uint64_t random = 1;
   std::int64_t ticks = 0;
   std::uint64_t switches = 0;
+  struct Watched {  // see watch.cpp
+    std::uint64_t switches = 0;
+    uint3 thread{}, block{};
+    std::uint64_t samples = 0;
+    std::vector<std::uint64_t> states;
+  } watched;
   bool resident = false;  // several blocks at a time: each returns to the root when it ends or is stuck
 };
 
@@ -164,6 +174,17 @@ extern __thread Worker* worker;
 // scheduler.cpp
 /// Begin to keep what each thread of the running block does.
 void become_loud();
+
+/// Let others of the block run, from a signal's handler; `path` is where the running thread was.
+void preempt(const Path& path);
+/// End with a fault that says where all threads of the running block are.
+[[noreturn]] void stop_here(const char* kind, const char* message);
+
+// watch.cpp
+void begin_watch();
+void end_watch();
+/// Whether all that the interrupted threads do is to go round in few states.
+bool spins(const Worker&);
 
 // shared.cpp
 void make_arena(Block&, std::size_t dynamic);
@@ -191,6 +212,8 @@ void install_handlers();
 /// Where the user called: of the frames of `path` the innermost outside of hipport's own headers; "" if not known.
 std::string user_place(const Path& path);
 void capture(Path&, void* base);
+/// The same for a thread that a signal interrupted; the first is one past where it was.
+void path_of(Path&, const ucontext_t&, void* base);
 [[noreturn]] void fault_with(const char* kind, Place place, const std::string& message);
 
 }  // namespace simt

@@ -161,11 +161,15 @@ std::string waiting_text(Block& block) {
       ++exited;
       continue;
     }
-    std::string where = user_place(block.paths[thread.rank]);
+    const bool runs = &thread == worker->thread && worker->current.depth != 0;
+    std::string where = user_place(runs ? worker->current : block.paths[thread.rank]);
+    if (runs && where.find("/simt/runtime/") != std::string::npos) where = user_place(block.paths[thread.rank]);
     if (where.empty()) where = std::string(thread.place.file) + ":" + std::to_string(thread.place.line);
     std::string text;
-    if (thread.yielding || thread.state != State::waiting) {
-      text = "spin at " + where;
+    if (thread.state == State::unstarted) {
+      text = "have not begun";
+    } else if (thread.yielding || thread.state != State::waiting) {
+      text = (runs ? "run at " : "spin at ") + where;
     } else {
       text = std::string("wait in ") + thread.name;
       if (thread.wait == Wait::masked) {
@@ -626,6 +630,7 @@ Entered enter(Worker& w, Block& block) {
 [[noreturn]] void deadlock(Block& block) {
   worker->block = &block;
   worker->thread = nullptr;
+  blockIdx = block.index;
   const bool spins = block.ready.count != 0;
   fault_with(spins ? "no-progress" : "deadlock", first_place(block),
              (spins ? "threads wait for a value that does not come" : "all threads that are left wait, and none for another that could come") +
@@ -650,6 +655,7 @@ void run_blocks(Worker& w) {
         w.block = &block;
         reset(block, index);
         if (enter(w, block) == Entered::stuck) {
+          if (block.ready.count == 0 && block.grid.count == 0) deadlock(block);
           resident.push_back(&block);
           w.resident = true;
         } else {
@@ -674,7 +680,7 @@ void run_blocks(Worker& w) {
     for (std::size_t i = 0; i < resident.size(); ++i) {
       Block& block = *resident[i];
       if (block.ready.count == 0) {
-        if (!block.grid.count || !w.launch->cooperative || (!more && !at_grid_barrier(block))) deadlock(block);
+        if (block.grid.count == 0 || (!more && !at_grid_barrier(block))) deadlock(block);
         continue;
       }
       const unsigned alive = block.alive;
@@ -689,6 +695,7 @@ void run_blocks(Worker& w) {
       }
       (void)switches;
     }
+    if (w.watched.samples != 0 && !spins(w)) progress = true;  // it computes, for all that can be seen
     if (progress) {
       since = 0;
     } else if (since == 0) {
@@ -743,7 +750,10 @@ void run_on(const Launch& how, detail::Run body, void* context, std::atomic<std:
   gridDim = how.grid;
   Worker* before = worker;
   worker = &w;
+  w.watched = Worker::Watched{};
+  begin_watch();
   run_blocks(w);
+  end_watch();
   worker = before;
   w.launch = nullptr;
   const std::lock_guard<std::mutex> lock(workers_mutex);
@@ -870,6 +880,35 @@ void yield(Place place) {
   threadIdx = me->index;
   me->state = State::running;
   me->yielding = false;
+}
+
+void preempt(const Path& path) {
+  become_loud();
+  Worker& w = *worker;
+  Thread* self = w.thread;
+  Block& block = *w.block;
+  // What it has read of a meeting it may be reading still.
+  block.paths[self->rank] = path;
+  self->name = "a loop";
+  self->yielding = true;
+  self->state = State::ready;
+  block.idle += 256 + 64 * std::uint64_t(block.ready.count + 1);
+  block.ready.push(self);
+  if (block.started != block.size) {
+    w.thread = nullptr;
+    go(take_fiber());
+  } else {
+    dispatch();
+  }
+  worker->thread = self;
+  threadIdx = self->index;
+  self->state = State::running;
+  self->yielding = false;
+}
+
+void stop_here(const char* kind, const char* message) {
+  become_loud();
+  fault_with(kind, {"", 0}, message + waiting_text(*worker->block));
 }
 
 const Meeting& meet_masked(const Operation& operation, std::uint64_t mask, const void* value, std::size_t size, Place place) {

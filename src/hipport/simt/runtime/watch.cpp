@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that spin on a plain load call nothing of ours. While kernels run, another thread of the operating system
+// looks whether the same thread of a block has been running for long, and interrupts it by a signal; the handler lets
+// the block's other threads run, as if the loop had called `yield`.
+//
+// A thread that computes for long is interrupted too, which changes nothing for it. Only one whose registers go round
+// in few states is taken for one that waits: a fault says so when nothing else goes on for as long as SIMT_WATCHDOG.
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "internal.h"
+
+namespace simt {
+namespace {
+
+const int interrupt = SIGRTMIN + 5;
+
+// Never destroyed: the thread that watches outlives main.
+std::mutex& mutex = *new std::mutex;
+std::condition_variable& changed = *new std::condition_variable;
+std::vector<pthread_t>& running = *new std::vector<pthread_t>;
+// How long a thread runs before it is looked at; short once one was found to spin.
+std::atomic<int> period{200};
+
+void watch() {
+  // Signals are for the threads that run kernels, or for the program's own.
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  std::unique_lock<std::mutex> lock(mutex);
+  for (;;) {
+    changed.wait(lock, [] { return !running.empty(); });
+    changed.wait_for(lock, std::chrono::milliseconds(period.load()));
+    for (const pthread_t thread : running) pthread_kill(thread, interrupt);
+  }
+}
+
+/// Whether code at `pc` may be left in the middle: what is the user's, not a library that may hold a lock.
+bool may_leave(const void* pc) {
+  Dl_info info;
+  if (dladdr(pc, &info) == 0 || info.dli_fname == nullptr) return false;
+  const char* slash = std::strrchr(info.dli_fname, '/');
+  const char* name = slash != nullptr ? slash + 1 : info.dli_fname;
+  for (const char* library : {"libhipport_simt", "libc.", "libc-", "libm.", "libm-", "libstdc++", "libgcc_s", "libpthread", "ld-linux",
+                              "libtorch", "libc10", "libgomp", "libasan", "libubsan", "libtsan", "linux-vdso"}) {
+    if (std::strncmp(name, library, std::strlen(library)) == 0) return false;
+  }
+  return true;
+}
+
+std::uint64_t registers_of(const ucontext_t& context) {
+  std::uint64_t hash = 0xcbf29ce484222325ull;
+#if defined(__x86_64__)
+  for (int i = 0; i <= REG_RIP; ++i) hash = (hash ^ static_cast<std::uint64_t>(context.uc_mcontext.gregs[i])) * 0x100000001b3ull;
+#elif defined(__aarch64__)
+  for (const auto value : context.uc_mcontext.regs) hash = (hash ^ value) * 0x100000001b3ull;
+  hash = (hash ^ context.uc_mcontext.pc) * 0x100000001b3ull;
+#endif
+  return hash;
+}
+
+void on_interrupt(int, siginfo_t*, void* raw) {
+  Worker* w = worker;
+  if (w == nullptr || w->launch == nullptr || w->fiber == &w->root || w->block == nullptr) return;
+  auto& watched = w->watched;
+  const auto& context = *static_cast<ucontext_t*>(raw);
+  Path path;
+  path_of(path, context, w->fiber->base);
+  const bool same = watched.switches == w->switches && std::memcmp(&watched.thread, &threadIdx, sizeof threadIdx) == 0 &&
+                    std::memcmp(&watched.block, &blockIdx, sizeof blockIdx) == 0;
+  watched.switches = w->switches;
+  watched.thread = threadIdx;
+  watched.block = blockIdx;
+  if (!same || !may_leave(static_cast<char*>(path.frames[0]) - 1)) return;
+  const std::uint64_t state = registers_of(context);
+  ++watched.samples;
+  if (std::find(watched.states.begin(), watched.states.end(), state) == watched.states.end() && watched.states.size() < 4096) {
+    watched.states.push_back(state);
+  }
+  period = 2;
+  preempt(path);
+  // Where it goes on, it is looked at afresh.
+  w->watched.switches = 0;
+}
+
+}  // namespace
+
+bool spins(const Worker& w) { return w.watched.samples >= 64 && w.watched.states.size() * 4 < w.watched.samples; }
+
+void begin_watch() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    struct sigaction action {};
+    action.sa_sigaction = on_interrupt;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
+    sigemptyset(&action.sa_mask);
+    sigaction(interrupt, &action, nullptr);
+    std::thread(watch).detach();
+  });
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    running.push_back(pthread_self());
+    period = 200;
+  }
+  changed.notify_one();
+}
+
+void end_watch() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  running.erase(std::find_if(running.begin(), running.end(), [](pthread_t t) { return pthread_equal(t, pthread_self()) != 0; }));
+}
+
+}  // namespace simt
