@@ -79,8 +79,14 @@ _NOT_PORTED = re.compile(
     re.M,
 )
 _STRING = re.compile(rb"\"[^\"]*\"|'[^']*'")
-# What is HIP's by now; HIP has __ldg under that name.
-_PORTED = re.compile(rb"\bhipport::|\b(?:__)?hip[A-Z_]\w*|\b__ldg\b")
+# What is HIP's by now; HIP has some functions by the names that CUDA gave them.
+_PORTED = re.compile(rb"\bhipport::|\b(?:__)?hip[A-Z_]\w*|\b__ldg\b|\b__funnelshift_[lr]c?\b|\batomic[A-Z][a-z]+\b")
+# A stand-in for __ldg that loads, which is what HIP's does.
+_LOADS = re.compile(
+    rb"\s*(?:template\s*<[^<>]*>\s*)?[\w\s]*\b__ldg\s*\(\s*(?:const\s+\w+|\w+\s+const)\s*\*\s*(?:__restrict__\s*)?(\w+)\s*\)"
+    rb"\s*\{\s*return\s*(?:\*\s*\1|\1\s*\[\s*0\s*\])\s*;\s*\}\s*"
+    rb"|\s*#[ \t]*define[ \t]+__ldg(?:\((\w+)\)[ \t]+\(?[ \t]*\*[ \t]*\(?\2\)?[ \t]*\)?|[ \t]+\*)\s*"
+)
 _ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\n]*\s*)+")
 # What compares as it is written: with its bracket the name of a macro that has arguments.
 _WRITTEN = re.compile(rb"#[ \t]*define[ \t]+\w+\(?|[\w.]+|::|[^\s\w]")
@@ -139,7 +145,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         elif directive.start not in reported and not _as_on_the_newest(text):
             reported.add(directive.start)
             group = next(each for each in source.conditionals if any(part.span == directive for part in each))
-            if not _same_branches(source, project, group):
+            if not _same_branches(source, project, group) and not _only_loads(source, group):
                 kind = "architecture" if name == b"__CUDA_ARCH__" else "version"
                 yield _chosen(source, project, group, directive, span, kind) or Finding(
                     span,
@@ -176,6 +182,11 @@ def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]
     return len(branches) == 1
 
 
+def _only_loads(source: Cpp, group: tuple[Conditional, ...]) -> bool:
+    """Say whether there is nothing but a stand-in for `__ldg`."""
+    return len(group) == 2 and _LOADS.fullmatch(source.code, group[0].span.end, group[1].span.start) is not None
+
+
 def _constants(source: Cpp) -> frozenset[tuple[bytes, bool]]:
     """Return the names of constants of the file, and whether their values are masks of all lanes."""
     return frozenset(
@@ -195,8 +206,10 @@ def _chosen(
     tokens = _TOKEN.findall(match[1].replace(b"\\", b" ")) if match else []
     if not match or any(_WORD.fullmatch(token) and token not in _NEWEST and token != b"defined" for token in tokens):
         return None
+    # GPUs before 6.0 have no atomicAdd of double; what stands in for it is slow on AMD too.
+    since = 600 if b"atomicAdd" in code[directive.end : group[-1].span.start] else _OLDEST[b"__CUDA_ARCH__"]
     try:
-        taken = {bool(_Condition(tokens, values).value) for values in (_OLDEST, _NEWEST)}
+        taken = {bool(_Condition(tokens, values).value) for values in (_OLDEST | {b"__CUDA_ARCH__": since}, _NEWEST)}
     except _Unreadable:
         return None
     if len(taken) > 1:
@@ -227,7 +240,7 @@ def _chosen(
         if b"||" in tokens:
             start = end - len(condition.lstrip())
             edits = [Edit(Span(start, start), b"("), Edit(Span(end, end), b")" + edits[0].new)]
-    those = "NVIDIA GPU since compute capability 5.0" if kind == "architecture" else "CUDA since 11.0"
+    those = f"NVIDIA GPU since compute capability {since // 100}.0" if kind == "architecture" else "CUDA since 11.0"
     message = f"AMD takes the branch of every {those}; assumes that what is right for all of them is right for AMD"
     return Finding(span, kind, message, tuple(edits), Certainty.REVIEW)
 

@@ -4,7 +4,8 @@
 `atomicAdd_block` and its like become `hipport::atomicAdd_block`. Where `atomicAdd` is called for half, bfloat16 or
 vectors of float, `hipport/atomics.h` is included, which has such overloads. A program's own
 `atomicMin(float*, float)`, with which it makes up for CUDA's lack of one, is defined twice with HIP, and so put behind
-`#ifndef __HIPCC__`. Reported are operations on memory that the host shares which AMD loses where they go over PCIe.
+`#ifndef __HIPCC__`, or that into the `#if` which is around nothing else. Reported are operations on memory that the
+host shares which AMD loses where they go over PCIe.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if b"atomic" not in source.code:
         return
     helpers, known = _names()
-    yield from _collisions(source)
+    yield from _collisions(source, project)
     for span, name in helpers.uses(source, project):
         need, header = include(source, project, "atomics.h")
         edits = (Edit(span, b"hipport::" + name), *((need,) if need else ()))
@@ -195,7 +196,12 @@ def _definitions(source: Cpp) -> tuple[_Definition, ...]:
         end = source.closing(body.end() - 1) if body else None
         pointer = re.match(rb"([^*]*)\*[^*]*$", code[parameters[0].start : parameters[0].end]) if parameters else None
         if end is not None and pointer is not None and len(parameters) == (3 if name.startswith(b"atomicCAS") else 2):
-            found.append(_Definition(name, _type(pointer[1]), span, start, end + 1))
+            kind = (
+                "unsigned"
+                if re.fullmatch(rb"\s*(?:volatile\s+)?(?:unsigned(?:\s+int)?|uint(?:32_t)?)\s*", pointer[1])
+                else ""
+            )
+            found.append(_Definition(name, kind or _type(pointer[1]), span, start, end + 1))
     return tuple(found)
 
 
@@ -209,12 +215,31 @@ def _overloads(source: Cpp) -> frozenset[tuple[bytes, str]]:
     )
 
 
-def _collisions(source: Cpp) -> Iterator[Finding]:
+def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
     collides: dict[str, str] = _table()["collides"]
-    for name, kind, span, start, end in source.fact(_definitions):
-        if kind not in collides.get(name.decode(), "").split():
-            continue
-        if _unseen(source, span.start) or not _global(source, span.start):
+    since: dict[str, str] = _table()["collides_since_6_4"] if project.target.rocm >= (6, 4) else {}
+    twice = [
+        each
+        for each in source.fact(_definitions)
+        if each.kind in f"{collides.get(each.name.decode(), '')} {since.get(each.name.decode(), '')}".split()
+        and not _unseen(source, each.span.start)
+        and _global(source, each.span.start)
+    ]
+    for each in twice:
+        start, end = each.start, each.end
+        group = _around(source, each, twice)
+        if group is not None:
+            directive = group[0].span
+            at = source.code.index(b"if", directive.start) + 2
+            condition = source.code[at : directive.end].rstrip()
+            at, behind = at + len(condition) - len(condition.lstrip()), at + len(condition)
+            either = b"||" in condition
+            edits = (
+                Edit(Span(at, at), b"!defined(__HIPCC__) && " + b"(" * either),
+                *((Edit(Span(behind, behind), b")"),) if either else ()),
+            )
+            in_cuda = all(_in_cuda(other) for other in twice if _around(source, other, twice) == group)
+            yield _twice(each, edits, in_cuda)
             continue
         before = source.newline if source.text[:start].rpartition(b"\n")[2].strip() else b""
         # A directive has its line to itself. The brace is replaced as another such function may follow it directly.
@@ -223,12 +248,33 @@ def _collisions(source: Cpp) -> Iterator[Finding]:
             Edit(Span(start, start), before + b"#ifndef __HIPCC__" + source.newline),
             Edit(Span(end - 1, end), b"}" + source.newline + b"#endif" + (source.newline if rest else b"")),
         )
-        message = f"{name.decode()}({kind}*, {kind}): HIP has it too"
-        certainty = Certainty.SAFE
-        if kind not in _table()["in_cuda"].get(name.decode(), "").split():
-            certainty = Certainty.REVIEW
-            message += ": assumes that the program's does nothing else"
-        yield Finding(span, "defined_twice", message, edits, certainty)
+        yield _twice(each, edits, _in_cuda(each))
+
+
+def _in_cuda(each: _Definition) -> bool:
+    return each.kind in _table()["in_cuda"].get(each.name.decode(), "").split()
+
+
+def _twice(each: _Definition, edits: tuple[Edit, ...], in_cuda: bool) -> Finding:
+    message = f"{each.name.decode()}({each.kind}*, {each.kind}): HIP has it too"
+    if not in_cuda:
+        message += ": assumes that the program's does nothing else"
+    return Finding(each.span, "defined_twice", message, edits, Certainty.SAFE if in_cuda else Certainty.REVIEW)
+
+
+def _around(source: Cpp, each: _Definition, twice: list[_Definition]) -> tuple[Conditional, ...] | None:
+    """Return the `#if` around a definition, if there is nothing in it but such definitions."""
+    around = [group for group in source.conditionals if group[0].span.end <= each.start < group[-1].span.start]
+    group = max(around, key=lambda group: group[0].span.start, default=None)
+    if group is None or len(group) != 2 or source.code[group[0].span.start : group[0].span.end].split()[0] != b"#if":
+        return None
+    place = group[0].span.end
+    for other in sorted(twice, key=lambda other: other.start):
+        if place <= other.start and other.end <= group[1].span.start:
+            if source.code[place : other.start].strip():
+                return None
+            place = other.end
+    return None if source.code[place : group[1].span.start].strip() else group
 
 
 def _statement(source: Cpp, offset: int) -> int:
