@@ -248,9 +248,16 @@ SIMT_EXTREMES_OF(long, unsigned long)
 SIMT_EXTREMES_OF(long long, unsigned long long)
 #undef SIMT_EXTREMES_OF
 #undef SIMT_EXTREMES
-#define SIMT_EXTREMES(result, A, B)                                                              \
-  SIMT_OVERRIDABLE result min(A a, B b) { return std::fmin(result(a), result(b)); }              \
-  SIMT_OVERRIDABLE result max(A a, B b) { return std::fmax(result(a), result(b)); }
+// +0 is greater than -0, which C leaves open.
+#define SIMT_EXTREMES(result, A, B)                                                                             \
+  SIMT_OVERRIDABLE result min(A a, B b) {                                                                       \
+    const result x = static_cast<result>(a), y = static_cast<result>(b);                                        \
+    return x == y ? (std::signbit(x) ? x : y) : std::fmin(x, y);                                                \
+  }                                                                                                             \
+  SIMT_OVERRIDABLE result max(A a, B b) {                                                                       \
+    const result x = static_cast<result>(a), y = static_cast<result>(b);                                        \
+    return x == y ? (std::signbit(x) ? y : x) : std::fmax(x, y);                                                \
+  }
 SIMT_EXTREMES(float, float, float)
 SIMT_EXTREMES(double, double, double)
 SIMT_EXTREMES(double, float, double)

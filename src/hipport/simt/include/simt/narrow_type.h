@@ -247,9 +247,16 @@ inline SIMT_N __hfma_sat(SIMT_N a, SIMT_N b, SIMT_N c) { return ::simt::detail::
 inline SIMT_N2 __hfma2_sat(SIMT_N2 a, SIMT_N2 b, SIMT_N2 c) {
   return ::simt::detail::by_part([](SIMT_N x, SIMT_N y, SIMT_N z) { return __hfma_sat(x, y, z); }, a, b, c);
 }
-inline SIMT_N __hneg(SIMT_N a) { return ::simt::detail::make_narrow(static_cast<unsigned short>(a.__x ^ 0x8000u), a); }
+// Of what is no number, NVIDIA's GPUs make the one pattern.
+inline SIMT_N __hneg(SIMT_N a) {
+  const bool number = ::simt::dialect == ::simt::Dialect::hip || !std::isnan(::simt::detail::wide_of(a));
+  return ::simt::detail::make_narrow(static_cast<unsigned short>(number ? a.__x ^ 0x8000u : 0x7fffu), a);
+}
 inline SIMT_N2 __hneg2(SIMT_N2 a) { return SIMT_N2(__hneg(a.x), __hneg(a.y)); }
-inline SIMT_N __habs(SIMT_N a) { return ::simt::detail::make_narrow(static_cast<unsigned short>(a.__x & 0x7fffu), a); }
+inline SIMT_N __habs(SIMT_N a) {
+  const bool number = ::simt::dialect == ::simt::Dialect::hip || !std::isnan(::simt::detail::wide_of(a));
+  return ::simt::detail::make_narrow(static_cast<unsigned short>(number ? a.__x & 0x7fffu : 0x7fffu), a);
+}
 inline SIMT_N2 __habs2(SIMT_N2 a) { return SIMT_N2(__habs(a.x), __habs(a.y)); }
 
 #define SIMT_EXTREME(name, name2, greatest, nan)                                                                   \

@@ -163,7 +163,7 @@ inline void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) {
   ::simt::meet_masked(::simt::detail::syncwarp, mask, nullptr, 0, SIMT_THERE);
 }
 
-// Values match by their bits.
+// Values match by their bits. What all have in common is given as the lanes of the mask that have not exited.
 #define SIMT_MATCHES(T)                                                                                            \
   inline unsigned __match_any_sync(unsigned mask, T value, SIMT_HERE) {                                            \
     using Word = ::simt::detail::word_of<T>;                                                                       \
@@ -178,7 +178,7 @@ inline void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) {
     const unsigned lane = ::simt::lane();                                                                          \
     const ::simt::Meeting& meeting = ::simt::meet_masked(operation, mask, &value, sizeof value, SIMT_THERE);       \
     *predicate = meeting.get<std::uint64_t>(lane) == meeting.lanes;                                                \
-    return *predicate ? mask : 0;                                                                                  \
+    return *predicate ? static_cast<unsigned>(meeting.lanes) : 0;                                                                                \
   }
 SIMT_MATCHES(int)
 SIMT_MATCHES(unsigned)
