@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -30,7 +30,7 @@ from hipport.discover import discover
 from hipport.extensions import UNITS
 from hipport.pipeline import Pass, Reported
 from hipport.project import Project
-from hipport.simt.prepare import Dialect, Prepared, prepare
+from hipport.simt.prepare import Dialect, Prepared, prepare, rewritten
 from hipport.toolchain import cache
 from hipport.units import Unit, programs
 
@@ -41,6 +41,8 @@ RUNTIME = HERE / "runtime"
 HELPERS = HERE.parent / "include"
 
 _FORMAT = 1
+#: For how long a precompiled header that is not used is kept.
+_DAYS = 3
 _OLDEST = {"g++": 11, "clang": 14}
 _PRELUDE = "simt/prelude.h"
 
@@ -302,9 +304,10 @@ class Builder:
             return ()
         return (f"-fsanitize={','.join(self.options.sanitize)}", "-fno-sanitize-recover=all")
 
+    @cached_property
     def includes(self) -> tuple[str, ...]:
-        """Return the folders of headers of the executor, after a program's own."""
-        return (f"-I{INCLUDE}", f"-I{HELPERS}")
+        """The folders of the executor's headers, which come after a program's own."""
+        return tuple(f"-I{folder}" for folder in include_folders(self.dialect, self.kept))
 
     def runtime(self) -> Path:
         """Return the runtime library, compiled now if it was not yet. Raises NotCompiled."""
@@ -317,12 +320,13 @@ class Builder:
         `header` is a path below a folder of includes; `flags` are those of the units, which must be the same. To be
         used, it has to be the first that a unit includes. Raises NotCompiled.
         """
-        command = [self.compiler.path, *self.flags(standard=standard), *flags, *self.includes()]
+        command = [self.compiler.path, *self.flags(standard=standard), *flags, *self.includes]
         key = _digest(_FORMAT, self.compiler.identity, command, header, self.own_headers)
         folder = self.kept / "precompiled" / key
         made = folder / f"{header}.gch"
         with _locked(folder):
             if not made.exists():
+                _prune(folder.parent)
                 made.parent.mkdir(parents=True, exist_ok=True)
                 source = folder / "source.h"
                 source.write_text(f"#include <{header}>\n")
@@ -360,13 +364,13 @@ class Builder:
                 flag for flag in self.flags(device=False) if not flag.startswith("-std=") and flag != "-fpermissive"
             ]
             compiler = [self.compiler.path, "-x", "c", *given, "-std=gnu11"]
-            return [*compiler, *own, *self.includes()]
+            return [*compiler, *own, *self.includes]
         # A standard that is older than the executor's headers is no reason to fail.
         used = max(standard or 0, self.options.standard)
         device = unit.language == "hip"
         front = self.front(header, tuple(f for f in own if f == "-fopenmp"), standard=used) if device else []
         return [self.compiler.path, "-x", "c++", *front, *self.flags(device=device, standard=used), *own,
-                *self.includes()]  # fmt: skip
+                *self.includes]  # fmt: skip
 
     def _compile(
         self, unit: Unit, command: list[str], prepared: Prepared, places: Places, hashes: dict[str, str]
@@ -477,9 +481,22 @@ def dialect_defines(dialect: Dialect, *, device: bool = True) -> tuple[str, ...]
     return (_DEFINES if device else _HOST_DEFINES)[dialect]
 
 
-def include_folders(dialect: Dialect) -> tuple[Path, ...]:
-    """Return the folders of the executor's headers, in the order that they are looked in, after a program's own."""
-    return (INCLUDE, HELPERS)
+def include_folders(dialect: Dialect, kept: Path | None = None) -> tuple[Path, ...]:
+    """Return the folders of the executor's headers, in the order that they are looked in, after a program's own.
+
+    The second has hipport's own headers, made ready for the executor in the folder `kept`, if one is given.
+    """
+    if kept is None:
+        return INCLUDE, HELPERS
+    folder = kept / "helpers" / _hash_tree((HELPERS,))[:16]
+    for path in sorted(HELPERS.rglob("*.h")):
+        made = folder / path.relative_to(HELPERS)
+        if not made.exists():
+            made.parent.mkdir(parents=True, exist_ok=True)
+            new = made.with_suffix(f".{os.getpid()}")
+            new.write_bytes(f'#line 1 "{path}"\n'.encode() + rewritten(PurePath(path.name), path.read_bytes()))
+            new.replace(made)
+    return INCLUDE, folder
 
 
 def program(
@@ -673,8 +690,7 @@ def _all_read(listing: Path, folder: Path) -> list[str]:
     """Return the files that a unit was made from, of which the compiler has left a list."""
     words = re.split(r"(?<!\\)\s+", listing.read_text(errors="surrogateescape").replace("\\\n", " "))
     names = {os.path.normpath(folder / word.replace("\\ ", " ")) for word in words[1:] if word}
-    own = (str(INCLUDE), str(HELPERS))
-    return sorted(name for name in names if not name.startswith(own) and not name.endswith(".gch"))
+    return sorted(name for name in names if not name.startswith(str(INCLUDE)) and not name.endswith(".gch"))
 
 
 @contextmanager
@@ -683,6 +699,14 @@ def _locked(folder: Path) -> Iterator[None]:
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def _prune(folder: Path) -> None:
+    """Take away what nobody has used for days: precompiled headers are large."""
+    for each in folder.iterdir():
+        with suppress(OSError):
+            if time.time() - (each / ".lock").stat().st_mtime > _DAYS * 86400:
+                shutil.rmtree(each)
 
 
 def _load(path: Path) -> list[dict[str, Any]]:

@@ -92,11 +92,18 @@ def prepare(
         written[place] = each
     for file in created:
         if file.path not in after.by_path:
-            _write(out / file.path, file.text)
+            _write(out / file.path, rewritten(file.path, file.text))
     kept = {*written, *(out / file.path for file in created)}
     for folder in whole:
         _link_others(folder, out / folder.relative_to(base), kept)
     return Prepared(root, base, out, dialect, written, tuple(reported))
+
+
+def rewritten(path: PurePath, text: bytes) -> bytes:
+    """Return the text of a file that includes nothing of a program as C++ for the executor."""
+    file = source(path, text)
+    after, _, _ = _run(Project((file,)), PASSES)
+    return after.sources[0].text
 
 
 def _included(project: Project, root: Path, folders: Sequence[Path]) -> list[tuple[Path, Source]]:
@@ -142,7 +149,8 @@ def _run(project: Project, passes: Iterable[Pass[Any]]) -> tuple[Project, list[R
     for each in passes:
         changed: dict[PurePath, Source] = {}
         for file in project.sources:
-            if not isinstance(file, each.language) or (isinstance(file, Cpp) and own(file)):
+            # hipport's own headers are finished, but written for GPUs as all others.
+            if not isinstance(file, each.language) or (each not in PASSES and isinstance(file, Cpp) and own(file)):
                 continue
             edits: list[Edit] = []
             for finding in each.find(file, project):

@@ -34,7 +34,7 @@ template <typename T>
 static __device__ __forceinline__ T opaque(T value) {
   static_assert(sizeof(T) <= sizeof(int), "opaque is for values of up to 32 bits");
   int hidden = static_cast<int>(value);
-#if defined(__HIP__)
+#if defined(__HIP__) && !defined(SIMT_CORE_H)  // hipport's CPU executor has no vector registers
   asm volatile("" : "+v"(hidden));
 #else
   asm volatile("" : "+r"(hidden));
@@ -47,6 +47,8 @@ class one_by_one {
  public:
 #if defined(__HIP__)
   __device__ __forceinline__ one_by_one() : left_(__ballot(1)), lane_(__lane_id()) {}
+#elif defined(SIMT_CORE_H)
+  __device__ __forceinline__ one_by_one() : left_(__activemask()), lane_(::simt::lane()) {}
 #else
   __device__ __forceinline__ one_by_one() : left_(__activemask()) { asm("mov.u32 %0, %%laneid;" : "=r"(lane_)); }
 #endif

@@ -33,6 +33,13 @@ HIPPORT_ON_GPU void* shared(u64 address, s64 offset = 0) {
 HIPPORT_ON_GPU void* local(u64 address, s64 offset = 0) {
   return static_cast<char*>(__cvta_local_to_generic(address)) + offset;
 }
+#elif defined(SIMT_CORE_H)  // hipport's CPU executor: 32 bits from the start of a window around the block's memory
+HIPPORT_ON_GPU void* shared(u64 address, s64 offset = 0) {
+  return reinterpret_cast<char*>(::simt::detail::shared_window() + (address & 0xffffffffu)) + offset;
+}
+HIPPORT_ON_GPU void* local(u64 address, s64 offset = 0) { return reinterpret_cast<char*>(address) + offset; }
+HIPPORT_ON_GPU u64 in_shared(void* address) { return reinterpret_cast<u64>(address) - ::simt::detail::shared_window(); }
+HIPPORT_ON_GPU u64 in_local(void* address) { return reinterpret_cast<u64>(address); }
 #else
 #define HIPPORT_SPACE(number) __attribute__((address_space(number)))
 HIPPORT_ON_GPU void* shared(u64 address, s64 offset = 0) {
@@ -54,6 +61,8 @@ HIPPORT_ON_GPU void* local(u64 address, s64 offset = 0) {
   }
 #if HIPPORT_NVCC
 HIPPORT_CVTA(__cvta_generic_to_shared, __cvta_generic_to_local)
+#elif defined(SIMT_CORE_H)
+HIPPORT_CVTA(in_shared, in_local)
 #else
 HIPPORT_CVTA((HIPPORT_SPACE(3) void*), (HIPPORT_SPACE(5) void*))
 #endif
@@ -104,9 +113,7 @@ HIPPORT_ISSPACEP(shared)
 HIPPORT_ISSPACEP(local)
 HIPPORT_ISSPACEP(global)
 #undef HIPPORT_ISSPACEP
-#if !HIPPORT_NVCC
 #undef HIPPORT_SPACE
-#endif
 
 /// A request to bring memory nearer, which changes no value.
 template <typename Address>

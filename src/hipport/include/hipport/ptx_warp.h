@@ -41,14 +41,18 @@ HIPPORT_ON_GPU u32 warpid() {
 }
 HIPPORT_ON_GPU u32 nwarpid() { return (blockDim.x * blockDim.y * blockDim.z + 31u) / ::hipport::warp_size; }
 
-#if HIPPORT_NVCC
+#if HIPPORT_NVCC && defined(SIMT_CORE_H)  // hipport's CPU executor: one multiprocessor with one clock
+HIPPORT_ON_GPU u32 __smid() { return 0; }
+HIPPORT_ON_GPU u64 wall_clock64() { return static_cast<u64>(::clock64()); }
+#endif
+#if HIPPORT_NVCC && !defined(SIMT_CORE_H)
 #define HIPPORT_REGISTER(name, type, constraint, ...)                   \
   HIPPORT_ON_GPU type name() {                                          \
     type value;                                                         \
     asm volatile("mov." #type " %0, %%" #name ";" : constraint(value)); \
     return value;                                                       \
   }
-#elif defined(__HIP_DEVICE_COMPILE__)
+#elif defined(__HIP_DEVICE_COMPILE__) || HIPPORT_NVCC
 #define HIPPORT_REGISTER(name, type, constraint, ...) \
   HIPPORT_ON_GPU type name() { return __VA_ARGS__; }
 #else
@@ -199,7 +203,9 @@ HIPPORT_ON_GPU void brkpt() { __builtin_debugtrap(); }
 #endif
 /// Sleep about as many nanoseconds: AMD's GPUs sleep 64 cycles at a time, at about two billion cycles a second.
 HIPPORT_ON_GPU void nanosleep_u32(u32 t) {
-#if HIPPORT_NVCC
+#if HIPPORT_NVCC && defined(SIMT_CORE_H)
+  __nanosleep(t);
+#elif HIPPORT_NVCC
   asm volatile("nanosleep.u32 %0;" : : "r"(t));
 #else
   for (u32 slept = 0; slept < t && slept < 1000000u; slept += 32) __builtin_amdgcn_s_sleep(1);

@@ -209,9 +209,13 @@ HIPPORT_DEVICE void syncwarp(unsigned = 0xffffffffu) {
 #else  // nvcc
 
 HIPPORT_DEVICE unsigned lane_id() {
+#if defined(SIMT_CORE_H)  // hipport's CPU executor
+  return ::simt::lane();
+#else
   unsigned lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   return lane;
+#endif
 }
 HIPPORT_DEVICE unsigned lanemask_eq() { return 1u << lane_id(); }
 HIPPORT_DEVICE unsigned lanemask_lt() { return (1u << lane_id()) - 1u; }
