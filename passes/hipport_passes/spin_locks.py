@@ -15,8 +15,8 @@ Where functions take and give back a lock (`lock.lock(); …; lock.unlock();`), 
 
 Left alone: locks that one thread of a block takes, and loops that compare and swap without holding anything. Reported:
 locks that are given back out of sight, that are left by `return` or `break`, or that are held where all lanes have to
-come together; lanes of which each waits for a flag of its own, which a lane of its own wavefront may have to set; and
-waits for shared memory.
+come together; macros that wait for a lock; lanes of which each waits for a flag of its own, which a lane of its own
+wavefront may have to set; and waits for shared memory.
 """
 
 from __future__ import annotations
@@ -52,6 +52,10 @@ _STATEMENTS = frozenset(("expression_statement",))
 _STEP = b"    "
 # In front of a line that is not empty, nor a directive.
 _LINE_START = re.compile(rb"(?:\r\n|\n|\r)(?=[ \t]*[^\s#])")
+_DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?")
+_LOOP = re.compile(rb"\b(?:while|for|do)\b")
+_TAKES = re.compile(rb"\b(atomic(?:CAS|Exch))(?:_block|_system)?\s*\(")
+_FIXED = re.compile(rb"[\s()]*(?:\d+[uUlL]*|true|false|[A-Z][A-Z0-9_]*)[\s()]*")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 
 
@@ -83,6 +87,52 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if findings and not kernels.one_thread(function, loop):
                 yield from findings
         yield from _of_calls(function, kernels, project)
+    yield from _of_macros(source, kernels, project)
+
+
+def _of_macros(source: Cpp, kernels: Kernels, project: Project) -> Iterator[Finding]:
+    """Find macros that wait for a lock, if threads of one wavefront use them."""
+    for directive in source.directives:
+        define = _DEFINE.match(source.code, directive.start, directive.end)
+        if define is None or not _LOOP.search(source.code, define.end(), directive.end):
+            continue
+        if within(directive.start, source.hip_only) or within(directive.start, source.cuda_only):
+            continue
+        if b"opaque" in source.code[define.end() : directive.end]:
+            continue
+        for call in _TAKES.finditer(source.code, define.end(), directive.end):
+            given = [source.code[each.start : each.end] for each in source.arguments(call.end() - 1) or ()]
+            wanted = given[1:] if len(given) == (3 if call[1] == b"atomicCAS" else 2) else []
+            # What is compared with a value that was loaded is an update; what puts a 0 there gives a lock back.
+            if not wanted or not all(map(_FIXED.fullmatch, wanted)) or _ZERO.fullmatch(wanted[-1].strip(b" ()")):
+                continue
+            if _used_by_many(define[1], source, kernels, project):
+                yield Finding(
+                    Span(*define.span(1)),
+                    "macro",
+                    f"{define[1].decode()} waits for a lock: lanes of one wavefront that wait keep the lane that has "
+                    "it from going on, and macros are not changed; write it out where it is used, as a loop with the "
+                    "critical section in it, for (bool done = false; !hipport::opaque(done);) if (taken) { …; unlock; "
+                    "done = true; }, with hipport/lock.h",
+                    certainty=Certainty.MANUAL,
+                )
+            break
+
+
+def _used_by_many(name: bytes, source: Cpp, kernels: Kernels, project: Project) -> bool:
+    """Whether a macro is used on the device, and not by one thread of a block alone."""
+    uses = re.compile(rb"\b" + name + rb"\b")
+    for other in project.component(source):
+        if not isinstance(other, Cpp) or not uses.search(other.code):
+            continue
+        for function in kernels.functions(other):
+            for match in uses.finditer(other.code, function.body.start_byte, function.body.end_byte):
+                node = function.body.descendant_for_byte_range(match.start(), match.end())
+                if node is None or other.directive(match.start()) or within(match.start(), other.cuda_only):
+                    continue
+                if not kernels.one_thread(function, node):
+                    return True
+    return False
 
 
 def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project) -> Iterator[Finding]:
