@@ -449,6 +449,7 @@ def runtime(
     """
     flags = ["-std=c++17", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-pthread"]
     flags += ["-fno-omit-frame-pointer", "-Wall", *_SAY[compiler.family], f"-I{INCLUDE}"]
+    flags.append("-DSIMT_RUNTIME")  # it is of no dialect
     if "address" in sanitize:
         flags.append("-DSIMT_ASAN=1")
     sources = sorted(RUNTIME.glob("*.cpp"))

@@ -311,7 +311,7 @@ void install_handlers() {
   static bool done = false;
   if (done) return;
   done = true;
-#ifndef __SANITIZE_ADDRESS__
+#ifndef SIMT_ASAN
   // Handlers need a stack of their own: a thread's may be full.
   constexpr std::size_t size = 256 * 1024;
   stack_t stack{};

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SIMT_ASAN
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -160,7 +160,7 @@ static inline void jump(Fiber& from, Fiber& to) { hipport_simt_switch(&from.sp, 
 #endif
 
 void switch_fibers(Fiber& from, Fiber& to) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SIMT_ASAN
   __sanitizer_start_switch_fiber(&from.fake_stack, to.low, to.size);
   jump(from, to);
   __sanitizer_finish_switch_fiber(from.fake_stack, nullptr, nullptr);
@@ -170,7 +170,7 @@ void switch_fibers(Fiber& from, Fiber& to) {
 }
 
 void entered(Fiber& fiber) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SIMT_ASAN
   __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
 #endif
   (void)fiber;

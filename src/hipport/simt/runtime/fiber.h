@@ -14,7 +14,7 @@ struct Fiber {
   std::size_t size = 0;
   void* base = nullptr;  // frame of the function that runs the threads: where a walk over the frames ends
   Fiber* next = nullptr;  // in a list of free ones
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SIMT_ASAN
   void* fake_stack = nullptr;
 #endif
 };

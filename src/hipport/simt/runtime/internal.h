@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#ifndef SIMT_RUNTIME
 #define SIMT_RUNTIME
+#endif
 #include "../include/simt/core.h"
 #include "fiber.h"
 

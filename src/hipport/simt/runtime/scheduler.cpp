@@ -719,7 +719,7 @@ Worker& take_worker() {
   }
   Worker& w = *idle_workers.back();
   idle_workers.pop_back();
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SIMT_ASAN
   pthread_attr_t attributes;
   void* low;
   pthread_getattr_np(pthread_self(), &attributes);

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a whole program and its port on the CPU, in every configuration, and compare what they print.
+
+Such a program has a self-check of its own: what it prints, and its exit status. The original with CUDA's 32 lanes is
+the reference. It runs twice, so that what differs from run to run of it (times) is known and is not compared.
+
+Runs the program, in child processes with limits.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+from hipport.pipeline import Pass, Ported, Progress
+from hipport.simt import compile as compiling
+from hipport.verify import (
+    ORDERS,
+    WAVES,
+    Configuration,
+    Difference,
+    Fault,
+    Limits,
+    Outcome,
+    Output,
+    Ran,
+    Verified,
+)
+
+#: What a number may differ by that a program prints: sums in another order, rounded to what is shown.
+RELATIVE, ABSOLUTE = 1e-3, 1e-6
+#: Seconds that a program which was told to end has for saying where it was.
+_GRACE = 30.0
+
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)|[-+]?\b(?:nan|inf)\b", re.ASCII)
+# Lines that tell how long something took are about the machine. (`in 3 s`, `12.5 GB/s`, `Kernel time:` …)
+_TIMES = re.compile(
+    r"\b(?:time|elapsed|seconds?|secs?|msec|usec|latency|bandwidth|throughput|speed-?up|[KMGT]?i?B/s|[KMGT]?FLOPS?"
+    r"(?:/s)?|[KMGT]?flops?|fps)\b|\d\s*(?:ms|us|ns|µs|s)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of a program did. `status` is None where it was ended for taking too long."""
+
+    status: int | None
+    lines: tuple[str, ...]
+    errors: str
+    seconds: float
+    faults: tuple[Fault, ...]
+
+
+def program(
+    paths: Sequence[Path],
+    arguments: Sequence[str] = (),
+    *,
+    env: Mapping[str, str],
+    port: Callable[[Sequence[Path]], Ported] | None = None,
+    waves: Sequence[int] = WAVES,
+    orders: Sequence[str] = ORDERS,
+    passes: Sequence[Pass[Any]] = (),
+    vendored: Mapping[str, tuple[str, ...]] | None = None,
+    exclude: Sequence[str] = (),
+    flags: Sequence[str] = (),
+    sanitize: Sequence[str] = (),
+    folder: Path | None = None,
+    limits: Limits | None = None,
+    jobs: int = 1,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Verified:
+    """Verify the program that the files and folders `paths` make up, run with `arguments` in `folder`.
+
+    `port` makes the port of `paths`; without one only the original runs. `passes` are run on the original before the
+    executor's own: what makes C++ of inline PTX. `flags` and `sanitize` are as for compile.Options, `limits` for one
+    run, `jobs` the runs at once. Raises compile.NotCompiled, compile.NoCompiler, discover.NotFound.
+    """
+    limits = limits or Limits()
+    places = [path.resolve() for path in paths]
+    root = places[0] if places[0].is_dir() else places[0].parent
+    options = compiling.Options(env, flags=tuple(flags), sanitize=tuple(sanitize), passes=tuple(passes))
+    configurations = [Configuration("original", 32, order) for order in orders]
+    tell = on_progress or (lambda progress: None)
+    tell(Progress("compiling the original", 0, 2))
+    built = {"original": compiling.program(places, "cuda", options, vendored=vendored, exclude=exclude)}
+    if port is not None:
+        tell(Progress("compiling the port", 1, 2))
+        ported = port(places)
+        own = compiling.Options(env, flags=tuple(flags), sanitize=tuple(sanitize))
+        built["ported"] = compiling.program(ported.project, "hip", own, vendored=vendored, exclude=exclude)
+        configurations += [Configuration("ported", lanes, order) for lanes in waves for order in orders]
+
+    done = 0
+
+    def ran(configuration: Configuration) -> Run:
+        nonlocal done
+        side = built[configuration.side]
+        result = run(side.path, arguments, configuration, env, folder or Path.cwd(), limits, root)
+        done += 1
+        tell(Progress("running", done, len(configurations) + 1))
+        return result
+
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        again, *runs = pool.map(ran, [configurations[0], *configurations])
+    first = runs[0]
+    name = " ".join([os.path.relpath(places[0], folder or Path.cwd()), *arguments])
+    ignored = _varying(first, again)
+    outcomes = [_outcome(name, each, first, ignored, index) for index, each in enumerate(runs)]
+    return Verified(
+        root,
+        built["original"].path.name,
+        tuple(Ran(configuration, (o,)) for configuration, o in zip(configurations, outcomes, strict=True)),
+        tuple(_left_out(port is not None, first, ignored)),
+        (),
+        {f"{side}: {u.path}": u.seconds for side, b in built.items() for u in b.units if not u.cached},
+    )
+
+
+def run(
+    path: Path,
+    arguments: Sequence[str],
+    configuration: Configuration,
+    env: Mapping[str, str],
+    folder: Path,
+    limits: Limits,
+    root: Path,
+) -> Run:
+    """Run a program of the executor once, in `folder`. Places in faults are relative to `root` where they lie in it."""
+    kept = {name: value for name, value in env.items() if not name.startswith("SIMT_")}
+    kept |= {"SIMT_ORDER": configuration.order, "SIMT_WAVE": str(configuration.lanes)}
+    if configuration.side == "original" and configuration.lanes != 32:
+        # CUDA has no such warps: this is what an unported source would meet.
+        kept["SIMT_FORCE_WAVE"] = str(configuration.lanes)
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
+        report = Path(scratch, "report")
+        kept["SIMT_REPORT"] = str(report)
+        said, errors = Path(scratch, "stdout"), Path(scratch, "stderr")
+        start = time.monotonic()
+        with said.open("wb") as out, errors.open("wb") as err:
+            # Files, not pipes: a program that prints without end is ended by its time, and its first lines are kept.
+            process = subprocess.Popen(
+                [str(path), *arguments], cwd=folder, env=kept, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                start_new_session=True, preexec_fn=limited,
+            )  # fmt: skip
+            status: int | None
+            try:
+                status = process.wait(limits.seconds)
+            except subprocess.TimeoutExpired:
+                process.terminate()
+                try:
+                    process.wait(_GRACE)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+                status = None
+        seconds = time.monotonic() - start
+        return Run(status, _lines(said), _text(errors)[-4000:], seconds, _faults(report, root))
+
+
+_MOST = 4_000_000  # bytes of output that are looked at
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(_MOST).decode("utf-8", "replace")
+
+
+def _lines(path: Path) -> tuple[str, ...]:
+    return tuple(line.rstrip() for line in _text(path).splitlines())
+
+
+def _outcome(name: str, ran: Run, first: Run, ignored: frozenset[tuple[int, int]], index: int) -> Outcome:
+    if ran.status is None:
+        return Outcome(name, "timeout", f"did not end within {ran.seconds:.0f} s", ran.seconds, ran.faults)
+    if any(fault.level == "fault" for fault in ran.faults):
+        return Outcome(name, "fault", "", ran.seconds, ran.faults)
+    if ran.status < 0:
+        last = ran.errors.strip().splitlines()[-1:]
+        return Outcome(name, "crash", f"signal {-ran.status}" + "".join(f": {t}" for t in last), ran.seconds, ran.faults)
+    # An original that fails its own check is nothing to compare with.
+    trusted = first.status == 0
+    status = _status(ran, first, trusted)
+    last = "".join(ran.errors.strip().splitlines()[-1:]) if ran.status else ""
+    printed = _printed(ran, first, ignored, trusted)
+    outputs = [Output("exit status", "int", (), (status,))]
+    if index != 0:
+        outputs.append(Output("stdout", "text", (len(ran.lines),), (printed,)))
+    return Outcome(name, "ok", last, ran.seconds, ran.faults, tuple(outputs))
+
+
+def _status(ran: Run, first: Run, trusted: bool) -> Difference:
+    if not trusted:
+        # The reference of a status is success, not whatever the original ended with.
+        why = "" if ran.status == first.status else "another exit status than the original's"
+        if ran is first:
+            why = "the original fails its own check"
+        return Difference("original", why, 0.0, 0.0, None, int(bool(why)), 1, str(ran.status), str(first.status))
+    why = "" if ran.status == 0 else "another exit status"
+    return Difference("original", why, 0.0, 0.0, None, int(bool(why)), 1, str(ran.status), "0")
+
+
+def _printed(ran: Run, first: Run, ignored: frozenset[tuple[int, int]], trusted: bool) -> Difference:
+    """Compare what was printed, line by line; where that differs, as sets of lines: threads print in any order."""
+    found = _compared(ran.lines, first.lines, ignored)
+    if found[2] and sorted(_shapes(ran.lines)) == sorted(_shapes(first.lines)) and len(ran.lines) == len(first.lines):
+        order = sorted(range(len(first.lines)), key=lambda i: first.lines[i])
+        # Numbers that are nearly the same sort nearly the same.
+        mine = tuple(sorted(ran.lines))
+        theirs = tuple(first.lines[i] for i in order)
+        moved = {old: new for new, old in enumerate(order)}
+        again = _compared(mine, theirs, frozenset((moved[i], t) for i, t in ignored if i in moved))
+        if not again[2]:
+            found = again
+    absolute, relative, wrong = found
+    if not wrong:
+        return Difference("original", "", absolute, relative, None, 0, len(first.lines), trusted=trusted)
+    line = wrong[0]
+    mine_line = ran.lines[line] if line < len(ran.lines) else "(nothing)"
+    their_line = first.lines[line] if line < len(first.lines) else "(nothing)"
+    why = f"{len(wrong)} of {max(len(ran.lines), len(first.lines))} lines differ"
+    return Difference(
+        "original", why, absolute, relative, (line + 1,), len(wrong), len(first.lines), repr(mine_line[:200]),
+        repr(their_line[:200]), trusted,
+    )  # fmt: skip
+
+
+def _compared(
+    mine: Sequence[str], theirs: Sequence[str], ignored: frozenset[tuple[int, int]]
+) -> tuple[float, float, list[int]]:
+    """Return the largest absolute and relative error of numbers, and the lines that are not the same."""
+    absolute = relative = 0.0
+    wrong = []
+    for index in range(max(len(mine), len(theirs))):
+        if index >= len(mine) or index >= len(theirs):
+            wrong.append(index)
+            continue
+        a, b = mine[index], theirs[index]
+        if a == b or (index, -1) in ignored:
+            continue
+        x, y = _NUMBER.findall(a), _NUMBER.findall(b)
+        if _shape(a) != _shape(b) or len(x) != len(y):
+            wrong.append(index)
+            continue
+        for token, (p, q) in enumerate(zip(x, y, strict=True)):
+            if p == q or (index, token) in ignored:
+                continue
+            u, v = float(p), float(q)
+            error = abs(u - v)
+            absolute = max(absolute, error)
+            relative = max(relative, error / max(abs(u), abs(v), 1e-300))
+            if not error <= max(ABSOLUTE, RELATIVE * max(abs(u), abs(v))):
+                wrong.append(index)
+                break
+    return absolute, relative, wrong
+
+
+def _shape(line: str) -> str:
+    """A line without its numbers."""
+    return _NUMBER.sub("#", line)
+
+
+def _shapes(lines: Sequence[str]) -> list[str]:
+    return [_shape(line) for line in lines]
+
+
+def _varying(first: Run, again: Run) -> frozenset[tuple[int, int]]:
+    """Return what is about the run and not its result: (line, number in it), or (line, -1) for the whole line."""
+    found = set()
+    for index, line in enumerate(first.lines):
+        other = again.lines[index] if index < len(again.lines) else ""
+        if _TIMES.search(line) and _NUMBER.search(line):
+            found.add((index, -1))
+        elif line != other:
+            x, y = _NUMBER.findall(line), _NUMBER.findall(other)
+            if _shape(line) == _shape(other) and len(x) == len(y):
+                found |= {(index, token) for token, (p, q) in enumerate(zip(x, y, strict=True)) if p != q}
+            else:
+                found.add((index, -1))
+    return frozenset(found)
+
+
+def _left_out(ported: bool, first: Run, ignored: frozenset[tuple[int, int]]) -> Iterator[str]:
+    yield "what hipcc makes of the port: the executor runs its sources, not AMD's machine code"
+    yield "the port on an AMD GPU" + ("" if Path("/dev/kfd").exists() else ": there is none on this machine")
+    if not ported:
+        yield "a port: none was given"
+    lines = sorted({line for line, _ in ignored})
+    if lines:
+        shown = ", ".join(str(line + 1) for line in lines[:8]) + (" …" if len(lines) > 8 else "")
+        yield f"{len(lines)} of {len(first.lines)} lines that it prints (times, or numbers that differ from run to run): {shown}"
+    yield "other arguments than these" if first.status == 0 else "results: the original fails its own check here"
+    yield "files that it writes"
+
+
+def _faults(report: Path, root: Path) -> tuple[Fault, ...]:
+    """Read what the executor found, at most a hundred things."""
+    try:
+        lines = report.read_text("utf-8", "replace").splitlines()[:100]
+    except OSError:
+        return ()
+    found = []
+    for line in lines:
+        each = json.loads(line)
+        path = Path(os.path.normpath(each["file"])) if each.get("file") else PurePath()
+        inside = path.relative_to(root) if path.is_relative_to(root) else path
+        found.append(
+            Fault(
+                each["kind"], each["message"], PurePath(inside), each.get("line", 0), each.get("kernel", ""), each["level"]
+            )
+        )
+    return tuple(dict.fromkeys(found))
