@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+#if __has_include_next(<thrust/random/discard_block_engine.h>)
+#include <simt/thrust.h>
+#include_next <thrust/random/discard_block_engine.h>
+#else
+#include <simt/thrust_missing.h>
+#endif
