@@ -9,7 +9,7 @@
 namespace simt {
 namespace host {
 
-inline __thread hipError_t last_error = hipSuccess;
+SIMT_EXPORT extern __thread hipError_t last_error;
 
 inline hipError_t as_error(Started started) {
   switch (started) {

@@ -3,15 +3,6 @@
 #ifndef SIMT_HOST_H
 #define SIMT_HOST_H
 
-#include <dlfcn.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <atomic>
-#include <map>
-#include <mutex>
-#include <set>
-
 #include "core.h"
 #include "errors.h"
 #include "runtime_types.h"
@@ -26,71 +17,65 @@
 namespace simt {
 namespace host {
 
-/// Takes ordinary memory of the host for memory of the device, too: for programs whose device tensors lie there.
-inline bool host_memory_is_device = false;
-
-/// Handles of one type that exist: what is not among them is no handle, or one that was destroyed.
 template <typename T>
-class Handles {
- public:
-  T* add(T* handle) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    all_.insert(handle);
-    return handle;
-  }
-  bool has(const T* handle) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return all_.count(const_cast<T*>(handle)) != 0;
-  }
-  bool remove(T* handle) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (all_.erase(handle) == 0) return false;
-    delete handle;
-    return true;
-  }
-
- private:
-  std::mutex mutex_;
-  std::set<T*> all_;
-};
-
-/// Never destroyed: programs free memory in destructors of static objects.
-template <typename T>
-Handles<T>& handles() {
-  static Handles<T>* const all = new Handles<T>;
-  return *all;
+constexpr T smaller(T a, T b) {
+  return b < a ? b : a;
 }
+template <typename T>
+constexpr T larger(T a, T b) {
+  return a < b ? b : a;
+}
+
+// ------------------------------------------------------------------- what is kept in the runtime (runtime/host.cpp)
+
+/// Takes ordinary memory of the host for memory of the device, too: for programs whose device tensors lie there.
+SIMT_EXPORT extern bool host_memory_is_device;
+
+/// What programs set on the device and may ask back.
+struct Settings {
+  std::size_t limits[7] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
+  unsigned flags = 0;
+  hipFuncCache_t cache = hipFuncCachePreferNone;
+  hipSharedMemConfig banks = hipSharedMemBankSizeFourByte;
+};
+SIMT_EXPORT extern Settings settings;
+
+/// Handles that exist: what is not among them is no handle, or one that was destroyed.
+enum class HandleKind : unsigned char { stream, event, array, pool };
+SIMT_EXPORT void add_handle(const void*, HandleKind);
+SIMT_EXPORT bool has_handle(const void*, HandleKind);
+SIMT_EXPORT bool remove_handle(const void*, HandleKind);
+
+/// Whether an address is in a program's or library's file: a variable, of the host or the device.
+SIMT_EXPORT bool is_variable(const void* address);
+SIMT_EXPORT bool is_registered(const void* address, unsigned* flags = nullptr);
+/// False if part of it is registered already.
+SIMT_EXPORT bool add_registered(const void* address, std::size_t size, unsigned flags);
+SIMT_EXPORT bool remove_registered(const void* address);
+SIMT_EXPORT void set_pinned_flags(const void* start, unsigned flags);
+SIMT_EXPORT unsigned pinned_flags(const void* start);
+
+/// Bytes that the device has, at most half of the machine's, as they are filled when allocated; and those in use.
+SIMT_EXPORT std::size_t device_memory();
+SIMT_EXPORT std::size_t used_memory();
+/// Count `size` bytes as used; false if there are not so many.
+SIMT_EXPORT bool take_memory(std::size_t size);
+SIMT_EXPORT void give_memory_back(std::size_t size);
+
+/// Kernels by address: what `cudaLaunchKernel` gets as `const void*` has lost the types of its parameters.
+using Untyped = Started (*)(const Launch&, const void* kernel, void** arguments);
+SIMT_EXPORT void remember_kernel(const void* kernel, Untyped);
+SIMT_EXPORT Untyped known_kernel(const void* kernel);
+/// Dynamic shared memory that a kernel may ask for, as set by the program.
+SIMT_EXPORT void set_shared_limit(const void* kernel, int size);
+SIMT_EXPORT int shared_limit(const void* kernel, int otherwise);
+
+/// Of "(void*)k<a, b>, grid, …" the kernel's name, kept.
+SIMT_EXPORT const char* kernel_name(const char* arguments);
+/// A clock that never goes back.
+SIMT_EXPORT std::int64_t nanoseconds();
 
 // ------------------------------------------------------------------------------------------------------- addresses
-
-/// Host memory that is registered, and what pinned memory was asked for with.
-struct Ranges {
-  struct Range {
-    std::size_t size;
-    unsigned flags;
-  };
-  std::mutex mutex;
-  std::map<std::uintptr_t, Range> registered;
-  std::map<const void*, unsigned> pinned_flags;
-
-  /// The registered range that holds `address`, or the end.
-  std::map<std::uintptr_t, Range>::iterator of(const void* address) {
-    const auto at = reinterpret_cast<std::uintptr_t>(address);
-    auto next = registered.upper_bound(at);
-    if (next == registered.begin()) return registered.end();
-    --next;
-    return at - next->first < next->second.size ? next : registered.end();
-  }
-};
-inline Ranges& ranges() {
-  static Ranges* const all = new Ranges;
-  return *all;
-}
-inline bool is_registered(const void* address) {
-  Ranges& all = ranges();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  return all.of(address) != all.registered.end();
-}
 
 /// Who can use an address. Variables of the program count as `both`: the host's cannot be told from the device's.
 enum class Side { host, device, both };
@@ -104,22 +89,8 @@ inline Side side(const void* address) {
     case Memory::none: break;
   }
   if (host_memory_is_device || is_registered(address)) return Side::both;
-  Dl_info object;
-  return dladdr(address, &object) != 0 ? Side::both : Side::host;
+  return is_variable(address) ? Side::both : Side::host;
 }
-
-/// Bytes that the device has, and those that are in use. Half of the machine's, as they are filled when allocated.
-inline std::size_t device_memory() {
-  static const std::size_t size = [] {
-    constexpr std::size_t least = std::size_t{1} << 30, most = std::size_t{16} << 30;
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
-    const std::size_t half =
-        pages > 0 && page > 0 ? static_cast<std::size_t>(pages) / 2 * static_cast<std::size_t>(page) : 0;
-    return std::min(most, std::max(least, half / least * least));
-  }();
-  return size;
-}
-inline std::atomic<std::size_t> used_memory{0};
 
 inline hipError_t allocate_into(void** pointer, std::size_t size, Memory kind, Place place) {
   if (pointer == nullptr) return result(hipErrorInvalidValue);
@@ -128,12 +99,12 @@ inline hipError_t allocate_into(void** pointer, std::size_t size, Memory kind, P
     return hipSuccess;
   }
   const bool on_device = kind != Memory::pinned;
-  if (on_device && (size > device_memory() || used_memory > device_memory() - size)) {
+  if (on_device && !take_memory(size)) return result(hipErrorOutOfMemory);
+  void* const memory = allocate(size, kind, place);
+  if (memory == nullptr) {
+    if (on_device) give_memory_back(size);
     return result(hipErrorOutOfMemory);
   }
-  void* const memory = allocate(size, kind, place);
-  if (memory == nullptr) return result(hipErrorOutOfMemory);
-  if (on_device) used_memory += size;
   *pointer = memory;
   return hipSuccess;
 }
@@ -144,7 +115,7 @@ inline hipError_t release_of(void* pointer, Memory kind, Memory other) {
   const Allocation allocation = find(pointer);
   const bool right = allocation.kind == kind || allocation.kind == other;
   if (!right || allocation.start != pointer || !release(pointer)) return result(hipErrorInvalidValue);
-  if (allocation.kind != Memory::pinned) used_memory -= allocation.size;
+  if (allocation.kind != Memory::pinned) give_memory_back(allocation.size);
   return hipSuccess;
 }
 

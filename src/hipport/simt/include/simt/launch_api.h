@@ -3,9 +3,6 @@
 #ifndef SIMT_LAUNCH_API_H
 #define SIMT_LAUNCH_API_H
 
-#include <string>
-#include <unordered_map>
-
 #include "properties.h"
 #include "streams.h"
 
@@ -44,16 +41,6 @@ Started launch_with(const Launch& how, void (*kernel)(P...), void** arguments, s
   return launch(how, [&] { std::apply(kernel, kept); });
 }
 
-/// Kernels by address: what `cudaLaunchKernel` gets as `const void*` has lost the types of its parameters.
-using Untyped = Started (*)(const Launch&, const void*, void**);
-struct Kernels {
-  std::mutex mutex;
-  std::unordered_map<const void*, Untyped> known;
-};
-inline Kernels& kernels() {
-  static Kernels* const all = new Kernels;
-  return *all;
-}
 template <typename... P>
 Started launch_untyped(const Launch& how, const void* kernel, void** arguments) {
   return launch_with(how, reinterpret_cast<void (*)(P...)>(const_cast<void*>(kernel)), arguments,
@@ -61,11 +48,9 @@ Started launch_untyped(const Launch& how, const void* kernel, void** arguments) 
 }
 template <typename... P>
 bool remember(void (*kernel)(P...)) {
-  Kernels& all = kernels();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  return all.known.emplace(reinterpret_cast<const void*>(kernel), &launch_untyped<P...>).second;
+  remember_kernel(reinterpret_cast<const void*>(kernel), &launch_untyped<P...>);
+  return true;
 }
-inline bool remember(const void*) { return false; }
 
 inline Launch launch_of(dim3 grid, dim3 block, std::size_t shared, hipStream_t stream, const char* name, Place place) {
   Launch how;
@@ -77,24 +62,6 @@ inline Launch launch_of(dim3 grid, dim3 block, std::size_t shared, hipStream_t s
   how.place = place;
   return how;
 }
-/// Of "(void*)k<a, b>, grid, …" the kernel's name, kept.
-inline const char* kernel_name(const std::string& arguments) {
-  std::size_t start = 0;
-  if (arguments.compare(0, 1, "(") == 0 && arguments.find("*)") < arguments.find(',')) {
-    start = arguments.find("*)") + 2;
-  }
-  while (start < arguments.size() && (arguments[start] == ' ' || arguments[start] == '&')) ++start;
-  std::size_t end = start;
-  for (int depth = 0; end < arguments.size() && (depth > 0 || arguments[end] != ','); ++end) {
-    depth += arguments[end] == '(' || arguments[end] == '<';
-    depth -= arguments[end] == ')' || arguments[end] == '>';
-  }
-  static std::mutex mutex;
-  static auto* const names = new std::set<std::string>;
-  const std::lock_guard<std::mutex> lock(mutex);
-  return names->insert(arguments.substr(start, end - start)).first->c_str();
-}
-
 /// A launch by a function tells of its own error, and the last error has it, too.
 inline hipError_t launched(Started started) { return as_error(started); }
 
@@ -118,13 +85,7 @@ struct Launcher {
     how.cooperative = cooperative;
     if (kernel == nullptr) return result(hipErrorInvalidDeviceFunction);
     if (!exists(stream)) return result(hipErrorInvalidHandle);
-    Untyped untyped = nullptr;
-    {
-      Kernels& all = kernels();
-      const std::lock_guard<std::mutex> lock(all.mutex);
-      const auto found = all.known.find(kernel);
-      if (found != all.known.end()) untyped = found->second;
-    }
+    const Untyped untyped = known_kernel(kernel);
     if (untyped == nullptr) {
       fault("unknown-kernel", place,
             "the kernel was cast to a pointer without its type, so the executor cannot know its parameters: "
@@ -243,16 +204,6 @@ void remember_if_kernel([[maybe_unused]] T* kernel) {
   if constexpr (std::is_function_v<T>) remember(kernel);
 }
 
-/// Dynamic shared memory that a kernel may ask for, as set by the program.
-struct SharedLimits {
-  std::mutex mutex;
-  std::unordered_map<const void*, int> of;
-};
-inline SharedLimits& shared_limits() {
-  static SharedLimits* const all = new SharedLimits;
-  return *all;
-}
-
 inline hipError_t set_attribute(const void* kernel, hipFuncAttribute attribute, int value) {
   if (kernel == nullptr) return hipErrorInvalidDeviceFunction;
   switch (attribute) {
@@ -260,9 +211,7 @@ inline hipError_t set_attribute(const void* kernel, hipFuncAttribute attribute, 
       if (value < 0 || static_cast<std::size_t>(value) > properties().sharedMemPerBlockOptin) {
         return hipErrorInvalidValue;
       }
-      SharedLimits& all = shared_limits();
-      const std::lock_guard<std::mutex> lock(all.mutex);
-      all.of[kernel] = value;
+      set_shared_limit(kernel, value);
       return hipSuccess;
     }
     case hipFuncAttributePreferredSharedMemoryCarveout: return value >= -1 && value <= 100 ? hipSuccess
@@ -278,12 +227,8 @@ inline hipFuncAttributes attributes_of(const void* kernel) {
   a.binaryVersion = a.ptxVersion = p.major * 10 + p.minor;
   a.maxThreadsPerBlock = p.maxThreadsPerBlock;
   a.numRegs = 32;
-  a.maxDynamicSharedSizeBytes = static_cast<int>(p.sharedMemPerBlock);
+  a.maxDynamicSharedSizeBytes = shared_limit(kernel, static_cast<int>(p.sharedMemPerBlock));
   a.preferredShmemCarveout = -1;
-  SharedLimits& all = shared_limits();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  const auto set = all.of.find(kernel);
-  if (set != all.of.end()) a.maxDynamicSharedSizeBytes = set->second;
   return a;
 }
 
@@ -292,10 +237,10 @@ inline int blocks_per_multiprocessor(int threads, std::size_t shared) {
   const hipDeviceProp_t& p = properties();
   if (threads <= 0 || threads > p.maxThreadsPerBlock || shared > p.sharedMemPerBlockOptin) return 0;
   const int whole_waves = (threads + p.warpSize - 1) / p.warpSize * p.warpSize;
-  const int by_threads = std::min(p.maxThreadsPerMultiProcessor / whole_waves, p.maxBlocksPerMultiProcessor);
+  const int by_threads = smaller(p.maxThreadsPerMultiProcessor / whole_waves, p.maxBlocksPerMultiProcessor);
   const std::size_t each = shared + p.reservedSharedMemPerBlock;
   return each == 0 ? by_threads
-                   : std::min(by_threads, static_cast<int>(p.sharedMemPerMultiprocessor / each));
+                   : smaller(by_threads, static_cast<int>(p.sharedMemPerMultiprocessor / each));
 }
 
 }  // namespace host
@@ -345,7 +290,7 @@ hipError_t hipOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int* grid, int
   if (grid == nullptr || block == nullptr || limit < 0) return simt::host::result(hipErrorInvalidValue);
   if (kernel == nullptr) return simt::host::result(hipErrorInvalidDeviceFunction);
   const hipDeviceProp_t& p = simt::host::properties();
-  const int largest = limit == 0 ? p.maxThreadsPerBlock : std::min(limit, p.maxThreadsPerBlock);
+  const int largest = limit == 0 ? p.maxThreadsPerBlock : simt::host::smaller(limit, p.maxThreadsPerBlock);
   int best = 0;
   *grid = *block = 0;
   for (int threads = largest; threads > 0; threads = (threads - 1) / p.warpSize * p.warpSize) {
@@ -380,7 +325,8 @@ hipError_t hipOccupancyAvailableDynamicSMemPerBlock(std::size_t* shared, T kerne
   const hipDeviceProp_t& p = simt::host::properties();
   if (simt::host::blocks_per_multiprocessor(threads, 0) < blocks) return simt::host::result(hipErrorInvalidValue);
   const std::size_t each = p.sharedMemPerMultiprocessor / static_cast<std::size_t>(blocks);
-  *shared = std::min(p.sharedMemPerBlockOptin, each - std::min(each, p.reservedSharedMemPerBlock));
+  using simt::host::smaller;
+  *shared = smaller(p.sharedMemPerBlockOptin, each - smaller(each, p.reservedSharedMemPerBlock));
   return hipSuccess;
 }
 

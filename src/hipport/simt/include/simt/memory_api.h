@@ -3,8 +3,6 @@
 #ifndef SIMT_MEMORY_API_H
 #define SIMT_MEMORY_API_H
 
-#include <memory>
-
 #include "host.h"
 
 // ------------------------------------------------------------------------------------------------- linear memory
@@ -44,8 +42,8 @@ inline hipError_t hipMalloc3D(hipPitchedPtr* pitched, hipExtent extent, SIMT_HER
 }
 
 inline hipError_t hipMemGetInfo(std::size_t* free, std::size_t* total) {
-  const std::size_t all = simt::host::device_memory(), used = simt::host::used_memory;
-  if (free != nullptr) *free = all - std::min(all, used);
+  const std::size_t all = simt::host::device_memory(), used = simt::host::used_memory();
+  if (free != nullptr) *free = all - simt::host::smaller(all, used);
   if (total != nullptr) *total = all;
   return hipSuccess;
 }
@@ -64,11 +62,7 @@ template <typename T>
 hipError_t hipHostMalloc(T** pointer, std::size_t size, unsigned flags = hipHostMallocDefault, SIMT_HERE) {
   const hipError_t error =
       simt::host::allocate_into((void**)pointer, size, simt::Memory::pinned, SIMT_THERE);
-  if (error == hipSuccess && size != 0) {
-    simt::host::Ranges& all = simt::host::ranges();
-    const std::lock_guard<std::mutex> lock(all.mutex);
-    all.pinned_flags[(const void*)*pointer] = flags;
-  }
+  if (error == hipSuccess && size != 0) simt::host::set_pinned_flags((const void*)*pointer, flags);
   return error;
 }
 template <typename T>
@@ -90,21 +84,12 @@ inline hipError_t hipFreeHost(void* pointer) { return hipHostFree(pointer); }
 
 inline hipError_t hipHostRegister(void* pointer, std::size_t size, unsigned flags) {
   if (pointer == nullptr || size == 0) return simt::host::result(hipErrorInvalidValue);
-  simt::host::Ranges& all = simt::host::ranges();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  const auto start = reinterpret_cast<std::uintptr_t>(pointer);
-  const auto next = all.registered.lower_bound(start);
-  if (all.of(pointer) != all.registered.end() || (next != all.registered.end() && next->first - start < size)) {
-    return simt::host::result(hipErrorHostMemoryAlreadyRegistered);
-  }
-  all.registered[start] = {size, flags};
-  return hipSuccess;
+  const bool added = simt::host::add_registered(pointer, size, flags);
+  return added ? hipSuccess : simt::host::result(hipErrorHostMemoryAlreadyRegistered);
 }
 inline hipError_t hipHostUnregister(void* pointer) {
   if (pointer == nullptr) return simt::host::result(hipErrorInvalidValue);
-  simt::host::Ranges& all = simt::host::ranges();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  const bool was_there = all.registered.erase(reinterpret_cast<std::uintptr_t>(pointer)) != 0;
+  const bool was_there = simt::host::remove_registered(pointer);
   return was_there ? hipSuccess : simt::host::result(hipErrorHostMemoryNotRegistered);
 }
 template <typename T>
@@ -116,19 +101,13 @@ hipError_t hipHostGetDevicePointer(T** device, const void* host, unsigned flags)
   return hipSuccess;
 }
 inline hipError_t hipHostGetFlags(unsigned* flags, void* pointer) {
-  simt::host::Ranges& all = simt::host::ranges();
-  const simt::Allocation allocation = simt::find(pointer);
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  const auto registered = all.of(pointer);
   if (flags == nullptr) return simt::host::result(hipErrorInvalidValue);
+  const simt::Allocation allocation = simt::find(pointer);
   if (allocation.kind == simt::Memory::pinned) {
-    *flags = all.pinned_flags[allocation.start];
-  } else if (registered != all.registered.end()) {
-    *flags = registered->second.flags;
-  } else {
-    return simt::host::result(hipErrorInvalidValue);
+    *flags = simt::host::pinned_flags(allocation.start);
+    return hipSuccess;
   }
-  return hipSuccess;
+  return simt::host::is_registered(pointer, flags) ? hipSuccess : simt::host::result(hipErrorInvalidValue);
 }
 
 inline hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* pointer) {
@@ -307,8 +286,10 @@ inline hipError_t hipMalloc3DArray(hipArray_t* array, const hipChannelFormatDesc
   made.flags = flags;
   const hipError_t error =
       simt::host::allocate_into(&made.data, made.bytes(), simt::Memory::array, SIMT_THERE);
-  if (error == hipSuccess) *array = simt::host::handles<hipArray>().add(new hipArray(made));
-  return error;
+  if (error != hipSuccess) return error;
+  *array = new hipArray(made);
+  simt::host::add_handle(*array, simt::host::HandleKind::array);
+  return hipSuccess;
 }
 inline hipError_t hipMallocArray(hipArray_t* array, const hipChannelFormatDesc* desc, std::size_t width,
                                  std::size_t height = 0, unsigned flags = 0, SIMT_HERE) {
@@ -316,20 +297,26 @@ inline hipError_t hipMallocArray(hipArray_t* array, const hipChannelFormatDesc* 
 }
 inline hipError_t hipFreeArray(hipArray_t array) {
   if (array == nullptr) return hipSuccess;
-  if (!simt::host::handles<hipArray>().has(array)) return simt::host::result(hipErrorInvalidHandle);
+  if (!simt::host::remove_handle(array, simt::host::HandleKind::array)) {
+    return simt::host::result(hipErrorInvalidHandle);
+  }
   const hipError_t error = simt::host::release_of(array->data, simt::Memory::array, simt::Memory::array);
-  simt::host::handles<hipArray>().remove(array);
+  delete array;
   return error;
 }
 inline hipError_t hipArrayGetInfo(hipChannelFormatDesc* desc, hipExtent* extent, unsigned* flags, hipArray_t array) {
-  if (!simt::host::handles<hipArray>().has(array)) return simt::host::result(hipErrorInvalidHandle);
+  if (!simt::host::has_handle(array, simt::host::HandleKind::array)) {
+    return simt::host::result(hipErrorInvalidHandle);
+  }
   if (desc != nullptr) *desc = array->desc;
   if (extent != nullptr) *extent = {array->width, array->height, array->depth};
   if (flags != nullptr) *flags = array->flags;
   return hipSuccess;
 }
 inline hipError_t hipGetChannelDesc(hipChannelFormatDesc* desc, hipArray_const_t array) {
-  if (desc == nullptr || !simt::host::handles<hipArray>().has(array)) return simt::host::result(hipErrorInvalidValue);
+  if (desc == nullptr || !simt::host::has_handle(array, simt::host::HandleKind::array)) {
+    return simt::host::result(hipErrorInvalidValue);
+  }
   *desc = array->desc;
   return hipSuccess;
 }
@@ -398,7 +385,7 @@ Symbol symbol_of(T&& symbol) {
   if constexpr (std::is_same_v<std::remove_const_t<Variable>, const void*>) {
     return {const_cast<void*>(symbol), 0};
   } else if constexpr (std::is_lvalue_reference_v<T>) {
-    return {const_cast<void*>(static_cast<const volatile void*>(std::addressof(symbol))), sizeof(Variable)};
+    return {const_cast<void*>(static_cast<const volatile void*>(__builtin_addressof(symbol))), sizeof(Variable)};
   } else {
     return {nullptr, 0};  // a temporary, or `&variable`
   }
@@ -471,13 +458,22 @@ hipError_t hipGetSymbolSize(std::size_t* size, T&& symbol) {
 
 // --------------------------------------------------------------------------------- managed memory and memory pools
 
+namespace simt {
+namespace host {
+/// Managed memory, or a variable, which may be managed.
+inline bool is_managed(const void* pointer) {
+  const Memory kind = find(pointer).kind;
+  return kind == Memory::managed || (kind == Memory::none && is_variable(pointer));
+}
+}  // namespace host
+}  // namespace simt
+
 inline hipError_t hipMemAdvise(const void* pointer, std::size_t, hipMemoryAdvise, int) {
-  const bool managed = simt::find(pointer).kind == simt::Memory::managed;
-  return managed ? hipSuccess : simt::host::result(hipErrorInvalidValue);
+  return simt::host::is_managed(pointer) ? hipSuccess : simt::host::result(hipErrorInvalidValue);
 }
 inline hipError_t hipMemPrefetchAsync(const void* pointer, std::size_t size, int device, hipStream_t = nullptr,
                                       SIMT_HERE) {
-  if (simt::find(pointer).kind != simt::Memory::managed) return simt::host::result(hipErrorInvalidValue);
+  if (!simt::host::is_managed(pointer)) return simt::host::result(hipErrorInvalidValue);
   if (device != 0 && device != hipCpuDeviceId) return simt::host::result(hipErrorInvalidDevice);
   simt::check_range(SIMT_API("MemPrefetchAsync"), pointer, size, SIMT_THERE);
   return hipSuccess;
@@ -491,23 +487,17 @@ inline hipError_t hipMemAdvise(const void* pointer, std::size_t size, hipMemoryA
   return hipMemAdvise(pointer, size, advice, 0);
 }
 inline hipError_t hipStreamAttachMemAsync(hipStream_t, void* pointer, std::size_t = 0, unsigned = hipMemAttachSingle) {
-  const bool managed = simt::find(pointer).kind == simt::Memory::managed;
-  return managed ? hipSuccess : simt::host::result(hipErrorInvalidValue);
+  return simt::host::is_managed(pointer) ? hipSuccess : simt::host::result(hipErrorInvalidValue);
 }
 
 /// A pool of memory: what it is set to is kept, allocations do not come from it.
 struct ihipMemPoolHandle_t {
   std::uint64_t values[9] = {0, 1, 1, 1, 0, 0, 0, 0, 0};
 };
-namespace simt {
-namespace host {
-inline ihipMemPoolHandle_t default_pool;
-}
-}  // namespace simt
-
 inline hipError_t hipDeviceGetDefaultMemPool(hipMemPool_t* pool, int device) {
   if (device != 0) return simt::host::result(hipErrorInvalidDevice);
-  *pool = &simt::host::default_pool;
+  static ihipMemPoolHandle_t default_pool;
+  *pool = &default_pool;
   return hipSuccess;
 }
 inline hipError_t hipDeviceGetMemPool(hipMemPool_t* pool, int device) {
@@ -518,12 +508,16 @@ inline hipError_t hipDeviceSetMemPool(int device, hipMemPool_t pool) {
 }
 inline hipError_t hipMemPoolCreate(hipMemPool_t* pool, const hipMemPoolProps* properties) {
   if (pool == nullptr || properties == nullptr) return simt::host::result(hipErrorInvalidValue);
-  *pool = simt::host::handles<ihipMemPoolHandle_t>().add(new ihipMemPoolHandle_t);
+  *pool = new ihipMemPoolHandle_t;
+  simt::host::add_handle(*pool, simt::host::HandleKind::pool);
   return hipSuccess;
 }
 inline hipError_t hipMemPoolDestroy(hipMemPool_t pool) {
-  const bool was_there = simt::host::handles<ihipMemPoolHandle_t>().remove(pool);
-  return was_there ? hipSuccess : simt::host::result(hipErrorInvalidValue);
+  if (!simt::host::remove_handle(pool, simt::host::HandleKind::pool)) {
+    return simt::host::result(hipErrorInvalidValue);
+  }
+  delete pool;
+  return hipSuccess;
 }
 namespace simt {
 namespace host {
@@ -544,7 +538,7 @@ inline hipError_t hipMemPoolSetAttribute(hipMemPool_t pool, hipMemPoolAttr attri
 inline hipError_t hipMemPoolGetAttribute(hipMemPool_t pool, hipMemPoolAttr attribute, void* value) {
   if (pool == nullptr || value == nullptr) return simt::host::result(hipErrorInvalidValue);
   if (simt::host::is_memory_in_use(attribute)) {
-    *static_cast<std::uint64_t*>(value) = simt::host::used_memory;
+    *static_cast<std::uint64_t*>(value) = simt::host::used_memory();
   } else if (simt::host::is_64_bits(attribute)) {
     *static_cast<std::uint64_t*>(value) = pool->values[attribute];
   } else {

@@ -374,14 +374,6 @@ namespace host {
 
 inline hipError_t check_device(int device) { return result(device == 0 ? hipSuccess : hipErrorInvalidDevice); }
 
-struct Settings {
-  std::size_t limits[7] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
-  unsigned flags = 0;
-  hipFuncCache_t cache = hipFuncCachePreferNone;
-  hipSharedMemConfig banks = hipSharedMemBankSizeFourByte;
-};
-inline Settings settings;
-
 }  // namespace host
 }  // namespace simt
 

@@ -4,9 +4,6 @@
 #ifndef SIMT_STREAMS_H
 #define SIMT_STREAMS_H
 
-#include <chrono>
-#include <cstring>
-
 #include "host.h"
 
 struct ihipStream_t {
@@ -18,7 +15,7 @@ struct ihipStream_t {
 struct ihipEvent_t {
   unsigned flags;
   bool recorded;
-  std::chrono::steady_clock::time_point when;
+  std::int64_t when;
 };
 
 namespace simt {
@@ -30,10 +27,10 @@ inline constexpr int least_priority = 0, greatest_priority = -5;
 inline bool is_default(hipStream_t stream) {
   return stream == nullptr || stream == hipStreamLegacy || stream == hipStreamPerThread;
 }
-inline bool exists(hipStream_t stream) { return is_default(stream) || handles<ihipStream_t>().has(stream); }
+inline bool exists(hipStream_t stream) { return is_default(stream) || has_handle(stream, HandleKind::stream); }
 inline hipError_t check(hipStream_t stream) { return result(exists(stream) ? hipSuccess : hipErrorInvalidHandle); }
 inline hipError_t check(hipEvent_t event) {
-  return result(handles<ihipEvent_t>().has(event) ? hipSuccess : hipErrorInvalidHandle);
+  return result(has_handle(event, HandleKind::event) ? hipSuccess : hipErrorInvalidHandle);
 }
 
 }  // namespace host
@@ -43,10 +40,12 @@ inline hipError_t check(hipEvent_t event) {
 
 inline hipError_t hipStreamCreateWithPriority(hipStream_t* stream, unsigned flags, int priority) {
   if (stream == nullptr || flags > hipStreamNonBlocking) return simt::host::result(hipErrorInvalidValue);
-  static std::atomic<unsigned long long> count{0};
-  const int kept =
-      std::min(simt::host::least_priority, std::max(simt::host::greatest_priority, priority));
-  *stream = simt::host::handles<ihipStream_t>().add(new ihipStream_t{flags, kept, ++count});
+  static unsigned long long count = 0;
+  const unsigned long long id = __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
+  using namespace simt::host;
+  const int kept = smaller(least_priority, larger(greatest_priority, priority));
+  *stream = new ihipStream_t{flags, kept, id};
+  simt::host::add_handle(*stream, simt::host::HandleKind::stream);
   return hipSuccess;
 }
 inline hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags) {
@@ -54,8 +53,11 @@ inline hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags) 
 }
 inline hipError_t hipStreamCreate(hipStream_t* stream) { return hipStreamCreateWithFlags(stream, hipStreamDefault); }
 inline hipError_t hipStreamDestroy(hipStream_t stream) {
-  const bool was_there = simt::host::handles<ihipStream_t>().remove(stream);
-  return was_there ? hipSuccess : simt::host::result(hipErrorInvalidHandle);
+  if (!simt::host::remove_handle(stream, simt::host::HandleKind::stream)) {
+    return simt::host::result(hipErrorInvalidHandle);
+  }
+  delete stream;
+  return hipSuccess;
 }
 inline hipError_t hipStreamSynchronize(hipStream_t stream) { return simt::host::check(stream); }
 inline hipError_t hipStreamQuery(hipStream_t stream) { return simt::host::check(stream); }
@@ -101,7 +103,9 @@ inline hipError_t hipStreamGetCaptureInfo(hipStream_t stream, hipStreamCaptureSt
 inline hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
   static thread_local hipStreamCaptureMode now = hipStreamCaptureModeGlobal;
   if (mode == nullptr) return simt::host::result(hipErrorInvalidValue);
-  std::swap(now, *mode);
+  const hipStreamCaptureMode before = now;
+  now = *mode;
+  *mode = before;
   return hipSuccess;
 }
 
@@ -124,20 +128,24 @@ inline hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, vo
 
 inline hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
   if (event == nullptr) return simt::host::result(hipErrorInvalidValue);
-  *event = simt::host::handles<ihipEvent_t>().add(new ihipEvent_t{flags, false, {}});
+  *event = new ihipEvent_t{flags, false, 0};
+  simt::host::add_handle(*event, simt::host::HandleKind::event);
   return hipSuccess;
 }
 inline hipError_t hipEventCreate(hipEvent_t* event) { return hipEventCreateWithFlags(event, hipEventDefault); }
 inline hipError_t hipEventCreate(hipEvent_t* event, unsigned flags) { return hipEventCreateWithFlags(event, flags); }
 inline hipError_t hipEventDestroy(hipEvent_t event) {
-  const bool was_there = simt::host::handles<ihipEvent_t>().remove(event);
-  return was_there ? hipSuccess : simt::host::result(hipErrorInvalidHandle);
+  if (!simt::host::remove_handle(event, simt::host::HandleKind::event)) {
+    return simt::host::result(hipErrorInvalidHandle);
+  }
+  delete event;
+  return hipSuccess;
 }
 inline hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream = nullptr) {
   if (const hipError_t error = simt::host::check(stream)) return error;
   if (const hipError_t error = simt::host::check(event)) return error;
   event->recorded = true;
-  event->when = std::chrono::steady_clock::now();
+  event->when = simt::host::nanoseconds();
   return hipSuccess;
 }
 inline hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream = nullptr, unsigned = 0) {
@@ -153,9 +161,9 @@ inline hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hip
       return simt::host::result(hipErrorInvalidHandle);
     }
   }
-  const std::chrono::duration<float, std::milli> elapsed = stop->when - start->when;
+  const float elapsed = static_cast<float>(stop->when - start->when) * 1e-6f;
   // Programs divide by it. Half a microsecond is what CUDA resolves.
-  *milliseconds = stop->when >= start->when ? std::max(elapsed.count(), 0.0005f) : elapsed.count();
+  *milliseconds = elapsed >= 0 ? simt::host::larger(elapsed, 0.0005f) : elapsed;
   return hipSuccess;
 }
 
