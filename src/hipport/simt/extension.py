@@ -488,7 +488,8 @@ class _Compiler:
     def _precompiled(self, folders: Sequence[str]) -> Path:
         """PyTorch's headers, compiled: half a minute once, and half a gigabyte."""
         text = (_TORCH_SHIMS / _PCH_HEADER).read_text()
-        flags = self.flags("-O1")
+        # What keeps calls apart is no matter of what headers mean.
+        flags = [flag for flag in self.flags("-O1") if flag not in self.compiler.keeps_calls]
         what = json.dumps([_FORMAT, text, self.compiler.identity, self.torch.version, flags, folders])
         folder = self.cache / "torch" / hashlib.sha256(what.encode()).hexdigest()[:24]
         header = folder / "torch_headers.h"

@@ -120,7 +120,8 @@ def compare(output: Any, expected: Any, tolerance: tuple[float, float] | None) -
             error = numpy.where(numpy.isnan(error), numpy.inf, error)
             ratio = numpy.where(same, 0.0, error / numpy.abs(b))
             ratio = numpy.where(numpy.isnan(ratio), numpy.inf, ratio)
-            close = same | (error <= absolute + relative * numpy.abs(b))
+            # The tolerance of an infinity would be infinite.
+            close = same | (numpy.isfinite(b) & (error <= absolute + relative * numpy.abs(b)))
     else:
         close = output == expected
         with numpy.errstate(all="ignore"):

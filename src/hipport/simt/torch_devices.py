@@ -28,8 +28,9 @@ _NAMES: tuple[tuple[re.Pattern[bytes], bytes], ...] = (
     # -1 on the CPU, which no CUDA function takes; this is 0.
     (re.compile(rb"(?<=[.>])get_device(?=" + _GAP + rb"\(" + _GAP + rb"\))"), b"device().has_index"),
     (re.compile(rb"(?<=device\(\)\.)index(?=" + _GAP + rb"\(" + _GAP + rb"\))"), b"has_index"),
-    (re.compile(rb"(?<=\b(?:DeviceType|DispatchKey)::)(?:CUDA|HIP)\b"), b"CPU"),
-    (re.compile(rb"(?<=\bBackend::)(?:CUDA|HIP)\b"), b"CPU"),
+    (re.compile(rb"(?<=DeviceType::)(?:CUDA|HIP)\b"), b"CPU"),
+    (re.compile(rb"(?<=DispatchKey::)(?:CUDA|HIP)\b"), b"CPU"),
+    (re.compile(rb"(?<=Backend::)(?:CUDA|HIP)\b"), b"CPU"),
     (re.compile(rb"\btorch::cuda::(?=(?:is_available|cudnn_is_available|device_count|manual_seed|synchronize))"),
      b"::simt::torch_cuda::"),
 )  # fmt: skip

@@ -7,8 +7,8 @@
 #include <torch/script.h>
 
 #include <ATen/AccumulateType.h>
-#include <ATen/CollapseDims.h>
 #include <ATen/NumericUtils.h>
 #include <ATen/OpMathType.h>
 #include <ATen/Parallel.h>
 #include <ATen/ceil_div.h>
+#include <c10/core/CPUAllocator.h>

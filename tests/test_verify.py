@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the driver makes of what ran: differences, trust, mutants, tables. Nothing is compiled here."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path, PurePath
+from types import ModuleType
+
+import pytest
+
+import hipport
+from hipport import verify, verify_report
+from hipport.verify import (
+    Configuration,
+    Difference,
+    Fault,
+    FirstDifference,
+    Mutant,
+    Outcome,
+    Output,
+    Ran,
+    Teeth,
+    Verified,
+)
+
+RUN_CASES = Path(verify.__file__).parent / "simt/run_cases.py"
+
+
+@pytest.fixture(scope="session")
+def run_cases() -> ModuleType:
+    pytest.importorskip("torch", reason="PyTorch is not installed: how outputs are compared was not tested")
+    spec = importlib.util.spec_from_file_location("run_cases", RUN_CASES)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_importing_needs_neither_numpy_nor_torch() -> None:
+    code = "import sys, hipport.verify, hipport.verify_report; print({'numpy', 'torch'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
+
+
+def test_compares_values(run_cases: ModuleType) -> None:
+    import numpy as np
+
+    a = np.array([[1.0, 2.0], [np.nan, 4.0]], dtype="float32")
+    same = run_cases.compare(a, a, None)
+    assert (same["why"], same["absolute"], same["count"]) == ("", 0.0, 0)
+    b = a.copy()
+    b[1, 1] = 4.5
+    off = run_cases.compare(b, a, (1e-6, 1e-6))
+    assert off["why"] == "1 of 4 values differ"
+    assert (off["absolute"], off["relative"], off["where"], off["output"]) == (0.5, 0.125, [1, 1], "4.5")
+    assert run_cases.compare(b, a, (0.2, 0.0))["why"] == ""
+    # A tolerance is no excuse for a NaN, and an infinity equals itself alone.
+    b[1, 1] = np.nan
+    assert run_cases.compare(b, a, (1.0, 1.0))["absolute"] == "inf"
+    assert run_cases.compare(b, a, (1.0, 1.0))["why"]
+    inf = np.array([np.inf, -np.inf])
+    assert run_cases.compare(inf, inf, (0.0, 0.0))["why"] == ""
+    assert run_cases.compare(-inf, inf, (1.0, 1.0))["why"]
+    assert run_cases.compare(a[:1], a, None)["why"] == "shape [1, 2], not [2, 2]"
+    assert run_cases.compare(a.astype("float64"), a, None)["why"] == "type float64, not float32"
+    empty = np.zeros((0, 3), dtype="int32")
+    assert run_cases.compare(empty, empty, None)["why"] == ""
+    ints = np.array([1, 2], dtype="int64")
+    assert run_cases.compare(ints, np.array([1, 3]), None)["where"] == [1]
+
+
+def test_the_place_shown_is_beyond_the_tolerance(run_cases: ModuleType) -> None:
+    import numpy as np
+
+    expected = np.array([1e6, 1.0])
+    # The first is further off, and within the tolerance.
+    assert run_cases.compare(np.array([1e6 + 0.5, 1.1]), expected, (1e-6, 0.0))["where"] == [1]
+
+
+def test_the_tolerance_of_a_case_that_says_none(run_cases: ModuleType) -> None:
+    import numpy as np
+
+    assert run_cases._default_tolerance(np.zeros(3, dtype="int32"), 10) is None
+    few = run_cases._default_tolerance(np.ones(3, dtype="float32"), 1)
+    many = run_cases._default_tolerance(np.ones(3, dtype="float32"), 100)
+    assert few is not None and many is not None
+    assert many[1] == pytest.approx(10 * few[1]) and many[0] == few[0] < 2e-6
+
+
+def difference(against: str = "original", why: str = "") -> Difference:
+    return Difference(against, why, 0.5, 0.25, (1, 2), int(bool(why)), 6, "1.5", "2.0")
+
+
+def outcome(case: str, *differences: Difference, status: str = "ok", faults: tuple[Fault, ...] = ()) -> Outcome:
+    outputs = (Output("y", "float32", (2, 3), differences),) if differences else ()
+    return Outcome(case, status, "", 0.1, faults, outputs)
+
+
+FAULT = Fault("mask", "lane 32 is not in its own mask", PurePath("a.cu"), 7, "k<float>")
+
+
+def verified() -> Verified:
+    return Verified(
+        Path("/tree"),
+        "package",
+        (
+            Ran(Configuration("original", 32), (outcome("one", difference("reference")), outcome("two"))),
+            Ran(Configuration("ported", 32), (outcome("one", difference()), outcome("two"))),
+            Ran(
+                Configuration("ported", 64),
+                (
+                    outcome("one", difference(why="1 of 6 values differ")),
+                    outcome("two", status="fault", faults=(FAULT,)),
+                ),
+            ),
+        ),
+        ("the port on an AMD GPU",),
+        (FirstDifference("one", Configuration("ported", 64), 3, "k", PurePath("a.cu"), 9, "memory of 8 bytes"),),
+        {"original: a.cu": 2.0},
+    )
+
+
+def test_only_the_port_decides_if_there_is_one() -> None:
+    whole = verified()
+    assert not whole.ok
+    assert replace(whole, ran=whole.ran[:2]).ok
+    assert replace(whole, ran=whole.ran[:1]).ok
+    assert not replace(whole, ran=()).ok
+    assert [str(configuration) for configuration, _ in whole.outcomes("one")] == [
+        "original@32 forward",
+        "ported@32 forward",
+        "ported@64 forward",
+    ]
+
+
+def test_text() -> None:
+    lines = verify_report.as_text(verified()).splitlines()
+    assert lines[0] == "package in /tree"
+    assert lines[1].split() == ["case", "original@32", "ported@32", "ported@64"]
+    assert lines[2].split() == ["one", *("ok", "5.0e-01", "/", "2.5e-01") * 2, "differs"]
+    assert lines[3].split() == ["two", "ok", "equal", "ok", "equal", "mask"]
+    text = "\n".join(lines)
+    assert "a.cu:7: fault: lane 32 is not in its own mask in k<float> [simt/mask] (two, ported@64 forward)" in text
+    assert "one, ported@64 forward: y: 1 of 6 values differ, against original: [1, 2] is 1.5, not 2.0" in text
+    assert "a.cu:9: one, ported@64 forward: first differs from the original after launch 3 (k): memory of" in text
+    assert "not checked:\n  the port on an AMD GPU" in text
+    assert lines[-1] == "differs"
+    assert "\x1b[" in verify_report.as_text(verified(), colour=True)
+
+
+def test_json() -> None:
+    values = json.loads(verify_report.as_json(verified()))
+    assert values["ok"] is False
+    assert [c["name"] for c in values["configurations"]][2] == "ported@64 forward"
+    two = values["configurations"][2]["cases"][1]
+    assert two["faults"][0] == {
+        "rule": "simt/mask",
+        "level": "fault",
+        "message": "lane 32 is not in its own mask",
+        "path": "a.cu",
+        "line": 7,
+        "kernel": "k<float>",
+    }
+    infinite = replace(difference(), absolute=float("inf"))
+    whole = replace(verified(), ran=(Ran(Configuration("ported", 32), (outcome("one", infinite),)),))
+    assert json.loads(verify_report.as_json(whole))["configurations"][0]["cases"][0]["outputs"][0]["differences"][0][
+        "absolute"
+    ] == "inf"  # fmt: skip
+
+
+def test_an_original_that_is_wrong_itself_is_nothing_to_go_by() -> None:
+    wrong = outcome("one", difference("recorded", "1 of 6 values differ"))
+    ported = outcome("one", difference("original", "2 of 6 values differ"), difference("recorded"))
+    ran = verify._with_trust(
+        [Ran(Configuration("original", 32), (wrong,)), Ran(Configuration("ported", 64), (ported,))]
+    )
+    assert not ran[0].ok and ran[1].ok
+    right = replace(wrong, outputs=(replace(wrong.outputs[0], differences=(difference("recorded"),)),))
+    ran = verify._with_trust(
+        [Ran(Configuration("original", 32), (right,)), Ran(Configuration("ported", 64), (ported,))]
+    )
+    assert ran[0].ok and not ran[1].ok
+
+
+def test_the_first_launch_that_differs() -> None:
+    a = {"kernel": "k", "grid": [1, 1, 1], "memory": [[0, 64, 1], [1, 8, 2]]}
+    assert verify._changed(a, a) == ""
+    assert verify._changed(a, {**a, "memory": [[0, 64, 1], [1, 8, 3]]}) == "memory of 8 bytes holds something else"
+    assert verify._changed(a, {**a, "memory": [[0, 64, 1]]}) == "not the same memory is allocated"
+
+
+KERNEL = b"""__global__ void k(int* x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+  __syncthreads();
+  if (i < n) x[i] = __shfl_xor_sync(0xffffffffu, x[i], 16) + lane + warp;
+  __syncthreads();
+}
+"""
+
+
+def test_mutants_are_one_change_each_at_the_users_line(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_bytes(KERNEL)
+    ported = hipport.rewrite([tmp_path])
+    mutants = list(verify._mutations(ported, tmp_path, 20))
+    whats = [what for what, *_ in mutants]
+    assert whats.count("a barrier is missing") == 2
+    assert {
+        "a warp's number is that of a wavefront",
+        "a lane's number is that of a wavefront",
+        "an index goes one too far",
+    } <= set(whats)
+    for what, mutant, path, line in mutants:
+        assert path == PurePath("k.cu")
+        before = ported.project.sources[0].text.splitlines()
+        after = mutant.project.sources[0].text.splitlines()
+        assert sum(a != b for a, b in zip(before, after, strict=True)) == 1, what
+        if what == "a barrier is missing":
+            assert line in (3, 5)
+    assert len(list(verify._mutations(ported, tmp_path, 2))) == 2
+
+
+def test_weak_cases() -> None:
+    teeth = Teeth(
+        (
+            Mutant("barrier", PurePath("a.cu"), 3, noticed=("one",), passed=("two",)),
+            Mutant("width", PurePath("a.cu"), 4, passed=("one", "two")),
+            Mutant("mask", PurePath("a.cu"), 5, why_not="does not compile"),
+        )
+    )
+    assert teeth.weak == ("two",)
+    assert [mutant.what for mutant in teeth.unnoticed] == ["width"]
+    text = verify_report.teeth_as_text(teeth)
+    assert "a.cu:3: barrier: noticed by 1 of 2 cases" in text and "a.cu:4: width: not noticed" in text
+    assert json.loads(verify_report.teeth_as_json(teeth))["weak"] == ["two"]
+
+
+def test_cases_that_cannot_be_used(tmp_path: Path) -> None:
+    driver = verify.Driver(tmp_path, {}, Path(sys.executable))
+    with pytest.raises(verify.BadCases, match=r"cases\.py is not there"):
+        driver.file  # noqa: B018 - it looks
+    (tmp_path / "cases.py").write_text("PACKAGE = 'p'\nCASES = {}\n")
+    with pytest.raises(verify.BadCases, match="does not define call, inputs"):
+        verify._declared(driver.file)
+    (tmp_path / "cases.py").write_text("PACKAGE = 'p'\nCASES = {}\ndef inputs(rng): ...\ndef call(p): ...\n")
+    assert verify._declared(driver.file)[0] == "p"
