@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library: one call for each thing hipport does. Only `save` and `undo` change a tree; only `build` runs code."""
+"""The library: one call for each thing hipport does.
+
+Only `save` and `undo` change a tree; only `build` and the verifications run code.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from hipport.source import Source
 
 if TYPE_CHECKING:
     from hipport import builder
+    from hipport.verify import Teeth, Verified
 
 #: A tree of this many bytes is worth a process on each processor.
 _PARALLEL = 4_000_000
@@ -176,6 +180,128 @@ def build(
         translate=lambda flags: translate(flags).kept,
         jobs=jobs,
         timeout=timeout,
+        on_progress=on_progress,
+    )
+
+
+def has_cases(paths: Sequence[Path], cases: Path | None = None) -> bool:
+    """Say whether `paths` is an extension with cases to run, and not a program."""
+    if len(paths) != 1 or not paths[0].is_dir():
+        return False
+    return cases is not None or (paths[0] / "cases.py").is_file()
+
+
+def verify_program(
+    paths: Iterable[str | Path],
+    arguments: Sequence[str] = (),
+    *,
+    env: Mapping[str, str],
+    target: Target | None = None,
+    exclude: Sequence[str] = (),
+    port: bool = True,
+    waves: Sequence[int] | None = None,
+    orders: Sequence[str] | None = None,
+    sanitize: Sequence[str] = (),
+    flags: Sequence[str] = (),
+    folder: Path | None = None,
+    seconds: float = 120.0,
+    jobs: int | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Verified:
+    """Run a program as CUDA and its port as HIP on the CPU, and compare what they print and how they end.
+
+    Runs code of the tree; see verify_program.program for the parameters and what is raised.
+    """
+    from hipport import verify as verifying
+    from hipport import verify_program as running
+    from hipport_passes import inline_ptx
+
+    return running.program(
+        [Path(path) for path in paths],
+        arguments,
+        env=env,
+        port=(lambda places: rewrite(places, target=target, exclude=exclude)) if port else None,
+        waves=waves or verifying.WAVES,
+        orders=orders or verifying.ORDERS,
+        passes=(inline_ptx.PASS,),
+        vendored=_markers(),
+        exclude=exclude,
+        flags=flags,
+        sanitize=sanitize,
+        folder=folder,
+        limits=verifying.Limits(seconds),
+        jobs=jobs or os.cpu_count() or 1,
+        on_progress=on_progress,
+    )
+
+
+def verify(
+    path: str | Path,
+    *,
+    env: Mapping[str, str],
+    python: str | Path = sys.executable,
+    target: Target | None = None,
+    exclude: Sequence[str] = (),
+    port: bool = True,
+    cases: Path | None = None,
+    names: Sequence[str] = (),
+    waves: Sequence[int] | None = None,
+    orders: Sequence[str] | None = None,
+    seconds: float = 120.0,
+    jobs: int | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Verified:
+    """Run the cases of an extension and of its port on the CPU, and say where their outputs differ.
+
+    Runs code of the tree; see verify.extension for the parameters and what is raised.
+    """
+    from hipport import verify as verifying
+    from hipport_passes import inline_ptx
+
+    return verifying.extension(
+        Path(path),
+        env=env,
+        python=Path(python),
+        port=(lambda root: rewrite([root], target=target, exclude=exclude)) if port else None,
+        cases=cases,
+        names=names,
+        waves=waves or verifying.WAVES,
+        orders=orders or verifying.ORDERS,
+        passes=(inline_ptx.PASS,),
+        limits=verifying.Limits(seconds),
+        jobs=jobs or os.cpu_count() or 1,
+        on_progress=on_progress,
+    )
+
+
+def verify_teeth(
+    path: str | Path,
+    *,
+    env: Mapping[str, str],
+    python: str | Path = sys.executable,
+    target: Target | None = None,
+    exclude: Sequence[str] = (),
+    cases: Path | None = None,
+    names: Sequence[str] = (),
+    seconds: float = 120.0,
+    jobs: int | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    **_: Any,
+) -> Teeth:
+    """Say which cases notice the unported source with 64 lanes, and ports with one thing wrong. See verify.teeth."""
+    from hipport import verify as verifying
+    from hipport_passes import inline_ptx
+
+    return verifying.teeth(
+        Path(path),
+        env=env,
+        python=Path(python),
+        port=lambda root: rewrite([root], target=target, exclude=exclude),
+        cases=cases,
+        names=names,
+        passes=(inline_ptx.PASS,),
+        limits=verifying.Limits(seconds),
+        jobs=jobs or os.cpu_count() or 1,
         on_progress=on_progress,
     )
 

@@ -180,6 +180,116 @@ def build(paths: tuple[Path, ...], target: str | None, jobs: int | None, python:
     sys.exit(DONE if built.ok else PERSON)
 
 
+class _WithProgram(click.Command):
+    """A command whose words after `--` are for the program that it runs."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            at = args.index("--")
+            args, ctx.meta["arguments"] = args[:at], args[at + 1 :]
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "[-- ARGUMENTS…]"]
+
+
+@main.command(cls=_WithProgram)
+@_PATHS
+@click.option(
+    "--cases", type=click.Path(path_type=Path), help="The cases of an extension; cases.py beside its setup.py."
+)
+@click.option("--case", "names", multiple=True, metavar="NAME", help="Run only this case (may be given again).")
+@click.option(
+    "--wave",
+    "waves",
+    type=click.Choice(["32", "64"]),
+    multiple=True,
+    help="Lanes of a wavefront; both if not given.",
+)
+@click.option(
+    "--order",
+    "orders",
+    multiple=True,
+    metavar="ORDER",
+    help="forward, reverse or random:SEED: how threads and blocks run; forward, reverse and random:1 if not given.",
+)
+@click.option("--original-only", is_flag=True, help="Do not port: run the sources as CUDA, with 32 lanes.")
+@click.option(
+    "--teeth", is_flag=True, help="Say which cases notice the unported source with 64 lanes, and broken ports."
+)
+@click.option(
+    "--sanitize",
+    type=click.Choice(["address", "undefined", "bounds"]),
+    multiple=True,
+    help="Compile with a sanitizer (programs only).",
+)
+@click.option("--timeout", type=click.FloatRange(min=1), default=120.0, help="Seconds for one run; 120 if not given.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Runs and compilers at once; as many as processors.")
+@click.option("--python", type=click.Path(path_type=Path), help="The Python that has PyTorch, for extensions.")
+@_TARGET
+@_ROCM
+@_WARP
+@_FORMAT
+@click.pass_context
+def verify(
+    ctx: click.Context,
+    paths: tuple[Path, ...],
+    cases: Path | None,
+    names: tuple[str, ...],
+    waves: tuple[str, ...],
+    orders: tuple[str, ...],
+    original_only: bool,
+    teeth: bool,
+    sanitize: tuple[str, ...],
+    timeout: float,
+    jobs: int | None,
+    python: Path | None,
+    target: str | None,
+    rocm: str | None,
+    warp: str | None,
+    form: str,
+) -> None:
+    """Run the original with 32 lanes and its port with 32 and 64 on this machine's CPU, and say where they differ.
+
+    PATHS are the sources of one program, run with ARGUMENTS, or the folder of a PyTorch extension that has cases.py.
+    The port is made on the fly; nothing is written. Runs code of the tree, in child processes with limits.
+    """
+    from hipport import api, verify_report
+    from hipport.verify import BadCases
+
+    arguments: list[str] = ctx.meta.get("arguments", [])
+    with _failing():
+        config = _config(paths, None, target, rocm, warp)
+        options: dict[str, Any] = {
+            "env": os.environ,
+            "target": config.target,
+            "exclude": config.exclude,
+            "port": not original_only,
+            "waves": [int(wave) for wave in waves] or None,
+            "orders": list(orders) or None,
+            "seconds": timeout,
+            "jobs": jobs,
+        }
+        with _progress() as tell:
+            if arguments or not api.has_cases(paths, cases):
+                if cases or names or teeth:
+                    raise BadCases("--cases, --case and --teeth are for extensions, not for programs")
+                verified = api.verify_program(paths, arguments, sanitize=sanitize, on_progress=tell, **options)
+            else:
+                options |= {"cases": cases, "names": names, "python": python or Path(sys.executable)}
+                if teeth:
+                    biting = api.verify_teeth(paths[0], on_progress=tell, **options)
+                    text = verify_report.teeth_as_json if form == "json" else verify_report.teeth_as_text
+                    click.echo(text(biting), nl=False)
+                    sys.exit(PERSON if biting.weak else DONE)
+                verified = api.verify(paths[0], on_progress=tell, **options)
+    if form == "json":
+        click.echo(verify_report.as_json(verified), nl=False)
+    else:
+        click.echo(verify_report.as_text(verified, colour=_colour()), nl=False)
+    sys.exit(DONE if verified.ok else PERSON)
+
+
 @contextmanager
 def _failing() -> Iterator[None]:
     """Turn what may go wrong into a message and exit status 2."""
@@ -197,8 +307,11 @@ def _failing() -> Iterator[None]:
         what = f"{error.filename}: " if error.filename else ""
         problems = (f"{what}{error.strerror or error}",)
     except Exception as error:
-        if type(error).__name__ == "NoToolchain":  # not imported: only `build` loads what raises it
+        # Not imported: only `build` and `verify` load what raises these.
+        if type(error).__name__ in ("NoToolchain", "NoCompiler", "BadCases", "NotBuildable"):
             problems = (str(error),)
+        elif type(error).__name__ == "NotCompiled":
+            problems = tuple(dict.fromkeys(_compiler_said(error))) or (str(error),)
         else:
             traceback.print_exc()
             problems = ("this is a defect of hipport; nothing was changed. Please report it with the lines above",)
@@ -207,6 +320,17 @@ def _failing() -> Iterator[None]:
     for problem in problems:
         click.echo(f"hipport: {problem}", err=True)
     sys.exit(FAILED)
+
+
+def _compiler_said(error: Exception) -> Iterator[str]:
+    """The errors of a compiler, at the user's lines; the first few."""
+    messages = [each for each in getattr(error, "messages", ()) if each.severity == "error"]
+    for each in messages[:10]:
+        yield f"{each.path}:{each.line}: {each.text}" if each.line else each.text
+    if len(messages) > 10:
+        yield f"and {len(messages) - 10} more errors"
+    if messages:
+        yield "the executor could not compile this: nothing was run"
 
 
 def _config(

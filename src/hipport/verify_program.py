@@ -190,13 +190,15 @@ def _outcome(name: str, ran: Run, first: Run, ignored: frozenset[tuple[int, int]
         return Outcome(name, "timeout", f"did not end within {ran.seconds:.0f} s", ran.seconds, ran.faults)
     if any(fault.level == "fault" for fault in ran.faults):
         return Outcome(name, "fault", "", ran.seconds, ran.faults)
+    last = "".join(ran.errors.strip().splitlines()[-1:]) if ran.status else ""
     if ran.status < 0:
         last = ran.errors.strip().splitlines()[-1:]
-        return Outcome(name, "crash", f"signal {-ran.status}" + "".join(f": {t}" for t in last), ran.seconds, ran.faults)
+        return Outcome(
+            name, "crash", f"signal {-ran.status}" + "".join(f": {t}" for t in last), ran.seconds, ran.faults
+        )
     # An original that fails its own check is nothing to compare with.
     trusted = first.status == 0
     status = _status(ran, first, trusted)
-    last = "".join(ran.errors.strip().splitlines()[-1:]) if ran.status else ""
     printed = _printed(ran, first, ignored, trusted)
     outputs = [Output("exit status", "int", (), (status,))]
     if index != 0:
@@ -303,7 +305,9 @@ def _left_out(ported: bool, first: Run, ignored: frozenset[tuple[int, int]]) -> 
     lines = sorted({line for line, _ in ignored})
     if lines:
         shown = ", ".join(str(line + 1) for line in lines[:8]) + (" …" if len(lines) > 8 else "")
-        yield f"{len(lines)} of {len(first.lines)} lines that it prints (times, or numbers that differ from run to run): {shown}"
+        yield (
+            f"{len(lines)} of {len(first.lines)} lines that it prints (times, or what differs from run to run): {shown}"
+        )
     yield "other arguments than these" if first.status == 0 else "results: the original fails its own check here"
     yield "files that it writes"
 
@@ -321,7 +325,12 @@ def _faults(report: Path, root: Path) -> tuple[Fault, ...]:
         inside = path.relative_to(root) if path.is_relative_to(root) else path
         found.append(
             Fault(
-                each["kind"], each["message"], PurePath(inside), each.get("line", 0), each.get("kernel", ""), each["level"]
+                each["kind"],
+                each["message"],
+                PurePath(inside),
+                each.get("line", 0),
+                each.get("kernel", ""),
+                each["level"],
             )
         )
     return tuple(dict.fromkeys(found))
