@@ -192,10 +192,8 @@ def _outcome(name: str, ran: Run, first: Run, ignored: frozenset[tuple[int, int]
         return Outcome(name, "fault", "", ran.seconds, ran.faults)
     last = "".join(ran.errors.strip().splitlines()[-1:]) if ran.status else ""
     if ran.status < 0:
-        last = ran.errors.strip().splitlines()[-1:]
-        return Outcome(
-            name, "crash", f"signal {-ran.status}" + "".join(f": {t}" for t in last), ran.seconds, ran.faults
-        )
+        text = f"signal {-ran.status}" + (f": {last}" if last else "")
+        return Outcome(name, "crash", text, ran.seconds, ran.faults)
     # An original that fails its own check is nothing to compare with.
     trusted = first.status == 0
     status = _status(ran, first, trusted)
