@@ -38,8 +38,8 @@ from hipport.units import copy_tree, just_in_time, limited
 _CUDA = "13.0"
 _HIP = "6.4.3"
 
-_HERE = Path(__file__).parent
-_TORCH_SHIMS = _HERE / "include/torch_shims"
+HERE = Path(__file__).parent
+_TORCH_SHIMS = HERE / "include/torch_shims"
 _PCH_HEADER = "simt/torch_headers.h"
 
 # The same for every unit: what PyTorch's headers are compiled with has to be what they are used with.
@@ -206,10 +206,10 @@ def build(
 def allocator(torch: Torch, runtime: Path, *, env: Mapping[str, str], cache: Path, timeout: float = 600.0) -> Path:
     """Return the library that puts tensors into the executor's memory, made now if it was not. Raises NotBuildable."""
     compiler = compiling.find_compiler(env)
-    source = _HERE / "torch_allocator.cpp"
+    source = HERE / "torch_allocator.cpp"
     command = [
         *(compiler.path, "-std=c++20", "-O2", "-fPIC", "-shared", "-w", str(source)),
-        *("-isystem", str(torch.include), f"-I{_HERE / 'include'}", str(runtime), f"-Wl,-rpath,{runtime.parent}"),
+        *("-isystem", str(torch.include), f"-I{HERE / 'include'}", str(runtime), f"-Wl,-rpath,{runtime.parent}"),
         *(f"-L{torch.lib}", f"-Wl,-rpath,{torch.lib}", "-lc10"),
     ]
     text = json.dumps([_FORMAT, compiler.identity, torch.version, source.read_text(), command])
@@ -318,7 +318,7 @@ class _Recorder:
             env |= {"CUDA_HOME": home, "TORCH_CUDA_ARCH_LIST": "8.0"}
         elif gpu:
             env |= {"HIP_PLATFORM": "amd", "ROCM_HOME": home, "ROCM_PATH": home, "PYTORCH_ROCM_ARCH": "gfx942"}
-        script = _HERE.parent / "record_extensions.py"
+        script = HERE.parent / "record_extensions.py"
         status, said = limited([str(self.torch.python), str(script), str(asked)], folder, env, self.timeout)
         try:
             recorded: dict[str, Any] = json.loads(answered.read_text(encoding="utf-8"))

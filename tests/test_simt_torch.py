@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch extensions on the CPU executor: devices in their C++ and Python, builds, faults in tensors.
+
+The first build compiles PyTorch's headers, which takes a minute and is kept.
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path, PurePath
+
+import pytest
+
+from hipport import verify
+from hipport.languages.cuda import Cuda
+from hipport.project import Project
+from hipport.simt import extension, torch_devices
+
+
+def devices(text: str, *others: str) -> str:
+    """Rewrite `text`, one of the files of a project."""
+    sources = [Cuda(PurePath(f"{n}.cu"), each.encode()) for n, each in enumerate((text, *others))]
+    findings = torch_devices.find(sources[0], Project(tuple(sources)))
+    return sources[0].apply([edit for finding in findings for edit in finding.edits]).text.decode()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x.is_cuda()", "x.is_cpu()"),
+        ("x->is_cuda ()", "x->is_cpu ()"),
+        ("x.device().is_cuda()", "x.device().is_cpu()"),
+        ("x.type().is_cuda()", "x.is_cpu()"),
+        ("x.to(torch::kCUDA)", "x.to(torch::kCPU)"),
+        ("at::device(at::kCUDA).dtype(at::kInt)", "at::device(at::kCPU).dtype(at::kInt)"),
+        ("c10::DeviceType::CUDA", "c10::DeviceType::CPU"),
+        ("c10::DispatchKey::CUDA", "c10::DispatchKey::CPU"),
+        ("x.cuda()", "x.cpu()"),
+        ("cudaSetDevice(x.get_device())", "cudaSetDevice(x.device().has_index())"),
+        ("x.device().index()", "x.device().has_index()"),
+        ('torch::Device device("cuda:0");', 'torch::Device device("cpu");'),
+        ('torch::Device("cuda")', 'torch::Device("cpu")'),
+        ("torch::cuda::is_available()", "::simt::torch_cuda::is_available()"),
+        ("TORCH_LIBRARY_IMPL(ops, CUDA, m)", "TORCH_LIBRARY_IMPL(ops, CPU, m)"),
+        ("TORCH_LIBRARY_IMPL(ops, CPU, m)", "TORCH_LIBRARY_IMPL(ops, CPU, m)"),
+    ],
+)
+def test_devices_become_the_cpu(before: str, after: str) -> None:
+    assert devices(before + "\n") == after + "\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "is_cuda(x)",
+        "// x.is_cuda()",
+        '"x.is_cuda()"',
+        "x.cuda(0)",
+        "x.index()",
+        'say("cuda")',
+        "c10::cuda::set_device(0)",
+        "mykCUDA",
+    ],
+)
+def test_what_is_no_device_stays(text: str) -> None:
+    assert devices(text + "\n") == text + "\n"
+
+
+def test_of_two_registrations_the_gpus_is_the_cpus() -> None:
+    gpu = "TORCH_LIBRARY_IMPL(ops, CUDA, m) {}\n"
+    assert "(ops, Vulkan, m)" in devices("TORCH_LIBRARY_IMPL(ops, CPU, m) {}\n", gpu)
+    assert "(ops, CPU, m)" in devices("TORCH_LIBRARY_IMPL(ops, CPU, m) {}\n", "int x;\n")
+
+
+def run_python(text: str) -> str:
+    folder = extension.HERE
+    code = f"import sys; sys.path.insert(0, {str(folder)!r})\nimport pretend_gpu, torch\n" + textwrap.dedent(text)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_python_sees_a_gpu() -> None:
+    pytest.importorskip("torch")
+    said = run_python(
+        """
+        with pretend_gpu.gpu("hip", 64, {}):
+            assert torch.cuda.is_available() and torch.version.hip and torch.version.cuda is None
+            assert torch.cuda.get_device_properties(0).warp_size == 64
+            device = torch.device("cuda")
+            x = torch.randn(3, device=device, requires_grad=True)
+            assert x.is_cuda and not x.is_cpu and x.device == torch.device("cuda:0") and x.get_device() == 0
+            assert x.device.type == "cuda" and torch.zeros(2, device=x.device).is_cuda
+            assert x.to("cuda:0").to(0).cuda(0, non_blocking=True) is not None
+            assert torch.empty(2, pin_memory=True).is_pinned()
+            y = torch.tensor([1.0], device="cuda")
+            copied = y.cpu()
+            copied.add_(1)
+            assert y.item() == 1.0 and copied.item() == 2.0
+            assert y.type() == "torch.cuda.FloatTensor" and y.type("torch.cuda.DoubleTensor").dtype == torch.float64
+            with torch.cuda.stream(torch.cuda.Stream()), torch.cuda.device(0):
+                start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+                start.record(); end.record(); torch.cuda.synchronize()
+                assert start.elapsed_time(end) >= 0
+            with torch.autocast("cuda", dtype=torch.float16):
+                (x * x).sum().backward()
+            assert torch.equal(x.grad, 2 * x)
+            model = torch.nn.Linear(2, 2).cuda().to(device)
+            assert next(model.parameters()).is_cuda
+            assert torch.arange(3, device="cuda", dtype=torch.int64).sum().item() == 3
+            assert torch.Generator(device="cuda").manual_seed(1) is not None
+            torch.set_default_device("cuda")
+            assert torch.zeros(1).is_cuda
+        print("fine")
+        """
+    )
+    assert said == "fine\n"
+
+
+SETUP = """
+from setuptools import setup
+from torch.utils.cpp_extension import BuildExtension, CUDAExtension
+setup(name="small", packages=["small"], ext_modules=[CUDAExtension("small._C", ["small.cu"])],
+      cmdclass={"build_ext": BuildExtension})
+"""
+KERNEL = """\
+#include <torch/extension.h>
+#include <ATen/cuda/Atomic.cuh>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAGuard.h>
+
+template <typename T>
+__global__ void add(torch::PackedTensorAccessor32<T, 1, torch::RestrictPtrTraits> x, T* sum, int beyond) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < x.size(0) + beyond) {
+    gpuAtomicAdd(sum, x[i]);
+  }
+}
+
+torch::Tensor add_up(torch::Tensor x, int beyond) {
+  TORCH_CHECK(x.is_cuda(), "x must be a CUDA tensor");
+  const at::cuda::OptionalCUDAGuard guard(device_of(x));
+  auto sum = torch::zeros({1}, x.options());
+  auto unset = torch::empty({4}, torch::dtype(torch::kInt).device(torch::kCUDA));
+  TORCH_CHECK(unset[0].item<int>() == -1, "memory that was not written is full of ones");
+  const int n = x.numel() + beyond;
+  if (n == 0) return sum;
+  AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), "add", [&] {
+    add<scalar_t><<<(n + 63) / 64, 64, 0, at::cuda::getCurrentCUDAStream()>>>(
+        x.packed_accessor32<scalar_t, 1, torch::RestrictPtrTraits>(), sum.data_ptr<scalar_t>(), beyond);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
+  });
+  return sum;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("add_up", &add_up); }
+"""
+CASES = """
+import numpy as np
+PACKAGE = "small"
+CASES = {
+    "empty": {"n": 0},
+    "some": {"n": 100},
+    "beyond": {"n": 64, "beyond": 1},
+    "half": {"n": 10, "dtype": "float16"},
+    "raises": {"n": 3, "dtype": "int32"},
+    "double": {"n": 65, "dtype": "float64"},
+}
+GRADIENTS = {"slope": ("sum", None, "x")}
+def inputs(rng, n, beyond=0, dtype="float32"):
+    return {"x": rng.integers(-4, 5, n).astype(dtype), "beyond": beyond}
+def call(small, x, beyond):
+    import torch
+    x = x.to(torch.device("cuda"))
+    assert x.is_cuda and x.device.type == "cuda"
+    return {"sum": small.add_up(x, beyond), "slope": torch.ones_like(x)}
+def reference(x, beyond):
+    return {"sum": x.sum(keepdims=True, dtype=x.dtype), "slope": np.ones_like(x)}
+"""
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("torch", reason="PyTorch is not installed: no extension was built for the executor")
+    tree = tmp_path_factory.mktemp("extension") / "small"
+    (tree / "small").mkdir(parents=True)
+    (tree / "setup.py").write_text(SETUP)
+    (tree / "small.cu").write_text(KERNEL)
+    (tree / "cases.py").write_text(CASES)
+    (tree / "small/__init__.py").write_text("import torch\nfrom small._C import add_up\n")
+    return tree
+
+
+def test_an_extension_runs_and_its_faults_are_found(small: Path) -> None:
+    verified = verify.extension(small, env=os.environ, python=Path(sys.executable), orders=("forward", "reverse"))
+    assert {path.name for path in small.iterdir()} == {"setup.py", "small.cu", "cases.py", "small"}
+    for ran in verified.ran:
+        outcomes = {outcome.case: outcome for outcome in ran.outcomes}
+        for case in ("empty", "some", "half", "double"):
+            assert outcomes[case].ok, outcomes[case]
+            assert outcomes[case].outputs[0].name == "sum"
+        against = {d.against for o in outcomes["double"].outputs for d in o.differences if o.name == "slope"}
+        assert "differences" in against
+        # What comes behind a fault is run all the same.
+        fault = outcomes["beyond"].faults[-1]
+        assert outcomes["beyond"].status == "fault"
+        assert (fault.kind, fault.path, fault.line) == ("out-of-bounds", PurePath("small.cu"), 10), fault
+        assert fault.kernel.startswith("add<scalar_t>")
+        assert outcomes["raises"].status == "error" and "not implemented for 'Int'" in outcomes["raises"].message
+    assert not verified.ok
+
+
+def test_one_changed_kernel_is_compiled_in_seconds(small: Path) -> None:
+    driver = verify.Driver(small, os.environ, Path(sys.executable))
+    driver.build("original")
+    assert driver.build("original").seconds == {}
+    (small / "small.cu").write_text(KERNEL.replace("x.size(0)", "(int)x.size(0)"))
+    start = time.process_time()
+    before = os.times().children_user
+    assert len(driver.build("original").seconds) == 1
+    # Processor time: how long it takes says more about what else the machine does.
+    assert time.process_time() - start + os.times().children_user - before < 30
+
+
+def test_what_does_not_compile_is_said_at_the_users_line(small: Path) -> None:
+    (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i]);", "gpuAtomicAdd(sum, no_such_thing);"))
+    with pytest.raises(extension.NotBuildable, match=r"small\.cu:10: .*no_such_thing"):
+        verify.Driver(small, os.environ, Path(sys.executable)).build("original")
