@@ -121,8 +121,8 @@ inline hipError_t release_of(void* pointer, Memory kind, Memory other) {
 
 // ---------------------------------------------------------------------------------------------------------- copies
 
-/// Whether CUDA makes a copy of this kind between these. With one address space for all it asks only that the device's
-/// side is memory that the device can use; a device's address on the host's side is copied all the same, and suspicious.
+/// Whether CUDA makes a copy of this kind between these. With one address space for all, it asks only that the device's
+/// side is memory that the device can use. A device's address on the host's side is suspicious, and copied.
 inline hipError_t check_direction(const char* name, const void* to, const void* from, hipMemcpyKind kind, Place place) {
   bool to_device = false, from_device = false;
   switch (kind) {

@@ -27,8 +27,8 @@
 #define __block_size__(...)
 #define __cluster_dims__(...)
 
-// libstdc++ writes __attribute__((__noinline__)), which is right with nothing in it, too. A function may be defined in a
-// header with either word.
+// libstdc++ writes __attribute__((__noinline__)), which is right with nothing in it, too. A function may be defined in
+// a header with either word.
 #define __noinline__
 #define __inline_hint__ inline
 #define __forceinline__ inline

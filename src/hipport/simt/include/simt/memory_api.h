@@ -350,6 +350,15 @@ inline hipError_t hipMemcpy2DFromArrayAsync(void* to, std::size_t pitch, hipArra
                                             hipStream_t = nullptr, SIMT_HERE) {
   return hipMemcpy2DFromArray(to, pitch, from, x, y, width, height, kind, simt_file, simt_line);
 }
+inline hipError_t hipMemcpy2DArrayToArray(hipArray_t to, std::size_t to_x, std::size_t to_y, hipArray_const_t from,
+                                          std::size_t x, std::size_t y, std::size_t width, std::size_t height,
+                                          hipMemcpyKind kind = hipMemcpyDeviceToDevice, SIMT_HERE) {
+  if (from == nullptr || simt::host::check_array(from, x, y, 0, width, height, 1)) {
+    return simt::host::result(hipErrorInvalidValue);
+  }
+  const char* const start = static_cast<const char*>(from->data) + y * from->pitch() + x;
+  return hipMemcpy2DToArray(to, to_x, to_y, start, from->pitch(), width, height, kind, simt_file, simt_line);
+}
 /// `count` bytes on from the position, over the ends of rows.
 inline hipError_t hipMemcpyToArray(hipArray_t to, std::size_t x, std::size_t y, const void* from, std::size_t count,
                                    hipMemcpyKind kind, SIMT_HERE) {
@@ -362,6 +371,15 @@ inline hipError_t hipMemcpyFromArray(void* to, hipArray_const_t from, std::size_
   if (from == nullptr) return simt::host::result(hipErrorInvalidValue);
   return simt::host::copy(SIMT_API("MemcpyFromArray"), to, static_cast<char*>(from->data) + y * from->pitch() + x,
                           count, kind, SIMT_THERE);
+}
+
+inline hipError_t simtMemcpyToArrayAsync(hipArray_t to, std::size_t x, std::size_t y, const void* from,
+                                        std::size_t count, hipMemcpyKind kind, hipStream_t = nullptr, SIMT_HERE) {
+  return hipMemcpyToArray(to, x, y, from, count, kind, simt_file, simt_line);
+}
+inline hipError_t simtMemcpyFromArrayAsync(void* to, hipArray_const_t from, std::size_t x, std::size_t y,
+                                          std::size_t count, hipMemcpyKind kind, hipStream_t = nullptr, SIMT_HERE) {
+  return hipMemcpyFromArray(to, from, x, y, count, kind, simt_file, simt_line);
 }
 
 // --------------------------------------------------------------------------------------------------------- symbols

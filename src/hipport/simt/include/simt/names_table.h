@@ -35,6 +35,11 @@
 #define CUDA_R_8F_UE4M3 HIP_R_8F_E4M3
 #define CUDA_R_8I HIP_R_8I
 #define CUDA_R_8U HIP_R_8U
+#define cudaAccessPolicyWindow hipAccessPolicyWindow
+#define cudaAccessProperty hipAccessProperty
+#define cudaAccessPropertyNormal hipAccessPropertyNormal
+#define cudaAccessPropertyPersisting hipAccessPropertyPersisting
+#define cudaAccessPropertyStreaming hipAccessPropertyStreaming
 #define cudaArray hipArray
 #define cudaArrayCubemap hipArrayCubemap
 #define cudaArrayDefault hipArrayDefault
@@ -434,6 +439,7 @@
 #define cudaMemPrefetchAsync hipMemPrefetchAsync
 #define cudaMemcpy hipMemcpy
 #define cudaMemcpy2D hipMemcpy2D
+#define cudaMemcpy2DArrayToArray hipMemcpy2DArrayToArray
 #define cudaMemcpy2DAsync hipMemcpy2DAsync
 #define cudaMemcpy2DFromArray hipMemcpy2DFromArray
 #define cudaMemcpy2DFromArrayAsync hipMemcpy2DFromArrayAsync

@@ -394,7 +394,7 @@ inline hipError_t hipGetDevice(int* device) {
   return hipSuccess;
 }
 inline hipError_t hipSetDevice(int device) { return simt::host::check_device(device); }
-inline hipError_t hipInitDevice(int device, unsigned, unsigned) { return simt::host::check_device(device); }
+inline hipError_t simtInitDevice(int device, unsigned, unsigned) { return simt::host::check_device(device); }
 inline hipError_t hipSetValidDevices(int* devices, int count) {
   for (int i = 0; i < count; ++i) {
     if (const hipError_t error = simt::host::check_device(devices[i])) return error;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // simt/runtime_types.h: the types of the runtime API, under HIP's names; names.h gives them CUDA's.
 //
-// Names and numbers are those of hip/hip_runtime_api.h and hip/driver_types.h of ROCm 7.0 and, where only CUDA has them,
-// of driver_types.h of CUDA 12. CUDA and HIP number errors, kinds of copies and flags alike.
+// Names and numbers are those of hip/hip_runtime_api.h and hip/driver_types.h of ROCm 7.0 and, where only CUDA has
+// them, of driver_types.h of CUDA 12. CUDA and HIP number errors, kinds of copies and flags alike.
 #ifndef SIMT_RUNTIME_TYPES_H
 #define SIMT_RUNTIME_TYPES_H
 
@@ -13,7 +13,7 @@
 
 // ---------------------------------------------------------------------------------------------------------- errors
 
-/// Every error: number, HIP's name, CUDA's name, what it says. A name that one side lacks is that of the other.
+/// Every error: number, HIP's name, CUDA's name, what it says. What HIP lacks is called simt….
 #define SIMT_ERRORS(E)                                                                                               \
   E(0, hipSuccess, cudaSuccess, "no error")                                                                          \
   E(1, hipErrorInvalidValue, cudaErrorInvalidValue, "invalid argument")                                              \
@@ -27,7 +27,7 @@
   E(9, hipErrorInvalidConfiguration, cudaErrorInvalidConfiguration, "invalid configuration argument")                \
   E(12, hipErrorInvalidPitchValue, cudaErrorInvalidPitchValue, "invalid pitch argument")                             \
   E(13, hipErrorInvalidSymbol, cudaErrorInvalidSymbol, "invalid device symbol")                                      \
-  E(16, hipErrorInvalidHostPointer, cudaErrorInvalidHostPointer, "invalid host pointer")                             \
+  E(16, simtErrorInvalidHostPointer, cudaErrorInvalidHostPointer, "invalid host pointer")                             \
   E(17, hipErrorInvalidDevicePointer, cudaErrorInvalidDevicePointer, "invalid device pointer")                       \
   E(18, hipErrorInvalidTexture, cudaErrorInvalidTexture, "invalid texture reference")                                \
   E(20, hipErrorInvalidChannelDescriptor, cudaErrorInvalidChannelDescriptor, "invalid channel descriptor")           \
@@ -76,11 +76,11 @@
     "part or all of the requested memory range is already mapped")                                                   \
   E(713, hipErrorHostMemoryNotRegistered, cudaErrorHostMemoryNotRegistered,                                          \
     "pointer does not correspond to a registered memory region")                                                     \
-  E(716, hipErrorMisalignedAddress, cudaErrorMisalignedAddress, "misaligned address")                                \
+  E(716, simtErrorMisalignedAddress, cudaErrorMisalignedAddress, "misaligned address")                                \
   E(719, hipErrorLaunchFailure, cudaErrorLaunchFailure, "unspecified launch failure")                                \
   E(720, hipErrorCooperativeLaunchTooLarge, cudaErrorCooperativeLaunchTooLarge,                                      \
     "too many blocks in cooperative launch")                                                                         \
-  E(800, hipErrorNotPermitted, cudaErrorNotPermitted, "operation not permitted")                                     \
+  E(800, simtErrorNotPermitted, cudaErrorNotPermitted, "operation not permitted")                                     \
   E(801, hipErrorNotSupported, cudaErrorNotSupported, "operation not supported")                                     \
   E(900, hipErrorStreamCaptureUnsupported, cudaErrorStreamCaptureUnsupported,                                        \
     "operation not permitted when stream is capturing")                                                              \
@@ -327,15 +327,30 @@ enum hipDeviceP2PAttr {
   hipDevP2PAttrHipArrayAccessSupported,
 };
 
+enum hipAccessProperty {
+  hipAccessPropertyNormal = 0,
+  hipAccessPropertyStreaming = 1,
+  hipAccessPropertyPersisting = 2,
+};
+struct hipAccessPolicyWindow {
+  void* base_ptr;
+  hipAccessProperty hitProp;
+  float hitRatio;
+  hipAccessProperty missProp;
+  std::size_t num_bytes;
+};
 enum hipLaunchAttributeID {
   hipLaunchAttributeAccessPolicyWindow = 1,
   hipLaunchAttributeCooperative = 2,
+  simtLaunchAttributeSynchronizationPolicy = 3,
   simtLaunchAttributeClusterDimension = 4,
   simtLaunchAttributeProgrammaticStreamSerialization = 6,
   hipLaunchAttributePriority = 8,
 };
 union hipLaunchAttributeValue {
   char pad[64];
+  hipAccessPolicyWindow accessPolicyWindow;
+  int syncPolicy;
   int cooperative;
   int priority;
   struct {

@@ -75,7 +75,7 @@ inline hipError_t hipStreamGetPriority(hipStream_t stream, int* priority) {
   *priority = simt::host::is_default(stream) ? 0 : stream->priority;
   return hipSuccess;
 }
-inline hipError_t hipStreamGetId(hipStream_t stream, unsigned long long* id) {
+inline hipError_t simtStreamGetId(hipStream_t stream, unsigned long long* id) {
   if (const hipError_t error = simt::host::check(stream)) return error;
   *id = simt::host::is_default(stream) ? 0 : stream->id;
   return hipSuccess;
@@ -84,6 +84,14 @@ inline hipError_t hipStreamGetDevice(hipStream_t stream, int* device) {
   if (const hipError_t error = simt::host::check(stream)) return error;
   *device = 0;
   return hipSuccess;
+}
+// CUDA alone. What can be set tells of caches and of priorities.
+inline hipError_t simtStreamSetAttribute(hipStream_t stream, hipLaunchAttributeID, const hipLaunchAttributeValue*) {
+  return simt::host::check(stream);
+}
+inline hipError_t simtStreamCopyAttributes(hipStream_t to, hipStream_t from) {
+  if (const hipError_t error = simt::host::check(to)) return error;
+  return simt::host::check(from);
 }
 inline hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
   if (least != nullptr) *least = simt::host::least_priority;
