@@ -5,6 +5,8 @@ Names are found as tokens, so that macro bodies, inactive branches and templates
 where it is a member, where it is in a namespace of the program, where the program declares it itself, and in code that
 only one of CUDA and HIP ever sees. A `#define`, `typedef` or function that stands in for a CUDA name with CUDA's own
 means, or only under a condition, is no declaration of the program's own: it is renamed with the name.
+
+Names that a macro pastes together (`cuda##name`) are not found; the macro is reported, unless it is there for HIP too.
 """
 
 from __future__ import annotations
@@ -30,6 +32,13 @@ _CALL = re.compile(rb"\s*\(")
 _TAGGED = re.compile(rb"\b(?:struct|enum)\s+$")
 _BLANK = re.compile(rb"[ \t]*")
 _HIP = re.compile(rb"\b(?:__)?(?:hip|HIP|roc|ROC|miopen|rccl)\w*")
+# The beginning of a name of CUDA's, to which a macro adds the rest.
+_PASTED = re.compile(
+    rb"(?<![\w#])(?P<prefix>(?:cuda|cublas(?:Lt)?|cusparse|cufft|curand|cusolver(?:Dn|Sp|Rf)?|cudnn|nvrtc|nvml|cu)(?:[A-Z]\w*)?"
+    rb"|(?:CUBLAS|CUSPARSE|CUFFT|CURAND|CUSOLVER|CUDNN|NVRTC|NVML)_\w*|CUDA_[RC]_\w*|CU(?:DA)?)[ \t]*##"
+)
+_PASTED_FOR_HIP = re.compile(rb"(?<![\w#])(?:hip|HIP|roc|ROC|miopen)\w*[ \t]*##")
+_DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif)\b")
 
 
@@ -112,6 +121,7 @@ def _release(text: str) -> tuple[int, int]:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per name that is renamed, and per line for a name that cannot be."""
+    yield from _pasted(source, project)
     names = source.fact(_names)
     if not names:
         return
@@ -141,6 +151,44 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield _manual(span, name, row)
         else:
             yield from _renamed(source, span, name, row)
+
+
+def _pasted(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find macros that make names of CUDA's."""
+    if b"##" not in source.code:
+        return
+    told: set[bytes] = set()
+    for match in _PASTED.finditer(source.code):
+        directive = source.directive(match.start())
+        define = _DEFINE.match(source.code, directive.start, directive.end) if directive else None
+        if define is None or define[1] in told or match.start() < define.end():
+            continue
+        # A whole name is renamed, and what is added to it is the same in HIP.
+        if (
+            match["prefix"] in table()
+            or within(match.start(), source.hip_only)
+            or within(match.start(), source.cuda_only)
+        ):
+            continue
+        if define[1] in project.together(source, _for_hip):
+            continue
+        told.add(define[1])
+        message = (
+            f"{define[1].decode()} makes names that begin with {match['prefix'].decode()}, which are not found and not "
+            "renamed; write the names out, or make HIP's here, where they differ in nothing else"
+        )
+        yield Finding(Span(*match.span("prefix")), "pasted", message, certainty=Certainty.MANUAL)
+
+
+def _for_hip(source: Cpp) -> frozenset[bytes]:
+    """The macros that make names of HIP's."""
+    found = set()
+    for match in _PASTED_FOR_HIP.finditer(source.code) if b"##" in source.code else ():
+        directive = source.directive(match.start())
+        define = _DEFINE.match(source.code, directive.start, directive.end) if directive else None
+        if define is not None:
+            found.add(define[1])
+    return frozenset(found)
 
 
 def _manual(span: Span, name: bytes, row: Row) -> Finding:
