@@ -43,6 +43,7 @@
 #include "device.h"
 
 #include "runtime_api.h"
+#include "textures.h"
 
 #endif
 
