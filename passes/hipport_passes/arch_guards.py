@@ -262,7 +262,9 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
         elif match := _DEFINED.search(before):
             start = directive.start + match.start()
             end = span.end if match[1] is None else code.find(b")", span.end, directive.end) + 1
-            if not end:
+            # Nothing but the name in the brackets, and no `defined` around this one.
+            odd = match[1] is not None and code[span.end : end - 1].strip()
+            if not end or odd or _DEFINED.search(code, directive.start, start):
                 continue
             new = b"(%b || %b)"
         else:

@@ -131,6 +131,8 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
         if statement.conditional:
             message = "preprocessor conditions stand in this asm statement: write a statement for each branch"
             yield _manual(statement, "unreadable", message)
+        elif b"\0" in source[statement.span]:
+            yield _manual(statement, "unreadable", "there is a NUL byte in this asm statement, which is no C++")
         else:
             yield _refused(statement, words) or _translated(source, project, statement)
 

@@ -39,10 +39,13 @@ def _ported(source: Cpp, offset: int) -> bool:
 def _bounds(source: Cpp, project: Project) -> Iterator[Finding]:
     first = source.first
     hip = isinstance(first, Cpp) and any(include.path.startswith("hip/") for include in first.includes)
+    end = 0
     for match in _BOUNDS.finditer(source.code):
         arguments = source.arguments(match.end() - 1)
-        if not arguments or _ported(source, match.start()):
+        # One in the arguments of another is no bound.
+        if not arguments or match.start() < end or _ported(source, match.start()):
             continue
+        end = arguments[-1].end
         threads = value(source, project, source.code[arguments[0].start : arguments[0].end])
         if threads is not None and threads > 1024:
             message = f"{threads} threads to a block: a block has at most 1024 on AMD"

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text that is no program, but that editors and fuzzers make: no pass fails on it or breaks it further."""
+
+from pathlib import PurePosixPath
+
+import pytest
+
+from hipport.languages.cuda import Cuda
+from hipport.pipeline import Outcome, run
+from hipport.project import Project
+from hipport_passes import PASSES
+
+ASM = '__device__ int f(int a) {{ int r; asm("add.s32 %0, %1, 1;" : {} : {}); return r; }}\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__global__ void __launch_bounds__(__launch_bounds__(256, 2), 4) k(int* x) { x[0] = 1; }\n",
+        "__global__ void __launch_bounds__(256, __launch_bounds__(1, 2)) k(int* x) { x[0] = 1; }\n",
+        ASM.format('"=r"(r)', '"r"(a\0)'),
+        ASM.format('"=r"(r\0)', '"r"(a)'),
+        ASM.format('"=r"(r)', '"r"(\0 a +\0 1)'),
+        "#if defined(defined(USE_ROCM)\nint x;\n#endif\n#if defined(USE_ROCM(defined(USE_ROCM\n#endif\n",
+        "#if defined(USE_ROCM && defined(defined(USE_ROCM)))\n#endif\n",
+    ],
+)
+def test_no_pass_fails(text: str) -> None:
+    ported = run(Project((Cuda(PurePosixPath("odd.cu"), text.encode()),)), PASSES)
+    assert [each for each in ported.reported if each.outcome is Outcome.DROPPED] == []
