@@ -83,6 +83,8 @@ _KEEP_CALLS = {
         "-fno-reorder-blocks",
         "-fno-reorder-blocks-and-partition",
         "-fno-omit-frame-pointer",
+        # Not for calls: g++ 12 makes a comparison of vectors of four bytes a mask where it should be 0 or 1.
+        "-fno-tree-slp-vectorize",
     ),
     "clang": (
         "-fno-optimize-sibling-calls",

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What intrinsics give: the executor against an NVIDIA GPU, the original with 32 lanes and its port with 32 and 64.
+
+`simt_conformance/recorded.txt` is what `conformance.cu`, compiled by nvcc 13.0 for sm_90, printed on an NVIDIA H200.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from hipport import api
+from hipport.simt import compile as compiling
+from hipport.verify import Configuration, Limits
+from hipport.verify_program import run
+from hipport_passes import inline_ptx
+
+HERE = Path(__file__).parent / "simt_conformance"
+PROGRAM = HERE / "conformance.cu"
+RECORDED = (HERE / "recorded.txt").read_text().splitlines()
+
+#: What one port cannot give, and why: lines by how they begin.
+NOT_IN_PORT: dict[str, str] = {}
+
+
+def printed(executable: compiling.Executable, configuration: Configuration) -> tuple[str, ...]:
+    ran = run(executable.path, [], configuration, os.environ, HERE, Limits(60), HERE)
+    assert ran.status == 0, (ran.errors, ran.faults)
+    return ran.lines
+
+
+def differences(lines: Sequence[str]) -> list[str]:
+    assert len(lines) == len(RECORDED)
+    return [f"{mine}\n  not {theirs}" for mine, theirs in zip(lines, RECORDED, strict=True) if mine != theirs]
+
+
+@pytest.fixture(scope="module")
+def original() -> compiling.Executable:
+    options = compiling.Options(os.environ, passes=(inline_ptx.PASS,))
+    return compiling.program([PROGRAM], "cuda", options)
+
+
+@pytest.fixture(scope="module")
+def port() -> compiling.Executable:
+    return compiling.program(api.rewrite([PROGRAM]).project, "hip", compiling.Options(os.environ))
+
+
+@pytest.mark.parametrize("order", ["forward", "reverse", "random:7"])
+def test_the_original_gives_what_the_gpu_gave(original: compiling.Executable, order: str) -> None:
+    assert differences(printed(original, Configuration("original", 32, order))) == []
+
+
+@pytest.mark.parametrize("lanes", [32, 64])
+@pytest.mark.parametrize("order", ["forward", "random:7"])
+def test_the_port_gives_what_the_gpu_gave(port: compiling.Executable, lanes: int, order: str) -> None:
+    assert differences(printed(port, Configuration("ported", lanes, order))) == []
