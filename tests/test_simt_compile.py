@@ -264,3 +264,37 @@ def test_without_a_compiler_it_is_said_what_is_needed(tmp_path: Path, env: dict[
     compiler = find_compiler(env)
     assert compiler.version[0] >= 11
     assert Builder(Options(env=env, compiler=compiler), "hip").compiler is compiler
+
+
+def test_inline_ptx_runs_as_functions(tmp_path: Path, env: dict[str, str]) -> None:
+    """The original's assembly is what hipport makes of it: the executor has no other way to run it."""
+    from hipport_passes import inline_ptx
+
+    text = """
+#include <cstdio>
+__global__ void k(unsigned* out) {
+  __shared__ unsigned s[2];
+  unsigned lane, below, field, at, got, now;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
+  asm("bfe.u32 %0, %1, %2, %3;" : "=r"(field) : "r"(0xabcd1234u), "r"(8), "r"(8));
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(now));
+  asm volatile("nanosleep.u32 %0;" : : "r"(1));
+  at = static_cast<unsigned>(__cvta_generic_to_shared(&s[1]));
+  if (threadIdx.x == 0) asm volatile("st.shared.u32 [%0], %1;" : : "r"(at), "r"(77) : "memory");
+  __syncthreads();
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(got) : "r"(at));
+  if (threadIdx.x == 35) out[0] = lane, out[1] = below, out[2] = field, out[3] = got, out[4] = now;
+}
+int main() {
+  unsigned* out;
+  cudaMallocManaged(&out, 20);
+  k<<<1, 64>>>(out);
+  cudaDeviceSynchronize();
+  printf("%u %x %x %u %u\\n", out[0], out[1], out[2], out[3], out[4]);
+}
+"""
+    tree = write(tmp_path / "tree", {"a.cu": text})
+    built = program([tree], "cuda", Options(env=env, passes=(inline_ptx.PASS,)))
+    assert ran(built.path).stdout == "3 7 12 77 0\n"
+    assert built.prepared.made(tree / "a.cu").read_text().count("asm") == 0

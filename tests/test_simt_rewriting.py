@@ -161,6 +161,15 @@ def test_lambdas_do_not_copy_what_is_shared() -> None:
     assert captures("[=]", "x.s = p->n;") == "[=]"
 
 
+def test_assembly_that_nothing_has_replaced_is_a_fault() -> None:
+    assert made('void f() { asm volatile("mma.sync.x %0,\\n"\n "%1;" : "=r"(a[b ? 1 : 0]) : "r"(c)); }\n') == (
+        'void f() { ::simt::fault("unsupported", {__FILE__, __LINE__}, "%s", "assembly: mma.sync.x %0, %1;")\n; }\n'
+    )
+    assert '"assembly: shfl."' in made('#define S(T) asm("shfl." #T)\n')
+    cpu = 'void f() { asm("rdtsc" : "=a"(lo)); asm volatile("" ::: "memory"); asm("1: jmp 1b\\n .align 4"); }\n'
+    assert made(cpu) == cpu
+
+
 def test_what_is_not_understood_is_reported() -> None:
     text = b"__global__ void k() { __shared__ int a[3 }\n"
     _, reported, _ = _run(Project((source(PurePosixPath("a.cu"), text),)), PASSES)

@@ -21,13 +21,13 @@ from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Outcome, Pass, Reported
 from hipport.project import Project
-from hipport.simt import launches, shared
+from hipport.simt import assembly, launches, shared
 from hipport.source import Edit, NewFile, Source, Span
 
 Dialect = Literal["cuda", "hip"]
 
 #: What makes C++ of a program, in order: launches last, for what other passes know of them.
-PASSES: tuple[Pass[Any], ...] = (shared.PASS, launches.PASS)
+PASSES: tuple[Pass[Any], ...] = (assembly.PASS, shared.PASS, launches.PASS)
 
 
 @dataclass(frozen=True)
