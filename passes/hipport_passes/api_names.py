@@ -27,7 +27,6 @@ from hipport.source import Edit, Span
 from hipport.tables import load
 
 _IDENTIFIER = re.compile(rb"\b[A-Za-z_]\w*")
-_WORD = re.compile(rb"\w")
 _CALL = re.compile(rb"\s*\(")
 _TAGGED = re.compile(rb"\b(?:struct|enum)\s+$")
 _BLANK = re.compile(rb"[ \t]*")
@@ -237,27 +236,10 @@ def _renamed(source: Cpp, span: Span, name: bytes, row: Row) -> Iterator[Finding
 
 def _names(source: Cpp) -> tuple[tuple[Span, bytes], ...]:
     """The names of the table in `source` that are not members and not in a namespace."""
-    known = table()
     code = source.code
-    # The places of the few names that count, instead of a look at each word.
     return tuple(
-        sorted(
-            (Span(start, start + len(name)), name)
-            for name in known.keys() & set(_IDENTIFIER.findall(code))
-            for start in _places(code, name)
-            if not member_or_qualified(code, start)
-        )
+        (span, name) for span, name in source.names(table().keys()) if not member_or_qualified(code, span.start)
     )
-
-
-def _places(code: bytes, name: bytes) -> Iterator[int]:
-    """Yield where `name` stands as a word."""
-    start = code.find(name)
-    while start >= 0:
-        end = start + len(name)
-        if not _WORD.match(code, end) and (not start or not _WORD.match(code, start - 1)):
-            yield start
-        start = code.find(name, end)
 
 
 def _own(source: Cpp) -> tuple[frozenset[bytes], Mapping[bytes, list[Span]]]:

@@ -31,14 +31,19 @@ if TYPE_CHECKING:
     import tree_sitter
 
 _CALL = re.compile(rb"\s*\(")
+_ATOMIC = re.compile(rb"atomic[A-Z]\w+")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _CAST = re.compile(rb"(?:(?:reinterpret|static)_cast\s*<([^<>]*)\*\s*>|\(([\w\s:]*)\*\s*\))")
 # A pointer by its name, an element or a place behind it; not a member of either.
 _BASE = re.compile(rb"[(&\s]*([A-Za-z_]\w*)\s*(?:\[.*\]\s*|[+-](?!.*\)\s*(?:\.|->)).*)?", re.DOTALL)
 _PARAMETERS = re.compile(rb"\b(?:typename|class)\s+(\w+)")
-_HALF = re.compile(rb"\b(?:__half2?|half2?|(?:__)?nv_bfloat162?|__hip_bfloat162?)\b")
+_HALF = frozenset(
+    b"__half __half2 half half2 nv_bfloat16 nv_bfloat162 __nv_bfloat16 __nv_bfloat162 __hip_bfloat16 "
+    b"__hip_bfloat162".split()
+)
+_OF_HOST = re.compile(rb"(?:cuda|hip)(?:MallocManaged|HostAlloc|MallocHost|HostMalloc|HostGetDevicePointer)")
 _SHARED = re.compile(
-    rb"\b(?:cuda|hip)(?:MallocManaged|HostAlloc|MallocHost|HostMalloc|HostGetDevicePointer)\s*\([^;&]*&\s*(\w+)"
+    rb"\b" + _OF_HOST.pattern + rb"\s*\([^;&]*&\s*(\w+)"
     rb"|\b__managed__\s[^;={}]*?(\w+)\s*(?:\[[^;]*)?[;={]"
 )
 _KERNEL = re.compile(rb"\b__global__\b[^;{}()]*(?:\([^()]*\)[^;{}()]*)?\b(\w+)\s*\(")
@@ -55,8 +60,8 @@ def _table() -> dict[str, Any]:
 @cache
 def _names() -> tuple[Names, Names]:
     """The functions that HIP has not by any type, and all atomic functions that it has by some."""
-    helpers = b"|".join(_table()["helper"]["names"].encode().split())
-    return Names(re.compile(rb"\b(?:" + helpers + rb")\b")), Names(re.compile(rb"\batomic[A-Z][A-Za-z]+(?:_system)?\b"))
+    helpers = frozenset(_table()["helper"]["names"].encode().split())
+    return Names(helpers), Names(re.compile(rb"atomic[A-Z][A-Za-z]+(?:_system)?"))
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -165,7 +170,7 @@ def _has_halves(source: Cpp, project: Project) -> bool:
 
 
 def _halves(source: Cpp) -> frozenset[bool]:
-    return frozenset({_HALF.search(source.code) is not None})
+    return frozenset({next(source.names(_HALF), None) is not None})
 
 
 # ---- functions that HIP has too
@@ -184,7 +189,7 @@ class _Definition(NamedTuple):
 def _definitions(source: Cpp) -> tuple[_Definition, ...]:
     code = source.code
     found = []
-    for span, name in source.names(re.compile(rb"\batomic[A-Z]\w+")):
+    for span, name in source.names(_ATOMIC):
         start = _statement(source, span.start)
         head = code[start : span.start]
         opening = _CALL.match(code, span.end)
@@ -322,6 +327,8 @@ def _hides(group: tuple[Conditional, ...], offset: int, newest: bool) -> bool:
 def _shared(source: Cpp) -> frozenset[Span]:
     """The names of atomic functions that are called on what a kernel is given of managed or pinned memory."""
     code = source.code
+    if b"__managed__" not in source.words and not source.matched(_OF_HOST):
+        return frozenset()
     pointers = {first or second for first, second in _SHARED.findall(code)}
     if not pointers:
         return frozenset()

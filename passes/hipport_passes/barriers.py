@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.kernels import BLOCK, Call, Function, Kernels, called_names
+from hipport.languages.kernels import BLOCK, Call, Function, Kernels
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -35,7 +35,8 @@ from hipport.source import Edit, Span
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_VOTES = Names(re.compile(rb"__syncthreads_(?:count|and|or)"))
+_VOTE_NAMES = frozenset((b"__syncthreads_count", b"__syncthreads_and", b"__syncthreads_or"))
+_VOTES = Names(_VOTE_NAMES)
 _BARRIER = re.compile(rb"__syncthreads(?:_count|_and|_or)?|syncthreads_(?:count|and|or)")
 _PLAIN = re.compile(rb"\s*__syncthreads\s*\(\s*\)\s*;?\s*")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
@@ -48,7 +49,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     kernels = Kernels.of(project)
     yield from _votes(source, project, kernels)
     carriers = kernels.carriers(source, _BARRIER)
-    if not any(name == b"sync" or name in carriers or _BARRIER.fullmatch(name) for name in called_names(source)):
+    if b"sync" not in source.words and carriers.isdisjoint(source.words) and not source.matched(_BARRIER):
         return
     widest = max(project.target.wavefronts)
     for function in kernels.functions(source):
@@ -66,7 +67,7 @@ def _votes(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
     if not uses:
         return
     for function in kernels.functions(source):
-        for call in function.calls(_VOTES.pattern):
+        for call in function.calls(_VOTE_NAMES):
             called = call.node.child_by_field_name("function")
             span = Span(called.start_byte, called.end_byte) if called is not None else None
             if span not in uses:
@@ -104,7 +105,8 @@ def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -
 
 def _parted(function: Function, kernels: Kernels, widest: int) -> Iterator[Finding]:
     carriers = kernels.carriers(function.source, _BARRIER)
-    barriers = [call for call in function.calls() if _is_barrier(call, kernels, carriers)]
+    waiting = {name for name in function.called if name == b"sync" or name in carriers or _BARRIER.fullmatch(name)}
+    barriers = [call for call in function.calls(waiting) if _is_barrier(call, kernels, carriers)]
     if len(barriers) < 2:
         return
     done: set[int] = set()

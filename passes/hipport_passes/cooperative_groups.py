@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import header, together
@@ -43,21 +44,27 @@ _PARTITION = re.compile(rb"\btiled_partition\s*<\s*(\w+)\s*>\s*\(\s*(\w+)\s*\)")
 # In front of a name: its namespace, or of what it is a member.
 _SPACE = re.compile(rb"(?:(\w+)\s*::|\.|->|::)\s*$")
 _COLLECTIVES = Collectives(COLLECTIVE, FOUND_OUT, re.compile(rb"__syncthreads\w*"), called)
+_USED = re.compile(rb"\s*(?:<[^;{}()]*>\s*)?[({>]")
 _WIDE = re.compile(rb"\btiled_partition\s*<\s*(64|128|256|512|1024)\s*>")
 
 
+class _Beyond(NamedTuple):
+    """What a program may use that HIP lacks: names in the namespace, members, and what AMD lacks altogether."""
+
+    named: frozenset[bytes]
+    members: frozenset[bytes]
+    member_calls: re.Pattern[bytes]
+    absent: frozenset[bytes]
+
+
 @cache
-def _beyond() -> tuple[re.Pattern[bytes], re.Pattern[bytes], re.Pattern[bytes]]:
-    """What a program may use that HIP lacks: in the namespace, as a member, and not on AMD at all."""
+def _beyond() -> _Beyond:
     table = load(Path(__file__).with_suffix(".own.toml"))
-    named, members = (b"|".join(table["beyond"][key].encode().split()) for key in ("names", "members"))
-    absent = b"|".join(name.encode() for name in table["absent"])
-    return (
-        re.compile(rb"\b(?:" + named + rb")\b(?=\s*(?:<[^;{}()]*>\s*)?[({>])"),
-        # A tensor may have the same members, without arguments.
-        re.compile(rb"(?:\.|->)\s*(?:(?:" + members + rb")\s*\(|(?:any|all)\s*\(\s*[^\s)])"),
-        re.compile(rb"\b(?:" + absent + rb")\b"),
-    )
+    named, members = (frozenset(table["beyond"][key].encode().split()) for key in ("names", "members"))
+    # A tensor may have the same members, without arguments.
+    calls = rb"(?:\.|->)\s*(?:(?:" + b"|".join(sorted(members)) + rb")\s*\(|(?:any|all)\s*\(\s*[^\s)])"
+    absent = frozenset(name.encode() for name in table["absent"])
+    return _Beyond(named, members | {b"any", b"all"}, re.compile(calls), absent)
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -151,18 +158,16 @@ def _ported(source: Cpp, offset: int) -> bool:
 def _absent(source: Cpp) -> Iterator[Finding]:
     """What AMD lacks: one for each line, as what a line has of it is one thing to do."""
     advice: dict[str, str] = load(Path(__file__).with_suffix(".own.toml"))["absent"]
-    uses = []
-    if any(name.encode() in source.code for name in advice):
-        uses += [(match, match.group().decode()) for match in _beyond()[2].finditer(source.code)]
-    if b"tiled_partition" in source.code:
-        uses += [(match, f"a tile of {match[1].decode()} lanes") for match in _WIDE.finditer(source.code)]
+    uses = [(span, name.decode()) for span, name in source.names(_beyond().absent)]
+    if b"tiled_partition" in source.words:
+        uses += [(Span(*match.span()), f"a tile of {match[1].decode()} lanes") for match in _WIDE.finditer(source.code)]
     lines: set[int] = set()
-    for match, what in sorted(uses, key=lambda use: use[0].start()):
-        line = source.position(match.start())[0]
-        if line not in lines and not _ported(source, match.start()):
+    for span, what in sorted(uses):
+        line = source.position(span.start)[0]
+        if line not in lines and not _ported(source, span.start):
             lines.add(line)
             message = f"{what}: {advice.get(what, advice['block_tile_memory'])}"
-            yield Finding(Span(*match.span()), "absent", message, certainty=Certainty.MANUAL)
+            yield Finding(span, "absent", message, certainty=Certainty.MANUAL)
 
 
 def _needed(facts: frozenset[tuple[bytes, bytes]]) -> bool:
@@ -189,15 +194,17 @@ def _facts(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
         found.add((b"using", b""))
     if b"roup" not in code and b"tile" not in code:
         return frozenset(found)
-    named, members, _ = _beyond()
-    for match in named.finditer(code):
-        before = _SPACE.search(code, max(0, match.start() - 60), match.start())
+    beyond = _beyond()
+    for span, name in source.names(beyond.named, _USED):
+        before = _SPACE.search(code, max(0, span.start - 60), span.start)
         if before is None:
-            found.add((b"call", match.group()))
+            found.add((b"call", name))
         elif before[1]:
-            found.add((before[1], match.group()))
-    tiles = {first or second for first, second in _TILE.findall(code)} if _PARTITION.search(code) else set()
-    if members.search(code) or any(parent in tiles for _, parent in (_PARTITION.findall(code) if tiles else ())):
+            found.add((before[1], name))
+    partitions = _PARTITION.findall(code) if b"tiled_partition" in source.words else []
+    tiles = {first or second for first, second in _TILE.findall(code)} if partitions else set()
+    called = not beyond.members.isdisjoint(source.words) and beyond.member_calls.search(code)
+    if called or any(parent in tiles for _, parent in partitions):
         found.add((b"member", b""))
     return frozenset(found)
 

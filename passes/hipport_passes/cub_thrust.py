@@ -66,7 +66,7 @@ def _ported(source: Cpp, offset: int) -> bool:
 
 def _constants(source: Cpp) -> Iterator[Finding]:
     for name, number in _table()["constant"].items():
-        for span, _ in source.names(re.compile(name.encode())):
+        for span, _ in source.names({name.encode()}):
             directive = source.directive(span.start)
             words = source.code[directive.start : span.start].split() if directive else []
             if not _ported(source, span.start) and words[-1:] not in (

@@ -41,8 +41,8 @@ def _helpers() -> tuple[Names, dict[bytes, str]]:
         del helpers[name]
     helpers |= {name: f"hipport::{helper}" for name, helper in rows["device"].items()}
     helpers |= rows["builtin"]
-    pattern = r"__(?:{})\b".format("|".join(name[2:] for name in sorted(helpers, reverse=True)))
-    return Names(re.compile(pattern.encode())), {name.encode(): helper for name, helper in helpers.items()}
+    rows_by_name = {name.encode(): helper for name, helper in helpers.items()}
+    return Names(frozenset(rows_by_name)), rows_by_name
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

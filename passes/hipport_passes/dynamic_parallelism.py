@@ -16,15 +16,15 @@ from hipport.languages.cuda import launches
 from hipport.languages.declarations import heads
 from hipport.pipeline import Pass
 from hipport.project import Project
-from hipport.source import Span
 
 _DEVICE = re.compile(rb"\b__(?:global|device)__\b")
 _HOST = re.compile(rb"\b__host__\b")
 # What CUDA's runtime has on the device: CUDA C++ Programming Guide 13.0, "CUDA Dynamic Parallelism", "API Reference".
-_CALL = re.compile(
-    rb"\b(?:cuda|hip)(?:DeviceSynchronize|GetLastError|PeekAtLastError|GetErrorString|GetErrorName|StreamCreateWithFlags"
+_CALL = re.compile(rb"\s*\(")
+_RUNTIME = re.compile(
+    rb"(?:cuda|hip)(?:DeviceSynchronize|GetLastError|PeekAtLastError|GetErrorString|GetErrorName|StreamCreateWithFlags"
     rb"|StreamDestroy|StreamWaitEvent|EventCreateWithFlags|EventRecord|EventDestroy|GetDevice|GetDeviceCount"
-    rb"|DeviceGetAttribute|FuncGetAttributes|MemcpyAsync|MemsetAsync|Malloc|Free)\s*\("
+    rb"|DeviceGetAttribute|FuncGetAttributes|MemcpyAsync|MemsetAsync|Malloc|Free)"
 )
 
 
@@ -41,12 +41,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                     "to do, or put the work in a queue that the blocks of one kernel take it from"
                 )
                 yield Finding(launch.brackets, "launch", message, certainty=Certainty.MANUAL)
-    for match in _CALL.finditer(code):
-        if _on_device(source, match.start(), only_device=True):
-            name = match.group()[:-1].strip().decode()
+    for span, called in source.names(_RUNTIME, _CALL):
+        if _on_device(source, span.start, only_device=True):
+            name = called.decode()
             advice = "print the number" if "GetError" in name else "call it on the host"
             message = f"{name} is of the host in HIP: {advice}"
-            span = Span(match.start(), match.start() + len(name))
             yield Finding(span, "runtime", message, certainty=Certainty.MANUAL)
 
 

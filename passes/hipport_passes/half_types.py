@@ -43,8 +43,7 @@ def _table() -> dict[str, Any]:
 @cache
 def _names(old: bool) -> Names:
     groups = ("helper", "review", *(("helper_before_6_4",) if old else ()))
-    names = sorted((name for group in groups for name in _table()[group]["names"].split()), reverse=True)
-    return Names(re.compile(r"\b(?:{})\b".format("|".join(names)).encode()))
+    return Names(frozenset(name.encode() for group in groups for name in _table()[group]["names"].split()))
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

@@ -79,8 +79,7 @@ def table() -> _Tables:
         frozenset(own["libcupp"]["std"].split()),
         own["libcupp"]["review"],
         tuple(
-            (each["header"], each["macro"], re.compile(rb"\b(?:" + each["names"].encode() + rb")\b"), each["why"])
-            for each in own["steering"]
+            (each["header"], each["macro"], re.compile(each["names"].encode()), each["why"]) for each in own["steering"]
         ),
         tuple(
             (
@@ -327,9 +326,8 @@ def _needs(source: Cpp, start: int, end: int) -> bool:
 
 def _steered(source: Cpp) -> frozenset[str]:
     """The steering macros whose names the file uses, and of those that it defines, `!` and the macro."""
-    code = source.code
-    found = {macro for _, macro, names, _ in table().steering if names.search(code)}
-    defined = {match[1].decode() for match in _DEFINED.finditer(code)}
+    found = {macro for _, macro, names, _ in table().steering if next(source.names(names), None)}
+    defined = {match[1].decode() for match in _DEFINED.finditer(source.code)}
     return frozenset(found | {"!" + macro for _, macro, _, _ in table().steering if macro in defined})
 
 

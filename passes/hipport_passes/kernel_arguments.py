@@ -32,19 +32,18 @@ _SYMBOL = re.compile(rb"(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*")
 
 
 @cache
-def _table() -> tuple[re.Pattern[bytes], dict[str, dict[bytes, int]]]:
+def _table() -> tuple[frozenset[bytes], dict[str, dict[bytes, int]]]:
     rows = load(Path(__file__).with_suffix(".toml"))
     groups = {group: {name.encode(): int(index) for name, index in names.items()} for group, names in rows.items()}
-    names = sorted({name for group in groups.values() for name in group})
-    return re.compile(rb"\b(?:" + b"|".join(names) + rb")\b"), groups
+    return frozenset(name for group in groups.values() for name in group), groups
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per kernel or pointer that needs a cast and per symbol that needs its macro or its address."""
     if b"hip" not in source.text:
         return
-    pattern, groups = _table()
-    for span, name in source.names(pattern):
+    functions, groups = _table()
+    for span, name in source.names(functions):
         if within(span.start, source.hip_only) or within(span.start, source.cuda_only):
             continue
         opening = re.compile(rb"\s*\(").match(source.code, span.end)

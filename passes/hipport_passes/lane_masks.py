@@ -22,7 +22,7 @@ from hipport.languages import constants
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import declarations, member_or_qualified
 from hipport.languages.flow import Flow, Kind, result_of
-from hipport.languages.kernels import Function, arguments, called_name, function_at, functions
+from hipport.languages.kernels import Function, arguments, called_name, function_at, functions, nodes
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -48,6 +48,8 @@ _FULL_64 = re.compile(
 )
 #: `\bconst` in a form that a search finds by its first letter, many times as fast.
 _CONST = rb"c(?<!\wc)onst(?:expr)?\b"
+#: The numbers in those.
+_WIDE_NUMBER = re.compile(rb"0[uU]?[lL]\w*|0[xX][fF]{16}\w*|1[lL]\w*|U(?:LLONG|INT64)_MAX\w*")
 _FULL_DEFINED = re.compile(
     rb"(?:#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+\(?[ \t]*(?:\([ \t]*(?:unsigned long long|uint64_t)[ \t]*\)[ \t]*)?|"
     + _CONST
@@ -55,6 +57,7 @@ _FULL_DEFINED = re.compile(
     + _FULL_64.pattern
     + rb")"
 )
+_SIZE = re.compile(rb"(?:0x40|64|32)[uU]?|warpSize|__AMDGCN_WAVEFRONT_SIZE(?:__)?|C10_WARP_SIZE")
 _SIZE_DEFINED = re.compile(
     rb"(?:#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+\(?[ \t]*|" + _CONST + rb"[\w\s:]*?\b(?P<constant>\w+)\s*(?:=|\{)\s*)"
     rb"(?P<value>(?:0x40|64|32)[uU]?|(?:::)?warpSize|__AMDGCN_WAVEFRONT_SIZE(?:__)?|C10_WARP_SIZE)\b(?!\s*[-+*/<>\w])"
@@ -115,7 +118,7 @@ def _full(source: Cpp, project: Project) -> Iterator[Finding]:
         given = source.arguments(span.end) if source.code[span.end : span.end + 1] == b"(" else None
         if given and (_FULL_64.fullmatch(source[given[0]]) or source[given[0]] in defined - only_masks):
             yield _full_mask(given[0], source[given[0]])
-    for match in _FULL_DEFINED.finditer(source.code):
+    for match in _FULL_DEFINED.finditer(source.code) if only_masks else ():
         name = match["macro"] or match["constant"]
         if name in only_masks and name in project.together(source, _mask_arguments):
             yield _full_mask(Span(*match.span("value")), match["value"])
@@ -128,6 +131,8 @@ def _full_mask(span: Span, text: bytes) -> Finding:
 
 
 def _full_masks(source: Cpp) -> frozenset[bytes]:
+    if not source.matched(_WIDE_NUMBER):
+        return frozenset()
     return frozenset(match["macro"] or match["constant"] for match in _FULL_DEFINED.finditer(source.code))
 
 
@@ -206,6 +211,8 @@ def _unported(function: Function, project: Project) -> Iterator[Span]:
 
 def _sizes(source: Cpp) -> frozenset[tuple[bytes, bool]]:
     """The constants that look like a size of warps, and whether only HIP sees that definition."""
+    if not source.matched(_SIZE):
+        return frozenset()
     return frozenset(
         (match["macro"] or match["constant"], within(match.start(), source.hip_only))
         for match in _SIZE_DEFINED.finditer(source.code)
@@ -383,10 +390,7 @@ def _reached(function: Function, flow: Flow, cuts: dict[Function, list[_Cut]]) -
 def _places(function: Function, flow: Flow) -> Iterator[_Cut]:
     """Yield where 64 bits come into 32, and what takes them."""
     code = function.source.code
-    stack = [function.body]
-    while stack:
-        node = stack.pop()
-        stack.extend(reversed(node.named_children))
+    for node in nodes(function.body):
         if within(node.start_byte, function.source.cuda_only):
             continue
         if node.type == "init_declarator" or node.type == "assignment_expression":

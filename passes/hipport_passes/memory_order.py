@@ -46,7 +46,7 @@ _PLAIN_STORE = re.compile(rb"\s*=(?!=)")
 def _helpers() -> tuple[Names, dict[bytes, bytes]]:
     rows = load(Path(__file__).with_suffix(".toml"))["helper"]
     names = {name.encode(): b"hipport::" + helper.encode() for name, helper in rows.items()}
-    return Names(re.compile(rb"__(?:" + b"|".join(name[2:] for name in names) + rb")\b")), names
+    return Names(frozenset(names)), names
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

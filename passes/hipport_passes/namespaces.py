@@ -22,7 +22,7 @@ from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport.tables import load
 
-_ANY = re.compile(rb"\b(?:cub|nvcuda|thrust\s*::\s*(?:system\s*::\s*)?cuda\w*|cuda\s*::\s*\w+)\b")
+_ANY = re.compile(rb"(?:cub|nvcuda|thrust\s*::\s*(?:system\s*::\s*)?cuda\w*|cuda\s*::\s*\w+)\b")
 _CUB_NAME = re.compile(rb"\s*::\s*(\w+)")
 _ALONE = re.compile(rb"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*(?:::\s*)?$")
 _STD_NAME = re.compile(rb"\s*::\s*(\w+)")
@@ -41,8 +41,14 @@ def _words(section: str, key: str) -> frozenset[str]:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use of such a namespace."""
+    if source.words.isdisjoint(_RULES):
+        return
     code = source.code
-    matches = [match for match in _ANY.finditer(code) if not member_or_qualified(code, match.start())]
+    matches = [
+        match
+        for span, _ in source.names(_RULES.keys())
+        if (match := _ANY.match(code, span.start)) and not member_or_qualified(code, span.start)
+    ]
     own = project.together(source, _own) if matches else frozenset()
     reported: set[int] = set()
     for match in matches:
@@ -62,6 +68,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _own(source: Cpp) -> frozenset[bytes]:
+    if source.words.isdisjoint(_RULES):
+        return frozenset()
     return frozenset(
         match[1] or match[2] for match in _OWN.finditer(source.code) if not within(match.start(), source.cuda_only)
     )

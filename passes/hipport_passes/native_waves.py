@@ -234,7 +234,7 @@ def _listed(places: Iterable[str]) -> list[str]:
 def _reached(root: Function, by_name: dict[bytes, list[Function]]) -> tuple[Function, ...]:
     found = [root]
     for function in found:
-        names = {call.name for call in function.calls()}
+        names = dict.fromkeys(call.name for call in function.calls(by_name.keys()))
         found += [other for name in names for other in by_name.get(name, ()) if other not in found]
     return tuple(found)
 

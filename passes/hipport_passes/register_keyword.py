@@ -16,7 +16,7 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 
-_KEYWORD = re.compile(rb"\bregister(?=[ \t\r\n]+[A-Za-z_:])")
+_DECLARED = re.compile(rb"[ \t\r\n]+[A-Za-z_:]")
 _NAMED = re.compile(rb"[^;{}=]*\b(?:asm|__asm__|__asm)\s*\(")
 
 
@@ -25,7 +25,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if source.path.suffix == ".c" or b"register" not in source.text:
         return
     code = source.code
-    for span, _ in source.names(_KEYWORD):
+    for span, _ in source.names({b"register"}, _DECLARED):
         if within(span.start, source.cuda_only) or _NAMED.match(code, span.end):
             continue
         # `#define register`: a macro of that name is somebody's answer to the same question.

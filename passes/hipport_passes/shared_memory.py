@@ -24,7 +24,8 @@ from hipport.source import Span
 # LLVM, AMDGPU usage guide: local memory of a work-group, in bytes; gfx950 has more than all others.
 _BYTES = 65536
 _BYTES_OF = {"gfx950": 163840}
-_ATTRIBUTE = re.compile(rb"\b(?:cuda|hip)FuncSetAttribute\s*\(")
+_ATTRIBUTE = frozenset((b"cudaFuncSetAttribute", b"hipFuncSetAttribute"))
+_CALL = re.compile(rb"\s*\(")
 _DYNAMIC = re.compile(rb"\b(?:cuda|hip)FuncAttributeMaxDynamicSharedMemorySize\b")
 _ARRAY = re.compile(
     rb"\b__shared__\s+(?:__align__\s*\([^()]*\)\s*|alignas\s*\([^()]*\)\s*|volatile\s+)*"
@@ -36,8 +37,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per function, launch and attribute that asks for more than one of the targets has."""
     if b"__shared__" in source.code:
         yield from _arrays(source, project)
-    for match in _ATTRIBUTE.finditer(source.code):
-        arguments = source.arguments(match.end() - 1) or ()
+    for span, _ in source.names(_ATTRIBUTE, _CALL):
+        arguments = source.arguments(source.code.index(b"(", span.end)) or ()
         if len(arguments) == 3 and _DYNAMIC.search(source.code, arguments[1].start, arguments[1].end):
             yield from _checked(source, project, arguments[2], "dynamic")
     if b"<<<" in source.code:

@@ -7,7 +7,6 @@ gives the bits that the CUDA function gives, for all arguments.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -31,7 +30,7 @@ def names() -> frozenset[str]:
 
 @cache
 def _uses() -> Names:
-    return Names(re.compile(("__(?:" + "|".join(name[2:] for name in sorted(names())) + r")\b").encode()))
+    return Names(frozenset(name.encode() for name in names()))
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

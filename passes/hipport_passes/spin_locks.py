@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.kernels import Call, Function, Kernels, arguments, called_name
+from hipport.languages.kernels import Call, Function, Kernels, arguments, called_name, nodes
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _ATOMICS = re.compile(rb"atomic(?:CAS|Exch)(?:_block|_system)?")
+_ATOMIC = re.compile(rb"atomic\w+")
 _POLLS = re.compile(rb"\bvolatile\b|\batomic\w+")
+_LOOP = re.compile(rb"\b(?:while|do|for)\b")
 _LOOPS = frozenset(("while_statement", "do_statement", "for_statement"))
 # What a loop that only waits may do, and what orders memory.
 _WAITS = re.compile(
@@ -69,7 +71,7 @@ class _Acquire(NamedTuple):
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per loop that waits for a lock or for a flag of a lane's own."""
-    if not _POLLS.search(source.code):
+    if b"volatile" not in source.words and not source.matched(_ATOMIC):
         return
     kernels = Kernels.of(project)
     takers = kernels.carriers(source, _ATOMICS)
@@ -80,7 +82,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         code = source.code[function.node.start_byte : function.body.end_byte]
         if not _POLLS.search(code) and b"__shared__" not in code and takers.isdisjoint(function.called):
             continue
-        for loop in _loops(function.body):
+        for loop in _loops(function):
             yield from _for_the_block(function, loop)
             findings = list(_of_loop(function, loop, kernels, project))
             # What is compared is looked at last: it takes the longest.
@@ -197,7 +199,7 @@ def _waits_for(function: Function, loop: Node) -> _Acquire | None:
     if (
         acquire is None
         or body is None
-        or any(_releases(function, node, acquire) for node in _nodes(body) if node.type == "expression_statement")
+        or any(_releases(function, node, acquire) for node in nodes(body) if node.type == "expression_statement")
     ):
         return None
     if _WAITS.fullmatch(function.text(body)):
@@ -223,7 +225,7 @@ def _takes(function: Function, tries: bool) -> bool:
     """Whether the function takes a lock and keeps it, at once or not at all (`tries`), or else after waiting."""
     if not function.mentions(_ATOMICS) or _gives_back(function):
         return False
-    loops = [loop for loop in _loops(function.body) if _waits_for(function, loop) is not None]
+    loops = [loop for loop in _loops(function) if _waits_for(function, loop) is not None]
     return bool(loops) != tries and _acquire(function, function.body) is not None
 
 
@@ -421,24 +423,24 @@ def _inside(
         if definitions and all(_takes(definition, tries=True) for definition in definitions):
             acquire = _Acquire(call, _object(function, call), b"")
             found = any(
-                _unlocks(function, node, acquire.lock, kernels) for node in _nodes(body) if node.type in _STATEMENTS
+                _unlocks(function, node, acquire.lock, kernels) for node in nodes(body) if node.type in _STATEMENTS
             )
         else:
             of_itself = _acquire(function, call)
             if of_itself is None or of_itself.call != call:
                 continue
             acquire = of_itself
-            found = any(_releases(function, node, acquire) for node in _nodes(body) if node.type in _STATEMENTS)
+            found = any(_releases(function, node, acquire) for node in nodes(body) if node.type in _STATEMENTS)
         if not found:
             continue
         edits = [
             Edit(Span(name.start_byte, name.end_byte), b"hipport::opaque(" + function.text(name) + b")")
-            for name in (_nodes(condition) if condition is not None else ())
+            for name in (nodes(condition) if condition is not None else ())
             if name.type == "identifier" and _is_flag(function, name, body, acquire) and not _is_opaque(function, name)
         ]
         breaks = [
             node
-            for node in _nodes(body)
+            for node in nodes(body)
             if node.type == "break_statement"
             and _innermost_loop(node) == loop
             and _behind(function, node, acquire, kernels)
@@ -581,7 +583,7 @@ def _for_the_block(function: Function, loop: Node) -> Iterator[Finding]:
     if _waits_for(function, loop) is not None:
         return  # for a lock
     head = function.source.code[function.node.start_byte : function.body.end_byte]
-    for node in _nodes(condition):
+    for node in nodes(condition):
         if node.type == "identifier" and re.search(rb"\b__shared__\b[^;(){}=]*\b" + function.text(node) + rb"\b", head):
             yield Finding(
                 Span(loop.start_byte, (loop if loop.type == "do_statement" else condition).end_byte),
@@ -596,7 +598,7 @@ def _for_the_block(function: Function, loop: Node) -> Iterator[Finding]:
 
 def _own_flag(function: Function, condition: Node, kernels: Kernels) -> bool:
     """Whether the lanes of a wavefront look at different places in memory, which others change."""
-    for node in _nodes(condition):
+    for node in nodes(condition):
         if node.type == "subscript_expression":
             base = node.child_by_field_name("argument")
             indices = node.child_by_field_name("indices")
@@ -658,7 +660,7 @@ def _behind(function: Function, node: Node, acquire: _Acquire, kernels: Kernels)
 
 def _leaves(node: Node) -> bool:
     """Whether control may go from inside a statement to somewhere else than behind it."""
-    for each in _nodes(node):
+    for each in nodes(node):
         if each.type in ("return_statement", "goto_statement", "labeled_statement", "co_return_statement"):
             return True
         if each.type in ("break_statement", "continue_statement"):
@@ -685,21 +687,16 @@ def _indent(source: Cpp, offset: int) -> bytes | None:
     return source.text[start:offset] if not source.text[start:offset].strip() else None
 
 
-def _loops(node: Node) -> Iterator[Node]:
-    return (each for each in _nodes(node) if each.type in _LOOPS)
+def _loops(function: Function) -> Iterator[Node]:
+    for match in _LOOP.finditer(function.source.code, function.body.start_byte, function.body.end_byte):
+        word = function.body.descendant_for_byte_range(match.start(), match.end())
+        loop = word.parent if word is not None else None
+        if loop is not None and loop.type in _LOOPS and loop.start_byte == match.start():
+            yield loop
 
 
 def _calls(node: Node) -> Iterator[Node]:
-    return (each for each in _nodes(node) if each.type == "call_expression")
-
-
-def _nodes(node: Node) -> Iterator[Node]:
-    """`node` and all in it, in order."""
-    stack = [node]
-    while stack:
-        current = stack.pop()
-        yield current
-        stack.extend(reversed(current.named_children))
+    return (each for each in nodes(node) if each.type == "call_expression")
 
 
 PASS = Pass(Cpp, find)

@@ -18,6 +18,8 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.tables import load
 
+_CALL = re.compile(rb"\s*[<(]")
+
 
 @cache
 def _table() -> tuple[Names, dict[bytes, str], frozenset[str]]:
@@ -27,15 +29,14 @@ def _table() -> tuple[Names, dict[bytes, str], frozenset[str]]:
         for group in ("functions", "linear", "surfaces")
         for name in rows[group]["names"].split()
     }
-    pattern = re.compile(rb"\b(?:" + b"|".join(sorted(advice, reverse=True)) + rb")\b(?=\s*[<(])")
-    return Names(pattern), advice, frozenset(rows["lacking"].split())
+    return Names(frozenset(advice), _CALL), advice, frozenset(rows["lacking"].split())
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per fetch and access, one for each line."""
     names, advice, lacking = _table()
     archs = [arch for arch in project.target.archs if arch.partition(":")[0] in lacking]
-    if not archs or not re.search(rb"\b(?:tex|surf)", source.code):
+    if not archs:
         return
     lines: set[int] = set()
     for span, name in names.uses(source, project):

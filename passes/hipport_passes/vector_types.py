@@ -23,7 +23,8 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 
-_WHOLE = re.compile(rb"\b(?P<name>threadIdx|blockIdx|blockDim|gridDim)\b(?!\s*(?:\.|->))")
+_VARIABLES = (b"threadIdx", b"blockIdx", b"blockDim", b"gridDim")
+_WHOLE = re.compile(rb"\b(?P<name>" + b"|".join(_VARIABLES) + rb")\b(?!\s*(?:\.|->))")
 # What a dim3 is made from may be a built-in variable: HIP has that conversion.
 _DIM3_BEFORE = re.compile(rb"\bdim3\s*(?:\(|\{|(?:const\s+)?&?\s*\w+\s*(?:=|\(|\{))\s*$")
 _UINT3_BEFORE = re.compile(rb"\buint3\s*(?:\(|\{|(?:const\s+)?\w+\s*(?:=|\(|\{))\s*$")
@@ -60,6 +61,8 @@ def _ported(source: Cpp, offset: int) -> bool:
 
 def _variables(source: Cpp) -> Iterator[Finding]:
     code = source.code
+    if all(code.count(name) == code.count(name + b".") for name in _VARIABLES):
+        return  # As nearly everywhere: their parts alone.
     for match in _WHOLE.finditer(code):
         span = Span(*match.span())
         before = code[max(0, span.start - 120) : span.start]

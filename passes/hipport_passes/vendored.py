@@ -57,13 +57,13 @@ def markers() -> Mapping[str, tuple[str, ...]]:
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield one finding if the script builds with PyTorch and there is third-party code near it."""
-    if not _BUILDS.search(source.text) or _IGNORES.search(source.text) or source.module is None:
+    if not _BUILDS.search(source.text) or _IGNORES.search(source.text):
         return
     trees = [tree for tree in _trees(project) if _concerns(tree, source)]
     if not _FOLDERS.search(source.text):
         quoted = _quoted(project) if trees else set()
         trees = [tree for tree in trees if any(path.is_relative_to(tree) for path in quoted)]
-    if not trees:
+    if not trees or source.module is None:
         return
     try:
         place = _place(source)

@@ -44,7 +44,7 @@ _FOR_HIP = re.compile(
 def _helpers() -> tuple[Names, dict[bytes, bytes]]:
     rows = load(Path(__file__).with_suffix(".toml"))["helper"]
     names = {name.encode(): b"hipport::" + helper.encode() for name, helper in rows.items()}
-    return Names(re.compile(rb"__(?:" + b"|".join(sorted((name[2:] for name in names), reverse=True)) + rb")\b")), names
+    return Names(frozenset(names)), names
 
 
 _COLLECTIVES = Collectives(

@@ -20,7 +20,7 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Source, Span
 
-_WARP_SIZE = Names(re.compile(rb"warpSize"))
+_WARP_SIZE = Names(frozenset((b"warpSize",)))
 # Names, calls and subscripts, joined by dots and arrows.
 _MEMBER = re.compile(
     rb"(?P<object>(?:::)?[A-Za-z_]\w*(?:\[[^\[\]]*\]|\([^()]*\))*\s*(?:(?:\.|->)\s*[A-Za-z_]\w*(?:\[[^\[\]]*\]|\([^()]*\))*\s*)*)"

@@ -17,6 +17,7 @@ orders accesses where all its definitions do.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,9 +26,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.kernels import BLOCK, WARP, Function, Kernels, called_name, function_at
+from hipport.languages.kernels import BLOCK, WARP, Function, Kernels, called_name, device_macros, function_at, nodes
 from hipport.pipeline import Pass
-from hipport.project import Project
+from hipport.project import Component, Project
 from hipport.source import Edit, Span
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _ORDERS = re.compile(
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?((?:[^\\\r\n]|\\[ \t]*(?:\r\n?|\n)|\\)*)")
 _SHARED = re.compile(rb"__shared__[^;=({]*?[\s*&](\w+)\s*\[")
 _FILE_SHARED_BEFORE = re.compile(rb"^[ \t]*(?:extern[ \t]+)?(?:volatile[ \t]+)?\Z", re.MULTILINE)
-_FROM_TEMPLATE = re.compile(rb"(?i)shared_?mem(?:ory)?\b")
+_FROM_TEMPLATE = re.compile(rb"(?i)\w*shared_?mem(?:ory)?")
 _LANE = re.compile(
     rb"(?i)&\(?(?:31\b|0x1f\b|\w*warp_?size(?:\(\))?-1)|%\(?(?:32\b|\w*warp_?size)|>>\(?5\b|/\(?(?:32\b|\w*warp_?size)"
 )
@@ -56,11 +57,11 @@ _BLOCKS = frozenset(
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per function with such steps."""
-    if b"[" not in source.code or not project.together(source, _has_shared):
+    if b"[" not in source.code or not project.together(source, _has_shared) or not _concerned(source, project):
         return
     kernels = Kernels.of(project)
     known: dict[Function, dict[bytes, tuple[bytes, bool]]] = {}
-    macros = _macros(project.together(source, _defines))
+    orders = _ordering(source, project)
     for function in kernels.functions(source):
         start = function.body.start_byte
         if within(start, source.hip_only) or within(start, source.cuda_only):
@@ -70,7 +71,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         arrays = _arrays(function, kernels, project, known)
         if not arrays:
             continue
-        steps = _Steps(kernels, function, arrays, macros)
+        steps = _Steps(kernels, function, arrays, orders)
         steps.follow(function.body, ())
         if not steps.before and not steps.behind:
             continue
@@ -108,8 +109,8 @@ class _Steps:
     function: Function
     #: The shared arrays, under every name that they have here, with one name for each; volatile ones are marked.
     arrays: dict[bytes, tuple[bytes, bool]]
-    #: The program's macros, and whether they order accesses.
-    macros: dict[bytes, bool]
+    #: Where words of the file stand that order accesses.
+    orders: list[int]
     #: The statements that need one in front, and the loops that need one at the end of their body.
     before: dict[int, Node] = field(default_factory=dict)
     behind: dict[int, Node] = field(default_factory=dict)
@@ -190,12 +191,16 @@ class _Steps:
                 False,
                 tuple(access for each in found for access in each[2]),
             )
-        text = self.function.text(node)
-        if _orders(text, self.macros) or self.calls_barrier(node):
+        if self.has_order(node) or self.calls_barrier(node):
             return (), True, ()
+        text = self.function.text(node)
         if not any(name in text for name in self.arrays):
             return (), False, ()
         return tuple(self.loads(node)), False, tuple(self.stores(node))
+
+    def has_order(self, node: Node) -> bool:
+        i = bisect_left(self.orders, node.start_byte)
+        return i < len(self.orders) and self.orders[i] < node.end_byte
 
     @cached_property
     def carriers(self) -> frozenset[bytes]:
@@ -206,8 +211,8 @@ class _Steps:
         source = self.function.source
         return bool(self.carriers) and any(
             self.kernels.reaches(definition, _ORDERS)
-            for each in _calls(node)
-            if (name := called_name(each, source.code)) in self.carriers
+            for each in nodes(node)
+            if each.type == "call_expression" and (name := called_name(each, source.code)) in self.carriers
             for definition in self.kernels.definitions(source, name)
             if definition is not self.function
         )
@@ -218,18 +223,19 @@ class _Steps:
         while stack:
             current: Node | None
             current, stored_to = stack.pop()
-            access = self.access(current)
-            if access is not None and not stored_to:
-                found.append(access)
-            if current.type == "assignment_expression":
+            kind = current.type
+            if kind == "assignment_expression":
                 left, right = current.child_by_field_name("left"), current.child_by_field_name("right")
                 operator = current.child_by_field_name("operator")
                 if left is not None and right is not None and operator is not None:
                     stack += [(left, operator.type == "="), (right, False)]
                     continue
-            if current.type == "lambda_expression":
+            if kind == "lambda_expression":
                 continue
-            if current.type == "subscript_expression":
+            if kind == "subscript_expression":
+                access = None if stored_to else self.access(current)
+                if access is not None:
+                    found.append(access)
                 # Its indices are loaded. `a[i]` of `a[i][j]` is no access of its own, `p[i]` of `s[p[i]]` is.
                 while current is not None and current.type == "subscript_expression":
                     given = current.child_by_field_name("indices")
@@ -239,26 +245,28 @@ class _Steps:
                     stack.append((current, False))
                 continue
             # A member of what is stored to is stored to.
-            part = stored_to and current.type in ("field_expression", "parenthesized_expression")
+            part = stored_to and kind in ("field_expression", "parenthesized_expression")
             stack += [(child, part) for child in current.named_children]
         return found
 
     def stores(self, node: Node) -> list[_Access]:
         found = []
-        stack = [node]
+        text = self.function.text(node)
+        stack = [node] if b"=" in text or b"++" in text or b"--" in text else []
         while stack:
             current = stack.pop()
+            kind = current.type
             target = None
-            if current.type == "assignment_expression":
+            if kind == "assignment_expression":
                 target = current.child_by_field_name("left")
-            elif current.type == "update_expression" and current.named_children:
+            elif kind == "update_expression" and current.named_children:
                 target = current.named_children[0]
             while target is not None and self.access(target) is None:
                 target = target.child_by_field_name("argument")
             access = self.access(target) if target is not None else None
             if access is not None:
                 found.append(access)
-            if current.type != "lambda_expression":
+            if kind != "lambda_expression":
                 stack += current.named_children
         return found
 
@@ -367,11 +375,18 @@ def _arrays(
     known[function] = {}  # What a recursion finds here.
     source = function.source
     text = source.code[function.node.start_byte : function.body.end_byte]
+    everywhere = project.together(source, _file_shared)
+    calls = kernels.callers(function) if not function.kernel and b"[" in text else ()
+    signs = (b"__shared__", b"volatile", *everywhere, *source.matched(_FROM_TEMPLATE))
+    # Before its variables are looked for, which takes longer.
+    if not any(sign in text for sign in signs) and not any(
+        _arrays(call.function, kernels, project, known) for call in calls
+    ):
+        return known[function]
     found = {variable.name: variable.name for variable in function.locals.shared}
     own = {variable.name for variable in function.locals.variables}
-    found |= {name: name for name in project.together(source, _file_shared) if name not in own and name in text}
+    found |= {name: name for name in everywhere if name not in own and name in text}
     if not function.kernel and b"[" in text:
-        calls = kernels.callers(function)
         for position, name in enumerate(function.parameters):
             given = [call for call in calls if len(call.arguments) > position]
             passed = (
@@ -390,7 +405,7 @@ def _arrays(
             element = b"[" in function.text(value) and b"&" not in function.text(value)
             if words & found.keys() and not element:
                 found[assignment.variable.name] = found[min(words & found.keys())]
-            elif any(map(_FROM_TEMPLATE.search, words)):
+            elif any(map(_FROM_TEMPLATE.fullmatch, words)):
                 found[assignment.variable.name] = assignment.variable.name
     known[function] = {name: (array, _is_volatile(text, name)) for name, array in found.items()}
     return known[function]
@@ -406,8 +421,17 @@ def _orders(text: bytes, macros: dict[bytes, bool]) -> bool:
     return any(macros.get(word, False) for word in _WORD.findall(text)) if macros else False
 
 
-def _macros(defined: frozenset[tuple[bytes, bytes]]) -> dict[bytes, bool]:
+def _ordering(source: Cpp, project: Project) -> list[int]:
+    """Where words stand that order accesses."""
+    macros = project.component(source).fact(_macros)
+    words = {word for word in source.matched(_ORDERS) if macros.get(word, True)}
+    words |= {name for name, orders in macros.items() if orders}
+    return [span.start for span, _ in source.names(words)]
+
+
+def _macros(component: Component) -> dict[bytes, bool]:
     """Say of the macros whose name or text is about order whether they order accesses, by all their definitions."""
+    defined = {each for source in component if isinstance(source, Cpp) for each in source.fact(_defines)}
     bodies: dict[bytes, list[bytes]] = {}
     for name, body in defined:
         bodies.setdefault(name, []).append(body)
@@ -434,6 +458,31 @@ def _line(source: Cpp, node: Node) -> int:
     return source.first.position(source.origin(Span(node.start_byte, node.start_byte + 1)).start)[0]
 
 
+def _concerned(source: Cpp, project: Project) -> bool:
+    """Whether functions of the file may have shared arrays: what to ask before it is parsed.
+
+    It names one, or a function of it that is no kernel has a subscript and may be given one.
+    """
+    words = source.words
+    if b"__shared__" in words or b"volatile" in words or source.matched(_FROM_TEMPLATE):
+        return True
+    if not words.isdisjoint(project.together(source, _file_shared)):
+        return True
+    code = source.code
+    for span, _ in source.names(project.together(source, device_macros) | {b"__device__"}):
+        end = code.find(b"{", span.end)
+        while end >= 0:
+            closing = source.closing(end)
+            end = len(code) if closing is None else closing + 1
+            # Braces of an initializer stand in front of those of the body.
+            if code[end:].lstrip()[:1] not in (b",", b"{"):
+                break
+            end = code.find(b"{", end)
+        if b"[" in code[span.end : end if end >= 0 else len(code)]:
+            return True
+    return False
+
+
 def _has_shared(source: Cpp) -> frozenset[bytes]:
     return frozenset((b"__shared__",)) if b"__shared__" in source.code else frozenset()
 
@@ -446,15 +495,6 @@ def _file_shared(source: Cpp) -> frozenset[bytes]:
         if _FILE_SHARED_BEFORE.search(source.code, max(0, match.start() - 80), match.start())
         and function_at(source, match.start(1)) is None
     )
-
-
-def _calls(node: Node) -> Iterator[Node]:
-    stack = [node]
-    while stack:
-        current = stack.pop()
-        if current.type == "call_expression":
-            yield current
-        stack += current.named_children
 
 
 def _in_front(source: Cpp, node: Node) -> tuple[Edit, ...]:

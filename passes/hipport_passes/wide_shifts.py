@@ -28,11 +28,13 @@ from hipport.source import Edit, Span
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_SHIFT = re.compile(rb"<<|>>")
+# Not the brackets of a launch.
+_SHIFT = re.compile(rb"<<(?<!<<<)(?!<)|>>(?<!>>>)(?!>)")
 # What may tell how far a shift goes.
 _TELLS = re.compile(
     rb"(?i)lane|__popc|__ffs|__clz|\bmin\b|\b31\b|\b0x1f\b|\b32\b|\b63\b|\b64\b|warp_?size|threads_per_warp"
 )
+_TELLING = re.compile(rb"(?i)\w*(?:lane|__popc|__ffs|__clz|warp_?size|threads_per_warp)\w*|min|31|0x1f|32|63|64")
 _LANE = re.compile(rb"(?i)(?:\w*_)?lane(?:_?(?:id|idx|index|num))?_?|hp_lane|lid")
 _MASKS = re.compile(rb"(?i)mask|ballot|active|lanes|votes?|bits|todo|pending")
 _WIDE = re.compile(rb"long\s+long|\b(?:u?int64_t|[ui]64|size_t|u?longlong|u?long|ptrdiff_t)\b|\blong\b")
@@ -59,7 +61,7 @@ class _Range(NamedTuple):
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per shift that may be by all bits."""
-    if not _SHIFT.search(source.code) or not _TELLS.search(source.code):
+    if not source.matched(_TELLING) or not _SHIFT.search(source.code):
         return
     kernels = Kernels.of(project)
     for function in kernels.functions(source):

@@ -13,11 +13,12 @@ from hipport.project import Project
 from hipport.source import Span
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Names:
-    """The names that `pattern` matches whole."""
+    """The names that are in `wanted`, or that it matches whole; if `behind` is given, those that it matches behind."""
 
-    pattern: re.Pattern[bytes]
+    wanted: re.Pattern[bytes] | frozenset[bytes]
+    behind: re.Pattern[bytes] | None = None
 
     def uses(self, source: Cpp, project: Project) -> Iterator[tuple[Span, bytes]]:
         """Yield the uses in `source`: not members, not in a namespace, and not what the program declares itself.
@@ -40,7 +41,7 @@ class Names:
     def _found(self, source: Cpp) -> tuple[tuple[Span, bytes], ...]:
         return tuple(
             (span, name)
-            for span, name in source.names(self.pattern)
+            for span, name in source.names(self.wanted, self.behind)
             if not member_or_qualified(source.code, span.start)
         )
 

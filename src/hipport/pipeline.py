@@ -158,7 +158,7 @@ def run(
                 if created.setdefault(file.path, file) != file:
                     raise Conflict(f"two different files are to be made at {file.path}")
         project = project.replacing(changed)
-    reported.sort(key=lambda r: (r.path.as_posix(), r.span, r.rule))
+    reported.sort(key=lambda r: (r.path.as_posix(), r.span.start, r.span.end, r.rule))
     # Some are there already, left by an earlier run, perhaps of an older release.
     project = project.replacing(
         {
@@ -194,6 +194,7 @@ def _sequence(
 ) -> _Result:
     result = _Result({}, {}, [], [], [])
     for each in passes:
+        name = each.name
         changed: dict[PurePath, Source] = {}
         calls = 0
         for source in project.sources:
@@ -206,8 +207,8 @@ def _sequence(
                 changed[source.path] = after
                 result.edits.setdefault(source.path, []).append(after.edits)
             calls += 1
-            tell(each.name, 1)
-        result.calls.append((each.name, calls))
+            tell(name, 1)
+        result.calls.append((name, calls))
         result.changed.update(changed)
         project = project.replacing(changed)
         for after in changed.values():

@@ -67,6 +67,10 @@ class Conflict(ValueError):
     """Two edits whose order would matter, or one that lies outside the text."""
 
 
+def _place(edit: Edit) -> tuple[int, int, bytes]:
+    return edit.span.start, edit.span.end, edit.new
+
+
 SourceT = TypeVar("SourceT", bound="Source")
 T = TypeVar("T")
 
@@ -101,14 +105,14 @@ class Source:
 
     def apply(self: SourceT, edits: Iterable[Edit]) -> SourceT:
         """Return the source with `edits` made. Raises Conflict; with no edits, returns itself."""
-        ordered = sorted(set(edits), key=lambda edit: (edit.span, edit.new))
-        if not ordered:
-            return self
+        ordered: list[Edit] = []
         pieces: list[bytes] = []
         done = 0
         previous: Edit | None = None
-        for edit in ordered:
+        for edit in sorted(edits, key=_place):
             span = edit.span
+            if edit == previous:
+                continue
             if span.end > len(self.text):
                 raise Conflict(f"{self.path}: {edit} lies outside the text of {len(self.text)} bytes")
             # Equal spans of which one survived de-duplication: two replacements, or two insertions at one place.
@@ -117,6 +121,9 @@ class Source:
             pieces += (self.text[done : span.start], edit.new)
             done = span.end
             previous = edit
+            ordered.append(edit)
+        if not ordered:
+            return self
         pieces.append(self.text[done:])
         return replace(self, text=b"".join(pieces), before=self, edits=tuple(ordered))
 

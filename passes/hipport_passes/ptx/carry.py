@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 VARIABLE = b"hipport_carry"
-_READS = re.compile(rb"(?:addc|subc|madc)\.")
+_READS = (b"addc.", b"subc.", b"madc.")
 _WRITES = re.compile(rb"\w+\.(?:\w+\.)*cc\.")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_CALL = re.compile(rb"\s*\(")
 
 
 @dataclass(frozen=True, order=True)
@@ -72,7 +73,7 @@ def passes_on(text: bytes) -> bool:
 
 def reads_first(source: Cpp) -> frozenset[bytes]:
     """Return something if an asm statement of the file reads the flag of another one."""
-    if not _READS.search(source.text):
+    if not any(word in source.text for word in _READS):
         return frozenset()
     for statement in statements(source, Project((source,))):
         if not statement.matters:
@@ -86,7 +87,7 @@ def reads_first(source: Cpp) -> frozenset[bytes]:
 def _steps(text: bytes) -> list[bytes]:
     found = []
     for opcode in opcodes(text):
-        step = (b"r" if _READS.match(opcode) else b"") + (b"w" if _WRITES.match(opcode) else b"")
+        step = (b"r" if opcode.startswith(_READS) else b"") + (b"w" if _WRITES.match(opcode) else b"")
         if step:
             found.append(step)
     return found
@@ -175,11 +176,8 @@ def _expanded(unit: _Unit, macros: dict[bytes, _Unit], depth: int) -> Iterator[_
 
 
 def _mentions(files: list[Cpp], names: set[bytes]) -> Iterator[tuple[Cpp, int, bytes]]:
-    if not names:
-        return
-    pattern = re.compile(rb"\b(?:" + b"|".join(sorted(map(re.escape, names))) + rb")\b(?=\s*\()")
     for source in files:
-        for span, name in source.names(pattern):
+        for span, name in source.names(names, _CALL):
             yield source, span.start, name
 
 

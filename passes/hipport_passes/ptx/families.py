@@ -27,6 +27,7 @@ from hipport_passes.ptx.translate import Translation, translate
 
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^()]*\))?")
 _NAME = re.compile(rb"\w+")
+_CALL = re.compile(rb"\s*\(")
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def _uses(statement: Statement, macro: Span, files: list[Cpp]) -> Iterator[_Use]
     parameters = _NAME.findall(head[2])
     symbols = [operand.name for operand in (*statement.outputs, *statement.inputs)]
     for source in files:
-        for span, _ in source.names(re.compile(rb"\b" + head[1] + rb"\b(?=\s*\()")):
+        for span, _ in source.names({head[1]}, _CALL):
             directive = source.directive(span.start)
             defined = _DEFINE.match(source.code, directive.start) if directive is not None else None
             if defined is not None and defined.start(1) == span.start:

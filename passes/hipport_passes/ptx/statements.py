@@ -17,6 +17,7 @@ from hipport.languages.cpp import Cpp, condition, within
 from hipport.project import Project
 from hipport.source import Span
 
+_KEYWORDS = frozenset((b"asm", b"__asm__", b"__asm"))
 _KEYWORD = rb"(?:asm|__asm__|__asm)"
 _QUALIFIER = rb"(?:volatile|__volatile__|__volatile|inline|__inline__)"
 _GAP = rb"(?:\s|\\(?=[ \t]*[\r\n]))*"
@@ -156,11 +157,9 @@ def statements(source: Cpp, project: Project) -> Iterator[Statement]:
     if b"asm" not in source.text and not project.together(source, _aliases):
         return
     code = source.code
-    words = sorted(project.together(source, _aliases))
-    pattern = re.compile(rb"\b(?:" + b"|".join([_KEYWORD, *words]) + rb")\b")
     strings: Mapping[bytes, bytes] | None = None
     end = 0
-    for span, _ in source.names(pattern):
+    for span, _ in source.names(_KEYWORDS | project.together(source, _aliases)):
         opening = _OPENING.match(code, span.end)
         if opening is None or span.start < end or not _is_statement(source, span.start):
             continue

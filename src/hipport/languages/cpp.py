@@ -6,11 +6,12 @@ from __future__ import annotations
 import operator
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hipport.source import Edit, Source, Span
@@ -93,6 +94,14 @@ _OPERATIONS: dict[bytes, Callable[[int, int], int]] = {
     b"*": operator.mul,
 }
 
+# A space for every byte that words have not, and whether a byte is part of one: 0-9 A-Z _ a-z, and any byte of a longer
+# UTF-8 character, which an identifier may have.
+_WORDS = bytes(byte if (chr(byte).isalnum() and byte < 128) or byte == 0x5F else 0x20 for byte in range(256))
+_IN_WORD = bytes(_WORDS[byte] != 0x20 or byte >= 128 for byte in range(256))
+# For each pattern the words that it was tried on, in any file, and those of them that it matches; and at most how many.
+_tried: dict[re.Pattern[bytes], tuple[set[bytes], set[bytes]]] = {}
+_MOST_TRIED = 1 << 14
+
 # Words that the grammars treat as more than an identifier: replacing one, or by one, may change the parse.
 _KEYWORDS = frozenset(
     b"alignas alignof and and_eq asm auto bitand bitor bool break case catch char class co_await co_return co_yield "
@@ -168,6 +177,7 @@ class Cpp(Source):
             lexed = self._lexed_after(result.edits)
             if lexed is not None:
                 result.__dict__["_lexed"] = lexed
+                result.__dict__.update(self._known_after(result.edits))
         tree = self.__dict__.get("tree")
         result.__dict__["_parsed"] = (self, tree) if tree is not None else self.__dict__.get("_parsed")
         return result
@@ -191,6 +201,35 @@ class Cpp(Source):
         pieces.append(code[done:])
         shifted += (Span(span.start + shift, span.end + shift) for span in long[comment:])
         return b"".join(pieces), tuple(shifted)
+
+    def _known_after(self, edits: Sequence[Edit]) -> dict[str, object]:
+        """What is known of the text, with edits made after which nothing has to be lexed again."""
+        known: dict[str, object] = {}
+        if "words" in self.__dict__:
+            known["words"] = self.words.union(*(_words(edit.new) for edit in edits))
+        if "directives" not in self.__dict__:
+            return known
+        ends = [edit.span.end for edit in edits]
+        shifts = [0, *accumulate(len(edit.new) - len(edit.span) for edit in edits)]
+
+        def moved(span: Span) -> Span:
+            return Span(
+                span.start + shifts[bisect_right(ends, span.start)], span.end + shifts[bisect_right(ends, span.end)]
+            )
+
+        directives = [moved(directive) for directive in self.directives]
+        inserted = [
+            Span(edit.span.start + shift + match.start(), edit.span.start + shift + match.end())
+            for edit, shift in zip(edits, shifts, strict=False)
+            if not len(edit.span)  # includes
+            for match in _DIRECTIVE.finditer(edit.new)
+        ]
+        known["directives"] = tuple(sorted(directives + inserted) if inserted else directives)
+        if "includes" in self.__dict__ and not any(edit.new[:1] in (b"#", b'"', b"<", b" ", b"\t") for edit in edits):
+            known["includes"] = tuple(
+                Include(moved(each.directive), moved(each.target), each.path, each.angled) for each in self.includes
+            )
+        return known
 
     def _code_of(self, edit: Edit) -> bytes | None:
         """The code of what `edit` writes, if that changes nothing about how the rest is lexed; else None."""
@@ -266,17 +305,39 @@ class Cpp(Source):
                 code[match.start(1) : match.end(1)] = b" " * len(match[1])
         return bytes(code), tuple(long)
 
-    def names(self, pattern: re.Pattern[bytes] = _IDENTIFIER) -> Iterator[tuple[Span, bytes]]:
-        """Yield the identifiers in code that `pattern` matches whole, macro bodies and inactive branches included.
+    @cached_property
+    def words(self) -> frozenset[bytes]:
+        """The identifiers of the code, and more: other words, and some that edits took away.
 
-        The pattern must match identifiers only; a match that is part of a longer identifier is not one.
+        What to ask before the code is searched: most files have nothing of what a pass looks for.
         """
+        return frozenset(_words(self.code))
+
+    def matched(self, pattern: re.Pattern[bytes]) -> AbstractSet[bytes]:
+        """Return those of `words` that `pattern` matches whole."""
+        tried, matched = _tried.setdefault(pattern, (set(), set()))
+        new = self.words - tried
+        if new:
+            if len(tried) > _MOST_TRIED:
+                tried.clear()
+                matched.clear()
+                new = self.words
+            tried |= new
+            matched |= set(filter(pattern.fullmatch, new))
+        return self.words & matched
+
+    def names(
+        self, wanted: re.Pattern[bytes] | AbstractSet[bytes] = _IDENTIFIER, behind: re.Pattern[bytes] | None = None
+    ) -> Iterator[tuple[Span, bytes]]:
+        """Yield the identifiers in code that are `wanted`, in order, macro bodies and inactive branches included.
+
+        A pattern must match them whole, and identifiers only. `behind` matches what has to follow.
+        """
+        found = self.words & wanted if isinstance(wanted, AbstractSet) else self.matched(wanted)
         code = self.code
-        for match in pattern.finditer(code):
-            start, end = match.span()
-            if _part_of_word(code, start - 1) or _part_of_word(code, end):
-                continue
-            yield Span(start, end), match.group()
+        for start, name in sorted((start, word) for word in found for start in _places(code, word)):
+            if behind is None or behind.match(code, start + len(name)):
+                yield Span(start, start + len(name)), name
 
     @cached_property
     def includes(self) -> tuple[Include, ...]:
@@ -309,8 +370,17 @@ class Cpp(Source):
 
     def directive(self, offset: int) -> Span | None:
         """Return the directive that `offset` is in, or None."""
-        i = bisect_right(self.directives, offset, key=lambda span: span.start) - 1
-        return self.directives[i] if i >= 0 and offset < self.directives[i].end else None
+        directive = self.directive_before(offset)
+        return directive if directive is not None and offset < directive.end else None
+
+    def directive_before(self, offset: int) -> Span | None:
+        """Return the last directive that starts at `offset` or before it, or None."""
+        i = bisect_right(self._directive_starts, offset) - 1
+        return self.directives[i] if i >= 0 else None
+
+    @cached_property
+    def _directive_starts(self) -> list[int]:
+        return [directive.start for directive in self.directives]
 
     @cached_property
     def include_point(self) -> int:
@@ -672,16 +742,38 @@ def _outermost(spans: list[Span]) -> tuple[Span, ...]:
 
 def within(offset: int, spans: tuple[Span, ...]) -> bool:
     """Say whether `offset` lies in one of `spans`, which are sorted and do not overlap."""
+    if not spans:
+        return False
     i = bisect_right(spans, offset, key=lambda span: span.start) - 1
     return i >= 0 and offset < spans[i].end
 
 
+def word_before(code: bytes, offset: int) -> bytes:
+    """Return the word that stands in front of `offset`, with white space between them perhaps; b"" if none does."""
+    before = code[max(0, offset - 200) : offset].rstrip()
+    start = len(before)
+    while start and _WORDS[before[start - 1]] != 0x20:
+        start -= 1
+    return before[start:].lstrip(b"0123456789")
+
+
 def _part_of_word(text: bytes, offset: int) -> bool:
-    if not 0 <= offset < len(text):
-        return False
-    byte = text[offset]
-    # 0-9 A-Z _ a-z, and any byte of a longer UTF-8 character, which an identifier may have.
-    return 48 <= byte <= 57 or 65 <= byte <= 90 or byte == 95 or 97 <= byte <= 122 or byte >= 128
+    return 0 <= offset < len(text) and bool(_IN_WORD[text[offset]])
+
+
+def _words(code: bytes) -> Collection[bytes]:
+    return code.translate(_WORDS).split()
+
+
+def _places(code: bytes, word: bytes) -> Iterator[int]:
+    """Yield where `word` stands by itself."""
+    find, width, size = code.find, len(word), len(code)
+    start = find(word)
+    while start >= 0:
+        end = start + width
+        if not (start and _IN_WORD[code[start - 1]]) and not (end < size and _IN_WORD[code[end]]):
+            yield start
+        start = find(word, end)
 
 
 _parsers: dict[str, Any] = {}

@@ -42,7 +42,9 @@ def _launches(source: Cpp) -> tuple[Launch, ...]:
     found = []
     start = code.find(b"<<<")
     while start >= 0:
-        name = _CALLEE.search(code, max(0, start - 300), start)
+        # Nothing in front of the end of the statement before.
+        floor = max(code.rfind(end, max(0, start - 300), start) for end in (b";", b"{", b"}"))
+        name = _CALLEE.search(code, max(floor + 1, start - 300, 0), start)
         cuts = [start + 2]
         depth = 0
         end = None

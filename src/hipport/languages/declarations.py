@@ -13,13 +13,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp, within, word_before
 from hipport.source import Span
 
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _BRACE = re.compile(rb"[{}]")
 _PARENTHESIS = re.compile(rb"[()]")
-_WORD_BEFORE = re.compile(rb"([A-Za-z_]\w*)\s*$")
 _NEXT = re.compile(rb"\s*(::|==|final\b|[^\s\w])")
 _NAMESPACE = re.compile(rb"\b(?:inline\s+)?namespace\b[\s\w:]*$|\bextern\s*\"[^\"]*\"\s*$")
 _TYPE = re.compile(rb"\b(struct|class|union|enum(?:\s+(?:class|struct))?)\b[^;{}()=]*$")
@@ -62,7 +61,6 @@ class Declaration(NamedTuple):
 
 class _Block(NamedTuple):
     span: Span
-    kind: bytes  # "namespace", "enum", "enum class", "type", or "" for bodies of functions and the like
     parent: int
 
 
@@ -90,8 +88,8 @@ def member_or_qualified(code: bytes, start: int) -> bool:
     if not before.endswith(b"::"):
         return False
     before = before[:-2].rstrip()
-    word = _WORD_BEFORE.search(before)
-    return before.endswith(b">") or (word is not None and word[1] not in _NO_TYPE)
+    word = word_before(before, len(before))
+    return before.endswith(b">") or (word != b"" and word not in _NO_TYPE)
 
 
 def heads(source: Cpp, offset: int) -> Iterator[Span]:
@@ -101,7 +99,7 @@ def heads(source: Cpp, offset: int) -> Iterator[Span]:
     """
     block = _innermost(source, offset)
     while block is not None:
-        if block.kind != b"namespace":
+        if _kind(source, block) != b"namespace":
             yield source.trimmed(Span(_statement(source, block.span.start), block.span.start))
         block = source.fact(_blocks)[block.parent] if block.parent >= 0 else None
 
@@ -114,12 +112,11 @@ def _declared(source: Cpp, span: Span) -> tuple[bytes, Span | None] | None:
         return None
     start = _statement(source, span.start)
     before = code[start : span.start]
-    match = _WORD_BEFORE.search(before)
-    word = match[1] if match else b""
+    word = word_before(before, len(before))
     if following == b"(" and (word in _NO_TYPE if word else not _is_type(before, b"=")):
         return None  # A call, as nearly all are.
     block = _innermost(source, span.start)
-    kind = block.kind if block else b"namespace"
+    kind = _kind(source, block) if block else b"namespace"
     if word in (b"struct", b"class", b"union", b"enum"):
         return (b"", _scope(source, block)) if following in (b"{", b":", b"final") else None
     if word in (b"namespace", b"using"):
@@ -158,7 +155,7 @@ def _after_braces(source: Cpp, closing: int, block: _Block | None) -> tuple[byte
     """`struct { … } name;`, with or without `typedef`."""
     for other in source.fact(_blocks):
         if other.span.end == closing + 1:
-            return (b"", _scope(source, block)) if other.kind in (b"type", b"enum", b"enum class") else None
+            return (b"", _scope(source, block)) if _kind(source, other) in (b"type", b"enum", b"enum class") else None
     return None
 
 
@@ -177,12 +174,11 @@ def _function(source: Cpp, span: Span, start: int, kind: bytes) -> bytes | None:
 
 def _statement(source: Cpp, offset: int) -> int:
     """Return where the statement that `offset` is in begins."""
-    directives = source.directives
-    i = bisect_right(directives, offset, key=lambda span: span.start) - 1
     floor = 0
-    if i >= 0:
-        macro = _MACRO.match(source.code, directives[i].start, offset) if offset < directives[i].end else None
-        floor = macro.end() if macro else min(offset, directives[i].end)
+    directive = source.directive_before(offset)
+    if directive is not None:
+        macro = _MACRO.match(source.code, directive.start, offset) if offset < directive.end else None
+        floor = macro.end() if macro else min(offset, directive.end)
     return max(floor, *(source.code.rfind(end, floor, offset) + 1 for end in (b";", b"{", b"}")))
 
 
@@ -216,17 +212,21 @@ def _parameter(source: Cpp, opening: int) -> Span:
 
 def _scope(source: Cpp, block: _Block | None) -> Span | None:
     """Return the part of the file in which a name declared in `block` is that name."""
-    while block is not None and block.kind == b"enum":
+    while block is not None and _kind(source, block) == b"enum":
         block = source.fact(_blocks)[block.parent] if block.parent >= 0 else None
-    return None if block is None or block.kind == b"namespace" else block.span
+    return None if block is None or _kind(source, block) == b"namespace" else block.span
 
 
 def _innermost(source: Cpp, offset: int) -> _Block | None:
     blocks = source.fact(_blocks)
-    i = bisect_right(blocks, offset, key=lambda block: block.span.start) - 1
+    i = bisect_right(source.fact(_openings), offset) - 1
     while i >= 0 and blocks[i].span.end <= offset:
         i = blocks[i].parent
     return blocks[i] if i >= 0 else None
+
+
+def _openings(source: Cpp) -> list[int]:
+    return [block.span.start for block in source.fact(_blocks)]
 
 
 def _blocks(source: Cpp) -> tuple[_Block, ...]:
@@ -237,7 +237,6 @@ def _blocks(source: Cpp) -> tuple[_Block, ...]:
     """
     code = source.code
     opened: list[list[int]] = []  # start, end, parent
-    kinds: list[bytes] = []
     stack: list[int] = []
     around: list[int] = []  # while in a directive: what is open around it
     kept: dict[int, list[int]] = {}  # what is open at an #if
@@ -253,20 +252,30 @@ def _blocks(source: Cpp) -> tuple[_Block, ...]:
                 opened[i][1] = offset
             stack, around = [*before], [] if not mark else before
         elif mark == b"{":
-            header = code[_statement(source, offset) : offset]
-            kind = _TYPE.search(header) if any(word in header for word in _TYPE_WORDS) else None
-            kinds.append(
-                b"namespace"
-                if (b"namespace" in header or b"extern" in header) and _NAMESPACE.search(header)
-                else (b" ".join(kind[1].split()) if kind[1].startswith(b"enum") else b"type")
-                if kind
-                else b""
-            )
             opened.append([offset, len(code), stack[-1] if stack else -1])
             stack.append(len(opened) - 1)
         elif len(stack) > len(around):
             opened[stack.pop()][1] = offset + 1
-    return tuple(
-        _Block(Span(start, end), b"enum class" if kind == b"enum struct" else kind, parent)
-        for (start, end, parent), kind in zip(opened, kinds, strict=True)
-    )
+    return tuple(_Block(Span(start, end), parent) for start, end, parent in opened)
+
+
+def _kinds(source: Cpp) -> dict[int, bytes]:
+    """The kinds of those blocks that were asked about."""
+    return {}
+
+
+def _kind(source: Cpp, block: _Block) -> bytes:
+    """Return "namespace", "enum", "enum class", "type", or "" for bodies of functions and the like."""
+    kinds = source.fact(_kinds)
+    offset = block.span.start
+    if offset not in kinds:
+        header = source.code[_statement(source, offset) : offset]
+        kind = _TYPE.search(header) if any(word in header for word in _TYPE_WORDS) else None
+        if (b"namespace" in header or b"extern" in header) and _NAMESPACE.search(header):
+            kinds[offset] = b"namespace"
+        elif kind is None:
+            kinds[offset] = b""
+        else:
+            words = b" ".join(kind[1].split())
+            kinds[offset] = words.replace(b"struct", b"class") if words.startswith(b"enum") else b"type"
+    return kinds[offset]

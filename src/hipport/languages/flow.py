@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.headers import own
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.kernels import Function, Kernels, Variable, arguments, called_name
+from hipport.languages.kernels import Function, Kernels, Variable, arguments, called_name, nodes
 from hipport.project import Project
 from hipport.source import Span
 
@@ -249,10 +249,7 @@ class Flow:
 
 def _gifts(function: Function) -> Iterator[tuple[Node | None, Node]]:
     """Yield what is given to what in a function: the target, None for its result, and the value."""
-    stack = [function.body]
-    while stack:
-        node = stack.pop()
-        stack.extend(node.named_children)
+    for node in nodes(function.body):
         if node.type == "init_declarator":
             target, value = node.child_by_field_name("declarator"), node.child_by_field_name("value")
             if target is not None and value is not None:
@@ -274,16 +271,16 @@ def _declarations(function: Function) -> Mapping[Variable, Declared]:
     known: dict[int, Mapping[Variable, Declared]] = function.source.__dict__.setdefault("_declared", {})
     start = function.node.start_byte
     if start not in known:
-        known[start] = dict(_find_declarations(function))
+        found: dict[Variable, Declared] = {}
+        for variable, declared in _find_declarations(function):
+            found.setdefault(variable, declared)  # The parameters of a lambda come behind those of the function.
+        known[start] = found
     return known[start]
 
 
 def _find_declarations(function: Function) -> Iterator[tuple[Variable, Declared]]:
     by_place = {(variable.name, variable.start): variable for variable in function.locals.variables}
-    stack = [function.node]
-    while stack:
-        node = stack.pop()
-        stack.extend(node.named_children)
+    for node in nodes(function.node):
         if node.type not in ("declaration", "parameter_declaration", "optional_parameter_declaration"):
             continue
         type_ = node.child_by_field_name("type")

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
@@ -209,25 +210,37 @@ class Function:
         """Whether the body has a match: what to ask before walking through its tree."""
         return pattern.search(self.source.code, self.body.start_byte, self.body.end_byte) is not None
 
-    def calls(self, pattern: re.Pattern[bytes] | None = None) -> Iterator[Call]:
-        """Yield the calls in the body, in order; only of names that `pattern` matches whole, if it is given."""
-        return (call for call in self._calls if pattern is None or pattern.fullmatch(call.name))
+    def has_any(self, texts: Iterable[bytes]) -> bool:
+        """Whether the body has one of `texts`, in a word perhaps."""
+        find, start, end = self.source.code.find, self.body.start_byte, self.body.end_byte
+        return any(find(text, start, end) >= 0 for text in texts)
+
+    def calls(self, wanted: re.Pattern[bytes] | AbstractSet[bytes] | None = None) -> Iterator[Call]:
+        """Yield the calls in the body, in order; only of names that are `wanted`, or that it matches whole."""
+        matches = wanted.__contains__ if isinstance(wanted, AbstractSet) else wanted.fullmatch if wanted else bool
+        for start, name in self._names_called:
+            if matches(name):
+                if start not in self._calls:
+                    node = _call_of(self.body.descendant_for_byte_range(start, start + len(name)))
+                    self._calls[start] = None if node is None else Call(self, name, node, arguments(node))
+                call = self._calls[start]
+                if call is not None:
+                    yield call
 
     @cached_property
-    def _calls(self) -> tuple[Call, ...]:
-        found = []
-        for match in _CALLED.finditer(self.source.code, self.body.start_byte, self.body.end_byte):
-            if match[1] not in _NO_CALLS:
-                name: Node | None = self.body.descendant_for_byte_range(match.start(1), match.end(1))
-                call = _call_of(name)
-                if call is not None:
-                    found.append(Call(self, match[1], call, arguments(call)))
-        return tuple(found)
+    def _calls(self) -> dict[int, Call | None]:
+        """Those that were asked for, by where their names stand; None for what is no call."""
+        return {}
+
+    @cached_property
+    def _names_called(self) -> tuple[tuple[int, bytes], ...]:
+        found = _CALLED.finditer(self.source.code, self.body.start_byte, self.body.end_byte)
+        return tuple((match.start(1), match[1]) for match in found if match[1] not in _NO_CALLS)
 
     @cached_property
     def called(self) -> frozenset[bytes]:
         """The names that may be called in the body: what to ask before looking for calls in its tree."""
-        return frozenset(_CALLED.findall(self.source.code, self.body.start_byte, self.body.end_byte)) - _NO_CALLS
+        return frozenset(name for _, name in self._names_called)
 
     @cached_property
     def _exits(self) -> tuple[Node, ...]:
@@ -329,7 +342,7 @@ class Kernels:
             known[name] = tuple(
                 function
                 for other in component
-                if isinstance(other, Cpp) and name in called_names(other)
+                if isinstance(other, Cpp) and name in other.words
                 for function in self.functions(other)
                 if function.name == name
             )
@@ -343,17 +356,18 @@ class Kernels:
             known[function] = tuple(
                 call
                 for other in component
-                if isinstance(other, Cpp) and function.name in called_names(other)
+                if isinstance(other, Cpp) and function.name in other.words
                 for caller in self.functions(other)
                 if caller is not function and function.name in caller.called
-                for call in caller.calls()
-                if call.name == function.name and len(call.arguments) <= len(function.parameters)
+                for call in caller.calls({function.name})
+                if len(call.arguments) <= len(function.parameters)
             )
         return known[function]
 
     def reaches(self, function: Function, pattern: re.Pattern[bytes]) -> bool:
         """Whether the function calls what `pattern` matches whole, itself or through functions it calls."""
-        if function.name not in self.carriers(function.source, pattern):
+        carriers = self.carriers(function.source, pattern)
+        if function.name not in carriers:
             return False
         known = self._known(function.source).reaches
         key = (function, pattern)
@@ -361,7 +375,7 @@ class Kernels:
             known[key] = False  # What a recursion finds here.
             known[key] = any(True for _ in function.calls(pattern)) or any(
                 self.reaches(other, pattern)
-                for name in {call.name for call in function.calls()}
+                for name in {call.name for call in function.calls(carriers)}
                 for other in self.definitions(function.source, name)
             )
         return known[key]
@@ -375,15 +389,15 @@ class Kernels:
         known = component.fact(_Known).carriers
         if pattern not in known:
             files = [other for other in component if isinstance(other, Cpp)]
-            wanted = {name for other in files for name in called_names(other) if pattern.fullmatch(name)}
+            wanted: set[bytes] = set().union(*(other.matched(pattern) for other in files))
             found: set[bytes] = set()
             while wanted:
                 carriers = {
                     function.name
                     for other in files
-                    if not wanted.isdisjoint(called_names(other))
+                    if not wanted.isdisjoint(other.words)
                     for function in self.functions(other)
-                    if not wanted.isdisjoint(function.called)
+                    if function.has_any(wanted) and not wanted.isdisjoint(function.called)
                 }
                 wanted = carriers - found
                 found |= carriers
@@ -737,11 +751,6 @@ def function_at(source: Cpp, offset: int) -> Function | None:
     return found[i] if i >= 0 and offset < found[i].body.end_byte else None
 
 
-def called_names(source: Cpp) -> frozenset[bytes]:
-    """Return the names that may be called or defined in the file, by what follows them."""
-    return source.fact(_called_names)
-
-
 def _smallest_tile(source: Cpp) -> int:
     """How many lanes the smallest tile in the file has, for which a place in a larger group is the same."""
     sizes = _TILE_SIZE.findall(source.code)
@@ -774,6 +783,21 @@ def _is_method(function: Function) -> bool:
     while outer is not None and outer.type not in ("struct_specifier", "class_specifier"):
         outer = outer.parent
     return outer is not None
+
+
+def nodes(node: Node) -> Iterator[Node]:
+    """Yield `node` and all named nodes in it, in order, each before what is in it."""
+    # A cursor makes no lists of children.
+    cursor = node.walk()
+    while True:
+        current = cursor.node
+        if current is not None and current.is_named:
+            yield current
+        if cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return
 
 
 def exclusive(one: Node, other: Node) -> bool:
@@ -864,13 +888,8 @@ def _locals(function: Function) -> Locals:
     arrays: set[Variable] = set()
     given: list[tuple[Node, Node, tuple[Node, ...]]] = []
     assignments: list[Assignment] = []
-    stack = [function.body]
-    while stack:
-        node = stack.pop()
+    for node in nodes(function.body):
         kind = node.type
-        if kind in _NAMES or kind == "number_literal":
-            continue
-        stack.extend(reversed(node.named_children))
         if kind == "declaration":
             scope = node.parent
             for each in node.children_by_field_name("declarator"):
@@ -900,7 +919,7 @@ def _locals(function: Function) -> Locals:
             given.append((node, node.named_children[0], ()))
         elif kind == "call_expression":
             # `f(&x, y)` may put something into x.
-            passed = arguments(node)
+            passed = arguments(node) if b"&" in code[node.start_byte : node.end_byte] else ()
             for each in passed:
                 if each.type == "pointer_expression" and code[each.start_byte : each.start_byte + 1] == b"&":
                     given.extend((node, x, tuple(y for y in passed if y != each)) for x in each.named_children)
@@ -1020,10 +1039,6 @@ def _shared_loop(loop: Node | None, node: Node) -> bool:
 
 def _contains(outer: Node, inner: Node) -> bool:
     return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
-
-
-def _called_names(source: Cpp) -> frozenset[bytes]:
-    return frozenset(_CALLED.findall(source.code))
 
 
 def _varying_macros(source: Cpp) -> frozenset[bytes]:
