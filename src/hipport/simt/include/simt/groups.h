@@ -14,15 +14,6 @@
 #include "core.h"
 #include "together.h"
 
-/// What ROCm's device library offers to grid groups; hipport/groups.h calls it.
-inline unsigned __ockl_grid_is_valid() { return simt::is_cooperative() ? 1u : 0u; }
-inline void __ockl_grid_sync(SIMT_HERE) {
-  if (!simt::is_cooperative()) {
-    simt::fault("not-cooperative", SIMT_THERE, "a grid is synchronized whose launch was not cooperative");
-  }
-  simt::grid_barrier(SIMT_THERE);
-}
-
 namespace cooperative_groups {
 
 class thread_group;
@@ -45,6 +36,13 @@ inline unsigned block_size() { return blockDim.x * blockDim.y * blockDim.z; }
 inline unsigned long long grid_size() { return 1ull * gridDim.x * gridDim.y * gridDim.z; }
 inline unsigned long long block_rank() {
   return (1ull * blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+}
+
+inline void sync_grid(::simt::Place place) {
+  if (!::simt::is_cooperative()) {
+    ::simt::fault("not-cooperative", place, "a grid is synchronized whose launch was not cooperative");
+  }
+  ::simt::grid_barrier(place);
 }
 
 /// The warp or wavefront that groups are cut from.
@@ -285,7 +283,7 @@ class thread_group {
     } else if (kind_ == block) {
       ::simt::block_barrier("sync of a block", 0, SIMT_THERE);
     } else if (kind_ == grid) {
-      __ockl_grid_sync(simt_file, simt_line);
+      details::sync_grid(SIMT_THERE);
     } else {
       ::simt::fault("group", SIMT_THERE, "a tile of more than one warp has to be synchronized by its own type");
     }
@@ -317,7 +315,7 @@ class grid_group : public thread_group {
   grid_group() : thread_group(grid, num_threads()) {}
   struct arrival_token {};
   static bool is_valid() { return ::simt::is_cooperative(); }
-  static void sync(SIMT_HERE) { __ockl_grid_sync(simt_file, simt_line); }
+  static void sync(SIMT_HERE) { details::sync_grid(SIMT_THERE); }
   static unsigned long long num_threads() { return details::grid_size() * details::block_size(); }
   static unsigned long long size() { return num_threads(); }
   static unsigned long long thread_rank() {
