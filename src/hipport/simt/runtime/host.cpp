@@ -21,7 +21,6 @@ namespace simt {
 namespace host {
 
 __thread hipError_t last_error = hipSuccess;
-bool host_memory_is_device = false;
 Settings settings;
 
 namespace {
@@ -77,6 +76,17 @@ bool remove_handle(const void* handle, HandleKind kind) {
 }
 
 // ---------------------------------------------------------------------------------------------------------- memory
+
+namespace {
+std::atomic<bool> claimed{false};
+}
+
+bool host_memory_is_device() {
+  // Asked for until it is there: a process may load PyTorch late.
+  if (!claimed && dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD) != nullptr) claimed = true;
+  return claimed;
+}
+void claim_host_memory() { claimed = true; }
 
 bool is_variable(const void* address) {
   Dl_info object;

@@ -7,11 +7,11 @@
 #include "errors.h"
 #include "runtime_types.h"
 
-/// A function's name as the program knows it: SIMT_API("Malloc") is "cudaMalloc" or "hipMalloc".
+/// A function's name as the program knows it: SIMT_CALLED("Malloc") is "cudaMalloc" or "hipMalloc".
 #ifdef SIMT_HIP
-#define SIMT_API(name) "hip" name
+#define SIMT_CALLED(name) "hip" name
 #else
-#define SIMT_API(name) "cuda" name
+#define SIMT_CALLED(name) "cuda" name
 #endif
 
 namespace simt {
@@ -28,8 +28,10 @@ constexpr T larger(T a, T b) {
 
 // ------------------------------------------------------------------- what is kept in the runtime (runtime/host.cpp)
 
-/// Takes ordinary memory of the host for memory of the device, too: for programs whose device tensors lie there.
-SIMT_EXPORT extern bool host_memory_is_device;
+/// Whether ordinary memory of the host is memory of the device, too: that is where PyTorch's tensors lie. A program
+/// with other such tensors says so by `claim_host_memory`.
+SIMT_EXPORT bool host_memory_is_device();
+SIMT_EXPORT void claim_host_memory();
 
 /// What programs set on the device and may ask back.
 struct Settings {
@@ -88,7 +90,7 @@ inline Side side(const void* address) {
     case Memory::pinned: return Side::both;
     case Memory::none: break;
   }
-  if (host_memory_is_device || is_registered(address)) return Side::both;
+  if (host_memory_is_device() || is_registered(address)) return Side::both;
   return is_variable(address) ? Side::both : Side::host;
 }
 

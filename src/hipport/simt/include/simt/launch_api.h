@@ -181,14 +181,14 @@ inline hipError_t configure(Launch& how, const hipLaunchConfig_t* config) {
 template <typename... P, typename... A>
 hipError_t hipLaunchKernelEx(const hipLaunchConfig_t* config, void (*kernel)(P...), A&&... arguments) {
   simt::Launch how;
-  how.name = SIMT_API("LaunchKernelEx");
+  how.name = SIMT_CALLED("LaunchKernelEx");
   if (const hipError_t error = simt::host::configure(how, config)) return simt::host::result(error);
   return simt::host::launched(simt::Typed<P...>{how, kernel}(std::forward<A>(arguments)...));
 }
 template <typename Kernel>
 hipError_t hipLaunchKernelExC(const hipLaunchConfig_t* config, Kernel kernel, void** arguments, SIMT_HERE) {
   simt::Launch how;
-  how.name = SIMT_API("LaunchKernelExC");
+  how.name = SIMT_CALLED("LaunchKernelExC");
   if (const hipError_t error = simt::host::configure(how, config)) return simt::host::result(error);
   const simt::host::Launcher launcher{how.name, SIMT_THERE, how.cooperative};
   return launcher(kernel, how.grid, how.block, arguments, how.shared, config->stream);

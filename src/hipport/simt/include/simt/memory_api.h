@@ -145,20 +145,20 @@ inline hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, con
 // ---------------------------------------------------------------------------------------------------------- copies
 
 inline hipError_t hipMemcpy(void* to, const void* from, std::size_t size, hipMemcpyKind kind, SIMT_HERE) {
-  return simt::host::copy(SIMT_API("Memcpy"), to, from, size, kind, SIMT_THERE);
+  return simt::host::copy(SIMT_CALLED("Memcpy"), to, from, size, kind, SIMT_THERE);
 }
 inline hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t size, hipMemcpyKind kind,
                                  hipStream_t = nullptr, SIMT_HERE) {
-  return simt::host::copy(SIMT_API("MemcpyAsync"), to, from, size, kind, SIMT_THERE);
+  return simt::host::copy(SIMT_CALLED("MemcpyAsync"), to, from, size, kind, SIMT_THERE);
 }
 inline hipError_t hipMemcpyWithStream(void* to, const void* from, std::size_t size, hipMemcpyKind kind, hipStream_t,
                                       SIMT_HERE) {
-  return simt::host::copy(SIMT_API("MemcpyWithStream"), to, from, size, kind, SIMT_THERE);
+  return simt::host::copy(SIMT_CALLED("MemcpyWithStream"), to, from, size, kind, SIMT_THERE);
 }
 inline hipError_t hipMemcpyPeer(void* to, int to_device, const void* from, int from_device, std::size_t size,
                                 SIMT_HERE) {
   if (to_device != 0 || from_device != 0) return simt::host::result(hipErrorInvalidDevice);
-  return simt::host::copy(SIMT_API("MemcpyPeer"), to, from, size, hipMemcpyDeviceToDevice, SIMT_THERE);
+  return simt::host::copy(SIMT_CALLED("MemcpyPeer"), to, from, size, hipMemcpyDeviceToDevice, SIMT_THERE);
 }
 inline hipError_t hipMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t size,
                                      hipStream_t = nullptr, SIMT_HERE) {
@@ -168,7 +168,7 @@ inline hipError_t hipMemcpyPeerAsync(void* to, int to_device, const void* from, 
 inline hipError_t hipMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                               std::size_t width, std::size_t height, hipMemcpyKind kind, SIMT_HERE) {
   if (to_pitch < width || from_pitch < width) return simt::host::result(hipErrorInvalidPitchValue);
-  return simt::host::copy(SIMT_API("Memcpy2D"), {to, to_pitch, 0}, {from, from_pitch, 0}, width, height, 1, kind,
+  return simt::host::copy(SIMT_CALLED("Memcpy2D"), {to, to_pitch, 0}, {from, from_pitch, 0}, width, height, 1, kind,
                           SIMT_THERE);
 }
 inline hipError_t hipMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
@@ -228,7 +228,7 @@ inline hipError_t hipMemcpy3D(const hipMemcpy3DParms* p, SIMT_HERE) {
       return simt::host::result(error);
     }
   }
-  return simt::host::copy(SIMT_API("Memcpy3D"), simt::host::side_of_3d(p->dstArray, p->dstPos, p->dstPtr),
+  return simt::host::copy(SIMT_CALLED("Memcpy3D"), simt::host::side_of_3d(p->dstArray, p->dstPos, p->dstPtr),
                           simt::host::side_of_3d(p->srcArray, p->srcPos, p->srcPtr), width, p->extent.height,
                           p->extent.depth, p->kind, SIMT_THERE);
 }
@@ -239,16 +239,16 @@ inline hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms* p, hipStream_t = null
 // ---------------------------------------------------------------------------------------------------------- memset
 
 inline hipError_t hipMemset(void* to, int value, std::size_t size, SIMT_HERE) {
-  return simt::host::fill(SIMT_API("Memset"), {to, size, 0}, static_cast<unsigned char>(value), size, 1, 1,
+  return simt::host::fill(SIMT_CALLED("Memset"), {to, size, 0}, static_cast<unsigned char>(value), size, 1, 1,
                           SIMT_THERE);
 }
 inline hipError_t hipMemsetAsync(void* to, int value, std::size_t size, hipStream_t = nullptr, SIMT_HERE) {
-  return simt::host::fill(SIMT_API("MemsetAsync"), {to, size, 0}, static_cast<unsigned char>(value), size, 1, 1,
+  return simt::host::fill(SIMT_CALLED("MemsetAsync"), {to, size, 0}, static_cast<unsigned char>(value), size, 1, 1,
                           SIMT_THERE);
 }
 inline hipError_t hipMemset2D(void* to, std::size_t pitch, int value, std::size_t width, std::size_t height,
                               SIMT_HERE) {
-  return simt::host::fill(SIMT_API("Memset2D"), {to, pitch, 0}, static_cast<unsigned char>(value), width, height, 1,
+  return simt::host::fill(SIMT_CALLED("Memset2D"), {to, pitch, 0}, static_cast<unsigned char>(value), width, height, 1,
                           SIMT_THERE);
 }
 inline hipError_t hipMemset2DAsync(void* to, std::size_t pitch, int value, std::size_t width, std::size_t height,
@@ -256,7 +256,7 @@ inline hipError_t hipMemset2DAsync(void* to, std::size_t pitch, int value, std::
   return hipMemset2D(to, pitch, value, width, height, simt_file, simt_line);
 }
 inline hipError_t hipMemset3D(hipPitchedPtr to, int value, hipExtent extent, SIMT_HERE) {
-  return simt::host::fill(SIMT_API("Memset3D"), {to.ptr, to.pitch, to.pitch * to.ysize},
+  return simt::host::fill(SIMT_CALLED("Memset3D"), {to.ptr, to.pitch, to.pitch * to.ysize},
                           static_cast<unsigned char>(value), extent.width, extent.height, extent.depth, SIMT_THERE);
 }
 inline hipError_t hipMemset3DAsync(hipPitchedPtr to, int value, hipExtent extent, hipStream_t = nullptr, SIMT_HERE) {
@@ -327,7 +327,7 @@ inline hipError_t hipMemcpy2DToArray(hipArray_t to, std::size_t x, std::size_t y
     return simt::host::result(hipErrorInvalidValue);
   }
   char* const start = static_cast<char*>(to->data) + y * to->pitch() + x;
-  return simt::host::copy(SIMT_API("Memcpy2DToArray"), {start, to->pitch(), 0}, {from, pitch, 0}, width, height, 1,
+  return simt::host::copy(SIMT_CALLED("Memcpy2DToArray"), {start, to->pitch(), 0}, {from, pitch, 0}, width, height, 1,
                           kind, SIMT_THERE);
 }
 inline hipError_t hipMemcpy2DToArrayAsync(hipArray_t to, std::size_t x, std::size_t y, const void* from,
@@ -342,7 +342,7 @@ inline hipError_t hipMemcpy2DFromArray(void* to, std::size_t pitch, hipArray_con
     return simt::host::result(hipErrorInvalidValue);
   }
   const char* const start = static_cast<const char*>(from->data) + y * from->pitch() + x;
-  return simt::host::copy(SIMT_API("Memcpy2DFromArray"), {to, pitch, 0}, {start, from->pitch(), 0}, width, height, 1,
+  return simt::host::copy(SIMT_CALLED("Memcpy2DFromArray"), {to, pitch, 0}, {start, from->pitch(), 0}, width, height, 1,
                           kind, SIMT_THERE);
 }
 inline hipError_t hipMemcpy2DFromArrayAsync(void* to, std::size_t pitch, hipArray_const_t from, std::size_t x,
@@ -363,13 +363,13 @@ inline hipError_t hipMemcpy2DArrayToArray(hipArray_t to, std::size_t to_x, std::
 inline hipError_t hipMemcpyToArray(hipArray_t to, std::size_t x, std::size_t y, const void* from, std::size_t count,
                                    hipMemcpyKind kind, SIMT_HERE) {
   if (to == nullptr) return simt::host::result(hipErrorInvalidValue);
-  return simt::host::copy(SIMT_API("MemcpyToArray"), static_cast<char*>(to->data) + y * to->pitch() + x, from, count,
+  return simt::host::copy(SIMT_CALLED("MemcpyToArray"), static_cast<char*>(to->data) + y * to->pitch() + x, from, count,
                           kind, SIMT_THERE);
 }
 inline hipError_t hipMemcpyFromArray(void* to, hipArray_const_t from, std::size_t x, std::size_t y, std::size_t count,
                                      hipMemcpyKind kind, SIMT_HERE) {
   if (from == nullptr) return simt::host::result(hipErrorInvalidValue);
-  return simt::host::copy(SIMT_API("MemcpyFromArray"), to, static_cast<char*>(from->data) + y * from->pitch() + x,
+  return simt::host::copy(SIMT_CALLED("MemcpyFromArray"), to, static_cast<char*>(from->data) + y * from->pitch() + x,
                           count, kind, SIMT_THERE);
 }
 
@@ -435,26 +435,26 @@ template <typename T>
 hipError_t hipMemcpyToSymbol(T&& symbol, const void* from, std::size_t count, std::size_t offset = 0,
                              hipMemcpyKind kind = hipMemcpyHostToDevice, SIMT_HERE) {
   static_assert(simt::host::can_be_written<T>, "a copy to a symbol that is const: the compiler has used its value");
-  return simt::host::copy_symbol(SIMT_API("MemcpyToSymbol"), simt::host::symbol_of(std::forward<T>(symbol)), true,
+  return simt::host::copy_symbol(SIMT_CALLED("MemcpyToSymbol"), simt::host::symbol_of(std::forward<T>(symbol)), true,
                                  from, count, offset, kind, SIMT_THERE);
 }
 template <typename T>
 hipError_t hipMemcpyToSymbolAsync(T&& symbol, const void* from, std::size_t count, std::size_t offset,
                                   hipMemcpyKind kind, hipStream_t = nullptr, SIMT_HERE) {
   static_assert(simt::host::can_be_written<T>, "a copy to a symbol that is const: the compiler has used its value");
-  return simt::host::copy_symbol(SIMT_API("MemcpyToSymbolAsync"), simt::host::symbol_of(std::forward<T>(symbol)),
+  return simt::host::copy_symbol(SIMT_CALLED("MemcpyToSymbolAsync"), simt::host::symbol_of(std::forward<T>(symbol)),
                                  true, from, count, offset, kind, SIMT_THERE);
 }
 template <typename T>
 hipError_t hipMemcpyFromSymbol(void* to, T&& symbol, std::size_t count, std::size_t offset = 0,
                                hipMemcpyKind kind = hipMemcpyDeviceToHost, SIMT_HERE) {
-  return simt::host::copy_symbol(SIMT_API("MemcpyFromSymbol"), simt::host::symbol_of(std::forward<T>(symbol)), false,
+  return simt::host::copy_symbol(SIMT_CALLED("MemcpyFromSymbol"), simt::host::symbol_of(std::forward<T>(symbol)), false,
                                  to, count, offset, kind, SIMT_THERE);
 }
 template <typename T>
 hipError_t hipMemcpyFromSymbolAsync(void* to, T&& symbol, std::size_t count, std::size_t offset, hipMemcpyKind kind,
                                     hipStream_t = nullptr, SIMT_HERE) {
-  return simt::host::copy_symbol(SIMT_API("MemcpyFromSymbolAsync"), simt::host::symbol_of(std::forward<T>(symbol)),
+  return simt::host::copy_symbol(SIMT_CALLED("MemcpyFromSymbolAsync"), simt::host::symbol_of(std::forward<T>(symbol)),
                                  false, to, count, offset, kind, SIMT_THERE);
 }
 template <typename P, typename T>
@@ -493,7 +493,7 @@ inline hipError_t hipMemPrefetchAsync(const void* pointer, std::size_t size, int
                                       SIMT_HERE) {
   if (!simt::host::is_managed(pointer)) return simt::host::result(hipErrorInvalidValue);
   if (device != 0 && device != hipCpuDeviceId) return simt::host::result(hipErrorInvalidDevice);
-  simt::check_range(SIMT_API("MemPrefetchAsync"), pointer, size, SIMT_THERE);
+  simt::check_range(SIMT_CALLED("MemPrefetchAsync"), pointer, size, SIMT_THERE);
   return hipSuccess;
 }
 inline hipError_t hipMemPrefetchAsync(const void* pointer, std::size_t size, hipMemLocation location, unsigned,
