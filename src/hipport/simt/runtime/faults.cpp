@@ -269,13 +269,17 @@ std::string user_place(const Path& path) {
 }
 
 __attribute__((noinline)) void capture(Path& path, void* base) {
-  path.depth = 0;
+  unsigned depth = 0;
+  std::uint64_t hash = 0;
   void** at = static_cast<void**>(__builtin_frame_address(0));
   // The runtime's own frames are the same for all that wait in one operation.
-  while (at < base && path.depth < Path::most) {
-    path.frames[path.depth++] = at[1];
+  while (at < base && depth < Path::most) {
+    path.frames[depth++] = at[1];
+    hash = (hash ^ reinterpret_cast<std::uintptr_t>(at[1])) * 0x9e3779b97f4a7c15ull;
     at = static_cast<void**>(at[0]);
   }
+  path.depth = depth;
+  path.hash = hash;
 }
 
 void fault_with(const char* kind, Place place, const std::string& message) {

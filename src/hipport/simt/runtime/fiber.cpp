@@ -65,7 +65,7 @@ static void jump(Fiber& from, Fiber& to) {
 
 // The registers that a called function must keep are saved on the stack that is left, and the stack pointer in the
 // fiber. Nothing else differs between two fibers: rounding modes and signal masks are the thread's.
-extern "C" void hipport_simt_switch(void** save, void* load);
+extern "C" __attribute__((visibility("hidden"))) void hipport_simt_switch(void** save, void* load);
 
 #if defined(__x86_64__)
 
@@ -155,19 +155,19 @@ void prepare(Fiber& fiber, void (*entry)()) {
 
 #endif
 
-static inline void jump(Fiber& from, Fiber& to) { hipport_simt_switch(&from.sp, to.sp); }
+[[maybe_unused]] static inline void jump(Fiber& from, Fiber& to) { hipport_simt_switch(&from.sp, to.sp); }
 
 #endif
 
-void switch_fibers(Fiber& from, Fiber& to) {
 #ifdef SIMT_ASAN
+void switch_fibers(Fiber& from, Fiber& to) {
   __sanitizer_start_switch_fiber(&from.fake_stack, to.low, to.size);
   jump(from, to);
   __sanitizer_finish_switch_fiber(from.fake_stack, nullptr, nullptr);
-#else
-  jump(from, to);
-#endif
 }
+#elif defined(SIMT_UCONTEXT)
+void switch_fibers(Fiber& from, Fiber& to) { jump(from, to); }
+#endif
 
 void entered(Fiber& fiber) {
 #ifdef SIMT_ASAN

@@ -24,7 +24,12 @@ Fiber* new_fiber(unsigned number);
 /// Have `fiber` call `entry`, which never returns, when it is next switched to.
 void prepare(Fiber& fiber, void (*entry)());
 /// Save where `from` is and go on where `to` was left.
+#if defined(SIMT_ASAN) || defined(SIMT_UCONTEXT) || !(defined(__x86_64__) || defined(__aarch64__))
 void switch_fibers(Fiber& from, Fiber& to);
+#else
+extern "C" __attribute__((visibility("hidden"))) void hipport_simt_switch(void** save, void* load);
+inline void switch_fibers(Fiber& from, Fiber& to) { hipport_simt_switch(&from.sp, to.sp); }
+#endif
 /// To be called first by an entry.
 void entered(Fiber& fiber);
 /// The name of the way that switches go: "x86-64", "aarch64", "ucontext".

@@ -41,28 +41,32 @@ bool dialect_is(Dialect);
 struct Path {
   static constexpr unsigned most = 30;
   unsigned depth = 0;
+  std::uint64_t hash = 0;
   void* frames[most];
 };
 
 enum class State : std::uint8_t { unstarted, ready, running, waiting, exited };
 enum class Wait : std::uint8_t { none, masked, present, barrier, arrived, named, grid };
 
-struct Thread {
+struct alignas(64) Thread {
+  // What every wait touches is in the first line of the cache.
   Fiber* fiber = nullptr;
+  Thread* next = nullptr;  // in a list of those that are ready, or wait together
+  Meeting* met = nullptr;  // the meeting whose results it may still read
   uint3 index{};
   unsigned rank = 0;
   State state = State::unstarted;
   Wait wait = Wait::none;
   bool yielding = false;
-  Thread* next = nullptr;  // in a list of those that are ready, or wait together
-  Meeting* met = nullptr;  // the meeting whose results it may still read
-  const Operation* operation = nullptr;
-  const char* name = nullptr;  // of what it waits in
-  std::uint64_t mask = 0;
+  bool has_path = false;  // whether the block's path of it is of this wait
   int predicate = 0;
-  int number = 0;
+  std::uint64_t path_hash = 0;
+  const char* name = nullptr;  // of what it waits in
+
   Place place{"", 0};
-  unsigned size = 0;
+  const Operation* operation = nullptr;
+  std::uint64_t mask = 0;
+  int number = 0;
   alignas(16) unsigned char value[16];
 };
 
@@ -95,6 +99,7 @@ struct Shared {
 struct Block {
   uint3 index{};
   unsigned size = 0, waves = 0;
+  dim3 shape{0, 0, 0};  // that `threads` has the indices of
   std::vector<Thread> threads;
   std::vector<Path> paths;
 
@@ -172,6 +177,7 @@ struct Worker {
 };
 
 extern __thread Worker* worker;
+inline bool runs_kernel() { return worker != nullptr && worker->launch != nullptr; }
 
 // scheduler.cpp
 /// Begin to keep what each thread of the running block does.

@@ -138,6 +138,8 @@ void forget_meeting(Thread& thread) {
   thread.met = nullptr;
 }
 
+unsigned ordered(unsigned position) { return worker->order.empty() ? position : worker->order[position]; }
+
 std::string lanes_text(const std::vector<unsigned>& ranks) {
   std::string text = ranks.size() == 1 ? "thread " : "threads ";
   for (std::size_t i = 0; i < ranks.size();) {
@@ -155,20 +157,25 @@ std::string lanes_text(const std::vector<unsigned>& ranks) {
 std::string waiting_text(Block& block) {
   std::vector<std::pair<std::string, std::vector<unsigned>>> places;
   unsigned exited = 0;
-  for (Thread& thread : block.threads) {
-    if (thread.rank >= block.size) break;
+  std::vector<bool> begun(block.size);
+  for (unsigned i = 0; i < block.started; ++i) begun[ordered(i)] = true;
+  for (unsigned rank = 0; rank < block.size; ++rank) {
+    Thread& thread = block.threads[rank];
+    if (!begun[rank]) continue;
     if (thread.state == State::exited) {
       ++exited;
       continue;
     }
     const bool runs = &thread == worker->thread && worker->current.depth != 0;
-    std::string where = user_place(runs ? worker->current : block.paths[thread.rank]);
-    if (runs && where.find("/simt/runtime/") != std::string::npos) where = user_place(block.paths[thread.rank]);
+    static const Path none{};
+    const Path& path = runs ? worker->current : thread.has_path ? block.paths[thread.rank] : none;
+    std::string where = user_place(path);
+    if (runs && where.find("/simt/runtime/") != std::string::npos) {
+      where = user_place(thread.has_path ? block.paths[thread.rank] : none);
+    }
     if (where.empty()) where = std::string(thread.place.file) + ":" + std::to_string(thread.place.line);
     std::string text;
-    if (thread.state == State::unstarted) {
-      text = "have not begun";
-    } else if (thread.yielding || thread.state != State::waiting) {
+    if (thread.yielding || thread.state != State::waiting) {
       text = (runs ? "run at " : "spin at ") + where;
     } else {
       text = std::string("wait in ") + thread.name;
@@ -189,6 +196,7 @@ std::string waiting_text(Block& block) {
   std::string text;
   for (const auto& [what, ranks] : places) text += "\n    " + lanes_text(ranks) + " " + what;
   if (exited != 0) text += "\n    " + std::to_string(exited) + " threads have exited";
+  if (block.started != block.size) text += "\n    " + std::to_string(block.size - block.started) + " have not begun";
   return text;
 }
 
@@ -325,10 +333,6 @@ bool later(const Path& a, const Path& b) {
   }
   return a.depth > b.depth;
 }
-bool same_path(const Path& a, const Path& b) {
-  return a.depth == b.depth && std::memcmp(a.frames, b.frames, a.depth * sizeof(void*)) == 0;
-}
-
 /// No lane of the wavefront can run: let those that came together, and come first, go on. `spinning` lanes count as
 /// lanes that cannot run.
 bool settle_present(Block& block, Block::Wave& wave, unsigned first_rank) {
@@ -337,7 +341,7 @@ bool settle_present(Block& block, Block::Wave& wave, unsigned first_rank) {
   for (unsigned rank = first_rank; rank < end; ++rank) {
     Thread& t = block.threads[rank];
     if (t.state != State::waiting || (t.wait != Wait::present && t.wait != Wait::barrier)) continue;
-    if (least == nullptr || later(block.paths[least->rank], block.paths[rank])) least = &t;
+    if (least == nullptr || (t.path_hash != least->path_hash && later(block.paths[least->rank], block.paths[rank]))) least = &t;
   }
   if (least == nullptr) return false;
   const Path& path = block.paths[least->rank];
@@ -346,7 +350,7 @@ bool settle_present(Block& block, Block::Wave& wave, unsigned first_rank) {
   std::uint64_t lanes = 0;
   for (unsigned rank = first_rank; rank < end; ++rank) {
     Thread& t = block.threads[rank];
-    if (t.state != State::waiting || t.wait != least->wait || !same_path(path, block.paths[rank])) continue;
+    if (t.state != State::waiting || t.wait != least->wait || t.path_hash != path.hash) continue;
     if (t.wait == Wait::present && !same_operation(t.operation, least->operation)) continue;
     group[count++] = &t;
     lanes |= bit_of(t);
@@ -401,16 +405,11 @@ bool settle_stalled(Block& block) {
 uint3 index_of(unsigned rank) {
   return uint3{rank % blockDim.x, rank / blockDim.x % blockDim.y, rank / (blockDim.x * blockDim.y)};
 }
-unsigned rank_of(const uint3& index) { return index.x + blockDim.x * (index.y + blockDim.y * index.z); }
 
-unsigned ordered(unsigned position) {
-  if (!worker->order.empty()) return worker->order[position];
-  return position;
-}
 
 /// How many have been started, the running one included.
 unsigned position_now(const Block& block) {
-  return worker->order.empty() && !block.loud ? rank_of(threadIdx) : block.position;
+  return worker->order.empty() && !block.loud ? thread_rank() : block.position;
 }
 
 /// Mark the thread that runs as the one that has been started `position`-th.
@@ -420,6 +419,8 @@ void begin(Block& block, unsigned position) {
   thread.state = State::running;
   thread.fiber = w.fiber;
   thread.wait = Wait::none;
+  thread.yielding = thread.has_path = false;
+  thread.met = nullptr;
   w.thread = &thread;
   threadIdx = thread.index;
   block.position = position;
@@ -515,12 +516,14 @@ void become_loud() {
     each.existing = each.alive = count == 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << count) - 1;
     each.groups.clear();
   }
-  for (unsigned rank = 0; rank < block.size; ++rank) {
-    Thread& t = block.threads[rank];
-    t = Thread{};
-    t.rank = rank;
-    t.index = index_of(rank);
+  if (block.shape.x != blockDim.x || block.shape.y != blockDim.y || block.shape.z != blockDim.z) {
+    block.shape = blockDim;
+    for (unsigned rank = 0; rank < block.size; ++rank) {
+      block.threads[rank].rank = rank;
+      block.threads[rank].index = index_of(rank);
+    }
   }
+  // Records are of the block before until a thread begins: it has ended, as far as anybody asks.
   block.alive = block.size;
   for (Block::Named& named : block.named) named = Block::Named{};
   block.count = 0;
@@ -529,6 +532,7 @@ void become_loud() {
   for (unsigned i = 0; i < position; ++i) {
     Thread& t = block.threads[ordered(i)];
     t.state = State::exited;
+    t.met = nullptr;
     Block::Wave& each = wave_of(block, t);
     --each.busy;
     each.alive &= ~bit_of(t);
@@ -570,7 +574,7 @@ bool next_row() {
       threadIdx = index_of(ordered(0));
       block->position = 0;
     } else {
-      const unsigned position = w.order.empty() ? rank_of(threadIdx) + 1 : block->position + 1;
+      const unsigned position = w.order.empty() ? thread_rank() + 1 : block->position + 1;
       if (position == block->size) {
         if (block->used) end_arena(*block);
         uint3 index;
@@ -813,9 +817,6 @@ Started run(const Launch& how, Run body, void* context) {
 
 // ------------------------------------------------------------------------------------ what shims call in a kernel
 
-unsigned thread_rank() { return rank_of(threadIdx); }
-unsigned lane() { return rank_of(threadIdx) & ((1u << wave_shift) - 1); }
-unsigned wave() { return rank_of(threadIdx) >> wave_shift; }
 
 std::uint64_t living() {
   become_loud();
@@ -843,23 +844,28 @@ Thread& waiter(const char* name, Place place) {
   become_loud();
   Thread& self = *worker->thread;
   forget_meeting(self);
-  worker->block->paths[self.rank].depth = 0;
+  self.has_path = false;
   self.name = name;
   self.place = place;
   return self;
 }
 
 void must_be_kernel(const char* name, Place place) {
-  if (!in_kernel()) fault("not-in-kernel", place, "%s is called on the host", name);
+  if (!runs_kernel()) fault("not-in-kernel", place, "%s is called on the host", name);
 }
 
 /// Keep how the thread came here: what tells apart calls of one line, and the place that a fault names.
-__attribute__((noinline)) void remember_path(Thread& self) { capture(worker->block->paths[self.rank], self.fiber->base); }
+__attribute__((noinline)) void remember_path(Thread& self) {
+  Path& path = worker->block->paths[self.rank];
+  capture(path, self.fiber->base);
+  self.path_hash = path.hash;
+  self.has_path = true;
+}
 
 }  // namespace
 
 void yield(Place place) {
-  if (!in_kernel()) return;
+  if (!runs_kernel()) return;
   Thread& self = waiter("a loop", place);
   Block& block = *worker->block;
   ++block.idle;
@@ -889,6 +895,7 @@ void preempt(const Path& path) {
   Block& block = *w.block;
   // What it has read of a meeting it may be reading still.
   block.paths[self->rank] = path;
+  self->has_path = true;
   self->name = "a loop";
   self->yielding = true;
   self->state = State::ready;

@@ -62,9 +62,9 @@ SIMT_EXPORT bool in_kernel();
 /// Lanes in a wavefront of the running program, also on the host.
 SIMT_EXPORT int wave_size();
 /// The caller's lane in its wavefront, its wavefront in its block, and its place in its block (x first).
-SIMT_EXPORT unsigned lane();
-SIMT_EXPORT unsigned wave();
-SIMT_EXPORT unsigned thread_rank();
+inline unsigned thread_rank() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
+inline unsigned lane() { return thread_rank() & (static_cast<unsigned>(warpSize) - 1); }
+inline unsigned wave() { return thread_rank() / static_cast<unsigned>(warpSize); }
 /// The lanes of the caller's wavefront that have not exited, and those that exist (a last wavefront may be cut off).
 SIMT_EXPORT std::uint64_t living();
 SIMT_EXPORT std::uint64_t existing();
@@ -184,7 +184,9 @@ __attribute__((noinline)) void run_threads(void* context) {
 
 /// Every unit says what it was compiled as; units of both kinds in one program are refused.
 SIMT_EXPORT bool compiled_as(Dialect);
+#ifndef SIMT_RUNTIME
 [[maybe_unused]] static const bool said_dialect = compiled_as(dialect);
+#endif
 }  // namespace detail
 
 /// The error of the last launch, for cudaGetLastError; set by `launch`.
@@ -214,15 +216,6 @@ struct Configure {
   }
 };
 
-template <typename... P>
-struct Typed {
-  Launch how;
-  void (*kernel)(P...);
-  Started operator()(P... arguments) const {
-    return launch(how, [this, &arguments...] { kernel(arguments...); });
-  }
-};
-
 template <typename Call>
 struct Deduced {
   Launch how;
@@ -235,19 +228,36 @@ struct Deduced {
   }
 };
 
+template <typename Call, typename... P>
+struct Typed {
+  Launch how;
+  void (*kernel)(P...);
+  Call call;
+  Started operator()(P... arguments) const {
+    return launch(how, [this, &arguments...] { kernel(arguments...); });
+  }
+  /// With fewer arguments than parameters: the others have defaults, which a function's address does not know.
+  template <typename... A, std::enable_if_t<(sizeof...(A) < sizeof...(P)), int> = 0>
+  Started operator()(A&&... arguments) const {
+    return Deduced<Call>{how, call}(std::forward<A>(arguments)...);
+  }
+};
+
+template <typename Call>
 struct MakeTyped {
   Launch how;
+  Call call;
   template <typename... P>
-  Typed<P...> operator()(void (*kernel)(P...)) const {
-    return {how, kernel};
+  Typed<Call, P...> operator()(void (*kernel)(P...)) const {
+    return {how, kernel, call};
   }
 };
 
 /// `typed` asks for the address of one function, `call` calls whatever the name means.
 template <typename TypedFn, typename Call>
 auto bind(Launch how, TypedFn typed, Call call) {
-  if constexpr (std::is_invocable_v<TypedFn, MakeTyped>) {
-    return typed(MakeTyped{how});
+  if constexpr (std::is_invocable_v<TypedFn, MakeTyped<Call>>) {
+    return typed(MakeTyped<Call>{how, call});
   } else {
     return Deduced<Call>{how, call};
   }
