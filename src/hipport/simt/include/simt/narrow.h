@@ -47,16 +47,15 @@ struct Narrow {
     }
   }
 
-  static unsigned short of_nan(double value) {
-    if (dialect == Dialect::cuda) return nan;
-    // AMD's keep the sign and what fits of the other bits.
+  /// The sign and what fits of the other bits: what AMD's GPUs give, and NVIDIA's for a double.
+  static unsigned short nan_of(double value) {
     const std::uint64_t bits = bits_as<std::uint64_t>(value);
     const unsigned kept = static_cast<unsigned>(bits >> (52 - fraction_bits)) & ((1u << fraction_bits) - 1);
     return static_cast<unsigned short>((bits >> 48 & sign) | infinity | 1u << (fraction_bits - 1) | kept);
   }
 
   static unsigned short from(double value, Rounding rounding = Rounding::nearest) {
-    if (value != value) return of_nan(value);
+    if (value != value) return dialect == Dialect::cuda ? nan : nan_of(value);
     const std::uint64_t bits = bits_as<std::uint64_t>(value);
     const unsigned negative = static_cast<unsigned>(bits >> 48) & sign;
     const std::uint64_t magnitude = bits & ~(std::uint64_t{1} << 63);

@@ -62,7 +62,7 @@ struct alignas(2) SIMT_N {
   operator SIMT_RAW_NUMBER() const { return ::simt::detail::bits_as<SIMT_RAW_NUMBER>(__x); }
 #endif
   SIMT_N(float x) : __x(::simt::detail::SIMT_FORMAT::from(x)) {}
-  SIMT_N(double x) : __x(::simt::detail::SIMT_FORMAT::from(x)) {}
+  SIMT_N(double x) : __x(x != x ? ::simt::detail::SIMT_FORMAT::nan_of(x) : ::simt::detail::SIMT_FORMAT::from(x)) {}
   operator float() const { return ::simt::detail::SIMT_FORMAT::to_float(__x); }
   explicit operator bool() const { return (__x & 0x7fffu) != 0; }
 #define SIMT_INTEGER(T)                                                                                       \
@@ -140,7 +140,10 @@ inline SIMT_N2 by_part(Operation operation, SIMT_N2 first, T... more) {
 
 inline float SIMT_NAMED(__, 2float)(SIMT_N a) { return ::simt::detail::wide_of(a); }
 inline SIMT_N SIMT_NAMED(__float2, )(float a) { return ::simt::detail::rounded_to(a, SIMT_N()); }
-inline SIMT_N SIMT_NAMED(__double2, )(double a) { return ::simt::detail::rounded_to(a, SIMT_N()); }
+inline SIMT_N SIMT_NAMED(__double2, )(double a) {
+  using Format = ::simt::detail::SIMT_FORMAT;
+  return ::simt::detail::make_narrow(a != a ? Format::nan_of(a) : Format::from(a), SIMT_N());
+}
 #define SIMT_ROUND(suffix, direction)                                                                              \
   inline SIMT_N SIMT_NAMED(__float2, suffix)(float a) {                                                            \
     return ::simt::detail::rounded_to(a, SIMT_N(), ::simt::detail::Rounding::direction);                           \
