@@ -183,7 +183,8 @@ hipError_t hipLaunchKernelEx(const hipLaunchConfig_t* config, void (*kernel)(P..
   simt::Launch how;
   how.name = SIMT_CALLED("LaunchKernelEx");
   if (const hipError_t error = simt::host::configure(how, config)) return simt::host::result(error);
-  return simt::host::launched(simt::Typed<P...>{how, kernel}(std::forward<A>(arguments)...));
+  std::tuple<std::remove_cv_t<P>...> kept(std::forward<A>(arguments)...);
+  return simt::host::launched(simt::launch(how, [&] { std::apply(kernel, kept); }));
 }
 template <typename Kernel>
 hipError_t hipLaunchKernelExC(const hipLaunchConfig_t* config, Kernel kernel, void** arguments, SIMT_HERE) {
