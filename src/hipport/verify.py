@@ -553,8 +553,18 @@ def _environment(configuration: Configuration, built: building.Built) -> dict[st
 
 def _clean(env: Mapping[str, str]) -> dict[str, str]:
     kept = {name: value for name, value in env.items() if not name.startswith("SIMT_")}
+    # The executor's thread variables, and those of libstdc++ that it uses, need room that PyTorch, which is loaded
+    # before it, has used up or put elsewhere.
+    preload = " ".join(each for each in (env.get("LD_PRELOAD"), "libstdc++.so.6") if each)
+    tunables = [each for each in (env.get("GLIBC_TUNABLES"), "glibc.rtld.optional_static_tls=16384") if each]
     # Sums of PyTorch's own are to be the same everywhere.
-    return {**kept, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    own = {
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "GLIBC_TUNABLES": ":".join(tunables),
+        "LD_PRELOAD": preload,
+    }
+    return {**kept, **own}
 
 
 def _difference(against: str, values: Mapping[str, Any]) -> Difference:

@@ -390,7 +390,10 @@ class _Compiler:
         self.places = Places(self.tree, {self.copy: self.tree})
         self.compiler = compiling.find_compiler(self.env)
         if self.dialect != "host":
-            self.runtime = compiling.runtime(self.compiler, self.cache, env=self.env)
+            try:
+                self.runtime = compiling.runtime(self.compiler, self.cache, env=self.env)
+            except compiling.NotCompiled as problem:
+                raise NotBuildable(f"the executor's runtime does not compile: {problem}") from problem
 
     def flags(self, optimize: str) -> list[str]:
         """The flags of every unit, without what is defined: that goes into a header."""

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors on the CPU in memory of the executor's: with a guard page behind them, and poison where nothing was written.
+#define SIMT_RUNTIME  // serves programs of either dialect
 #include <c10/core/CPUAllocator.h>
 
 #include "simt/core.h"
