@@ -11,7 +11,8 @@ It adds an order among the lanes of a warp and takes nothing away, so it changes
 order. Where the code is for the lanes of one warp, under `tid < 32`, by what it is called under or as its indices say
 (`tid & 31`), it gives the order that the code counts on: SAFE. Volatile accesses of which none of this is known are
 REVIEW. Exchanges through other arrays are left alone: nothing says that they are among the lanes of one warp. A macro
-orders accesses where all its definitions do.
+orders accesses where all its definitions do; one that is such a step itself has the call in front of each use but the
+first of several in a row.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ _ORDERS = re.compile(
     rb"\b(?!\w*(?:shfl|ballot|any_|all_|match_|reduce_|async))\w*(?:sync|barrier|fence)\w*|\basm\b", re.IGNORECASE
 )
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?((?:[^\\\r\n]|\\[ \t]*(?:\r\n?|\n)|\\)*)")
+_ELEMENT = re.compile(rb"\b([A-Za-z_]\w*)\s*\[([^\[\]]*)\]")
+_STORE = re.compile(_ELEMENT.pattern + rb"\s*(?:[-+*/|&^]|<<|>>)?=(?!=)")
+_OPENING = re.compile(rb"\s*\(")
 _SHARED = re.compile(rb"__shared__[^;=({]*?[\s*&](\w+)\s*\[")
 _FILE_SHARED_BEFORE = re.compile(rb"^[ \t]*(?:extern[ \t]+)?(?:volatile[ \t]+)?\Z", re.MULTILINE)
 _FROM_TEMPLATE = re.compile(rb"(?i)\w*shared_?mem(?:ory)?")
@@ -62,6 +66,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     kernels = Kernels.of(project)
     known: dict[Function, dict[bytes, tuple[bytes, bool]]] = {}
     orders = _ordering(source, project)
+    in_macros = project.component(source).fact(_step_macros)
     for function in kernels.functions(source):
         start = function.body.start_byte
         if within(start, source.hip_only) or within(start, source.cuda_only):
@@ -71,6 +76,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         arrays = _arrays(function, kernels, project, known)
         if not arrays:
             continue
+        if not in_macros.keys().isdisjoint(function.called):
+            yield from _of_macros(function, kernels, project, arrays, orders, in_macros)
         steps = _Steps(kernels, function, arrays, orders)
         steps.follow(function.body, ())
         if not steps.before and not steps.behind:
@@ -443,6 +450,68 @@ def _macros(component: Component) -> dict[bytes, bool]:
             if not known.get(name, False) and all(_orders(text, known) for text in texts):
                 known[name] = changed = True
     return known
+
+
+def _step_macros(component: Component) -> dict[bytes, bytes]:
+    """The macros that store to one element of an array and load another, with no order in them, and which array."""
+    macros = component.fact(_macros)
+    found = {}
+    for name, body in {each for source in component if isinstance(source, Cpp) for each in source.fact(_defines)}:
+        stored = {(match[1], b"".join(match[2].split())) for match in _STORE.finditer(body)} if b"[" in body else set()
+        for match in _ELEMENT.finditer(body) if stored and not _orders(body, macros) else ():
+            element = b"".join(match[2].split())
+            if any(match[1] == array and re.match(re.escape(own) + rb"[-+^]", element) for array, own in stored):
+                found[name] = match[1]
+    return found
+
+
+def _of_macros(
+    function: Function,
+    kernels: Kernels,
+    project: Project,
+    arrays: dict[bytes, tuple[bytes, bool]],
+    orders: list[int],
+    in_macros: dict[bytes, bytes],
+) -> Iterator[Finding]:
+    """Find steps that are uses of macros, one behind the other with nothing between them that orders accesses."""
+    source, code = function.source, function.source.code
+    edits: list[Edit] = []
+    places: list[Span] = []
+    assumes, end = False, -1
+    for match in _WORD.finditer(code, function.body.start_byte, function.body.end_byte):
+        if match.group() not in in_macros or source.directive(match.start()):
+            continue
+        opening = _OPENING.match(code, match.end())
+        closing = source.closing(opening.end() - 1) if opening else None
+        words = {in_macros[match.group()], *_WORD.findall(code, match.end(), closing or match.end())}
+        met = words & arrays.keys()
+        node = function.body.descendant_for_byte_range(match.start(), match.end())
+        if not met or node is None:
+            continue
+        before = end
+        end = (closing if closing is not None else match.end() - 1) + 1
+        between = code[before : match.start()].strip() if before >= 0 else b"{"
+        # Not `if (lane < 8) STEP(8)`: there is no room in front of it.
+        if b"{" in between or between[-1:] not in (b"", b";", b"}"):
+            continue
+        if any(before <= place < match.start() for place in orders):
+            continue
+        one_warp = kernels.one_warp(function, node)
+        if one_warp or any(arrays[name][1] for name in met):
+            assumes = assumes or not one_warp
+            places.append(Span(match.start(), match.end()))
+            indent = _indent(source, match.start())
+            apart = b" " if indent is None else source.newline + indent
+            edits.append(Edit(Span(match.start(), match.start()), _SYNC + apart))
+    if not edits:
+        return
+    need, header = include(source, project, "warp.h")
+    lines = dict.fromkeys(str(source.first.position(source.origin(each).start)[0]) for each in places)
+    message = f"hipport::syncwarp() between steps of a macro (lines {', '.join(lines)})"
+    if assumes:
+        message += "; assumes that lanes which exchange values are of one warp"
+    certainty = Certainty.REVIEW if assumes else Certainty.SAFE
+    yield Finding(places[0], "lockstep", message, (*edits, *((need,) if need else ())), certainty, (header,))
 
 
 def _defines(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
