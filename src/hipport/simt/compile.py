@@ -290,7 +290,8 @@ class Builder:
         return (
             f"-std=gnu++{standard or self.options.standard}",
             self.options.optimize,
-            *(("-g1",) if self.options.debug else ()),
+            # addr2line of binutils 2.40 takes the folder of a file from the wrong entry of DWARF 5's tables.
+            *(("-g1", "-gdwarf-4") if self.options.debug else ()),
             "-fPIC",
             "-ftls-model=initial-exec",
             *_KEEP_CALLS[family],

@@ -320,7 +320,7 @@ void arrive(Block& block, Thread& thread) {
     warning("barrier-places", thread.place, "threads of one block meet in this barrier and in the one at %s:%d",
             block.barrier_place.file, block.barrier_place.line);
   }
-  block.barrier_place = thread.place;
+  if (block.barrier.count == 0) block.barrier_place = thread.place;
   block.barrier.push(&thread);
   block.count += thread.predicate != 0;
   block.all &= thread.predicate != 0;

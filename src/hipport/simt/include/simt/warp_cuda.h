@@ -178,7 +178,7 @@ inline void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) {
     const unsigned lane = ::simt::lane();                                                                          \
     const ::simt::Meeting& meeting = ::simt::meet_masked(operation, mask, &value, sizeof value, SIMT_THERE);       \
     *predicate = meeting.get<std::uint64_t>(lane) == meeting.lanes;                                                \
-    return *predicate ? static_cast<unsigned>(meeting.lanes) : 0;                                                                                \
+    return *predicate ? static_cast<unsigned>(meeting.lanes) : 0;                                                  \
   }
 SIMT_MATCHES(int)
 SIMT_MATCHES(unsigned)

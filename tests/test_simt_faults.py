@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The executor finds what is wrong, names it and where, and never hangs."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hipport.simt import compile as compiling
+from hipport.verify import Configuration, Limits
+from hipport.verify_program import Run, run
+
+HERE = Path(__file__).parent / "simt_faults"
+CUDA, HIP = HERE / "faults.cu", HERE / "faults.hip"
+ENV = {**os.environ}
+
+
+def marked(file: Path, name: str) -> int:
+    for number, line in enumerate(file.read_text().splitlines(), 1):
+        if line.endswith(f"// here: {name}"):
+            return number
+    raise AssertionError(f"{file.name} marks no line {name}")
+
+
+@pytest.fixture(scope="module")
+def cuda() -> Path:
+    return compiling.program([CUDA], "cuda", compiling.Options(ENV)).path
+
+
+@pytest.fixture(scope="module")
+def hip() -> Path:
+    return compiling.program([HIP], "hip", compiling.Options(ENV)).path
+
+
+def ran(program: Path, what: str, side: str = "original", lanes: int = 32, order: str = "forward", **env: str) -> Run:
+    # SIMT_* of the environment do not reach a program that is verified: a wrapper sets what a test needs.
+    wrapped = ["env", *(f"{name}={value}" for name, value in env.items()), str(program), what]
+    return run(Path("/usr/bin/env"), wrapped[1:], Configuration(side, lanes, order), ENV, HERE, Limits(60), HERE)
+
+
+FOUND = [
+    ("deadlock", "deadlock", "deadlock"),
+    ("mask-without-caller", "mask-without-caller", "maskWithoutCaller"),
+    ("past-the-end", "out-of-bounds", "pastTheEnd"),
+    ("released", "out-of-bounds", "released"),
+    ("past-shared", "out-of-bounds", "pastShared"),
+    ("past-dynamic", "out-of-bounds", "pastDynamic"),
+    ("deep", "stack-overflow", "deep"),
+    ("divides", "division", "divides"),
+    ("traps", "trap", "traps"),
+    ("copies", "out-of-bounds", ""),
+]
+
+
+@pytest.mark.parametrize(("what", "kind", "kernel"), FOUND, ids=[what for what, *_ in FOUND])
+@pytest.mark.parametrize("order", ["forward", "random:3"])
+def test_a_fault_names_what_and_where(cuda: Path, what: str, kind: str, kernel: str, order: str) -> None:
+    result = ran(cuda, what, order=order)
+    assert result.status == 97, (result.status, result.errors)
+    (fault,) = [each for each in result.faults if each.level == "fault"]
+    assert (fault.kind, fault.kernel, str(fault.path)) == (kind, kernel, CUDA.name), result.errors
+    assert fault.line == marked(CUDA, what), result.errors
+
+
+def test_a_deadlock_says_who_waits_where(cuda: Path) -> None:
+    (fault,) = ran(cuda, "deadlock").faults
+    assert "threads 0-15 wait in __shfl_sync (mask 0xffffffff)" in fault.message
+    assert "threads 16-63 wait in __syncthreads" in fault.message
+
+
+@pytest.mark.parametrize("what", ["spins-forever", "locks-forever"])
+def test_a_spin_without_progress_ends_with_a_fault(cuda: Path, what: str) -> None:
+    result = ran(cuda, what, SIMT_WATCHDOG="1")
+    assert result.status == 97, (result.status, result.errors)
+    (fault,) = result.faults
+    assert fault.kind == "no-progress"
+    assert f"{CUDA.name}:{marked(CUDA, what)}" in fault.message
+
+
+def test_a_program_that_is_ended_says_where_it_is(cuda: Path) -> None:
+    wrapped = ["SIMT_WATCHDOG=1000", str(cuda), "spins-forever"]
+    result = run(Path("/usr/bin/env"), wrapped, Configuration("original", 32), ENV, HERE, Limits(1.5), HERE)
+    assert result.status is None
+    (fault,) = result.faults
+    assert fault.kind == "time-limit"
+    assert CUDA.name in fault.message
+
+
+@pytest.mark.parametrize("order", ["forward", "reverse", "random:5"])
+def test_threads_that_spin_on_a_plain_load_let_others_run(cuda: Path, order: str) -> None:
+    result = ran(cuda, "spins-for-a-while", order=order)
+    assert (result.status, result.lines) == (0, ("9 1",)), result.errors
+
+
+def test_blocks_that_wait_for_each_other_run_together(cuda: Path) -> None:
+    result = ran(cuda, "waits-for-other-blocks")
+    assert (result.status, result.lines) == (0, ("8 3",)), result.errors
+
+
+def test_what_was_never_written_is_not_a_number(cuda: Path) -> None:
+    assert ran(cuda, "uninitialized").lines[:2] == ("1 0", "-1")
+    assert ran(cuda, "uninitialized", SIMT_POISON="0").lines[:2] != ("1 0", "-1")
+
+
+def test_a_launch_beyond_the_limits_is_an_error_of_the_api(cuda: Path) -> None:
+    result = ran(cuda, "too-many-threads")
+    assert result.lines[:2] == ("cudaErrorInvalidConfiguration", "cudaSuccess")
+    (warning,) = result.faults
+    assert (warning.kind, warning.level, warning.line) == ("launch-limit", "warning", marked(CUDA, "too-many-threads"))
+
+
+def test_barriers_in_branches_are_fine_for_cuda_and_a_fault_on_amd(cuda: Path, hip: Path) -> None:
+    result = ran(cuda, "barrier-in-branches")
+    assert (result.status, result.lines) == (0, ("1 1",))
+    assert [(each.kind, each.level) for each in result.faults] == [("barrier-places", "warning")]
+    for lanes in (32, 64):
+        result = ran(hip, "barrier-in-branches", "ported", lanes)
+        assert result.status == 97
+        (fault,) = result.faults
+        assert fault.kind == "divergent-barrier"
+        assert f"{HIP.name}:{marked(HIP, 'barrier-in-branches')}" in fault.message
+
+
+@pytest.mark.parametrize("lanes", [32, 64])
+def test_amd(hip: Path, lanes: int) -> None:
+    assert ran(hip, "barrier-after-return", "ported", lanes).lines == ("1 1",)
+    assert ran(hip, "mask-of-others", "ported", lanes).lines == ("7 7",)
+    assert ran(hip, "too-many-threads", "ported", lanes).lines[0] == "1"
+    result = ran(hip, "too-much-shared", "ported", lanes)
+    (fault,) = result.faults
+    assert (result.status, fault.kind, fault.line) == (97, "launch-limit", marked(HIP, "too-much-shared"))
