@@ -228,3 +228,33 @@ def test_what_does_not_compile_is_said_at_the_users_line(small: Path) -> None:
     (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i]);", "gpuAtomicAdd(sum, no_such_thing);"))
     with pytest.raises(extension.NotBuildable, match=r"small\.cu:10: .*no_such_thing"):
         verify.Driver(small, os.environ, Path(sys.executable)).build("original")
+
+
+def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:
+    # The functions that are recorded may be anybody's: here the executor's build, on another machine nvcc's.
+    (small / "small.cu").write_text(KERNEL.replace("TORCH_CHECK(unset", "if (false) TORCH_CHECK(unset"))
+    built = verify.Driver(small, os.environ, Path(sys.executable)).build("original")
+    program = tmp_path / "train.py"
+    program.write_text(
+        textwrap.dedent(
+            f"""
+            import sys
+            sys.path[:0] = {[str(path) for path in built.paths]!r}
+            import torch
+            from small import add_up
+            for n in range(1, 9):
+                add_up(torch.arange(n, dtype=torch.float32), 0)
+            """
+        )
+    )
+    out = tmp_path / "calls.json"
+    env = {**os.environ, "LD_PRELOAD": f"libstdc++.so.6 {built.libraries[0]}"}
+    command = [sys.executable, str(program)]
+    assert verify.record(command, out, env=env, folder=tmp_path, modules=("small._C",), calls=3) == 0
+    (verified,) = verify.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))
+    assert verified.ok and verified.package == "small._C"
+    assert [outcome.case for outcome in verified.ran[0].outcomes] == [f"small._C.add_up#{n}" for n in range(3)]
+    # A recording that says something else is noticed.
+    (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i])", "gpuAtomicAdd(sum, x[i] + T(1))"))
+    (verified,) = verify.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))
+    assert not verified.ok

@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +33,10 @@ from hipport.units import limited
 ORDERS = ("forward", "reverse", "random:1")
 WAVES = (32, 64)
 
-_RUN_CASES = Path(__file__).parent / "simt/run_cases.py"
+_SCRIPTS = Path(__file__).parent / "simt"
+_RUN_CASES, _RECORD_CALLS, _REPLAY_CASES = (
+    _SCRIPTS / f"{name}.py" for name in ("run_cases", "record_calls", "replay_cases")
+)
 
 
 @dataclass(frozen=True)
@@ -484,6 +488,73 @@ def teeth(
     return Teeth(tuple(mutants))
 
 
+def record(
+    command: Sequence[str],
+    out: Path,
+    *,
+    env: Mapping[str, str],
+    folder: Path,
+    modules: Sequence[str] = (),
+    calls: int = 4,
+    timeout: float = 3600.0,
+) -> int:
+    """Run `command`, a Python program, and write what the functions of extension modules were given and gave to `out`.
+
+    On any machine: one with an NVIDIA GPU, say. `modules` are the extension modules (all that are no part of Python,
+    PyTorch or NumPy), `calls` how many calls of each function are kept. Beside `out`, a JSON file, goes an .npz with
+    the arrays. Returns the status of the command.
+    """
+    with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
+        shutil.copyfile(_RECORD_CALLS, Path(scratch, "sitecustomize.py"))
+        path = os.pathsep.join(each for each in (scratch, env.get("PYTHONPATH")) if each)
+        own = {
+            "PYTHONPATH": path,
+            "HIPPORT_RECORD": str(out.resolve()),
+            "HIPPORT_RECORD_MODULES": ":".join(modules),
+            "HIPPORT_RECORD_CALLS": str(calls),
+        }
+        done = subprocess.run(list(command), cwd=folder, env={**env, **own}, timeout=timeout, check=False)
+    return done.returncode
+
+
+def replay(
+    path: Path,
+    recording: Path,
+    *,
+    env: Mapping[str, str],
+    python: Path,
+    port: Callable[[Path], Ported] | Ported | None = None,
+    waves: Sequence[int] = WAVES,
+    orders: Sequence[str] = ORDERS,
+    passes: Sequence[Pass[Any]] = (),
+    only: Callable[[str], bool] | None = None,
+    limits: Limits | None = None,
+    jobs: int = 1,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> tuple[Verified, ...]:
+    """Verify the extension in the folder `path` by the calls in `recording`: one result for each of its modules.
+
+    What was recorded is the reference; tolerances follow from the types and sizes. The other parameters, and what is
+    raised, are as for `extension`.
+    """
+    try:
+        recorded = json.loads(recording.read_text(encoding="utf-8"))
+        modules = dict.fromkeys(each["module"] for each in recorded["calls"])
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise BadCases(f"{recording} is no recording: {problem}") from None
+    results = []
+    for module in modules:
+        whole = {**env, "HIPPORT_REPLAY": str(recording.resolve()), "HIPPORT_REPLAY_MODULE": module}
+        verified = extension(
+            path, env=whole, python=python, port=port, cases=_REPLAY_CASES, waves=waves, orders=orders, passes=passes,
+            only=only, limits=limits, jobs=jobs, on_progress=on_progress,
+        )  # fmt: skip
+        left = tuple(f"{call}, which was not recorded: {why}" for call, why in recorded["left_out"].items())
+        left_out = tuple(each for each in verified.not_checked if "recorded.npz" not in each)
+        results.append(replace(verified, package=module, not_checked=(*left_out, *left)))
+    return tuple(results)
+
+
 def _judged(what: str, path: PurePath, line: int, ran: Ran) -> Mutant:
     noticed = dict.fromkeys(outcome.case for outcome in ran.outcomes if not outcome.ok)
     passed = dict.fromkeys(outcome.case for outcome in ran.outcomes if outcome.case not in noticed)
@@ -609,8 +680,8 @@ def _declared(file: Path) -> tuple[str, frozenset[str]]:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             names.add(node.name)
-        elif isinstance(node, ast.Assign):
-            for target in node.targets:
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 if isinstance(target, ast.Name):
                     names.add(target.id)
                     if target.id == "PACKAGE" and isinstance(node.value, ast.Constant):

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases made of recorded calls: `verify.replay` runs them as it runs any others.
+
+Read by run_cases.py, in the child process; HIPPORT_REPLAY names the recording (see record_calls.py).
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_RECORDING = Path(os.environ["HIPPORT_REPLAY"])
+_CALLS: dict[str, Any] = {each["name"]: each for each in json.loads(_RECORDING.read_text())["calls"]}
+numpy: Any = importlib.import_module("numpy")
+_ARRAYS: Any = numpy.load(_RECORDING.with_suffix(".npz"))
+
+PACKAGE = os.environ["HIPPORT_REPLAY_MODULE"]
+CASES: dict[str, dict[str, Any]] = {name: {"name": name} for name, call in _CALLS.items() if call["module"] == PACKAGE}
+
+
+def inputs(rng: Any, name: str) -> dict[str, Any]:
+    """Return the arrays that a call was given, and its own description."""
+    wanted = (key for key in _ARRAYS.files if key.startswith(f"{name}/in/"))
+    return {"name": name, **{key: _ARRAYS[key] for key in wanted}}
+
+
+def call(package: Any, name: str, **arrays: Any) -> dict[str, Any]:
+    """Call the function as it was called; its results, and what it left in its arguments."""
+    torch: Any = importlib.import_module("torch")
+    recorded = _CALLS[name]
+
+    def value(form: Any) -> Any:
+        kind, what = form
+        if kind == "tensor":
+            tensor = arrays[what["key"]]
+            if what["dtype"] == "bfloat16":
+                tensor = tensor.bfloat16()
+            if what["strides"] is not None:
+                strided = torch.empty_strided(what["shape"], what["strides"], dtype=tensor.dtype)
+                tensor = strided.copy_(tensor)
+            return tensor
+        if kind in ("list", "tuple"):
+            return (list if kind == "list" else tuple)(value(each) for each in what)
+        if kind == "dict":
+            return {key: value(each) for key, each in what.items()}
+        if kind == "dtype":
+            return getattr(torch, what)
+        return torch.device(what) if kind == "device" else what
+
+    arguments = [value(each) for each in recorded["arguments"]]
+    named = {key: value(each) for key, each in recorded["named"].items()}
+    result = getattr(package, recorded["function"])(*arguments, **named)
+    outputs = dict(_tensors(result, "result"))
+    after = dict(_tensors([arguments, named], "after"))
+    return {**outputs, **{key: tensor for key, tensor in after.items() if key in recorded["after"]}}
+
+
+def reference(name: str, **_: Any) -> dict[str, Any]:
+    """Return what came of the call when it was recorded."""
+    start = f"{name}/out/"
+    return {key.removeprefix(start): _ARRAYS[key] for key in _ARRAYS.files if key.startswith(start)}
+
+
+def _tensors(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield the tensors in a value, and its numbers, by where they are in it."""
+    if hasattr(value, "data_ptr") or isinstance(value, (int, float, bool)):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from _tensors(each, f"{path}.{key}")
+    elif isinstance(value, (list, tuple)):
+        for number, each in enumerate(value):
+            yield from _tensors(each, f"{path}.{number}")
