@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import hipport
 from hipport.simt import compile as compiling
 from hipport.simt.compile import Builder, NoCompiler, NotCompiled, Options, find_compiler, probe, program
 
@@ -213,6 +214,27 @@ def test_a_program_is_built_once_and_run(tmp_path: Path, env: dict[str, str]) ->
     write(tree, {"include/k.h": PROGRAM["include/k.h"]})
     sanitized = program([tree], "cuda", Options(env=env, sanitize=("bounds",)))
     assert ran(sanitized.path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("dialect", "wave", "name"), [("cuda", "32", "g++"), ("hip", "64", "g++"), ("hip", "32", "clang++")]
+)
+def test_every_form_of_launches_and_shared_memory(
+    dialect: compiling.Dialect, wave: str, name: str, tmp_path: Path, env: dict[str, str]
+) -> None:
+    path = shutil.which(name) or shutil.which("clang++-15")
+    compiler = probe(Path(path), env) if path else None
+    if compiler is None:
+        pytest.skip(f"no {name} here")
+    source = Path(__file__).parent / "simt_programs" / "forms.cu"
+    tree = write(tmp_path / "tree", {"forms.cu": source.read_text()})
+    what = [tree] if dialect == "cuda" else hipport.rewrite([tree]).project
+    built = program(what, dialect, Options(env={**env, "CXX": name}, compiler=compiler))
+    assert not built.reported
+    done = subprocess.run([str(built.path)], capture_output=True, text=True, env={**env, "SIMT_WAVE": wave}, timeout=60)
+    assert done.returncode == 0, done.stderr
+    # Worked out by hand; the original prints the same on a GPU.
+    assert done.stdout == "158 59 60 61\n7 8.5 9 11 12 1 4 5\n"
 
 
 def test_errors_stand_where_the_user_wrote_them(tmp_path: Path, env: dict[str, str]) -> None:
