@@ -433,6 +433,22 @@ inline unsigned amd_mixed_dot(unsigned a, unsigned b, unsigned c, bool clamp) {
   return __builtin_amdgcn_udot8(a, b, c, clamp);
 }
 
+#define SIMT_ATOMIC(name, T, how)                                     \
+  inline T __builtin_amdgcn_##name(T* address, T value) {             \
+    return ::simt::detail::how(address, value);                       \
+  }
+SIMT_ATOMIC(global_atomic_fadd_f32, float, fetch_add)
+SIMT_ATOMIC(global_atomic_fadd_f64, double, fetch_add)
+SIMT_ATOMIC(flat_atomic_fadd_f32, float, fetch_add)
+SIMT_ATOMIC(flat_atomic_fadd_f64, double, fetch_add)
+SIMT_ATOMIC(flat_atomic_fmin_f64, double, fetch_min)
+SIMT_ATOMIC(flat_atomic_fmax_f64, double, fetch_max)
+SIMT_ATOMIC(global_atomic_fmin_f64, double, fetch_min)
+SIMT_ATOMIC(global_atomic_fmax_f64, double, fetch_max)
+SIMT_ATOMIC(ds_atomic_fadd_f32, float, fetch_add)
+SIMT_ATOMIC(ds_atomic_fadd_f64, double, fetch_add)
+#undef SIMT_ATOMIC
+
 // HIP's functions of bits that CUDA has not.
 inline int __fns32(std::uint32_t mask, std::uint32_t base, std::int32_t offset) {
   return static_cast<int>(::simt::detail::nth_set_bit(mask, base, offset));

@@ -9,6 +9,8 @@
 #ifndef SIMT_ATOMICS_H
 #define SIMT_ATOMICS_H
 
+#include <atomic>
+
 #include "core.h"
 #include "define.h"
 #include "intrinsics.h"
@@ -191,6 +193,47 @@ SIMT_LOOKING(atomicAnd, long long, fetch_and, -1)
 SIMT_LOOKING(atomicOr, long long, fetch_or, 0)
 SIMT_LOOKING(atomicXor, long long, fetch_xor, 0)
 SIMT_CAS(unsigned short)
+
+namespace simt {
+namespace detail {
+
+/// A type of 16 bytes that is its bits: with those, the processor has a compare-and-swap only where it is asked for.
+template <typename T>
+using if_16_bytes = std::enable_if_t<sizeof(T) == 16 && alignof(T) == 16 && std::is_trivially_copyable_v<T>, T>;
+SIMT_EXPORT inline std::atomic_flag lock_of_16_bytes = ATOMIC_FLAG_INIT;
+template <typename T, typename Change>
+inline T update_16_bytes(T* address, Change change) {
+  while (lock_of_16_bytes.test_and_set(std::memory_order_acquire)) {
+  }
+  const T old = *address;
+  change(old);
+  lock_of_16_bytes.clear(std::memory_order_release);
+  return old;
+}
+
+}  // namespace detail
+}  // namespace simt
+
+#define SIMT_16_BYTES(suffix)                                                                                      \
+  template <typename T>                                                                                            \
+  inline ::simt::detail::if_16_bytes<T> atomicExch##suffix(T* address, T value) {                                  \
+    return ::simt::detail::update_16_bytes(address, [&](const T&) { *address = value; });                          \
+  }                                                                                                                \
+  template <typename T>                                                                                            \
+  inline ::simt::detail::if_16_bytes<T> atomicCAS##suffix(T* address, T compare, T value, SIMT_HERE) {             \
+    bool same = false;                                                                                             \
+    const T found = ::simt::detail::update_16_bytes(address, [&](const T& old) {                                   \
+      same = std::memcmp(&old, &compare, sizeof(T)) == 0;                                                          \
+      if (same) *address = value;                                                                                  \
+    });                                                                                                            \
+    ::simt::detail::waited(!same, SIMT_THERE);                                                                     \
+    return found;                                                                                                  \
+  }
+SIMT_16_BYTES()
+SIMT_16_BYTES(_block)
+SIMT_16_BYTES(_system)
+#undef SIMT_16_BYTES
+
 // Each element by itself.
 inline float2 atomicAdd(float2* address, float2 value) {
   return float2{atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y)};
@@ -211,15 +254,7 @@ inline float4 atomicAdd(float4* address, float4 value) {
 #undef SIMT_ATOMIC
 #undef SIMT_ATOMIC_AT
 
-// ------------------------------------------------------------------------------------------ clang's atomics of HIP
-
-#ifdef SIMT_HIP
-
-#define __HIP_MEMORY_SCOPE_SINGLETHREAD 1
-#define __HIP_MEMORY_SCOPE_WAVEFRONT 2
-#define __HIP_MEMORY_SCOPE_WORKGROUP 3
-#define __HIP_MEMORY_SCOPE_AGENT 4
-#define __HIP_MEMORY_SCOPE_SYSTEM 5
+// -------------------------------------------------------------------- atomics with an order and a scope, of compilers
 
 namespace simt {
 namespace detail {
@@ -232,57 +267,117 @@ inline value_at<T>* plain(T* address) {
   return const_cast<value_at<T>*>(address);
 }
 template <typename T>
-inline value_at<T> hip_load(T* address, int, int, Place place) {
+inline value_at<T> ordered_load(T* address, int, int, Place place) {
   look(const_cast<const value_at<T>*>(address), place);
   using Word = word_of<value_at<T>>;
   return bits_as<value_at<T>>(__atomic_load_n(reinterpret_cast<const Word*>(plain(address)), __ATOMIC_SEQ_CST));
 }
 template <typename T>
-inline void hip_store(T* address, same<value_at<T>> value, int, int) {
+inline void ordered_store(T* address, same<value_at<T>> value, int, int) {
   using Word = word_of<value_at<T>>;
   __atomic_store_n(reinterpret_cast<Word*>(plain(address)), bits_as<Word>(value), __ATOMIC_SEQ_CST);
 }
 template <typename T>
-inline value_at<T> hip_exchange(T* address, same<value_at<T>> value, int, int, Place place) {
+inline value_at<T> ordered_exchange(T* address, same<value_at<T>> value, int, int, Place place) {
   return exchange_or_wait(plain(address), value, place);
 }
 template <typename T>
-inline bool hip_exchange_if(T* address, value_at<T>* expected, same<value_at<T>> value, int, int, int, Place place) {
+inline bool ordered_exchange_if(T* address, value_at<T>* expected, same<value_at<T>> value, int, int, int, Place place) {
   const bool done = exchange_if(plain(address), *expected, value);
   waited(!done, place);
   return done;
 }
-#define SIMT_HIP_ATOMIC(name)                                                       \
+#define SIMT_ORDERED(name)                                                       \
   template <typename T>                                                             \
-  inline value_at<T> hip_##name(T* address, same<value_at<T>> value, int, int) {    \
+  inline value_at<T> ordered_##name(T* address, same<value_at<T>> value, int, int) {    \
     return name(plain(address), value);                                             \
   }
-SIMT_HIP_ATOMIC(fetch_add)
-SIMT_HIP_ATOMIC(fetch_sub)
-SIMT_HIP_ATOMIC(fetch_min)
-SIMT_HIP_ATOMIC(fetch_max)
-SIMT_HIP_ATOMIC(fetch_and)
-SIMT_HIP_ATOMIC(fetch_or)
-SIMT_HIP_ATOMIC(fetch_xor)
-#undef SIMT_HIP_ATOMIC
+SIMT_ORDERED(fetch_add)
+SIMT_ORDERED(fetch_sub)
+SIMT_ORDERED(fetch_min)
+SIMT_ORDERED(fetch_max)
+SIMT_ORDERED(fetch_and)
+SIMT_ORDERED(fetch_or)
+SIMT_ORDERED(fetch_xor)
+#undef SIMT_ORDERED
 
 }  // namespace detail
 }  // namespace simt
 
-// Macros: to clang the names are its own, which no function can have.
 #define SIMT_AT_LINE ::simt::Place{__FILE__, __LINE__}
-#define __hip_atomic_load(...) ::simt::detail::hip_load(__VA_ARGS__, SIMT_AT_LINE)
-#define __hip_atomic_store(...) ::simt::detail::hip_store(__VA_ARGS__)
-#define __hip_atomic_exchange(...) ::simt::detail::hip_exchange(__VA_ARGS__, SIMT_AT_LINE)
-#define __hip_atomic_compare_exchange_strong(...) ::simt::detail::hip_exchange_if(__VA_ARGS__, SIMT_AT_LINE)
-#define __hip_atomic_compare_exchange_weak(...) ::simt::detail::hip_exchange_if(__VA_ARGS__, SIMT_AT_LINE)
-#define __hip_atomic_fetch_add(...) ::simt::detail::hip_fetch_add(__VA_ARGS__)
-#define __hip_atomic_fetch_sub(...) ::simt::detail::hip_fetch_sub(__VA_ARGS__)
-#define __hip_atomic_fetch_min(...) ::simt::detail::hip_fetch_min(__VA_ARGS__)
-#define __hip_atomic_fetch_max(...) ::simt::detail::hip_fetch_max(__VA_ARGS__)
-#define __hip_atomic_fetch_and(...) ::simt::detail::hip_fetch_and(__VA_ARGS__)
-#define __hip_atomic_fetch_or(...) ::simt::detail::hip_fetch_or(__VA_ARGS__)
-#define __hip_atomic_fetch_xor(...) ::simt::detail::hip_fetch_xor(__VA_ARGS__)
+
+#ifdef SIMT_HIP
+
+#define __HIP_MEMORY_SCOPE_SINGLETHREAD 1
+#define __HIP_MEMORY_SCOPE_WAVEFRONT 2
+#define __HIP_MEMORY_SCOPE_WORKGROUP 3
+#define __HIP_MEMORY_SCOPE_AGENT 4
+#define __HIP_MEMORY_SCOPE_SYSTEM 5
+
+// Macros: to clang the names are its own, which no function can have.
+#define __hip_atomic_load(...) ::simt::detail::ordered_load(__VA_ARGS__, SIMT_AT_LINE)
+#define __hip_atomic_store(...) ::simt::detail::ordered_store(__VA_ARGS__)
+#define __hip_atomic_exchange(...) ::simt::detail::ordered_exchange(__VA_ARGS__, SIMT_AT_LINE)
+#define __hip_atomic_compare_exchange_strong(...) ::simt::detail::ordered_exchange_if(__VA_ARGS__, SIMT_AT_LINE)
+#define __hip_atomic_compare_exchange_weak(...) ::simt::detail::ordered_exchange_if(__VA_ARGS__, SIMT_AT_LINE)
+#define __hip_atomic_fetch_add(...) ::simt::detail::ordered_fetch_add(__VA_ARGS__)
+#define __hip_atomic_fetch_sub(...) ::simt::detail::ordered_fetch_sub(__VA_ARGS__)
+#define __hip_atomic_fetch_min(...) ::simt::detail::ordered_fetch_min(__VA_ARGS__)
+#define __hip_atomic_fetch_max(...) ::simt::detail::ordered_fetch_max(__VA_ARGS__)
+#define __hip_atomic_fetch_and(...) ::simt::detail::ordered_fetch_and(__VA_ARGS__)
+#define __hip_atomic_fetch_or(...) ::simt::detail::ordered_fetch_or(__VA_ARGS__)
+#define __hip_atomic_fetch_xor(...) ::simt::detail::ordered_fetch_xor(__VA_ARGS__)
+
+#else
+
+// nvcc's, since CUDA 12.8. Orders and scopes may be left out.
+#define __NV_ATOMIC_RELAXED 0
+#define __NV_ATOMIC_CONSUME 1
+#define __NV_ATOMIC_ACQUIRE 2
+#define __NV_ATOMIC_RELEASE 3
+#define __NV_ATOMIC_ACQ_REL 4
+#define __NV_ATOMIC_SEQ_CST 5
+#define __NV_THREAD_SCOPE_THREAD 0
+#define __NV_THREAD_SCOPE_BLOCK 1
+#define __NV_THREAD_SCOPE_CLUSTER 2
+#define __NV_THREAD_SCOPE_DEVICE 3
+#define __NV_THREAD_SCOPE_SYSTEM 4
+
+template <typename T>
+inline ::simt::detail::value_at<T> __nv_atomic_load_n(T* from, int order = 5, int scope = 4, SIMT_HERE) {
+  return ::simt::detail::ordered_load(from, order, scope, SIMT_THERE);
+}
+template <typename T>
+inline void __nv_atomic_load(T* from, ::simt::detail::value_at<T>* to, int order = 5, int scope = 4, SIMT_HERE) {
+  *to = ::simt::detail::ordered_load(from, order, scope, SIMT_THERE);
+}
+template <typename T>
+inline void __nv_atomic_store_n(T* to, ::simt::detail::same<T> value, int order = 5, int scope = 4) {
+  ::simt::detail::ordered_store(to, value, order, scope);
+}
+template <typename T>
+inline T __nv_atomic_exchange_n(T* at, ::simt::detail::same<T> value, int order = 5, int scope = 4, SIMT_HERE) {
+  return ::simt::detail::ordered_exchange(at, value, order, scope, SIMT_THERE);
+}
+template <typename T>
+inline bool __nv_atomic_compare_exchange_n(T* at, T* expected, ::simt::detail::same<T> value, bool = false,
+                                           int order = 5, int if_not = 5, int scope = 4, SIMT_HERE) {
+  return ::simt::detail::ordered_exchange_if(at, expected, value, order, if_not, scope, SIMT_THERE);
+}
+#define SIMT_NV_ATOMIC(name)                                                                                       \
+  template <typename T>                                                                                            \
+  inline T __nv_atomic_##name(T* at, ::simt::detail::same<T> value, int order = 5, int scope = 4) {                \
+    return ::simt::detail::ordered_##name(at, value, order, scope);                                                \
+  }
+SIMT_NV_ATOMIC(fetch_add)
+SIMT_NV_ATOMIC(fetch_sub)
+SIMT_NV_ATOMIC(fetch_min)
+SIMT_NV_ATOMIC(fetch_max)
+SIMT_NV_ATOMIC(fetch_and)
+SIMT_NV_ATOMIC(fetch_or)
+SIMT_NV_ATOMIC(fetch_xor)
+#undef SIMT_NV_ATOMIC
+inline void __nv_atomic_thread_fence(int = 5, int = 4, SIMT_HERE) { ::simt::detail::fence(SIMT_THERE); }
 
 #endif
 

@@ -62,6 +62,16 @@ struct __nv_bfloat16;
 #define SIMT_LACKS_PAIRS 1
 #include "narrow_type.h"
 
+#ifdef SIMT_HIP
+// Of HIP's loads with a cache operator there are these.
+inline __half __ldca(const __half* from) { return *from; }
+inline __half __ldcg(const __half* from) { return *from; }
+inline __half __ldcs(const __half* from) { return *from; }
+inline __half2 __ldca(const __half2* from) { return *from; }
+inline __half2 __ldcg(const __half2* from) { return *from; }
+inline __half2 __ldcs(const __half2* from) { return *from; }
+#endif
+
 typedef __half half;
 typedef __half2 half2;
 #ifndef SIMT_HIP

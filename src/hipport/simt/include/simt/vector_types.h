@@ -130,13 +130,15 @@ SIMT_VECTOR(uint, unsigned)
 
 #ifndef SIMT_HIP
 // CUDA 13 has the vectors of 4 words of 8 bytes with either alignment.
-#define SIMT_ALIGNED(name, T)                \
-  struct alignas(16) name##4_16a {           \
-    T x, y, z, w;                            \
-  };                                         \
-  struct alignas(32) name##4_32a {           \
-    T x, y, z, w;                            \
-  };
+#define SIMT_ALIGNED(name, T)                                                                                    \
+  struct alignas(16) name##4_16a {                                                                               \
+    T x, y, z, w;                                                                                                \
+  };                                                                                                             \
+  struct alignas(32) name##4_32a {                                                                               \
+    T x, y, z, w;                                                                                                \
+  };                                                                                                             \
+  inline constexpr name##4_16a make_##name##4_16a(T x, T y, T z, T w) { return name##4_16a{x, y, z, w}; }       \
+  inline constexpr name##4_32a make_##name##4_32a(T x, T y, T z, T w) { return name##4_32a{x, y, z, w}; }
 SIMT_ALIGNED(long, long)
 SIMT_ALIGNED(ulong, unsigned long)
 SIMT_ALIGNED(longlong, long long)
