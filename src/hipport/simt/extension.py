@@ -35,7 +35,7 @@ from hipport.simt.prepare import Dialect, Prepared, prepare
 from hipport.units import copy_tree, just_in_time, limited
 
 #: What PyTorch takes itself for while it says how an extension is built.
-_CUDA = "13.0"
+_CUDA = "12.4"
 _HIP = "6.4.3"
 
 HERE = Path(__file__).parent

@@ -219,7 +219,7 @@ def gpu(dialect: str, lanes: int, modules: Mapping[str, str]) -> Iterator[None]:
     """
     for name, value in _cuda(dialect, lanes).items():
         setattr(torch.cuda, name, value)
-    torch.version.cuda = None if dialect == "hip" else "13.0"
+    torch.version.cuda = None if dialect == "hip" else "12.4"
     torch.version.hip = "6.4.3" if dialect == "hip" else None
     torch.backends.cuda.is_built = lambda: True
     torch.backends.cudnn.is_available = lambda: False
