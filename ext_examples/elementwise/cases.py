@@ -19,6 +19,8 @@ CASES = {
     "nan_and_inf": {"shape": (4, 64), "special": True},
 }
 
+GRADIENTS = {"grad_x": ("y", "grad_y", "x"), "grad_bias": ("y", "grad_y", "bias")}
+
 
 def inputs(rng, shape, act="lrelu", dtype="float32", bias=True, gain=1.0, transpose=False, special=False):
     x = rng.standard_normal(shape) * 2

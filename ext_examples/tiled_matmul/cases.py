@@ -18,6 +18,8 @@ CASES = {
     "half_large": {"m": 66, "k": 64, "n": 65, "dtype": "float16", "backward": False},
 }
 
+GRADIENTS = {"grad_a": ("c", "grad", "a"), "grad_b": ("c", "grad", "b")}
+
 
 def inputs(rng, m, k, n, dtype="float32", backward=True):
     shapes = {"a": (m, k), "b": (k, n), "bias": (n,), "grad": (m, n)}
