@@ -122,7 +122,8 @@ class _Steps:
     before: dict[int, Node] = field(default_factory=dict)
     behind: dict[int, Node] = field(default_factory=dict)
     assumes: bool = False
-    _exposed: dict[int, tuple[tuple[_Access, ...], bool, tuple[_Access, ...]]] = field(default_factory=dict)
+    _exposed: dict[int, tuple[_Access, ...]] = field(default_factory=dict)
+    _effects: dict[int, tuple[bool, tuple[_Access, ...]]] = field(default_factory=dict)
 
     def follow(self, node: Node, stored: tuple[_Access, ...]) -> tuple[_Access, ...]:
         """Return what lanes may have stored and not ordered after `node`, given what they have before it."""
@@ -131,7 +132,7 @@ class _Steps:
                 if child.type not in ("comment", "preproc_call", "preproc_def"):
                     stored = self.follow(child, stored)
             return stored
-        if self.meets(self.exposed(node)[0], stored):
+        if stored and self.meets(self.exposed(node), stored):
             self.before[node.id] = node
             stored = ()
         if node.type == "if_statement":
@@ -144,13 +145,13 @@ class _Steps:
         if body is not None and node.type in _LOOPS:
             after_body = self.inside(body, stored)
             # From one turn to the next lanes meet where the distance doubles or halves; in others each has a row to do.
-            if self.halves(node) and self.meets(self.exposed(node)[0], after_body):
+            if after_body and self.halves(node) and self.meets(self.exposed(node), after_body):
                 self.behind[body.id] = body
                 after_body = ()
             return tuple(dict.fromkeys((*stored, *after_body)))
         if body is not None and node.type == "switch_statement":
             return self.inside(body, stored)
-        _, ordered, stores = self.exposed(node)
+        ordered, stores = self.effects(node)
         return stores if ordered else (*stored, *stores)
 
     def halves(self, loop: Node) -> bool:
@@ -164,46 +165,78 @@ class _Steps:
             return stored
         return self.follow(branch, stored)
 
-    def exposed(self, node: Node) -> tuple[tuple[_Access, ...], bool, tuple[_Access, ...]]:
-        """Return what `node` loads before it orders accesses, whether it does, and what it stores behind that."""
+    def exposed(self, node: Node) -> tuple[_Access, ...]:
+        """Return what `node` loads before it orders accesses."""
         if node.id not in self._exposed:
-            self._exposed[node.id] = self._expose(node)
+            self._exposed[node.id] = tuple(self._find_exposed(node))
         return self._exposed[node.id]
 
-    def _expose(self, node: Node) -> tuple[tuple[_Access, ...], bool, tuple[_Access, ...]]:
+    def effects(self, node: Node) -> tuple[bool, tuple[_Access, ...]]:
+        """Return whether `node` orders accesses, and what it stores behind that."""
+        if node.id not in self._effects:
+            self._effects[node.id] = self._find_effects(node)
+        return self._effects[node.id]
+
+    def _find_exposed(self, node: Node) -> Iterator[_Access]:
         if node.type in _BLOCKS or node.type == "else_clause":
-            loads: list[_Access] = []
-            stores: list[_Access] = []
+            for child in node.named_children:
+                yield from self.exposed(child)
+                if self.effects(child)[0]:
+                    return
+            return
+        inner = self.parts(node)
+        if inner:
+            if not self.is_barrier(node, inner):
+                yield from self.of_condition(node)
+                for part in inner:
+                    yield from self.exposed(part)
+        elif self.mentions(node) and not self.effects(node)[0]:
+            yield from self.loads(node)
+
+    def _find_effects(self, node: Node) -> tuple[bool, tuple[_Access, ...]]:
+        stores: list[_Access] = []
+        if node.type in _BLOCKS or node.type == "else_clause":
             ordered = False
             for child in node.named_children:
-                child_loads, child_orders, child_stores = self.exposed(child)
-                if not ordered:
-                    loads += child_loads
+                child_orders, child_stores = self.effects(child)
                 if child_orders:
                     ordered, stores = True, []
                 stores += child_stores
-            return tuple(loads), ordered, tuple(stores)
-        body = node.child_by_field_name("body")
-        parts = [node.child_by_field_name("consequence"), node.child_by_field_name("alternative"), body]
-        inner = [part for part in parts if part is not None]
-        if inner and (node.type == "if_statement" or node.type in _LOOPS):
-            found = [self.exposed(part) for part in inner]
-            condition = node.child_by_field_name("condition")
-            loads = self.loads(condition) if condition is not None else []
-            if node.type == "if_statement" and len(found) == 1 and found[0][1] and not found[0][0] and not loads:
-                return (), True, ()  # `if (round > 0) __syncthreads();`
+            return ordered, tuple(stores)
+        inner = self.parts(node)
+        if inner:
+            if self.is_barrier(node, inner):
+                return True, ()
             # An `if` with a barrier in it may be passed by; nothing is ordered for those who pass.
-            return (
-                (*loads, *(access for each in found for access in each[0])),
-                False,
-                tuple(access for each in found for access in each[2]),
-            )
+            return False, tuple(store for part in inner for store in self.effects(part)[1])
         if self.has_order(node) or self.calls_barrier(node):
-            return (), True, ()
+            return True, ()
+        return False, tuple(self.stores(node)) if self.mentions(node) else ()
+
+    def parts(self, node: Node) -> list[Node]:
+        """The branches of an `if`, or the body of a loop; of other statements none."""
+        if node.type != "if_statement" and node.type not in _LOOPS:
+            return []
+        parts = (node.child_by_field_name(name) for name in ("consequence", "alternative", "body"))
+        return [part for part in parts if part is not None]
+
+    def of_condition(self, node: Node) -> list[_Access]:
+        condition = node.child_by_field_name("condition")
+        return self.loads(condition) if condition is not None else []
+
+    def is_barrier(self, node: Node, inner: list[Node]) -> bool:
+        """Whether it is `if (round > 0) __syncthreads();`."""
+        return (
+            node.type == "if_statement"
+            and len(inner) == 1
+            and self.effects(inner[0])[0]
+            and not self.exposed(inner[0])
+            and not self.of_condition(node)
+        )
+
+    def mentions(self, node: Node) -> bool:
         text = self.function.text(node)
-        if not any(name in text for name in self.arrays):
-            return (), False, ()
-        return tuple(self.loads(node)), False, tuple(self.stores(node))
+        return any(name in text for name in self.arrays)
 
     def has_order(self, node: Node) -> bool:
         i = bisect_left(self.orders, node.start_byte)

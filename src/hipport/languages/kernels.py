@@ -21,7 +21,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -54,6 +54,15 @@ _BY_WARP = re.compile(
     rb"(?:__)?(?:any|all|ballot|uni|match_all|activemask|reduce_\w+)(?:_sync)?|meta_group_rank|__activemask"
 )
 _BY_BLOCK = re.compile(rb"(?:__)?syncthreads_(?:count|and|or)|blockIdx|blockDim|gridDim")
+# The number of a thread in its block or in the grid, without white space.
+_COUNTS_THREADS = re.compile(
+    rb"(?:hipT|t)hreadIdx[._]x|(?:\w+(?:\.|->))?thread_rank\(?|"
+    rb"blockIdx\.x\*blockDim\.x\+threadIdx\.x|blockDim\.x\*blockIdx\.x\+threadIdx\.x|"
+    rb"threadIdx\.x\+blockIdx\.x\*blockDim\.x|threadIdx\.x\+blockDim\.x\*blockIdx\.x|"
+    rb"threadIdx\.y\*blockDim\.x\+threadIdx\.x|threadIdx\.x\+threadIdx\.y\*blockDim\.x|"
+    rb"threadIdx\.x\+blockDim\.x\*threadIdx\.y|blockDim\.x\*threadIdx\.y\+threadIdx\.x"
+)
+_SHUFFLES = frozenset((b"shfl", b"__shfl", b"shfl_sync", b"__shfl_sync"))
 _OTHER_DIMENSIONS = re.compile(rb"threadIdx\s*\.\s*[yz]")
 _WARP_SIZES = re.compile(rb"(?:k?warp_?size|c10_warp_size|num_threads_per_warp|threads_per_warp)", re.IGNORECASE)
 
@@ -247,6 +256,11 @@ class Function:
         return tuple(_statements(self.body, _EXITS)) if self.mentions(_EXIT) else ()
 
     @cached_property
+    def _loops(self) -> dict[int, Node | None]:
+        """The loops around those of the exits that were asked about."""
+        return {}
+
+    @cached_property
     def locals(self) -> Locals:
         """Its parameters and variables, and what they are given."""
         return _locals(self)
@@ -257,13 +271,32 @@ class Function:
         Up to the body of the function, or the statement `until`. Earlier statements that threads leave by are not
         among them; see `exits_before`.
         """
-        inner = node
-        outer = node.parent
-        while outer is not None and inner != self.body and inner != until:
+        if until is None:
+            if node.id not in self._conditions:
+                self._conditions[node.id] = tuple(self._find_conditions(node, None))
+            yield from self._conditions[node.id]
+        else:
+            yield from self._find_conditions(node, until)
+
+    @cached_property
+    def _conditions(self) -> dict[int, tuple[Condition, ...]]:
+        """Those of the places that were asked about."""
+        return {}
+
+    def _find_conditions(self, node: Node, until: Node | None) -> Iterator[Condition]:
+        # Down from the body: each node finds its parent from the root of the tree.
+        path = [self.body]
+        while path[-1] != node:
+            following = path[-1].child_with_descendant(node)
+            if following is None:
+                return
+            path.append(following)
+        for outer, inner in zip(path[-2::-1], path[:0:-1], strict=True):
+            if inner == until:
+                return
             found = _condition(outer, inner)
             if found is not None:
                 yield found
-            inner, outer = outer, outer.parent
 
     def exits_before(self, node: Node) -> Iterator[Node]:
         """Yield the `return`, `break`, `continue` and `goto` by which a thread may not come to `node`.
@@ -274,7 +307,9 @@ class Function:
         for statement in self._exits:
             if statement.start_byte <= node.start_byte < statement.end_byte:
                 continue
-            loop = _loop_of(statement, self.body)
+            if statement.id not in self._loops:
+                self._loops[statement.id] = _loop_of(statement, self.body)
+            loop = self._loops[statement.id]
             if statement.type in ("break_statement", "continue_statement"):
                 if loop is None or not _contains(loop, node):
                     continue
@@ -610,6 +645,8 @@ class Kernels:
         while changed:
             changed = False
             for each in assignments:
+                if known[each.variable] <= 1:
+                    continue
                 agreed = min(map(values.agreement, each.values), default=BLOCK)
                 if not each.declares:
                     # Only some threads may come here; outside of the variable's own scope that makes no difference.
@@ -661,20 +698,19 @@ class _Expression:
                 return agreed
             before = replace(self, steps=self.steps - 1)
             return max(agreed, min(map(before.agreement, last.values), default=BLOCK))
-        if _BY_BLOCK.fullmatch(name):
-            return BLOCK
-        if name in self.macros or _BY_THREAD.fullmatch(name):
+        built_in = _built_in(name)
+        if built_in is not None and name in self.macros:
             return 1
         if name == b"meta_group_rank":
             return self.function.source.fact(_smallest_tile)
-        return WARP if _BY_WARP.fullmatch(name) else BLOCK
+        return built_in or BLOCK
 
     def call(self, node: Node) -> int:
         name = called_name(node, self.function.source.code)
         given = arguments(node)
         if _BY_BLOCK.fullmatch(name):
             return BLOCK
-        if re.fullmatch(rb"(?:__)?shfl(?:_sync)?", name) and len(given) > 1:
+        if name in _SHUFFLES and len(given) > 1:
             lane = given[1 + name.endswith(b"sync")] if len(given) > 1 + name.endswith(b"sync") else given[-1]
             return min(WARP, self.agreement(lane))
         found = self.name(node, name)
@@ -711,15 +747,7 @@ class _Expression:
     def counts_threads(self, node: Node, depth: int = 4) -> bool:
         """Whether neighbouring threads have numbers one apart, a block beginning at a multiple of its size."""
         text = b"".join(self.function.text(node).split()).strip(b"()")
-        if re.fullmatch(rb"(?:hipT|t)hreadIdx[._]x|(?:\w+(?:\.|->))?thread_rank\(?", text):
-            return True
-        if re.fullmatch(
-            rb"blockIdx\.x\*blockDim\.x\+threadIdx\.x|blockDim\.x\*blockIdx\.x\+threadIdx\.x|"
-            rb"threadIdx\.x\+blockIdx\.x\*blockDim\.x|threadIdx\.x\+blockDim\.x\*blockIdx\.x|"
-            rb"threadIdx\.y\*blockDim\.x\+threadIdx\.x|threadIdx\.x\+threadIdx\.y\*blockDim\.x|"
-            rb"threadIdx\.x\+blockDim\.x\*threadIdx\.y|blockDim\.x\*threadIdx\.y\+threadIdx\.x",
-            text,
-        ):
+        if _COUNTS_THREADS.fullmatch(text):
             return True
         if node.type == "cast_expression" or (node.type == "parenthesized_expression" and node.named_children):
             return self.counts_threads(node.named_children[-1], depth)
@@ -737,6 +765,16 @@ class _Expression:
             _Expression(self.kernels, call.function, {}).counts_threads(call.arguments[position], depth - 1)
             for call in calls
         )
+
+
+@lru_cache(maxsize=4096)
+def _built_in(name: bytes) -> int | None:
+    """Return the agreement on what has that name and is no variable; None for what is surely the block's."""
+    if _BY_BLOCK.fullmatch(name):
+        return None
+    if _BY_THREAD.fullmatch(name):
+        return 1
+    return WARP if _BY_WARP.fullmatch(name) else BLOCK
 
 
 def functions(source: Cpp) -> tuple[Function, ...]:
