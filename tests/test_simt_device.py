@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device's library in the executor: against an NVIDIA GPU's results, NumPy, and what CUDA, HIP and AMD say of it."""
+"""The device's library in the executor: against a GPU's results, NumPy, and what CUDA, HIP and AMD say of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_warp_helpers import CONTEXTS, Calls, Lanes, _reached, calls
 
 from hipport.simt.compile import (
     INCLUDE,
@@ -28,6 +27,7 @@ from hipport.simt.compile import (
     program,
 )
 from hipport.simt.prepare import Dialect
+from test_warp_helpers import CONTEXTS, Calls, Lanes, _reached, calls
 
 PROGRAMS = Path(__file__).parent / "simt_programs"
 RECORDED = json.loads((Path(__file__).parent / "test_simt_device.json").read_text(encoding="utf-8"))

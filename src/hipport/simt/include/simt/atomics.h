@@ -117,33 +117,32 @@ inline T exchange_or_wait(T* address, T value, Place place) {
 }  // namespace detail
 }  // namespace simt
 
-// Each at the scope of the device, of the block and of the system.
+// Each at the scope of the device, of the block and of the system. HIP has none at that of the block.
+#ifdef SIMT_HIP
+#define SIMT_SCOPES(make, ...) make(, __VA_ARGS__) make(_system, __VA_ARGS__)
+#else
+#define SIMT_SCOPES(make, ...) make(, __VA_ARGS__) make(_block, __VA_ARGS__) make(_system, __VA_ARGS__)
+#endif
 #define SIMT_ATOMIC_AT(suffix, name, T, how)                                                                       \
   inline T name##suffix(T* address, T value) { return ::simt::detail::how(address, value); }
-#define SIMT_ATOMIC(name, T, how)         \
-  SIMT_ATOMIC_AT(, name, T, how)          \
-  SIMT_ATOMIC_AT(_block, name, T, how)    \
-  SIMT_ATOMIC_AT(_system, name, T, how)
+#define SIMT_ATOMIC(name, T, how) SIMT_SCOPES(SIMT_ATOMIC_AT, name, T, how)
 // Those that wait if their argument makes them look only.
 #define SIMT_LOOKING_AT(suffix, name, T, how, looks)                                                               \
   inline T name##suffix(T* address, T value, SIMT_HERE) {                                                          \
     ::simt::detail::waited(value == static_cast<T>(looks), SIMT_THERE);                                            \
     return ::simt::detail::how(address, value);                                                                    \
   }
-#define SIMT_LOOKING(name, T, how, looks)         \
-  SIMT_LOOKING_AT(, name, T, how, looks)          \
-  SIMT_LOOKING_AT(_block, name, T, how, looks)    \
-  SIMT_LOOKING_AT(_system, name, T, how, looks)
+#define SIMT_LOOKING(name, T, how, looks) SIMT_SCOPES(SIMT_LOOKING_AT, name, T, how, looks)
 #define SIMT_EXCHANGE_AT(suffix, T)                                                                                \
   inline T atomicExch##suffix(T* address, T value, SIMT_HERE) {                                                    \
     return ::simt::detail::exchange_or_wait(address, value, SIMT_THERE);                                           \
   }
-#define SIMT_EXCHANGE(T) SIMT_EXCHANGE_AT(, T) SIMT_EXCHANGE_AT(_block, T) SIMT_EXCHANGE_AT(_system, T)
+#define SIMT_EXCHANGE(T) SIMT_SCOPES(SIMT_EXCHANGE_AT, T)
 #define SIMT_CAS_AT(suffix, T)                                                                                     \
   inline T atomicCAS##suffix(T* address, T compare, T value, SIMT_HERE) {                                          \
     return ::simt::detail::compare_and_swap(address, compare, value, SIMT_THERE);                                  \
   }
-#define SIMT_CAS(T) SIMT_CAS_AT(, T) SIMT_CAS_AT(_block, T) SIMT_CAS_AT(_system, T)
+#define SIMT_CAS(T) SIMT_SCOPES(SIMT_CAS_AT, T)
 
 #define SIMT_INTEGER(T)                   \
   SIMT_LOOKING(atomicAdd, T, fetch_add, 0) \
@@ -163,10 +162,10 @@ SIMT_ATOMIC(atomicMax, long long, fetch_max)
 SIMT_ATOMIC(atomicAdd, float, fetch_add)
 SIMT_ATOMIC(atomicAdd, double, fetch_add)
 SIMT_EXCHANGE(float)
-SIMT_ATOMIC(atomicInc, unsigned, fetch_inc)
-SIMT_ATOMIC(atomicDec, unsigned, fetch_dec)
 
 #ifdef SIMT_HIP
+SIMT_ATOMIC_AT(, atomicInc, unsigned, fetch_inc)
+SIMT_ATOMIC_AT(, atomicDec, unsigned, fetch_dec)
 SIMT_INTEGER(unsigned long)
 SIMT_ATOMIC(atomicSub, float, fetch_sub)
 SIMT_ATOMIC(atomicSub, double, fetch_sub)
@@ -189,6 +188,8 @@ SIMT_SAFETY(float)
 SIMT_SAFETY(double)
 #undef SIMT_SAFETY
 #else
+SIMT_ATOMIC(atomicInc, unsigned, fetch_inc)
+SIMT_ATOMIC(atomicDec, unsigned, fetch_dec)
 SIMT_LOOKING(atomicAnd, long long, fetch_and, -1)
 SIMT_LOOKING(atomicOr, long long, fetch_or, 0)
 SIMT_LOOKING(atomicXor, long long, fetch_xor, 0)
@@ -253,6 +254,7 @@ inline float4 atomicAdd(float4* address, float4 value) {
 #undef SIMT_LOOKING_AT
 #undef SIMT_ATOMIC
 #undef SIMT_ATOMIC_AT
+#undef SIMT_SCOPES
 
 // -------------------------------------------------------------------- atomics with an order and a scope, of compilers
 

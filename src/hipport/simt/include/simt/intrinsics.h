@@ -425,11 +425,11 @@ inline T load_volatile(const T* from) {
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   return value;
 }
-/// Whether an address is in the caller's own frames. Stacks of threads are smaller than this.
+/// Whether an address is in the caller's own frames. Stacks of threads are no larger than this, to either side.
 inline bool is_local(const void* address) {
   const std::uintptr_t here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(address);
-  return !is_shared(address) && at - (here - 0x10000) < 0x20000;
+  return !is_shared(address) && at - (here - 0x40000) < 0x80000;
 }
 
 /// An address in shared memory as 32 bits: shared memory is far smaller than what lies to either side of this.
