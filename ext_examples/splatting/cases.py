@@ -13,7 +13,7 @@ CASES = {
     "no_whole_tile": {"n": 60, "width": 41, "height": 13, "size": 0.2},
     "two_batches": {"n": 420, "width": 18, "height": 16, "size": 0.05, "opacity": (0.02, 0.2)},
     "ties": {"n": 90, "width": 32, "height": 24, "size": 0.2, "layers": 3},
-    "opaque": {"n": 600, "width": 20, "height": 16, "size": 0.9, "opacity": (0.9, 1.0)},
+    "opaque": {"n": 400, "width": 17, "height": 16, "size": 0.65, "opacity": (0.9, 1.0)},
     "faint": {"n": 50, "width": 40, "height": 20, "size": 0.3, "opacity": (0.001, 0.02)},
     "needles": {"n": 60, "width": 50, "height": 34, "size": 0.4, "flat": 0.03},
     "behind_and_outside": {"n": 200, "width": 34, "height": 34, "size": 0.2, "spread": 6.0, "depth": (-2.0, 3.0)},
