@@ -502,7 +502,8 @@ class _Compiler:
             compiled = folder / f"torch_headers.h.{self.compiler.precompiled}"
             if not compiled.exists():
                 header.write_text(text)
-                partial = folder / "partial"
+                # Not one name for all: a compiler may outlive the process that it was started by.
+                partial = folder / f"partial.{os.getpid()}"
                 command = [self.compiler.path, *flags, *folders, "-x", "c++-header", str(header), "-o", str(partial)]
                 status, said = limited(command, folder, self.env, self.timeout)
                 if status != 0:
