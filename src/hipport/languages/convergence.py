@@ -9,7 +9,8 @@ but for three kinds of code, which are found here:
 * "branch": lanes part, and some come to one call of the collective, some to another one (or to the same one, in a
   function that both branches call). On a GPU that waits they meet there.
 * "apart": two calls, one behind the other, under conditions that exclude each other (`x < n`, then `x >= n`).
-* "turn": a call under a condition within a loop, so that lanes come to it in turns of their own.
+* "turn": a call under a condition within a loop, so that lanes come to it in turns of their own. For a group of
+  lanes, which names them all, also one in a loop that some lanes may leave before others.
 
 Nothing of this matters where the lanes that are named were found out in the same branch or turn: then there are no
 others to wait for. Conditions on which the lanes of a warp agree part nobody. Calls are followed by name through
@@ -362,9 +363,24 @@ class _Search:
                 and loop.start_byte < side.statement[0] < loop.end_byte
                 and _changes(function, side, loop)
             ]
+            if self.collectives.group is not None and self._left_early(function, mention, loop):
+                skips.append(inside)
             for each in mention.reached:
                 if (skips or each.skipped) and not _within(each.lanes, inside):
                     self.found.setdefault(each.place, Meeting("turn", each.place))
+
+    def _left_early(self, function: Function, mention: _Mention, loop: Node) -> bool:
+        """Whether some lanes may leave the loop before others, which then call without them."""
+        if any(side.often and side.statement == (loop.start_byte, loop.end_byte) for side in mention.sides):
+            return True
+        size = max(each.size for each in mention.reached)
+        return any(
+            self.kernels.may_differ(function, condition.expression, size)
+            for leaving in function.exits_before(mention.node)
+            if leaving.type == "break_statement" and loop.start_byte <= leaving.start_byte < loop.end_byte
+            for condition in function.conditions(leaving, loop)
+            if not condition.loop
+        )
 
     def _barrier_between(self, function: Function, one: Node, two: Node) -> bool:
         first, second = sorted((one.end_byte, two.start_byte))
