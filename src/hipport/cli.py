@@ -223,6 +223,7 @@ class _WithProgram(click.Command):
     multiple=True,
     help="Compile with a sanitizer (programs only).",
 )
+@click.option("--races", is_flag=True, help="Look for data races; slow (programs only).")
 @click.option("--timeout", type=click.FloatRange(min=1), default=120.0, help="Seconds for one run; 120 if not given.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Runs and compilers at once; as many as processors.")
 @click.option("--python", type=click.Path(path_type=Path), help="The Python that has PyTorch, for extensions.")
@@ -241,6 +242,7 @@ def verify(
     original_only: bool,
     teeth: bool,
     sanitize: tuple[str, ...],
+    races: bool,
     timeout: float,
     jobs: int | None,
     python: Path | None,
@@ -258,6 +260,9 @@ def verify(
     from hipport.verify import BadCases
 
     arguments: list[str] = ctx.meta.get("arguments", [])
+    checks = (*sanitize, "thread") if races else sanitize
+    if races and "address" in sanitize:
+        raise click.UsageError("--races and --sanitize address exclude each other: the compiler has one or the other")
     with _failing():
         config = _config(paths, None, target, rocm, warp)
         options: dict[str, Any] = {
@@ -274,7 +279,7 @@ def verify(
             if arguments or not api.has_cases(paths, cases):
                 if cases or names or teeth:
                     raise BadCases("--cases, --case and --teeth are for extensions, not for programs")
-                verified = api.verify_program(paths, arguments, sanitize=sanitize, on_progress=tell, **options)
+                verified = api.verify_program(paths, arguments, sanitize=checks, on_progress=tell, **options)
             else:
                 options |= {"cases": cases, "names": names, "python": python or Path(sys.executable)}
                 if teeth:

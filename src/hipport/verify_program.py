@@ -188,7 +188,8 @@ def _lines(path: Path) -> tuple[str, ...]:
 def _outcome(name: str, ran: Run, first: Run, ignored: frozenset[tuple[int, int]], index: int) -> Outcome:
     if ran.status is None:
         return Outcome(name, "timeout", f"did not end within {ran.seconds:.0f} s", ran.seconds, ran.faults)
-    if any(fault.level == "fault" for fault in ran.faults):
+    # Races are only looked for where that was asked for.
+    if any(fault.level == "fault" or fault.kind == "race" for fault in ran.faults):
         return Outcome(name, "fault", "", ran.seconds, ran.faults)
     last = "".join(ran.errors.strip().splitlines()[-1:]) if ran.status else ""
     if ran.status < 0:

@@ -26,11 +26,10 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from hipport.diagnostics import Message, Places, parse
-from hipport.discover import discover
 from hipport.extensions import UNITS
-from hipport.pipeline import Pass, Reported
+from hipport.pipeline import Pass, Ported, Reported
 from hipport.project import Project
-from hipport.simt.prepare import Dialect, Prepared, prepare, rewritten
+from hipport.simt.prepare import Dialect, Prepared, prepare, project_of, rewritten
 from hipport.toolchain import cache
 from hipport.units import Unit, programs
 
@@ -164,7 +163,8 @@ class Compiler:
 class Options:
     """How to compile. `env` is the environment, with PATH and HOME.
 
-    `optimize` is the level for kernels; `sanitize` has any of `address`, `undefined`, `bounds`. `flags` are further
+    `optimize` is the level for kernels; `sanitize` has any of `address`, `undefined`, `bounds`, and
+    `thread`, for races. `flags` are further
     ones for every unit. `jobs` is how many compilers run at once (None: as many as there are processors), `timeout` the
     seconds that each may take. `compiler` is one that was chosen; else g++ or clang++ is looked for. `passes` are run
     on the sources before the executor's own: what makes C++ of inline PTX.
@@ -302,10 +302,10 @@ class Builder:
             *self.options.flags,
         )
 
-    def _sanitize(self) -> tuple[str, ...]:
-        if not self.options.sanitize:
-            return ()
-        return (f"-fsanitize={','.join(self.options.sanitize)}", "-fno-sanitize-recover=all")
+    def _sanitize(self, *, linking: bool = False) -> tuple[str, ...]:
+        # The runtime looks for races itself: of ThreadSanitizer only what the compiler inserts is used.
+        names = [name for name in self.options.sanitize if not (linking and name == "thread")]
+        return (f"-fsanitize={','.join(names)}", "-fno-sanitize-recover=all") if names else ()
 
     @cached_property
     def includes(self) -> tuple[str, ...]:
@@ -420,7 +420,7 @@ class Builder:
         command = [
             self.compiler.path,
             *(("-shared",) if shared else ()),
-            *self._sanitize(),
+            *self._sanitize(linking=True),
             *(str(unit.object) for unit in units),
             str(runtime),
             f"-Wl,-rpath,{runtime.parent}",
@@ -504,7 +504,7 @@ def include_folders(dialect: Dialect, kept: Path | None = None) -> tuple[Path, .
 
 
 def program(
-    what: Sequence[Path] | Project,
+    what: Sequence[Path] | Project | Ported,
     dialect: Dialect,
     options: Options,
     *,
@@ -512,14 +512,14 @@ def program(
     vendored: Mapping[str, tuple[str, ...]] | None = None,
     exclude: Sequence[str] = (),
 ) -> Executable:
-    """Build the one program that the sources at `what` make up, files or a folder, and return it.
+    """Build the one program that the sources at `what` make up, files or a folder or what they were ported to.
 
     A Makefile beside them is asked (`make --dry-run`) what it compiles, and how. `out` is where the prepared tree goes;
     by default a folder of the cache. Raises NotCompiled, NoCompiler, and discover.NotFound.
     """
     builder = Builder(options, dialect)
     builder.compiler  # noqa: B018 - without one, nothing else need be done
-    project = what if isinstance(what, Project) else discover(what, exclude=exclude, vendored=vendored)
+    project = project_of(what, exclude=exclude, vendored=vendored)
     if project.root is None:
         raise ValueError("this was ported from memory: there is no tree to prepare")
     units, libraries = _units(what, project, options)
@@ -542,14 +542,14 @@ def program(
 # -------------------------------------------------------------------------------------------------------------- units
 
 
-def _units(what: Sequence[Path] | Project, project: Project, options: Options) -> tuple[list[Unit], list[str]]:
+def _units(what: Sequence[Path] | Project | Ported, project: Project, options: Options) -> tuple[list[Unit], list[str]]:
     """Return the units of a program, and what it is linked to beyond the runtime."""
     assert project.root is not None
     root = project.root
     members = [root / each.path for each in project.sources]
     sources = [path for path in members if path.suffix in UNITS]
     units, _, _ = programs(root, sources, members, options.env, _portable)
-    if not isinstance(what, Project) and all(path.is_file() for path in what):
+    if not isinstance(what, Project | Ported) and all(path.is_file() for path in what):
         given = {path.resolve() for path in what}
         units = [unit for unit in units if unit.source.resolve() in given]
     units = [replace(unit, flags=tuple(_portable(unit.flags))) for unit in units]

@@ -19,7 +19,7 @@ from hipport.finding import Finding
 from hipport.headers import own
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
-from hipport.pipeline import Outcome, Pass, Reported
+from hipport.pipeline import Outcome, Pass, Ported, Reported
 from hipport.project import Project
 from hipport.simt import assembly, launches, shared
 from hipport.source import Edit, NewFile, Source, Span
@@ -55,8 +55,21 @@ class Prepared:
         return place if place.exists() else path
 
 
+def project_of(
+    what: Sequence[Path] | Project | Ported,
+    *,
+    exclude: Sequence[str] = (),
+    vendored: Mapping[str, tuple[str, ...]] | None = None,
+) -> Project:
+    """Return what is at paths, or what was ported, with the files that the port needs and no one wrote."""
+    if isinstance(what, Ported):
+        created = tuple(source(file.path, file.text) for file in what.created)
+        return replace(what.project, sources=(*what.project.sources, *created))
+    return what if isinstance(what, Project) else discover(what, exclude=exclude, vendored=vendored)
+
+
 def prepare(
-    what: Sequence[Path] | Project,
+    what: Sequence[Path] | Project | Ported,
     out: Path,
     dialect: Dialect,
     *,
@@ -65,18 +78,17 @@ def prepare(
     vendored: Mapping[str, tuple[str, ...]] | None = None,
     exclude: Sequence[str] = (),
 ) -> Prepared:
-    """Write to `out` what is at `what`, files and folders or a project that was ported, as C++ for the executor.
+    """Write to `out` what is at `what`, files and folders or what they were ported to, as C++ for the executor.
 
     `passes` run before the executor's own; `folders` are where includes are looked for besides beside the file;
     `vendored` and `exclude` are as for `discover.discover`. What is in `out` stays as it is where nothing changes.
     Raises discover.NotFound for a path that does not exist.
     """
-    if isinstance(what, Project):
-        project = what
-        whole = [project.root] if project.root else []
-    else:
-        project = discover(what, exclude=exclude, vendored=vendored)
+    project = project_of(what, exclude=exclude, vendored=vendored)
+    if not isinstance(what, Project | Ported):
         whole = [path.resolve() for path in what if path.is_dir()]
+    else:
+        whole = [project.root] if project.root else []
     root = project.root
     if root is None:
         raise ValueError("this was ported from memory: there is no tree to prepare")

@@ -282,6 +282,10 @@ __attribute__((noinline)) void capture(Path& path, void* base) {
   path.hash = hash;
 }
 
+void warning_at(const char* kind, const std::string& place, const std::string& message) {
+  report("warning", kind, place, message);
+}
+
 void fault_with(const char* kind, Place place, const std::string& message) {
   report("fault", kind, best_place(place), message);
   end();

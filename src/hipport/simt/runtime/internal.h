@@ -95,6 +95,8 @@ struct Shared {
   std::size_t offset, size;
 };
 
+struct Racing;
+
 /// One block of a launch, while it runs.
 struct Block {
   uint3 index{};
@@ -142,6 +144,7 @@ struct Block {
     std::vector<Group> groups;
   };
   std::vector<Wave> wave;
+  Racing* racing = nullptr;  // see races.cpp
 };
 
 enum class Entered { done, stuck };
@@ -194,6 +197,16 @@ void end_watch();
 /// Whether all that the interrupted threads do is to go round in few states.
 bool spins(const Worker&);
 
+// races.cpp
+extern bool races_looked_for;
+void races_launch();
+void races_block(Block&);
+void races_barrier(Block&);
+void races_meeting(Block&, unsigned first_rank, std::uint64_t lanes);
+
+/// Whether an address lies in a meeting: memory of the runtime's that lanes of all blocks read.
+bool is_meeting(const void*);
+
 // shared.cpp
 void make_arena(Block&, std::size_t dynamic);
 /// Fault on what was written past a variable, and forget what the block had.
@@ -222,6 +235,7 @@ std::string user_place(const Path& path);
 void capture(Path&, void* base);
 /// The same for a thread that a signal interrupted; the first is one past where it was.
 void path_of(Path&, const ucontext_t&, void* base);
+void warning_at(const char* kind, const std::string& place, const std::string& message);
 [[noreturn]] void fault_with(const char* kind, Place place, const std::string& message);
 
 }  // namespace simt

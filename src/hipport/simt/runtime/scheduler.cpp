@@ -6,6 +6,7 @@
 // that is ready goes on, or a fresh fiber goes on starting those that are left. Wavefronts are settled as soon as none
 // of their lanes can run, a block ends when all have exited, and a block where nothing can run is a deadlock.
 #include <pthread.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 
@@ -125,8 +127,24 @@ Block::Wave& wave_of(Block& block, const Thread& thread) { return block.wave[thr
 unsigned lane_of(const Thread& thread) { return thread.rank & ((1u << wave_shift) - 1); }
 std::uint64_t bit_of(const Thread& thread) { return std::uint64_t(1) << lane_of(thread); }
 
+/// Meetings lie together, so that `is_meeting` knows them. What is not used costs nothing.
+constexpr std::size_t meetings_size = std::size_t(1) << 32;
+char* meetings_start = nullptr;
+std::atomic<std::size_t> meetings_used{0};
+
+Meeting* make_meeting() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    void* all = mmap(nullptr, meetings_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    meetings_start = all == MAP_FAILED ? nullptr : static_cast<char*>(all);
+  });
+  const std::size_t at = meetings_used.fetch_add(sizeof(Meeting));
+  if (meetings_start == nullptr || at + sizeof(Meeting) > meetings_size) return new Meeting;
+  return new (meetings_start + at) Meeting;
+}
+
 Meeting* new_meeting() {
-  if (worker->meetings.empty()) return new Meeting;
+  if (worker->meetings.empty()) return make_meeting();
   Meeting* meeting = worker->meetings.back();
   worker->meetings.pop_back();
   return meeting;
@@ -283,16 +301,17 @@ bool same_operation(const Operation* a, const Operation* b) {
   return a == b || a->name == b->name || std::strcmp(a->name, b->name) == 0;
 }
 
-void finish(Meeting& meeting, const Operation& operation, std::uint64_t lanes) {
+void finish(Block& block, const Thread& one, Meeting& meeting, const Operation& operation, std::uint64_t lanes) {
   meeting.lanes = lanes;
   if (operation.finish != nullptr) operation.finish(meeting);
+  if (races_looked_for) races_meeting(block, one.rank - lane_of(one), lanes);
 }
 
 bool settle_masked(Block& block, Block::Wave& wave) {
   for (std::size_t i = 0; i < wave.groups.size(); ++i) {
     Block::Group& group = wave.groups[i];
     if ((group.mask & wave.alive & ~group.arrived) != 0) continue;
-    finish(*group.meeting, *group.operation, group.arrived);
+    finish(block, *group.list.first, *group.meeting, *group.operation, group.arrived);
     List list = group.list;
     wave.groups[i] = wave.groups.back();
     wave.groups.pop_back();
@@ -309,6 +328,7 @@ void release_barrier(Block& block) {
   block.count = 0;
   block.all = 1;
   block.idle = 0;
+  if (races_looked_for) races_barrier(block);
   for (Thread* t = block.barrier.first; t != nullptr; t = t->next) ++wave_of(block, *t).busy;
   wake_all(block.barrier);
 }
@@ -374,7 +394,7 @@ bool settle_present(Block& block, Block::Wave& wave, unsigned first_rank) {
     std::memcpy(meeting.values[lane_of(*group[i])], group[i]->value, 16);
     group[i]->met = &meeting;
   }
-  finish(meeting, *least->operation, lanes);
+  finish(block, *least, meeting, *least->operation, lanes);
   wave.busy += count;
   block.idle = 0;
   List list;
@@ -466,6 +486,7 @@ void reset(Block& block, const uint3& index) {
   block.idle = 0;
   block.ready = block.barrier = block.grid = List{};
   blockIdx = index;
+  if (races_looked_for) races_block(block);
   if (settings().order == Settings::Order::random) {
     Worker& w = *worker;
     for (std::size_t i = w.order.size(); i > 1; --i) std::swap(w.order[i - 1], w.order[next_random(w.random) % i]);
@@ -673,6 +694,7 @@ void run_blocks(Worker& w) {
     if (resident.empty()) break;
     bool progress = false;
     if (!more && w.launch->cooperative && std::all_of(resident.begin(), resident.end(), [](Block* b) { return at_grid_barrier(*b); })) {
+      if (races_looked_for) races_launch();  // it orders what all blocks did
       for (Block* block : resident) {
         w.block = block;
         for (Thread* t = block->grid.first; t != nullptr; t = t->next) ++wave_of(*block, *t).busy;
@@ -752,6 +774,7 @@ void run_on(const Launch& how, detail::Run body, void* context, std::atomic<std:
   }
   blockDim = how.block;
   gridDim = how.grid;
+  if (races_looked_for) races_launch();
   Worker* before = worker;
   worker = &w;
   w.watched = Worker::Watched{};
@@ -774,6 +797,11 @@ int wave_size() {
     return v != nullptr && std::atoi(v) == 64 ? 64 : 0;
   }();
   return forced != 0 ? forced : said == Dialect::cuda ? 32 : settings().wave;
+}
+
+bool is_meeting(const void* address) {
+  const auto* a = static_cast<const char*>(address);
+  return meetings_start != nullptr && a >= meetings_start && a < meetings_start + meetings_size;
 }
 
 bool in_kernel() { return worker != nullptr && worker->launch != nullptr; }
@@ -948,7 +976,7 @@ const Meeting& meet_masked(const Operation& operation, std::uint64_t mask, const
   self.met = meeting;
   if ((mask & wave.alive & ~group->arrived) == 0) {
     // The last to come goes on at once.
-    finish(*meeting, operation, group->arrived);
+    finish(block, self, *meeting, operation, group->arrived);
     List list = group->list;
     wave.groups.erase(wave.groups.begin() + (group - wave.groups.data()));
     wave.busy += list.count;
@@ -1007,6 +1035,7 @@ void named_barrier(int number, int threads, bool arrive_only, Place place) {
   ++named.arrived;
   if (named.arrived >= wanted) {
     named.arrived = 0;
+    if (races_looked_for) races_barrier(block);
     for (Thread* t = named.list.first; t != nullptr; t = t->next) ++wave_of(block, *t).busy;
     block.idle = 0;
     wake_all(named.list);

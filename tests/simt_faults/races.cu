@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that race, whose lines are marked `// races`, and kernels that look alike and do not.
+#include <cooperative_groups.h>
+
+#include <cstdio>
+
+namespace cg = cooperative_groups;
+
+__global__ void noBarrier(int* out) {
+  __shared__ int some[64];
+  some[threadIdx.x] = threadIdx.x;  // races
+  out[threadIdx.x] = some[63 - threadIdx.x];
+}
+
+__global__ void barrier(int* out) {
+  __shared__ int some[64];
+  some[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  out[threadIdx.x] = some[63 - threadIdx.x];
+  __syncthreads();
+  some[63 - threadIdx.x] = 1;
+}
+
+__global__ void lockstep(int* out) {
+  __shared__ volatile int some[64];
+  some[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    some[threadIdx.x] += some[threadIdx.x + 32];  // races
+    some[threadIdx.x] += some[threadIdx.x + 16];
+  }
+  if (threadIdx.x == 0) out[0] = some[0];
+}
+
+__global__ void lanes(int* out) {
+  __shared__ int some[64];
+  some[threadIdx.x] = threadIdx.x;
+  __syncwarp();
+  out[threadIdx.x] = some[threadIdx.x ^ 1];
+  const int other = __shfl_xor_sync(~0u, some[threadIdx.x ^ 2], 1);
+  some[threadIdx.x] = other;
+}
+
+__global__ void halfOfTheLanes(int* out) {
+  __shared__ int some[64];
+  some[threadIdx.x] = threadIdx.x;  // races
+  if (threadIdx.x % 32 < 16) __syncwarp(0xffffu);
+  out[threadIdx.x] = some[threadIdx.x ^ 16];
+}
+
+__global__ void sameValue(int* out) {
+  if (threadIdx.x % 3 == 0) out[1] = 1;
+  atomicAdd(out, 1);
+}
+
+__global__ void bytes(unsigned char* out) { out[threadIdx.x] = threadIdx.x; }
+
+__global__ void blocks(int* out) {
+  out[threadIdx.x] = blockIdx.x;  // races
+}
+
+__global__ void lastBlock(int* out, unsigned* arrived) {
+  __shared__ bool isLast;
+  out[blockIdx.x * 64 + threadIdx.x] = blockIdx.x;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) isLast = atomicAdd(arrived, 1u) == gridDim.x - 1;
+  __syncthreads();
+  if (isLast) {
+    int sum = 0;
+    for (unsigned i = threadIdx.x; i < gridDim.x * 64; i += 64) sum += out[i];
+    out[gridDim.x * 64 + threadIdx.x] = sum;
+  }
+}
+
+__global__ void lock(int* out, int* mutex) {
+  bool done = false;
+  while (!done) {
+    if (atomicCAS(mutex, 0, 1) == 0) {
+      out[0] += 1;
+      __threadfence();
+      atomicExch(mutex, 0);
+      done = true;
+    }
+  }
+}
+
+__global__ void grid(int* out) {
+  out[blockIdx.x * 64 + threadIdx.x] = 1;
+  cg::this_grid().sync();
+  const int other = out[(blockIdx.x + 1) % gridDim.x * 64 + threadIdx.x];
+  cg::this_grid().sync();
+  out[blockIdx.x * 64 + threadIdx.x] += other;
+}
+
+int main() {
+  int *out, *mutex;
+  cudaMalloc(&out, 4096 * sizeof(int));
+  cudaMalloc(&mutex, 2 * sizeof(int));
+  cudaMemset(out, 0xff, 4096 * sizeof(int));
+  cudaMemset(mutex, 0, 2 * sizeof(int));
+  noBarrier<<<1, 64>>>(out);
+  barrier<<<2, 64>>>(out + 64);
+  lockstep<<<1, 64>>>(out);
+  lanes<<<1, 64>>>(out);
+  halfOfTheLanes<<<1, 64>>>(out);
+  sameValue<<<1, 64>>>(out);
+  bytes<<<1, 64>>>((unsigned char*)out);
+  blocks<<<2, 32>>>(out);
+  lastBlock<<<4, 64>>>(out, (unsigned*)mutex + 1);
+  lock<<<2, 32>>>(out, mutex);
+  void* arguments[] = {&out};
+  cudaLaunchCooperativeKernel((void*)grid, dim3(4), dim3(64), arguments, 0, 0);
+  std::printf("%d\n", cudaDeviceSynchronize() != cudaSuccess);
+  return 0;
+}

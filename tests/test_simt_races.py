@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data races are found, in shared and in global memory; what a barrier, a lock or the lanes of a warp order is none."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hipport.simt import compile as compiling
+from hipport.verify import Configuration, Limits
+from hipport.verify_program import run
+
+PROGRAM = Path(__file__).parent / "simt_faults/races.cu"
+ENV = {**os.environ}
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return compiling.program([PROGRAM], "cuda", compiling.Options(ENV, sanitize=("thread",))).path
+
+
+@pytest.mark.parametrize("order", ["forward", "reverse", "random:9"])
+def test_races(program: Path, order: str) -> None:
+    ran = run(program, [], Configuration("original", 32, order), ENV, PROGRAM.parent, Limits(60), PROGRAM.parent)
+    assert (ran.status, ran.lines) == (0, ("0",)), ran.errors
+    assert {each.kind for each in ran.faults} == {"race"}
+    kernels: dict[str, list[str]] = {}
+    line_of = {}
+    kernel = ""
+    for number, line in enumerate(PROGRAM.read_text().splitlines(), 1):
+        if line.startswith("__global__ void "):
+            kernel = line.split("(")[0].split()[-1]
+        if line.endswith("// races"):
+            line_of[kernel] = number
+    for each in ran.faults:
+        kernels.setdefault(each.kernel, []).append(each.message)
+    assert set(kernels) == set(line_of), ran.errors
+    for name, number in line_of.items():
+        # Both places are named, whichever came first.
+        assert any(f"{PROGRAM.name}:{number}" in message for message in kernels[name]), kernels[name]
