@@ -227,6 +227,15 @@ def test_threads_that_wait_let_others_run(dialect: Dialect, case: int) -> None:
     assert first[0] == {10: "2", 11: "3f", 12: "1"}[case]
 
 
+def test_cudas_atomic_objects() -> None:
+    """Each thread waits for its turn; and numbers of 4, 8 and 16 bytes that all change."""
+    turns = run(built("faults.cu", "cuda"), "13")
+    assert turns.returncode == 0, turns.stderr.decode()
+    assert turns.stdout.decode().split()[0] == "40"
+    sums = run(built("faults.cu", "cuda"), "14").stdout.decode().split()
+    assert (sums[0], sums[2], sums[3], sums[4]) == ("c0", "42800000", "4000000000000000", "c0")
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -4,6 +4,11 @@
 #include <cstdio>
 #include <cstdlib>
 
+#ifndef __HIP__
+#include <cuda/atomic>
+#include <cuda/std/type_traits>
+#endif
+
 #ifdef __HIP__
 #define cudaMallocManaged hipMallocManaged
 #define cudaDeviceSynchronize hipDeviceSynchronize
@@ -33,6 +38,27 @@ __global__ void kernel(int number, unsigned long long* out) {
       break;
     case 9: out[lane] = (unsigned)__builtin_amdgcn_ds_swizzle(int(lane), 0xc020); break;
 #else
+    case 13: {  // a turn for each, in another order than that in which threads start
+      cuda::atomic_ref<int, cuda::thread_scope_device> turn(*(int*)out);
+      while (turn.load(cuda::memory_order_acquire) != 63 - int(lane)) {
+      }
+      turn.fetch_add(1, cuda::std::memory_order_release);
+      break;
+    }
+    case 14: {
+      auto& counter = *(cuda::atomic<unsigned long long, cuda::thread_scope_block>*)out;
+      static_assert(sizeof(counter) == 8, "");
+      counter += 2;
+      ++counter;
+      float4 seen, next;
+      do {
+        seen = *(float4*)(out + 2);
+        next = make_float4(seen.x + 1, 0, 0, 2);
+        seen = atomicCAS((float4*)(out + 2), seen, next);
+      } while (seen.x + 1 != next.x);
+      __nv_atomic_fetch_add((int*)(out + 4), 3, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+      break;
+    }
     case 3: out[lane] = __ballot_sync(0xfffffffe, 1); break;
     case 8: out[lane] = lane % 2 ? __shfl_sync(0xaaaaaaaa, lane, 2) : 0; break;
     case 9: out[lane] = __shfl_sync(0xffffffff, lane, 2, 3); break;
