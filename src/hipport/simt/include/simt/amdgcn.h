@@ -10,6 +10,7 @@
 #include "atomics.h"
 #include "core.h"
 #include "define.h"
+#include "float16.h"
 #include "intrinsics.h"
 #include "vector_types.h"
 #include "warp_hip.h"

@@ -7,16 +7,6 @@
 #include "narrow.h"
 
 #ifdef SIMT_HIP
-#if !defined(__FLT16_MANT_DIG__)
-// Compilers without the type: a number that computes as float and is rounded when it is stored.
-struct _Float16 {
-  unsigned short simt_bits;
-  _Float16() = default;
-  template <typename T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
-  _Float16(T x) : simt_bits(::simt::detail::HalfFormat::from(static_cast<double>(x))) {}
-  operator float() const { return ::simt::detail::HalfFormat::to_float(simt_bits); }
-};
-#endif
 #define SIMT_RAW_NUMBER _Float16
 #ifdef __HIP_NO_HALF_CONVERSIONS__
 #define SIMT_CONVERSIONS 0
