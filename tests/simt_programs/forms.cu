@@ -88,8 +88,8 @@ __global__ void plain(int* out, short x, const int* null = nullptr) { *out = x +
 template <typename T = int>
 __global__ void deduced(T* out, T x) { *out = x; }
 namespace inner {
+__global__ void member(int* out) { *out = 11; }
 struct Class {
-  static __global__ void member(int* out) { *out = 11; }
   void (*pointer)(int*, short, const int*) = plain;
   void run(int* out) { this->pointer<<<1, 1>>>(out, 12, 0); }
 };
@@ -111,7 +111,7 @@ int main() {
   overloaded<<<1, 1>>>(out, 8.5f);
   cudaDeviceSynchronize();
   printf("%d %g ", ints[0], out[0]);
-  kernels[1]<<<1, 1>>>(ints, 65537 + 8, nullptr), inner::Class::member<<<dim3(1), dim3(1, 1)>>>(ints + 1);
+  kernels[1]<<<1, 1>>>(ints, 65537 + 8, nullptr), inner::member<<<dim3(1), dim3(1, 1)>>>(ints + 1);
   object.run(ints + 2);
   chosen<<<1, 1>>>(longs, 1);
   deduced<<<1, 1, 0, 0>>>(ints + 3, 4);

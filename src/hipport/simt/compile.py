@@ -165,7 +165,8 @@ class Options:
 
     `optimize` is the level for kernels; `sanitize` has any of `address`, `undefined`, `bounds`, and
     `thread`, for races. `flags` are further
-    ones for every unit. `jobs` is how many compilers run at once (None: as many as there are processors), `timeout` the
+    ones for every unit. `precompile` has the executor's headers compiled once for all units: without, a single unit is
+    there sooner. `jobs` is how many compilers run at once (None: as many as there are processors), `timeout` the
     seconds that each may take. `compiler` is one that was chosen; else g++ or clang++ is looked for. `passes` are run
     on the sources before the executor's own: what makes C++ of inline PTX.
     """
@@ -177,6 +178,7 @@ class Options:
     debug: bool = True
     sanitize: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    precompile: bool = True
     jobs: int | None = None
     timeout: float = 600.0
     passes: tuple[Pass[Any], ...] = field(default=(), repr=False)
@@ -291,7 +293,7 @@ class Builder:
             f"-std=gnu++{standard or self.options.standard}",
             self.options.optimize,
             # addr2line of binutils 2.40 takes the folder of a file from the wrong entry of DWARF 5's tables.
-            *(("-g1", "-gdwarf-4") if self.options.debug else ()),
+            *(("-gdwarf-4", "-g1") if self.options.debug else ()),
             "-fPIC",
             "-ftls-model=initial-exec",
             *_KEEP_CALLS[family],
@@ -342,6 +344,8 @@ class Builder:
 
     def front(self, header: str = _PRELUDE, flags: Sequence[str] = (), *, standard: int | None = None) -> list[str]:
         """Return the flags that put `header`, precompiled, in front of a unit."""
+        if not self.options.precompile:
+            return ["-include", header]
         folder = self.precompiled(header, flags, standard=standard)
         if self.compiler.family == "clang":
             return ["-include-pch", str(folder / f"{header}.gch")]
