@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -20,12 +21,13 @@ HERE = Path(__file__).parent / "simt_libraries"
 ORDERS = ("forward", "reverse", "random:1", "random:2")
 #: Lanes in a wavefront: as CUDA, as HIP.
 CONFIGURATIONS = (("cuda", 32), ("hip", 32), ("hip", 64))
-OPTIONS = Options(env=dict(os.environ), optimize="-O0", debug=True, flags=thrust.find(os.environ).flags)
+OPTIONS = Options(env=dict(os.environ), optimize="-O0")
 
 
 @cache
 def built(name: str, dialect: str) -> Path:
-    return program([HERE / f"{name}.cu"], dialect, OPTIONS).path  # type: ignore[arg-type]
+    flags = thrust.find(os.environ, dialect).flags if name == "thrust" else ()  # type: ignore[arg-type]
+    return program([HERE / f"{name}.cu"], dialect, replace(OPTIONS, flags=flags)).path  # type: ignore[arg-type]
 
 
 def run(name: str, dialect: str, wave: int, order: str = "forward", *arguments: str) -> tuple[int, str, str]:
@@ -40,7 +42,7 @@ def run(name: str, dialect: str, wave: int, order: str = "forward", *arguments: 
 @pytest.mark.parametrize("name", ["blocks", "groups", "device", "textures", "thrust"])
 @pytest.mark.parametrize(("dialect", "wave"), CONFIGURATIONS)
 def test_programs_that_check_themselves(name: str, dialect: str, wave: int) -> None:
-    if name == "thrust" and thrust.find(os.environ).folder is None:
+    if name == "thrust" and thrust.find(os.environ, dialect).folder is None:  # type: ignore[arg-type]
         pytest.skip("there is no Thrust")
     for order in ORDERS if name in ("blocks", "groups") else ORDERS[::2]:
         status, out, errors = run(name, dialect, wave, order)
@@ -150,19 +152,29 @@ def test_without_thrust_the_error_says_what_is_needed(tmp_path: Path) -> None:
 
 
 def test_thrust_is_found_where_it_is(tmp_path: Path) -> None:
-    toolkit = tmp_path / "toolkit"
-    for folder in ("thrust", "cuda", "cublas"):
+    toolkit, rocm = tmp_path / "toolkit", tmp_path / "rocm"
+    for folder in ("thrust", "cuda/std", "cuda/atomic", "cublas"):
         (toolkit / "include" / folder).mkdir(parents=True)
     (toolkit / "include/thrust/version.h").touch()
     env = {"HOME": str(tmp_path), "CUDA_HOME": str(toolkit), "PATH": ""}
-    found = thrust.find(env, compiler_path=())
-    assert found.folder == toolkit / "include"
-    shown = Path(found.flags[1])
-    assert found.flags[0] == "-isystem"
-    assert sorted(each.name for each in shown.iterdir()) == ["cuda", "thrust"]  # nothing else of the toolkit
-    assert (shown / "thrust/version.h").exists()
-    assert thrust.find(env, compiler_path=()) == found
+    if not any(Path("/opt").glob("rocm*")):
+        found = thrust.find(env, system=())
+        assert found.folder == toolkit / "include"
+        define, first, _, shown = found.flags
+        assert define == "-DSIMT_LIBCUDACXX"
+        assert [each.name for each in Path(shown).iterdir()] == ["thrust"]  # nothing else of the toolkit
+        assert [each.name for each in (Path(first[2:]) / "cuda").iterdir()] == ["std"]
+        assert thrust.find(env, system=()) == found
+        assert thrust.find(env, "hip", system=()).folder is None
 
-    own = thrust.find(env, compiler_path=(toolkit / "include",))
+    (rocm / "include/thrust").mkdir(parents=True)
+    (rocm / "include/thrust/version.h").touch()
+    env["ROCM_PATH"] = str(rocm)
+    for dialect in ("cuda", "hip"):
+        found = thrust.find(env, dialect, system=())  # type: ignore[arg-type]
+        assert found.folder == rocm / "include"
+        assert (Path(found.flags[1]) / "thrust/version.h").exists()
+
+    own = thrust.find(env, system=(toolkit / "include",))
     assert own.folder == toolkit / "include"
     assert own.flags == ()

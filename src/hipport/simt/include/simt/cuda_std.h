@@ -3,14 +3,19 @@
 #ifndef SIMT_CUDA_STD_H
 #define SIMT_CUDA_STD_H
 
-#ifdef SIMT_HIP
+// rocThrust includes what it finds of cuda/std, and does not use it.
+#if defined(SIMT_HIP) && !defined(SIMT_THRUST_H)
 #error "cuda/std and cuda/atomic are libraries of CUDA, which HIP does not have"
 #endif
 
 #include "prelude.h"
 
+#ifdef SIMT_LIBCUDACXX  // CUDA's own is on the path, as its Thrust needs it
+#include <cuda/std/cstddef>
+#elif !defined(SIMT_HIP)
 namespace cuda {
 namespace std = ::std;
 }
+#endif
 
 #endif
