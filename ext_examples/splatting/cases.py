@@ -231,5 +231,5 @@ def reference(means, scales, quats, opacities, colors, view, background, weights
 def tolerance(n, width, height, dtype="float32", **_):
     # Positions of the order of the image's size are rounded before they are subtracted; then pixels add up in any order.
     eps = float(np.finfo(dtype).eps)
-    near = (64 * eps * max(width, height), 64 * eps * max(width, height))
-    return {"image": near} | {name: near for name in GRADIENTS}
+    unit = eps * max(width, height)
+    return {"image": (8 * unit, 8 * unit)} | {name: (64 * unit, 64 * unit) for name in GRADIENTS}

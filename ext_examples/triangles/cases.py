@@ -17,7 +17,7 @@ CASES = {
     "one_tile": {"n": 700, "width": 8, "height": 8, "size": 0.5},
     "large": {"n": 40, "width": 96, "height": 48, "size": 3.0},
     "far_corners": {"n": 12, "width": 48, "height": 48, "size": 60.0},
-    "many": {"n": 3000, "width": 128, "height": 128, "size": 0.06},
+    "many": {"n": 2000, "width": 100, "height": 90, "size": 0.08},
     "perspective": {"n": 60, "width": 50, "height": 40, "size": 0.4, "nearness": 6.0},
     "same_depth": {"n": 200, "width": 40, "height": 40, "size": 0.3, "layers": 2},
     "twice_the_same": {"n": 150, "width": 32, "height": 32, "size": 0.3, "copies": 3},
@@ -68,9 +68,9 @@ def inputs(
     return {
         "seen": vertices.astype("float32"),
         "vertices": np.nan_to_num(vertices),
-        "attributes": rng.standard_normal((len(vertices), 5)).astype(dtype),
+        "attributes": rng.standard_normal((len(vertices), 3)).astype(dtype),
         "triangles": triangles.astype("int32"),
-        "weights": rng.standard_normal((height, width, 5)).astype(dtype),
+        "weights": rng.standard_normal((height, width, 3)).astype(dtype),
         "width": width,
         "height": height,
     }
