@@ -57,6 +57,8 @@
 inline __half::__half(__nv_bfloat16 other) : __x(::simt::detail::HalfFormat::from(::simt::detail::wide_of(other))) {}
 inline __nv_bfloat16::__nv_bfloat16(__half other)
     : __x(::simt::detail::BfloatFormat::from(::simt::detail::wide_of(other))) {}
+#define __CUDA_BF16_H__
+#define __CUDA_BF16_TYPES_EXIST__
 typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;
 typedef __nv_bfloat16_raw nv_bfloat16_raw;

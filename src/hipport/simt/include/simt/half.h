@@ -65,6 +65,9 @@ inline __half2 __ldcs(const __half2* from) { return *from; }
 typedef __half half;
 typedef __half2 half2;
 #ifndef SIMT_HIP
+// What programs ask for to know whether there are half numbers.
+#define __CUDA_FP16_H__
+#define __CUDA_FP16_TYPES_EXIST__
 typedef __half nv_half;
 typedef __half2 nv_half2;
 typedef __half_raw nv_half_raw;

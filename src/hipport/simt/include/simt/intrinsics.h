@@ -419,13 +419,32 @@ __attribute__((no_sanitize("thread"), noinline)) inline void look(const void* at
   looked = Looked{at, threadIdx, blockIdx};
 }
 
+/// The widest word that a value of so many bytes is made of.
 template <typename T>
-inline T load_volatile(const T* from) {
-  __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  const T value = *from;
-  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+using part_of = typename unsigned_of<sizeof(T) % 8 == 0 ? 8 : sizeof(T) % 4 == 0 ? 4 : sizeof(T) % 2 == 0 ? 2 : 1>::type;
+
+// Accesses that others may make at the same time, a word at a time.
+template <typename T>
+inline T load_words(const T* from) {
+  constexpr unsigned count = sizeof(T) / sizeof(part_of<T>);
+  part_of<T> words[count];
+  for (unsigned i = 0; i < count; ++i) {
+    words[i] = __atomic_load_n(reinterpret_cast<const part_of<T>*>(from) + i, __ATOMIC_RELAXED);
+  }
+  T value;
+  std::memcpy(static_cast<void*>(&value), words, sizeof(T));
   return value;
 }
+template <typename T>
+inline void store_words(T* to, const T& value) {
+  constexpr unsigned count = sizeof(T) / sizeof(part_of<T>);
+  part_of<T> words[count];
+  std::memcpy(words, static_cast<const void*>(&value), sizeof(T));
+  for (unsigned i = 0; i < count; ++i) {
+    __atomic_store_n(reinterpret_cast<part_of<T>*>(to) + i, words[i], __ATOMIC_RELAXED);
+  }
+}
+
 /// Whether an address is in the caller's own frames. Stacks of threads are no larger than this, to either side.
 inline bool is_local(const void* address) {
   const std::uintptr_t here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
@@ -438,7 +457,7 @@ inline std::uintptr_t shared_window() { return reinterpret_cast<std::uintptr_t>(
 
 inline void fence(Place place) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  look(place.file + place.line, place);
+  look(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(place.file) + unsigned(place.line)), place);
 }
 
 }  // namespace detail
@@ -474,13 +493,11 @@ inline T __ldlu(const T* from) {
   template <typename T>                                         \
   inline T load(const T* from, SIMT_HERE) {                     \
     ::simt::detail::look(from, SIMT_THERE);                     \
-    return ::simt::detail::load_volatile(from);                 \
+    return ::simt::detail::load_words(from);                    \
   }                                                             \
   template <typename T>                                         \
   inline void store(T* to, ::simt::detail::same<T> value) {     \
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);                    \
-    *to = value;                                                \
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);                    \
+    ::simt::detail::store_words(to, value);                     \
   }
 SIMT_COHERENT(__ldcg, __stcg)
 SIMT_COHERENT(__ldcv, __stwt)
