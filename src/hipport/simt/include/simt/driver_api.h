@@ -278,6 +278,32 @@ enum CUdevice_attribute {
   CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS = hipDeviceAttributeConcurrentManagedAccess,
   CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS = hipDeviceAttributePageableMemoryAccess,
   CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH = hipDeviceAttributeCooperativeLaunch,
+  CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH = hipDeviceAttributeCooperativeMultiDeviceLaunch,
+  CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED = hipDeviceAttributeComputePreemptionSupported,
+  CU_DEVICE_ATTRIBUTE_GPU_OVERLAP = hipDeviceAttributeDeviceOverlap,
+  CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH = hipDeviceAttributeMaxTexture1DWidth,
+  CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH = hipDeviceAttributeMaxTexture2DWidth,
+  CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT = hipDeviceAttributeMaxTexture2DHeight,
+  CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH = hipDeviceAttributeMaxTexture3DWidth,
+  CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT = hipDeviceAttributeMaxTexture3DHeight,
+  CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH = hipDeviceAttributeMaxTexture3DDepth,
+  CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH = hipDeviceAttributeMaxTexture1DLayered,
+  CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS = hipDeviceAttributeMaxTexture1DLayeredLayers,
+  CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH = hipDeviceAttributeMaxTexture2DLayered,
+  CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT = hipDeviceAttributeMaxTexture2DLayeredHeight,
+  CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS = hipDeviceAttributeMaxTexture2DLayeredLayers,
+  CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = hipDeviceAttributePciDomainID,
+  CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT = hipDeviceAttributeSurfaceAlignment,
+  CU_DEVICE_ATTRIBUTE_TCC_DRIVER = hipDeviceAttributeTccDriver,
+  CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED = hipDeviceAttributeVirtualMemoryManagementSupported,
+  CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = hipDeviceAttributeVirtualMemoryManagementSupported,
+  CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = hipDeviceAttributeMemoryPoolsSupported,
+};
+
+enum CUcomputemode {
+  CU_COMPUTEMODE_DEFAULT = hipComputeModeDefault,
+  CU_COMPUTEMODE_PROHIBITED = hipComputeModeProhibited,
+  CU_COMPUTEMODE_EXCLUSIVE_PROCESS = hipComputeModeExclusiveProcess,
 };
 
 #define CU_CTX_SCHED_AUTO 0x00
@@ -327,6 +353,8 @@ SIMT_DRIVER(cuDeviceComputeCapability, (int* major, int* minor, CUdevice device)
             hipDeviceComputeCapability(major, minor, device))
 SIMT_DRIVER(cuDeviceGetAttribute, (int* value, CUdevice_attribute attribute, CUdevice device),
             hipDeviceGetAttribute(value, static_cast<hipDeviceAttribute_t>(attribute), device))
+SIMT_DRIVER(cuDeviceCanAccessPeer, (int* can, CUdevice device, CUdevice peer),
+            hipDeviceCanAccessPeer(can, device, peer))
 SIMT_DRIVER(cuCtxCreate, (CUcontext* context, unsigned flags, CUdevice device), hipCtxCreate(context, flags, device))
 SIMT_DRIVER(cuCtxDestroy, (CUcontext context), hipCtxDestroy(context))
 SIMT_DRIVER(cuCtxGetCurrent, (CUcontext* context), hipCtxGetCurrent(context))

@@ -348,9 +348,34 @@ inline const hipDeviceProp_t& properties() {
   A(10017, WallClockRate, p.clockRate / 10)                                                              \
   A(20001, ClusterLaunch, p.clusterLaunch)
 
+// CUDA alone asks for every extent by itself.
+#ifdef SIMT_HIP
+#define SIMT_ATTRIBUTES_OF_CUDA(A)
+#else
+#define SIMT_ATTRIBUTES_OF_CUDA(A) \
+  A(20002, MaxTexture1DLayeredLayers, p.maxTexture1DLayered[1]) \
+  A(20003, MaxTexture2DLayeredHeight, p.maxTexture2DLayered[1]) \
+  A(20004, MaxTexture2DLayeredLayers, p.maxTexture2DLayered[2]) \
+  A(20005, MaxTexture2DLinearHeight, p.maxTexture2DLinear[1]) \
+  A(20006, MaxTexture2DLinearPitch, p.maxTexture2DLinear[2]) \
+  A(20007, MaxTexture2DGatherHeight, p.maxTexture2DGather[1]) \
+  A(20008, MaxTexture2DMipmappedHeight, p.maxTexture2DMipmap[1]) \
+  A(20009, MaxTexture3DHeightAlt, p.maxTexture3DAlt[1]) \
+  A(20010, MaxTexture3DDepthAlt, p.maxTexture3DAlt[2]) \
+  A(20011, MaxTextureCubemapLayeredLayers, p.maxTextureCubemapLayered[1]) \
+  A(20012, MaxSurface2DHeight, p.maxSurface2D[1]) \
+  A(20013, MaxSurface3DHeight, p.maxSurface3D[1]) \
+  A(20014, MaxSurface3DDepth, p.maxSurface3D[2]) \
+  A(20015, MaxSurface1DLayeredLayers, p.maxSurface1DLayered[1]) \
+  A(20016, MaxSurface2DLayeredHeight, p.maxSurface2DLayered[1]) \
+  A(20017, MaxSurface2DLayeredLayers, p.maxSurface2DLayered[2]) \
+  A(20018, MaxSurfaceCubemapLayeredLayers, p.maxSurfaceCubemapLayered[1])
+#endif
+
 enum hipDeviceAttribute_t {
 #define SIMT_ATTRIBUTE(number, name, value) hipDeviceAttribute##name = number,
   SIMT_ATTRIBUTES(SIMT_ATTRIBUTE)
+  SIMT_ATTRIBUTES_OF_CUDA(SIMT_ATTRIBUTE)
 #undef SIMT_ATTRIBUTE
 };
 
@@ -362,6 +387,7 @@ inline hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribu
 #define SIMT_ATTRIBUTE(number, name, value_of)                           \
   case hipDeviceAttribute##name: *value = static_cast<int>(value_of); return hipSuccess;
     SIMT_ATTRIBUTES(SIMT_ATTRIBUTE)
+  SIMT_ATTRIBUTES_OF_CUDA(SIMT_ATTRIBUTE)
 #undef SIMT_ATTRIBUTE
   }
   return simt::host::result(hipErrorInvalidValue);
