@@ -210,10 +210,13 @@ def _slopes(cases: Any, package: Any, name: str) -> dict[str, Any]:
     """Gradients by central differences, at a few places of each input that the cases name in GRADIENTS.
 
     GRADIENTS is {gradient: (output, weight, input)}: the output called `gradient` is that of the sum of `output` times
-    the input `weight` (None: plain sum), by the input `input`.
+    the input `weight` (None: plain sum), by the input `input`. GRADIENT_CASES, if there is one, names the cases that are
+    small and smooth enough for it.
     """
-    given = inputs_of(cases, name)
     slopes: dict[str, Any] = {}
+    if name not in getattr(cases, "GRADIENT_CASES", cases.CASES):
+        return slopes
+    given = inputs_of(cases, name)
     for gradient, (output, weight, by) in getattr(cases, "GRADIENTS", {}).items():
         if by not in given or not numpy.issubdtype(given[by].dtype, numpy.floating) or not given[by].size:
             continue
