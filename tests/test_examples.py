@@ -208,6 +208,24 @@ _STAYS = {
         "coalesced_group here = coalesced_threads()",
         "binary_partition(tile, (value & 1) != 0)",
     ),
+    "splatting": (
+        "#define WARP_SIZE 32",
+        "// Behind CUB, which has names of its own",
+        "block.thread_rank() % WARP_SIZE",
+        "key |= *((uint32_t*)&depth);",
+        "cg::this_grid().thread_rank()",
+        "at::cuda::getCurrentCUDAStream(), debug",
+        "__host__ __device__ __forceinline__",
+    ),
+    "triangles": (
+        "(word >> lane) & 1",
+        "U64(1) << (ix + iy * TILE_SIZE)",
+        "p.visible[threadIdx.y + WARPS * blockIdx.x] = word",
+        "step = 16; step > 0",
+        "key[lane] = key[lane + 32] = ~U64(0)",
+        "atomicMin(&key[pixel], U64(depth) << 32",
+        '"Cuda error: "',
+    ),
 }
 # What does not compile with hipcc, or is not what it was there.
 _GOES = {
@@ -246,6 +264,29 @@ _GOES = {
     "hash_table": ("while (!done)", " __ballot_sync(", "  __nanosleep(", " __syncwarp();"),
     "ptx_integers": ("asm(", "asm volatile("),
     "tile_reduce": ("cooperative_groups/reduce.h", "cooperative_groups/scan.h", "else rowStatsKernel"),
+    "splatting": (
+        "<< <",
+        ">> >",
+        "device_launch_parameters.h",
+        "cooperative_groups/reduce.h",
+        " __syncthreads_count(",
+        " __shfl_down_sync(",
+        "(!__any_sync(",
+        " cub::",
+        "cudaMemsetAsync",
+        "cudaError_t status_",
+    ),
+    "triangles": (
+        "= __ballot_sync(",
+        "(__shfl_sync(",
+        "!__any_sync(",
+        "= __shfl_up_sync(",
+        "  __syncwarp();",
+        "%lanemask_lt",
+        "cudaLaunchKernel(",
+        "cudaGetLastError()",
+        "-maxrregcount",
+    ),
 }
 
 
