@@ -110,7 +110,7 @@ def test_calls_are_neither_joined_nor_copied_nor_moved(name: str, level: str, tm
 PROGRAM = {
     "Makefile": """
 CC = nvcc
-CFLAGS := -std=c++14 -Xcompiler -Wall,-fopenmp -arch=sm_60 -DSCALE=2 -Iinclude -O3
+CFLAGS := -std=c++14 -Xcompiler -Wall,-fopenmp -arch=sm_60 -DSCALE=2 -Iinclude -O3 -Itoolkit
 program: main.o kernel.o host.o plain.o
 \t$(CC) $(CFLAGS) $^ -o $@
 %.o: %.cu
@@ -138,6 +138,7 @@ int main(int argc, char** argv) {
 }
 """,
     "kernel.cu": """
+#include <cuda_runtime.h>
 #include "k.h"
 __global__ void total(const float* x, float* y, int n) {
   __shared__ float part[256];
@@ -177,6 +178,8 @@ int bounds(int n) {
 }
 """,
     "plain.c": "int thrice(int class) { return 3 * class; }\n",
+    "toolkit/cuda_runtime.h": '#error "not with the executor"\n',
+    "toolkit/cuda_runtime_api.h": "",
     "unused.cu": '#error "the Makefile does not compile this"\n',
 }
 
@@ -257,6 +260,9 @@ def test_errors_stand_where_the_user_wrote_them(tmp_path: Path, env: dict[str, s
     assert any(note.line == 4 for note in said["b.h", 2].notes), "where a template is used from is a note"
     write(tree, {"a.cu": "int missing(int);\nint main() { return missing(1); }\n", "b.h": ""})
     with pytest.raises(NotCompiled, match="nothing here defines missing"):
+        program([tree], "cuda", Options(env=env))
+    write(tree, {"a.cu": "int main() {}\n", "c.cu": "int main() {}\n"})
+    with pytest.raises(NotCompiled, match="several programs"):
         program([tree], "cuda", Options(env=env))
 
 

@@ -586,9 +586,14 @@ def _folders(units: Sequence[Unit]) -> list[Path]:
         for flag, after in pairwise((*unit.flags, "")):
             name = after if flag in ("-I", "-isystem") else flag[2:] if flag.startswith("-I") else ""
             place = Path(os.path.normpath(unit.folder / name)) if name else None
-            if place and place.is_dir() and not place.is_relative_to("/usr"):
+            if place and place.is_dir() and not place.is_relative_to("/usr") and not _is_toolkit(place):
                 found.append(place)
     return list(dict.fromkeys(found))
+
+
+def _is_toolkit(folder: Path) -> bool:
+    """Say whether a folder has the headers of a CUDA or ROCm installation, in whose place the executor's come."""
+    return any((folder / name).is_file() for name in ("cuda_runtime_api.h", "hip/hip_runtime_api.h"))
 
 
 def _own_flags(unit: Unit, prepared: Prepared) -> tuple[list[str], int | None]:
@@ -604,10 +609,13 @@ def _own_flags(unit: Unit, prepared: Prepared) -> tuple[list[str], int | None]:
             standard = None if standard > 90 else standard
         elif flag.startswith("-std="):
             continue
-        elif flag in ("-I", "-isystem"):
-            kept += [flag, str(prepared.made(unit.folder / next(rest, "")))]
-        elif flag.startswith("-I"):
-            kept.append(f"-I{prepared.made(unit.folder / flag[2:])}")
+        elif flag in ("-I", "-isystem", "-include") or flag.startswith("-I"):
+            flag, name = ("-I", flag[2:]) if flag.startswith("-I") and flag != "-I" else (flag, next(rest, ""))
+            place = unit.folder / name
+            if flag == "-include":
+                kept += [flag, str(prepared.made(place)) if place.exists() else name]
+            elif not _is_toolkit(place):
+                kept += [flag, str(prepared.made(place))]
         else:
             kept.append(flag)
     return kept, standard
@@ -663,6 +671,8 @@ def _as_clang(said: str) -> str:
 
 def _link_errors(said: str) -> tuple[Message, ...]:
     """Name what a program needs and nobody has."""
+    if "multiple definition of `main'" in said:
+        return (Message(PurePath(), 0, 0, "error", "there are several programs here: give the sources of one"),)
     names = dict.fromkeys(re.findall(r"undefined reference to `([^']+)'", said))
     return tuple(Message(PurePath(), 0, 0, "error", f"nothing here defines {name}") for name in names) or (
         Message(PurePath(), 0, 0, "error", said.strip()[-2000:] or "the linker failed without a word"),
