@@ -25,9 +25,9 @@ OPTIONS = Options(env=dict(os.environ), optimize="-O0")
 
 
 @cache
-def built(name: str, dialect: str) -> Path:
+def built(name: str, dialect: str, *define: str) -> Path:
     flags = thrust.find(os.environ, dialect).flags if name == "thrust" else ()  # type: ignore[arg-type]
-    return program([HERE / f"{name}.cu"], dialect, replace(OPTIONS, flags=flags)).path  # type: ignore[arg-type]
+    return program([HERE / f"{name}.cu"], dialect, replace(OPTIONS, flags=(*flags, *define))).path  # type: ignore[arg-type]
 
 
 def run(name: str, dialect: str, wave: int, order: str = "forward", *arguments: str) -> tuple[int, str, str]:
@@ -50,6 +50,19 @@ def test_programs_that_check_themselves(name: str, dialect: str, wave: int) -> N
         counted = re.search(r"(\d+) checks, 0 failures", out)
         assert counted, (order, out)
         assert int(counted[1]) > 100
+
+
+def test_groups_of_hipport() -> None:
+    """hipport/groups.h gives CUDA's groups also on a wavefront of 64 lanes."""
+    for wave in (32, 64):
+        for order in ORDERS[::2]:
+            done = subprocess.run(
+                [built("groups", "hip", "-DHIPPORT_GROUPS")],
+                env={**os.environ, "SIMT_WAVE": str(wave), "SIMT_ORDER": order},
+                capture_output=True, text=True, timeout=120, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, (wave, order, done.stdout, done.stderr)
+            assert " checks, 0 failures" in done.stdout
 
 
 def test_random_numbers_are_those_of_curand() -> None:
@@ -102,6 +115,13 @@ def test_only_the_first_thread_has_the_sum() -> None:
     for dialect, wave in CONFIGURATIONS:
         _, out, _ = run("misuse", dialect, wave, "forward", "only_the_first")
         assert out == "64 -1 -1\n"
+
+
+def test_storage_used_again_without_a_barrier_shows() -> None:
+    for dialect, wave in CONFIGURATIONS:
+        for order in ORDERS:
+            _, out, _ = run("misuse", dialect, wave, order, "used_again")
+            assert int(out.split()[0]) > 0, (dialect, wave, order)
 
 
 @pytest.mark.parametrize("dialect", ["cuda", "hip"])

@@ -189,7 +189,7 @@ __global__ void sort_kernel(const Key* in, Key* out, int* places, int* flags, Ke
   for (int i = 0; i < Items; ++i) flags[t * Items + i] = heads[i] + 2 * tails[i];
   __syncthreads();
   Key left[Items];
-  Difference(temp.difference).SubtractLeft(keys, left, [](const Key& a, const Key& b) { return static_cast<Key>(a - b); });
+  Difference(temp.difference).SubtractLeft(keys, left, [](Key& a, Key& b) { return static_cast<Key>(a - b); });
   lib::StoreDirectBlocked(t, differences, left);
   __syncthreads();
   Shuffle(temp.shuffle).Up(keys, left);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cooperative groups, against what they mean by threads' ranks.
+//
+// With -DHIPPORT_GROUPS the groups are those of hipport/groups.h, CUDA's on the 32 lanes around a thread.
 #include "check.h"
-#ifdef __HIP__
+#ifdef HIPPORT_GROUPS
+#include <hipport/groups.h>
+#elif defined(__HIP__)
 #include <hip/hip_cooperative_groups.h>
 #else
 #include <cooperative_groups.h>
@@ -10,7 +14,11 @@
 #include <cooperative_groups/scan.h>
 #endif
 #include <algorithm>
+#ifdef HIPPORT_GROUPS
+namespace cg = hipport::cooperative_groups;
+#else
 namespace cg = cooperative_groups;
+#endif
 
 template <int Size>
 __global__ void tiles(const int* in, long long* out) {
@@ -185,7 +193,7 @@ __global__ void big_tiles(int* out) {
 
 int main() {
   int wave = 32;
-#ifdef __HIP__
+#if defined(__HIP__) && !defined(HIPPORT_GROUPS)
   hipDeviceProp_t properties;
   if (hipGetDeviceProperties(&properties, 0) == hipSuccess) wave = properties.warpSize;
   if (wave == 64) tile_test<64>(192, wave);

@@ -277,16 +277,18 @@ class BlockScan {
     new (static_cast<void*>(&storage_.values[Block::rank()])) T(value);
     Block::barrier(name, place);
     if (Block::rank() == 0) {
-      T sum = storage_.values[0];
+      // A thread finds what is before it in its neighbor's place: storage used again without a barrier shows.
+      T sum = storage_.values[0], next = storage_.values[1 % Block::threads];
       for (int i = 1; i < Block::threads; ++i) {
-        const T own = storage_.values[i];
-        storage_.values[i] = sum;
+        T own = next;
+        next = storage_.values[(i + 1) % Block::threads];
+        storage_.values[(i + 1) % Block::threads] = sum;
         sum = op(sum, own);
       }
       new (static_cast<void*>(&storage_.aggregate[0])) T(sum);
     }
     Block::barrier(name, place);
-    return {Block::rank() != 0, storage_.values[Block::rank()], storage_.aggregate[0]};
+    return {Block::rank() != 0, storage_.values[(Block::rank() + 1) % Block::threads], storage_.aggregate[0]};
   }
   template <typename Prefix>
   T prefix(Prefix& callback, const T& aggregate, ::simt::Place place) {
@@ -299,13 +301,13 @@ class BlockScan {
     return storage_.prefix[0];
   }
   template <int Items, typename Op>
-  static T own(const T (&input)[Items], Op& op) {
+  static T own(T (&input)[Items], Op& op) {
     T sum = input[0];
     for (int i = 1; i < Items; ++i) sum = op(sum, input[i]);
     return sum;
   }
   template <int Items, typename Op>
-  static void put_inclusive(const T (&input)[Items], T (&output)[Items], Op& op, bool has_before, const T& before) {
+  static void put_inclusive(T (&input)[Items], T (&output)[Items], Op& op, bool has_before, T before) {
     T sum = has_before ? static_cast<T>(op(before, input[0])) : input[0];
     output[0] = sum;
     for (int i = 1; i < Items; ++i) {
@@ -314,12 +316,12 @@ class BlockScan {
     }
   }
   template <int Items, typename Op>
-  static void put_exclusive(const T (&input)[Items], T (&output)[Items], Op& op, bool has_before, const T& before) {
+  static void put_exclusive(T (&input)[Items], T (&output)[Items], Op& op, bool has_before, T before) {
     T sum = has_before ? static_cast<T>(op(before, input[0])) : input[0];
     output[0] = before;
     if (!has_before) ::simt::make_undefined(output[0]);
     for (int i = 1; i < Items; ++i) {
-      const T next = input[i];
+      T next = input[i];
       output[i] = sum;
       sum = op(sum, next);
     }
@@ -328,7 +330,7 @@ class BlockScan {
   T inclusive(const T (&given)[Items], T (&output)[Items], Op& op, ::simt::Place place) {
     T input[Items];
     for (int i = 0; i < Items; ++i) input[i] = given[i];
-    const Scanned all = scan(own(input, op), op, place);
+    Scanned all = scan(own(input, op), op, place);
     put_inclusive(input, output, op, all.has_before, all.before);
     return all.aggregate;
   }
@@ -336,15 +338,15 @@ class BlockScan {
   void inclusive_with(const T (&given)[Items], T (&output)[Items], Op& op, Prefix& callback, ::simt::Place place) {
     T input[Items];
     for (int i = 0; i < Items; ++i) input[i] = given[i];
-    const Scanned all = scan(own(input, op), op, place);
-    const T start = prefix(callback, all.aggregate, place);
+    Scanned all = scan(own(input, op), op, place);
+    T start = prefix(callback, all.aggregate, place);
     put_inclusive(input, output, op, true, all.has_before ? static_cast<T>(op(start, all.before)) : start);
   }
   template <int Items, typename Op>
-  T inclusive_from(const T (&given)[Items], T (&output)[Items], const T& initial, Op& op, ::simt::Place place) {
+  T inclusive_from(const T (&given)[Items], T (&output)[Items], T initial, Op& op, ::simt::Place place) {
     T input[Items];
     for (int i = 0; i < Items; ++i) input[i] = given[i];
-    const Scanned all = scan(own(input, op), op, place);
+    Scanned all = scan(own(input, op), op, place);
     put_inclusive(input, output, op, true, all.has_before ? static_cast<T>(op(initial, all.before)) : initial);
     return all.aggregate;
   }
@@ -352,15 +354,15 @@ class BlockScan {
   T exclusive(const T (&given)[Items], T (&output)[Items], Op& op, ::simt::Place place) {
     T input[Items];
     for (int i = 0; i < Items; ++i) input[i] = given[i];
-    const Scanned all = scan(own(input, op), op, place);
+    Scanned all = scan(own(input, op), op, place);
     put_exclusive(input, output, op, all.has_before, all.before);
     return all.aggregate;
   }
   template <int Items, typename Op>
-  T exclusive_from(const T (&given)[Items], T (&output)[Items], const T& initial, Op& op, ::simt::Place place) {
+  T exclusive_from(const T (&given)[Items], T (&output)[Items], T initial, Op& op, ::simt::Place place) {
     T input[Items];
     for (int i = 0; i < Items; ++i) input[i] = given[i];
-    const Scanned all = scan(own(input, op), op, place);
+    Scanned all = scan(own(input, op), op, place);
     put_exclusive(input, output, op, true, all.has_before ? static_cast<T>(op(initial, all.before)) : initial);
     return all.aggregate;
   }
@@ -368,8 +370,8 @@ class BlockScan {
   void exclusive_with(const T (&given)[Items], T (&output)[Items], Op& op, Prefix& callback, ::simt::Place place) {
     T input[Items];
     for (int i = 0; i < Items; ++i) input[i] = given[i];
-    const Scanned all = scan(own(input, op), op, place);
-    const T start = prefix(callback, all.aggregate, place);
+    Scanned all = scan(own(input, op), op, place);
+    T start = prefix(callback, all.aggregate, place);
     put_exclusive(input, output, op, true, all.has_before ? static_cast<T>(op(start, all.before)) : start);
   }
   static T (&one(T& value))[1] { return reinterpret_cast<T(&)[1]>(value); }
@@ -929,8 +931,8 @@ struct Edges {
 };
 
 template <typename Op, typename T>
-bool flag_of(Op& op, const T& a, const T& b, int index) {
-  if constexpr (std::is_invocable_v<Op&, const T&, const T&, int>) {
+bool flag_of(Op& op, T& a, T& b, int index) {
+  if constexpr (std::is_invocable_v<Op&, T&, T&, int>) {
     return static_cast<bool>(op(a, b, index));
   } else {
     return static_cast<bool>(op(a, b));
@@ -954,26 +956,26 @@ class BlockDiscontinuity {
   static int rank() { return static_cast<int>(::simt::thread_rank()); }
 
   template <int Items, typename Flag, typename Op>
-  static void heads(const Edges& edges, Flag (&flags)[Items], T (&in)[Items], Op& op, const T* predecessor) {
+  static void heads(Edges edges, Flag (&flags)[Items], T (&in)[Items], Op& op, T* predecessor) {
     for (int i = Items; i-- > 0;) {
       const int index = rank() * Items + i;
       if (index == 0 && predecessor == nullptr) {
         flags[i] = Flag(1);
       } else {
-        const T& before = index == 0 ? *predecessor : i == 0 ? edges.before : in[i - 1];
+        T& before = index == 0 ? *predecessor : i == 0 ? edges.before : in[i - 1];
         flags[i] = static_cast<Flag>(detail::flag_of(op, before, in[i], index));
       }
     }
   }
   template <int Items, typename Flag, typename Op>
-  static void tails(const Edges& edges, Flag (&flags)[Items], T (&in)[Items], Op& op, const T* successor) {
+  static void tails(Edges edges, Flag (&flags)[Items], T (&in)[Items], Op& op, T* successor) {
     for (int i = 0; i < Items; ++i) {
       const int index = rank() * Items + i;
       const bool last = index == threads * Items - 1;
       if (last && successor == nullptr) {
         flags[i] = Flag(1);
       } else {
-        const T& after = last ? *successor : i == Items - 1 ? edges.after : in[i + 1];
+        T& after = last ? *successor : i == Items - 1 ? edges.after : in[i + 1];
         flags[i] = static_cast<Flag>(detail::flag_of(op, in[i], after, index + 1));
       }
     }
@@ -1040,10 +1042,10 @@ class BlockAdjacentDifference {
 
   /// Items from `valid` on are copied; `outer` stands for the neighbor that the block does not have.
   template <bool Left, int Items, typename Out, typename Op>
-  void run(T (&given)[Items], Out (&out)[Items], Op& op, int valid, const T* outer, ::simt::Place place) {
+  void run(T (&given)[Items], Out (&out)[Items], Op& op, int valid, T* outer, ::simt::Place place) {
     T in[Items];
     for (int i = 0; i < Items; ++i) in[i] = given[i];
-    const Edges edges = Edges::of(storage_, in, name, place);
+    Edges edges = Edges::of(storage_, in, name, place);
     const int total = X * Y * Z * Items;
     for (int i = 0; i < Items; ++i) {
       const int index = static_cast<int>(::simt::thread_rank()) * Items + i;
