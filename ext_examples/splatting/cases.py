@@ -20,7 +20,15 @@ CASES = {
     "all_outside": {"n": 30, "width": 20, "height": 20, "size": 0.05, "shift": 40.0},
     "many": {"n": 900, "width": 112, "height": 90, "size": 0.06},
     "double": {"n": 14, "width": 19, "height": 18, "size": 0.25, "dtype": "float64"},
-    "double_wide": {"n": 12, "width": 17, "height": 9, "size": 0.5, "spread": 3.5, "opacity": (0.5, 1.0), "dtype": "float64"},
+    "double_wide": {
+        "n": 12,
+        "width": 17,
+        "height": 9,
+        "size": 0.5,
+        "spread": 3.5,
+        "opacity": (0.5, 1),
+        "dtype": "float64",
+    },
 }
 
 # Gradients by differences: of the smaller cases, and of doubles, whose steps cross no threshold.
@@ -97,7 +105,7 @@ def _project(means, scales, quats, view, width, height, focal):
     covariance = np.einsum("nij,nj,nkj->nik", turned, scales**2, turned)
     x, y = t[:, 0] / t[:, 2], t[:, 1] / t[:, 2]
     limits = 1.3 * width / (2 * focal), 1.3 * height / (2 * focal)
-    slopes = [np.where(abs(s.real) < m, s, np.sign(s.real) * m) for s, m in zip((x, y), limits)]
+    slopes = [np.where(abs(s.real) < m, s, np.sign(s.real) * m) for s, m in zip((x, y), limits, strict=True)]
     jacobian = np.zeros((len(means), 2, 3), dtype=t.dtype)
     for i, slope in enumerate(slopes):
         jacobian[:, i, i] = focal / t[:, 2]
@@ -161,7 +169,7 @@ def _clear(gaussians, view, width, height, focal):
 
 
 def reference(means, scales, quats, opacities, colors, view, background, weights, width, height, focal):
-    """All pixels at once, one Gaussian after the other, and no tiles; derivatives of the projection by complex steps."""
+    """All pixels at once, one Gaussian after the other, no tiles; derivatives of the projection by complex steps."""
     means, scales, quats, opacities, colors, view, background, weights = arrays = _exact(
         (means, scales, quats, opacities, colors, view, background, weights)
     )
@@ -229,7 +237,8 @@ def reference(means, scales, quats, opacities, colors, view, background, weights
 
 
 def tolerance(n, width, height, dtype="float32", **_):
-    # Positions of the order of the image's size are rounded before they are subtracted; then pixels add up in any order.
+    # Positions of the order of the image's size are rounded before they are subtracted; then pixels add up in any
+    # order.
     eps = float(np.finfo(dtype).eps)
     unit = eps * max(width, height)
-    return {"image": (8 * unit, 8 * unit)} | {name: (64 * unit, 64 * unit) for name in GRADIENTS}
+    return {"image": (8 * unit, 8 * unit)} | dict.fromkeys(GRADIENTS, (64 * unit, 64 * unit))

@@ -38,7 +38,8 @@ def inputs(
 ):  # fmt: skip
     # Around a centre, about 120 degrees apart: no needles, whose areas would be mostly rounding.
     centre = (rng.random((n, 1, 2)) - 0.5) * spread + shift
-    angle = (rng.random((n, 1)) + np.arange(3) / 3) * 2 * np.pi * rng.choice([-1, 1], (n, 1)) + rng.uniform(-0.4, 0.4, (n, 3))
+    angle = (rng.random((n, 1)) + np.arange(3) / 3) * 2 * np.pi * rng.choice([-1, 1], (n, 1))
+    angle = angle + rng.uniform(-0.4, 0.4, (n, 3))
     corners = centre + rng.uniform(0.5, 1, (n, 3, 1)) * size * np.stack([np.cos(angle), np.sin(angle)], -1)
     depth = rng.uniform(-1.1, 1.1, (n, 3))
     if layers:
@@ -51,7 +52,8 @@ def inputs(
         # Corners on centers of pixels, edges that two triangles share, and both ways around.
         y, x = np.mgrid[: height + 1 : mesh, : width + 1 : mesh]
         place = np.stack([(2 * x + 1) / width - 1, (2 * y + 1) / height - 1], -1)
-        vertices = np.concatenate([place, rng.uniform(-0.5, 0.5, x.shape)[..., None], np.ones((*x.shape, 1))], -1).reshape(-1, 4)
+        height_of = rng.uniform(-0.5, 0.5, (*x.shape, 1))
+        vertices = np.concatenate([place, height_of, np.ones((*x.shape, 1))], -1).reshape(-1, 4)
         at = np.arange(x.size).reshape(x.shape)
         a, b, c, d = (part.ravel() for part in (at[:-1, :-1], at[:-1, 1:], at[1:, :-1], at[1:, 1:]))
         triangles = np.concatenate([np.stack([a, b, c], -1), np.stack([b, c, d], -1)])
@@ -137,7 +139,7 @@ def reference(seen, vertices, attributes, triangles, weights, width, height):
     v, attributes, weights = (a.astype("float64") for a in (vertices, attributes, weights))
     y, x = np.nonzero(ids >= 0)
     corners = triangles[ids[y, x]]
-    # (x, y, w) of the pixel is a sum of those of the corners; what weighs them, made to add up to one, is what interpolates.
+    # (x, y, w) of the pixel is a sum of those of the corners; what weighs them, made to add up to one, interpolates.
     matrix = v[corners][:, :, [0, 1, 3]].transpose(0, 2, 1)
     inverse = np.linalg.inv(matrix) if len(matrix) else matrix
     place = np.stack([(2 * x + 1) / width - 1, (2 * y + 1) / height - 1, np.ones(len(x))], -1)
@@ -165,8 +167,8 @@ def reference(seen, vertices, attributes, triangles, weights, width, height):
 
 
 def tolerance(size=0.3, mesh=0, dtype="float32", nearness=0.0, **_):
-    # Corners are rounded, and then subtracted from one another: what is left is of the order of the triangle's size. The
-    # gradient is larger the smaller the triangle.
+    # Corners are rounded, and then subtracted from one another: what is left is of the order of the triangle's size.
+    # The gradient is larger the smaller the triangle.
     eps = float(np.finfo(dtype).eps) * (1 + nearness)
     small = min(1.0, 0.1 if mesh else size)
     near = (32 * eps / small, 32 * eps / small)

@@ -44,5 +44,5 @@ class _RasterizeGaussians(torch.autograd.Function):
 
 
 def rasterize(means, scales, quats, opacities, colors, camera):
-    """Color (3 x H x W), what is left of the background's light, how many Gaussians each pixel is of, and their radii."""
+    """Color (3 x H x W), how much of the background shows, how many Gaussians each pixel is of, and radii."""
     return _RasterizeGaussians.apply(means, scales, quats, opacities, colors, camera)

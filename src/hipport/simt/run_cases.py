@@ -210,8 +210,8 @@ def _slopes(cases: Any, package: Any, name: str) -> dict[str, Any]:
     """Gradients by central differences, at a few places of each input that the cases name in GRADIENTS.
 
     GRADIENTS is {gradient: (output, weight, input)}: the output called `gradient` is that of the sum of `output` times
-    the input `weight` (None: plain sum), by the input `input`. GRADIENT_CASES, if there is one, names the cases that are
-    small and smooth enough for it.
+    the input `weight` (None: plain sum), by the input `input`. GRADIENT_CASES, if there is one, names the cases that
+    are small and smooth enough for it.
     """
     slopes: dict[str, Any] = {}
     if name not in getattr(cases, "GRADIENT_CASES", cases.CASES):
