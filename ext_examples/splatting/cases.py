@@ -83,8 +83,7 @@ def call(splatting, means, scales, quats, opacities, colors, view, background, w
         x.requires_grad_()
     camera = splatting.Camera(width, height, focal, focal, view, background)
     color, transmittance, blended, radii = splatting.rasterize(**gaussians, camera=camera)
-    (color * weights[:3]).sum().backward(retain_graph=True)
-    (transmittance * weights[3]).sum().backward()
+    ((color * weights[:3]).sum() + (transmittance * weights[3]).sum()).backward()
     image = color.new_empty(4, height, width)
     image[:3], image[3] = color.detach(), transmittance.detach()
     outputs = {"image": image, "blended": blended, "radii": radii}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-from pathlib import Path
+import os
 
 from setuptools import setup
 from torch.utils.cpp_extension import BuildExtension, CUDAExtension
 
-here = Path(__file__).resolve().parent
+here = os.path.dirname(os.path.abspath(__file__))
 
 setup(
     name="splatting",
@@ -19,7 +19,7 @@ setup(
                 "csrc/backward.cu",
                 "rasterize_points.cpp",
             ],
-            extra_compile_args={"nvcc": [f"-I{here / 'csrc'}", "-lineinfo"], "cxx": ["-O2"]},
+            extra_compile_args={"nvcc": ["-I" + os.path.join(here, "csrc"), "-lineinfo"], "cxx": ["-O2"]},
         )
     ],
     cmdclass={"build_ext": BuildExtension},
