@@ -64,7 +64,7 @@ static double best(int runs, F f) {
 
 static void check(bool right, const char* what) {
   if (right) return;
-  std::printf("%s: wrong\n", what);
+  std::fprintf(stderr, "%s: wrong\n", what);
   std::exit(1);
 }
 
