@@ -589,6 +589,30 @@ class DiscardOutputIterator {
 
 // ---- functions of a thread
 
+/// Combine the items of a thread, in order.
+template <int Items, typename T, typename Op>
+T ThreadReduce(T (&items)[Items], Op op) {
+  T sum = items[0];
+  for (int i = 1; i < Items; ++i) sum = op(sum, items[i]);
+  return sum;
+}
+template <int Items, typename T, typename Op>
+T ThreadReduce(T (&items)[Items], Op op, T prefix) {
+  for (int i = 0; i < Items; ++i) prefix = op(prefix, items[i]);
+  return prefix;
+}
+template <int Items, typename T, typename Op>
+T ThreadScanInclusive(T (&items)[Items], T (&out)[Items], Op op) {
+  T sum = items[0];
+  out[0] = sum;
+  for (int i = 1; i < Items; ++i) out[i] = sum = op(sum, items[i]);
+  return sum;
+}
+namespace internal {
+using ::cub::ThreadReduce;
+using ::cub::ThreadScanInclusive;
+}  // namespace internal
+
 inline unsigned LaneId() { return ::simt::lane(); }
 inline unsigned WarpId() { return ::simt::wave(); }
 inline int RowMajorTid(int block_x, int block_y, int) {
