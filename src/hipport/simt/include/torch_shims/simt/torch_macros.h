@@ -16,6 +16,14 @@
   ((condition) ? (void)0 : ::simt::fault("assert", {__FILE__, __LINE__}, "assertion failed: %s: %s", #condition, message))
 #define CUDA_KERNEL_ASSERT_PRINTF(condition, ...) CUDA_KERNEL_ASSERT(condition)
 
+// Only a device compiler's PyTorch has it.
+namespace at {
+template <typename T>
+struct RestrictPtrTraits {
+  typedef T* __restrict__ PtrType;
+};
+}  // namespace at
+
 // The bounds of a launch are for the compiler of a GPU.
 #ifndef C10_LAUNCH_BOUNDS_0
 #define C10_LAUNCH_BOUNDS_0
