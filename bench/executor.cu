@@ -56,6 +56,7 @@ static double best(int runs, F f) {
   for (int i = 0; i < runs; ++i) {
     const double start = cpu();
     f();
+    cudaDeviceSynchronize();
     const double took = cpu() - start;
     if (took < least) least = took;
   }

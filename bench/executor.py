@@ -29,7 +29,7 @@ def times(program: Path, arguments: list[str], **env: str) -> dict[str, float]:
 
 
 def hip_cpu(folder: Path, scratch: Path) -> Path:
-    """Compile the port with HIP-CPU's headers, which have no `_sync` operations: the shuffles are those without mask."""
+    """Compile the port for HIP-CPU, which has no `_sync` operations: its shuffles are those without mask."""
     ported = next(s for s in api.rewrite([PROGRAM]).project.sources if s.path.name == PROGRAM.name).text.decode()
     text = ported.replace('#include "hipport/warp.h"', "")
     text = text.replace("hipport::shfl_down_sync(0xffffffffu, ", "__shfl_down(").replace(", lanes)", ", lanes, 32)")
