@@ -193,7 +193,8 @@ def test_a_tree_mirrors_what_was_given_and_what_it_includes(tmp_path: Path) -> N
         a__main_cu='#include "../b/k.h"\n#include <deep.h>\n#include "data.txt"\nint main() { k<<<1, 1>>>(); }\n',
         a__data_txt="3",
         a__sub__other_bin="4",
-        b__k_h="inline void k() { __shared__ int s; }\n",
+        b__k_h='#include "deeper/x.h"\ninline void k() { __shared__ int s; }\n',
+        b__deeper__x_h="// __shared__\n",
         b__unused_h="#error\n",
         c__deep_h="// __shared__\n",
     )
@@ -205,6 +206,7 @@ def test_a_tree_mirrors_what_was_given_and_what_it_includes(tmp_path: Path) -> N
     assert 'SIMT_LAUNCH("k", (1, 1), k)()' in main.read_text()
     assert 'SIMT_SHARED("s")' in (tmp_path / "out" / "b" / "k.h").read_text()
     assert (tmp_path / "out" / "c" / "deep.h").is_file()
+    assert (tmp_path / "out" / "b" / "deeper" / "x.h").is_file()
     assert (tmp_path / "out" / "a" / "sub" / "other.bin").read_text() == "4"
     assert not (tmp_path / "out" / "b" / "unused.h").exists()
     assert prepared.made(Path("/usr/include")) == Path("/usr/include")

@@ -115,8 +115,6 @@ def kernel_start(code: bytes, end: int) -> int | None:
             word = _WORD_END.search(code, floor, at)
             if word is None:
                 return None
-            if word.group() in _NO_NAME:
-                return None
             at = word.start()
             seen = True
         paste = _PASTE_END.search(code, floor, at)
