@@ -30,16 +30,20 @@ struct alignas(2) SIMT_N {
   SIMT_N(const SIMT_N&) = default;
   SIMT_N& operator=(const SIMT_N&) = default;
   constexpr SIMT_N(const SIMT_RAW& raw) : __x(raw.x) {}
-  SIMT_N& operator=(const SIMT_RAW& raw) {
+  // Templates, so that `{}` is not taken for the raw one.
+  template <typename Raw>
+  std::enable_if_t<std::is_same_v<Raw, SIMT_RAW>, SIMT_N&> operator=(const Raw& raw) {
     __x = raw.x;
     return *this;
   }
   // For variables that are volatile.
-  volatile SIMT_N& operator=(const SIMT_RAW& raw) volatile {
+  template <typename Raw>
+  std::enable_if_t<std::is_same_v<Raw, SIMT_RAW>, volatile SIMT_N&> operator=(const Raw& raw) volatile {
     __x = raw.x;
     return *this;
   }
-  volatile SIMT_N& operator=(const volatile SIMT_RAW& raw) volatile {
+  template <typename Raw>
+  std::enable_if_t<std::is_same_v<Raw, SIMT_RAW>, volatile SIMT_N&> operator=(const volatile Raw& raw) volatile {
     __x = raw.x;
     return *this;
   }
@@ -98,7 +102,8 @@ struct alignas(4) SIMT_N2 {
     x.__x = raw.x;
     y.__x = raw.y;
   }
-  SIMT_N2& operator=(const SIMT_RAW2& raw) {
+  template <typename Raw>
+  std::enable_if_t<std::is_same_v<Raw, SIMT_RAW2>, SIMT_N2&> operator=(const Raw& raw) {
     x.__x = raw.x;
     y.__x = raw.y;
     return *this;
