@@ -140,6 +140,7 @@ struct Block {
   };
   struct Wave {
     unsigned busy = 0;  // lanes that run, may run, or have not begun
+    unsigned present = 0;  // lanes that wait for those that are there
     std::uint64_t alive = 0, existing = 0;
     std::vector<Group> groups;
   };

@@ -101,7 +101,8 @@ void wake(Thread& thread) {
   worker->block->ready.push(&thread);
 }
 
-/// Wake a list in its order, or shuffled where the order is random: who goes on first after a barrier is open.
+/// Wake a list in its order, or shuffled where the order is random: who goes on first after a barrier is open. Records
+/// of those that are woken are not touched, where that can be: they say `waiting` until they run.
 void wake_all(List& list) {
   Thread* thread = list.first;
   if (settings().order == Settings::Order::random && list.count > 1) {
@@ -110,12 +111,11 @@ void wake_all(List& list) {
     for (; thread != nullptr; thread = thread->next) all.push_back(thread);
     for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[next_random(worker->random) % i]);
     for (Thread* each : all) wake(*each);
-  } else {
-    while (thread != nullptr) {
-      Thread* next = thread->next;
-      wake(*thread);
-      thread = next;
-    }
+  } else if (thread != nullptr) {
+    List& ready = worker->block->ready;
+    (ready.last != nullptr ? ready.last->next : ready.first) = thread;
+    ready.last = list.last;
+    ready.count += list.count;
   }
   list = List{};
 }
@@ -177,6 +177,7 @@ std::string waiting_text(Block& block) {
   unsigned exited = 0;
   std::vector<bool> begun(block.size);
   for (unsigned i = 0; i < block.started; ++i) begun[ordered(i)] = true;
+  for (Thread* t = block.ready.first; t != nullptr; t = t->next) t->state = State::ready;
   for (unsigned rank = 0; rank < block.size; ++rank) {
     Thread& thread = block.threads[rank];
     if (!begun[rank]) continue;
@@ -287,12 +288,7 @@ void dispatch() {
 }
 
 /// The running thread waits, as its record says. Returns when it has been woken and is to go on.
-void wait() {
-  Thread& self = *worker->thread;
-  dispatch();
-  worker->thread = &self;
-  threadIdx = self.index;
-}
+inline void wait() { dispatch(); }
 
 // -------------------------------------------------------------------------------------------------------- meetings
 
@@ -329,7 +325,10 @@ void release_barrier(Block& block) {
   block.all = 1;
   block.idle = 0;
   if (races_looked_for) races_barrier(block);
-  for (Thread* t = block.barrier.first; t != nullptr; t = t->next) ++wave_of(block, *t).busy;
+  // All that are left were in it.
+  for (unsigned i = 0; i < block.waves; ++i) {
+    block.wave[i].busy = static_cast<unsigned>(__builtin_popcountll(block.wave[i].alive));
+  }
   wake_all(block.barrier);
 }
 
@@ -356,6 +355,7 @@ bool later(const Path& a, const Path& b) {
 /// No lane of the wavefront can run: let those that came together, and come first, go on. `spinning` lanes count as
 /// lanes that cannot run.
 bool settle_present(Block& block, Block::Wave& wave, unsigned first_rank) {
+  if (wave.present == 0) return false;
   Thread* least = nullptr;
   const unsigned end = std::min(block.size, first_rank + static_cast<unsigned>(wave_size()));
   for (unsigned rank = first_rank; rank < end; ++rank) {
@@ -382,6 +382,7 @@ bool settle_present(Block& block, Block::Wave& wave, unsigned first_rank) {
                  std::string(least->name) + " is reached by some lanes of a wavefront while others are elsewhere: on AMD the "
                  "wavefront counts as arrived, and its other lanes arrive again or never" + waiting_text(block));
     }
+    wave.present -= count;
     for (unsigned i = 0; i < count; ++i) arrive(block, *group[i]);
     if (block.barrier.count == block.alive) release_barrier(block);
     return true;
@@ -395,11 +396,15 @@ bool settle_present(Block& block, Block::Wave& wave, unsigned first_rank) {
     group[i]->met = &meeting;
   }
   finish(block, *least, meeting, *least->operation, lanes);
+  wave.present -= count;
   wave.busy += count;
   block.idle = 0;
   List list;
   const bool reversed = settings().order == Settings::Order::reverse;
-  for (unsigned i = 0; i < count; ++i) list.push(group[reversed ? count - 1 - i : i]);
+  for (unsigned i = 0; i < count; ++i) {
+    group[i]->wait = Wait::none;
+    list.push(group[reversed ? count - 1 - i : i]);
+  }
   wake_all(list);
   return true;
 }
@@ -535,6 +540,7 @@ void become_loud() {
     Block::Wave& each = block.wave[i];
     each.busy = count;
     each.existing = each.alive = count == 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << count) - 1;
+    each.present = 0;
     each.groups.clear();
   }
   if (block.shape.x != blockDim.x || block.shape.y != blockDim.y || block.shape.z != blockDim.z) {
@@ -998,6 +1004,7 @@ const Meeting& meet_present(const Operation& operation, const void* value, std::
   Block& block = *worker->block;
   self.operation = &operation;
   self.wait = Wait::present;
+  ++wave_of(block, self).present;
   if (size != 0) std::memcpy(self.value, value, size);
   remember_path(self);
   self.state = State::waiting;
@@ -1014,6 +1021,7 @@ Votes block_barrier(const char* name, int predicate, Place place) {
   self.state = State::waiting;
   if (said == Dialect::hip) {
     self.wait = Wait::barrier;
+    ++wave_of(block, self).present;
     remember_path(self);
     less_busy(block, self);
   } else {

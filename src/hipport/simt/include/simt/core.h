@@ -234,7 +234,9 @@ struct Typed {
   void (*kernel)(P...);
   Call call;
   Started operator()(P... arguments) const {
-    return launch(how, [this, &arguments...] { kernel(arguments...); });
+    // By its name, not its address: so it can become part of the loop over threads.
+    const Call& f = call;
+    return launch(how, [&] { f(arguments...); });
   }
   /// With fewer arguments than parameters: the others have defaults, which a function's address does not know.
   template <typename... A, std::enable_if_t<(sizeof...(A) < sizeof...(P)), int> = 0>
