@@ -95,8 +95,8 @@ int main() {
 
   std::vector<float> xs, ys;
   for (int i = 0; i < 400; ++i) {
-    xs.push_back(static_cast<float>(static_cast<int>(number(i) % 4000) - 1500) / 128.0f);
-    ys.push_back(static_cast<float>(static_cast<int>(number(i + 1000) % 3000) - 1000) / 128.0f);
+    xs.push_back(static_cast<float>(static_cast<int>(number(i) % 4000) - 1500) / 127.3f);
+    ys.push_back(static_cast<float>(static_cast<int>(number(i + 1000) % 3000) - 1000) / 129.7f);
   }
   const int n = static_cast<int>(xs.size());
   Device<float> d_xs(xs), d_ys(ys), d_out(n);
