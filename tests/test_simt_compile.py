@@ -275,6 +275,18 @@ def test_sanitizers_say_what_they_found(tmp_path: Path, env: dict[str, str]) -> 
     done = ran(program([tree], "cuda", Options(env=env, sanitize=("bounds",), precompile=False)).path)
     assert done.returncode != 0
     assert "a.cu:3" in done.stderr and "out of bounds" in done.stderr
+    # Stacks of fibers are known to the address sanitizer: it finds what is wrong on one, and nothing else.
+    text = (
+        "__global__ void k(int n) {\n  int a[4];\n  a[threadIdx.x & 3] = 1;\n  __syncthreads();\n"
+        "  a[n + threadIdx.x] = a[1];\n  __syncthreads();\n  if (a[0] == 7) __trap();\n}\n"
+        "int main(int argc, char**) { k<<<2, 4>>>(argc - 1); cudaDeviceSynchronize(); }\n"
+    )
+    built = program(
+        [write(tmp_path / "b", {"b.cu": text})], "cuda", Options(env=env, sanitize=("address",), precompile=False)
+    )
+    assert ran(built.path).returncode == 0
+    done = ran(built.path, "one too far")
+    assert done.returncode != 0 and "stack-buffer-overflow" in done.stderr and "b.cu:5" in done.stderr
     with pytest.raises(ValueError, match="nonsense"):
         Options(env=env, sanitize=("nonsense",))
 
