@@ -54,6 +54,25 @@ struct Narrow {
     return static_cast<unsigned short>((bits >> 48 & sign) | infinity | 1u << (fraction_bits - 1) | kept);
   }
 
+  /// To nearest, as most are: without a way for each case.
+  static unsigned short nearest(float value) {
+    const std::uint32_t bits = bits_as<std::uint32_t>(value), magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) return dialect == Dialect::cuda ? nan : nan_of(value);
+    constexpr int dropped = 23 - fraction_bits;
+    constexpr std::uint32_t least_normal = static_cast<std::uint32_t>(127 - bias + 1) << 23;
+    std::uint32_t kept = 0;
+    if (exponent_bits == 8 || magnitude >= least_normal) {
+      const std::uint32_t moved = magnitude - (static_cast<std::uint32_t>(127 - bias) << 23);
+      kept = (moved + (1u << (dropped - 1)) - 1 + (moved >> dropped & 1)) >> dropped;
+      if (kept > infinity) kept = infinity;
+    } else {
+      // The sum's last bit is the least number's, so the addition rounds.
+      constexpr std::uint32_t large = static_cast<std::uint32_t>(127 - bias + 1 + dropped) << 23;
+      kept = bits_as<std::uint32_t>(bits_as<float>(magnitude) + bits_as<float>(large)) - large;
+    }
+    return static_cast<unsigned short>((bits >> 16 & sign) | kept);
+  }
+
   static unsigned short from(double value, Rounding rounding = Rounding::nearest) {
     if (value != value) return dialect == Dialect::cuda ? nan : nan_of(value);
     const std::uint64_t bits = bits_as<std::uint64_t>(value);

@@ -65,7 +65,7 @@ struct alignas(2) SIMT_N {
   SIMT_N(SIMT_RAW_NUMBER x) : __x(::simt::detail::bits_as<unsigned short>(x)) {}
   operator SIMT_RAW_NUMBER() const { return ::simt::detail::bits_as<SIMT_RAW_NUMBER>(__x); }
 #endif
-  SIMT_N(float x) : __x(::simt::detail::SIMT_FORMAT::from(x)) {}
+  SIMT_N(float x) : __x(::simt::detail::SIMT_FORMAT::nearest(x)) {}
   SIMT_N(double x) : __x(x != x ? ::simt::detail::SIMT_FORMAT::nan_of(x) : ::simt::detail::SIMT_FORMAT::from(x)) {}
   operator float() const { return ::simt::detail::SIMT_FORMAT::to_float(__x); }
   explicit operator bool() const { return (__x & 0x7fffu) != 0; }
@@ -127,9 +127,11 @@ inline SIMT_N make_narrow(unsigned short bits, SIMT_N) {
   return result;
 }
 inline float wide_of(SIMT_N a) { return SIMT_FORMAT::to_float(a.__x); }
-inline SIMT_N rounded_to(double value, SIMT_N type, Rounding rounding = Rounding::nearest) {
+inline SIMT_N rounded_to(double value, SIMT_N type, Rounding rounding) {
   return make_narrow(SIMT_FORMAT::from(value, rounding), type);
 }
+inline SIMT_N rounded_to(double value, SIMT_N type) { return make_narrow(SIMT_FORMAT::from(value), type); }
+inline SIMT_N rounded_to(float value, SIMT_N type) { return make_narrow(SIMT_FORMAT::nearest(value), type); }
 /// The number if it lies between 0 and 1, else the nearer of them; 0 for what is no number.
 inline SIMT_N between_0_and_1(SIMT_N a) {
   const float x = wide_of(a);
@@ -223,18 +225,19 @@ inline SIMT_N2 __lowhigh2highlow(SIMT_N2 a) { return SIMT_N2(a.y, a.x); }
   inline SIMT_N2 name2(SIMT_N2 a) {                                                                                \
     return ::simt::detail::by_part([](SIMT_N x) { return name(x); }, a);                                           \
   }
-#define SIMT_2(name, name2, ...)                                                                                   \
+#define SIMT_2(name, name2, T, ...)                                                                                \
   inline SIMT_N name(SIMT_N a, SIMT_N b) {                                                                         \
-    const double x = ::simt::detail::wide_of(a), y = ::simt::detail::wide_of(b);                                   \
+    const T x = ::simt::detail::wide_of(a), y = ::simt::detail::wide_of(b);                                   \
     return ::simt::detail::rounded_to(__VA_ARGS__, a);                                                             \
   }                                                                                                                \
   inline SIMT_N2 name2(SIMT_N2 a, SIMT_N2 b) {                                                                     \
     return ::simt::detail::by_part([](SIMT_N x, SIMT_N y) { return name(x, y); }, a, b);                           \
   }
-SIMT_2(__hadd, __hadd2, x + y)
-SIMT_2(__hsub, __hsub2, x - y)
-SIMT_2(__hmul, __hmul2, x* y)
-SIMT_2(__hdiv, __h2div, x / y)
+// Sums and products of floats are exact, or so much finer that rounding twice is as rounding once.
+SIMT_2(__hadd, __hadd2, float, x + y)
+SIMT_2(__hsub, __hsub2, float, x - y)
+SIMT_2(__hmul, __hmul2, float, x* y)
+SIMT_2(__hdiv, __h2div, double, x / y)
 #define SIMT_SATURATED(name)                                                                                       \
   inline SIMT_N __h##name##_sat(SIMT_N a, SIMT_N b) { return ::simt::detail::between_0_and_1(__h##name(a, b)); }   \
   inline SIMT_N2 __h##name##2_sat(SIMT_N2 a, SIMT_N2 b) {                                                          \
@@ -287,9 +290,9 @@ SIMT_EXTREME(__hmin_nan, __hmin2_nan, false, true)
 #undef SIMT_EXTREME
 
 #ifndef SIMT_HIP
-SIMT_2(__hadd_rn, __hadd2_rn, x + y)
-SIMT_2(__hsub_rn, __hsub2_rn, x - y)
-SIMT_2(__hmul_rn, __hmul2_rn, x* y)
+SIMT_2(__hadd_rn, __hadd2_rn, float, x + y)
+SIMT_2(__hsub_rn, __hsub2_rn, float, x - y)
+SIMT_2(__hmul_rn, __hmul2_rn, float, x* y)
 inline SIMT_N __hfma_relu(SIMT_N a, SIMT_N b, SIMT_N c) {
   return __hmax_nan(__hfma(a, b, c), ::simt::detail::make_narrow(0, a));
 }
@@ -326,7 +329,7 @@ SIMT_1(hrint, h2rint, std::nearbyint(x))
 
 inline bool __hisnan(SIMT_N a) { return std::isnan(::simt::detail::wide_of(a)); }
 inline SIMT_N2 __hisnan2(SIMT_N2 a) {
-  return ::simt::detail::by_part([](SIMT_N x) { return ::simt::detail::rounded_to(__hisnan(x), x); }, a);
+  return ::simt::detail::by_part([](SIMT_N x) { return ::simt::detail::rounded_to(float(__hisnan(x)), x); }, a);
 }
 /// 1 for infinity, -1 for the negative one, else 0.
 inline int __hisinf(SIMT_N a) {
@@ -349,7 +352,7 @@ inline int __hisinf(SIMT_N a) {
   }                                                                                                                \
   inline SIMT_N2 __h##name##2(SIMT_N2 a, SIMT_N2 b) {                                                              \
     return ::simt::detail::by_part(                                                                                \
-        [](SIMT_N x, SIMT_N y) { return ::simt::detail::rounded_to(__h##name(x, y), x); }, a, b);                  \
+        [](SIMT_N x, SIMT_N y) { return ::simt::detail::rounded_to(float(__h##name(x, y)), x); }, a, b);                  \
   }                                                                                                                \
   inline bool __hb##name##2(SIMT_N2 a, SIMT_N2 b) { return __h##name(a.x, b.x) && __h##name(a.y, b.y); }           \
   SIMT_MASK(name)
@@ -387,8 +390,8 @@ SIMT_OPERATOR(SIMT_N, +, __hadd)
 SIMT_OPERATOR(SIMT_N, -, __hsub)
 SIMT_OPERATOR(SIMT_N, *, __hmul)
 SIMT_OPERATOR(SIMT_N, /, __hdiv)
-SIMT_STEPS(SIMT_N, ++, __hadd, ::simt::detail::rounded_to(1, a))
-SIMT_STEPS(SIMT_N, --, __hsub, ::simt::detail::rounded_to(1, a))
+SIMT_STEPS(SIMT_N, ++, __hadd, ::simt::detail::rounded_to(1.0f, a))
+SIMT_STEPS(SIMT_N, --, __hsub, ::simt::detail::rounded_to(1.0f, a))
 inline SIMT_N operator+(const SIMT_N& a) { return a; }
 inline SIMT_N operator-(const SIMT_N& a) { return __hneg(a); }
 SIMT_RELATION(SIMT_N, ==, __heq)
@@ -403,8 +406,8 @@ SIMT_OPERATOR(SIMT_N2, +, __hadd2)
 SIMT_OPERATOR(SIMT_N2, -, __hsub2)
 SIMT_OPERATOR(SIMT_N2, *, __hmul2)
 SIMT_OPERATOR(SIMT_N2, /, __h2div)
-SIMT_STEPS(SIMT_N2, ++, __hadd2, SIMT_N2(::simt::detail::rounded_to(1, a.x), ::simt::detail::rounded_to(1, a.x)))
-SIMT_STEPS(SIMT_N2, --, __hsub2, SIMT_N2(::simt::detail::rounded_to(1, a.x), ::simt::detail::rounded_to(1, a.x)))
+SIMT_STEPS(SIMT_N2, ++, __hadd2, SIMT_N2(::simt::detail::rounded_to(1.0f, a.x), ::simt::detail::rounded_to(1.0f, a.x)))
+SIMT_STEPS(SIMT_N2, --, __hsub2, SIMT_N2(::simt::detail::rounded_to(1.0f, a.x), ::simt::detail::rounded_to(1.0f, a.x)))
 inline SIMT_N2 operator+(const SIMT_N2& a) { return a; }
 inline SIMT_N2 operator-(const SIMT_N2& a) { return __hneg2(a); }
 SIMT_RELATION(SIMT_N2, ==, __hbeq2)
