@@ -20,8 +20,8 @@ HERE = Path(__file__).parent / "simt_conformance"
 PROGRAM = HERE / "conformance.cu"
 RECORDED = (HERE / "recorded.txt").read_text().splitlines()
 
-#: Where AMD gives something else, by the start of the line: conversions of what is not a number. AMD's make 0 of it where
-#: CUDA's of double and of 64 bits make the least integer, and other patterns of half and bfloat16.
+#: Where AMD gives something else, by the start of the line: conversions of NaN. AMD makes 0 of it where
+#: CUDA has the least integer, and other patterns of half and bfloat16.
 ELSE_ON_AMD = "conversions 10:"
 
 
