@@ -36,8 +36,7 @@ __global__ void read_symbols(float* out) {
   out[1] = device_value;
   out[2] = *device_pointer;
 }
-__global__ void overlaps(int*) {}
-__global__ void overlaps(float*) {}
+__global__ void is_cooperative(int* out) { *out = simt::is_cooperative(); }
 
 static int callbacks = 0;
 static void on_stream(cudaStream_t, cudaError_t status, void* data) { callbacks += status == cudaSuccess && data; }
@@ -283,6 +282,10 @@ static void launches() {
   value = 16;
   OK(cudaLaunchCooperativeKernel((void*)fill, 1, 64, arguments));
   EXPECT(at(a, 63) == 16);
+  OK(cudaLaunchCooperativeKernel((void*)is_cooperative, 2, 32, arguments));
+  EXPECT(at(a, 0) == 1);
+  OK(cudaLaunchKernel((void*)is_cooperative, 2, 32, arguments));
+  EXPECT(at(a, 0) == 0);
   // Without its type a kernel is found if its type was seen before.
   const void* untyped = (const void*)fill;
   OK(cudaFuncSetAttribute(fill, cudaFuncAttributeMaxDynamicSharedMemorySize, 1024));
@@ -305,6 +308,8 @@ static void launches() {
   EXPECT(cudaFree(a + 1) == cudaErrorInvalidValue);
   fill<<<1, 2000>>>(a, 1);
   EXPECT(cudaGetLastError() == cudaErrorInvalidConfiguration);  // the last of both
+  EXPECT(cudaFree(a + 1) == cudaErrorInvalidValue && cudaSetDevice(1) == cudaErrorInvalidDevice);
+  EXPECT(cudaPeekAtLastError() == cudaErrorInvalidDevice && cudaGetLastError() == cudaErrorInvalidDevice);
 
   int blocks = 0, grid = 0, block = 0;
   OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, fill, 256, 0));

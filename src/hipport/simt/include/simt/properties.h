@@ -232,6 +232,8 @@ inline hipDeviceProp_t make_properties() {
   has.hasThreadFenceSystem = has.has3dGrid = 1;
 #else
   p.major = 8;
+  p.persistingL2CacheMaxSize = 3072 * 1024;
+  p.accessPolicyMaxWindowSize = 1 << 27;
 #endif
   return p;
 }
