@@ -26,8 +26,7 @@ OPTIONS = Options(env=dict(os.environ), optimize="-O0")
 
 @cache
 def built(name: str, dialect: str, *define: str) -> Path:
-    flags = thrust.find(os.environ, dialect).flags if name == "thrust" else ()  # type: ignore[arg-type]
-    return program([HERE / f"{name}.cu"], dialect, replace(OPTIONS, flags=(*flags, *define))).path  # type: ignore[arg-type]
+    return program([HERE / f"{name}.cu"], dialect, replace(OPTIONS, flags=define)).path  # type: ignore[arg-type]
 
 
 def run(name: str, dialect: str, wave: int, order: str = "forward", *arguments: str) -> tuple[int, str, str]:
@@ -161,13 +160,14 @@ def test_what_is_missing_is_named(text: str, said: str, tmp_path: Path) -> None:
     assert said in raised.value.said + str(raised.value)
 
 
-def test_without_thrust_the_error_says_what_is_needed(tmp_path: Path) -> None:
+def test_without_thrust_the_error_says_what_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if Path("/usr/include/thrust").exists() or Path("/usr/local/include/thrust").exists():
         pytest.skip("the compiler's own path has Thrust")
+    monkeypatch.setattr(thrust, "find", lambda *_: thrust.Thrust(None, (), ""))
     source = tmp_path / "sort.cu"
     source.write_text("#include <thrust/sort.h>\nint main() { return 0; }\n")
     with pytest.raises(NotCompiled) as raised:
-        program([source], "cuda", Options(env=dict(os.environ), optimize="-O0"))
+        program([source], "cuda", OPTIONS)
     assert "Thrust headers are needed: " in raised.value.said + str(raised.value)
 
 

@@ -29,6 +29,7 @@ from hipport.diagnostics import Message, Places, parse
 from hipport.extensions import UNITS
 from hipport.pipeline import Pass, Ported, Reported
 from hipport.project import Project
+from hipport.simt import thrust
 from hipport.simt.prepare import Dialect, Prepared, prepare, project_of, rewritten
 from hipport.toolchain import cache
 from hipport.units import Unit, programs
@@ -311,8 +312,9 @@ class Builder:
 
     @cached_property
     def includes(self) -> tuple[str, ...]:
-        """The folders of the executor's headers, which come after a program's own."""
-        return tuple(f"-I{folder}" for folder in include_folders(self.dialect, self.kept))
+        """The folders of the executor's headers, and of Thrust, which come after a program's own."""
+        folders = tuple(f"-I{folder}" for folder in include_folders(self.dialect, self.kept))
+        return (*thrust.find(self.options.env, self.dialect).flags, *folders)
 
     def runtime(self) -> Path:
         """Return the runtime library, compiled now if it was not yet. Raises NotCompiled."""
@@ -496,13 +498,13 @@ def include_folders(dialect: Dialect, kept: Path | None = None) -> tuple[Path, .
     """
     if kept is None:
         return INCLUDE, HELPERS
-    folder = kept / "helpers" / _hash_tree((HELPERS,))[:16]
+    folder = kept / "helpers" / f"{dialect}-{_hash_tree((HELPERS, HERE))[:16]}"
     for path in sorted(HELPERS.rglob("*.h")):
         made = folder / path.relative_to(HELPERS)
         if not made.exists():
             made.parent.mkdir(parents=True, exist_ok=True)
             new = made.with_suffix(f".{os.getpid()}")
-            new.write_bytes(f'#line 1 "{path}"\n'.encode() + rewritten(PurePath(path.name), path.read_bytes()))
+            new.write_bytes(f'#line 1 "{path}"\n'.encode() + rewritten(PurePath(path.name), path.read_bytes(), dialect))
             new.replace(made)
     return INCLUDE, folder
 
