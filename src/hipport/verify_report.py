@@ -35,6 +35,7 @@ def as_text(verified: Verified, colour: bool = False) -> str:
     for ran in verified.ran:
         for outcome in ran.outcomes:
             lines += _problems(ran, outcome, paint)
+    lines += _warnings(verified, paint)
     for first in verified.first_differences:
         where = f"{first.path}:{first.line}: " if first.line else ""
         lines.append(
@@ -58,7 +59,9 @@ def _cell(case: str, group: Iterable[Ran]) -> str:
         return ("differs" if bad[0].status == "ok" else word) + (
             f" {len(bad)}/{len(outcomes)}" if len(outcomes) > 1 else ""
         )
-    differences = [d for outcome in outcomes for o in outcome.outputs for d in o.differences if d.trusted]
+    # Finite differences are coarse: what they leave open is no error of the kernel's.
+    compared = [d for outcome in outcomes for o in outcome.outputs for d in o.differences]
+    differences = [d for d in compared if d.trusted and d.against != "differences"]
     absolute = max((d.absolute for d in differences), default=0.0)
     relative = max((d.relative for d in differences), default=0.0)
     return f"ok {absolute:.1e} / {relative:.1e}" if absolute else "ok equal"
@@ -67,13 +70,29 @@ def _cell(case: str, group: Iterable[Ran]) -> str:
 def _problems(ran: Ran, outcome: Outcome, paint: Any) -> Iterator[str]:
     where = f"{outcome.case}, {ran.configuration}"
     for fault in outcome.faults:
-        yield _fault(fault, where, paint)
-    if outcome.status != "ok" and not outcome.faults:
+        if fault.level != "warning":
+            yield _fault(fault, where, paint)
+    if outcome.status != "ok" and not any(fault.level == "fault" for fault in outcome.faults):
         yield f"{where}: {paint('bad', outcome.status)}: {outcome.message}"
     for output in outcome.outputs:
         for difference in output.differences:
             if difference.why and difference.trusted:
                 yield f"{where}: {paint('bad', output.name)}: {_difference(difference)}"
+
+
+def _warnings(verified: Verified, paint: Any) -> Iterator[str]:
+    """Each warning once for a line of a kernel, with where it was first given, and how often."""
+    given: dict[tuple[Any, ...], list[tuple[Fault, str]]] = {}
+    for ran in verified.ran:
+        for outcome in ran.outcomes:
+            for fault in outcome.faults:
+                if fault.level == "warning":
+                    key = (ran.configuration.side, fault.path, fault.line, fault.kind, fault.kernel)
+                    given.setdefault(key, []).append((fault, f"{outcome.case}, {ran.configuration}"))
+    for places in given.values():
+        fault, where = places[0]
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        yield _fault(fault, where + more, paint)
 
 
 def _fault(fault: Fault, where: str, paint: Any) -> str:

@@ -239,7 +239,8 @@ def _slopes(cases: Any, package: Any, name: str) -> dict[str, Any]:
                 ends.append((float((values * (moved[weight] if weight else 1)).sum()), float(moved[by].flat[place])))
             if len(ends) == 2:
                 found.append((ends[0][0] - ends[1][0]) / (ends[0][1] - ends[1][1]))
-        if len(found) == len(places):
+        # Where the sum is no number it has no slope.
+        if len(found) == len(places) and numpy.isfinite(found).all():
             slopes[f"{gradient}/places"] = places
             slopes[f"{gradient}/values"] = numpy.asarray(found)
     return slopes
@@ -281,26 +282,29 @@ def _run(request: Mapping[str, Any], run: Mapping[str, Any], names: list[str], f
                 sys.stderr.flush()
                 os._exit(failed)
         os.close(write)
-        current, status = _watch(read, child, request, results)
+        current, status, seen = _watch(read, child, request, results, report)
         os.close(read)
         said = (folder / "said").read_text(errors="replace") if (folder / "said").exists() else ""
-        faults = _faults(report)
+        faults = _faults(report)[seen:]
         if current is None and status != 0:
             # It did not get as far as a case: nor would the others.
             outcome = _outcome(status, said, faults)
             results.update({name: outcome for name in left if name not in results})
         elif current is not None:
             results[current] = _outcome(status, said, faults)
-        else:
-            for warning in faults:
-                results[left[-1]].setdefault("faults", []).append(warning)
         left = [name for name in left if name not in results]
     return results
 
 
-def _watch(read: int, child: int, request: Mapping[str, Any], results: dict[str, Any]) -> tuple[str | None, int | None]:
-    """Follow a child; return the case in which it ended, if in one, and its status (None: out of time)."""
+def _watch(
+    read: int, child: int, request: Mapping[str, Any], results: dict[str, Any], report: Path
+) -> tuple[str | None, int | None, int]:
+    """Follow a child; return the case in which it ended, if in one, and its status (None: out of time).
+
+    And how many lines of its `report` belong to the cases that it got through, which have them.
+    """
     current: str | None = None
+    seen = 0
     rest = b""
     limit = request["seconds"] * 3  # to load what it needs
     ready = False
@@ -309,11 +313,11 @@ def _watch(read: int, child: int, request: Mapping[str, Any], results: dict[str,
         if not readable:
             os.killpg(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            return current, None
+            return current, None, seen
         data = os.read(read, 65536)
         if not data:
             _, status = os.waitpid(child, 0)
-            return current, os.waitstatus_to_exitcode(status)
+            return current, os.waitstatus_to_exitcode(status), seen
         rest += data
         *lines, rest = rest.split(b"\n")
         for line in lines:
@@ -324,12 +328,14 @@ def _watch(read: int, child: int, request: Mapping[str, Any], results: dict[str,
                 current = text
             elif word == "end":
                 name, seconds = json.loads(text)
-                results[name] = {"status": "ok", "seconds": seconds}
-                current = None
+                said = _faults(report)
+                results[name] = {"status": "ok", "seconds": seconds, "faults": said[seen:]}
+                current, seen = None, len(said)
             elif word == "error":
                 name, message = json.loads(text)
-                results[name] = {"status": "error", "message": message}
-                current = None
+                said = _faults(report)
+                results[name] = {"status": "error", "message": message, "faults": said[seen:]}
+                current, seen = None, len(said)
         if ready:
             limit = request["seconds"]
 
