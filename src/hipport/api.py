@@ -275,7 +275,8 @@ def verify(
 
 
 def verify_teeth(
-    path: str | Path,
+    paths: Iterable[str | Path],
+    arguments: Sequence[str] = (),
     *,
     env: Mapping[str, str],
     python: str | Path = sys.executable,
@@ -288,12 +289,29 @@ def verify_teeth(
     on_progress: Callable[[Progress], None] | None = None,
     **_: Any,
 ) -> Teeth:
-    """Say which cases notice the unported source with 64 lanes, and ports with one thing wrong. See verify.teeth."""
+    """Say which cases notice the unported source with 64 lanes, and ports with one thing wrong.
+
+    `paths` is an extension, or the sources of a program that is run with `arguments`. See verify.teeth.
+    """
     from hipport import verify as verifying
+    from hipport import verify_program as running
     from hipport_passes import inline_ptx
 
+    places = [Path(path) for path in paths]
+    if arguments or not has_cases(places, cases):
+        return running.teeth(
+            places,
+            arguments,
+            env=env,
+            port=lambda all_of_it: rewrite(all_of_it, target=target, exclude=exclude),
+            passes=(inline_ptx.PASS,),
+            vendored=_markers(),
+            exclude=exclude,
+            limits=verifying.Limits(seconds),
+            on_progress=on_progress,
+        )
     return verifying.teeth(
-        Path(path),
+        places[0],
         env=env,
         python=Path(python),
         port=lambda root: rewrite([root], target=target, exclude=exclude),

@@ -275,19 +275,24 @@ def verify(
             "seconds": timeout,
             "jobs": jobs,
         }
+        is_program = bool(arguments) or not api.has_cases(paths, cases)
+        if is_program and (cases or names):
+            raise BadCases("--cases and --case are for extensions, not for programs")
+        if not is_program:
+            options |= {"cases": cases, "names": names, "python": python or Path(sys.executable)}
         with _progress() as tell:
-            if arguments or not api.has_cases(paths, cases):
-                if cases or names or teeth:
-                    raise BadCases("--cases, --case and --teeth are for extensions, not for programs")
+            if teeth:
+                biting = api.verify_teeth(paths, arguments, on_progress=tell, **options)
+            elif is_program:
                 verified = api.verify_program(paths, arguments, sanitize=checks, on_progress=tell, **options)
             else:
-                options |= {"cases": cases, "names": names, "python": python or Path(sys.executable)}
-                if teeth:
-                    biting = api.verify_teeth(paths[0], on_progress=tell, **options)
-                    text = verify_report.teeth_as_json if form == "json" else verify_report.teeth_as_text
-                    click.echo(text(biting), nl=False)
-                    sys.exit(PERSON if biting.weak else DONE)
                 verified = api.verify(paths[0], on_progress=tell, **options)
+    if teeth:
+        if form == "json":
+            click.echo(verify_report.teeth_as_json(biting), nl=False)
+        else:
+            click.echo(verify_report.teeth_as_text(biting, colour=_colour()), nl=False)
+        sys.exit(PERSON if biting.weak else DONE)
     if form == "json":
         click.echo(verify_report.as_json(verified), nl=False)
     else:

@@ -476,7 +476,7 @@ def teeth(
     first = Configuration("original", 32)
     ran, _ = driver.run((first, Configuration("original", 64)), sides, recorded=kept)
     mutants = [_judged("the original, with 64 lanes", PurePath(), 0, ran[1])]
-    for what, mutant, where, line in _mutations(ported, driver.root, most):
+    for what, mutant, where, line in mutations(ported, driver.root, most):
         try:
             sides["ported"] = driver.build("ported", mutant)
         except building.NotBuildable as problem:
@@ -574,7 +574,7 @@ _MUTATIONS: tuple[tuple[str, re.Pattern[bytes], bytes], ...] = (
 )  # fmt: skip
 
 
-def _mutations(ported: Ported, root: Path, most: int) -> Iterator[tuple[str, Ported, PurePath, int]]:
+def mutations(ported: Ported, root: Path, most: int) -> Iterator[tuple[str, Ported, PurePath, int]]:
     """Yield mutants, of as many kinds as there are, and in as many files."""
     base = ported.before.root
     assert base is not None

@@ -31,10 +31,13 @@ from hipport.verify import (
     Difference,
     Fault,
     Limits,
+    Mutant,
     Outcome,
     Output,
     Ran,
+    Teeth,
     Verified,
+    mutations,
 )
 
 #: What a number may differ by that a program prints: sums in another order, rounded to what is shown.
@@ -125,6 +128,57 @@ def program(
         (),
         {f"{side}: {u.path}": u.seconds for side, b in built.items() for u in b.units if not u.cached},
     )
+
+
+def teeth(
+    paths: Sequence[Path],
+    arguments: Sequence[str] = (),
+    *,
+    env: Mapping[str, str],
+    port: Callable[[Sequence[Path]], Ported],
+    most: int = 8,
+    passes: Sequence[Pass[Any]] = (),
+    vendored: Mapping[str, tuple[str, ...]] | None = None,
+    exclude: Sequence[str] = (),
+    folder: Path | None = None,
+    limits: Limits | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Teeth:
+    """Say whether a program's own check notices the original with 64 lanes, and ports with one thing wrong.
+
+    Parameters and exceptions are those of `program`; `most` is how many broken ports are made.
+    """
+    limits = limits or Limits()
+    places = [path.resolve() for path in paths]
+    root = places[0] if places[0].is_dir() else places[0].parent
+    tell = on_progress or (lambda progress: None)
+    name = " ".join([os.path.relpath(places[0], folder or Path.cwd()), *arguments])
+    tell(Progress("compiling the original", 0, most + 1))
+    options = compiling.Options(env, passes=tuple(passes))
+    original = compiling.program(places, "cuda", options, vendored=vendored, exclude=exclude).path
+
+    def ran(path: Path, side: str, lanes: int) -> Run:
+        return run(path, arguments, Configuration(side, lanes), env, folder or Path.cwd(), limits, root)
+
+    first, again = ran(original, "original", 32), ran(original, "original", 32)
+    ignored = _varying(first, again)
+
+    def mutant(what: str, where: PurePath, line: int, runs: Sequence[Run]) -> Mutant:
+        noticed = any(not _outcome(name, each, first, ignored, 1).ok for each in runs)
+        return Mutant(what, where, line, (name,) if noticed else (), () if noticed else (name,))
+
+    mutants = [mutant("the original, with 64 lanes", PurePath(), 0, [ran(original, "original", 64)])]
+    for number, (what, changed, where, line) in enumerate(mutations(port(places), root, most), 1):
+        tell(Progress("running ports with one thing wrong", number, most + 1))
+        try:
+            built = compiling.program(
+                changed.project, "hip", compiling.Options(env), vendored=vendored, exclude=exclude
+            ).path
+        except compiling.NotCompiled as problem:
+            mutants.append(Mutant(what, where, line, why_not=str(problem).splitlines()[0]))
+            continue
+        mutants.append(mutant(what, where, line, [ran(built, "ported", lanes) for lanes in WAVES]))
+    return Teeth(tuple(mutants))
 
 
 def run(
