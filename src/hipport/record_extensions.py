@@ -99,7 +99,8 @@ def _pretend(recorder: _Recorder) -> None:
     cpp_extension._run_ninja_build = lambda *_, **__: None
     cpp_extension._check_cuda_version = lambda *_, **__: None
     if not recorder.request.get("hipify", True):
-        import_module("torch.utils.hipify.hipify_python").hipify = lambda *_, **__: {}
+        hipify: Any = import_module("torch.utils.hipify.hipify_python")
+        hipify.hipify = lambda *_, **__: {}
     cpp_extension._import_module_from_library = lambda *_, **__: None
     cpp_extension.verify_ninja_availability = lambda: None
     cpp_extension.is_ninja_available = lambda: True
