@@ -27,6 +27,8 @@ from hipport.simt.compile import (
     program,
 )
 from hipport.simt.prepare import Dialect
+from test_half_helpers import PROGRAM as HALF_PROGRAM
+from test_half_helpers import cases as half_cases
 from test_warp_helpers import CONTEXTS, Calls, Lanes, _reached, calls
 
 PROGRAMS = Path(__file__).parent / "simt_programs"
@@ -549,6 +551,51 @@ def test_warp_operations_mean_what_cuda_says(wave: int, threads: int, warps: tup
                     assert value == right, f"{context}: thread {thread}: {name}"
                     checked += 1
     assert checked > 60 * threads
+
+
+@pytest.mark.parametrize("wave", [32, 64])
+def test_hipports_other_headers(wave: int) -> None:
+    ran = run(built("helpers.cu", "hip"), lanes=wave)
+    assert ran.returncode == 0, ran.stderr.decode()
+    words, totals = ran.stdout.decode().splitlines()
+    got = [int(word, 16) for word in words.split()]
+    for t in range(64):
+        lane = t % 32
+        next_lane = t if lane == 31 else t + 1
+        right = [
+            3 * (t ^ 1), 5, 2, 3 * t, 22, 128, t ^ 1, 13, next_lane, int(lane != 31), 0, 28,
+            40 + (t & -t).bit_length() if t else 0, 0x3F000000, 1, lane + t // 32 * 100 + 64000,
+        ]  # fmt: skip
+        assert got[16 * t : 16 * t + 16] == right, t
+    # Sums of 64 threads; each counts in turns of 7 and of 5.
+    assert totals.split() == ("64 32 0 128 64 128 64 64 128 64 256 -63 63 128 -64 63 -63 255 9 1 1 0 0 64".split())
+
+
+def test_half_helpers(tmp_path: Path) -> None:
+    listed = [(code, expected) for code, expected in half_cases() if expected is not None][::9]
+    assert len(listed) > 400
+    stores = "\n".join(f"  out[{i}] = {code};" for i, (code, _) in enumerate(listed))
+    source = tmp_path / "halves.cu"
+    source.write_text(
+        f"""#include <cstdio>
+#include <hip/hip_runtime.h>
+{HALF_PROGRAM}
+__global__ void kernel(unsigned* out) {{
+{stores}
+}}
+int main() {{
+  unsigned* out;
+  (void)hipMallocManaged(&out, {4 * len(listed)});
+  kernel<<<1, 1>>>(out);
+  (void)hipDeviceSynchronize();
+  for (int i = 0; i < {len(listed)}; ++i) printf("%u ", out[i]);
+}}
+"""
+    )
+    made = program([source], "hip", Options(os.environ, optimize="-O0", jobs=1))
+    got = run(made.path).stdout.split()
+    wrong = [(code, hex(int(a)), hex(b)) for a, (code, b) in zip(got, listed, strict=True) if int(a) != b]
+    assert wrong == []
 
 
 def test_headers_are_quiet(compiler: str, tmp_path: Path) -> None:
