@@ -203,7 +203,7 @@ KERNEL = b"""__global__ void k(int* x, int n) {
 def test_mutants_are_one_change_each_at_the_users_line(tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_bytes(KERNEL)
     ported = hipport.rewrite([tmp_path])
-    mutants = list(verify._mutations(ported, tmp_path, 20))
+    mutants = list(verify.mutations(ported, tmp_path, 20))
     whats = [what for what, *_ in mutants]
     assert whats.count("a barrier is missing") == 2
     assert {
@@ -218,7 +218,7 @@ def test_mutants_are_one_change_each_at_the_users_line(tmp_path: Path) -> None:
         assert sum(a != b for a, b in zip(before, after, strict=True)) == 1, what
         if what == "a barrier is missing":
             assert line in (3, 5)
-    assert len(list(verify._mutations(ported, tmp_path, 2))) == 2
+    assert len(list(verify.mutations(ported, tmp_path, 2))) == 2
 
 
 def test_weak_cases() -> None:
