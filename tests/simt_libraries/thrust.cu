@@ -10,11 +10,10 @@
 #include <thrust/sequence.h>
 #include <thrust/sort.h>
 #include <thrust/transform.h>
+// The policies come with the algorithms.
 #ifdef __HIP__
-#include <thrust/system/hip/execution_policy.h>
 #define PAR thrust::hip::par
 #else
-#include <thrust/system/cuda/execution_policy.h>
 #define PAR thrust::cuda::par
 #endif
 #include "check.h"
