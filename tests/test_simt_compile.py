@@ -56,6 +56,8 @@ FUNCTION(int n, int* p) { int first = 1; for (int i = 0; i < n; i++) { if (first
   p[i] = OP(2); } return first; }
 FUNCTION(int n, int m, int* p) { int s = 0; for (int i = 0; i < n; i++) { if (i < m) s += OP(1); else s += p[i];
   p[i] = OP(2); } return s; }
+FUNCTION(int n, int* p) { int s = 0; for (int i = 0; i < n; OP(3), i++) { if (p[i]) continue; if (p[i + 1]) s += OP(1);
+  s ^= OP(2); } return s + OP(4); }
 FUNCTION(int* p) { int n = 0; while (*p) { n++; p += OP(1); if (n == 3) OP(2); } return OP(3); }
 """
 
@@ -241,6 +243,17 @@ def test_every_form_of_launches_and_shared_memory(
     assert done.returncode == 0, done.stderr
     # Worked out by hand; the original prints the same on a GPU.
     assert done.stdout == "158 59 60 61\n7 8.5 9 11 12 1 4 5\n"
+
+
+def test_lanes_of_different_turns_are_not_together(tmp_path: Path, env: dict[str, str]) -> None:
+    source = Path(__file__).parent / "simt_programs" / "turns.cu"
+    tree = write(tmp_path / "tree", {"turns.cu": source.read_text()})
+    built = program([tree], "hip", Options(env=env, precompile=False))
+    done = subprocess.run([str(built.path)], capture_output=True, text=True, env={**env, "SIMT_WAVE": "64"}, timeout=60)
+    # Each row: the four turns of one loop; first those of lane 0, then those of lane 1.
+    rows = ["5 0 5 0", "0 0 3 9", "1 0 0 0", "f f f f", "0 a 0 a", "0 6 3 0", "0 2 0 0", "a a a a"]
+    expected = [" ".join(digit if digit == "0" else digit * 16 for digit in row.split()) for row in rows]
+    assert done.stdout.splitlines() == expected
 
 
 def test_errors_stand_where_the_user_wrote_them(tmp_path: Path, env: dict[str, str]) -> None:

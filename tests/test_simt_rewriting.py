@@ -7,16 +7,17 @@ import pytest
 
 import hipport
 from hipport.discover import discover, source
+from hipport.languages.cuda import Cuda
 from hipport.project import Project
-from hipport.simt.prepare import PASSES, _run, prepare
+from hipport.simt.prepare import PASSES, Dialect, _run, prepare
 from hipport.simt.shared import aliases
 
 
-def made(text: str, **others: str) -> str:
+def made(text: str, dialect: Dialect = "cuda", **others: str) -> str:
     """Return `text` as the executor's C++; `others` are files beside it."""
     files = {"a.cu": text, **{name.replace("_", "."): other for name, other in others.items()}}
     sources = tuple(source(PurePosixPath(name), each.encode()) for name, each in files.items())
-    after, reported, created = _run(Project(sources), PASSES)
+    after, reported, created = _run(Project(sources), PASSES[dialect])
     assert not reported and not created
     result = after.by_path[PurePosixPath("a.cu")].text.decode()
     assert result.count("\n") == text.count("\n"), "lines stay where they are"
@@ -118,7 +119,7 @@ def test_words_for_shared_are_known_from_other_files() -> None:
         "DYNAMIC(int) (&d)[] = SIMT_DYNAMIC_PLACE;\nPLAIN i;\n}\n"
     )
     assert made(header) == "#define LOCAL \n#define DYNAMIC(T)   T\n#define PLAIN int\n"
-    assert {alias.name for alias in aliases(source(PurePosixPath("k.cuh"), header.encode()))} == {b"LOCAL", b"DYNAMIC"}  # type: ignore[arg-type]
+    assert {alias.name for alias in aliases(Cuda(PurePosixPath("k.cuh"), header.encode()))} == {b"LOCAL", b"DYNAMIC"}
 
 
 def test_a_macro_may_have_a_whole_declaration() -> None:
@@ -161,6 +162,29 @@ def test_lambdas_do_not_copy_what_is_shared() -> None:
     assert captures("[=]", "x.s = p->n;") == "[=]"
 
 
+@pytest.mark.parametrize(
+    ("loop", "expected"),
+    [
+        ("for (; a; i++) { if (i) continue; n += __ballot(1); }", "for (; a; i++, SIMT_NEXT_TURN) {"),
+        ("for (;;) if (i) { n = __activemask(); }", "for (;; SIMT_NEXT_TURN) if"),
+        ("while (a[(i)]) { if (i) n += g(i); }", "for (; a[(i)]; SIMT_NEXT_TURN) {"),
+        ("do { if (i) n += g(i); } while (f());", "} while (SIMT_NEXT_TURN, f());"),
+        ("for (int i = 0; i < 5; i++) { n += __shfl(n, i); }", "for (int i = 0; i < 5; i++) {"),
+        ("while (i) { if (i) f(); }", "while (i) {"),
+        ("for (auto x : y) { if (x) n += __ballot(1); }", "for (auto x : y) {"),
+        ("do f(); while (i);", "do f(); while (i);"),
+    ],
+)
+def test_lanes_wait_where_a_turn_of_a_loop_ends(loop: str, expected: str) -> None:
+    others = "int f() { return 1; }\nint h(int i) { return i ? __ballot(i) : 0; }\nint g(int i) { return h(i); }\n"
+    for dialect in ("cuda", "hip"):
+        assert expected in made(f"{others}void k() {{ {loop} }}\n", dialect)
+    # With a mask it is the mask that says who takes part, in CUDA.
+    masked = "void k() { while (i) { if (i) __shfl_sync(m, n, 1); } }\n"
+    assert made(masked) == masked
+    assert "SIMT_NEXT_TURN" in made(masked, "hip")
+
+
 def test_assembly_that_nothing_has_replaced_is_a_fault() -> None:
     assert made('void f() { asm volatile("mma.sync.x %0,\\n"\n "%1;" : "=r"(a[b ? 1 : 0]) : "r"(c)); }\n') == (
         'void f() { ::simt::fault("unsupported", {__FILE__, __LINE__}, "%s", "assembly: mma.sync.x %0, %1;")\n; }\n'
@@ -172,7 +196,7 @@ def test_assembly_that_nothing_has_replaced_is_a_fault() -> None:
 
 def test_what_is_not_understood_is_reported() -> None:
     text = b"__global__ void k() { __shared__ int a[3 }\n"
-    _, reported, _ = _run(Project((source(PurePosixPath("a.cu"), text),)), PASSES)
+    _, reported, _ = _run(Project((source(PurePosixPath("a.cu"), text),)), PASSES["cuda"])
     assert [(each.rule, each.line, each.column) for each in reported] == [("shared/unknown", 1, 23)]
 
 
@@ -248,7 +272,7 @@ def test_what_a_project_in_memory_lacks_is_said(tmp_path: Path) -> None:
 def test_every_fixture_is_understood() -> None:
     fixtures = Path(__file__).parent.parent / "fixtures"
     project = discover([fixtures])
-    after, reported, _ = _run(project, PASSES)
+    after, reported, _ = _run(project, PASSES["hip"])
     assert not [each for each in reported if "shared/" in each.rule]
     for each in after.changed if hasattr(after, "changed") else after.sources:
         assert each.text.count(b"\n") == each.first.text.count(b"\n"), each.path

@@ -21,13 +21,15 @@ from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Outcome, Pass, Ported, Reported
 from hipport.project import Project
-from hipport.simt import assembly, launches, shared
+from hipport.simt import assembly, launches, loops, shared
 from hipport.source import Edit, NewFile, Source, Span
 
 Dialect = Literal["cuda", "hip"]
 
-#: What makes C++ of a program, in order: launches last, for what other passes know of them.
-PASSES: tuple[Pass[Any], ...] = (assembly.PASS, shared.PASS, launches.PASS)
+#: What makes C++ of a program of each dialect, in order: loops first, while the text is as others know it.
+_ALL: tuple[Pass[Any], ...] = (assembly.PASS, shared.PASS, launches.PASS)
+PASSES: Mapping[Dialect, tuple[Pass[Any], ...]] = {"cuda": (loops.CUDA, *_ALL), "hip": (loops.HIP, *_ALL)}
+_OWN = frozenset(id(each) for passes in PASSES.values() for each in passes)
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def prepare(
     base = project.root
     assert base is not None
     given = project.by_path
-    after, reported, created = _run(project, (*passes, *PASSES))
+    after, reported, created = _run(project, (*passes, *PASSES[dialect]))
     written: dict[Path, Source] = {}
     for each in after.sources:
         place = out / each.path
@@ -104,17 +106,17 @@ def prepare(
         written[place] = each
     for file in created:
         if file.path not in after.by_path:
-            _write(out / file.path, rewritten(file.path, file.text))
+            _write(out / file.path, rewritten(file.path, file.text, dialect))
     kept = {*written, *(out / file.path for file in created)}
     for folder in whole:
         _link_others(folder, out / folder.relative_to(base), kept)
     return Prepared(root, base, out, dialect, written, tuple(reported))
 
 
-def rewritten(path: PurePath, text: bytes) -> bytes:
+def rewritten(path: PurePath, text: bytes, dialect: Dialect) -> bytes:
     """Return the text of a file that includes nothing of a program as C++ for the executor."""
     file = source(path, text)
-    after, _, _ = _run(Project((file,)), PASSES)
+    after, _, _ = _run(Project((file,)), PASSES[dialect])
     return after.sources[0].text
 
 
@@ -162,7 +164,7 @@ def _run(project: Project, passes: Iterable[Pass[Any]]) -> tuple[Project, list[R
         changed: dict[PurePath, Source] = {}
         for file in project.sources:
             # hipport's own headers are finished, but written for GPUs as all others.
-            if not isinstance(file, each.language) or (each not in PASSES and isinstance(file, Cpp) and own(file)):
+            if not isinstance(file, each.language) or (id(each) not in _OWN and isinstance(file, Cpp) and own(file)):
                 continue
             edits: list[Edit] = []
             for finding in each.find(file, project):

@@ -118,6 +118,16 @@ SIMT_EXPORT const Meeting& meet_masked(const Operation&, std::uint64_t mask, con
 SIMT_EXPORT const Meeting& meet_present(const Operation&, const void* value, std::size_t size, Place);
 // The meeting is the caller's until it calls any function of this header that can wait.
 
+namespace detail {
+inline constexpr Operation next_turn{"the end of a turn of a loop", nullptr};
+}
+/// Where `continue` leads, in loops where only some lanes come to operations without a mask: the others wait here for
+/// them, as they do on a GPU. Put there by the rewriter.
+inline void next_turn(Place place) {
+  if (in_kernel()) meet_present(detail::next_turn, nullptr, 0, place);
+}
+#define SIMT_NEXT_TURN ::simt::next_turn({__FILE__, __LINE__})
+
 /// A barrier of the block: what all threads that have not exited said together.
 struct Votes {
   int count, all, any;
