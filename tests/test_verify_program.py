@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs are run as CUDA and ported, and compared by what they print and how they end."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hipport import api, verify
+from hipport import verify_program as programs
+from hipport.cli import main
+from hipport.pipeline import Ported
+from hipport.source import Edit, Span
+
+SUMS = Path(__file__).parent / "verified/sums.cu"
+ENV = {**os.environ}
+
+
+def broken(old: bytes, new: bytes):  # type: ignore[no-untyped-def]
+    """Return what makes a port in which `old` is `new`."""
+
+    def port(paths: Sequence[Path]) -> Ported:
+        ported = api.rewrite(paths)
+        (source,) = [each for each in ported.project.sources if each.path.name == SUMS.name]
+        start = source.text.index(old)
+        changed = source.apply([Edit(Span(start, start + len(old)), new)])
+        return replace(ported, project=ported.project.replacing({source.path: changed}))
+
+    return port
+
+
+def test_a_port_that_is_right() -> None:
+    verified = programs.program([SUMS], ["775"], env=ENV, port=lambda paths: api.rewrite(paths))
+    assert verified.ok
+    assert [str(each.configuration) for each in verified.ran] == [
+        f"{side} {order}" for side in ("original@32", "ported@32", "ported@64") for order in verify.ORDERS
+    ]
+    # What is not compared is said.
+    assert any("1 of 3 lines" in each for each in verified.not_checked)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lanes"),
+    [
+        (b"hipport::ballot_sync(0xffffffff, ", b"__ballot(", {64}),
+        (b"lanes > 0", b"lanes > 1", {32, 64}),
+        (b"total += result[2 * w];", b"total += result[2 * w] * 1.01;", {32, 64}),
+    ],
+    ids=["ballots of the whole wavefront", "a step is missing", "only what is printed is wrong"],
+)
+def test_a_port_that_is_wrong(old: bytes, new: bytes, lanes: set[int]) -> None:
+    verified = programs.program([SUMS], ["775"], env=ENV, port=broken(old, new), orders=("forward",))
+    assert not verified.ok
+    assert {each.configuration.lanes for each in verified.ran if not each.ok} == lanes
+    assert {each.configuration.side for each in verified.ran if not each.ok} == {"ported"}
+
+
+def test_a_fault_of_the_port_is_named_at_the_line_of_the_user() -> None:
+    port = broken(b"if (lane == 0) {", b"if (lane == 0) { out[1000000] = 0;")
+    verified = programs.program([SUMS], ["775"], env=ENV, port=port, orders=("forward",))
+    outcomes = [outcome for ran in verified.ran for outcome in ran.outcomes]
+    assert [outcome.status for outcome in outcomes] == ["ok", "fault", "fault"]
+    (fault,) = outcomes[1].faults
+    line = SUMS.read_text().splitlines().index("  if (lane == 0) {") + 1
+    assert (fault.kind, str(fault.path), fault.line, fault.kernel) == ("out-of-bounds", SUMS.name, line, "sums")
+
+
+def test_teeth() -> None:
+    teeth = programs.teeth([SUMS], ["775"], env=ENV, port=lambda paths: api.rewrite(paths), most=2)
+    first, *others = teeth.mutants
+    assert (first.what, len(first.noticed)) == ("the original, with 64 lanes", 1)
+    assert others
+    assert not teeth.weak
+
+
+def test_the_command() -> None:
+    done = CliRunner().invoke(main, ["verify", str(SUMS), "--order", "forward", "--format", "json", "--", "100"])
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.output)
+    assert answer["ok"]
+    assert [each["name"] for each in answer["configurations"]] == [
+        "original@32 forward", "ported@32 forward", "ported@64 forward",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("int main() { return nowhere; }\n", "bad.cu:1: "),
+        ("__global__ void k() {}\n", "nothing here defines main"),
+        (None, "there is no "),
+    ],
+)
+def test_what_cannot_be_run_is_an_error(tmp_path: Path, text: str | None, said: str) -> None:
+    file = tmp_path / "bad.cu"
+    if text is not None:
+        file.write_text(text)
+    done = CliRunner().invoke(main, ["verify", str(file)])
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def ran(text: str, status: int | None = 0) -> programs.Run:
+    return programs.Run(status, tuple(text.splitlines()), "", 0.1, ())
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "other", "same"),
+    [
+        ("sum 1.0000", "sum 1.0000", "sum 1.0005", True),  # rounded
+        ("sum 1.0000", "sum 1.0000", "sum 1.1000", False),
+        ("sum nan", "sum nan", "sum nan", True),
+        ("sum 1.0", "sum 1.0", "sum nan", False),
+        ("n 5 seed 17", "n 5 seed 99", "n 5 seed 3", True),  # another each time
+        ("n 5 seed 17", "n 5 seed 99", "n 6 seed 3", False),
+        ("took 3.25 ms", "took 3.25 ms", "took 9 ms", True),
+        ("Bandwidth: 12 GB/s", "Bandwidth: 12 GB/s", "Bandwidth: 1 GB/s", True),
+        ("PASS", "PASS", "FAIL", False),
+        ("a 1\nb 2", "a 1\nb 2", "b 2\na 1", True),  # threads print in any order
+        ("a 1\nb 2", "a 1\nb 2", "b 2\na 3", False),
+        ("a 1\nb 2", "a 1\nb 2", "a 1", False),
+        ("a 1", "a 1", "a 1\nsurprise", False),
+    ],
+)
+def test_what_is_printed(first: str, again: str, other: str, same: bool) -> None:
+    ignored = programs._varying(ran(first), ran(again))
+    difference = programs._printed(ran(other), ran(first), ignored, True)
+    assert difference.ok is same, difference
+
+
+def test_an_original_that_fails_its_own_check_is_no_reference() -> None:
+    first = ran("FAIL", 1)
+    outcome = programs._outcome("x", ran("PASS", 0), first, frozenset(), 3)
+    assert [d.ok for output in outcome.outputs for d in output.differences] == [False, True]
+    assert "exit status" in [output.name for output in outcome.outputs]
