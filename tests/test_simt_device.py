@@ -157,6 +157,20 @@ def test_half_numbers_convert_exactly(dialect: Dialect) -> None:
         assert all(abs(number - here) < abs(number - other) for other in others)
 
 
+# What the GPU printed of fp8.cu: for both formats, without and with saturation, hashes of what half, float and double
+# become, and of what comes back.
+FP8 = """
+958402e938751a25 424345124e84b049 1325e0f01a3b8519 88a1200e05ad2da5
+304feac115993fa5 34b4614ab258e247 5a9389dc755e9193 616efa57faff6ca5
+55456763debf12a5 fb30cd9047d27375 1325e0f01a3b8519 88a1200e05ad2da5
+d102d7d39f29d5a5 9eaccc2ceaa2a65a 5a9389dc755e9193 616efa57faff6ca5
+"""
+
+
+def test_numbers_of_8_bits() -> None:
+    assert run(built("fp8.cu", "cuda")).stdout.decode().split() == FP8.split()
+
+
 # ---- a program's own functions
 
 
