@@ -40,6 +40,8 @@ _PARTS = re.compile(rb"[()\[\]{};]")
 
 def _callers(component: Component, operation: re.Pattern[bytes]) -> frozenset[bytes]:
     """Return the functions of the program that have such an operation in them, or call one that has."""
+    if not any(isinstance(source, Cpp) and operation.search(source.code) for source in component):
+        return frozenset()
     bodies: list[tuple[bytes, bytes]] = []
     for source in component:
         if isinstance(source, Cpp):
