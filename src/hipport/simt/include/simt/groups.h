@@ -617,7 +617,7 @@ struct bit_xor {
 /// Every thread of the group gets all values combined.
 template <typename Group, typename T, typename Combine>
 details::Bare<T> reduce(const Group& group, T&& value, Combine&& combine, SIMT_HERE) {
-  details::Bare<Combine> own = combine;
+  std::decay_t<Combine> own = combine;
   const details::Bare<T> given = value;
   return group.template combine<details::Butterfly>(given, own, SIMT_THERE).value;
 }
@@ -630,14 +630,14 @@ void reduce_store_async(const Group& group, T* to, V&& value, Combine&& combine,
 /// Each thread gets the values of the threads up to it combined.
 template <typename Group, typename T, typename Combine>
 details::Bare<T> inclusive_scan(const Group& group, T&& value, Combine&& combine, SIMT_HERE) {
-  details::Bare<Combine> own = combine;
+  std::decay_t<Combine> own = combine;
   const details::Bare<T> given = value;
   return group.template combine<details::Scan>(given, own, SIMT_THERE).value;
 }
 /// Each thread gets the values of the threads before it combined, and the first one T().
 template <typename Group, typename T, typename Combine>
 details::Bare<T> exclusive_scan(const Group& group, T&& value, Combine&& combine, SIMT_HERE) {
-  details::Bare<Combine> own = combine;
+  std::decay_t<Combine> own = combine;
   const details::Bare<T> given = value;
   return group.template combine<details::Scan>(given, own, SIMT_THERE).next;
 }
