@@ -45,6 +45,7 @@ def devices(text: str, *others: str) -> str:
         ("torch::cuda::is_available()", "::simt::torch_cuda::is_available()"),
         ("TORCH_LIBRARY_IMPL(ops, CUDA, m)", "TORCH_LIBRARY_IMPL(ops, CPU, m)"),
         ("TORCH_LIBRARY_IMPL(ops, CPU, m)", "TORCH_LIBRARY_IMPL(ops, CPU, m)"),
+        ("f(x.operator __half(), 1)", "f(static_cast<__half>(x), 1)"),
     ],
 )
 def test_devices_become_the_cpu(before: str, after: str) -> None:

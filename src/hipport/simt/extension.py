@@ -181,6 +181,8 @@ def build(
                 passes=(*passes, torch_devices.PASS),
                 folders=given,
             )
+            if ported is not None:
+                _write_created(ported, prepared)
         compiler = _Compiler(torch, dialect, project, prepared, tree, copy, env, cache, timeout)
         with ThreadPoolExecutor(jobs) as pool:
             objects = list(pool.map(compiler.compile, units))
@@ -359,6 +361,18 @@ def _write(ported: Ported, tree: Path, copy: Path) -> None:
             place.write_bytes(file.text)
 
 
+def _write_created(ported: Ported, prepared: Prepared) -> None:
+    """Put the headers that hipport made beside what was prepared: they compile as they are."""
+    root = ported.before.root
+    assert root is not None
+    for file in ported.created:
+        place = root / file.path
+        if place.is_relative_to(prepared.base):
+            made = prepared.folder / place.relative_to(prepared.base)
+            made.parent.mkdir(parents=True, exist_ok=True)
+            made.write_bytes(file.text)
+
+
 # --- Compiling --------------------------------------------------------------------------------------------------------
 
 
@@ -462,6 +476,7 @@ class _Compiler:
         defines += [flag.removeprefix("-D") for flag in compiling.dialect_defines(dialect, device=unit.device)]
         text = f'{identity}{_as_text(defines)}#include "simt/prelude.h"\n'
         if self._uses_torch(unit.source):
+            text = text.replace('#include "simt/prelude.h"', '#define SIMT_WITH_TORCH 1\n#include "simt/prelude.h"')
             header = self._header(text + '#include "simt/torch_macros.h"\n')
             return [*self._with_torch(), "-include", str(header), *includes, f"-I{_TORCH_SHIMS}", *own]
         # A unit without PyTorch's headers compiles fast: its kernels may as well run fast.

@@ -3,8 +3,9 @@
 
 For the executor only, where all tensors lie in the CPU's memory. What asks for a device by name gets the CPU, and
 operators registered for CUDA are the CPU's; those registered for the CPU beside them would be the same ones twice, and
-go to a key that nothing has. What asks whether a tensor is on the CPU is not changed: a case in which no kernel runs
-is reported by the driver. `torch::cuda::…` becomes the executor's own, in `simt/torch.h`.
+go to a key that nothing has. PyTorch's half numbers, compiled before there are the vendor's, convert to them by a cast.
+What asks whether a tensor is on the CPU is not changed: a case in which no kernel runs is reported by the driver.
+`torch::cuda::…` becomes the executor's own, in `simt/torch.h`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ _REGISTRATION = re.compile(
     rb"\bTORCH_LIBRARY_IMPL(?:_UNIQUE)?" + _GAP + rb"\([^,()]*," + _GAP + rb"(CUDA|HIP|CPU)" + _GAP + rb","
 )
 _DEVICE = re.compile(rb"\b[Dd]evice\b" + _GAP + rb"(?:\w+" + _GAP + rb")?[({]" + _GAP + rb"(?=\"(?P<text>[^\"]*)\")")
+_HALF = re.compile(
+    rb"\b(?P<value>[A-Za-z_]\w*)\.operator\s+(?P<type>__half|__nv_bfloat16)" + _GAP + rb"\(" + _GAP + rb"\)"
+)
 _STRING = re.compile(rb"\"(?:cuda|hip)(?::\d+)?\"")
 
 
@@ -50,6 +54,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if not any(start < match.end() and match.start() < end for start, end in taken):
                 taken.append(match.span())
                 yield _finding(match.span(), new)
+    for match in _HALF.finditer(code):
+        yield _finding(match.span(), b"static_cast<" + match["type"] + b">(" + match["value"] + b")")
     for match in _REGISTRATION.finditer(code):
         if match[1] != b"CPU":
             yield _finding(match.span(1), b"CPU")

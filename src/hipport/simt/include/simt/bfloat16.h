@@ -51,6 +51,9 @@
 #define SIMT_NAMED2(before, after) before##bfloat162##after
 #define SIMT_NAMED_BOTH __bfloat162bfloat162
 #define SIMT_LACKS_PAIRS 0
+#ifdef SIMT_WITH_TORCH
+#define SIMT_TORCH_NUMBER c10::BFloat16
+#endif
 #include "narrow_type.h"
 
 #ifndef SIMT_HIP

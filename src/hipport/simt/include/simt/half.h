@@ -50,6 +50,9 @@ struct __nv_bfloat16;
 #define SIMT_NAMED_BOTH __half2half2
 #define SIMT_FUSED(a, b, c) ::simt::detail::fused_to_odd(a, b, c)
 #define SIMT_LACKS_PAIRS 1
+#ifdef SIMT_WITH_TORCH
+#define SIMT_TORCH_NUMBER c10::Half
+#endif
 #include "narrow_type.h"
 
 #ifdef SIMT_HIP

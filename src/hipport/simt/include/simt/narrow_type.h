@@ -60,6 +60,11 @@ struct alignas(2) SIMT_N {
 #ifdef SIMT_OTHER
   explicit inline SIMT_N(SIMT_OTHER other);
 #endif
+#ifdef SIMT_TORCH_NUMBER
+  // In PyTorch it is its number that has these; here it was compiled before there was this one.
+  SIMT_N(const SIMT_TORCH_NUMBER& number) : __x(number.x) {}
+  operator SIMT_TORCH_NUMBER() const { return SIMT_TORCH_NUMBER(__x, SIMT_TORCH_NUMBER::from_bits()); }
+#endif
 #if SIMT_CONVERSIONS
 #ifdef SIMT_RAW_NUMBER
   SIMT_N(SIMT_RAW_NUMBER x) : __x(::simt::detail::bits_as<unsigned short>(x)) {}
@@ -453,4 +458,5 @@ inline SIMT_N2 SIMT_ADD_ATOMICALLY(SIMT_N2* address, SIMT_N2 value) {
 #undef SIMT_OPERATORS
 #undef SIMT_OPERATORS2
 #undef SIMT_FUSED
+#undef SIMT_TORCH_NUMBER
 #undef SIMT_LACKS_PAIRS

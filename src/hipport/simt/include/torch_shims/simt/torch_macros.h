@@ -5,6 +5,14 @@
 
 #include "simt/core.h"
 
+// c10's header of half numbers brings the vendor's.
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#include "simt/half.h"
+#ifndef SIMT_HIP
+#include "simt/bfloat16.h"
+#endif
+#endif
+
 // PyTorch's own check of launches and its device assertions are the executor's.
 #undef CUDA_KERNEL_ASSERT
 #undef CUDA_KERNEL_ASSERT_MSG
