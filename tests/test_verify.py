@@ -221,6 +221,17 @@ def test_mutants_are_one_change_each_at_the_users_line(tmp_path: Path) -> None:
     assert len(list(verify.mutations(ported, tmp_path, 2))) == 2
 
 
+def test_cases_that_launch_nothing_are_said_to_be() -> None:
+    def ran(**launches: int) -> list[Ran]:
+        outcomes = tuple(replace(outcome(case), launches=count) for case, count in launches.items())
+        return [Ran(Configuration("original", 32), outcomes)]
+
+    assert list(verify._without_kernels(ran(one=1, two=2))) == []
+    assert list(verify._without_kernels(ran(empty=0, two=2))) == ["kernels in empty: none is launched there"]
+    assert list(verify._without_kernels(ran(one=0, two=0))) == ["the kernels: none was launched in any case"]
+    assert list(verify._without_kernels([Ran(Configuration("original", 32), (outcome("one"),))])) == []
+
+
 def test_weak_cases() -> None:
     teeth = Teeth(
         (

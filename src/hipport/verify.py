@@ -113,7 +113,7 @@ class Outcome:
     """What came of one case in one configuration.
 
     `status` is `ok` (it ran to the end), `error` (Python raised), `fault` (the executor ended it), `crash`, or
-    `timeout`; `message` says more where it is not `ok`.
+    `timeout`; `message` says more where it is not `ok`. `launches` is how many kernels were launched, if that is known.
     """
 
     case: str
@@ -122,6 +122,7 @@ class Outcome:
     seconds: float = 0.0
     faults: tuple[Fault, ...] = ()
     outputs: tuple[Output, ...] = ()
+    launches: int | None = None
 
     @property
     def ok(self) -> bool:
@@ -380,6 +381,7 @@ class Driver:
             result.get("seconds", 0.0),
             tuple(dict.fromkeys(faults)),
             tuple(outputs),
+            result.get("launches"),
         )
 
     def _place(self, each: Mapping[str, Any], built: Mapping[str, building.Built]) -> tuple[PurePath, int]:
@@ -433,7 +435,7 @@ def extension(
     gradients = "GRADIENTS" in has
     kept = recorded if recorded.is_file() else None
     ran, unchecked = driver.run(configurations, sides, recorded=kept, gradients=gradients)
-    not_checked = [*_left_out(has, kept, ported, driver), *unchecked]
+    not_checked = [*_left_out(has, kept, ported, driver), *unchecked, *_without_kernels(ran)]
     first: list[FirstDifference] = []
     for each in ran:
         if each.configuration.side == "ported":
@@ -708,6 +710,20 @@ def _left_out(has: Iterable[str], recorded: Path | None, ported: Ported | None, 
         yield "outputs of a real GPU: there is no recorded.npz beside the cases"
     if driver.names:
         yield f"other cases than {', '.join(driver.names)}"
+
+
+def _without_kernels(ran: Sequence[Ran]) -> Iterator[str]:
+    """Say in which cases no kernel was launched: an extension that asks for the CPU first does not show its GPU code."""
+    launched: dict[str, int] = {}
+    for each in ran:
+        for outcome in each.outcomes:
+            if outcome.launches is not None:
+                launched[outcome.case] = max(launched.get(outcome.case, 0), outcome.launches)
+    idle = [case for case, count in launched.items() if count == 0]
+    if idle and len(idle) == len(launched):
+        yield "the kernels: none was launched in any case"
+    elif idle:
+        yield f"kernels in {', '.join(idle)}: none is launched there"
 
 
 def _trace(file: Path) -> list[dict[str, Any]]:

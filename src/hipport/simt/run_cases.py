@@ -170,8 +170,10 @@ def _run_child(request: Mapping[str, Any], run: Mapping[str, Any], names: list[s
     os.environ.update(run["env"])
     side = request["sides"][run["side"]]
     torch.set_num_threads(1)
+    launches: Any = int
     for library in side["libraries"]:
-        ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
+        loaded = ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
+        launches = getattr(loaded, "simt_launches", launches)
     if side["allocator"]:
         ctypes.CDLL(side["allocator"], mode=ctypes.RTLD_GLOBAL).simt_guard_tensors()
     sys.path[:0] = side["paths"]
@@ -183,7 +185,7 @@ def _run_child(request: Mapping[str, Any], run: Mapping[str, Any], names: list[s
         _tell(say, "ready")
         for name in names:
             _tell(say, f"start {name}")
-            start = time.monotonic()
+            start, before = time.monotonic(), launches()
             try:
                 outputs = _one(cases, package, name)
                 if request.get("gradients"):
@@ -196,7 +198,7 @@ def _run_child(request: Mapping[str, Any], run: Mapping[str, Any], names: list[s
                 text = str(error).partition("\nException raised from")[0].strip()
                 _tell(say, "error " + json.dumps([name, f"{type(error).__name__}: {text}{where}"]))
             else:
-                _tell(say, f"end {json.dumps([name, time.monotonic() - start])}")
+                _tell(say, f"end {json.dumps([name, time.monotonic() - start, launches() - before])}")
     _tell(say, "done")
 
 
@@ -327,9 +329,9 @@ def _watch(
             elif word == "start":
                 current = text
             elif word == "end":
-                name, seconds = json.loads(text)
+                name, seconds, launches = json.loads(text)
                 said = _faults(report)
-                results[name] = {"status": "ok", "seconds": seconds, "faults": said[seen:]}
+                results[name] = {"status": "ok", "seconds": seconds, "launches": launches, "faults": said[seen:]}
                 current, seen = None, len(said)
             elif word == "error":
                 name, message = json.loads(text)

@@ -812,6 +812,9 @@ bool is_meeting(const void* address) {
 
 bool in_kernel() { return worker != nullptr && worker->launch != nullptr; }
 
+/// How many launches there were, for who loads the library by hand: a case in which no kernel runs shows nothing.
+extern "C" SIMT_EXPORT std::uint64_t simt_launches() { return launches; }
+
 namespace detail {
 
 Started run(const Launch& how, Run body, void* context) {
