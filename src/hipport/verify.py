@@ -713,7 +713,7 @@ def _left_out(has: Iterable[str], recorded: Path | None, ported: Ported | None, 
 
 
 def _without_kernels(ran: Sequence[Ran]) -> Iterator[str]:
-    """Say in which cases no kernel was launched: an extension that asks for the CPU first does not show its GPU code."""
+    """Say in which cases no kernel was launched: what asks for the CPU first does not show its GPU code."""
     launched: dict[str, int] = {}
     for each in ran:
         for outcome in each.outcomes:
