@@ -277,6 +277,8 @@ static void launches() {
   EXPECT(at(a, 0) == 13);
   OK(cudaLaunchKernel((void*)typed<int, 14>, 1, 64, arguments, 0, 0));
   EXPECT(at(a, 5) == 14);
+  OK(cudaLaunchKernel((const void*)(typed<int, 24>), 1, 64, arguments, 0, 0));
+  EXPECT(at(a, 5) == 24);
   OK(cudaLaunchKernel((typed<int, 15>), 1, 64, arguments, 0, 0));
   EXPECT(at(a, 5) == 15);
   value = 16;
