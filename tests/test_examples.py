@@ -309,10 +309,12 @@ def test_changes_what_must_and_nothing_else(example: str, copy: Path) -> None:
 def test_compiles_for_both_wavefront_sizes(example: str, copy: Path) -> None:
     pytest.importorskip("torch", reason="torch is not installed: the examples were not compiled")
     hipport.save(hipport.rewrite([copy]))
-    built = hipport.build([copy], env=os.environ)
+    # The C++ around the CUDA takes most of the time, and verifying compiles it too: here, that of two examples.
+    whole = example in ("elementwise", "scan_sort")
+    built = hipport.build([copy] if whole else sorted(copy.rglob("*.cu")), env=os.environ)
     assert built.targets == ("gfx942", "gfx1100")
     errors = [f"{said.path}:{said.line}: {said.text}" for said, _ in built.messages if said.severity == "error"]
     assert errors == []
     assert built.ok, built.not_built
     units = {path.suffix for path in (row[0].path for row in built.units)}
-    assert {".cu", ".cpp"} <= units
+    assert units == ({".cu", ".cpp"} if whole else {".cu"})
