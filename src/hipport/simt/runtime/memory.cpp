@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -156,6 +157,8 @@ std::vector<Known> live() {
   const std::lock_guard<std::mutex> lock(mutex);
   std::vector<Known> all;
   for (const auto& [start, k] : known()) all.push_back(k);
+  // Addresses differ from run to run, the order of allocations does not.
+  std::sort(all.begin(), all.end(), [](const Known& a, const Known& b) { return a.number < b.number; });
   return all;
 }
 

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What SIMT_* variables ask for: threads of the operating system, orders, how lanes come together, traces."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hipport.simt import compile as compiling
+
+PROGRAM = Path(__file__).parent / "verified/atomics.cu"
+COUNTS = "6250 " * 16
+TOTAL = str(sum(range(0, 100000, 1000)))
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return compiling.program([PROGRAM], "cuda", compiling.Options(os.environ)).path
+
+
+def ran(program: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SIMT_")}
+    return subprocess.run([str(program)], env={**kept, **env}, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "7"])
+@pytest.mark.parametrize("order", ["forward", "reverse", "random:5", "random:6"])
+def test_blocks_on_several_threads_in_any_order(program: Path, threads: str, order: str) -> None:
+    done = ran(program, SIMT_THREADS=threads, SIMT_ORDER=order)
+    assert done.stdout.splitlines() == [COUNTS, TOTAL, "aaaaaaaa aaaaaaaa"], done.stderr
+
+
+def test_lanes_that_never_meet_by_chance(program: Path) -> None:
+    assert ran(program, SIMT_CONVERGENCE="minimal").stdout.splitlines()[2] == "2 80000000"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("SIMT_WAVE", "48"), ("SIMT_ORDER", "sideways"), ("SIMT_THREADS", "0"), ("SIMT_CONVERGENCE", "some")],
+)
+def test_what_is_not_understood_is_an_error(program: Path, name: str, value: str) -> None:
+    done = ran(program, **{name: value})
+    assert done.returncode == 2
+    assert f"{name}={value}" in done.stderr
+
+
+def test_a_trace_has_each_launch_and_what_memory_holds(program: Path, tmp_path: Path) -> None:
+    traces = []
+    for number, order in enumerate(("forward", "reverse")):
+        file = tmp_path / str(number)
+        assert ran(program, SIMT_TRACE=str(file), SIMT_ORDER=order).returncode == 0
+        traces.append([json.loads(line) for line in file.read_text().splitlines()])
+    assert [each["kernel"] for each in traces[0]] == ["count", "together"]
+    assert [each["block"] for each in traces[0]] == [[96, 1, 1], [32, 1, 1]]
+    assert [size for _, size, _ in traces[0][0]["memory"]] == [64, 128, 8]
+    assert traces[0] == traces[1]
+    # The second kernel wrote the masks, and nothing else.
+    changed = [a[:2] for a, b in zip(traces[0][0]["memory"], traces[0][1]["memory"], strict=True) if a != b]
+    assert [size for _, size in changed] == [128]
