@@ -53,6 +53,7 @@
 #define SIMT_LACKS_PAIRS 0
 #ifdef SIMT_WITH_TORCH
 #define SIMT_TORCH_NUMBER c10::BFloat16
+#define SIMT_TORCH_EXPLICIT explicit
 #endif
 #include "narrow_type.h"
 

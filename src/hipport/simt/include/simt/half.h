@@ -52,6 +52,7 @@ struct __nv_bfloat16;
 #define SIMT_LACKS_PAIRS 1
 #ifdef SIMT_WITH_TORCH
 #define SIMT_TORCH_NUMBER c10::Half
+#define SIMT_TORCH_EXPLICIT
 #endif
 #include "narrow_type.h"
 

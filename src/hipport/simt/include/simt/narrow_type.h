@@ -62,8 +62,8 @@ struct alignas(2) SIMT_N {
 #endif
 #ifdef SIMT_TORCH_NUMBER
   // In PyTorch it is its number that has these; here it was compiled before there was this one.
-  SIMT_N(const SIMT_TORCH_NUMBER& number) : __x(number.x) {}
-  operator SIMT_TORCH_NUMBER() const { return SIMT_TORCH_NUMBER(__x, SIMT_TORCH_NUMBER::from_bits()); }
+  SIMT_TORCH_EXPLICIT SIMT_N(const SIMT_TORCH_NUMBER& number) : __x(number.x) {}
+  SIMT_TORCH_EXPLICIT operator SIMT_TORCH_NUMBER() const { return SIMT_TORCH_NUMBER(__x, SIMT_TORCH_NUMBER::from_bits()); }
 #endif
 #if SIMT_CONVERSIONS
 #ifdef SIMT_RAW_NUMBER
@@ -459,4 +459,5 @@ inline SIMT_N2 SIMT_ADD_ATOMICALLY(SIMT_N2* address, SIMT_N2 value) {
 #undef SIMT_OPERATORS2
 #undef SIMT_FUSED
 #undef SIMT_TORCH_NUMBER
+#undef SIMT_TORCH_EXPLICIT
 #undef SIMT_LACKS_PAIRS
