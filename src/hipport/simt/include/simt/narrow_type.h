@@ -63,7 +63,9 @@ struct alignas(2) SIMT_N {
 #ifdef SIMT_TORCH_NUMBER
   // In PyTorch it is its number that has these; here it was compiled before there was this one.
   SIMT_TORCH_EXPLICIT SIMT_N(const SIMT_TORCH_NUMBER& number) : __x(number.x) {}
-  SIMT_TORCH_EXPLICIT operator SIMT_TORCH_NUMBER() const { return SIMT_TORCH_NUMBER(__x, SIMT_TORCH_NUMBER::from_bits()); }
+  SIMT_TORCH_EXPLICIT operator SIMT_TORCH_NUMBER() const {
+    return SIMT_TORCH_NUMBER(__x, SIMT_TORCH_NUMBER::from_bits());
+  }
 #endif
 #if SIMT_CONVERSIONS
 #ifdef SIMT_RAW_NUMBER
@@ -357,7 +359,7 @@ inline int __hisinf(SIMT_N a) {
   }                                                                                                                \
   inline SIMT_N2 __h##name##2(SIMT_N2 a, SIMT_N2 b) {                                                              \
     return ::simt::detail::by_part(                                                                                \
-        [](SIMT_N x, SIMT_N y) { return ::simt::detail::rounded_to(float(__h##name(x, y)), x); }, a, b);                  \
+        [](SIMT_N x, SIMT_N y) { return ::simt::detail::rounded_to(float(__h##name(x, y)), x); }, a, b);           \
   }                                                                                                                \
   inline bool __hb##name##2(SIMT_N2 a, SIMT_N2 b) { return __h##name(a.x, b.x) && __h##name(a.y, b.y); }           \
   SIMT_MASK(name)
