@@ -39,7 +39,8 @@ using Properties =
 
 inline void check(Error error, const char* file, int line, const char* what) {
   if (error == SIMT_API(Success)) return;
-  throw c10::Error({what, file, static_cast<std::uint32_t>(line)}, std::string("CUDA error: ") + SIMT_API(GetErrorString)(error));
+  const std::string message = std::string("CUDA error: ") + SIMT_API(GetErrorString)(error);
+  throw c10::Error({what, file, static_cast<std::uint32_t>(line)}, message);
 }
 
 /// The stream of this thread; all are alike, but some code compares them.
@@ -88,7 +89,8 @@ class CUDAStream {
   enum Unchecked { UNCHECKED };
   explicit CUDAStream(c10::Stream stream) : stream_(stream) {}
   explicit CUDAStream(Unchecked, c10::Stream stream) : stream_(stream) {}
-  CUDAStream(simt::torch_glue::Stream raw, int) : stream_(c10::Stream::DEFAULT, simt::torch_glue::device()), raw_(raw) {}
+  CUDAStream(simt::torch_glue::Stream raw, int)
+      : stream_(c10::Stream::DEFAULT, simt::torch_glue::device()), raw_(raw) {}
 
   bool operator==(const CUDAStream& other) const noexcept { return raw_ == other.raw_; }
   bool operator!=(const CUDAStream& other) const noexcept { return raw_ != other.raw_; }
@@ -111,8 +113,12 @@ class CUDAStream {
 };
 
 inline CUDAStream getDefaultCUDAStream(c10::DeviceIndex = -1) { return CUDAStream(nullptr, 0); }
-inline CUDAStream getCurrentCUDAStream(c10::DeviceIndex = -1) { return CUDAStream(simt::torch_glue::current_stream(), 0); }
-inline CUDAStream getStreamFromExternal(simt::torch_glue::Stream stream, c10::DeviceIndex) { return CUDAStream(stream, 0); }
+inline CUDAStream getCurrentCUDAStream(c10::DeviceIndex = -1) {
+  return CUDAStream(simt::torch_glue::current_stream(), 0);
+}
+inline CUDAStream getStreamFromExternal(simt::torch_glue::Stream stream, c10::DeviceIndex) {
+  return CUDAStream(stream, 0);
+}
 inline void setCurrentCUDAStream(CUDAStream stream) { simt::torch_glue::current_stream() = stream.stream(); }
 inline CUDAStream getStreamFromPool(bool = false, c10::DeviceIndex = -1) {
   // Kept as long as the program runs, as PyTorch keeps its own.
@@ -307,8 +313,12 @@ namespace HIPCachingAllocator = c10::cuda::CUDACachingAllocator;
 namespace HIPCachingAllocatorMasqueradingAsCUDA = c10::cuda::CUDACachingAllocator;
 inline HIPStream getDefaultHIPStream(c10::DeviceIndex device = -1) { return getDefaultCUDAStream(device); }
 inline HIPStream getCurrentHIPStream(c10::DeviceIndex device = -1) { return getCurrentCUDAStream(device); }
-inline HIPStream getDefaultHIPStreamMasqueradingAsCUDA(c10::DeviceIndex device = -1) { return getDefaultCUDAStream(device); }
-inline HIPStream getCurrentHIPStreamMasqueradingAsCUDA(c10::DeviceIndex device = -1) { return getCurrentCUDAStream(device); }
+inline HIPStream getDefaultHIPStreamMasqueradingAsCUDA(c10::DeviceIndex device = -1) {
+  return getDefaultCUDAStream(device);
+}
+inline HIPStream getCurrentHIPStreamMasqueradingAsCUDA(c10::DeviceIndex device = -1) {
+  return getCurrentCUDAStream(device);
+}
 inline HIPStream getStreamFromPoolMasqueradingAsCUDA(bool high = false, c10::DeviceIndex device = -1) {
   return getStreamFromPool(high, device);
 }

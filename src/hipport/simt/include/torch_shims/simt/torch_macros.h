@@ -21,7 +21,8 @@
 #define CUDA_KERNEL_ASSERT(condition) \
   ((condition) ? (void)0 : ::simt::fault("assert", {__FILE__, __LINE__}, "assertion failed: %s", #condition))
 #define CUDA_KERNEL_ASSERT_MSG(condition, message) \
-  ((condition) ? (void)0 : ::simt::fault("assert", {__FILE__, __LINE__}, "assertion failed: %s: %s", #condition, message))
+  ((condition) ? (void)0                           \
+               : ::simt::fault("assert", {__FILE__, __LINE__}, "assertion failed: %s: %s", #condition, message))
 #define CUDA_KERNEL_ASSERT_PRINTF(condition, ...) CUDA_KERNEL_ASSERT(condition)
 
 // Only a device compiler's PyTorch has it.
