@@ -431,6 +431,8 @@ class Builder:
             str(runtime),
             f"-Wl,-rpath,{runtime.parent}",
             "-pthread",
+            # nvcc gives each unit its own device functions and variables: a header may define them for many.
+            "-Wl,-z,muldefs",
             *libraries,
         ]
         key = _digest(_FORMAT, self.compiler.identity, command)

@@ -822,12 +822,12 @@ Started run(const Launch& how, Run body, void* context) {
   const auto product = [](const dim3& d) { return std::uint64_t(d.x) * d.y * d.z; };
   Started started = Started::yes;
   const std::uint64_t threads = product(how.block), blocks = product(how.grid);
-  if (threads == 0 || threads > most_threads || blocks == 0 || how.block.z > 64 || how.grid.y > 65535 || how.grid.z > 65535 ||
+  if (threads == 0 || threads > most_threads || blocks == 0 || how.block.z > (said == Dialect::hip ? 1024u : 64u) || how.grid.y > 65535 || how.grid.z > 65535 ||
       how.grid.x > 0x7fffffffu || (said == Dialect::hip && std::uint64_t(how.grid.x) * how.block.x > 0xffffffffull)) {
     started = Started::invalid_configuration;
     warning("launch-limit", how.place,
-            "%s is not started: a grid of %u x %u x %u blocks of %u x %u x %u threads (a block has 1 to 1024 threads, at "
-            "most 64 in z; a grid at most 2147483647 x 65535 x 65535 blocks%s)",
+            "%s is not started: a grid of %u x %u x %u blocks of %u x %u x %u threads (a block has 1 to 1024 threads, on "
+            "NVIDIA at most 64 in z; a grid at most 2147483647 x 65535 x 65535 blocks%s)",
             how.name, how.grid.x, how.grid.y, how.grid.z, how.block.x, how.block.y, how.block.z,
             said == Dialect::hip ? ", on AMD less than 2^32 threads in x" : "");
   } else if (how.shared > (said == Dialect::hip ? 65536u : 232448u)) {
