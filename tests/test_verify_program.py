@@ -57,6 +57,10 @@ def test_a_port_that_is_wrong(old: bytes, new: bytes, lanes: set[int]) -> None:
     assert not verified.ok
     assert {each.configuration.lanes for each in verified.ran if not each.ok} == lanes
     assert {each.configuration.side for each in verified.ran if not each.ok} == {"ported"}
+    # The first kernel that is to blame is named; the host's code is not a kernel.
+    line = 1 + next(i for i, text in enumerate(SUMS.read_text().splitlines()) if "sums<<<" in text)
+    kernels = [(first.kernel, str(first.path), first.line) for first in verified.first_differences]
+    assert kernels == ([] if b"total" in old else [("sums", SUMS.name, line)])
 
 
 def test_a_fault_of_the_port_is_named_at_the_line_of_the_user() -> None:

@@ -348,18 +348,12 @@ class Driver:
         """Return the first launch after which two configurations differ, or None where no launch does."""
         with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
             self.run((one, other), built, names=(case,), trace=Path(scratch))
-            lines = [_trace(Path(scratch, str(number), "trace")) for number in range(2)]
-        for number, (a, b) in enumerate(zip(*lines, strict=False)):
-            what = _changed(a, b)
-            if what:
-                path, line = self._place(b, built)
-                return FirstDifference(case, other, number, b["kernel"], path, line, what)
-        if len(lines[0]) != len(lines[1]):
-            shorter = min(len(lines[0]), len(lines[1]))
-            extra = max(lines, key=len)[shorter]
-            path, line = self._place(extra, built)
-            return FirstDifference(case, other, shorter, extra["kernel"], path, line, "launched on one side only")
-        return None
+            found = first_changed(*(Path(scratch, str(number), "trace") for number in range(2)))
+        if found is None:
+            return None
+        number, launch, what = found
+        path, line = self._place(launch, built)
+        return FirstDifference(case, other, number, launch["kernel"], path, line, what)
 
     def _outcome(self, case: str, result: Mapping[str, Any], built: Mapping[str, building.Built]) -> Outcome:
         faults = []
@@ -724,6 +718,19 @@ def _without_kernels(ran: Sequence[Ran]) -> Iterator[str]:
         yield "the kernels: none was launched in any case"
     elif idle:
         yield f"kernels in {', '.join(idle)}: none is launched there"
+
+
+def first_changed(one: Path, other: Path) -> tuple[int, Mapping[str, Any], str] | None:
+    """Return the first launch after which two traces differ: its number, what the other says of it, what differs."""
+    lines = [_trace(one), _trace(other)]
+    for number, (a, b) in enumerate(zip(*lines, strict=False)):
+        what = _changed(a, b)
+        if what:
+            return number, b, what
+    if len(lines[0]) != len(lines[1]):
+        shorter = min(len(lines[0]), len(lines[1]))
+        return shorter, max(lines, key=len)[shorter], "launched on one side only"
+    return None
 
 
 def _trace(file: Path) -> list[dict[str, Any]]:

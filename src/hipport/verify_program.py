@@ -30,6 +30,7 @@ from hipport.verify import (
     Configuration,
     Difference,
     Fault,
+    FirstDifference,
     Limits,
     Mutant,
     Outcome,
@@ -37,6 +38,7 @@ from hipport.verify import (
     Ran,
     Teeth,
     Verified,
+    first_changed,
     mutations,
 )
 
@@ -120,14 +122,47 @@ def program(
     name = " ".join([os.path.relpath(places[0], folder or Path.cwd()), *arguments])
     ignored = _varying(first, again)
     outcomes = [_outcome(name, each, first, ignored, index) for index, each in enumerate(runs)]
+    differs = [
+        c for c, o in zip(configurations, outcomes, strict=True) if c.side == "ported" and o.status == "ok" and not o.ok
+    ]
+    found = []
+    if differs:
+        tell(Progress("looking for the first kernel that differs", 0, 1))
+        found = _first_difference(
+            name, (configurations[0], differs[0]), built, arguments, env, folder or Path.cwd(), limits, root
+        )
     return Verified(
         root,
         built["original"].path.name,
         tuple(Ran(configuration, (o,)) for configuration, o in zip(configurations, outcomes, strict=True)),
         tuple(_left_out(port is not None, first, ignored)),
-        (),
+        tuple(found),
         {f"{side}: {u.path}": u.seconds for side, b in built.items() for u in b.units if not u.cached},
     )
+
+
+def _first_difference(
+    name: str,
+    configurations: tuple[Configuration, Configuration],
+    built: Mapping[str, compiling.Executable],
+    arguments: Sequence[str],
+    env: Mapping[str, str],
+    folder: Path,
+    limits: Limits,
+    root: Path,
+) -> list[FirstDifference]:
+    """Run the original and a port that differs from it once more, and compare what memory holds after each launch."""
+    with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
+        traces = [Path(scratch, each.side) for each in configurations]
+        for each, trace in zip(configurations, traces, strict=True):
+            run(built[each.side].path, arguments, each, env, folder, limits, root, trace)
+        changed = first_changed(*traces)
+    if changed is None:
+        return []
+    number, launch, what = changed
+    path = Path(os.path.normpath(launch["file"]))
+    where = PurePath(path.relative_to(root) if path.is_relative_to(root) else path)
+    return [FirstDifference(name, configurations[1], number, launch["kernel"], where, launch["line"], what)]
 
 
 def teeth(
@@ -189,8 +224,12 @@ def run(
     folder: Path,
     limits: Limits,
     root: Path,
+    trace: Path | None = None,
 ) -> Run:
-    """Run a program of the executor once, in `folder`. Places in faults are relative to `root` where they lie in it."""
+    """Run a program of the executor once, in `folder`. Places in faults are relative to `root` where they lie in it.
+
+    With `trace`, a file, what memory of the device holds after each launch is left there.
+    """
     kept = {name: value for name, value in env.items() if not name.startswith("SIMT_")}
     kept |= {"SIMT_ORDER": configuration.order, "SIMT_WAVE": str(configuration.lanes)}
     if configuration.side == "original" and configuration.lanes != 32:
@@ -204,6 +243,8 @@ def run(
     with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
         report = Path(scratch, "report")
         kept["SIMT_REPORT"] = str(report)
+        if trace is not None:
+            kept["SIMT_TRACE"] = str(trace)
         said, errors = Path(scratch, "stdout"), Path(scratch, "stderr")
         start = time.monotonic()
         with said.open("wb") as out, errors.open("wb") as err:
