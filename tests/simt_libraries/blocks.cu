@@ -288,7 +288,8 @@ void warps(int size, int n) {
       check(out[2 * n + t] == fold(t, std::min(t + 3, first + size)), "head segments", t, size);
     }
     check(out[3 * n + t] == Then()(Affine{3, 5}, fold(first, t + 1)), "warp inclusive", t, size);
-    check(out[4 * n + t] == (rank == 0 ? Affine{3, 5} : Then()(Affine{3, 5}, fold(first, t))), "warp exclusive", t, size);
+    const Affine exclusive = rank == 0 ? Affine{3, 5} : Then()(Affine{3, 5}, fold(first, t));
+    check(out[4 * n + t] == exclusive, "warp exclusive", t, size);
     check(out[5 * n + t] == fold(first, first + size), "warp aggregate", t, size);
     check(out[6 * n + t] == in[first + 1], "warp broadcast", t, size);
   }

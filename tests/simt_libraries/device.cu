@@ -173,7 +173,8 @@ void selections() {
   same(out.get(), unique, "unique");
   RUN("encode", DeviceRunLengthEncode::Encode, d_runs.data, out.data, counts.data, count.data, n);
   same(counts.get(), lengths, "run lengths");
-  RUN("reduce by key", DeviceReduce::ReduceByKey, d_runs.data, out.data, d.data, counts.data, count.data, lib::Sum(), n);
+  RUN("reduce by key", DeviceReduce::ReduceByKey, d_runs.data, out.data, d.data, counts.data, count.data, lib::Sum(),
+      n);
   std::vector<int> sums;
   for (int i = 0; i < n; ++i) {
     if (i == 0 || runs[i] != runs[i - 1]) sums.push_back(0);

@@ -101,7 +101,8 @@ int main() {
   const int n = static_cast<int>(xs.size());
   Device<float> d_xs(xs), d_ys(ys), d_out(n);
   for (const auto& resource : {from_array, from_pitch}) {
-    for (const auto mode : {GPU(AddressModeWrap), GPU(AddressModeClamp), GPU(AddressModeMirror), GPU(AddressModeBorder)}) {
+    for (const auto mode :
+         {GPU(AddressModeWrap), GPU(AddressModeClamp), GPU(AddressModeMirror), GPU(AddressModeBorder)}) {
       for (int kind = 0; kind < 4; ++kind) {
         const bool linear = kind & 1, normalized = kind & 2;
         const auto d = description(linear ? GPU(FilterModeLinear) : GPU(FilterModePoint), mode, normalized);
@@ -115,7 +116,8 @@ int main() {
           double want;
           if (linear) {
             const double fx = std::floor(x - 0.5f), fy = std::floor(y - 0.5f);
-            const double a = std::floor((x - 0.5f - fx) * 256 + 0.5) / 256, b = std::floor((y - 0.5f - fy) * 256 + 0.5) / 256;
+            const double a = std::floor((x - 0.5f - fx) * 256 + 0.5) / 256;
+            const double b = std::floor((y - 0.5f - fy) * 256 + 0.5) / 256;
             const auto e = [&](int dx, int dy) {
               return element(image, static_cast<int>(fx) + dx, static_cast<int>(fy) + dy, mode, normalized);
             };
@@ -204,7 +206,8 @@ int main() {
   from_reference<<<1, 1>>>(d_out);
   const std::vector<float> r = d_out.get();
   check(r[0] == changed[2 * width + 1], "texture reference");
-  check(std::fabs(r[1] - (changed[0] + changed[1] + changed[width] + changed[width + 1]) / 4) < 1e-3, "linear reference");
+  const float mean = (changed[0] + changed[1] + changed[width] + changed[width + 1]) / 4;
+  check(std::fabs(r[1] - mean) < 1e-3, "linear reference");
   check(r[2] == 1 / 255.0f, "normalized bytes");
 #endif
   return finish();

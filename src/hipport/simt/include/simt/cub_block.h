@@ -66,7 +66,7 @@ struct ByBits {
 
 }  // namespace detail
 
-// ------------------------------------------------------------------------------------------- loads and stores by thread
+// ----------------------------------------------------------------------------------------- loads and stores by thread
 
 template <typename T, int Items, typename Iterator>
 void LoadDirectBlocked(int thread, Iterator from, T (&items)[Items]) {
@@ -1155,7 +1155,7 @@ class BlockShuffle {
   }
 };
 
-// ---------------------------------------------------------------------------------------------------- run-length decode
+// -------------------------------------------------------------------------------------------------- run-length decode
 
 template <typename Item, int X, int RunsPerThread, int DecodedPerThread, typename DecodedOffset = unsigned, int Y = 1,
           int Z = 1>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // simt/cub_device.h: CUB's and hipCUB's algorithms of a device, as serial code of the host.
 //
-// The two calls are CUB's: without storage the first tells its size, and the second refuses less (cudaErrorInvalidValue).
+// The two calls are CUB's: without storage the first tells its size, and the second refuses less (as an invalid value).
 // Results are those of CUB for operators that are associative. For sums of floats the order is: a reduction halves its
 // input until 32 values are left, a scan goes in tiles of 512 and adds to each what is before it. Sorts are stable. A
 // sort between two buffers leaves its result in the other one, and says so by the selector.

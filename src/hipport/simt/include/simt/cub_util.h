@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/cub_util.h: what CUB and hipCUB have besides algorithms: types, traits, operators, iterators, functions of a lane.
+// simt/cub_util.h: what CUB and hipCUB have besides algorithms: types, traits, operators, iterators, functions.
 //
 // Names and meanings are from CUB's documentation (nvidia.github.io/cccl/cub); hipCUB has the same in its namespace.
 #ifndef SIMT_CUB_UTIL_H
@@ -495,7 +495,8 @@ class TransformInputIterator
 
 template <typename Input, typename Offset = std::ptrdiff_t, typename Value = detail::value_of<Input>>
 class ArgIndexInputIterator
-    : public detail::counted_iterator<ArgIndexInputIterator<Input, Offset, Value>, KeyValuePair<Offset, Value>, Offset> {
+    : public detail::counted_iterator<ArgIndexInputIterator<Input, Offset, Value>, KeyValuePair<Offset, Value>,
+                                      Offset> {
   Input input_;
   Offset offset_;
 
@@ -616,8 +617,8 @@ using ::cub::ThreadScanInclusive;
 inline unsigned LaneId() { return ::simt::lane(); }
 inline unsigned WarpId() { return ::simt::wave(); }
 inline int RowMajorTid(int block_x, int block_y, int) {
-  return static_cast<int>((threadIdx.z * static_cast<unsigned>(block_y) + threadIdx.y) * static_cast<unsigned>(block_x) +
-                          threadIdx.x);
+  const unsigned row = threadIdx.z * static_cast<unsigned>(block_y) + threadIdx.y;
+  return static_cast<int>(row * static_cast<unsigned>(block_x) + threadIdx.x);
 }
 inline void CTA_SYNC(SIMT_HERE) { ::simt::block_barrier("cub::CTA_SYNC", 0, SIMT_THERE); }
 inline int CTA_SYNC_AND(int predicate, SIMT_HERE) {
@@ -662,7 +663,8 @@ struct Move {
       Moved<T>* const own = all.record[rank];
       if (own == nullptr) continue;
       if (own->source >= all.size || all.record[own->source] == nullptr) {
-        ::simt::fault("inactive-lane", own->place, "lane %u shuffles from lane %u, which is not here", rank, own->source);
+        ::simt::fault("inactive-lane", own->place, "lane %u shuffles from lane %u, which is not here", rank,
+                      own->source);
       }
       own->result = all.record[own->source]->value;
     }

@@ -4,7 +4,7 @@
 // Names and meanings are from CUDA's C++ Programming Guide ("Cooperative Groups") and, for HIP, from ROCm 7's
 // <hip/amd_detail/amd_hip_cooperative_groups.h>. CUDA: masks have 32 bits, and the threads of a group wait for each
 // other. HIP: tiles up to the wavefront, masks have 64 bits, and a group's operation finds those that come together.
-// What HIP lacks (labeled partitions, reductions, scans) is here for both: that hipcc refuses it is for the build to say.
+// What HIP lacks (labeled partitions, reductions, scans) is here for both; the build says that hipcc refuses it.
 //
 // Orders of combination are CUDA's: `reduce` over a tile is a butterfly from the widest step down; over coalesced
 // threads it is the last value of a Kogge-Stone scan. memcpy_async copies at once, as the standard allows.
@@ -74,8 +74,8 @@ struct Shuffle {
       Shuffled<T>* const own = all.record[rank];
       if (own == nullptr) continue;
       if (own->source >= all.size || all.record[own->source] == nullptr) {
-        ::simt::fault("inactive-lane", own->place, "thread %u of a group shuffles from thread %u, which is not here", rank,
-                      own->source);
+        ::simt::fault("inactive-lane", own->place, "thread %u of a group shuffles from thread %u, which is not here",
+                      rank, own->source);
       }
       own->result = all.record[own->source]->value;
     }
@@ -435,7 +435,8 @@ class block_tile : public thread_group {
         own.arrived = 0;
         ++own.turn;
       } else {
-        for (const unsigned turn = own.turn; __atomic_load_n(&own.turn, __ATOMIC_ACQUIRE) == turn;) ::simt::yield(place);
+        const unsigned turn = own.turn;
+        while (__atomic_load_n(&own.turn, __ATOMIC_ACQUIRE) == turn) ::simt::yield(place);
       }
     }
   }

@@ -4,7 +4,7 @@
 // The algorithms are published: Marsaglia, "Xorshift RNGs" (2003); Salmon et al., "Parallel random numbers: as easy as
 // 1, 2, 3" (2011); L'Ecuyer, "Good parameters and implementations for combined multiple recursive random number
 // generators" (1999). How seeds become states, where subsequences start and in which order the host's generators give
-// their numbers is cuRAND's (curand_kernel.h and its guide, 12.9): the bits are those that cuRAND gives on a GPU. Normal
+// their numbers is cuRAND's (curand_kernel.h and its guide, 12.9): the bits are those of cuRAND's own code. Normal
 // numbers come from the C library's logarithm and sines, and differ from the GPU's in the last places.
 //
 // rocRAND, behind hipRAND, turns seeds into states in its own way and gives other numbers. The executor gives cuRAND's
@@ -278,7 +278,7 @@ inline double mrg_next(SIMT_RAND(StateMRG32k3a) & state) {
 }  // namespace random
 }  // namespace simt
 
-// ----------------------------------------------------------------------------------------------------------- in kernels
+// --------------------------------------------------------------------------------------------------------- in kernels
 
 inline void skipahead(unsigned long long n, SIMT_RAND(StateXORWOW) * state) {
   simt::random::xorwow_jump(*state, n, 0);
@@ -559,7 +559,7 @@ unsigned SIMT_RAND(_discrete)(State*, Distribution) {
   return 0;
 }
 
-// -------------------------------------------------------------------------------------------------------- from the host
+// ------------------------------------------------------------------------------------------------------ from the host
 
 enum SIMT_RAND(Status) {
   SIMT_RAND_CONSTANT(STATUS_SUCCESS) = 0,
@@ -674,7 +674,9 @@ generate(const char* name, SIMT_RAND(Generator_t) generator, T* out, std::size_t
           *generator, generator->order == SIMT_RAND_CONSTANT(ORDERING_PSEUDO_LEGACY) ? 4096 : 81920, out, count, width,
           width, 1, one, place);
       return ok;
-    default: fill<SIMT_RAND(StatePhilox4_32_10)>(*generator, 65536, out, count, 4, philox_used, 4, four, place); return ok;
+    default:
+      fill<SIMT_RAND(StatePhilox4_32_10)>(*generator, 65536, out, count, 4, philox_used, 4, four, place);
+      return ok;
   }
 }
 
@@ -720,7 +722,8 @@ inline SIMT_RAND(Status) SIMT_RAND(SetGeneratorOffset)(SIMT_RAND(Generator_t) ge
 inline SIMT_RAND(Status)
     SIMT_RAND(SetGeneratorOrdering)(SIMT_RAND(Generator_t) generator, SIMT_RAND(Ordering) order, SIMT_HERE) {
   if (order == SIMT_RAND_CONSTANT(ORDERING_PSEUDO_SEEDED) || order == SIMT_RAND_CONSTANT(ORDERING_PSEUDO_DYNAMIC)) {
-    simt::fault("not-supported", SIMT_THERE, "random numbers in the order %d (seeded, dynamic)", static_cast<int>(order));
+    simt::fault("not-supported", SIMT_THERE, "random numbers in the order %d (seeded, dynamic)",
+                static_cast<int>(order));
   }
   if (order == SIMT_RAND_CONSTANT(ORDERING_QUASI_DEFAULT)) return SIMT_RAND_CONSTANT(STATUS_OUT_OF_RANGE);
   generator->order = order;

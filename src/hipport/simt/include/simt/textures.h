@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // simt/textures.h: texture and surface objects, and CUDA's texture references.
 //
-// How a texture is fetched is CUDA's (C++ Programming Guide, "Texture Fetching"): with linear filtering the weights have
+// How a texture is fetched is CUDA's (C++ Programming Guide, "Texture Fetching"): with linear filtering weights have
 // 8 bits behind the point, rounded to the nearest, as the hardware's. Wrap and mirror hold for normalized coordinates,
 // and clamp is taken instead without them. Fetches outside of linear memory give 0.
 //
@@ -289,9 +289,9 @@ Part channel(const Texture& t, const char* element, int which, const char* name,
       return read(Part());
     }
   }
-  fault("texture-type", place, "%s fetches %s of %zu bytes from channels of %d bits of kind %d (0 signed, 1 unsigned, %s",
+  fault("texture-type", place, "%s fetches %s of %zu bytes from channels of %d bits of kind %d (0 signed, %s",
         name, std::is_integral_v<Part> ? "integers" : "numbers", sizeof(Part), width, static_cast<int>(kind),
-        "2 float) that are not read so");
+        "1 unsigned, 2 float) that are not read so");
 }
 
 template <typename T>
@@ -439,8 +439,8 @@ inline char* surface_at(const Texture& t, int x, int y, int z, std::size_t size,
     if (at[i] >= 0 && at[i] <= most[i]) continue;
     if (mode == hipBoundaryModeZero) return nullptr;
     if (mode == hipBoundaryModeTrap) {
-      fault("out-of-bounds", place, "%s at byte %d of row %d of layer %d; the surface has %lld, %lld and %lld", name, x, y,
-            z, row, rows, layers);
+      fault("out-of-bounds", place, "%s at byte %d of row %d of layer %d; the surface has %lld, %lld and %lld", name,
+            x, y, z, row, rows, layers);
     }
     at[i] = at[i] < 0 ? 0 : most[i];
   }
@@ -574,7 +574,7 @@ SIMT_SURFACE(surf3Dread, surf3Dwrite, (int x, int y, int z), (x, y, z), x, y, z)
 SIMT_SURFACE(surf2DLayeredread, surf2DLayeredwrite, (int x, int y, int layer), (x, y, layer), x, y, layer)
 #undef SIMT_SURFACE
 
-// ---------------------------------------------------------------------------------------------- CUDA's texture references
+// ------------------------------------------------------------------------------------------ CUDA's texture references
 
 #ifndef SIMT_HIP
 
@@ -610,7 +610,9 @@ using Fetched = std::conditional_t<
 template <typename T, int Dimensions, hipTextureReadMode Mode>
 Texture bound(const ::texture<T, Dimensions, Mode>& reference, const char* name, Place place) {
   Texture t = reference.simt_bound;
-  if (t.mark != Texture::alive) fault("invalid-handle", place, "%s of a texture reference that nothing is bound to", name);
+  if (t.mark != Texture::alive) {
+    fault("invalid-handle", place, "%s of a texture reference that nothing is bound to", name);
+  }
   t.how.readMode = Mode;
   t.how.filterMode = reference.filterMode;
   t.how.normalizedCoords = reference.normalized;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/thrust.h: what Thrust has to be told before its first header, so that its own code for processors (the C++ system)
-// runs where a GPU's would. Thrust itself is not here: its headers are those of Debian's libthrust-dev, of a CUDA
-// toolkit or of rocThrust. The files of include/thrust stand in front of them and come through here.
+// simt/thrust.h: what Thrust has to be told before its first header, so that its own code for processors (its C++
+// system) runs where a GPU's would. Thrust itself is not here: its headers are those of Debian's libthrust-dev, of a
+// CUDA toolkit or of rocThrust. The files of include/thrust stand in front of them and come through here.
 #ifndef SIMT_THRUST_H
 #define SIMT_THRUST_H
 

@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: Apache-2.0
-#error "Thrust headers are needed: Debian's libthrust-dev, a CUDA toolkit's or rocThrust's (none is on the include path)"
+#error "Thrust headers are needed: Debian's libthrust-dev, a CUDA toolkit's or rocThrust's (there is none)"
