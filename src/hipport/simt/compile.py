@@ -41,6 +41,7 @@ RUNTIME = HERE / "runtime"
 HELPERS = HERE.parent / "include"
 
 _FORMAT = 1
+_PASSES = frozenset(("assembly", "launches", "loops", "prepare", "shared"))
 #: For how long a precompiled header that is not used is kept.
 _DAYS = 3
 _OLDEST = {"g++": 11, "clang": 14}
@@ -500,7 +501,7 @@ def include_folders(dialect: Dialect, kept: Path | None = None) -> tuple[Path, .
     """
     if kept is None:
         return INCLUDE, HELPERS
-    folder = kept / "helpers" / f"{dialect}-{_hash_tree((HELPERS, HERE))[:16]}"
+    folder = kept / "helpers" / f"{dialect}-{_digest(_hash_tree((HELPERS,)), *_rewriter())[:16]}"
     for path in sorted(HELPERS.rglob("*.h")):
         made = folder / path.relative_to(HELPERS)
         if not made.exists():
@@ -706,6 +707,11 @@ def _hash_tree(folders: Iterable[Path]) -> str:
             if path.is_file() and path.suffix != ".pyc":
                 total.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
     return total.hexdigest()
+
+
+def _rewriter() -> list[str]:
+    """What the text of a prepared file depends on, besides the file."""
+    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(HERE.glob("*.py")) if path.stem in _PASSES]
 
 
 def _all_read(listing: Path, folder: Path) -> list[str]:
