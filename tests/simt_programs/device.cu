@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What device code can call, on inputs that are made here, for tests/test_simt_device.py. Built by nvcc it prints what a
-// GPU gives (recorded in test_simt_device.json), built for the executor what that gives: "kind name: results".
+// What device code can call, on inputs that are made here, for tests/test_simt_device.py. Built by nvcc it prints what
+// a GPU gives (recorded in test_simt_device.json), built for the executor what that gives: "kind name: results".
 //
 // Kinds: "same" has the same bits everywhere, "near" has numbers that may be off by some units of the last place, the
 // bound of the CUDA math API reference for the function and for what it is compared with.
@@ -34,8 +34,10 @@ __host__ __device__ inline To as(From from) {
 
 /// An integer: special ones, small ones, any.
 __host__ __device__ inline unsigned word(int i, unsigned salt) {
-  const unsigned special[] = {0, 1, 2, 0xffffffffu, 0x80000000u, 0x7fffffffu, 0x80000001u, 0xff, 0x00010001u, 0x80008000u,
-                              0x7fff7fffu, 0x80808080u, 0x7f7f7f7fu, 31, 32, 33};
+  const unsigned special[] = {
+      0, 1, 2, 0xffffffffu, 0x80000000u, 0x7fffffffu, 0x80000001u, 0xff, 0x00010001u, 0x80008000u, 0x7fff7fffu,
+      0x80808080u, 0x7f7f7f7fu, 31, 32, 33
+  };
   const unsigned x = mixed(i, salt);
   if (i < 48) return special[(i * (salt + 1) + salt) % 16];
   return i % 4 == 0 ? x % 64 : x;
@@ -44,11 +46,13 @@ __host__ __device__ inline u64 words(int i, unsigned salt) { return u64(word(i, 
 
 /// A float: the first 48 are special, a third has small exponents, the others any bits.
 __host__ __device__ inline float number(int i, unsigned salt) {
-  const unsigned special[] = {0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x3fc00000, 0x40200000, 0xc0200000,
-                              0x7f800000, 0xff800000, 0x7fc00000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff,
-                              0x4f000000, 0xcf000000, 0x4effffff, 0x4f800000, 0x5f000000, 0xdf000000, 0x5f800000, 0x477fe000,
-                              0x477fefff, 0x477ff000, 0x33800000, 0x33000000, 0x33000001, 0x38800000, 0x387fffff, 0x40490fdb,
-                              0x42280000, 0x3effffff, 0x3f000001, 0x4b000001, 0x4b7fffff, 0x7e800000, 0x7f000001, 0x3f7fffff};
+  const unsigned special[] = {
+      0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x3fc00000, 0x40200000, 0xc0200000, 0x7f800000,
+      0xff800000, 0x7fc00000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0x4f000000, 0xcf000000,
+      0x4effffff, 0x4f800000, 0x5f000000, 0xdf000000, 0x5f800000, 0x477fe000, 0x477fefff, 0x477ff000, 0x33800000,
+      0x33000000, 0x33000001, 0x38800000, 0x387fffff, 0x40490fdb, 0x42280000, 0x3effffff, 0x3f000001, 0x4b000001,
+      0x4b7fffff, 0x7e800000, 0x7f000001, 0x3f7fffff
+  };
   const unsigned x = mixed(i, salt + 100);
   if (i < 48) return as<float>(special[(i * (2 * salt + 1) + salt) % 40]);
   if (i % 3 == 0) return as<float>((x & 0x80ffffffu) | 0x3f000000u);
@@ -56,11 +60,13 @@ __host__ __device__ inline float number(int i, unsigned salt) {
   return as<float>(x);
 }
 __host__ __device__ inline double wide(int i, unsigned salt) {
-  const u64 special[] = {0x0000000000000000, 0x8000000000000000, 0x3ff0000000000000, 0xbff0000000000000, 0x3fe0000000000000,
-                         0x4004000000000000, 0xc004000000000000, 0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000,
-                         0x0000000000000001, 0x000fffffffffffff, 0x0010000000000000, 0x7fefffffffffffff, 0x41e0000000000000,
-                         0xc1e0000000000000, 0x41dfffffffc00000, 0x43e0000000000000, 0xc3e0000000000000, 0x43f0000000000000,
-                         0x47efffffe0000000, 0x47effffff0000000, 0x36a0000000000000, 0x3690000000000000, 0x41f0000000000000};
+  const u64 special[] = {
+      0x0000000000000000, 0x8000000000000000, 0x3ff0000000000000, 0xbff0000000000000, 0x3fe0000000000000,
+      0x4004000000000000, 0xc004000000000000, 0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000,
+      0x0000000000000001, 0x000fffffffffffff, 0x0010000000000000, 0x7fefffffffffffff, 0x41e0000000000000,
+      0xc1e0000000000000, 0x41dfffffffc00000, 0x43e0000000000000, 0xc3e0000000000000, 0x43f0000000000000,
+      0x47efffffe0000000, 0x47effffff0000000, 0x36a0000000000000, 0x3690000000000000, 0x41f0000000000000
+  };
   const u64 x = u64(mixed(i, salt + 200)) << 32 | mixed(i, salt + 300);
   if (i < 48) return as<double>(special[(i * (2 * salt + 1) + salt) % 25]);
   if (i % 3 == 0) return as<double>((x & 0x800fffffffffffff) | 0x3fe0000000000000);
@@ -73,18 +79,24 @@ __host__ __device__ inline float near0(int i, unsigned salt) { return (mixed(i, 
 __host__ __device__ inline float unit(int i, unsigned salt) { return ((mixed(i, salt) >> 9) + 0.5f) * 0x1p-23f; }
 
 __device__ inline __half half_of(int i, unsigned salt) {
-  const unsigned short special[] = {0, 0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e00, 1, 0x8001, 0x03ff, 0x0400, 0x7bff,
-                                    0xfbff, 0x3800, 0x3555, 0x4248};
+  const unsigned short special[] = {
+      0, 0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e00, 1, 0x8001, 0x03ff, 0x0400, 0x7bff, 0xfbff, 0x3800,
+      0x3555, 0x4248
+  };
   const unsigned x = mixed(i, salt + 400);
   return __ushort_as_half(i < 48 ? special[(i * (2 * salt + 1) + salt) % 16] : (unsigned short)x);
 }
 __device__ inline __nv_bfloat16 bfloat_of(int i, unsigned salt) {
-  const unsigned short special[] = {0, 0x8000, 0x3f80, 0xbf80, 0x7f80, 0xff80, 0x7fc0, 1, 0x8001, 0x007f, 0x0080, 0x7f7f,
-                                    0xff7f, 0x3f00, 0x3eab, 0x4049};
+  const unsigned short special[] = {
+      0, 0x8000, 0x3f80, 0xbf80, 0x7f80, 0xff80, 0x7fc0, 1, 0x8001, 0x007f, 0x0080, 0x7f7f, 0xff7f, 0x3f00,
+      0x3eab, 0x4049
+  };
   const unsigned x = mixed(i, salt + 500);
   return __ushort_as_bfloat16(i < 48 ? special[(i * (2 * salt + 1) + salt) % 16] : (unsigned short)x);
 }
-__device__ inline __half2 halves_of(int i, unsigned salt) { return __halves2half2(half_of(i, salt), half_of(i, salt + 3)); }
+__device__ inline __half2 halves_of(int i, unsigned salt) {
+  return __halves2half2(half_of(i, salt), half_of(i, salt + 3));
+}
 __device__ inline __nv_bfloat162 bfloats_of(int i, unsigned salt) {
   return __halves2bfloat162(bfloat_of(i, salt), bfloat_of(i, salt + 3));
 }
@@ -135,7 +147,8 @@ struct Registered {
 
 #define JOINED(a, b) a##b
 #define CASE(kind, name, ...) CASE_AS(__COUNTER__, kind, name, __VA_ARGS__)
-#define CASE_AS(number, kind, name, ...) CASE_IS(JOINED(Case, number), JOINED(registered, number), kind, name, __VA_ARGS__)
+#define CASE_AS(number, kind, name, ...) \
+  CASE_IS(JOINED(Case, number), JOINED(registered, number), kind, name, __VA_ARGS__)
 #define CASE_IS(Case, registered, kind, name, ...)                                                              \
     struct Case {                                                                                               \
       static __device__ inline auto call(int i) {                                                               \
@@ -159,7 +172,8 @@ struct Registered {
     static const Registered registered([] { show<Case>(kind, name); });
 #define SAME(...) CASE("same", #__VA_ARGS__, __VA_ARGS__)
 #define NEAR(bound, ...) CASE("near " #bound, #__VA_ARGS__, __VA_ARGS__)
-#define DIRECTIONS(before, after) SAME(before##_rn after) SAME(before##_rz after) SAME(before##_ru after) SAME(before##_rd after)
+#define DIRECTIONS(before, after) \
+  SAME(before##_rn after) SAME(before##_rz after) SAME(before##_ru after) SAME(before##_rd after)
 
 DIRECTIONS(__fadd, (a, b))
 DIRECTIONS(__fsub, (a, b))
@@ -252,7 +266,8 @@ SAME(__dp4a(make_char4(u, v, w, u >> 8), make_char4(v, w, u, w >> 8), r))
 SAME(__dp2a_lo(make_short2(u, v), make_char4(v, w, u, w >> 8), r))
 SAME(__viaddmax_s16x2_relu(u, v, w))
 SAME(__vimin3_s32(s, t, r))
-#define OF_BOTH(function, ...) SAME(function(h, k)) SAME(function(m, n)) SAME(function##2(h2, k2)) SAME(function##2(m2, n2))
+#define OF_BOTH(function, ...) \
+  SAME(function(h, k)) SAME(function(m, n)) SAME(function##2(h2, k2)) SAME(function##2(m2, n2))
 OF_BOTH(__hadd)
 OF_BOTH(__hsub)
 OF_BOTH(__hmul)
@@ -482,8 +497,8 @@ void warps() {
 
 // ---- atomic functions: what memory has at the end, and the sum of what those return that count in turns
 
-__global__ void atomics(int* i32, unsigned* u32, u64* u64s, s64* s64s, float* f32, double* f64, __half2* h2, __nv_bfloat16* b,
-                        unsigned short* u16, u64* returned) {
+__global__ void atomics(int* i32, unsigned* u32, u64* u64s, s64* s64s, float* f32, double* f64, __half2* h2,
+                        __nv_bfloat16* b, unsigned short* u16, u64* returned) {
   const int t = threadIdx.x;
   u64 sum = 0;
   atomicAdd(i32, t);

@@ -115,7 +115,7 @@ int main() {
   printf("\n%g %g %g %g %g %g ", __low2float(totals->h2), __high2float(totals->h2), __half2float(totals->h[0]),
          __half2float(totals->h[1]), __low2float(totals->b2), __high2float(totals->b2));
   printf("%g %g %g %g %g ", __bfloat162float(totals->b[1]), totals->f2.x, totals->f2.y, totals->f4.x, totals->f4.w);
-  printf("%lld %lld %d %d %d %d %d %d ", totals->least >> 40, totals->greatest >> 40, totals->block[0], totals->block[1],
-         totals->block[2], totals->block[3], totals->block[4], totals->block[5]);
+  printf("%lld %lld %d %d %d %d %d %d ", totals->least >> 40, totals->greatest >> 40, totals->block[0],
+         totals->block[1], totals->block[2], totals->block[3], totals->block[4], totals->block[5]);
   printf("%u %u %u %u %g\n", totals->inc, totals->dec, totals->lock[0], totals->lock[1], totals->f);
 }

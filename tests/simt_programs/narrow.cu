@@ -26,8 +26,9 @@ void put(T value) {
 bool differ(unsigned short a, unsigned short b, unsigned short c) {
   const __half x = __ushort_as_half(a), y = __ushort_as_half(b), z = __ushort_as_half(c);
   const auto other = [](unsigned short p, __half q) { return p != __half_as_ushort(q) && !__hisnan(q); };
-  return other(hipport::ptx::fma_rn_f16(a, b, c), __hfma(x, y, z)) || other(hipport::ptx::add_f16(a, b), __hadd(x, y)) ||
-         other(hipport::ptx::mul_f16(a, b), __hmul(x, y)) || other(__half_as_ushort(hipport::hsub_rn(x, y)), __hsub(x, y));
+  return other(hipport::ptx::fma_rn_f16(a, b, c), __hfma(x, y, z)) ||
+         other(hipport::ptx::add_f16(a, b), __hadd(x, y)) || other(hipport::ptx::mul_f16(a, b), __hmul(x, y)) ||
+         other(__half_as_ushort(hipport::hsub_rn(x, y)), __hsub(x, y));
 }
 #endif
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/amdgcn.h: what HIP code uses of AMD's compiler and device libraries beyond HIP: __builtin_amdgcn_*, __ockl_*, and
-// HIP's own functions that CUDA has not.
+// simt/amdgcn.h: what HIP code uses of AMD's compiler and device libraries beyond HIP: __builtin_amdgcn_*, __ockl_*,
+// and HIP's own functions that CUDA has not.
 //
 // What an instruction does is from AMD's instruction set manuals (CDNA3, RDNA2) and LLVM's AMDGPUUsage. Lanes that an
 // instruction reads without regard to whether they are active give `poison` where they take no part.
@@ -15,8 +15,8 @@
 #include "vector_types.h"
 #include "warp_hip.h"
 
-// The size of the wavefront is known when the program runs. Where source needs it as a constant (#if, array bounds), the
-// program has to be compiled for one size.
+// The size of the wavefront is known when the program runs. Where source needs it as a constant (#if, array bounds),
+// the program has to be compiled for one size.
 #ifndef __AMDGCN_WAVEFRONT_SIZE
 #ifdef SIMT_WAVE_SIZE
 #define __AMDGCN_WAVEFRONT_SIZE SIMT_WAVE_SIZE

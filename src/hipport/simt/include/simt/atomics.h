@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // simt/atomics.h: atomic functions of every width and scope. Those of half numbers are in half.h and bfloat16.h.
 //
-// All are done with the processor's own atomic operations, as blocks may run on several threads of the operating system;
-// a scope makes no difference. One that finds what it does not want (a compare-and-swap that fails, an exchange that
-// changes nothing) may be part of a loop that waits for another thread, so it lets others run.
+// All are done with the processor's own atomic operations, as blocks may run on several threads of the operating
+// system; a scope makes no difference. One that finds what it does not want (a compare-and-swap that fails, an exchange
+// that changes nothing) may be part of a loop that waits for another thread, so it lets others run.
 //
 // What CUDA or HIP declares is a plain function; what is only lenient here is a template, so that a program's own wins.
 #ifndef SIMT_ATOMICS_H
@@ -284,7 +284,8 @@ inline value_at<T> ordered_exchange(T* address, same<value_at<T>> value, int, in
   return exchange_or_wait(plain(address), value, place);
 }
 template <typename T>
-inline bool ordered_exchange_if(T* address, value_at<T>* expected, same<value_at<T>> value, int, int, int, Place place) {
+inline bool ordered_exchange_if(T* address, value_at<T>* expected, same<value_at<T>> value, int, int, int,
+                                Place place) {
   const bool done = exchange_if(plain(address), *expected, value);
   waited(!done, place);
   return done;

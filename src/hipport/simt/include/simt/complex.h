@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/complex.h: complex numbers as vectors of two. No include guard: cuComplex.h and hip/hip_complex.h include it with
-// SIMT_COMPLEX(before, after) as before##cu##after or before##hip##after.
+// simt/complex.h: complex numbers as vectors of two. No include guard: cuComplex.h and hip/hip_complex.h include it
+// with SIMT_COMPLEX(before, after) as before##cu##after or before##hip##after.
 
 typedef float2 SIMT_COMPLEX(, FloatComplex);
 typedef double2 SIMT_COMPLEX(, DoubleComplex);

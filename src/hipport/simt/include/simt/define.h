@@ -12,7 +12,7 @@
 #define SIMT_OVERRIDABLE template <typename simt_ = void> \
 inline
 
-/// Before a function whose name glibc declares for its own use (`__expf`): what was declared first cannot be a template.
+/// Before a function whose name glibc declares for its own use (`__expf`): what was declared cannot become a template.
 #define SIMT_DECLARED_BY_LIBC extern "C" inline __attribute__((always_inline))
 
 namespace simt {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/fp8.h: numbers of 8 bits: 4 bits of exponent and 3 of fraction, or 5 and 2; the ones of the Open Compute Project,
-// which NVIDIA's GPUs have, and AMD's "fnuz" ones, which have no infinity, no negative zero and one NaN.
+// simt/fp8.h: numbers of 8 bits: 4 bits of exponent and 3 of fraction, or 5 and 2; the ones of the Open Compute
+// Project, which NVIDIA's GPUs have, and AMD's "fnuz" ones, which have no infinity, no negative zero and one NaN.
 //
 // No include guard: cuda_fp8.h and hip/hip_fp8.h include it with SIMT_FP8(name) as __nv_##name or __hip_##name, and
 // SIMT_FP8_ENUM(name) as __NV_##name or __HIP_##name.
@@ -134,7 +134,8 @@ inline __half2_raw SIMT_FP8(cvt_fp8x2_to_halfraw2)(SIMT_FP8(fp8x2_storage_t) x, 
     SIMT_FP8(fp8_storage_t) __x;                                                                                     \
     SIMT_FP8(fp8_##suffix)() = default;                                                                              \
     template <typename T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>                                        \
-    explicit SIMT_FP8(fp8_##suffix)(T x) : __x(::simt::detail::to_fp8(static_cast<double>(x), true, SIMT_FP8_ENUM(format))) {} \
+    explicit SIMT_FP8(fp8_##suffix)(T x)                                                                             \
+        : __x(::simt::detail::to_fp8(static_cast<double>(x), true, SIMT_FP8_ENUM(format))) {}                        \
     explicit SIMT_FP8(fp8_##suffix)(__half x)                                                                        \
         : __x(::simt::detail::to_fp8(__half2float(x), true, SIMT_FP8_ENUM(format))) {}                               \
     explicit SIMT_FP8(fp8_##suffix)(SIMT_BFLOAT(16) x)                                                               \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // simt/intrinsics.h: the device's functions of numbers, bits, memory, time and faults.
 //
-// What a function gives is what the CUDA math API reference says; where that says nothing (numbers that an integer cannot
-// hold, what is no number), what NVIDIA's GPUs give (tests/test_ptx_helpers.json), and for HIP what its headers say.
-// HIP has fewer functions: what it lacks is not declared for it.
+// What a function gives is what the CUDA math API reference says; where that says nothing (numbers that an integer
+// cannot hold, what is no number), what NVIDIA's GPUs give (tests/test_ptx_helpers.json), and for HIP what its headers
+// say. HIP has fewer functions: what it lacks is not declared for it.
 #ifndef SIMT_INTRINSICS_H
 #define SIMT_INTRINSICS_H
 
@@ -421,7 +421,8 @@ __attribute__((no_sanitize("thread"), noinline)) inline void look(const void* at
 
 /// The widest word that a value of so many bytes is made of.
 template <typename T>
-using part_of = typename unsigned_of<sizeof(T) % 8 == 0 ? 8 : sizeof(T) % 4 == 0 ? 4 : sizeof(T) % 2 == 0 ? 2 : 1>::type;
+using part_of =
+    typename unsigned_of<sizeof(T) % 8 == 0 ? 8 : sizeof(T) % 4 == 0 ? 4 : sizeof(T) % 2 == 0 ? 2 : 1>::type;
 
 // Accesses that others may make at the same time, a word at a time.
 template <typename T>

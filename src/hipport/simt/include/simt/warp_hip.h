@@ -2,8 +2,8 @@
 // simt/warp_hip.h: HIP's operations of the lanes of a wavefront, of 32 or of 64 lanes.
 //
 // Those without a mask act on the lanes that come together, as AMD's compilers bring them together. Those with one are
-// made of them (amd_warp_sync_functions.h of ROCm 6.2 to 7): the mask has 64 bits, of which a wavefront of 32 has only the
-// lower, and it has to be exactly the lanes that come together with that mask. ROCm checks that where NDEBUG is not
+// made of them (amd_warp_sync_functions.h of ROCm 6.2 to 7): the mask has 64 bits, of which a wavefront of 32 has only
+// the lower, and it has to be exactly the lanes that come together with that mask. ROCm checks that where NDEBUG is not
 // defined; here it is always checked, but lanes that have exited are then no more than suspicious.
 #ifndef SIMT_WARP_HIP_H
 #define SIMT_WARP_HIP_H
@@ -82,8 +82,8 @@ inline std::uint64_t same_mask(const Meeting& meeting, const Operation& operatio
     return lanes;
   }
   fault("mask", place,
-        "%s: all lanes of the mask 0x%llx have to come here together with this mask, but those that did are 0x%llx: ROCm's "
-        "headers stop the program",
+        "%s: all lanes of the mask 0x%llx have to come here together with this mask, but those that did are 0x%llx: "
+        "ROCm's headers stop the program",
         operation.name, shown, here);
 }
 
@@ -91,7 +91,7 @@ inline std::uint64_t same_mask(const Meeting& meeting, const Operation& operatio
 template <typename Mask>
 inline std::uint64_t checked_mask(Mask mask) {
   static_assert(std::is_integral_v<Mask> && sizeof(Mask) == 8,
-                "the mask of HIP's _sync functions must be a 64-bit integer: HIP refuses smaller ones, as they lose lanes");
+                "the mask of HIP's _sync functions must be a 64-bit integer: smaller ones would lose lanes");
   return static_cast<std::uint64_t>(mask) & (wave_size() == 32 ? 0xffffffffu : ~std::uint64_t{0});
 }
 
@@ -152,7 +152,8 @@ inline T shuffle(const Operation& operation, Mask mask, T value, By by, int widt
 template <typename Mask>
 inline std::uint64_t vote(const Operation& operation, Mask mask, int predicate, bool exited, std::uint64_t* lanes,
                           Place place) {
-  return with_mask(operation, mask, unsigned(predicate != 0), exited, place, [&](const Meeting& meeting, std::uint64_t in) {
+  const unsigned yes = predicate != 0;
+  return with_mask(operation, mask, yes, exited, place, [&](const Meeting& meeting, std::uint64_t in) {
     std::uint64_t votes = 0;
     for (std::uint64_t open = in; open != 0; open &= open - 1) {
       const unsigned each = static_cast<unsigned>(__builtin_ctzll(open));
