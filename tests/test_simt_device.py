@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device's library in the executor: against a GPU's results, NumPy, and what CUDA, HIP and AMD say of it."""
+"""The device's library in the executor: against a GPU's results, NumPy, and what CUDA, HIP and AMD say of it.
+
+`test_simt_device.json` has what simt_programs/device.cu printed on a GPU, packed by zlib and base64:
+
+    nvcc -std=c++17 -O2 -arch=sm_90 tests/simt_programs/device.cu -o device && ./device
+"""
 
 from __future__ import annotations
 
