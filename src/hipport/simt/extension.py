@@ -32,7 +32,7 @@ from hipport.pipeline import Pass, Ported
 from hipport.project import Project
 from hipport.simt import compile as compiling
 from hipport.simt import torch_devices
-from hipport.simt.prepare import Dialect, Prepared, prepare
+from hipport.simt.prepare import Dialect, Prepared, prepare, rewritten
 from hipport.units import copy_tree, just_in_time, limited
 
 #: What PyTorch takes itself for while it says how an extension is built.
@@ -182,7 +182,7 @@ def build(
                 folders=given,
             )
             if ported is not None:
-                _write_created(ported, prepared)
+                _write_created(ported, prepared, _said_as(dialect))
         compiler = _Compiler(torch, dialect, project, prepared, tree, copy, env, cache, timeout)
         with ThreadPoolExecutor(jobs) as pool:
             objects = list(pool.map(compiler.compile, units))
@@ -361,8 +361,8 @@ def _write(ported: Ported, tree: Path, copy: Path) -> None:
             place.write_bytes(file.text)
 
 
-def _write_created(ported: Ported, prepared: Prepared) -> None:
-    """Put the headers that hipport made beside what was prepared: they compile as they are."""
+def _write_created(ported: Ported, prepared: Prepared, dialect: Dialect) -> None:
+    """Put the headers that hipport made beside what was prepared; some have shared variables, which are rewritten."""
     root = ported.before.root
     assert root is not None
     for file in ported.created:
@@ -370,7 +370,7 @@ def _write_created(ported: Ported, prepared: Prepared) -> None:
         if place.is_relative_to(prepared.base):
             made = prepared.folder / place.relative_to(prepared.base)
             made.parent.mkdir(parents=True, exist_ok=True)
-            made.write_bytes(file.text)
+            made.write_bytes(rewritten(file.path, file.text, dialect))
 
 
 # --- Compiling --------------------------------------------------------------------------------------------------------
