@@ -32,7 +32,7 @@ from hipport.pipeline import Pass, Ported
 from hipport.project import Project
 from hipport.simt import compile as compiling
 from hipport.simt import torch_devices
-from hipport.simt.prepare import Dialect, Prepared, prepare, rewritten
+from hipport.simt.prepare import Dialect, Prepared, prepare
 from hipport.units import copy_tree, just_in_time, limited
 
 #: What PyTorch takes itself for while it says how an extension is built.
@@ -175,14 +175,12 @@ def build(
             given = [tree / each.relative_to(copy) for each in dict.fromkeys(folders) if each.is_relative_to(copy)]
             into = copy.parent / "made"
             prepared = prepare(
-                project,
+                ported or project,
                 into,
                 "hip" if dialect == "hip" else "cuda",
                 passes=(*passes, torch_devices.PASS),
                 folders=given,
             )
-            if ported is not None:
-                _write_created(ported, prepared, _said_as(dialect))
         compiler = _Compiler(torch, dialect, project, prepared, tree, copy, env, cache, timeout)
         with ThreadPoolExecutor(jobs) as pool:
             objects = list(pool.map(compiler.compile, units))
@@ -361,18 +359,6 @@ def _write(ported: Ported, tree: Path, copy: Path) -> None:
             place.write_bytes(file.text)
 
 
-def _write_created(ported: Ported, prepared: Prepared, dialect: Dialect) -> None:
-    """Put the headers that hipport made beside what was prepared; some have shared variables, which are rewritten."""
-    root = ported.before.root
-    assert root is not None
-    for file in ported.created:
-        place = root / file.path
-        if place.is_relative_to(prepared.base):
-            made = prepared.folder / place.relative_to(prepared.base)
-            made.parent.mkdir(parents=True, exist_ok=True)
-            made.write_bytes(rewritten(file.path, file.text, dialect))
-
-
 # --- Compiling --------------------------------------------------------------------------------------------------------
 
 
@@ -410,10 +396,14 @@ class _Compiler:
             except compiling.NotCompiled as problem:
                 raise NotBuildable(f"the executor's runtime does not compile: {problem}") from problem
 
+    def builder(self, optimize: str) -> compiling.Builder:
+        """What compiles programs, for its flags."""
+        options = compiling.Options(self.env, self.compiler, optimize=optimize)
+        return compiling.Builder(options, _said_as(self.dialect))
+
     def flags(self, optimize: str) -> list[str]:
         """The flags of every unit, without what is defined: that goes into a header."""
-        options = compiling.Options(self.env, self.compiler, optimize=optimize)
-        builder = compiling.Builder(options, _said_as(self.dialect))
+        builder = self.builder(optimize)
         return [flag for flag in builder.flags(standard=_STANDARD) if not flag.startswith("-D")]
 
     def compile(self, unit: _Unit) -> _Object:
@@ -472,7 +462,7 @@ class _Compiler:
         if self.dialect == "host":
             return [*self._with_torch(), "-include", str(self._header(identity + _as_text(defines))), *includes]
         dialect = _said_as(self.dialect)
-        own = [f"-I{folder}" for folder in compiling.include_folders(dialect)]
+        own = self.builder("-O1").includes
         defines += [flag.removeprefix("-D") for flag in compiling.dialect_defines(dialect, device=unit.device)]
         text = f'{identity}{_as_text(defines)}#include "simt/prelude.h"\n'
         if self._uses_torch(unit.source):
