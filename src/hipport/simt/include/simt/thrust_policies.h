@@ -5,6 +5,10 @@
 
 #include "thrust.h"
 //
+// The iterators are what Thrust's code for GPUs brings, too: programs use them without asking.
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+#include <thrust/iterator/zip_iterator.h>
 #include <thrust/system/cpp/execution_policy.h>
 #include <thrust/system_error.h>
 
