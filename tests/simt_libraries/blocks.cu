@@ -345,6 +345,18 @@ void float_order() {
   check(d_out.get()[0] == want, "order of additions");
 }
 
+__global__ void smaller_kernel(int* out) {
+  using Reduce = lib::BlockReduce<int, 1024>;
+  __shared__ typename Reduce::TempStorage temp;
+  const int sum = Reduce(temp).Reduce(static_cast<int>(threadIdx.x), lib::Sum(), static_cast<int>(blockDim.x));
+  if (threadIdx.x == 0) *out = sum;
+}
+void smaller() {
+  Device<int> out(1);
+  smaller_kernel<<<1, 300>>>(out);
+  check(out.get()[0] == 300 * 299 / 2, "a block that is smaller than its type says");
+}
+
 __global__ void decode_kernel(unsigned* out, unsigned* total_out) {
   using Decode = lib::BlockRunLengthDecode<unsigned, 64, 2, 3>;
   __shared__ typename Decode::TempStorage temp;
@@ -397,6 +409,7 @@ int main() {
   warp_items<8>();
   warp_items<32>();
   float_order();
+  smaller();
   decode();
   return finish();
 }

@@ -191,10 +191,17 @@ class BlockReduce {
 
   template <typename Op>
   T run(const T& value, Op& op, int valid, ::simt::Place place) {
-    Block::check(name, place);
+    // With a number of valid items a block may be smaller than its type says (vLLM's are): the rest is not looked at.
+    const int here = static_cast<int>(blockDim.x * blockDim.y * blockDim.z);
+    const bool smaller = Y == 1 && Z == 1 && here < X && blockDim.x == static_cast<unsigned>(here) && valid <= here;
+    if (!smaller) Block::check(name, place);
     const int count = valid < Block::threads ? valid : Block::threads;
     if (Block::rank() < count) new (static_cast<void*>(&storage_.values[Block::rank()])) T(value);
-    Block::barrier(name, place);
+    if (smaller) {
+      ::simt::block_barrier(name, 0, place);
+    } else {
+      Block::barrier(name, place);
+    }
     T result = value;
     if (Block::rank() != 0 || count <= 0) {
       ::simt::make_undefined(result);
