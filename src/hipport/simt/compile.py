@@ -27,6 +27,7 @@ from typing import Any
 
 from hipport.diagnostics import Message, Places, parse
 from hipport.extensions import UNITS
+from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass, Ported, Reported
 from hipport.project import Project
 from hipport.simt import thrust
@@ -117,6 +118,14 @@ _LENIENT = {
     "g++": ("-fpermissive", "-w", "-Wno-narrowing"),
     "clang": ("-w", "-Wno-c++11-narrowing", "-Wno-register"),
 }
+# Lanes that make each access to volatile shared memory together, as code from before __syncwarp has it: the compiler
+# calls the runtime for each (runtime/races.cpp), by what it has for ThreadSanitizer.
+_LOCKSTEP = {
+    "g++": ("-fsanitize=thread", "--param=tsan-distinguish-volatile=1", "-DSIMT_LOCKSTEP=1"),
+    "clang": ("-fsanitize=thread", "-mllvm", "-tsan-distinguish-volatile=1", "-DSIMT_LOCKSTEP=1"),
+}
+# Not that of assembly.
+_VOLATILE = re.compile(rb"\bvolatile\b(?!\s*\()")
 _SAY = {
     "g++": ("-fdiagnostics-color=never", "-fno-diagnostics-show-caret", "-fmax-errors=50"),
     "clang": ("-fno-color-diagnostics", "-fno-caret-diagnostics", "-ferror-limit=50"),
@@ -151,6 +160,12 @@ class Compiler:
     def precompiled(self) -> str:
         """The suffix of headers that it has compiled."""
         return "pch" if self.family == "clang" else "gch"
+
+    def lockstep(self, prepared: Prepared) -> tuple[str, ...]:
+        """Return the flags for a tree that has volatile shared memory; none for others."""
+        sources = [source for source in prepared.sources.values() if isinstance(source, Cpp)]
+        shares = any(b"__shared__" in source.first.text for source in sources)
+        return _LOCKSTEP[self.family] if shares and any(_VOLATILE.search(s.code) for s in sources) else ()
 
     @property
     def keeps_calls(self) -> tuple[str, ...]:
@@ -378,8 +393,10 @@ class Builder:
         # A standard that is older than the executor's headers is no reason to fail.
         used = max(standard or 0, self.options.standard)
         device = unit.language == "hip"
-        front = self.front(header, tuple(f for f in own if f == "-fopenmp"), standard=used) if device else []
-        return [self.compiler.path, "-x", "c++", *front, *self.flags(device=device, standard=used), *own,
+        # Sanitizers, of which there can be one, look at accesses in another way.
+        step = self.compiler.lockstep(prepared) if device and not self.options.sanitize else ()
+        front = self.front(header, (*(f for f in own if f == "-fopenmp"), *step), standard=used) if device else []
+        return [self.compiler.path, "-x", "c++", *front, *self.flags(device=device, standard=used), *step, *own,
                 *self.includes]  # fmt: skip
 
     def _compile(

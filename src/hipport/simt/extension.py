@@ -465,12 +465,14 @@ class _Compiler:
         own = self.builder("-O1").includes
         defines += [flag.removeprefix("-D") for flag in compiling.dialect_defines(dialect, device=unit.device)]
         text = f'{identity}{_as_text(defines)}#include "simt/prelude.h"\n'
+        # Where that is needed, PyTorch's headers are compiled anew: those that were compiled have other flags.
+        step = self.compiler.lockstep(self.prepared) if unit.device and self.prepared is not None else ()
         if self._uses_torch(unit.source):
             text = text.replace('#include "simt/prelude.h"', '#define SIMT_WITH_TORCH 1\n#include "simt/prelude.h"')
             header = self._header(text + '#include "simt/torch_macros.h"\n')
-            return [*self._with_torch(), "-include", str(header), *includes, f"-I{_TORCH_SHIMS}", *own]
+            return [*self._with_torch(), *step, "-include", str(header), *includes, f"-I{_TORCH_SHIMS}", *own]
         # A unit without PyTorch's headers compiles fast: its kernels may as well run fast.
-        return [self.compiler.path, *self.flags("-O2"), "-include", str(self._header(text)), *includes, *own]
+        return [self.compiler.path, *self.flags("-O2"), *step, "-include", str(self._header(text)), *includes, *own]
 
     def _made(self, path: Path) -> Path:
         """Where a file or folder of the copy is that was prepared."""

@@ -200,6 +200,8 @@ bool spins(const Worker&);
 
 // races.cpp
 extern bool races_looked_for;
+/// Find out whether they are, when all units have said how they were compiled.
+void races_start();
 void races_launch();
 void races_block(Block&);
 void races_barrier(Block&);

@@ -7,6 +7,11 @@
 // an operation of lanes that both took part in, the launch. Atomic operations order too, as locks and "last block" do:
 // what a thread did before one, and what another did after one. That is taken generously, so that nothing is reported
 // that a lock may have ordered.
+//
+// Programs with volatile shared memory are compiled the same way for another reason, with SIMT_LOCKSTEP defined: code
+// from before there was __syncwarp counts on it that the lanes of a warp make each such access together. NVIDIA's GPUs
+// did so, and most often do, and AMD's wavefronts always do. There, lanes meet before each volatile access to shared
+// memory, and no races are looked for.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -21,6 +26,20 @@
 namespace simt {
 
 bool races_looked_for = false;
+
+namespace {
+bool is_instrumented = false, is_in_lockstep = false;
+constexpr Operation volatile_access{"an access to volatile shared memory", nullptr};
+
+void together(const void* address) {
+  if (!is_in_lockstep || !runs_kernel() || worker->fiber == &worker->root || !is_shared(address)) return;
+  meet_present(volatile_access, nullptr, 0, {"", 0});
+}
+}  // namespace
+
+namespace detail {
+bool in_lockstep() { return is_in_lockstep = true; }
+}  // namespace detail
 
 /// When something happened, as far as order goes.
 struct Access {
@@ -222,6 +241,8 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
 
 }  // namespace
 
+void races_start() { races_looked_for = is_instrumented && !is_in_lockstep; }
+
 void races_launch() {
   settle_pending();
   ++launch_number;
@@ -262,9 +283,9 @@ void races_meeting(Block& block, unsigned first_rank, std::uint64_t lanes) {
 
 #define SIMT_CALLED extern "C" __attribute__((visibility("default")))
 #define SIMT_ACCESS(size, write, atomic) \
-  if (simt::runs_kernel()) simt::access(address, size, write, atomic, __builtin_return_address(0))
+  if (simt::races_looked_for && simt::runs_kernel()) simt::access(address, size, write, atomic, __builtin_return_address(0))
 
-SIMT_CALLED void __tsan_init() { simt::races_looked_for = true; }
+SIMT_CALLED void __tsan_init() { simt::is_instrumented = true; }
 SIMT_CALLED void __tsan_func_entry(void*) {}
 SIMT_CALLED void __tsan_func_exit() {}
 SIMT_CALLED void __tsan_vptr_update(void**, void*) {}
@@ -279,10 +300,10 @@ SIMT_CALLED void __tsan_atomic_signal_fence(int) {}
   SIMT_CALLED void __tsan_write##size(void* address) { SIMT_ACCESS(size, true, false); }          \
   SIMT_CALLED void __tsan_unaligned_read##size(void* address) { SIMT_ACCESS(size, false, false); } \
   SIMT_CALLED void __tsan_unaligned_write##size(void* address) { SIMT_ACCESS(size, true, false); } \
-  SIMT_CALLED void __tsan_volatile_read##size(void* address) { SIMT_ACCESS(size, false, false); }  \
-  SIMT_CALLED void __tsan_volatile_write##size(void* address) { SIMT_ACCESS(size, true, false); }  \
-  SIMT_CALLED void __tsan_unaligned_volatile_read##size(void* address) { SIMT_ACCESS(size, false, false); } \
-  SIMT_CALLED void __tsan_unaligned_volatile_write##size(void* address) { SIMT_ACCESS(size, true, false); } \
+  SIMT_CALLED void __tsan_volatile_read##size(void* address) { simt::together(address); }  \
+  SIMT_CALLED void __tsan_volatile_write##size(void* address) { simt::together(address); }  \
+  SIMT_CALLED void __tsan_unaligned_volatile_read##size(void* address) { simt::together(address); } \
+  SIMT_CALLED void __tsan_unaligned_volatile_write##size(void* address) { simt::together(address); } \
   SIMT_CALLED void __tsan_read_write##size(void* address) { SIMT_ACCESS(size, true, false); }     \
   SIMT_CALLED void __tsan_unaligned_read_write##size(void* address) { SIMT_ACCESS(size, true, false); }
 SIMT_PLAIN(1)

@@ -819,6 +819,7 @@ namespace detail {
 
 Started run(const Launch& how, Run body, void* context) {
   const std::uint64_t number = launches++;
+  if (number == 0) races_start();
   const auto product = [](const dim3& d) { return std::uint64_t(d.x) * d.y * d.z; };
   Started started = Started::yes;
   const std::uint64_t threads = product(how.block), blocks = product(how.grid);

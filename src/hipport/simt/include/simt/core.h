@@ -197,6 +197,11 @@ SIMT_EXPORT bool compiled_as(Dialect);
 #ifndef SIMT_RUNTIME
 [[maybe_unused]] static const bool said_dialect = compiled_as(dialect);
 #endif
+/// What units say that count on lanes that access volatile shared memory together: see runtime/races.cpp.
+SIMT_EXPORT bool in_lockstep();
+#ifdef SIMT_LOCKSTEP
+[[maybe_unused]] static const bool said_lockstep = in_lockstep();
+#endif
 }  // namespace detail
 
 /// The error of the last launch, for cudaGetLastError; set by `launch`.
