@@ -64,10 +64,10 @@ __global__ void spinsForAWhile(volatile int* out) {
   }
 }
 
-__device__ int deeper(volatile int* out, int depth) {
+__device__ int deeper(volatile int* out, int depth) {  // here: deep
   volatile int local[256];
   local[depth % 256] = depth;
-  return depth == 0 ? out[0] : deeper(out, depth - 1) + local[depth % 256];  // here: deep
+  return depth == 0 ? out[0] : deeper(out, depth - 1) + local[depth % 256];
 }
 __global__ void deep(volatile int* out) { out[0] = deeper(out, 100000); }
 

@@ -177,6 +177,11 @@ struct Worker {
     std::uint64_t samples = 0;
     std::vector<std::uint64_t> states;
   } watched;
+  struct Looked {  // at volatile memory, last: see races.cpp
+    const void* at = nullptr;
+    uint3 thread{};
+    unsigned times = 0;
+  } looked;
   bool resident = false;  // several blocks at a time: each returns to the root when it ends or is stuck
 };
 

@@ -32,8 +32,18 @@ bool is_instrumented = false, is_in_lockstep = false;
 constexpr Operation volatile_access{"an access to volatile shared memory", nullptr};
 
 void together(const void* address) {
-  if (!is_in_lockstep || !runs_kernel() || worker->fiber == &worker->root || !is_shared(address)) return;
-  meet_present(volatile_access, nullptr, 0, {"", 0});
+  if (!is_in_lockstep || !runs_kernel() || worker->fiber == &worker->root) return;
+  if (is_shared(address)) {
+    meet_present(volatile_access, nullptr, 0, {"", 0});
+    return;
+  }
+  // Who looks at one place again and again waits for it to change.
+  auto& looked = worker->looked;
+  if (looked.at == address && std::memcmp(&looked.thread, &threadIdx, sizeof threadIdx) == 0) {
+    if (++looked.times % 64 == 0) yield({"", 0});
+  } else {
+    looked = {address, threadIdx, 0};
+  }
 }
 }  // namespace
 
