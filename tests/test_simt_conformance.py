@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from hipport import api
+from hipport.program_verifier import run
 from hipport.simt import compile as compiling
-from hipport.verify import Configuration, Limits
-from hipport.verify_program import run
+from hipport.verifier import Configuration, Limits
 from hipport_passes import inline_ptx
 
 HERE = Path(__file__).parent / "simt_conformance"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hipport.program_verifier import Run, run
 from hipport.simt import compile as compiling
-from hipport.verify import Configuration, Limits
-from hipport.verify_program import Run, run
+from hipport.verifier import Configuration, Limits
 
 HERE = Path(__file__).parent / "simt_faults"
 CUDA, HIP = HERE / "faults.cu", HERE / "faults.hip"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hipport.program_verifier import run
 from hipport.simt import compile as compiling
-from hipport.verify import Configuration, Limits
-from hipport.verify_program import run
+from hipport.verifier import Configuration, Limits
 
 PROGRAM = Path(__file__).parent / "simt_faults/races.cu"
 ENV = {**os.environ}

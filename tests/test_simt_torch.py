@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from hipport import verify
+from hipport import verifier
 from hipport.languages.cuda import Cuda
 from hipport.project import Project
 from hipport.simt import extension, torch_devices
@@ -195,7 +195,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_extension_runs_and_its_faults_are_found(small: Path) -> None:
-    verified = verify.extension(small, env=os.environ, python=Path(sys.executable), orders=("forward", "reverse"))
+    verified = verifier.extension(small, env=os.environ, python=Path(sys.executable), orders=("forward", "reverse"))
     assert {path.name for path in small.iterdir()} == {"setup.py", "small.cu", "cases.py", "small"}
     for ran in verified.ran:
         outcomes = {outcome.case: outcome for outcome in ran.outcomes}
@@ -214,7 +214,7 @@ def test_an_extension_runs_and_its_faults_are_found(small: Path) -> None:
 
 
 def test_one_changed_kernel_is_compiled_in_seconds(small: Path) -> None:
-    driver = verify.Driver(small, os.environ, Path(sys.executable))
+    driver = verifier.Driver(small, os.environ, Path(sys.executable))
     driver.build("original")
     assert driver.build("original").seconds == {}
     (small / "small.cu").write_text(KERNEL.replace("x.size(0)", "(int)x.size(0)"))
@@ -228,13 +228,13 @@ def test_one_changed_kernel_is_compiled_in_seconds(small: Path) -> None:
 def test_what_does_not_compile_is_said_at_the_users_line(small: Path) -> None:
     (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i]);", "gpuAtomicAdd(sum, no_such_thing);"))
     with pytest.raises(extension.NotBuildable, match=r"small\.cu:10: .*no_such_thing"):
-        verify.Driver(small, os.environ, Path(sys.executable)).build("original")
+        verifier.Driver(small, os.environ, Path(sys.executable)).build("original")
 
 
 def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:
     # The functions that are recorded may be anybody's: here the executor's build, on another machine nvcc's.
     (small / "small.cu").write_text(KERNEL.replace("TORCH_CHECK(unset", "if (false) TORCH_CHECK(unset"))
-    built = verify.Driver(small, os.environ, Path(sys.executable)).build("original")
+    built = verifier.Driver(small, os.environ, Path(sys.executable)).build("original")
     program = tmp_path / "train.py"
     program.write_text(
         textwrap.dedent(
@@ -251,11 +251,11 @@ def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:
     out = tmp_path / "calls.json"
     env = {**os.environ, "LD_PRELOAD": f"libstdc++.so.6 {built.libraries[0]}"}
     command = [sys.executable, str(program)]
-    assert verify.record(command, out, env=env, folder=tmp_path, modules=("small._C",), calls=3) == 0
-    (verified,) = verify.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))
+    assert verifier.record(command, out, env=env, folder=tmp_path, modules=("small._C",), calls=3) == 0
+    (verified,) = verifier.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))
     assert verified.ok and verified.package == "small._C"
     assert [outcome.case for outcome in verified.ran[0].outcomes] == [f"small._C.add_up#{n}" for n in range(3)]
     # A recording that says something else is noticed.
     (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i])", "gpuAtomicAdd(sum, x[i] + T(1))"))
-    (verified,) = verify.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))
+    (verified,) = verifier.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))
     assert not verified.ok

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import hipport
-from hipport import verify, verify_report
+from hipport import verifier, verify_report
 from hipport_passes import inline_ptx
 
 EXAMPLES = Path(__file__).parent.parent / "ext_examples"
@@ -23,9 +23,9 @@ NO_WARPS = {"elementwise", "tiled_matmul", "tile_reduce", "scan_sort", "splattin
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the executor is for Linux")
 
 
-def driver(example: str) -> verify.Driver:
+def driver(example: str) -> verifier.Driver:
     pytest.importorskip("torch", reason="PyTorch is not installed: the examples were not run")
-    return verify.Driver(
+    return verifier.Driver(
         EXAMPLES / example,
         os.environ,
         Path(sys.executable),
@@ -38,12 +38,12 @@ def driver(example: str) -> verify.Driver:
 @pytest.mark.parametrize("example", NAMES)
 def test_verifies_at_both_wavefronts_in_all_orders(example: str) -> None:
     given = driver(example)
-    verified = verify.extension(
+    verified = verifier.extension(
         given.path, env=given.env, python=given.python, port=given.port, passes=given.passes, jobs=given.jobs
     )
     assert verified.ok, verify_report.as_text(verified)
     assert {str(ran.configuration) for ran in verified.ran} == {
-        f"{side} {order}" for side in ("original@32", "ported@32", "ported@64") for order in verify.ORDERS
+        f"{side} {order}" for side in ("original@32", "ported@32", "ported@64") for order in verifier.ORDERS
     }
     against = {
         d.against for ran in verified.ran for o in ran.outcomes for output in o.outputs for d in output.differences
@@ -57,7 +57,7 @@ def test_verifies_at_both_wavefronts_in_all_orders(example: str) -> None:
 def test_the_original_is_caught_with_64_lanes(example: str) -> None:
     given = driver(example)
     built = {"original": given.build("original")}
-    configurations = (verify.Configuration("original", 32), verify.Configuration("original", 64))
+    configurations = (verifier.Configuration("original", 32), verifier.Configuration("original", 64))
     ran, _ = given.run(configurations, built, recorded=EXAMPLES / example / "recorded.npz")
     caught = [outcome for outcome in ran[1].outcomes if not outcome.ok]
     assert caught, "no case notices that the warp is twice as wide"

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import hipport
-from hipport import verify, verify_report
+from hipport import verifier, verify_report
 from hipport.simt import extension
-from hipport.verify import Configuration
+from hipport.verifier import Configuration
 
 PACKAGES = ("torch-scatter==2.1.2", "torch-cluster==1.6.3")
 CASES = Path(__file__).parent / "packages"
@@ -31,12 +31,12 @@ def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "pip", "download", *options, package], check=True, env=env)
     (archive,) = tmp_path.glob("*.tar.gz")
     # The same place each time: what was compiled is kept by it.
-    folder = verify.Driver(tmp_path, env, Path(sys.executable)).kept / "packages"
+    folder = verifier.Driver(tmp_path, env, Path(sys.executable)).kept / "packages"
     with tarfile.open(archive) as tar:
         tar.extractall(folder, filter="data")
     tree = folder / archive.name.removesuffix(".tar.gz")
     name = package.partition("==")[0].replace("-", "_")
-    driver = verify.Driver(
+    driver = verifier.Driver(
         tree,
         {**env, "FORCE_ONLY_CUDA": "1"},
         Path(sys.executable),
@@ -58,7 +58,7 @@ def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path) -> None:
     ]
     ran, _ = driver.run(configurations, built)
     assert all(outcome.status == "ok" for outcome in ran[0].outcomes), ran[0]
-    whole = verify.Verified(driver.root, name, ran[1:], ())
+    whole = verifier.Verified(driver.root, name, ran[1:], ())
     assert all(each.ok for each in whole.ran), verify_report.as_text(whole)
     compared = sum(bool(output.differences) for each in whole.ran for o in each.outcomes for output in o.outputs)
     assert compared >= len(whole.ran) * len(ran[0].outcomes)

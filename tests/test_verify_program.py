@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hipport import api, verify
-from hipport import verify_program as programs
+from hipport import api, verifier
+from hipport import program_verifier as programs
 from hipport.cli import main
 from hipport.pipeline import Ported
 from hipport.source import Edit, Span
@@ -37,7 +37,7 @@ def test_a_port_that_is_right() -> None:
     verified = programs.program([SUMS], ["775"], env=ENV, port=lambda paths: api.rewrite(paths))
     assert verified.ok
     assert [str(each.configuration) for each in verified.ran] == [
-        f"{side} {order}" for side in ("original@32", "ported@32", "ported@64") for order in verify.ORDERS
+        f"{side} {order}" for side in ("original@32", "ported@32", "ported@64") for order in verifier.ORDERS
     ]
     # What is not compared is said.
     assert any("1 of 3 lines" in each for each in verified.not_checked)

@@ -17,12 +17,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hipport import report
-    from hipport.api import Scanned, build, rewrite, save, scan, undo
+    from hipport.api import (
+        Scanned,
+        build,
+        record,
+        replay,
+        rewrite,
+        save,
+        scan,
+        undo,
+        verify,
+        verify_program,
+        verify_teeth,
+    )
     from hipport.builder import Built
     from hipport.finding import Certainty, Finding
     from hipport.pipeline import Outcome, Pass, Ported, Reported
     from hipport.project import Project, Target
     from hipport.source import Edit, Source, Span
+    from hipport.verifier import Verified
 
 __version__ = "0.1.0"
 
@@ -40,11 +53,17 @@ _WHERE = {
     "Source": "source",
     "Span": "source",
     "Target": "project",
+    "Verified": "verifier",
     "build": "api",
+    "record": "api",
+    "replay": "api",
     "rewrite": "api",
     "scan": "api",
     "undo": "api",
     "save": "api",
+    "verify": "api",
+    "verify_program": "api",
+    "verify_teeth": "api",
 }
 
 __all__ = [
@@ -61,12 +80,18 @@ __all__ = [
     "Source",
     "Span",
     "Target",
+    "Verified",
     "build",
+    "record",
+    "replay",
     "report",
     "rewrite",
     "save",
     "scan",
     "undo",
+    "verify",
+    "verify_program",
+    "verify_teeth",
 ]
 
 

@@ -21,7 +21,7 @@ from hipport.source import Source
 
 if TYPE_CHECKING:
     from hipport import builder
-    from hipport.verify import Teeth, Verified
+    from hipport.verifier import Teeth, Verified
 
 #: A tree of this many bytes is worth a process on each processor.
 _PARALLEL = 4_000_000
@@ -210,10 +210,10 @@ def verify_program(
 ) -> Verified:
     """Run a program as CUDA and its port as HIP on the CPU, and compare what they print and how they end.
 
-    Runs code of the tree; see verify_program.program for the parameters and what is raised.
+    Runs code of the tree; see program_verifier.program for the parameters and what is raised.
     """
-    from hipport import verify as verifying
-    from hipport import verify_program as running
+    from hipport import program_verifier as running
+    from hipport import verifier as verifying
     from hipport_passes import inline_ptx
 
     return running.program(
@@ -253,9 +253,9 @@ def verify(
 ) -> Verified:
     """Run the cases of an extension and of its port on the CPU, and say where their outputs differ.
 
-    Runs code of the tree; see verify.extension for the parameters and what is raised.
+    Runs code of the tree; see verifier.extension for the parameters and what is raised.
     """
-    from hipport import verify as verifying
+    from hipport import verifier as verifying
     from hipport_passes import inline_ptx
 
     return verifying.extension(
@@ -272,6 +272,62 @@ def verify(
         jobs=jobs or os.cpu_count() or 1,
         on_progress=on_progress,
     )
+
+
+def replay(
+    path: str | Path,
+    recording: str | Path,
+    *,
+    env: Mapping[str, str],
+    python: str | Path = sys.executable,
+    target: Target | None = None,
+    exclude: Sequence[str] = (),
+    port: bool = True,
+    waves: Sequence[int] | None = None,
+    orders: Sequence[str] | None = None,
+    seconds: float = 120.0,
+    jobs: int | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    **_: Any,
+) -> tuple[Verified, ...]:
+    """Make the calls that `record` kept of an extension, and compare: one result for each of its modules.
+
+    Runs code of the tree; see verifier.replay for the parameters and what is raised.
+    """
+    from hipport import verifier as verifying
+    from hipport_passes import inline_ptx
+
+    return verifying.replay(
+        Path(path),
+        Path(recording),
+        env=env,
+        python=Path(python),
+        port=(lambda root: rewrite([root], target=target, exclude=exclude)) if port else None,
+        waves=waves or verifying.WAVES,
+        orders=orders or verifying.ORDERS,
+        passes=(inline_ptx.PASS,),
+        limits=verifying.Limits(seconds),
+        jobs=jobs or os.cpu_count() or 1,
+        on_progress=on_progress,
+    )
+
+
+def record(
+    command: Sequence[str],
+    out: str | Path,
+    *,
+    env: Mapping[str, str],
+    folder: str | Path = ".",
+    modules: Sequence[str] = (),
+    calls: int = 4,
+) -> int:
+    """Run a Python program and keep what extension modules were given and gave, for `replay`; returns its status.
+
+    See verifier.record.
+    """
+    from hipport import verifier as verifying
+
+    return verifying.record(command, Path(out), env=env, folder=Path(folder), modules=modules, calls=calls)
 
 
 def verify_teeth(
@@ -291,10 +347,10 @@ def verify_teeth(
 ) -> Teeth:
     """Say which cases notice the unported source with 64 lanes, and ports with one thing wrong.
 
-    `paths` is an extension, or the sources of a program that is run with `arguments`. See verify.teeth.
+    `paths` is an extension, or the sources of a program that is run with `arguments`. See verifier.teeth.
     """
-    from hipport import verify as verifying
-    from hipport import verify_program as running
+    from hipport import program_verifier as running
+    from hipport import verifier as verifying
     from hipport_passes import inline_ptx
 
     places = [Path(path) for path in paths]

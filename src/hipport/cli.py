@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import sys
 import traceback
@@ -198,6 +199,12 @@ class _WithProgram(click.Command):
 @click.option(
     "--cases", type=click.Path(path_type=Path), help="The cases of an extension; cases.py beside its setup.py."
 )
+@click.option(
+    "--replay",
+    "recording",
+    type=click.Path(path_type=Path),
+    help="Make the calls that `hipport record` kept, in place of cases.",
+)
 @click.option("--case", "names", multiple=True, metavar="NAME", help="Run only this case (may be given again).")
 @click.option(
     "--wave",
@@ -236,6 +243,7 @@ def verify(
     ctx: click.Context,
     paths: tuple[Path, ...],
     cases: Path | None,
+    recording: Path | None,
     names: tuple[str, ...],
     waves: tuple[str, ...],
     orders: tuple[str, ...],
@@ -257,7 +265,7 @@ def verify(
     The port is made on the fly; nothing is written. Runs code of the tree, in child processes with limits.
     """
     from hipport import api, verify_report
-    from hipport.verify import BadCases
+    from hipport.verifier import BadCases
 
     arguments: list[str] = ctx.meta.get("arguments", [])
     checks = (*sanitize, "thread") if races else sanitize
@@ -275,13 +283,17 @@ def verify(
             "seconds": timeout,
             "jobs": jobs,
         }
-        is_program = bool(arguments) or not api.has_cases(paths, cases)
+        is_program = recording is None and (bool(arguments) or not api.has_cases(paths, cases))
+        if recording is not None and (teeth or cases or names or arguments or len(paths) != 1):
+            raise BadCases("--replay is for one extension, and takes the place of cases")
         if is_program and (cases or names):
             raise BadCases("--cases and --case are for extensions, not for programs")
         if not is_program:
             options |= {"cases": cases, "names": names, "python": python or Path(sys.executable)}
         with _progress() as tell:
-            if teeth:
+            if recording is not None:
+                replayed = api.replay(paths[0], recording, on_progress=tell, **options)
+            elif teeth:
                 biting = api.verify_teeth(paths, arguments, on_progress=tell, **options)
             elif is_program:
                 verified = api.verify_program(paths, arguments, sanitize=checks, on_progress=tell, **options)
@@ -293,11 +305,45 @@ def verify(
         else:
             click.echo(verify_report.teeth_as_text(biting, colour=_colour()), nl=False)
         sys.exit(PERSON if biting.weak else DONE)
+    if recording is not None:
+        if form == "json":
+            values = [verify_report.as_values(each) for each in replayed]
+            click.echo(json.dumps(values, indent=2, allow_nan=False))
+        else:
+            click.echo("\n".join(verify_report.as_text(each, colour=_colour()) for each in replayed), nl=False)
+        sys.exit(DONE if replayed and all(each.ok for each in replayed) else PERSON)
     if form == "json":
         click.echo(verify_report.as_json(verified), nl=False)
     else:
         click.echo(verify_report.as_text(verified, colour=_colour()), nl=False)
     sys.exit(DONE if verified.ok else PERSON)
+
+
+@main.command(cls=_WithProgram)
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--module", "modules", multiple=True, metavar="NAME", help="Only this extension module (again for more).")
+@click.option("--calls", type=click.IntRange(min=1), default=4, help="Calls kept of each function; 4 if not given.")
+@click.pass_context
+def record(ctx: click.Context, out: Path, modules: tuple[str, ...], calls: int) -> None:
+    """Run a Python program, and write what extension modules were given and gave to OUT, a .json and an .npz.
+
+    On any machine, one with an NVIDIA GPU say: hipport record calls.json -- python train.py. Elsewhere
+    `hipport verify EXTENSION --replay calls.json` compares the port with it.
+    """
+    from hipport import api
+
+    command: list[str] = ctx.meta.get("arguments", [])
+    if not command:
+        raise click.UsageError("say what to run: hipport record OUT -- python train.py")
+    with _failing():
+        status = api.record(command, out, env=os.environ, modules=modules, calls=calls)
+    if status != 0:
+        click.echo(f"hipport: the program ended with status {status}", err=True)
+    if not out.is_file():
+        click.echo("hipport: nothing was recorded: no extension module was called", err=True)
+        sys.exit(FAILED)
+    click.echo(f"wrote {out}")
+    sys.exit(DONE if status == 0 else PERSON)
 
 
 @contextmanager

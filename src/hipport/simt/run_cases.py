@@ -2,7 +2,7 @@
 """Run the cases of an extension in every configuration, and compare what they give.
 
 A script, run in a child process by the interpreter that has PyTorch; it must not need hipport. Its argument is a JSON
-file, the request (see `verify.py`, which writes it); the answer goes to the file that the request names.
+file, the request (see `verifier.py`, which writes it); the answer goes to the file that the request names.
 
 PyTorch is loaded once. Each configuration is a process of its own, forked from this one before any extension is loaded,
 with limits on time and memory. What ends such a process (a fault of the executor, a crash, a time-out) is the outcome

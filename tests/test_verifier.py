@@ -12,8 +12,8 @@ from types import ModuleType
 import pytest
 
 import hipport
-from hipport import verify, verify_report
-from hipport.verify import (
+from hipport import verifier, verify_report
+from hipport.verifier import (
     Configuration,
     Difference,
     Fault,
@@ -26,7 +26,7 @@ from hipport.verify import (
     Verified,
 )
 
-RUN_CASES = Path(verify.__file__).parent / "simt/run_cases.py"
+RUN_CASES = Path(verifier.__file__).parent / "simt/run_cases.py"
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +40,7 @@ def run_cases() -> ModuleType:
 
 
 def test_importing_needs_neither_numpy_nor_torch() -> None:
-    code = "import sys, hipport.verify, hipport.verify_report; print({'numpy', 'torch'} & set(sys.modules))"
+    code = "import sys, hipport.verifier, hipport.verify_report; print({'numpy', 'torch'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
 
 
@@ -173,12 +173,12 @@ def test_json() -> None:
 def test_an_original_that_is_wrong_itself_is_nothing_to_go_by() -> None:
     wrong = outcome("one", difference("recorded", "1 of 6 values differ"))
     ported = outcome("one", difference("original", "2 of 6 values differ"), difference("recorded"))
-    ran = verify._with_trust(
+    ran = verifier._with_trust(
         [Ran(Configuration("original", 32), (wrong,)), Ran(Configuration("ported", 64), (ported,))]
     )
     assert not ran[0].ok and ran[1].ok
     right = replace(wrong, outputs=(replace(wrong.outputs[0], differences=(difference("recorded"),)),))
-    ran = verify._with_trust(
+    ran = verifier._with_trust(
         [Ran(Configuration("original", 32), (right,)), Ran(Configuration("ported", 64), (ported,))]
     )
     assert ran[0].ok and not ran[1].ok
@@ -186,9 +186,9 @@ def test_an_original_that_is_wrong_itself_is_nothing_to_go_by() -> None:
 
 def test_the_first_launch_that_differs() -> None:
     a = {"kernel": "k", "grid": [1, 1, 1], "memory": [[0, 64, 1], [1, 8, 2]]}
-    assert verify._changed(a, a) == ""
-    assert verify._changed(a, {**a, "memory": [[0, 64, 1], [1, 8, 3]]}) == "memory of 8 bytes holds something else"
-    assert verify._changed(a, {**a, "memory": [[0, 64, 1]]}) == "not the same memory is allocated"
+    assert verifier._changed(a, a) == ""
+    assert verifier._changed(a, {**a, "memory": [[0, 64, 1], [1, 8, 3]]}) == "memory of 8 bytes holds something else"
+    assert verifier._changed(a, {**a, "memory": [[0, 64, 1]]}) == "not the same memory is allocated"
 
 
 KERNEL = b"""__global__ void k(int* x, int n) {
@@ -203,7 +203,7 @@ KERNEL = b"""__global__ void k(int* x, int n) {
 def test_mutants_are_one_change_each_at_the_users_line(tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_bytes(KERNEL)
     ported = hipport.rewrite([tmp_path])
-    mutants = list(verify.mutations(ported, tmp_path, 20))
+    mutants = list(verifier.mutations(ported, tmp_path, 20))
     whats = [what for what, *_ in mutants]
     assert whats.count("a barrier is missing") == 2
     assert {
@@ -218,7 +218,7 @@ def test_mutants_are_one_change_each_at_the_users_line(tmp_path: Path) -> None:
         assert sum(a != b for a, b in zip(before, after, strict=True)) == 1, what
         if what == "a barrier is missing":
             assert line in (3, 5)
-    assert len(list(verify.mutations(ported, tmp_path, 2))) == 2
+    assert len(list(verifier.mutations(ported, tmp_path, 2))) == 2
 
 
 def test_cases_that_launch_nothing_are_said_to_be() -> None:
@@ -226,10 +226,10 @@ def test_cases_that_launch_nothing_are_said_to_be() -> None:
         outcomes = tuple(replace(outcome(case), launches=count) for case, count in launches.items())
         return [Ran(Configuration("original", 32), outcomes)]
 
-    assert list(verify._without_kernels(ran(one=1, two=2))) == []
-    assert list(verify._without_kernels(ran(empty=0, two=2))) == ["kernels in empty: none is launched there"]
-    assert list(verify._without_kernels(ran(one=0, two=0))) == ["the kernels: none was launched in any case"]
-    assert list(verify._without_kernels([Ran(Configuration("original", 32), (outcome("one"),))])) == []
+    assert list(verifier._without_kernels(ran(one=1, two=2))) == []
+    assert list(verifier._without_kernels(ran(empty=0, two=2))) == ["kernels in empty: none is launched there"]
+    assert list(verifier._without_kernels(ran(one=0, two=0))) == ["the kernels: none was launched in any case"]
+    assert list(verifier._without_kernels([Ran(Configuration("original", 32), (outcome("one"),))])) == []
 
 
 def test_weak_cases() -> None:
@@ -248,11 +248,11 @@ def test_weak_cases() -> None:
 
 
 def test_cases_that_cannot_be_used(tmp_path: Path) -> None:
-    driver = verify.Driver(tmp_path, {}, Path(sys.executable))
-    with pytest.raises(verify.BadCases, match=r"cases\.py is not there"):
+    driver = verifier.Driver(tmp_path, {}, Path(sys.executable))
+    with pytest.raises(verifier.BadCases, match=r"cases\.py is not there"):
         driver.file  # noqa: B018 - it looks
     (tmp_path / "cases.py").write_text("PACKAGE = 'p'\nCASES = {}\n")
-    with pytest.raises(verify.BadCases, match="does not define call, inputs"):
-        verify._declared(driver.file)
+    with pytest.raises(verifier.BadCases, match="does not define call, inputs"):
+        verifier._declared(driver.file)
     (tmp_path / "cases.py").write_text("PACKAGE = 'p'\nCASES = {}\ndef inputs(rng): ...\ndef call(p): ...\n")
-    assert verify._declared(driver.file)[0] == "p"
+    assert verifier._declared(driver.file)[0] == "p"

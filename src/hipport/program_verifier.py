@@ -24,7 +24,7 @@ from typing import Any
 
 from hipport.pipeline import Pass, Ported, Progress
 from hipport.simt import compile as compiling
-from hipport.verify import (
+from hipport.verifier import (
     ORDERS,
     WAVES,
     Configuration,
