@@ -138,20 +138,12 @@ def lines(folder: Path, example: str) -> set[str]:
     return {line for path in sources for line in (folder / path).read_text(encoding="utf-8").splitlines()}
 
 
-# What a person must decide, and nothing else: rule and line of code.
-_BY_A_PERSON = {
-    # A lock that one function takes and another gives back.
-    "hash_table": [("spin_locks/lock", "while (atomicCAS(word_, 0, 1) != 0) {")],
-}
-
-
 @every_example
 def test_rewritten_without_a_person_and_only_once(example: str, copy: Path) -> None:
     ported = hipport.rewrite([copy])
     assert ported.changed
     left = [r for r in ported.reported if r.certainty is hipport.Certainty.MANUAL or r.outcome.value != "applied"]
-    before = [(copy / r.path).read_text(encoding="utf-8").splitlines()[r.line - 1].strip() for r in left]
-    assert [(r.rule, line) for r, line in zip(left, before, strict=True)] == _BY_A_PERSON.get(example, [])
+    assert [str(r) for r in left] == []
     hipport.save(ported)
     again = hipport.rewrite([copy])
     assert (again.changed, again.created) == ((), ())

@@ -11,7 +11,9 @@ section behind the loop again (clang 15 and 21, from -O1, seen in the assembly).
 the lane leaves. Loops that programs wrote this way for old GPUs need just that. Fences are added where a lock has none:
 without them neither vendor promises that one owner sees what the last one wrote.
 
-Where functions take and give back a lock (`lock.lock(); …; lock.unlock();`), the lanes pass one after the other.
+Where functions take and give back a lock (`lock.lock(); …; lock.unlock();`), the lanes pass one after the other. Where
+one lane takes it for its warp (`if (lane == 0) lock(); __syncwarp(); …; if (lane == 0) unlock();`), two warps share a
+wavefront of 64 lanes, and the warps pass one after the other, for review: the lanes of a warp have to come together.
 
 Left alone: locks that one thread of a block takes, and loops that compare and swap without holding anything. Reported:
 locks that are given back out of sight, that are left by `return` or `break`, or that are held where all lanes have to
@@ -22,7 +24,7 @@ wavefront may have to set; and waits for shared memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
@@ -48,7 +50,9 @@ _WAITS = re.compile(
 _FENCE = re.compile(rb"\s*__threadfence(?:_block|_system)?\s*\(\s*\)\s*;\s*")
 # What all lanes of a warp or block have to come to.
 _TOGETHER = re.compile(rb"(?i)\w*(?:sync|barrier|shfl|ballot)\w*|__(?:any|all|activemask)")
+_BLOCK_TOGETHER = re.compile(rb"__syncthreads\w*|syncthreads_\w+|sync|\w*barrier\w*")
 _SLEEP = re.compile(rb"(?:__)?(?:nanosleep|builtin_amdgcn_s_sleep)")
+_TURNS = re.compile(rb"hipport::(?:one_by_one|warp_by_warp)\b")
 _ZERO = re.compile(rb"\s*(?:0[uU]?|false|\w*(?i:free|unlocked|available|open))\s*")
 _STATEMENTS = frozenset(("expression_statement",))
 _STEP = b"    "
@@ -168,6 +172,15 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
             creates=(header,),
         )
         return
+    first, last = _taken_for_others(function, loop, lambda node: _releases(function, node, acquire))
+    if first is not None and last is not None:
+        reason, edits = _by_warps(function, first, last, kernels)
+        if edits:
+            yield _of_warps(function, head, edits, project)
+            return
+        why = reason or why
+        if not reason:
+            return
     if not _gives_back(function):
         # The callers give it back, who may have been ported.
         calls = kernels.callers(function)
@@ -245,6 +258,9 @@ def _of_calls(function: Function, kernels: Kernels, project: Project) -> Iterato
             _, edits = _turns(call, kernels)
             if edits and not done & set(edits):
                 done |= set(edits)
+                if b"warp_by_warp" in edits[0].new:
+                    yield _of_warps(function, Span(call.node.start_byte, call.node.end_byte), edits, project)
+                    continue
                 need, header = include(function.source, project, "lock.h")
                 yield Finding(
                     Span(call.node.start_byte, call.node.end_byte),
@@ -268,8 +284,7 @@ def _turns(call: Call, kernels: Kernels) -> tuple[str, tuple[Edit, ...]]:
     """
     function, source = call.function, call.function.source
     if kernels.one_thread(function, call.node) or any(
-        b"hipport::one_by_one" in function.text(each.statement).partition(b"{")[0]
-        for each in function.conditions(call.node)
+        _TURNS.search(function.text(each.statement).partition(b"{")[0]) for each in function.conditions(call.node)
     ):
         return "", ()
     lock = _object(function, call.node)
@@ -287,7 +302,7 @@ def _turns(call: Call, kernels: Kernels) -> tuple[str, tuple[Edit, ...]]:
     if first is None or last is None or first.parent is None:
         return "it is given back elsewhere", ()
     if first.type == "if_statement" and first.child_by_field_name("alternative") is None:
-        return "some lanes take it for others", ()
+        return _by_warps(function, first, last, kernels)
     if first.type not in ("expression_statement", "if_statement") or last.type != "expression_statement":
         return "it is given back elsewhere", ()
     statements = [first]
@@ -299,15 +314,80 @@ def _turns(call: Call, kernels: Kernels) -> tuple[str, tuple[Edit, ...]]:
     why = _fixed(function, statements, kernels) or _used_behind(function, Span(first.start_byte, last.end_byte), last)
     if why:
         return why, ()
+    return "", _in_turns(source, first, last, b"one_by_one")
+
+
+def _in_turns(source: Cpp, first: Node, last: Node, whose: bytes) -> tuple[Edit, ...]:
+    """Put the statements from `first` to `last` into a loop of turns."""
     name = b"hipport_turn"
     indent = _indent(source, first.start_byte)
     steps = [b" "] * 3 if indent is None else [source.newline + indent + each for each in (b"", _STEP, 2 * _STEP)]
-    opening = b"for (hipport::one_by_one " + name + b"; " + name + b"; " + name + b".next())" + steps[1]
+    opening = b"for (hipport::" + whose + b" " + name + b"; " + name + b"; " + name + b".next())" + steps[1]
     edits = [
         Edit(Span(first.start_byte, first.start_byte), opening + b"if (" + name + b".mine()) {" + steps[2]),
         Edit(Span(last.end_byte, last.end_byte), steps[1] + b"}"),
     ]
-    return "", (*edits, *(_deeper(source, first.start_byte, last.end_byte) if indent is not None else ()))
+    return (*edits, *(_deeper(source, first.start_byte, last.end_byte) if indent is not None else ()))
+
+
+def _taken_for_others(
+    function: Function, loop: Node, gives_back: Callable[[Node], bool]
+) -> tuple[Node | None, Node | None]:
+    """Return the `if` in which a lock is waited for, and the statement behind it in which it is given back."""
+    first: Node | None = loop
+    while first is not None and first != function.body:
+        if first.type == "if_statement" and first.parent is not None and first.parent.type == "compound_statement":
+            break
+        first = first.parent
+    if first is None or first.type != "if_statement" or first.child_by_field_name("alternative") is not None:
+        return None, None
+    last = first.next_named_sibling
+    while last is not None and not any(gives_back(node) for node in nodes(last) if node.type == "expression_statement"):
+        last = last.next_named_sibling
+    return first, last
+
+
+def _by_warps(function: Function, first: Node, last: Node, kernels: Kernels) -> tuple[str, tuple[Edit, ...]]:
+    """Return why warps cannot pass one after the other from `first`, where one lane takes a lock for the others of its
+    warp, to `last`, where it gives it back; or the edits. Neither, where they do so already."""
+    others = "some lanes take it for others"
+    source = function.source
+    conditions = [each.child_by_field_name("condition") for each in (first, last)]
+    if last.type != "if_statement" or last.child_by_field_name("alternative") is not None:
+        return others, ()
+    texts = {b"".join(function.text(each).split()) for each in conditions if each is not None}
+    # Where a warp is the whole wavefront, there is one.
+    if len(texts) != 1 or None in conditions or b"hipport::native::" in function.text(function.body):
+        return others, ()
+    if any(_TURNS.search(function.text(each.statement).partition(b"{")[0]) for each in function.conditions(first)):
+        return "", ()
+    statements = [first]
+    while statements[-1] != last:
+        following = statements[-1].next_named_sibling
+        if following is None:
+            return others, ()
+        statements.append(following)
+    section = Span(first.start_byte, last.end_byte)
+    names = set(_NAME.findall(texts.pop()))
+    for each in function.locals.assignments:
+        if each.variable.name in names and section.start <= each.node.start_byte < section.end:
+            return f"{each.variable.name.decode()}, by which a lane takes it for others, changes meanwhile", ()
+    why = _fixed(function, statements, kernels, _BLOCK_TOGETHER) or _used_behind(function, section, last)
+    return (why, ()) if why else ("", _in_turns(source, first, last, b"warp_by_warp"))
+
+
+def _of_warps(function: Function, span: Span, edits: tuple[Edit, ...], project: Project) -> Finding:
+    need, header = include(function.source, project, "lock.h")
+    return Finding(
+        span,
+        "warps",
+        "warps pass one after the other from where one lane takes the lock for the others to where it gives it back: "
+        "the warp that has it would wait for the one beside it in a wavefront of 64 lanes, which waits for the lock; "
+        "right if the lanes of a warp come here together",
+        (*edits, *((need,) if need else ())),
+        certainty=Certainty.REVIEW,
+        creates=(header,),
+    )
 
 
 def _unlocks(function: Function, node: Node, lock: bytes, kernels: Kernels) -> bool:
@@ -318,7 +398,9 @@ def _unlocks(function: Function, node: Node, lock: bytes, kernels: Kernels) -> b
     return False
 
 
-def _fixed(function: Function, statements: list[Node], kernels: Kernels) -> str:
+def _fixed(
+    function: Function, statements: list[Node], kernels: Kernels, together: re.Pattern[bytes] = _TOGETHER
+) -> str:
     """Return why a critical section cannot be put into a loop, if so."""
     source = function.source
     for node in statements:
@@ -329,10 +411,10 @@ def _fixed(function: Function, statements: list[Node], kernels: Kernels) -> str:
             return f"line {line} leaves the critical section"
         for call in _calls(node) if node.type != "comment" else ():
             name = called_name(call, source.code)
-            if _TOGETHER.fullmatch(name) or any(
-                kernels.reaches(definition, _TOGETHER)
+            if together.fullmatch(name) or any(
+                kernels.reaches(definition, together)
                 for definition in (
-                    kernels.definitions(source, name) if name in kernels.carriers(source, _TOGETHER) else ()
+                    kernels.definitions(source, name) if name in kernels.carriers(source, together) else ()
                 )
             ):
                 return f"all lanes are needed in line {line}"

@@ -63,6 +63,27 @@ class one_by_one {
   unsigned lane_;
 };
 
+/// Turns of the warps of 32 lanes of a wavefront, of those lanes that come here together: each warp has one.
+class warp_by_warp {
+ public:
+#if defined(__HIP__)
+  __device__ __forceinline__ warp_by_warp() : left_(__ballot(1)), lane_(__lane_id()) {}
+#elif defined(SIMT_CORE_H)
+  __device__ __forceinline__ warp_by_warp() : left_(__activemask()), lane_(::simt::lane()) {}
+#else
+  __device__ __forceinline__ warp_by_warp() : left_(__activemask()), lane_(0) {}
+#endif
+  /// Whether there is a turn left.
+  __device__ __forceinline__ explicit operator bool() const { return left_ != 0; }
+  /// Whether it is that of the caller's warp.
+  __device__ __forceinline__ bool mine() const { return (static_cast<unsigned>(left_) == 0) == (lane_ >= 32u); }
+  __device__ __forceinline__ void next() { left_ = static_cast<unsigned>(left_) != 0 ? left_ >> 32 << 32 : 0; }
+
+ private:
+  unsigned long long left_;
+  unsigned lane_;
+};
+
 }  // namespace hipport
 
 #endif  // host compilers
