@@ -179,8 +179,9 @@ def _xor_source(lane: int, by: int, width: int) -> int:
 def _match_all(of: Callable[[int], int]) -> Callable[[Lanes, int], int]:
     def matched(lanes: Lanes, lane: int) -> int:
         same = len({of(lanes.words[each]) for each in lanes.named}) == 1
-        # CUDA gives the mask, or 0; the call makes the predicate part of it.
-        return lanes.mask ^ 0x5555 if same else 0
+        # CUDA gives the lanes of the mask that have not exited (seen on an H200), or 0; the call makes the predicate
+        # part of it.
+        return sum(1 << each for each in lanes.named) ^ 0x5555 if same else 0
 
     return matched
 

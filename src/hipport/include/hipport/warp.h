@@ -144,13 +144,14 @@ HIPPORT_DEVICE unsigned match_any_sync(unsigned mask, T value) {
   }
   return result;
 }
-/// The mask if all its lanes have the same bits, else 0.
+/// The lanes of the mask that are there if all of them have the same bits, else 0.
 template <typename T>
 HIPPORT_DEVICE unsigned match_all_sync(unsigned mask, T value, int* predicate) {
   const detail::taken_t<T> own = value;
-  const detail::taken_t<T> first = shfl_sync(mask, own, __ffs(activemask() & mask) - 1);
+  const unsigned there = activemask() & mask;
+  const detail::taken_t<T> first = shfl_sync(mask, own, __ffs(there) - 1);
   *predicate = all_sync(mask, detail::same_bits(own, first));
-  return *predicate ? mask : 0u;
+  return *predicate ? there : 0u;
 }
 
 namespace detail {

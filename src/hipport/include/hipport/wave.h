@@ -90,9 +90,10 @@ HIPPORT_DEVICE lane_mask match_any_sync(lane_mask mask, T value) {
 template <typename T>
 HIPPORT_DEVICE lane_mask match_all_sync(lane_mask mask, T value, int* predicate) {
   const detail::taken_t<T> own = value;
-  const detail::taken_t<T> first = shfl_sync(mask, own, ffs(activemask() & mask) - 1);
+  const lane_mask there = activemask() & mask;
+  const detail::taken_t<T> first = shfl_sync(mask, own, ffs(there) - 1);
   *predicate = all_sync(mask, detail::same_bits(own, first));
-  return *predicate ? mask : 0;
+  return *predicate ? there : 0;
 }
 
 template <typename T, typename Combine>
