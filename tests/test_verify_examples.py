@@ -16,9 +16,9 @@ from hipport_passes import inline_ptx
 
 EXAMPLES = Path(__file__).parent.parent / "ext_examples"
 NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/cases.py"))
-#: Their kernels ask nothing of a warp, or ask tiles of cooperative groups, which say their size.
+#: Their kernels ask nothing of a warp, or CUB, or tiles of cooperative groups, which say their size.
 #: So they give the same with any.
-NO_WARPS = {"elementwise", "tiled_matmul", "tile_reduce", "scan_sort", "splatting", "triangles"}
+NO_WARPS = {"elementwise", "tiled_matmul", "tile_reduce", "scan_sort"}
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the executor is for Linux")
 

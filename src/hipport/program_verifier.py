@@ -301,13 +301,13 @@ def _outcome(name: str, ran: Run, first: Run, ignored: frozenset[tuple[int, int]
 
 
 def _status(ran: Run, first: Run, trusted: bool) -> Difference:
-    if not trusted:
-        # The reference of a status is success, not whatever the original ended with.
-        why = "" if ran.status == first.status else "another exit status than the original's"
-        if ran is first:
-            why = "the original fails its own check"
-        return Difference("original", why, 0.0, 0.0, None, int(bool(why)), 1, str(ran.status), str(first.status))
-    why = "" if ran.status == 0 else "another exit status"
+    why = ""
+    if ran.status != 0:
+        why = (
+            "another exit status"
+            if trusted
+            else "fails its own check" + (", as the original does" if ran is not first else "")
+        )
     return Difference("original", why, 0.0, 0.0, None, int(bool(why)), 1, str(ran.status), "0")
 
 
