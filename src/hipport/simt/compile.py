@@ -449,8 +449,6 @@ class Builder:
             str(runtime),
             f"-Wl,-rpath,{runtime.parent}",
             "-pthread",
-            # nvcc gives each unit its own device functions and variables: a header may define them for many.
-            "-Wl,-z,muldefs",
             *libraries,
         ]
         key = _digest(_FORMAT, self.compiler.identity, command)
@@ -460,6 +458,9 @@ class Builder:
                 return made, True
             new = made.with_name(name + ".new")
             status, said, _ = self._run([*command, "-o", str(new)])
+            if status and "multiple definition of" in said and "multiple definition of `main'" not in said:
+                # nvcc gives each unit its own device functions and variables: a header may define them for many.
+                status, said, _ = self._run([*command, "-Wl,-z,muldefs", "-o", str(new)])
             if status:
                 raise NotCompiled(_link_errors(said), said)
             new.replace(made)
