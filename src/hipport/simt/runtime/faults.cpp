@@ -67,8 +67,11 @@ const std::vector<Frame>& frames_of(void* address) {
 
 /// Files of the executor and of the helpers beside ported code: no place of the user's.
 bool is_own(const std::string& file) {
-  return file.find("/simt/include/") != std::string::npos || file.find("hipport/include/hipport/") != std::string::npos ||
-         file.find("/hipport/warp.h") != std::string::npos || file.find("/simt/runtime/") != std::string::npos ||
+  // The helpers lie in a folder of this name, wherever they were put.
+  const std::size_t slash = file.rfind('/');
+  const bool helper = slash != std::string::npos && slash >= 8 && file.compare(slash - 8, 9, "/hipport/") == 0 &&
+                      file.compare(file.size() - 2, 2, ".h") == 0;
+  return helper || file.find("/simt/include/") != std::string::npos || file.find("/simt/runtime/") != std::string::npos ||
          file.find("/include/c++/") != std::string::npos;
 }
 
