@@ -20,7 +20,14 @@ from hipport.verifier import Configuration
 PACKAGES = ("torch-scatter==2.1.2", "torch-cluster==1.6.3")
 CASES = Path(__file__).parent / "packages"
 
-pytestmark = pytest.mark.network
+pytestmark = [
+    pytest.mark.network,
+    pytest.mark.skipif(
+        "HIPPORT_VERIFY_PACKAGES" not in os.environ,
+        reason="not seen to pass yet: torch-scatter and torch-cluster were not run on the executor "
+        "(set HIPPORT_VERIFY_PACKAGES to run them)",
+    ),
+]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
