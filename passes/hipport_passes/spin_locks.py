@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 _ATOMICS = re.compile(rb"atomic(?:CAS|Exch)(?:_block|_system)?")
 _ATOMIC = re.compile(rb"atomic\w+")
 _POLLS = re.compile(rb"\bvolatile\b|\batomic\w+")
-_LOOP = re.compile(rb"\b(?:while|do|for)\b")
 _LOOPS = frozenset(("while_statement", "do_statement", "for_statement"))
 # What a loop that only waits may do, and what orders memory.
 _WAITS = re.compile(
@@ -53,6 +52,9 @@ _TOGETHER = re.compile(rb"(?i)\w*(?:sync|barrier|shfl|ballot)\w*|__(?:any|all|ac
 _BLOCK_TOGETHER = re.compile(rb"__syncthreads\w*|syncthreads_\w+|sync|\w*barrier\w*")
 _SLEEP = re.compile(rb"(?:__)?(?:nanosleep|builtin_amdgcn_s_sleep)")
 _TURNS = re.compile(rb"hipport::(?:one_by_one|warp_by_warp)\b")
+# `lane == 0`, and what a lane's number in its warp is made of.
+_EQUAL = re.compile(rb"\(*([^=!<>|]+?)\)*==\d+\)*")
+_LANE = re.compile(rb"(?i)threadIdx\.x(?:%|&)|\blane_?id\(")
 _ZERO = re.compile(rb"\s*(?:0[uU]?|false|\w*(?i:free|unlocked|available|open))\s*")
 _STATEMENTS = frozenset(("expression_statement",))
 _STEP = b"    "
@@ -361,6 +363,13 @@ def _by_warps(function: Function, first: Node, last: Node, kernels: Kernels) -> 
         return others, ()
     if any(_TURNS.search(function.text(each.statement).partition(b"{")[0]) for each in function.conditions(first)):
         return "", ()
+    # More than one lane that waits would hold up the one that has it, turns or not.
+    tested = _EQUAL.fullmatch(next(iter(texts)))
+    if tested is None:
+        return others, ()
+    given = [function.text(each.node) for each in function.locals.assignments if each.variable.name == tested[1]]
+    if len(given) > 1 or not _LANE.search(b"".join((given[0] if given else tested[1]).split())):
+        return others, ()
     statements = [first]
     while statements[-1] != last:
         following = statements[-1].next_named_sibling
