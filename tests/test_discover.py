@@ -17,8 +17,12 @@ from hypothesis import strategies as st
 import hipport
 from hipport import discover as module
 from hipport.discover import NotFound, discover, left_by_tools, source
+from hipport.languages.cmake import CMake
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
+from hipport.languages.make import Makefile
+from hipport.languages.notebook import Notebook
+from hipport.languages.packaging import Requirements
 from hipport.languages.python import Python
 from hipport.pipeline import run
 from hipport.project import Project, Target
@@ -115,9 +119,16 @@ def test_the_target_is_passed_on(tmp_path: Path) -> None:
         ("a.hip", "__global__ void k() {}", Cuda),
         ("setup.py", "", Python),
         ("kernel.cu.in", "__global__ void @NAME@() {}", Cuda),
-        ("CMakeLists.txt", "find_package(CUDAToolkit)", Source),
+        ("CMakeLists.txt", "find_package(CUDAToolkit)", CMake),
+        ("find_cuda.cmake", "", CMake),
         ("README.md", "`k<<<1, 2>>>()`", Source),
-        ("Makefile", "nvcc a.cu # cuda", Source),
+        ("notes.txt", "cuda", Source),
+        ("Makefile", "nvcc a.cu # cuda", Makefile),
+        ("rules.mk", "", Makefile),
+        ("demo.ipynb", "{}", Notebook),
+        ("requirements.txt", "torch", Requirements),
+        ("requirements-dev.txt", "torch", Requirements),
+        ("cuda_requirements.in", "torch", Requirements),
         ("data.bin", "", Source),
     ],
 )
@@ -125,7 +136,7 @@ def test_the_language_of_a_file(name: str, text: str, language: type[Source]) ->
     assert type(source(PurePosixPath(name), text.encode())) is language
 
 
-def test_python_files_that_build_extensions_are_taken(tmp_path: Path) -> None:
+def test_python_files_that_build_extensions_or_care_for_the_gpu_are_taken(tmp_path: Path) -> None:
     lay(
         tmp_path,
         {
@@ -133,21 +144,22 @@ def test_python_files_that_build_extensions_are_taken(tmp_path: Path) -> None:
             "pkg/setup.py": "",
             "jit.py": "from torch.utils.cpp_extension import load",
             "build_ext.py": "CUDAExtension",
+            "gate.py": "torch.cuda.is_available()",
             "model.py": "import torch",
             "notes.txt": "CUDAExtension",
         },
     )
-    assert names(discover([tmp_path])) == ["build_ext.py", "jit.py", "pkg/setup.py", "setup.py"]
+    assert names(discover([tmp_path])) == ["build_ext.py", "gate.py", "jit.py", "pkg/setup.py", "setup.py"]
     assert names(discover([tmp_path / "model.py"])) == ["model.py"]
 
 
 def test_files_that_are_given_are_taken_when_they_are_cuda_at_all(tmp_path: Path) -> None:
-    lay(tmp_path, {"k.cu.in": "__global__ void k();", "README.md": "cudaMalloc", "Makefile": "nvcc", "x.foo": "hello"})
+    lay(tmp_path, {"k.cu.in": "__global__ void k();", "README.md": "cudaMalloc", "notes.txt": "nvcc", "x.foo": "hello"})
     assert names(discover([tmp_path])) == []
     project = discover(sorted(tmp_path.iterdir()))
     assert names(project) == ["k.cu.in"]
     assert skipped(project) == dict.fromkeys(
-        ["Makefile", "README.md", "x.foo"], ("refused", "not in a language that hipport reads")
+        ["README.md", "notes.txt", "x.foo"], ("refused", "not in a language that hipport reads")
     )
 
 

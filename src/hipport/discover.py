@@ -16,8 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath, PurePosixPath
 
 from hipport.extensions import UNITS, Extension, extensions, glob_regex
+from hipport.languages.cmake import CMake
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
+from hipport.languages.make import Makefile
+from hipport.languages.notebook import Notebook
+from hipport.languages.packaging import Requirements
 from hipport.languages.python import Python
 from hipport.project import Project, Skipped, Target
 from hipport.source import Source
@@ -31,6 +35,17 @@ HEADERS = frozenset(".cuh .h .hh .hpp .hxx .h++ .inl .inc .ipp .tpp .tcc .txx".s
 # brackets (some write them apart), and everything else says cuda somewhere. Generous on purpose: C++ that is taken
 # for CUDA is parsed by a grammar that knows more, and nothing else changes.
 _CUDA = re.compile(rb"cuda|__[a-z]|<<\s*<|CUDA")
+# What a Python file says that cares which GPU it runs on, or builds something for one.
+_PYTHON = re.compile(
+    rb"cuda|nvidia|nvml|nvcc|cpp_extension|cudnn|xformers|flash_attn|triton|\bhip\b|rocm|warp_size", re.IGNORECASE
+)
+# What is neither Python nor C++ is known by its name.
+_NAMED: tuple[tuple[re.Pattern[str], type[Source]], ...] = (
+    (re.compile(r"CMakeLists\.txt|.+\.cmake"), CMake),
+    (re.compile(r"(?:GNU)?[Mm]akefile(?:\..+)?|.+\.(?:mk|mak)"), Makefile),
+    (re.compile(r".+\.ipynb"), Notebook),
+    (re.compile(r"(?:.*[-_.])?(?:requirements?|constraints?|reqs?)(?:[-_.].*)?\.(?:txt|in|pip)"), Requirements),
+)
 # Files that are given by name may be in any language; in one of these nothing is C++.
 _OTHER = frozenset(
     ".bat .cfg .cmake .conf .css .csv .diff .f90 .go .html .ini .ipynb .java .js .json .lock .md .mk .patch .proto .rs "
@@ -130,6 +145,9 @@ def source(path: PurePath, text: bytes) -> Source:
     suffix = path.suffix.lower()
     if suffix == ".py":
         return Python(path, text)
+    for name, language in _NAMED:
+        if name.fullmatch(path.name):
+            return language(path, text)
     if suffix in (".cu", ".cuh"):
         return Cuda(path, text)
     cuda = _CUDA.search(text) is not None
@@ -279,8 +297,8 @@ class _Walk:
             return None
         # A link's name says the language; the source is the file itself.
         typed = source(path.with_name(called), text)
-        builds = path.name == "setup.py" or b"cpp_extension" in text or b"CUDAExtension" in text
-        if isinstance(typed, Python) and not builds and not given:
+        concerned = path.name == "setup.py" or _PYTHON.search(text)
+        if isinstance(typed, Python) and not concerned and not given:
             return None
         if type(typed) is Source:
             raise _Refused("not in a language that hipport reads")
@@ -347,7 +365,9 @@ class _Excluded:
 
 def _wanted(name: str) -> bool:
     suffix = PurePosixPath(name).suffix.lower()
-    return suffix in UNITS or suffix in HEADERS or suffix == ".py"
+    if suffix in UNITS or suffix in HEADERS or suffix == ".py":
+        return True
+    return any(pattern.fullmatch(name) for pattern, _ in _NAMED)
 
 
 def _read(path: Path) -> bytes:

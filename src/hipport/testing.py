@@ -27,8 +27,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hipport.finding import Certainty
+from hipport.languages.cmake import CMake
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
+from hipport.languages.make import Makefile
+from hipport.languages.notebook import Notebook
+from hipport.languages.packaging import Requirements
 from hipport.languages.python import Python
 from hipport.pipeline import Outcome, Pass, Ported, Reported, run
 from hipport.project import Project, Skipped, Target
@@ -42,6 +46,10 @@ _LANGUAGES: dict[str, type[Source]] = {
     ".h": Cpp,
     ".hpp": Cpp,
     ".cpp": Cpp,
+    ".cmake": CMake,
+    ".mk": Makefile,
+    ".ipynb": Notebook,
+    ".txt": Requirements,
 }
 
 
