@@ -86,7 +86,7 @@ def extensions(project: Project) -> tuple[Extension, ...]:
     found: list[Extension] = []
     unsure: dict[PurePath, Extension] = {}  # by its folder: what takes the sources that nothing else has
     for script in project.sources:
-        if isinstance(script, Python):
+        if isinstance(script, Python) and _builds(script):
             for extension in _Script(script, files).extensions():
                 if extension.certain or script.path.parent in unsure:
                     found.append(extension)
@@ -103,6 +103,12 @@ def extensions(project: Project) -> tuple[Extension, ...]:
             found.append(replace(extension, sources=tuple(sources)))
     complete = (_complete(extension, project, files) for extension in found)
     return tuple(sorted(complete, key=lambda e: (str(e.path or e.sources[0]), e.name or "", e.kind)))
+
+
+def _builds(script: Python) -> bool:
+    # Most Python in a repository builds nothing, and parsing takes its time.
+    text = script.text
+    return script.path.name == "setup.py" or b"cpp_extension" in text or b"CUDAExtension" in text
 
 
 def _for_a_gpu(source: Source) -> bool:
