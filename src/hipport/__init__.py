@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hipport.api import (
         Scanned,
         build,
+        doctor,
         record,
         replay,
         rewrite,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         verify_teeth,
     )
     from hipport.builder import Built
+    from hipport.doctor import Diagnosis
     from hipport.finding import Certainty, Finding
     from hipport.pipeline import Outcome, Pass, Ported, Reported
     from hipport.project import Project, Target
@@ -42,6 +44,7 @@ __version__ = "0.1.0"
 _WHERE = {
     "Built": "builder",
     "Certainty": "finding",
+    "Diagnosis": "doctor",
     "Edit": "source",
     "Finding": "finding",
     "Outcome": "pipeline",
@@ -55,6 +58,7 @@ _WHERE = {
     "Target": "project",
     "Verified": "verifier",
     "build": "api",
+    "doctor": "api",
     "record": "api",
     "replay": "api",
     "rewrite": "api",
@@ -69,6 +73,7 @@ _WHERE = {
 __all__ = [
     "Built",
     "Certainty",
+    "Diagnosis",
     "Edit",
     "Finding",
     "Outcome",
@@ -82,6 +87,7 @@ __all__ = [
     "Target",
     "Verified",
     "build",
+    "doctor",
     "record",
     "replay",
     "report",

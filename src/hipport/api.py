@@ -21,6 +21,7 @@ from hipport.source import Source
 
 if TYPE_CHECKING:
     from hipport import builder
+    from hipport.doctor import Diagnosis
     from hipport.verifier import Teeth, Verified
 
 #: A tree of this many bytes is worth a process on each processor.
@@ -182,6 +183,18 @@ def build(
         timeout=timeout,
         on_progress=on_progress,
     )
+
+
+def doctor(*, env: Mapping[str, str], root: str | Path = "/", python: str | Path | None = sys.executable) -> Diagnosis:
+    """Say what of this machine would break a run on an AMD GPU, and what to do about it.
+
+    Runs ROCm's tools and each hipcc, and with `python` a program that uses its PyTorch. With another `root`, files of
+    another machine's /sys, /proc, /dev and /etc that were copied there, it reads those and runs nothing.
+    """
+    from hipport.doctor import diagnose
+    from hipport.machine import look, me
+
+    return diagnose(look(Path(root).resolve(), env, me(), Path(python) if python is not None else None))
 
 
 def has_cases(paths: Sequence[Path], cases: Path | None = None) -> bool:

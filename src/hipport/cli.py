@@ -346,6 +346,31 @@ def record(ctx: click.Context, out: Path, modules: tuple[str, ...], calls: int) 
     sys.exit(DONE if status == 0 else PERSON)
 
 
+@main.command()
+@click.option("--python", type=click.Path(path_type=Path), help="The Python whose PyTorch is looked at.")
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=Path("/"),
+    help="A folder with another machine's sys, proc, dev and etc: files are read, and nothing is run.",
+)
+@_FORMAT
+def doctor(python: Path | None, root: Path, form: str) -> None:
+    """Say what of this machine would break a run on an AMD GPU, why, and what to do.
+
+    Looks at GPUs, drivers, access, settings and toolchains; adds numbers with PyTorch, in a child process.
+    """
+    from hipport import api, report
+
+    with _failing():
+        diagnosis = api.doctor(env=os.environ, root=root, python=python or Path(sys.executable))
+    if form == "json":
+        click.echo(report.diagnosis_as_json(diagnosis), nl=False)
+    else:
+        click.echo(report.diagnosis_as_text(diagnosis, colour=_colour()), nl=False)
+    sys.exit(DONE if diagnosis.ok else PERSON)
+
+
 @contextmanager
 def _failing() -> Iterator[None]:
     """Turn what may go wrong into a message and exit status 2."""

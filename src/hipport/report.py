@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from hipport.source import Source
 
 if TYPE_CHECKING:
     from hipport.builder import Built, Compiled
+    from hipport.doctor import Diagnosis
 
 #: The version of the JSON that `as_json` writes; a field is never renamed or removed within one.
 SCHEMA = 1
@@ -201,6 +203,53 @@ def built_as_text(built: Built, *, colour: bool = False) -> str:
     lines += [f"guessed: {guess}" for guess in guesses]
     good = sum(each.ok for each in built.compiled)
     lines.append(f"{good} of {len(built.compiled)} compiled with {built.toolchain}")
+    return "\n".join(lines) + "\n"
+
+
+def diagnosis_as_json(diagnosis: Diagnosis) -> str:
+    """Return what was found of a machine as JSON, with sorted keys."""
+    machine = diagnosis.machine
+    document = {
+        "schema": SCHEMA,
+        "ok": diagnosis.ok,
+        "checks": [
+            {"name": c.name, "status": str(c.status), "seen": c.seen, "why": c.why, "action": c.action}
+            for c in diagnosis.checks
+        ],
+        "gpus": [asdict(gpu) for gpu in machine.gpus],
+        "driver": machine.driver,
+        "kernel": machine.kernel,
+        "rocm": machine.rocm,
+        "container": machine.container,
+        "variables": dict(machine.variables),
+        "toolchains": [
+            {"hipcc": str(t.hipcc), "hip": ".".join(map(str, t.hip)), "clang": t.clang, "archs": sorted(t.archs)}
+            for t in machine.toolchains or ()
+        ],
+        "torch": asdict(machine.torch) if machine.torch else None,
+    }
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+def diagnosis_as_text(diagnosis: Diagnosis, *, colour: bool = False) -> str:
+    """Return what a person reads of a machine: a line for each check, and what to do below those that need it."""
+    paint = _painter(colour)
+    styles = {"ok": "safe", "note": "dim", "unknown": "dim", "warning": "review", "problem": "manual"}
+    width = max((len(check.name) for check in diagnosis.checks), default=0)
+    lines = []
+    for check in diagnosis.checks:
+        status = str(check.status)
+        lines.append(f"{paint(styles[status], status.ljust(7))}  {check.name.ljust(width)}  {check.seen}")
+        indent = " " * (width + 11)
+        lines += [
+            f"{indent}{paint('dim', label)} {text}"
+            for label, text in (("why", check.why), ("do ", check.action))
+            if text
+        ]
+    counts = Counter(str(check.status) for check in diagnosis.checks)
+    named = [_plural(counts[status], status) for status in ("problem", "warning") if counts[status]]
+    unknown = f"; {_plural(counts['unknown'], 'check')} could not be made" if counts["unknown"] else ""
+    lines += ["", (", ".join(named) or "nothing was seen that would break a run") + unknown]
     return "\n".join(lines) + "\n"
 
 
