@@ -124,6 +124,7 @@ class _Steps:
     assumes: bool = False
     _exposed: dict[int, tuple[_Access, ...]] = field(default_factory=dict)
     _effects: dict[int, tuple[bool, tuple[_Access, ...]]] = field(default_factory=dict)
+    _by_lane: dict[int, bool] = field(default_factory=dict)
 
     def follow(self, node: Node, stored: tuple[_Access, ...]) -> tuple[_Access, ...]:
         """Return what lanes may have stored and not ordered after `node`, given what they have before it."""
@@ -327,12 +328,12 @@ class _Steps:
         """Whether one of the loads may be of what another lane has stored; notes what that assumes."""
         met = False
         for load in loads:
-            if any(self.other_lane(load, store) for store in stored):
-                volatile = any(name == load.array and marked for name, marked in self.arrays.values())
-                if self.kernels.one_warp(self.function, load.place) or self.by_lane(load):
-                    met = True
-                elif volatile:
-                    met = self.assumes = True
+            # What costs least is asked first: generated code has thousands of pairs.
+            by_lane = self.kernels.one_warp(self.function, load.place) or self.by_lane(load)
+            volatile = any(name == load.array and marked for name, marked in self.arrays.values())
+            if (by_lane or volatile) and any(self.other_lane(load, store) for store in stored):
+                met = True
+                self.assumes = self.assumes or not by_lane
         return met
 
     def other_lane(self, load: _Access, store: _Access) -> bool:
@@ -361,6 +362,11 @@ class _Steps:
 
     def by_lane(self, load: _Access) -> bool:
         """Whether what is loaded, or by whom, is worked out from the number of a lane or warp."""
+        if load.place.id not in self._by_lane:
+            self._by_lane[load.place.id] = self._find_by_lane(load)
+        return self._by_lane[load.place.id]
+
+    def _find_by_lane(self, load: _Access) -> bool:
         function = self.function
         texts = [load.element, *(function.text(each.expression) for each in function.conditions(load.place))]
         seen: set[bytes] = set()

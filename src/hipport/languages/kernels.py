@@ -329,6 +329,7 @@ class _Known:
         self.variables: dict[Function, dict[Variable, int]] = {}
         self.results: dict[Function, int] = {}
         self.agreed: dict[tuple[Function, int], int] = {}
+        self.one_warp: dict[tuple[Function, int], bool] = {}
         self.reaches: dict[tuple[Function, re.Pattern[bytes]], bool] = {}
         self.carriers: dict[re.Pattern[bytes], frozenset[bytes]] = {}
 
@@ -554,7 +555,11 @@ class Kernels:
 
         A function is for one warp where all that is known to call it, and that is something, is.
         """
-        return self._only(function, node, self._one_warp)
+        known = self._known(function.source).one_warp
+        key = (function, node.id)
+        if key not in known:
+            known[key] = self._only(function, node, self._one_warp)
+        return known[key]
 
     def one_thread(self, function: Function, node: Node) -> bool:
         """Whether only one thread of the block comes to `node`, by a condition like `threadIdx.x == 0`.
