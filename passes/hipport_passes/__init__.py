@@ -13,6 +13,7 @@ from hipport_passes import (
     cpp_extension,
     cub_thrust,
     device_functions,
+    device_strings,
     dynamic_parallelism,
     half_types,
     headers,
@@ -85,4 +86,6 @@ PASSES: tuple[Pass[Any], ...] = (
     # Build scripts; what they already do for ROCm is read first, and `vendored` adds to that.
     cpp_extension.PASS,
     vendored.PASS,
+    # The rest of Python.
+    device_strings.PASS,
 )

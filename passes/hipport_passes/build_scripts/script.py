@@ -254,6 +254,10 @@ class Script:
         key = _key(node)
         return self._bindings.get((self._scope(node, key), key), [])
 
+    def values(self, name: cst.Name | cst.Attribute) -> list[cst.BaseExpression | None]:
+        """Return what the variable is set to in the file; None for what is not known, a parameter or a loop's, say."""
+        return [each.value if each.how == "is" else None for each in self._bound(name)]
+
     def imported(self, name: cst.Name) -> cst.ImportFrom | None:
         """Return the `from … import` that alone binds `name`."""
         found = self._bound(name)

@@ -1,0 +1,502 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Name the GPU as PyTorch for ROCm names it, and say which back ends only an NVIDIA GPU has.
+
+"cuda" is the right device there, and torch.cuda the right module. "hip", "rocm" and "amd" are no devices of PyTorch's,
+though `torch.device("hip")` can be made: nothing can be put on it. They become "cuda" where it is certain that PyTorch
+gets them. The same words are right elsewhere (JAX, Blender, IREE, Triton, a program's own options) and stay.
+
+`RasterizeCudaContext` and the like stay as well: what they stand for is CUDA source, which hipport ports.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.python import Misplaced, Python
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+from hipport.tables import load
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from hipport_passes.build_scripts.script import Script
+
+_INVENTED = re.compile(r"(?:hip|rocm|amd|amdgpu)(:\d+)?")
+# Cheap: what a file must say at all.
+_MENTIONS = re.compile(
+    rb"[\"'](?:hip|rocm|amd|amdgpu)(?::\d+|:\{[^\"'\r\n]*)?[\"']|\btorch\.(?:backends\.)?(?:hip|rocm)\b|\.hip\(\)"
+)
+# A back end of PyTorch's of that name is somebody's own.
+_OWN = re.compile(rb"privateuse_?(?:1|one)", re.IGNORECASE)
+_MODULE = re.compile(r"torch\.(?:hip|rocm)|torch\.backends\.(?:hip|rocm)")
+# Calls of PyTorch's whose first argument is a device.
+_FIRST = re.compile(
+    r"torch\.(?:device|Generator|autocast|amp\.autocast|amp\.GradScaler|set_default_device|cuda\.\w+|autocast_mode\.autocast)"
+)
+_LOADS = re.compile(r"torch\.(?:jit\.)?load")
+# Libraries that hand their `device` to PyTorch.
+_LIBRARIES = r"transformers|diffusers|accelerate|whisper|sentence_transformers|open_clip|clip|lpips|ultralytics|kornia"
+_TORCH = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*\b(?:torch|" + _LIBRARIES.encode() + rb")\b")
+_KEYWORDS = frozenset(("device", "map_location", "device_type"))
+
+
+def find(source: Python, project: Project) -> Iterator[Finding]:
+    """Yield a finding per device that PyTorch does not have, and per back end that ROCm does not have."""
+    invented = (
+        _MENTIONS.search(source.text) is not None
+        and _TORCH.search(source.text) is not None
+        and not _OWN.search(source.text)
+    )
+    recipes = [recipe for recipe in _recipes() if _concerns(recipe, source)]
+    if not (invented or recipes) or source.module is None:
+        return
+    # Only now: the parser takes longer to load than most trees take to port.
+    from hipport_passes.build_scripts.script import Script
+
+    script = source.fact(Script)
+    findings: list[Finding] = []
+    try:
+        if invented:
+            findings += _devices(script)
+            findings += _modules(script)
+        for recipe in recipes:
+            findings += _backends(script, recipe)
+    except Misplaced:
+        return  # `cpp_extension` says of such a file that it cannot be read, where it builds something.
+    findings.sort(key=lambda finding: finding.span)
+    yield from findings
+
+
+# Devices
+
+
+def _devices(script: Script) -> Iterator[Finding]:
+    """Yield the strings that PyTorch gets as a device."""
+    import libcst as cst
+
+    for node in script.nodes:
+        if not isinstance(node, (cst.SimpleString, cst.FormattedString)):
+            continue
+        word = script.text(node)
+        match = _INVENTED.match(word)
+        if match is None or not (match.end() == len(word) or word.startswith(f"{match.group()}:")):
+            continue
+        span = script.source.span(node)
+        if _compared(script, node):
+            continue
+        certain, names = _gets(script, node)
+        name = match.group().partition(":")[0]
+        message = f"PyTorch has no device {name!r}; on ROCm, too, the GPU is 'cuda'"
+        if certain is None:
+            continue
+        quote = re.match(rb"[A-Za-z]*(?:\"\"\"|'''|\"|')", script.source[span])
+        assert quote is not None
+        start = span.start + quote.end()
+        if any(_asked(script, each, name) for each in names):
+            message += f"; the program compares with {name!r}: change both"
+            yield Finding(span, "device", message, (), Certainty.MANUAL)
+            continue
+        if certain is Certainty.REVIEW:
+            message += "; assumes that it is PyTorch's device wherever else it goes from here"
+        yield Finding(span, "device", message, (Edit(Span(start, start + len(name)), b"cuda"),), certain)
+    yield from _types(script)
+
+
+def _gets(script: Script, node: cst.CSTNode) -> tuple[Certainty | None, list[cst.CSTNode]]:
+    """Say how certain it is that the value is for PyTorch alone, None if it may not be; and where it is read."""
+    import libcst as cst
+
+    value, above = node, script.parent[node]
+    while (
+        isinstance(above, cst.BooleanOperation)
+        or (isinstance(above, cst.IfExp) and value is not above.test)
+        or isinstance(above, cst.FormattedStringExpression)
+    ):
+        value, above = above, script.parent[above]
+    match above:
+        case cst.Arg():
+            if _argument(script, above):
+                return Certainty.SAFE, []
+            return (Certainty.REVIEW if _handed_on(script, above) else None), []
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Attribute() as target)]):
+            pass
+        case cst.AnnAssign(target=cst.Name() | cst.Attribute() as target):
+            pass
+        case cst.Param(name=target) if above.default is value:
+            pass
+        case cst.Return():
+            function = script.function(above)
+            uses: list[cst.CSTNode] = list(script.calls(function.name.value)) if function is not None else []
+        case _:
+            return None, []
+    if not isinstance(above, cst.Return):
+        uses = [each for each in _uses(script, target) if each is not target]
+    passed = [each for each in uses if _passed(script, each)]
+    if not passed:
+        return None, uses
+    # What a function returns may be asked for in other files.
+    others = [each for each in uses if each not in passed and not _printed(script, each)]
+    return (Certainty.REVIEW if others or isinstance(above, cst.Return) else Certainty.SAFE), uses
+
+
+def _printed(script: Script, node: cst.CSTNode) -> bool:
+    import libcst as cst
+
+    return isinstance(script.parent.get(node), cst.FormattedStringExpression)
+
+
+def _handed_on(script: Script, argument: cst.Arg) -> bool:
+    """Say whether a library that is built on PyTorch gets the argument as a device."""
+    import libcst as cst
+
+    call = script.parent[argument]
+    if not isinstance(call, cst.Call) or argument.keyword is None or argument.keyword.value != "device":
+        return False
+    root: cst.BaseExpression = call.func
+    while isinstance(root, cst.Attribute):
+        root = root.value
+    if not isinstance(root, cst.Name):
+        return False
+    pattern = rf"(?m)^[ \t]*(?:import|from)[ \t]+(?:{_LIBRARIES})\b[^\r\n]*\b{re.escape(root.value)}\b"
+    return re.search(pattern, script.module.code) is not None or re.fullmatch(_LIBRARIES, root.value) is not None
+
+
+def _passed(script: Script, node: cst.CSTNode) -> bool:
+    import libcst as cst
+
+    above = script.parent.get(node)
+    return isinstance(above, cst.Arg) and _argument(script, above)
+
+
+def _uses(script: Script, target: cst.Name | cst.Attribute) -> list[cst.CSTNode]:
+    """Return where the variable is read: a name in its function, an attribute of `self` in the file."""
+    import libcst as cst
+
+    name = target.value if isinstance(target, cst.Name) else target.attr.value
+    found: list[cst.CSTNode] = []
+    for each in script.named(str(name)):
+        above = script.parent[each]
+        behind = isinstance(above, cst.Attribute) and above.attr is each
+        if isinstance(target, cst.Attribute):
+            if behind and script.code(above) == script.code(target):
+                found.append(above)
+        elif not behind and not isinstance(above, (cst.Param, cst.AssignTarget)):
+            function = script.function(target)
+            # What is bound in a module is read in its functions too.
+            if function is None or script.function(each) is function:
+                keyword = isinstance(above, cst.Arg) and above.keyword is each
+                if not keyword:
+                    found.append(each)
+    return found
+
+
+def _argument(script: Script, argument: cst.Arg) -> bool:
+    """Say whether PyTorch gets the argument as a device."""
+    import libcst as cst
+
+    call = script.parent[argument]
+    if not isinstance(call, cst.Call):
+        return False
+    code = script.code(call.func)
+    if code == "device" and isinstance(call.func, cst.Name) and script.imported(call.func) is not None:
+        code = "torch.device"
+    keyword = argument.keyword.value if argument.keyword is not None else None
+    place = next(i for i, each in enumerate(call.args) if each is argument)
+    method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+    if keyword is not None:
+        if keyword not in _KEYWORDS:
+            return False
+        return code.startswith("torch.") or keyword == "map_location" or method == "to" or method.startswith("new_")
+    if method == "to":
+        return place == 0
+    return (place == 0 and _FIRST.fullmatch(code) is not None) or (place == 1 and _LOADS.fullmatch(code) is not None)
+
+
+def _compared(script: Script, node: cst.CSTNode) -> bool:
+    import libcst as cst
+
+    for above, _ in script.ancestors(node):
+        if isinstance(above, (cst.Comparison, cst.ComparisonTarget)):
+            return True
+        if isinstance(above, (cst.Arg, cst.BaseSmallStatement)):
+            return False
+    return False
+
+
+def _asked(script: Script, use: cst.CSTNode, word: str) -> bool:
+    """Say whether the variable is compared with such a string where it is used, or looked up by it."""
+    import libcst as cst
+
+    above = script.parent[use]
+    if isinstance(above, cst.Attribute) and above.value is use:
+        # device.startswith("hip")
+        call = script.parent[above]
+        return isinstance(call, cst.Call) and any(script.text(each.value).startswith(word) for each in call.args)
+    comparison = script.parent[above] if isinstance(above, cst.ComparisonTarget) else above
+    return isinstance(comparison, cst.Comparison) and re.search(rf"[\"']{word}\b", script.code(comparison)) is not None
+
+
+def _types(script: Script) -> Iterator[Finding]:
+    """Yield comparisons of a device's type with one that PyTorch does not have, and never says."""
+    import libcst as cst
+
+    for node in script.nodes:
+        match node:
+            case cst.Comparison(
+                left=cst.Attribute(value=device, attr=cst.Name("type")) as left,
+                comparisons=[cst.ComparisonTarget(cst.Equal() | cst.NotEqual(), cst.SimpleString() as right)],
+            ) if _INVENTED.fullmatch(script.text(right)) and re.search(
+                r"\bdevice$|\.device\(.*\)$", script.code(device)
+            ):
+                # Where "cuda" is asked for as well, that is the answer on ROCm.
+                asked = rf"{re.escape(script.code(left))}\s*(?:==\s*[\"']cuda|in\s)"
+                if re.search(asked, script.module.code):
+                    continue
+                message = f"a device of PyTorch's never has the type {script.text(right)!r}: on ROCm, too, it is 'cuda'"
+                message += "; torch.version.hip tells ROCm from CUDA"
+                yield Finding(script.source.span(node), "type", message, (), Certainty.MANUAL)
+
+
+# Modules
+
+
+def _modules(script: Script) -> Iterator[Finding]:
+    """Yield uses of torch.hip and the like, which do not exist."""
+    import libcst as cst
+
+    asks = re.search(r"(?:has|get)attr\(\s*torch(?:\.backends)?\s*,\s*[\"'](?:hip|rocm)[\"']", script.module.code)
+    if asks:
+        # Never true, which does no harm where torch.cuda is asked, too.
+        if "torch.cuda.is_available" not in script.module.code:
+            call = next(
+                call
+                for name in ("hasattr", "getattr")
+                for call in script.calls(name)
+                if re.search(r"[\"'](?:hip|rocm)[\"']", script.code(call))
+            )
+            message = "PyTorch has no such module, on ROCm either: torch.cuda is the one to ask"
+            yield Finding(script.source.span(call), "module", message, (), Certainty.MANUAL)
+        return
+    for node in script.nodes:
+        match node:
+            case cst.Attribute() if _MODULE.fullmatch(script.code(node)) and isinstance(
+                script.parent[node], cst.Attribute
+            ):
+                yield from _module(script, node)
+            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name("hip") as name), args=[]) if _tensor(
+                script, receiver
+            ):
+                message = "tensors and modules have no hip(); on ROCm, too, it is cuda()"
+                span = script.source.span(name)
+                yield Finding(span, "method", message, (Edit(span, b"cuda"),))
+
+
+def _module(script: Script, node: cst.Attribute) -> Iterator[Finding]:
+    import libcst as cst
+
+    above = script.parent[node]
+    assert isinstance(above, cst.Attribute)
+    call = script.parent[above]
+    assigned = isinstance(call, cst.AssignTarget)
+    tried = any(isinstance(each, cst.Try) and child is each.body for each, child in script.ancestors(node))
+    if assigned or tried:
+        return
+    code, member = script.code(node), above.attr.value
+    message = f"there is no {code}, on ROCm either"
+    span = script.source.span(node)
+    if member in ("is_available", "is_built") and isinstance(call, cst.Call):
+        built = "torch.version.hip is not None"
+        text = built if member == "is_built" else f"{built} and torch.cuda.is_available()"
+        plain = isinstance(script.parent[call], (cst.If, cst.IfExp, cst.Assign, cst.Return, cst.Arg))
+        edit = Edit(script.source.span(call), (text if plain else f"({text})").encode())
+        yield Finding(span, "module", f"{message}: this asks for ROCm", (edit,), Certainty.REVIEW)
+    elif code == "torch.hip":
+        where = script.source.span(node.attr)
+        yield Finding(span, "module", f"{message}: it is torch.cuda there", (Edit(where, b"cuda"),))
+    else:
+        yield Finding(
+            span, "module", f"{message}: torch.cuda and torch.backends.cuda are the ones to ask", (), Certainty.MANUAL
+        )
+
+
+def _tensor(script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
+    """Say whether the expression is a tensor or a module for certain: what torch makes, or a method of that."""
+    import libcst as cst
+
+    match node:
+        case cst.Call(func=cst.Attribute(value=cst.Call() as inner)):
+            return _tensor(script, inner, depth + 1)
+        case cst.Call(func=function):
+            return re.match(r"(?:torch|nn|F)\.", script.code(function)) is not None
+        case cst.Name() if depth < 8:
+            found = script.values(node)
+            return bool(found) and all(each is not None and _tensor(script, each, depth + 1) for each in found)
+    return False
+
+
+# Back ends
+
+
+@functools.cache
+def _recipes() -> tuple[Mapping[str, Any], ...]:
+    return tuple(load(Path(__file__).with_suffix(".toml"))["recipe"])
+
+
+@functools.cache
+def _quick(pattern: str) -> re.Pattern[bytes]:
+    return re.compile(pattern.encode())
+
+
+def _concerns(recipe: Mapping[str, Any], source: Python) -> bool:
+    """Say, cheaply, whether the recipe can find anything in the file."""
+    if "keyword" in recipe and recipe["keyword"].encode() not in source.text:
+        return False
+    imports = recipe.get("imports", ())
+    if "module" in recipe:
+        imports = (recipe["module"].partition("(")[0].partition(r"\.")[0],)
+    if imports and not any(
+        _quick(rf"\b(?:import|from)[ \t]+[^\r\n]*\b{name}\b").search(source.text) for name in imports
+    ):
+        return False
+    wanted = recipe.get("string") or recipe.get("attribute") or recipe.get("argument") or recipe.get("call")
+    if wanted is not None and not _quick(wanted.removeprefix(r"(?:.+\.)?")).search(source.text):
+        return False
+    unless = recipe.get("unless")
+    return unless is None or not _quick(unless).search(source.text)
+
+
+def _backends(script: Script, recipe: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield the places that a recipe is for, where nobody has decided for ROCm."""
+    import libcst as cst
+
+    for node in script.nodes:
+        if not _matches(script, node, recipe) or not script.runs(node).both or _tried(script, node):
+            continue
+        span, why = script.source.span(node), str(recipe["why"])
+        if "new" in recipe:
+            assert isinstance(node, cst.SimpleString)
+            inside = Span(span.start + len(node.prefix) + len(node.quote), span.end - len(node.quote))
+            edit = Edit(inside, recipe["new"].encode())
+            yield Finding(span, recipe["kind"], why, (edit,), Certainty.REVIEW)
+        elif "rocm" in recipe and (text := _chosen(script, node, recipe["rocm"])) and _has_torch(script):
+            edit = Edit(span, text.encode("utf-8"))
+            yield Finding(span, recipe["kind"], why, (edit,), Certainty.REVIEW)
+        else:
+            yield Finding(span, recipe["kind"], why, (), Certainty.MANUAL)
+        if recipe.get("once"):
+            return
+
+
+def _matches(script: Script, node: cst.CSTNode, recipe: Mapping[str, Any]) -> bool:
+    import libcst as cst
+
+    if "call" in recipe:
+        if "argument" in recipe:
+            # The string is the place, wherever among the arguments it stands.
+            above = script.parent.get(node)
+            if not (isinstance(node, cst.SimpleString) and isinstance(above, cst.Arg)):
+                return False
+            call = script.parent[above]
+            return (
+                isinstance(call, cst.Call)
+                and re.fullmatch(recipe["argument"], script.text(node)) is not None
+                and re.fullmatch(recipe["call"], script.code(call.func)) is not None
+            )
+        return isinstance(node, cst.Call) and re.fullmatch(recipe["call"], script.code(node.func)) is not None
+    if "keyword" in recipe:
+        return (
+            isinstance(node, cst.SimpleString)
+            and script.text(node) in recipe["values"]
+            and _keyed(script, node) == recipe["keyword"]
+        )
+    if "string" in recipe:
+        return (
+            isinstance(node, cst.SimpleString)
+            and re.fullmatch(recipe["string"], script.text(node)) is not None
+            and not _compared(script, node)
+            and isinstance(script.parent[node], (cst.Element, cst.Arg, cst.Assign, cst.Tuple, cst.DictElement))
+        )
+    if "attribute" in recipe:
+        return isinstance(node, cst.Attribute) and re.fullmatch(recipe["attribute"], script.code(node)) is not None
+    return _imports(script, node, recipe["module"])
+
+
+def _imports(script: Script, node: cst.CSTNode, module: str) -> bool:
+    import libcst as cst
+
+    match node:
+        case cst.Import():
+            return any(re.fullmatch(module, script.code(alias.name)) for alias in node.names)
+        case cst.ImportFrom(module=cst.Name() | cst.Attribute() as name) if not node.relative:
+            code = script.code(name)
+            inner = () if isinstance(node.names, cst.ImportStar) else node.names
+            return bool(re.fullmatch(module, code)) or any(
+                re.fullmatch(module, f"{code}.{script.code(alias.name)}") for alias in inner
+            )
+    return False
+
+
+def _keyed(script: Script, node: cst.CSTNode) -> str:
+    """Return the keyword, the attribute or the key that the value is given by."""
+    import libcst as cst
+
+    match script.parent[node]:
+        case cst.Arg(keyword=cst.Name(name)):
+            return name
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute(attr=cst.Name(name)))]):
+            return name.lstrip("_")
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript() as target)]):
+            return script.key(target)
+        case cst.DictElement(key=key):
+            return script.text(key)
+    return ""
+
+
+def _chosen(script: Script, node: cst.CSTNode, rocm: str) -> str:
+    """Return an expression that is `rocm` on ROCm and what is there elsewhere."""
+    import libcst as cst
+
+    own = script.source[script.source.span(node)].decode("utf-8")
+    if isinstance(node, cst.Call):
+        function = script.code(node.func)
+        head, dot, _ = function.rpartition(".")
+        kept = [each for each in node.args if each.keyword is not None and each.keyword.value == "device"]
+        if not dot or "\n" in own:
+            return ""  # The other class would have to be imported.
+        device = ", ".join(f"device={script.code(each.value)}" for each in kept)
+        text = f"{head}.{rocm}({device}) if torch.version.hip else {own}"
+    else:
+        quote = own[0] if own[0] in "\"'" else '"'
+        text = rocm.replace('"', quote) + f" if torch.version.hip else {own}"
+    above = script.parent[node]
+    plain = isinstance(above, (cst.Arg, cst.Assign, cst.AnnAssign, cst.Return, cst.DictElement)) or _bracketed(node)
+    return text if plain else f"({text})"
+
+
+def _bracketed(node: cst.CSTNode) -> bool:
+    """Say whether the expression has parentheses of its own."""
+    return bool(getattr(node, "lpar", ()))
+
+
+def _has_torch(script: Script) -> bool:
+    return re.search(rb"^import torch\b(?![. ]+as)", script.source.text, re.MULTILINE) is not None
+
+
+def _tried(script: Script, node: cst.CSTNode) -> bool:
+    """Say whether the file has a way out where the place fails: a `try` that is about little else."""
+    import libcst as cst
+
+    return any(
+        isinstance(above, cst.Try) and child is above.body and len(above.body.body) <= 3
+        for above, child in script.ancestors(node)
+    )
+
+
+PASS = Pass(Python, find)
