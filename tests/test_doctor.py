@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from hipport import report
 from hipport.cli import main
-from hipport.doctor import Diagnosis, Status, diagnose, visible
+from hipport.diagnosis import Diagnosis, Status, diagnose, visible
 from hipport.machine import Machine, Torch, User, arch_of, look
 from hipport.toolchain import Toolchain
 

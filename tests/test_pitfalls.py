@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/pitfalls.toml: all entries, and what each says of passes and fixtures is so."""
+"""pitfalls.toml: all entries, and what each says of passes and fixtures is so."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from hipport.tables import load
 from hipport_passes import PASSES
 
 ROOT = Path(__file__).parent.parent
-ENTRIES: list[dict[str, Any]] = load(ROOT / "docs" / "pitfalls.toml")["entry"]
+ENTRIES: list[dict[str, Any]] = load(ROOT / "passes/hipport_passes/pitfalls.toml")["entry"]
 NAMES = {each.name for each in PASSES}
 
 

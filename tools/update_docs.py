@@ -36,9 +36,9 @@ def passes() -> str:
 
 def pitfalls() -> str:
     """Return the text of docs/pitfalls.md."""
-    entries: list[dict[str, Any]] = load(DOCS / "pitfalls.toml")["entry"]
+    entries: list[dict[str, Any]] = load(ROOT / "passes/hipport_passes/pitfalls.toml")["entry"]
     parts = [
-        GENERATED.format("docs/pitfalls.toml"),
+        GENERATED.format("passes/hipport_passes/pitfalls.toml"),
         "# What breaks on AMD, and how it ends",
         "*rewritten*: passes change the code. *reported*: passes say what a person has to do. *nothing*: there is "
         "nothing to do, and why. Fixtures are the small files in `fixtures/` that show it.",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Scanned,
         build,
         doctor,
+        explain,
         record,
         replay,
         rewrite,
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
         verify_teeth,
     )
     from hipport.builder import Built
-    from hipport.doctor import Diagnosis
+    from hipport.diagnosis import Diagnosis
+    from hipport.explainer import Explanation
     from hipport.finding import Certainty, Finding
     from hipport.pipeline import Outcome, Pass, Ported, Reported
     from hipport.project import Project, Target
@@ -44,8 +46,9 @@ __version__ = "0.1.0"
 _WHERE = {
     "Built": "builder",
     "Certainty": "finding",
-    "Diagnosis": "doctor",
+    "Diagnosis": "diagnosis",
     "Edit": "source",
+    "Explanation": "explainer",
     "Finding": "finding",
     "Outcome": "pipeline",
     "Pass": "pipeline",
@@ -59,6 +62,7 @@ _WHERE = {
     "Verified": "verifier",
     "build": "api",
     "doctor": "api",
+    "explain": "api",
     "record": "api",
     "replay": "api",
     "rewrite": "api",
@@ -75,6 +79,7 @@ __all__ = [
     "Certainty",
     "Diagnosis",
     "Edit",
+    "Explanation",
     "Finding",
     "Outcome",
     "Pass",
@@ -88,6 +93,7 @@ __all__ = [
     "Verified",
     "build",
     "doctor",
+    "explain",
     "record",
     "replay",
     "report",

@@ -21,7 +21,8 @@ from hipport.source import Source
 
 if TYPE_CHECKING:
     from hipport import builder
-    from hipport.doctor import Diagnosis
+    from hipport.diagnosis import Diagnosis
+    from hipport.explainer import Explanation
     from hipport.verifier import Teeth, Verified
 
 #: A tree of this many bytes is worth a process on each processor.
@@ -191,10 +192,24 @@ def doctor(*, env: Mapping[str, str], root: str | Path = "/", python: str | Path
     Runs ROCm's tools and each hipcc, and with `python` a program that uses its PyTorch. With another `root`, files of
     another machine's /sys, /proc, /dev and /etc that were copied there, it reads those and runs nothing.
     """
-    from hipport.doctor import diagnose
+    from hipport.diagnosis import diagnose
     from hipport.machine import look, me
 
     return diagnose(look(Path(root).resolve(), env, me(), Path(python) if python is not None else None))
+
+
+def explain(name: str, *, target: Target | None = None) -> Explanation:
+    """Return what hipport does with `name`, and why: a pass, a rule, the number of a pitfall, or a name in programs.
+
+    Ports small programs in memory, for `target`. Raises explainer.Unknown, which says what is spelled like it.
+    """
+    import hipport_passes
+    from hipport import explainer
+
+    tables = Path(hipport_passes.__file__).parent
+    # In the wheel fixtures lie in the package, and in the repository beside it.
+    cases = next(path for path in (tables / "fixtures", tables.parents[1] / "fixtures") if path.is_dir())
+    return explainer.explain(name, hipport_passes.PASSES, tables, cases, lambda texts: rewrite(texts, target=target))
 
 
 def has_cases(paths: Sequence[Path], cases: Path | None = None) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -371,6 +372,39 @@ def doctor(python: Path | None, root: Path, form: str) -> None:
     sys.exit(DONE if diagnosis.ok else PERSON)
 
 
+class _AboutOptions(click.Command):
+    """A command whose argument may be an option of another program: `-use_fast_math` is no `-h` of ours."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ours = {option for parameter in self.get_params(ctx) for option in parameter.opts}
+        theirs = [arg for arg in args if re.match(r"--?\w", arg) and arg.partition("=")[0] not in ours]
+        rest = [arg for arg in args if arg not in theirs and arg != "--"]
+        return super().parse_args(ctx, [*rest, "--", *theirs] if theirs else args)
+
+
+@main.command(cls=_AboutOptions)
+@click.argument("name")
+@_TARGET
+@_ROCM
+@_WARP
+@_FORMAT
+def explain(name: str, target: str | None, rocm: str | None, warp: str | None, form: str) -> None:
+    """Say what is done with NAME, and why.
+
+    NAME is a pass, a rule (the words in brackets behind a message), the number of a pitfall, a name of CUDA, a header,
+    a PTX instruction, or an option of nvcc.
+    """
+    from hipport import api, report
+
+    with _failing():
+        settings = _config((Path(),), None, target, rocm, warp)
+        explanation = api.explain(name, target=settings.target)
+    if form == "json":
+        click.echo(report.explanation_as_json(explanation), nl=False)
+    else:
+        click.echo(report.explanation_as_text(explanation, colour=_colour()), nl=False)
+
+
 @contextmanager
 def _failing() -> Iterator[None]:
     """Turn what may go wrong into a message and exit status 2."""
@@ -388,8 +422,8 @@ def _failing() -> Iterator[None]:
         what = f"{error.filename}: " if error.filename else ""
         problems = (f"{what}{error.strerror or error}",)
     except Exception as error:
-        # Not imported: only `build` and `verify` load what raises these.
-        if type(error).__name__ in ("NoToolchain", "NoCompiler", "BadCases", "NotBuildable"):
+        # Not imported: only some commands load what raises these.
+        if type(error).__name__ in ("NoToolchain", "NoCompiler", "BadCases", "NotBuildable", "Unknown"):
             problems = (str(error),)
         elif type(error).__name__ == "NotCompiled":
             problems = tuple(dict.fromkeys(_compiler_said(error))) or (str(error),)

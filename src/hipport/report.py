@@ -20,7 +20,8 @@ from hipport.source import Source
 
 if TYPE_CHECKING:
     from hipport.builder import Built, Compiled
-    from hipport.doctor import Diagnosis
+    from hipport.diagnosis import Diagnosis
+    from hipport.explainer import Explanation
 
 #: The version of the JSON that `as_json` writes; a field is never renamed or removed within one.
 SCHEMA = 1
@@ -251,6 +252,41 @@ def diagnosis_as_text(diagnosis: Diagnosis, *, colour: bool = False) -> str:
     unknown = f"; {_plural(counts['unknown'], 'check')} could not be made" if counts["unknown"] else ""
     lines += ["", (", ".join(named) or "nothing was seen that would break a run") + unknown]
     return "\n".join(lines) + "\n"
+
+
+def explanation_as_json(explanation: Explanation) -> str:
+    """Return what there is to say of a name as JSON, with sorted keys."""
+    return json.dumps({"schema": SCHEMA, **asdict(explanation)}, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+def explanation_as_text(explanation: Explanation, *, colour: bool = False) -> str:
+    """Return what a person reads of a name."""
+    paint = _painter(colour)
+    parts = [] if explanation.kind == "pitfall" else [paint("path", explanation.name)]
+    if explanation.text:
+        parts.append(explanation.text)
+    for example in explanation.examples:
+        lines = [f"{paint(example.certainty, example.certainty)}  {paint('dim', f'[{example.rule}]')}"]
+        lines[0] += paint("dim", f"  from fixtures/{example.source}") if example.source else ""
+        lines += [f"  - {line}" for line in example.before.split("\n")]
+        if example.after != example.before:
+            lines += [f"  + {line}" for line in example.after.split("\n")]
+        parts.append("\n".join([*lines, f"  {example.message}"]))
+    if explanation.rows:
+        lines = ["In the tables"]
+        for row in explanation.rows:
+            said = "; ".join(value if key == "is" else f"{key}: {value}" for key, value in row.values.items())
+            lines.append(f"  {row.table}{f' [{row.section}]' if row.section else ''}  {said}")
+        parts.append("\n".join(lines))
+    if explanation.rules and explanation.kind == "pass":
+        parts.append("\n".join(["Rules", *(f"  {rule}" for rule in explanation.rules)]))
+    for pitfall in explanation.pitfalls:
+        parts.append(f"Pitfall {pitfall.number}. {pitfall.title}: {pitfall.ends}\n  {pitfall.says}")
+    if explanation.passes:
+        width = max(map(len, explanation.passes))
+        lines = ["Passes", *(f"  {name.ljust(width)}  {first}" for name, first in explanation.passes.items())]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
 
 
 def _placed(path: PurePath, line: int, column: int) -> str:

@@ -73,22 +73,28 @@ def fixtures(folder: str | Path) -> Iterator[Fixture]:
     used = set()
     for before in sorted(folder.glob("*.before.*")):
         case, _, suffix = before.name.partition(".before")
-        after, said = folder / f"{case}.after{suffix}", folder / f"{case}.findings"
-        vendored = folder / f"{case}.vendored"
-        text = before.read_bytes()
-        lines = said.read_text().splitlines() if said.exists() else []
-        trees = vendored.read_text().splitlines() if vendored.exists() else []
-        used |= {before, after, said, vendored}
-        yield Fixture(
-            f"{folder.name}/{case}",
-            _LANGUAGES[suffix](PurePosixPath(case + suffix), text),
-            after.read_bytes() if after.exists() else text,
-            tuple(line for line in lines if line.strip() and not line.startswith("#")),
-            tuple(Skipped(PurePosixPath(tree), "vendored", "third-party code") for tree in trees),
-        )
+        used |= {before} | {folder / f"{case}{end}" for end in (f".after{suffix}", ".findings", ".vendored")}
+        yield fixture(before)
     stray = [path.name for path in sorted(folder.iterdir()) if path not in used]
     if stray:
         raise ValueError(f"{folder}: files of no fixture: {', '.join(stray)}")
+
+
+def fixture(before: Path) -> Fixture:
+    """Return the fixture whose text before is the file `before`."""
+    folder = before.parent
+    case, _, suffix = before.name.partition(".before")
+    after, said, vendored = (folder / f"{case}{end}" for end in (f".after{suffix}", ".findings", ".vendored"))
+    text = before.read_bytes()
+    lines = said.read_text().splitlines() if said.exists() else []
+    trees = vendored.read_text().splitlines() if vendored.exists() else []
+    return Fixture(
+        f"{folder.name}/{case}",
+        _LANGUAGES[suffix](PurePosixPath(case + suffix), text),
+        after.read_bytes() if after.exists() else text,
+        tuple(line for line in lines if line.strip() and not line.startswith("#")),
+        tuple(Skipped(PurePosixPath(tree), "vendored", "third-party code") for tree in trees),
+    )
 
 
 def port(

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hipport explain`: what is said of passes, rules, pitfalls and names, and of what nobody knows."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import hipport
+from hipport import report
+from hipport.cli import main
+from hipport.explainer import Explanation, Unknown
+from hipport.testing import fixtures
+from hipport_passes import PASSES
+
+ROOT = Path(__file__).parent.parent
+
+
+def text(explanation: Explanation) -> str:
+    return report.explanation_as_text(explanation)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "certainty", "after"),
+    [
+        ("cudaMallocAsync", "api_names/name", "safe", "    hipMallocAsync(a, b);"),
+        ("cudnnCreate", "api_names/unsupported", "manual", None),
+        ("__shfl_down_sync", "warp_intrinsics/helper", "safe", "    p[0] = hipport::shfl_down_sync(~0u, p[0], 1);"),
+        ("tex2D", "textures/fetch", "manual", None),
+        ("cublas_v2.h", "headers/mapped", "safe", "#include <hipblas/hipblas.h>"),
+        ("cudnn.h", "headers/unsupported", "manual", None),
+        ("lop3.b32", "inline_ptx/instruction", "safe", ""),
+        ("mma.sync", "inline_ptx/matrix", "manual", None),
+        ("cub::WarpReduce", "namespaces/cub", "safe", "    hipcub::WarpReduce(a, b);"),
+    ],
+)
+def test_a_name_is_shown_in_a_program(name: str, rule: str, certainty: str, after: str | None) -> None:
+    said = hipport.explain(name)
+    assert said.kind == "name"
+    example = next(each for each in said.examples if each.rule == rule)
+    assert example.certainty == certainty and name in example.before and example.message
+    assert "hipport::" in example.after if after == "" else example.after == (after or example.before)
+    assert rule.partition("/")[0] in said.passes
+
+
+def test_what_is_said_of_any_name_is_not_said_of_one() -> None:
+    said = hipport.explain("cudaMallocAsync")
+    # The header of the programs is ported too, and is not what was asked for.
+    assert [example.rule for example in said.examples] == ["api_names/name"]
+    with pytest.raises(Unknown):
+        hipport.explain("foo.bar")
+
+
+def test_options_of_nvcc_and_their_spellings() -> None:
+    for name in ("-use_fast_math", "--use_fast_math"):
+        said = hipport.explain(name)
+        assert {example.rule for example in said.examples} == {"cpp_extension/fast_math"}
+        assert any("NaN" in row.values.get("why", "") for row in said.rows)
+    # What takes a value is shown with one.
+    assert ["dropped" in each.message for each in hipport.explain("--maxrregcount").examples] == [True]
+
+
+def test_rows_of_tables_say_since_when_and_why() -> None:
+    since = hipport.explain("cublasLtMatmul").rows
+    assert [(row.table, row.section, dict(row.values)) for row in since] == [
+        ("api_names.toml", "blas", {"is": "hipblasLtMatmul", "since": "5.5"})
+    ]
+    assert "ROCm has no library with the interface of cuDNN" in text(hipport.explain("cudnn.h"))
+
+
+def test_the_target_counts() -> None:
+    new = hipport.explain("tex2D", target=hipport.Target(archs=("gfx1100",)))
+    assert new.examples == () and new.rows
+
+
+def test_a_pitfall() -> None:
+    for name in ("17", "#17", "pitfall 17", "Pitfall 17"):
+        said = hipport.explain(name)
+        assert said.kind == "pitfall" and [each.number for each in said.pitfalls] == [17]
+        assert "warp_synchronous" in said.passes
+    with pytest.raises(Unknown):
+        hipport.explain("640")
+
+
+@pytest.mark.parametrize("each", PASSES, ids=lambda each: each.name)
+def test_every_pass_and_its_rules(each: "hipport.Pass[object]") -> None:
+    said = hipport.explain(each.name)
+    assert said.kind == "pass" and said.text == each.doc
+    stated = {line.split()[1] for case in fixtures(ROOT / "fixtures" / each.name) for line in case.findings}
+    assert set(said.rules) == {f"{each.name}/{kind}" for kind in stated}
+    assert {example.rule for example in said.examples} == set(said.rules)
+    assert text(said)
+
+
+def test_a_rule_by_both_its_names() -> None:
+    whole = hipport.explain("wide_shifts/shift")
+    assert whole.kind == "rule" and whole.examples
+    assert {example.rule for example in whole.examples} == {"wide_shifts/shift"}
+    assert all(example.source.startswith("wide_shifts/") for example in whole.examples)
+    half = hipport.explain("fetch")
+    assert half.rules == ("textures/fetch",)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("cudaMallocAsyn", "cudaMallocAsync"),
+        ("cudamallocasync", "cudaMallocAsync"),
+        ("-use_fastmath", "-use_fast_math"),
+        ("barrierss", "barriers"),
+        ("warp_intrinsics/helpers", "warp_intrinsics/helper"),
+    ],
+)
+def test_names_that_nobody_knows_and_what_is_spelled_like_them(name: str, near: str) -> None:
+    with pytest.raises(Unknown) as raised:
+        hipport.explain(name)
+    assert near in raised.value.near
+    assert f"{name}: no pass, rule or pitfall" in str(raised.value) and near in str(raised.value)
+
+
+def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = CliRunner().invoke(main, ["explain", "-use_fast_math", "--format", "json"])
+    assert asked.exit_code == 0, asked.output
+    document = json.loads(asked.output)
+    assert document["kind"] == "name" and document["examples"][0]["rule"] == "cpp_extension/fast_math"
+    asked = CliRunner().invoke(main, ["explain", "--target=gfx1100", "tex2D"])
+    assert asked.exit_code == 0 and "textures/fetch" not in asked.output
+    asked = CliRunner().invoke(main, ["explain", "cudaMallocAsyn"])
+    assert asked.exit_code == 2 and "cudaMallocAsync" in asked.output
+    assert CliRunner().invoke(main, ["explain"]).exit_code == 2
+    assert "option of nvcc" in " ".join(CliRunner().invoke(main, ["explain", "--help"]).output.split())
