@@ -23,7 +23,8 @@ def passes() -> str:
         parts += [f"## {each.name}", each.doc]
         shown = next((case for case in fixtures(ROOT / "fixtures" / each.name) if case.after != case.before.text), None)
         if shown is not None:
-            language = "python" if shown.before.path.suffix == ".py" else "cuda"
+            suffix = shown.before.path.suffix
+            language = {".py": "python", ".txt": "text"}.get(suffix, "cuda")
             before, after = (text.decode("utf-8", "replace").rstrip("\n") for text in (shown.before.text, shown.after))
             parts += [
                 f"From `fixtures/{shown.name}`:",

@@ -27,6 +27,7 @@ from hipport_passes import (
     namespaces,
     native_waves,
     register_keyword,
+    requirements,
     shared_memory,
     simd_in_word,
     spin_locks,
@@ -85,6 +86,8 @@ PASSES: tuple[Pass[Any], ...] = (
     arch_guards.PASS,
     # Build scripts; what they already do for ROCm is read first, and `vendored` adds to that.
     cpp_extension.PASS,
+    # Lists of packages, in setup.py too, whose flags are ported by then.
+    requirements.PASS,
     vendored.PASS,
     # The rest of Python.
     device_strings.PASS,

@@ -44,6 +44,7 @@ def rewrite(
     accept: Certainty = Certainty.REVIEW,
     exclude: Sequence[str] = (),
     exclude_base: Path | None = None,
+    rules: Mapping[str, Any] | None = None,
     passes: Sequence[Pass[Any]] | None = None,
     jobs: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
@@ -51,21 +52,24 @@ def rewrite(
     """Port files and folders, or text in memory by its name, and return the result. Writes nothing: see `save`.
 
     Changes up to `accept` are made. `exclude` has patterns of paths to leave alone, as in .gitignore and
-    relative to `exclude_base` or the folder that all paths lie in; `passes` the passes to run instead
-    of all, `jobs` the number of processes (one for each processor, for a tree that is worth it).
-    Raises discover.NotFound for a path that does not exist.
+    relative to `exclude_base` or the folder that all paths lie in; `rules` rows of your own for the tables of passes,
+    as config.read_rules returns them; `passes` the passes to run instead of all, `jobs` the number of processes (one
+    for each processor, for a tree that is worth it).
+    Raises discover.NotFound for a path that does not exist, and ValueError for rules that cannot be used.
     """
+    _check_rules(rules)
     if passes is None:
         from hipport_passes import PASSES
 
         passes = PASSES
     if isinstance(what, Mapping):
         sources = tuple(discover.source(PurePosixPath(name), text) for name, text in what.items())
-        project = Project(sources, target or Target())
+        project = Project(sources, target or Target(), rules=rules or {})
     else:
         project = discover.discover(
             [Path(path) for path in what], target, exclude=exclude, base=exclude_base, vendored=_markers()
         )
+        project = replace(project, rules=rules or {})
     if jobs is None:
         cores = os.cpu_count() or 1
         large = sum(len(source.text) for source in project.sources) >= _PARALLEL
@@ -80,11 +84,12 @@ def scan(
     accept: Certainty = Certainty.REVIEW,
     exclude: Sequence[str] = (),
     exclude_base: Path | None = None,
+    rules: Mapping[str, Any] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Scanned:
     """Return the extensions and programs at `paths`, and what a rewrite of them would do. Writes nothing.
 
-    Raises discover.NotFound for a path that does not exist.
+    Raises discover.NotFound for a path that does not exist, and ValueError for rules that cannot be used.
     """
     ported = rewrite(
         paths,
@@ -92,6 +97,7 @@ def scan(
         accept=accept,
         exclude=exclude,
         exclude_base=exclude_base,
+        rules=rules,
         on_progress=on_progress,
     )
     return Scanned(extensions.extensions(ported.before), ported)
@@ -432,6 +438,18 @@ def rewrite_project(project: Project) -> Ported:
     from hipport_passes import PASSES
 
     return run(project, PASSES)
+
+
+def _check_rules(rules: Mapping[str, Any] | None) -> None:
+    """Raise ValueError for rows that no pass can use."""
+    if not rules:
+        return
+    from hipport_passes.packages import recipes
+
+    unknown = set(rules) - {"requirements"}
+    if unknown:
+        raise ValueError(f"{min(unknown)}: no pass of that name takes rules; there is: requirements")
+    recipes.merged(rules["requirements"])
 
 
 def _markers() -> Mapping[str, tuple[str, ...]]:

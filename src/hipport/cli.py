@@ -44,6 +44,12 @@ _WARP = click.option(
 _ACCEPT = click.option(
     "--accept", type=click.Choice(["safe", "review"]), help="Which changes to make; review if not given."
 )
+_RULES = click.option(
+    "--rules",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A TOML file with rows of your own for the tables of passes (again for more).",
+)
 _FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="For people or for programs."
 )
@@ -69,6 +75,7 @@ def main() -> None:
 @_TARGET
 @_ROCM
 @_WARP
+@_RULES
 @_FORMAT
 def rewrite(
     paths: tuple[Path, ...],
@@ -79,6 +86,7 @@ def rewrite(
     target: str | None,
     rocm: str | None,
     warp: str | None,
+    rules: tuple[Path, ...],
     form: str,
 ) -> None:
     """Port files and folders, in place: all files or none.
@@ -92,7 +100,7 @@ def rewrite(
     if out is not None and (check or diff):
         raise click.UsageError("--out writes, --check and --diff do not: give one of them")
     with _failing():
-        config = _config(paths, accept, target, rocm, warp)
+        config = _config(paths, accept, target, rocm, warp, rules)
         would = check or diff
         recovered = () if would or out else api.recover(path for path in paths if path.exists())
         with _progress() as tell:
@@ -119,13 +127,21 @@ def rewrite(
 @_TARGET
 @_ROCM
 @_WARP
+@_RULES
 @_FORMAT
-def scan(paths: tuple[Path, ...], target: str | None, rocm: str | None, warp: str | None, form: str) -> None:
+def scan(
+    paths: tuple[Path, ...],
+    target: str | None,
+    rocm: str | None,
+    warp: str | None,
+    rules: tuple[Path, ...],
+    form: str,
+) -> None:
     """Say what is there, what would change and what cannot be ported. Writes nothing."""
     from hipport import api, report
 
     with _failing():
-        config = _config(paths, None, target, rocm, warp)
+        config = _config(paths, None, target, rocm, warp, rules)
         with _progress() as tell:
             scanned = api.scan(paths, **_said(config), on_progress=tell)
     if form == "json":
@@ -449,7 +465,12 @@ def _compiler_said(error: Exception) -> Iterator[str]:
 
 
 def _config(
-    paths: tuple[Path, ...], accept: str | None, target: str | None, rocm: str | None, warp: str | None = None
+    paths: tuple[Path, ...],
+    accept: str | None,
+    target: str | None,
+    rocm: str | None,
+    warp: str | None = None,
+    rules: tuple[Path, ...] = (),
 ) -> Config:
     """What the nearest configuration says, and over it what the command line says."""
     from hipport import config
@@ -464,12 +485,20 @@ def _config(
         settings = replace(settings, target=replace(settings.target, warp=warp))
     if accept is not None:
         settings = replace(settings, accept=config.parse_accept(accept))
-    return settings
+    return replace(settings, rules=(*settings.rules, *rules))
 
 
 def _said(config: Config) -> dict[str, Any]:
+    from hipport.config import read_rules
+
     base = config.path.parent if config.path else None
-    return {"target": config.target, "accept": config.accept, "exclude": config.exclude, "exclude_base": base}
+    return {
+        "target": config.target,
+        "accept": config.accept,
+        "exclude": config.exclude,
+        "exclude_base": base,
+        "rules": read_rules(config.rules),
+    }
 
 
 def _leave(ported: Ported, *, changes_count: bool) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ class Config:
     target: Target = field(default_factory=Target)
     accept: Certainty = Certainty.REVIEW
     exclude: tuple[str, ...] = ()  #: patterns of paths that are left alone, as in .gitignore, relative to the file
+    rules: tuple[Path, ...] = ()  #: files with rows for the tables of passes
     path: Path | None = None  #: the file that the settings come from
 
 
@@ -47,6 +49,25 @@ def read(start: Path) -> Config:
         if (folder / ".git").exists():
             break
     return Config()
+
+
+def read_rules(paths: Iterable[Path]) -> dict[str, Any]:
+    """Return the rows in files of rules, by the name of the pass; a later file's come later. Raises BadConfig."""
+    rules: dict[str, Any] = {}
+    for path in paths:
+        try:
+            table = load(path)
+        except OSError as error:
+            raise BadConfig(f"{path}: {error.strerror or error}") from error
+        except (TOMLDecodeError, UnicodeDecodeError) as error:
+            raise BadConfig(f"{path}: {error}") from error
+        for name, tables in table.items():
+            if not isinstance(tables, dict) or not all(isinstance(rows, list) for rows in tables.values()):
+                raise BadConfig(f"{path}: {name}: rules are rows of a pass's tables: [[requirements.family]]")
+            of_pass = rules.setdefault(name, {})
+            for kind, rows in tables.items():
+                of_pass[kind] = [*of_pass.get(kind, []), *rows]
+    return rules
 
 
 def parse_archs(text: str) -> tuple[str, ...]:
@@ -88,8 +109,12 @@ def _config(table: Any, path: Path) -> Config:
                 config = replace(config, accept=parse_accept(value))
             elif key == "exclude":
                 config = replace(config, exclude=tuple(_strings(value)))
+            elif key == "rules":
+                config = replace(config, rules=tuple(path.parent / name for name in _strings(value)))
             else:
-                raise ValueError("there is no such setting; there are: target, rocm, warp, native, accept, exclude")
+                raise ValueError(
+                    "there is no such setting; there are: target, rocm, warp, native, accept, exclude, rules"
+                )
         except (TypeError, ValueError) as error:
             raise BadConfig(f"{path}: {key}: {error}") from error
     return replace(config, target=target)

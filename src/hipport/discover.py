@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath, PurePosixPath
 
 from hipport.extensions import UNITS, Extension, extensions, glob_regex
@@ -21,8 +21,9 @@ from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.languages.make import Makefile
 from hipport.languages.notebook import Notebook
-from hipport.languages.packaging import Requirements
+from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.languages.python import Python
+from hipport.languages.toml import Toml
 from hipport.project import Project, Skipped, Target
 from hipport.source import Source
 
@@ -45,6 +46,16 @@ _NAMED: tuple[tuple[re.Pattern[str], type[Source]], ...] = (
     (re.compile(r"(?:GNU)?[Mm]akefile(?:\..+)?|.+\.(?:mk|mak)"), Makefile),
     (re.compile(r".+\.ipynb"), Notebook),
     (re.compile(r"(?:.*[-_.])?(?:requirements?|constraints?|reqs?)(?:[-_.].*)?\.(?:txt|in|pip)"), Requirements),
+    (re.compile(r"pyproject\.toml|pixi\.toml"), Toml),
+    (re.compile(r"setup\.cfg"), SetupCfg),
+    (re.compile(r"(?:.*[-_.])?(?:conda|env|environment)(?:[-_.].*)?\.ya?ml", re.IGNORECASE), CondaEnvironment),
+)
+# Of files that only install packages, those are read that install what has builds for GPUs.
+_INSTALLING: tuple[type[Source], ...] = (Toml, SetupCfg, CondaEnvironment)
+_INSTALLS = re.compile(
+    rb"torch|cuda|nvidia|\bcu1\d\d\b|xformers|flash[-_]attn|triton|spconv|cupy|tensorrt|bitsandbytes|gsplat|apex|tinycudann"
+    rb"|kaolin|faiss-gpu|onnxruntime-gpu|pynvml|install_requires",
+    re.IGNORECASE,
 )
 # Files that are given by name may be in any language; in one of these nothing is C++.
 _OTHER = frozenset(
@@ -288,7 +299,26 @@ class _Walk:
             else:
                 if taken is not None:
                     sources.append(taken)
+        sources += self._included(sources)
         return tuple(sources), tuple(skipped for _, skipped in sorted(self.skipped.items()))
+
+    def _included(self, sources: Iterable[Source]) -> Iterator[Source]:
+        """Yield the lists of requirements that others read in, whatever they are called."""
+        waiting = [source for source in sources if isinstance(source, Requirements)]
+        known = {each.path for each in sources}
+        while waiting:
+            source = waiting.pop()
+            for name in source.includes:
+                path = PurePosixPath(os.path.normpath(source.path.parent / name))
+                if path in known or path.is_absolute() or ".." in path.parts or str(path) in self.skipped:
+                    continue
+                known.add(path)
+                try:
+                    found = Requirements(path, _read(self.root / path))
+                except (_Refused, ValueError):
+                    continue
+                waiting.append(found)
+                yield found
 
     def _source(self, path: PurePosixPath, called: str, given: bool) -> Source | None:
         text = _read(self.root / path)
@@ -299,6 +329,8 @@ class _Walk:
         typed = source(path.with_name(called), text)
         concerned = path.name == "setup.py" or _PYTHON.search(text)
         if isinstance(typed, Python) and not concerned and not given:
+            return None
+        if isinstance(typed, _INSTALLING) and not _INSTALLS.search(text) and not given:
             return None
         if type(typed) is Source:
             raise _Refused("not in a language that hipport reads")

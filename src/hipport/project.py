@@ -97,6 +97,8 @@ class Project:
     root: Path | None = None
     #: Files that `sources` include and that were not given: read for what they declare, never changed.
     context: tuple[Source, ...] = ()
+    #: The user's own rows for the tables of passes, by the name of the pass.
+    rules: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def by_path(self) -> Mapping[PurePath, Source]:

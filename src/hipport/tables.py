@@ -16,6 +16,11 @@ else:
 TOMLDecodeError = tomllib.TOMLDecodeError
 
 
+def parse(text: str) -> dict[str, Any]:
+    """Return the TOML table that `text` is. Raises TOMLDecodeError."""
+    return tomllib.loads(text)
+
+
 @cache
 def load(path: Path) -> dict[str, Any]:
     """Return the TOML table at `path`. The result is shared: do not change it. Raises OSError and TOMLDecodeError."""

@@ -32,8 +32,9 @@ from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.languages.make import Makefile
 from hipport.languages.notebook import Notebook
-from hipport.languages.packaging import Requirements
+from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.languages.python import Python
+from hipport.languages.toml import Toml
 from hipport.pipeline import Outcome, Pass, Ported, Reported, run
 from hipport.project import Project, Skipped, Target
 from hipport.source import Source, Span
@@ -50,6 +51,9 @@ _LANGUAGES: dict[str, type[Source]] = {
     ".mk": Makefile,
     ".ipynb": Notebook,
     ".txt": Requirements,
+    ".toml": Toml,
+    ".cfg": SetupCfg,
+    ".yml": CondaEnvironment,
 }
 
 

@@ -1,13 +1,163 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that say which packages to install."""
+"""Files that say which packages to install, apart from those in TOML, Python and commands."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
-from hipport.source import Source
+from hipport.source import Source, Span
+
+_LINE = re.compile(rb"(?:[^\r\n\\]|\\(?!\r?\n|\Z)|\\\r?\n|\\\Z)*")
+_CONTINUED = re.compile(rb"\\(?:\r?\n|\Z)")
+_COMMENT = re.compile(rb"(?:^|(?<=\s))#.*")
+_OPTIONS = re.compile(rb"(?:^|\s)(?=--?[A-Za-z])")
+_INCLUDE = re.compile(r"(?:-r|-c|--requirement|--constraint)(?:\s*=\s*|\s+|(?<=-r)|(?<=-c))(\S+)")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of requirements, with the lines that continue it.
+
+    `span` is all of it; `requirement` is what it asks for, or an empty span; `options` is what starts with `-` behind
+    that, or is all that the line says.
+    """
+
+    span: Span
+    requirement: Span
+    options: Span
 
 
 @dataclass(frozen=True)
 class Requirements(Source):
     """A file of requirements or constraints for pip."""
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """The lines that are not empty and no comment."""
+        return tuple(self._lines())
+
+    def _lines(self) -> Iterator[Line]:
+        at = 3 if self.text.startswith(b"\xef\xbb\xbf") else 0
+        while at < len(self.text):
+            first = re.compile(rb"[ \t]*#[^\r\n]*").match(self.text, at)
+            # A comment is over at the end of its line, whatever it ends in.
+            match = first or _LINE.match(self.text, at)
+            assert match is not None
+            start, end = match.span()
+            at = end + 1
+            if first is None:
+                # Lines that are put together keep their length, and so all that is in them its place.
+                text = _CONTINUED.sub(lambda m: b" " * len(m.group()), self.text[start:end])
+                yield from _parts(start, text)
+
+    @property
+    def includes(self) -> tuple[str, ...]:
+        """The files that are read with this one, as paths relative to it."""
+        said = (self[line.options].decode("utf-8", "replace") for line in self.lines)
+        return tuple(match[1] for text in said if (match := _INCLUDE.match(text)))
+
+
+def _parts(start: int, text: bytes) -> Iterator[Line]:
+    comment = _COMMENT.search(text)
+    said = text[: comment.start()] if comment else text
+    if not said.strip():
+        return
+    options = _OPTIONS.search(said)
+    middle = options.end() if options else len(said)
+    requirement = said[: options.start()] if options else said
+    yield Line(
+        Span(start, start + len(text)),
+        _stripped(start, requirement),
+        _stripped(start + middle, said[middle:]),
+    )
+
+
+def _stripped(start: int, text: bytes) -> Span:
+    left = len(text) - len(text.lstrip())
+    return Span(start + left, start + left + len(text.strip()))
+
+
+@dataclass(frozen=True)
+class SetupCfg(Source):
+    """The declarative configuration of setuptools, setup.cfg."""
+
+    @cached_property
+    def requirements(self) -> tuple[tuple[str, Span], ...]:
+        """What is required, each with the option that says so (`install_requires`, an extra)."""
+        return tuple(self._requirements())
+
+    def _requirements(self) -> Iterator[tuple[str, Span]]:
+        section = option = ""
+        at = 0
+        for line in self.text.splitlines(keepends=True):
+            start, at = at, at + len(line)
+            text = line.strip()
+            if not text or text[:1] in b"#;":
+                continue
+            if line[:1] not in b" \t":
+                option = ""
+                if text.startswith(b"["):
+                    section = text.strip(b"[]").decode("utf-8", "replace").strip()
+                    continue
+                name, separator, value = (
+                    re.compile(rb"([:=])").split(line, maxsplit=1) if re.search(rb"[:=]", line) else (line, b"", b"")
+                )
+                key = name.strip().decode("utf-8", "replace")
+                wanted = (section == "options" and key in ("install_requires", "setup_requires", "tests_require")) or (
+                    section == "options.extras_require"
+                )
+                option = key if wanted else ""
+                start += len(name) + len(separator)
+                text = value.strip()
+                line = value
+            if option and text:
+                left = len(line) - len(line.lstrip())
+                # Several may stand on one line, with semicolons between them only if these are no markers.
+                yield option, Span(start + left, start + left + len(text))
+
+
+@dataclass(frozen=True)
+class CondaEnvironment(Source):
+    """An environment of conda's, environment.yml."""
+
+    @cached_property
+    def items(self) -> tuple[tuple[str, Span, Span], ...]:
+        """The items of its lists: `channels`, `dependencies` or `pip`, what it says, and the whole line."""
+        return tuple(self._items())
+
+    @cached_property
+    def pip(self) -> Span | None:
+        """The line `- pip:`."""
+        match = re.compile(rb"^[ \t]*-[ \t]*pip[ \t]*:[ \t]*(?:#[^\r\n]*)?$", re.MULTILINE).search(
+            self.text.replace(b"\r\n", b" \n")
+        )
+        return Span(*match.span()) if match else None
+
+    def _items(self) -> Iterator[tuple[str, Span, Span]]:
+        inside, deep = "", 0
+        at = 0
+        for line in self.text.splitlines(keepends=True):
+            start, at = at, at + len(line)
+            bare = line.rstrip(b"\r\n")
+            match = re.compile(rb"([ \t]*)([A-Za-z_-]+)[ \t]*:").match(bare)
+            if match:
+                inside = match[2].decode() if not match[1] else ""
+                continue
+            match = re.compile(rb"([ \t]*)-([ \t]*)(\"[^\"]*\"|'[^']*'|[^#\s](?:[^#]|(?<=\S)#)*)").match(bare)
+            if match is None:
+                continue
+            indent = len(match[1])
+            if re.fullmatch(rb"pip[ \t]*:[ \t]*", match[3]) and inside == "dependencies":
+                inside, deep = "pip", indent
+                continue
+            if inside == "pip" and indent <= deep:
+                inside = "dependencies"
+            if inside in ("channels", "dependencies", "pip"):
+                left = match.start(3)
+                text = match[3].rstrip()
+                if text[:1] in b"\"'" and len(text) > 1:
+                    left, text = left + 1, text[1:-1]
+                yield inside, Span(start + left, start + left + len(text)), Span(start, start + len(bare))

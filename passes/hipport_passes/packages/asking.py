@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What readers of lists need to judge what they find, and how they say it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from hipport.finding import Finding
+from hipport.project import Project
+from hipport.source import Edit, Source, Span
+from hipport_passes.packages import recipes as table
+from hipport_passes.packages.judge import Verdict, judge
+from hipport_passes.packages.recipes import Recipes, for_cuda
+
+_INDEX = re.compile(r"https?://[^\s\"'/]+/whl/(?:nightly/|test/)?(cu\d+)(?=[/\s\"']|$)")
+
+
+class Asking:
+    """What is needed to judge: the recipes, the release that the tree is ported to, and what its program imports."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.recipes: Recipes = table.of(project)
+        self.index = self.recipes.index(project.target.rocm)
+        self.imported: Mapping[str, str] = _Imports(project)
+
+    def judge(self, text: str, *, hashed: bool = False) -> Verdict | None:
+        """Say what becomes of a requirement."""
+        return judge(text, self.recipes, self.imported, hashed=hashed)
+
+    def index_for_rocm(self, url: str) -> str | None:
+        """Return PyTorch's index of wheels for ROCm that stands for one of wheels for CUDA."""
+        match = _INDEX.match(url)
+        return url[: match.start(1)] + self.index.url.rpartition("/")[2] + url[match.end(1) :] if match else None
+
+
+class _Imports(Mapping[str, str]):
+    """Where a module is imported; looked up only when it is asked for."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+
+    def __getitem__(self, module: str) -> str:
+        for path in table.importing(self.project, module):
+            return path
+        raise KeyError(module)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def part(verdict: Verdict, text: str, start: int) -> Edit:
+    """Return the edit of a verdict on a part of a requirement that starts at `start` in its file."""
+    before, inside = text[: verdict.start], text[verdict.start : verdict.end]
+    at = start + len(before.encode())
+    return Edit(Span(at, at + len(inside.encode())), verdict.new.encode())
+
+
+def finding(span: Span, verdict: Verdict, edits: tuple[Edit, ...], where: str = "") -> Finding:
+    """Return the finding of a verdict."""
+    return Finding(span, verdict.kind, verdict.message + where, edits, verdict.certainty)
+
+
+def note(verdict: Verdict) -> str:
+    """Return what is left in a list of what goes from it."""
+    assert verdict.family is not None
+    return verdict.family.note or verdict.family.why
+
+
+def decoded(source: Source, span: Span) -> str:
+    """Return the text of a span."""
+    return source[span].decode("utf-8", "replace")
+
+
+def says_cuda_index(url: str) -> bool:
+    """Say whether an index or a page of links has builds for CUDA."""
+    return (
+        for_cuda(url)
+        or url.rstrip("/").endswith("/whl/torch_stable.html")
+        or "developer.download.nvidia" in url
+        or ("pypi.nvidia.com" in url or "pypi.ngc.nvidia.com" in url)
+    )

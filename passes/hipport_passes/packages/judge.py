@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Say what becomes of one requirement on ROCm, however it is written: a version, a repository, a wheel's address."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from hipport.finding import Certainty
+from hipport_passes.packages.recipes import Family, Recipes, for_cuda, for_rocm, normalised
+
+_NAMED = re.compile(r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(\[[^\]]*\])?\s*")
+_CLAUSES = re.compile(r"\(?\s*((?:(?:===|==|~=|!=|<=|>=|<|>)\s*[^\s,;()#]+\s*,?\s*)*)\)?\s*")
+_CLAUSE = re.compile(r"(===|==|~=|!=|<=|>=|<|>)\s*([^\s,;()#]+)")
+_ADDRESS = re.compile(r"(?:@\s*)?((?:git|hg|svn|bzr)\+\S+|https?://\S+|(?:git@|ssh://)\S+)")
+_EGG = re.compile(r"[#&]egg=([\w.-]+)")
+_WHEEL = re.compile(r"/([A-Za-z0-9_.]+?)-(\d[^/-]*)-[^/]*\.(?:whl|tar\.gz)")
+_EXTRA_CUDA = re.compile(r"\b(?:and-)?cuda(?:\d+[xa-z_]*)?\b|\bcu\d{2}x?\b")
+_NAME_CUDA = re.compile(r".*[-_](?:cu|cuda)(?:\d{2,3}x?)")
+
+#: As far as versions of a distribution can go that its users would call compatible.
+_LAST = {"torch": "2.999", "torchvision": "0.999", "torchaudio": "2.999"}
+_PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What becomes of a requirement: `out` of the list, `edit` for a part of it, or `manual`.
+
+    `start` and `end` are the part, as characters of the text, and `new` what takes its place.
+    """
+
+    what: str
+    kind: str
+    message: str
+    certainty: Certainty
+    family: Family | None = None
+    start: int = 0
+    end: int = 0
+    new: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A requirement in its parts; positions are in its text."""
+
+    name: str
+    extras: str
+    clauses: tuple[tuple[str, str], ...]
+    #: from the end of the name and extras to the end of the last clause
+    start: int
+    end: int
+    marker: str
+    address: str
+
+    @property
+    def version(self) -> str:
+        """The versions that are asked for, as they would be written."""
+        return ",".join(operator + version for operator, version in self.clauses)
+
+
+def asked(text: str) -> Asked | None:
+    """Read a requirement as pip does; None for a path, and for what is no requirement."""
+    address = _ADDRESS.match(text)
+    if address is not None:
+        url = address[1]
+        egg, wheel = _EGG.search(url), _WHEEL.search(unquote(url))
+        name = egg[1] if egg else wheel[1] if wheel else ""
+        return Asked(name, "", (), 0, len(text), "", url)
+    match = _NAMED.match(text)
+    if match is None or text.startswith((".", "/")) or text[match.end() :].startswith(("/", "\\", ":")):
+        return None
+    rest = text[match.end() :]
+    address = _ADDRESS.match(rest)
+    if address is not None:
+        marker = rest[address.end() :].lstrip()
+        return Asked(match[1], match[2] or "", (), match.end(), len(text), marker.lstrip("; "), address[1])
+    clauses = _CLAUSES.match(rest)
+    assert clauses is not None
+    marker = rest[clauses.end() :]
+    if marker and not marker.startswith(";"):
+        return None
+    start = match.end(2) if match[2] else match.end(1)
+    end = match.end() + len(rest[: clauses.end()].rstrip())
+    found = tuple((each[1], each[2]) for each in _CLAUSE.finditer(clauses[1]))
+    return Asked(match[1], match[2] or "", found, start, max(start, end), marker[1:].strip(), "")
+
+
+def family_of(each: Asked, recipes: Recipes) -> Family | None:
+    """Return the family that a requirement is of."""
+    found = recipes.distribution(each.name) if each.name else None
+    if found is None and each.address:
+        found = recipes.repository(each.address)
+    return found
+
+
+def on_linux(marker: str) -> bool:
+    """Say whether a marker can hold on Linux on a PC, with some Python."""
+    if not marker:
+        return True
+    from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
+
+    known = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix", "platform_machine": "x86_64"}
+    try:
+        parsed = Marker(marker)
+        extras = ["", *re.findall(r"extra\s*==\s*[\"']([^\"']*)[\"']", marker)]
+        return any(
+            parsed.evaluate({**known, "python_version": python, "python_full_version": python + ".0", "extra": extra})
+            for python in _PYTHONS
+            for extra in extras
+        )
+    except (InvalidMarker, UndefinedComparison, UndefinedEnvironmentName):
+        return True
+
+
+def judge(
+    text: str, recipes: Recipes, imported: Mapping[str, str] | None = None, *, hashed: bool = False
+) -> Verdict | None:
+    """Return what becomes of a requirement; None where it is right as it is.
+
+    `imported` says which modules the program imports unconditionally, and where. A requirement with hashes cannot be
+    without a version.
+    """
+    each = asked(text)
+    if each is None or for_rocm(each.version) or for_rocm(each.address) or for_rocm(each.name):
+        return None
+    if not on_linux(each.marker):
+        return None
+    family = family_of(each, recipes)
+    if family is None:
+        return _unknown(each)
+    called = each.name or each.address
+    if family.action == "keep":
+        return _kept(each, family, text, hashed)
+    if family.action in ("remove", "separate"):
+        where = imported.get(family.imports) if imported is not None and family.action == "remove" else None
+        if where:
+            message = f"{called}: {family.why}; {where} imports it, and must do without it first"
+            return Verdict("manual", "imported", message, Certainty.MANUAL, family)
+        certainty = Certainty.SAFE if family.name == "nvidia-libraries" else Certainty.REVIEW
+        kind = "cuda_only" if family.action == "remove" else "separate"
+        return Verdict("out", kind, f"{called}: {family.why}{_assumed(family)}", certainty, family)
+    if family.action == "least":
+        return _least(each, family)
+    if family.action == "relax":
+        return _relaxed(each, family)
+    if family.action == "manual":
+        return Verdict("manual", "no_rocm", f"{called}: {family.why}", Certainty.MANUAL, family)
+    return None
+
+
+def _assumed(family: Family) -> str:
+    if family.action == "separate":
+        return "; assumes that it is installed as `hipport deps` says, or not needed"
+    return "" if family.name == "nvidia-libraries" else "; assumes that nothing needs it"
+
+
+def _unknown(each: Asked) -> Verdict | None:
+    """Judge what no recipe knows by what it is called."""
+    said = each.name + each.extras
+    if for_cuda(each.version) or (each.address and for_cuda(unquote(each.address.rpartition("/")[2]))):
+        what = f"{each.name or each.address} is asked for as a build for CUDA"
+    elif _EXTRA_CUDA.search(each.extras):
+        message = f"{said}: that extra brings libraries for CUDA; look for one for ROCm, or do without"
+        return Verdict("manual", "no_rocm", message, Certainty.MANUAL)
+    elif _NAME_CUDA.fullmatch(each.name.lower()):
+        what = f"{each.name} is a build for CUDA by its name"
+    else:
+        return None
+    message = f"{what}: look for one for ROCm, or build its sources with PYTORCH_ROCM_ARCH set, without build isolation"
+    return Verdict("manual", "no_rocm", message, Certainty.MANUAL)
+
+
+def _kept(each: Asked, family: Family, text: str, hashed: bool) -> Verdict | None:
+    """Take away what only other versions than the one that is there can satisfy."""
+    if each.address:
+        wheel = unquote(each.address)
+        if "+cpu" in wheel or "/cpu/" in wheel or not (_WHEEL.search(wheel) or for_cuda(wheel)):
+            return None
+        message = f"{each.name} from {each.address} takes the place of PyTorch for ROCm{_anyone(each.name)}"
+        return Verdict("out", "pin", message, Certainty.REVIEW, family)
+    if "+cpu" in each.version or not each.clauses:
+        return None
+    from packaging.specifiers import InvalidSpecifier, Specifier
+
+    last = _LAST.get(normalised(each.name), "999")
+
+    def stays(operator: str, version: str) -> bool:
+        try:
+            return Specifier(operator + version.rstrip(",")).contains(last, prereleases=True)
+        except InvalidSpecifier:
+            return False
+
+    kept = [operator + version for operator, version in each.clauses if stays(operator, version)]
+    if len(kept) == len(each.clauses):
+        return None
+    build = "a build for CUDA" if for_cuda(each.version) else "another build"
+    message = f"{each.name}{each.version}: pip would put {build} in the place of PyTorch for ROCm{_anyone(each.name)}"
+    if hashed:
+        return Verdict("out", "pin", message, Certainty.REVIEW, family)
+    new = (" " if text[each.start : each.start + 1] == " " and kept else "") + ",".join(kept)
+    return Verdict("edit", "pin", message, Certainty.REVIEW, family, each.start, each.end, new)
+
+
+def _anyone(name: str) -> str:
+    return f"; assumes that the program runs with the {name} that is installed"
+
+
+def _least(each: Asked, family: Family) -> Verdict | None:
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+    if each.address or not each.clauses:
+        return None
+    try:
+        wanted = SpecifierSet(each.version.rstrip(","))
+        least = Version(family.least)
+        named = [Version(version.rstrip(".*")) for _, version in each.clauses]
+    except (InvalidSpecifier, InvalidVersion):
+        return None
+    if any(
+        wanted.contains(version, prereleases=True)
+        for version in (family.least, "999", *map(str, named))
+        if Version(version) >= least
+    ):
+        return None
+    message = (
+        f"{each.name}{each.version}: {family.why}; assumes that the program runs with a version from {family.least} on"
+    )
+    return Verdict("edit", "pin", message, Certainty.REVIEW, family, each.start, each.end, f">={family.least}")
+
+
+def _relaxed(each: Asked, family: Family) -> Verdict | None:
+    from packaging.version import InvalidVersion, Version
+
+    if each.address or len(each.clauses) != 1 or each.clauses[0][0] not in ("==", "~=", "==="):
+        return None
+    version = each.clauses[0][1].removesuffix(".*")
+    try:
+        if not Version(version) < Version(family.below):
+            return None
+    except InvalidVersion:
+        return None
+    message = (
+        f"{each.name}{each.version}: {family.why}; assumes that the program runs with a newer one below {family.upper}"
+    )
+    new = f">={version},<{family.upper}"
+    return Verdict("edit", "old", message, Certainty.REVIEW, family, each.start, each.end, new)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists with one requirement on a line: for pip, for setuptools, and for conda."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.packaging import CondaEnvironment, Line, Requirements, SetupCfg
+from hipport.source import Edit, Source, Span
+from hipport_passes.packages.asking import Asking, decoded, finding, note, part, says_cuda_index
+from hipport_passes.packages.judge import Verdict
+from hipport_passes.packages.lists import commented
+
+_OPTION = re.compile(r"(--index-url|-i|--extra-index-url|--find-links|-f|--editable|-e)(?:\s*=\s*|\s+)(\S+)", re.DOTALL)
+_CONDA = re.compile(r"(?:(?P<channel>[\w./-]+)::)?(?P<name>[\w.-]+)")
+_PYTORCH = "conda has no build of PyTorch for ROCm; assumes that it is installed with pip, as `hipport deps` says"
+
+
+def in_requirements(source: Requirements, asking: Asking) -> Iterator[Finding]:
+    """Yield what is to be said of a file for pip."""
+    for line in source.lines:
+        options = decoded(source, line.options)
+        if len(line.requirement):
+            text = decoded(source, line.requirement)
+            verdict = asking.judge(text, hashed="--hash" in options)
+            if verdict is not None:
+                yield _on_line(source, line, verdict, text)
+        else:
+            yield from _option(source, line, options, asking)
+
+
+def _on_line(source: Source, line: Line, verdict: Verdict, text: str) -> Finding:
+    edits: tuple[Edit, ...] = ()
+    if verdict.what == "edit":
+        edits = (part(verdict, text, line.requirement.start),)
+    elif verdict.what == "out":
+        edits = _commented(source, line.span, note(verdict))
+    return finding(line.requirement, verdict, edits)
+
+
+def _commented(source: Source, span: Span, why: str) -> tuple[Edit, ...]:
+    """Return the edits that make comments of a line and of those that continue it."""
+    _, *more = re.finditer(rb"[^\r\n]+", source[span])
+    start = span.start + len(source[span]) - len(source[span].lstrip())
+    edits = [Edit(Span(start, start), b"# ")]
+    edits += [Edit(Span(span.start + each.start(), span.start + each.start()), b"# ") for each in more]
+    end = span.start + len(source[span].rstrip())
+    if more:
+        # Behind a continued line there is no place for a note.
+        edits[0] = Edit(Span(start, start), b"# ROCm: " + why.encode() + source.newline + b"# ")
+    else:
+        edits.append(Edit(Span(end, end), b"  # ROCm: " + why.encode()))
+    return tuple(edits)
+
+
+def _option(source: Source, line: Line, options: str, asking: Asking) -> Iterator[Finding]:
+    match = _OPTION.match(options)
+    if match is None:
+        return
+    option, value = match[1], match[2].strip("\"'")
+    if option in ("-e", "--editable"):
+        verdict = asking.judge(value)
+        if verdict is not None and verdict.what == "edit":
+            return
+        if verdict is not None:
+            yield _on_line(source, Line(line.span, line.options, line.options), verdict, value)
+        return
+    if not says_cuda_index(value):
+        return
+    ours = asking.index_for_rocm(value) if option in ("-i", "--index-url") else None
+    if ours is not None:
+        start = line.options.start + len(options[: match.start(2)].encode()) + match[2].index(value)
+        message = (
+            f"{value} has builds for CUDA; PyTorch's for ROCm are at {ours}. Assumes that the program runs with the "
+            "newest there, or one is installed already"
+        )
+        yield Finding(
+            line.options,
+            "index",
+            message,
+            (Edit(Span(start, start + len(value.encode())), ours.encode()),),
+            Certainty.REVIEW,
+        )
+        return
+    message = f"{value} has builds for CUDA, which pip would take; assumes that PyTorch for ROCm is installed already"
+    edits = _commented(source, line.span, "builds for CUDA; PyTorch for ROCm is installed beforehand")
+    yield Finding(line.options, "index", message, edits, Certainty.REVIEW)
+
+
+def in_setup_cfg(source: SetupCfg, asking: Asking) -> Iterator[Finding]:
+    """Yield what is to be said of setup.cfg."""
+    for _, span in source.requirements:
+        text = decoded(source, span)
+        verdict = asking.judge(re.split(r"\s#", text)[0].rstrip())
+        if verdict is None:
+            continue
+        edits: tuple[Edit, ...] = ()
+        if verdict.what == "edit":
+            edits = (part(verdict, text, span.start),)
+        elif verdict.what == "out":
+            start = source.text.rfind(b"\n", 0, span.start) + 1
+            if source.text[start : span.start].strip():
+                # `install_requires = xformers`: the option stays, with nothing in it.
+                edits = (Edit(span, b""),)
+            else:
+                edits = (Edit(Span(span.start, span.start), b"# "),)
+        yield finding(span, verdict, edits)
+
+
+def in_conda(source: CondaEnvironment, asking: Asking) -> Iterator[Finding]:
+    """Yield what is to be said of an environment of conda's."""
+    asked_by_pip = [item for item in source.items if item[0] == "pip"]
+    gone = 0
+    for kind, span, line in source.items:
+        text = decoded(source, span)
+        found: Finding | None = None
+        if kind == "channels":
+            if re.fullmatch(r"(?:https?://[^/]+/)?nvidia(?:/.*)?", text):
+                edits = _item_out(source, line, "NVIDIA's builds")
+                message = f"the channel {text} has builds for CUDA; assumes that nothing else is taken from it"
+                found = Finding(span, "channel", message, edits, Certainty.REVIEW)
+        elif kind == "pip":
+            found = _pip_item(source, span, line, asking)
+            gone += found is not None and len(found.edits) == 2
+        else:
+            found = _conda_item(source, text, span, line, asking)
+        if found is not None:
+            yield found
+    if asked_by_pip and gone == len(asked_by_pip) and source.pip is not None:
+        # A list of comments alone is no list to conda.
+        where = source.pip
+        start = where.start + len(source[where]) - len(source[where].lstrip())
+        edits = (Edit(Span(start, start), b"# "),)
+        yield Finding(Span(start, where.end), "empty", "nothing is left for pip here", edits, Certainty.REVIEW)
+
+
+def _item_out(source: Source, line: Span, why: str) -> tuple[Edit, ...]:
+    text = source[line]
+    start = line.start + len(text) - len(text.lstrip())
+    return commented(Span(start, line.start + len(text.rstrip())), why)
+
+
+def _pip_item(source: CondaEnvironment, span: Span, line: Span, asking: Asking) -> Finding | None:
+    text = decoded(source, span)
+    requirement = re.split(r"\s--?[A-Za-z]", text)[0].rstrip()
+    option = _OPTION.match(text)
+    if option is not None:
+        if option[1] in ("-e", "--editable") or not says_cuda_index(option[2]):
+            return None
+        message = f"{option[2]} has builds for CUDA, which pip would take; assumes that PyTorch for ROCm is installed"
+        return Finding(span, "index", message, _item_out(source, line, "builds for CUDA"), Certainty.REVIEW)
+    verdict = asking.judge(requirement)
+    if verdict is None:
+        return None
+    edits: tuple[Edit, ...] = ()
+    if verdict.what == "edit":
+        edits = (part(verdict, text, span.start),)
+    elif verdict.what == "out":
+        edits = _item_out(source, line, note(verdict))
+    return finding(span, verdict, edits)
+
+
+def _conda_item(source: CondaEnvironment, text: str, span: Span, line: Span, asking: Asking) -> Finding | None:
+    match = _CONDA.match(text)
+    if match is None or re.search(r"rocm|cpuonly|=cpu_", text):
+        return None
+    family = asking.recipes.conda(match["name"])
+    if family is None:
+        if match["channel"] == "nvidia":
+            message = f"{text}: the channel has builds for CUDA; assumes that nothing needs it"
+            return Finding(span, "cuda_only", message, _item_out(source, line, "for CUDA"), Certainty.REVIEW)
+        return None
+    if family.action == "keep":
+        return Finding(span, "pin", f"{text}: {_PYTORCH}", _item_out(source, line, family.note), Certainty.REVIEW)
+    if family.action in ("remove", "separate"):
+        safe = family.name == "nvidia-libraries"
+        assumed = "" if safe else "; assumes that it is installed as `hipport deps` says, or not needed"
+        edits = _item_out(source, line, family.note or family.why)
+        kind = "cuda_only" if family.action == "remove" else "separate"
+        return Finding(
+            span, kind, f"{text}: {family.why}{assumed}", edits, Certainty.SAFE if safe else Certainty.REVIEW
+        )
+    if family.action == "manual":
+        return Finding(span, "no_rocm", f"{text}: {family.why}", (), Certainty.MANUAL)
+    return None

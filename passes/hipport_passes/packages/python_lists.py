@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requirements in a setup.py: what reaches `install_requires` and the like, through names and functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.python import Misplaced, Python
+from hipport_passes.build_scripts.script import Script
+from hipport_passes.packages.asking import Asking, finding, note, part, says_cuda_index
+from hipport_passes.packages.judge import Verdict
+from hipport_passes.packages.lists import without
+
+_KEYWORDS = frozenset("install_requires extras_require setup_requires tests_require dependency_links".split())
+_LIKE = re.compile(r"[A-Za-z0-9_.-]+\s*(?:\[[^\]]*\])?\s*(?:[@;<>=!~(].*)?|\w+\+\S+|https?://\S+", re.DOTALL)
+
+
+def in_python(source: Python, asking: Asking) -> Iterator[Finding]:
+    """Yield what is to be said of a setup.py."""
+    if source.module is None:
+        return
+    script = source.fact(Script)
+    try:
+        yield from _in_script(source, script, asking)
+    except Misplaced:
+        return  # `cpp_extension` says of such a file that it cannot be read.
+
+
+def _in_script(source: Python, script: Script, asking: Asking) -> Iterator[Finding]:
+    for items in _lists(script):
+        if not script.runs(items).both:
+            continue
+        elements = [element.value for element in items.elements]
+        spans = [source.span(element) for element in elements]
+        going: dict[int, Verdict] = {}
+        for number, element in enumerate(elements):
+            if not isinstance(element, cst.SimpleString) or "b" in element.prefix or "\\" in element.raw_value:
+                continue
+            text = element.raw_value
+            span, opening = spans[number], len(element.prefix) + len(element.quote)
+            if text.startswith("http") and says_cuda_index(text):
+                message = f"{text} has builds for CUDA; pip does not look at dependency_links, other tools do"
+                yield Finding(span, "index", message, (), Certainty.MANUAL)
+                continue
+            verdict = asking.judge(text) if _LIKE.fullmatch(text.strip()) else None
+            if verdict is None:
+                continue
+            if verdict.what == "out":
+                going[number] = verdict
+            else:
+                edit = (part(verdict, text, span.start + opening),) if verdict.what == "edit" else ()
+                yield finding(span, verdict, edit)
+        notes = {number: note(verdict) for number, verdict in going.items()}
+        edits = without(source.text, spans, notes, is_tuple=isinstance(items, cst.Tuple))
+        for number, verdict in going.items():
+            yield finding(spans[number], verdict, edits[number])
+
+
+def _lists(script: Script) -> Iterator[cst.List | cst.Tuple | cst.Set]:
+    """Yield the lists of strings that reach the keywords of a call, each once."""
+    seen: set[cst.CSTNode] = set()
+    names: set[str] = set()
+    waiting: list[cst.CSTNode] = []
+    for node in script.nodes:
+        if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value in _KEYWORDS:
+            waiting.append(node.value)
+        elif isinstance(node, cst.DictElement):
+            key = node.key
+            if isinstance(key, cst.SimpleString) and key.raw_value in _KEYWORDS:
+                waiting.append(node.value)
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        match node:
+            case cst.List() | cst.Tuple() | cst.Set():
+                yield node
+                waiting += [each.value for each in node.elements if not isinstance(each.value, cst.SimpleString)]
+            case cst.Dict():
+                waiting += [each.value for each in node.elements]
+            case cst.BinaryOperation():
+                waiting += [node.left, node.right]
+            case cst.IfExp():
+                waiting += [node.body, node.orelse]
+            case cst.Call(func=cst.Name(value=("list" | "sorted" | "set" | "tuple" | "dict"))):
+                waiting += [each.value for each in node.args]
+            case cst.Call(func=cst.Name(value=name)) if name in script.functions:
+                waiting += [
+                    each.value
+                    for each in script.nodes
+                    if isinstance(each, cst.Return)
+                    and each.value is not None
+                    and script.function(each) is script.functions[name]
+                ]
+            case cst.Name(value=name) if name not in names:
+                names.add(name)
+                waiting += _assigned(script, name)
+
+
+def _assigned(script: Script, name: str) -> Iterator[cst.CSTNode]:
+    """Yield what is assigned, added and appended to a name."""
+    for node in script.nodes:
+        match node:
+            case cst.Assign():
+                for target in node.targets:
+                    if _root(target.target) == name:
+                        yield node.value
+            case cst.AnnAssign() if node.value is not None and _root(node.target) == name:
+                yield node.value
+            case cst.AugAssign() if _root(node.target) == name:
+                yield node.value
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value=("extend" | "update")))) if _root(node.func) == name:
+                yield from (each.value for each in node.args)
+
+
+def _root(node: cst.CSTNode) -> str:
+    """Return the name in `name`, `name["key"]` and `name.extend`."""
+    while isinstance(node, (cst.Subscript, cst.Attribute)):
+        node = node.value
+    return node.value if isinstance(node, cst.Name) else ""

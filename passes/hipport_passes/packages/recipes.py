@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recipes: what becomes of packages whose usual build is for CUDA. The facts are in requirements.toml."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from fnmatch import fnmatchcase
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hipport.project import Project
+from hipport.tables import load
+
+_TABLE = Path(__file__).parent.parent / "requirements.toml"
+_ACTIONS = ("keep", "remove", "separate", "least", "relax", "manual", "leave")
+_CUDA = re.compile(
+    r"(?:^|[^a-z0-9])(?:pt\d+|torch[\d.]*)?cu(?:da)?[-_]?(?:\$\{?\w+\}?|\d{2,3}x?|\d\d?\.\d)", re.IGNORECASE
+)
+_ROCM = re.compile(r"rocm|(?:^|[^a-z])(?:hip|amd(?!64))(?:$|[^a-z])", re.IGNORECASE)
+
+
+class BadRules(ValueError):
+    """A recipe that cannot be used; the message says which, and why."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Packages that share a fate on ROCm. The fields are those of a row in requirements.toml."""
+
+    name: str
+    action: str
+    why: str
+    distributions: tuple[str, ...] = ()
+    conda: tuple[str, ...] = ()
+    repositories: tuple[str, ...] = ()
+    imports: str = ""
+    note: str = ""
+    install: tuple[str, ...] = ()
+    with_torch: bool = False
+    optional: bool = False
+    releases: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    fallback: Mapping[str, str] = field(default_factory=dict)
+    check: str = ""
+    least: str = ""
+    below: str = ""
+    upper: str = ""
+    date: str = ""
+    rocm: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Index:
+    """PyTorch's wheels for a release of ROCm."""
+
+    rocm: str
+    url: str
+    torch: str = ""
+    date: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Image:
+    """A container image that has PyTorch for ROCm."""
+
+    rocm: str
+    name: str
+    python: str = ""
+    date: str = ""
+    source: str = ""
+
+
+RowT = TypeVar("RowT", Index, Image)
+
+
+@dataclass(frozen=True)
+class Recipes:
+    """All rows, and how packages are looked up in them."""
+
+    families: tuple[Family, ...]
+    indexes: tuple[Index, ...]
+    images: tuple[Image, ...]
+
+    def distribution(self, name: str) -> Family | None:
+        """Return the family of a distribution."""
+        return self._found(normalised(name), "distributions")
+
+    def conda(self, name: str) -> Family | None:
+        """Return the family of a conda package."""
+        return self._found(name.lower(), "conda") or self._found(normalised(name), "distributions")
+
+    def repository(self, url: str) -> Family | None:
+        """Return the family of sources, by the address of their repository."""
+        match = re.search(r"(?:github|gitlab)\.com[/:]([\w.-]+)/([\w.-]+?)(?:\.git)?(?=[/@#?\s\"']|$)", url)
+        if match is None:
+            return None
+        name = f"{match[1]}/{match[2]}".lower()
+        return self._found(name, "repositories")
+
+    def _found(self, name: str, where: str) -> Family | None:
+        for pattern, family in self._patterns[where]:
+            if fnmatchcase(name, pattern):
+                return family
+        return None
+
+    @cached_property
+    def _patterns(self) -> dict[str, list[tuple[str, Family]]]:
+        found: dict[str, list[tuple[str, Family]]] = {}
+        for where in ("distributions", "conda", "repositories"):
+            rows = [(pattern.lower(), family) for family in self.families for pattern in getattr(family, where)]
+            # What is named in full wins over what a `*` stands for.
+            found[where] = sorted(rows, key=lambda row: "*" in row[0])
+        return found
+
+    def index(self, rocm: tuple[int, int]) -> Index:
+        """Return PyTorch's wheels for a release: those of the newest release that is not newer, or the oldest."""
+        return _nearest(self.indexes, rocm)
+
+    def image(self, rocm: tuple[int, int]) -> Image:
+        """Return an image for a release, in the same way."""
+        return _nearest(self.images, rocm)
+
+
+def _nearest(rows: tuple[RowT, ...], rocm: tuple[int, int]) -> RowT:
+    ordered = sorted(rows, key=lambda row: release(row.rocm))
+    return next((row for row in reversed(ordered) if release(row.rocm) <= rocm), ordered[0])
+
+
+def release(text: str) -> tuple[int, int]:
+    """Return (major, minor) of `6.4`."""
+    major, _, minor = text.partition(".")
+    return int(major), int(minor or 0)
+
+
+def normalised(name: str) -> str:
+    """Return a distribution's name as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def for_cuda(text: str) -> bool:
+    """Say whether an address, a version or a file's name is that of a build for CUDA: `cu121`, `cuda12x`."""
+    return _CUDA.search(text) is not None and not for_rocm(text)
+
+
+def for_rocm(text: str) -> bool:
+    """Say whether an address, a path or a version speaks of ROCm."""
+    return _ROCM.search(text) is not None
+
+
+def of(project: Project) -> Recipes:
+    """Return the recipes that hold for a project: hipport's, and the user's over them."""
+    return merged(project.rules.get("requirements", {})) if project.rules else _own()
+
+
+@cache
+def _own() -> Recipes:
+    return merged({})
+
+
+def merged(user: Mapping[str, Any]) -> Recipes:
+    """Return hipport's rows with the user's over them. Raises BadRules."""
+    table = load(_TABLE)
+    unknown = set(user) - {"family", "index", "image"}
+    if unknown:
+        raise BadRules(f"requirements.{min(unknown)}: there is no such table; there are: family, index, image")
+    rows: dict[str, dict[str, dict[str, Any]]] = {}
+    for kind, key in (("family", "name"), ("index", "rocm"), ("image", "rocm")):
+        named: dict[str, dict[str, Any]] = {row[key]: dict(row) for row in table[kind]}
+        for row in user.get(kind, ()):
+            if not isinstance(row, Mapping) or not isinstance(row.get(key), str):
+                raise BadRules(f"requirements.{kind}: a row has no `{key}`")
+            named[row[key]] = {**named.get(row[key], {}), **row}
+        rows[kind] = named
+    return Recipes(
+        tuple(_row(Family, row, f"family {name!r}") for name, row in rows["family"].items()),
+        tuple(_row(Index, row, f"index {name!r}") for name, row in rows["index"].items()),
+        tuple(_row(Image, row, f"image {name!r}") for name, row in rows["image"].items()),
+    )
+
+
+def _row(kind: Any, row: Mapping[str, Any], where: str) -> Any:
+    known = {each.name: each for each in fields(kind)}
+    values: dict[str, Any] = {}
+    for key, value in row.items():
+        if key not in known:
+            raise BadRules(f"requirements.{where}: there is no `{key}`; there are: {', '.join(known)}")
+        wanted = str(known[key].type)
+        if key == "date":
+            value = str(value)
+        if wanted.startswith("tuple"):
+            if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+                raise BadRules(f"requirements.{where}: `{key}` must be a list of strings")
+            value = tuple(value)
+        elif not isinstance(value, {"str": str, "bool": bool}.get(wanted, Mapping)):
+            raise BadRules(f"requirements.{where}: `{key}` has a value of the wrong kind")
+        values[key] = value
+    missing = [name for name in ("action", "why", "url", "name") if name in known and not values.get(name)]
+    if missing:
+        raise BadRules(f"requirements.{where}: `{missing[0]}` is missing")
+    if "action" in values and values["action"] not in _ACTIONS:
+        raise BadRules(f"requirements.{where}: {values['action']!r} is no action; there are: {', '.join(_ACTIONS)}")
+    if "action" in values and values["action"] == "least" and not values.get("least"):
+        raise BadRules(f"requirements.{where}: `least` is missing")
+    for key in ("rocm", "releases"):
+        given = values.get(key, ())
+        for each in (given,) if isinstance(given, str) else given:
+            if each not in ("", "any") and not re.fullmatch(r"\d+\.\d+", each):
+                raise BadRules(f"requirements.{where}: {each!r} is not a ROCm release; for example: 6.4")
+    return kind(**values)
+
+
+def importing(project: Project, module: str) -> Iterable[str]:
+    """Yield the Python files of a project that import a module, but for those that only try to."""
+    if not module:
+        return
+    imports = re.compile(rb"^(?:import|from)[ \t]+" + re.escape(module.encode()) + rb"\b", re.MULTILINE)
+    for source in project.sources:
+        if source.path.suffix == ".py" and module.encode() in source.text and imports.search(source.text):
+            yield source.path.as_posix()

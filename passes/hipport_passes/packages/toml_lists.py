@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requirements and indexes in pyproject.toml and pixi.toml."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.toml import Entry, Path, Toml
+from hipport.source import Edit, Span
+from hipport_passes.packages.asking import Asking, finding, note, part, says_cuda_index
+from hipport_passes.packages.judge import Verdict
+from hipport_passes.packages.lists import commented, without
+from hipport_passes.packages.recipes import Family, for_rocm, normalised
+
+_LISTS = re.compile(
+    r"build-system/requires/\d+|project/dependencies/\d+|project/optional-dependencies/[^/]+/\d+"
+    r"|dependency-groups/[^/]+/\d+|tool/uv/(?:\w+-)?dependencies/\d+|tool/uv/extra-build-dependencies/[^/]+/\d+"
+    r"|tool/pdm/dev-dependencies/[^/]+/\d+|tool/flit/metadata/requires\S*/\d+"
+    r"|tool/hatch/envs/[^/]+/(?:extra-)?dependencies/\d+"
+)
+_POETRY = re.compile(
+    r"tool/poetry/(?:dev-)?(?:group/[^/]+/)?dependencies/(?P<name>[^/]+)(?:/\d+)?(?:/(?P<what>version|url|git|source))?"
+)
+_PIXI = re.compile(
+    r"(?:tool/pixi/)?(?:feature/[^/]+/)?(?:target/[^/]+/)?(?P<pypi>pypi-)?dependencies/(?P<name>[^/]+)(?:/(?P<what>version|channel))?"
+)
+_CHANNEL = re.compile(r"(?:project|workspace|tool/pixi/project|tool/pixi/workspace|feature/[^/]+)/channels/\d+")
+_URLS = re.compile(
+    r"tool/(?:poetry|pdm)/source/\d+/url|tool/uv/index/\d+/url|tool/uv/(?:pip/)?(?:index-url|extra-index-url|find-links)(?:/\d+)?"
+    r"|tool/uv/sources/[^/]+(?:/\d+)?/url"
+)
+_LINE_END = re.compile(rb"[^\r\n]*")
+
+
+def in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
+    """Yield what is to be said of a TOML file."""
+    if source.document is None:
+        return
+    # One that offers both, say as extras with an index each, is somebody's port.
+    if any(_URLS.fullmatch(_joined(entry.path)) and for_rocm(entry.value) for entry in source.entries):
+        return
+    is_pixi = source.path.name == "pixi.toml" or "pixi" in source.document.get("tool", {})
+    lists: dict[Path, list[Entry]] = defaultdict(list)
+    lines: dict[int, Finding] = {}
+    for entry in source.entries:
+        where = _joined(entry.path)
+        if _LISTS.fullmatch(where):
+            lists[entry.path[:-1]].append(entry)
+        elif _URLS.fullmatch(where):
+            yield from _url(source, entry, asking)
+        elif poetry := _POETRY.fullmatch(where):
+            for each in _poetry(source, entry, poetry, asking):
+                lines.setdefault(entry.key, each)
+        elif is_pixi and _CHANNEL.fullmatch(where) and re.fullmatch(r"nvidia(?:/.*)?", entry.value):
+            message = f"the channel {entry.value} has builds for CUDA: conda has none of PyTorch for ROCm"
+            yield Finding(entry.span, "channel", message, (), Certainty.MANUAL)
+        elif is_pixi and (pixi := _PIXI.fullmatch(where)):
+            for each in _pixi(source, entry, pixi, asking):
+                lines.setdefault(entry.key, each)
+    yield from lines.values()
+    for path, entries in lists.items():
+        yield from _list(source, path, entries, asking)
+
+
+def _joined(path: Path) -> str:
+    return "/".join(str(key).replace("/", "%") for key in path)
+
+
+def _list(source: Toml, path: Path, entries: list[Entry], asking: Asking) -> Iterator[Finding]:
+    going: dict[int, Verdict] = {}
+    for number, entry in enumerate(entries):
+        verdict = asking.judge(entry.value)
+        if path[:1] == ("build-system",) and normalised(entry.value.split("[")[0]).startswith("torch"):
+            isolated = _isolated(entry, asking)
+            if isolated is not None:
+                yield isolated
+                continue
+        if verdict is None:
+            continue
+        if verdict.what == "out":
+            going[number] = verdict
+        elif verdict.what == "edit" and source.is_plain(entry):
+            edit = part(verdict, entry.value, entry.span.start + 1)
+            yield finding(entry.span, verdict, (edit,))
+        else:
+            yield _by_hand(entry, verdict)
+    whole = source.document
+    for key in path:
+        whole = whole[key]  # type: ignore[index]
+    edits = without(source.text, [entry.span for entry in entries], {n: note(v) for n, v in going.items()})
+    for number, verdict in going.items():
+        if len(edits[number]) == 1 and len(whole or ()) != len(entries):
+            yield _by_hand(entries[number], verdict)
+        else:
+            yield finding(entries[number].span, verdict, edits[number])
+
+
+def _isolated(entry: Entry, asking: Asking) -> Finding | None:
+    family = asking.recipes.distribution(re.split(r"[^\w.-]", entry.value)[0])
+    if family is None or family.action != "keep":
+        return None
+    message = (
+        f"to build this, pip makes an environment with {entry.value} in it, a build for CUDA: install with "
+        "`pip install --no-build-isolation`, which takes the PyTorch that is there (`hipport deps` does)"
+    )
+    return Finding(entry.span, "build_requires", message, (), Certainty.MANUAL)
+
+
+def _by_hand(entry: Entry, verdict: Verdict) -> Finding:
+    again = "" if verdict.what == "manual" else "; as it is written here, change it by hand"
+    return Finding(entry.span, verdict.kind, verdict.message + again, (), Certainty.MANUAL)
+
+
+def _url(source: Toml, entry: Entry, asking: Asking) -> Iterator[Finding]:
+    if not says_cuda_index(entry.value):
+        return
+    ours = asking.index_for_rocm(entry.value)
+    if ours is None or not source.is_plain(entry):
+        message = f"{entry.value} has builds for CUDA; take the packages from elsewhere, `hipport deps` says from where"
+        yield Finding(entry.span, "index", message, (), Certainty.MANUAL)
+        return
+    message = (
+        f"{entry.value} has builds for CUDA; PyTorch's for ROCm are at {ours}. "
+        "Assumes that the program runs with one of those"
+    )
+    yield Finding(
+        entry.span, "index", message, (Edit(entry.inside(0, len(entry.value)), ours.encode()),), Certainty.REVIEW
+    )
+
+
+def _poetry(source: Toml, entry: Entry, match: re.Match[str], asking: Asking) -> Iterator[Finding]:
+    family = asking.recipes.distribution(match["name"])
+    if match["what"] in ("url", "git"):
+        family = family or asking.recipes.repository(entry.value)
+    elif match["what"] == "source":
+        return
+    if family is None or for_rocm(entry.value):
+        return
+    if family.action == "keep" and match["what"] not in ("url", "git"):
+        # A caret admits all that is compatible by its number.
+        if re.fullmatch(r"\*|\^.*|>=?[^,<~=]*", entry.value):
+            return
+        verdict = asking.judge(match["name"] + _as_pip(entry.value))
+        if verdict is not None and source.is_plain(entry):
+            edit = Edit(entry.inside(0, len(entry.value)), b"*")
+            yield Finding(entry.span, verdict.kind, verdict.message, (edit,), Certainty.REVIEW)
+    elif family.action in ("keep", "remove", "separate"):
+        yield _key_out(source, entry, family, f"{match['name']}: {family.why}")
+    elif family.action == "manual":
+        yield Finding(entry.span, "no_rocm", f"{match['name']}: {family.why}", (), Certainty.MANUAL)
+    elif family.action == "least" and match["what"] in (None, "version") and source.is_plain(entry):
+        verdict = asking.judge(match["name"] + _as_pip(entry.value))
+        if verdict is not None and verdict.what == "edit":
+            edit = Edit(entry.inside(0, len(entry.value)), verdict.new.encode())
+            yield Finding(entry.span, verdict.kind, verdict.message, (edit,), Certainty.REVIEW)
+
+
+def _as_pip(version: str) -> str:
+    """Return one of Poetry's versions as pip would write it; a caret and a tilde as what they admit."""
+    if re.match(r"[\d]", version):
+        return f"=={version}"
+    if version.startswith("^0."):
+        return "~=" + ".".join((version[1:] + ".0").split(".")[:3])
+    if re.match(r"~\d", version):
+        return "~=" + ".".join((version[1:] + ".0").split(".")[:3])
+    return re.sub(r"^\^", ">=", version) if version != "*" else ""
+
+
+def _key_out(source: Toml, entry: Entry, family: Family, message: str) -> Finding:
+    """Take out `name = …` when that is all its line says."""
+    start = source.text.rfind(b"\n", 0, entry.key) + 1
+    end = _LINE_END.match(source.text, entry.span.end)
+    assert end is not None
+    inside = source.text[entry.key : entry.span.start]
+    alone = not source.text[start : entry.key].strip() and b"\n" not in inside and b"\n" not in source[entry.span]
+    if alone and re.fullmatch(rb"[^#{}\[]*(?:\{[^{}]*\})?[ \t]*(?:#.*)?", source.text[entry.key : end.end()]):
+        kind = "cuda_only" if family.action == "remove" else "separate"
+        said = f"{message}; assumes that it is installed as `hipport deps` says, or not needed"
+        line = Span(entry.key, end.end())
+        return Finding(entry.span, kind, said, commented(line, family.note or family.why), Certainty.REVIEW)
+    return Finding(entry.span, "separate", f"{message}; as it is written here, change it by hand", (), Certainty.MANUAL)
+
+
+def _pixi(source: Toml, entry: Entry, match: re.Match[str], asking: Asking) -> Iterator[Finding]:
+    if match["pypi"]:
+        if match["what"] in (None, "version"):
+            verdict = asking.judge(match["name"] + _as_pip(entry.value))
+            if verdict is not None:
+                yield _by_hand(entry, verdict)
+        return
+    family = asking.recipes.conda(match["name"])
+    if family is not None and family.action in ("keep", "remove", "separate"):
+        why = "conda has no build of PyTorch for ROCm; install it with pip, as `hipport deps` says"
+        said = why if family.action == "keep" else family.why
+        yield Finding(entry.span, "conda", f"{match['name']}: {said}", (), Certainty.MANUAL)

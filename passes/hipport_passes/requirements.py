@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keep package managers from putting builds for CUDA in the place of those for ROCm.
+
+An installer takes what a list names: `torch==2.1.0+cu118` replaces the PyTorch for ROCm that is there by one that sees
+no AMD GPU, and so does any other version. Versions that only another build can satisfy go, the package stays; packages
+that are for CUDA alone become comments that say what is there instead; indexes of CUDA builds become PyTorch's for
+ROCm. Requirements files, constraints, pyproject.toml, pixi.toml, setup.py, setup.cfg and conda environments are read.
+What packages become is written in requirements.toml; `--rules` adds to it. `hipport deps` says how the rest is
+installed.
+
+A list that is for CUDA and has a counterpart for ROCm beside it is somebody's own port: both stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import PurePath
+from typing import Any
+
+from hipport.finding import Finding
+from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
+from hipport.languages.python import Python
+from hipport.languages.toml import Toml
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Source
+from hipport_passes.packages.recipes import for_rocm
+
+_WORDS = re.compile(r"(?i)(?<![a-z])(?:rocm|hip|amd|cuda|nvidia|gpu|cu\d{2,3}|\d+(?:\.\d+)*)(?![a-z])")
+_REQUIRES = re.compile(rb"install_requires|extras_require|setup_requires|tests_require|dependency_links")
+
+Reader = Callable[[Any, Any], Iterable[Finding]]
+
+
+def find(source: Source, project: Project) -> Iterator[Finding]:
+    """Yield a finding per requirement, index, image or command that brings a build for CUDA."""
+    reader = _reader(source)
+    if reader is None or _is_ported(source, project):
+        return
+    from hipport_passes.packages.asking import Asking
+
+    yield from reader(source, Asking(project))
+
+
+def _reader(source: Source) -> Reader | None:
+    if isinstance(source, Python):
+        if not _REQUIRES.search(source.text):
+            return None
+        from hipport_passes.packages.python_lists import in_python
+
+        return in_python
+    if isinstance(source, (Requirements, SetupCfg, CondaEnvironment)):
+        from hipport_passes.packages import pip_lists
+
+        if isinstance(source, Requirements):
+            return pip_lists.in_requirements
+        return pip_lists.in_setup_cfg if isinstance(source, SetupCfg) else pip_lists.in_conda
+    if isinstance(source, Toml):
+        from hipport_passes.packages.toml_lists import in_toml
+
+        return in_toml
+    return None
+
+
+def _is_ported(source: Source, project: Project) -> bool:
+    """Say whether a file is for ROCm by its path, or there is another of that name for ROCm."""
+    if for_rocm(source.path.as_posix()):
+        return True
+    bare = _bare(source.path)
+    for other in project.sources:
+        if for_rocm(other.path.as_posix()) and type(other) is type(source) and _bare(other.path) == bare:
+            # One that reads ours and adds to it is no counterpart.
+            return source.path.name.encode() not in other.text
+    return False
+
+
+def _bare(path: PurePath) -> str:
+    """Return a path without what names a vendor or version: `docker/rocm/Dockerfile` and `docker/Dockerfile` agree."""
+    return re.sub(r"[-_./]+", "/", _WORDS.sub("", path.as_posix())).strip("/")
+
+
+PASS = Pass(Source, find)

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of packages: what a file's place in the tree, the program and the user's own rules say about them."""
+
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+import tomllib
+from click.testing import CliRunner
+
+from hipport import api, config
+from hipport.cli import main
+from hipport.languages.packaging import Requirements
+from hipport.languages.toml import Toml
+from hipport.pipeline import Ported, run
+from hipport.project import Project, Target
+from hipport_passes import requirements
+from hipport_passes.packages import recipes
+from hipport_passes.packages.judge import asked, judge
+
+PINNED = b"torch==2.1.0+cu118\n"
+
+
+def ported(tmp_path: Path, files: dict[str, str], **options: Any) -> Ported:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return api.rewrite([tmp_path], passes=(requirements.PASS,), **options)
+
+
+def text_of(result: Ported, name: str) -> str:
+    return result.project.by_path[PurePosixPath(name)].text.decode()
+
+
+@pytest.mark.parametrize(
+    ("ours", "other"),
+    [
+        ("requirements/cuda.txt", "requirements/rocm.txt"),
+        ("requirements.txt", "requirements-rocm.txt"),
+        ("requirements_cuda.txt", "requirements_amd.txt"),
+        ("envs/cuda/requirements.txt", "envs/rocm/requirements.txt"),
+    ],
+)
+def test_a_list_with_a_counterpart_for_rocm_is_left_alone(tmp_path: Path, ours: str, other: str) -> None:
+    names = {ours: "torch==2.1.0+cu118\n", other: "torch==2.6.0+rocm6.2.4\nxformers\n"}
+    if ours.startswith("requirements/"):  # found by its name alone where another reads it in
+        names["requirements.txt"] = f"-r {ours}\n-r {other}\n"
+    result = ported(tmp_path, names)
+    assert not result.reported
+
+
+def test_a_list_that_its_counterpart_reads_in_is_ported(tmp_path: Path) -> None:
+    files = {"requirements.txt": "torch==2.1.0\n", "requirements-rocm.txt": "-r requirements.txt\namdsmi\n"}
+    assert text_of(ported(tmp_path, files), "requirements.txt") == "torch\n"
+
+
+def test_lists_that_are_read_in_are_found_whatever_their_name(tmp_path: Path) -> None:
+    files = {"requirements.txt": "-r deps/gpu\n", "deps/gpu": "--constraint=pins\n", "deps/pins": "torch==2.1.0\n"}
+    assert text_of(ported(tmp_path, files), "deps/pins") == "torch\n"
+
+
+def test_a_package_that_the_program_imports_is_not_taken_away(tmp_path: Path) -> None:
+    files = {"requirements.txt": "pynvml\n", "watch.py": "import pynvml\nimport torch\nprint(torch.cuda)\n"}
+    (reported,) = ported(tmp_path, files).reported
+    assert reported.rule == "requirements/imported" and "watch.py imports it" in reported.message
+    files["watch.py"] = (
+        "try:\n    import pynvml\nexcept ImportError:\n    pynvml = None\nimport torch\ntorch.cuda.init()\n"
+    )
+    assert text_of(ported(tmp_path, files), "requirements.txt").startswith("# pynvml")
+
+
+@pytest.mark.parametrize(
+    ("rocm", "index"), [((6, 4), "rocm6.4"), ((7, 0), "rocm6.4"), ((7, 9), "rocm7.2"), ((5, 2), "rocm6.1")]
+)
+def test_the_index_is_that_of_the_release(rocm: tuple[int, int], index: str) -> None:
+    source = Requirements(PurePosixPath("requirements.txt"), b"-i https://example.org/whl/nightly/cu128\n")
+    result = run(Project((source,), Target(rocm=rocm)), (requirements.PASS,))
+    assert result.project.sources[0].text.decode() == f"-i https://example.org/whl/nightly/{index}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "version", "address"),
+    [
+        ("torch", "torch", "", ""),
+        ("torch [x]>=1 , <2 ; python_version < '3.9'", "torch", ">=1,<2", ""),
+        ("torch(>=1)", "torch", ">=1", ""),
+        ("a @ git+https://github.com/b/c@d", "a", "", "git+https://github.com/b/c@d"),
+        (
+            "git+ssh://git@github.com/b/c.git#egg=d&subdirectory=e",
+            "d",
+            "",
+            "git+ssh://git@github.com/b/c.git#egg=d&subdirectory=e",
+        ),
+        ("https://a.b/c_d-1.0-py3-none-any.whl", "c_d", "", "https://a.b/c_d-1.0-py3-none-any.whl"),
+    ],
+)
+def test_how_requirements_are_read(text: str, name: str, version: str, address: str) -> None:
+    each = asked(text)
+    assert each is not None
+    assert (each.name, each.version.replace(" ", ""), each.address) == (name, version, address)
+
+
+@pytest.mark.parametrize(
+    "text", ["./torch", "../x", "torch/", "/a/torch", "torch is here", "C:\\torch", "--hash=1", "=="]
+)
+def test_what_is_no_requirement(text: str) -> None:
+    each = asked(text)
+    assert each is None or judge(text, recipes.merged({})) is None
+
+
+def test_rules_replace_rows_field_by_field_and_add_some(tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text(
+        '[[requirements.family]]\nname = "xformers"\naction = "leave"\n'
+        '[[requirements.family]]\nname = "ours"\ndistributions = ["our-kernels*"]\n'
+        'action = "remove"\nwhy = "ours is for CUDA"\n'
+        '[[requirements.index]]\nrocm = "6.4"\nurl = "https://mirror.example.org/whl/rocm6.4.1"\n'
+    )
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "requirements.txt").write_text("-i https://example.org/whl/cu121\nxformers\nour-kernels-cu12\n")
+    result = CliRunner().invoke(main, ["rewrite", str(tree), "--rules", str(own)])
+    assert result.exit_code == 1, result.output
+    wanted = "-i https://example.org/whl/rocm6.4.1\nxformers\n# our-kernels-cu12  # ROCm: ours is for CUDA\n"
+    assert (tree / "requirements.txt").read_text() == wanted
+    (tree / "requirements.txt").write_text("xformers\n")
+    (tree / "hipport.toml").write_text('rules = ["../mine.toml"]\n')
+    assert CliRunner().invoke(main, ["rewrite", str(tree), "--check"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[[requirements.family]]\nname = "x"\naction = "remove"\n', "`why` is missing"),
+        ('[[requirements.family]]\nname = "x"\nwhy = "y"\naction = "burn"\n', "'burn' is no action"),
+        ('[[requirements.family]]\nname = "xformers"\nwrong = 1\n', "there is no `wrong`"),
+        ('[[requirements.family]]\nname = "xformers"\ninstall = "pip"\n', "must be a list of strings"),
+        ('[[requirements.family]]\naction = "keep"\n', "has no `name`"),
+        ('[[requirements.image]]\nrocm = "six"\nname = "x"\n', "'six' is not a ROCm release"),
+        ('[[requirements.other]]\nname = "x"\n', "there is no such table"),
+        ("[[launch_syntax.x]]\na = 1\n", "no pass of that name takes rules"),
+        ("requirements = 1\n", "rules are rows"),
+        ("[[", "mine.toml"),
+    ],
+)
+def test_rules_that_cannot_be_used_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "mine.toml").write_text(text)
+    (tmp_path / "requirements.txt").write_text("torch\n")
+    result = CliRunner().invoke(main, ["rewrite", str(tmp_path), "--rules", str(tmp_path / "mine.toml")])
+    assert result.exit_code == 2
+    assert said in result.output
+    with pytest.raises(config.BadConfig):
+        config.read_rules([tmp_path / "none.toml"])
+
+
+def test_every_row_is_dated_and_has_a_source() -> None:
+    rows = recipes.merged({})
+    for row in (*rows.families, *rows.indexes, *rows.images):
+        assert row.date and row.source, row
+        assert row.rocm, row
+    for family in rows.families:
+        if family.action in ("remove", "separate"):
+            assert family.note, family.name
+        if family.check:
+            compile(family.check, family.name, "exec")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'a = "x"\n[b]\nc = ["y", { d = "z" }, 1]\n[[e.f]]\ng = "1"\n[[e.f]]\ng = "2"\n[e.f.h]\ni = "3"\n',
+        'a.b."c d" = \'x\'\ne = """\ny"""\n'
+        "f = '''z'''\n[g.'h'] # i\nj = 1979-05-27T07:32:00Z\nk = [ # l\n \"m\" , # n\n]\n",
+        'a = "\\u0041"\r\nb = [\r\n  "c",\r\n]\r\n',
+        "\ufeffa = 'x'\n",
+        "a = {b = 'c', d = ['e', {f = 'g'}]}\nh = [[], ['i']]\n",
+    ],
+)
+def test_strings_in_toml_are_where_they_are_said_to_be(text: str) -> None:
+    source = Toml(PurePosixPath("pyproject.toml"), text.encode())
+    assert source.errors == 0 and source.entries
+    for entry in source.entries:
+        assert tomllib.loads("v = " + source[entry.span].decode())["v"] == entry.value
+        value: Any = source.document
+        for key in entry.path:
+            value = value[key]
+        assert value == entry.value
+
+
+@pytest.mark.parametrize("text", ["a = ", "a = [", "[a", 'a = "x', "a = 1\na = 2\n", "\x00", "= 1"])
+def test_what_is_no_toml_is_left_alone(text: str) -> None:
+    source = Toml(PurePosixPath("pyproject.toml"), text.encode())
+    assert source.errors == 1 and not source.entries
+    result = run(Project((source,)), (requirements.PASS,))
+    assert not result.reported
+
+
+def test_requirements_in_their_lines() -> None:
+    text = b"\xef\xbb\xbfa==1 \\\r\n  --hash=x\r\n# b \\\r\nc # d\n\n  -r e.txt\n-cf.txt\n--requirement=g\nh \\"
+    source = Requirements(PurePosixPath("requirements.txt"), text)
+    said = [(source[line.requirement], source[line.options].split(b"\n")[0]) for line in source.lines]
+    assert [each for each, _ in said] == [b"a==1", b"c", b"", b"", b"", b"h"]
+    assert source.includes == ("e.txt", "f.txt", "g")
