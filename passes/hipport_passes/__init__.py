@@ -26,6 +26,7 @@ from hipport_passes import (
     memory_order,
     namespaces,
     native_waves,
+    python_gates,
     register_keyword,
     requirements,
     shared_memory,
@@ -89,6 +90,7 @@ PASSES: tuple[Pass[Any], ...] = (
     # Lists of packages, in setup.py too, whose flags are ported by then.
     requirements.PASS,
     vendored.PASS,
-    # The rest of Python.
+    # The rest of Python: what programs name, and what they ask while they run.
     device_strings.PASS,
+    python_gates.PASS,
 )

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Port what Python code asks about the GPU: CUDA's release, compute capabilities, names, tools and libraries.
+
+On ROCm `torch.version.cuda` is None, a compute capability is the gfx number of an AMD GPU, and NVIDIA's tools and
+libraries are not there. What only looks like CUDA is right as it is and stays: `torch.cuda`, the device "cuda",
+`torch.backends.cudnn` (MIOpen's switches there), CUDA_VISIBLE_DEVICES (which HIP honours), `torch.cuda.amp`,
+`torch.cuda.nvtx` (roctx there), and warps of 32 lanes, which ported kernels keep. Nothing changes on a machine with
+CUDA: what is put in is about `torch.version.hip`, or comes to bear where the release of CUDA is None. What already asks
+for ROCm, or copes with what is missing, stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.python import Misplaced, Python
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Span
+from hipport.tables import load
+
+#: What the names of NVIDIA's GPUs have in them.
+PRODUCT = re.compile(
+    rb"(?i)nvidia|geforce|tesla|quadro|titan|[rg]tx|\b(?:[abhlpv]|gb)\d{2,3}s?\b|\b(?:t4|k80|jetson|orin|hopper|ampere"
+    rb"|blackwell)\b|\b[2345]0[6789]0\b"
+)
+_TABLE = load(Path(__file__).with_suffix(".toml"))
+_MODULES = "|".join(sorted({re.escape(name.partition(".")[0]) for name in _TABLE["modules"]}))
+_IMPORTS = re.compile(rf"^[ \t]*(?:import|from)[ \t][^#\n]*?\b({_MODULES})\b".encode(), re.MULTILINE)
+_QUESTIONS = {
+    "versions": re.compile(rb"version[ \t]*\.[ \t]*cuda\b"),
+    "capabilities": re.compile(rb"\bget_device_capability\b|\bget_device_properties\b(?s:.*)\.(?:major|minor)\b"),
+    "device_names": re.compile(rb"\bget_device_(?:name|properties)\b"),
+    "nvidia_smi": re.compile(rb"nvidia-smi"),
+    "arch_lists": re.compile(rb"\bget_arch_list\b"),
+    "switches": re.compile(rb"\bsdpa?_kernel\b|cudnn\.version\b"),
+    "homes": re.compile(rb"\bCUDA_(?:HOME|PATH)\b"),
+    "libraries": re.compile(rb"\b(?:CDLL|LoadLibrary|PyDLL|find_library)\b[^\n]*(?:cu|nv|nccl)"),
+    "kernels": re.compile(
+        rb"\binline_asm_elementwise\b|extra\.cuda\b|\bgdc_|\bmaxnreg[ \t]*=|\bnum_warps[ \t]*=[ \t]*(?:32|64|\d{3})"
+        rb"|\bnum_ctas[ \t]*=[ \t]*(?:[2-9]|\d\d)|\bnum_(?:consumer_groups|buffers_warp_spec)\b|\breg_(?:dec|inc)_"
+    ),
+}
+
+
+def find(source: Python, project: Project) -> Iterator[Finding]:
+    """Yield a finding per question that an AMD GPU, or ROCm, answers otherwise, or not at all."""
+    text = source.text
+    asked = {name for name, pattern in _QUESTIONS.items() if pattern.search(text)}
+    if "device_names" in asked and not PRODUCT.search(text):
+        asked.discard("device_names")
+    if "kernels" in asked and b"triton" not in text:
+        asked.discard("kernels")
+    modules = {match[1].decode() for match in _IMPORTS.finditer(text)}
+    modules = {name for name in modules if not _own(name, project)}
+    if not asked and not modules:
+        return
+    if source.module is None:
+        match = next((found for name in ("versions", "capabilities") if (found := _QUESTIONS[name].search(text))), None)
+        if match is not None:
+            message = "this is not Python that can be read reliably; port it by hand"
+            yield Finding(Span(*match.span()), "unread", message, (), Certainty.MANUAL)
+        return
+    # Only now: the parser takes longer to load than most trees take to port.
+    from hipport_passes.runtime import capability, imports, probes, triton, versions
+    from hipport_passes.runtime.program import Program
+
+    program = source.fact(Program)
+    known = {name: said for name, said in _TABLE["modules"].items() if name.partition(".")[0] in modules}
+    answers: dict[str, Callable[[], Iterator[Finding]]] = {
+        "versions": lambda: versions.versions(program),
+        "capabilities": lambda: capability.capabilities(program),
+        "device_names": lambda: probes.device_names(program),
+        "nvidia_smi": lambda: probes.nvidia_smi(program),
+        "arch_lists": lambda: probes.arch_lists(program),
+        "switches": lambda: probes.switches(program),
+        "homes": lambda: probes.homes(program),
+        "libraries": lambda: imports.libraries(program, _TABLE["libraries"]),
+        "kernels": lambda: triton.kernels(program),
+    }
+    try:
+        findings = [finding for name, answer in answers.items() if name in asked for finding in answer()]
+        findings += imports.imports(program, known)
+    except Misplaced:
+        return  # of such a file nothing can be changed
+    yield from findings
+
+
+def _own(module: str, project: Project) -> bool:
+    """Say whether a module of that name is part of what is ported."""
+    return any(module in source.path.parts[:-1] or source.path.name == f"{module}.py" for source in project.sources)
+
+
+PASS = Pass(Python, find)

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compute capabilities: numbers that mean a generation of NVIDIA GPUs, and on ROCm the gfx number of an AMD GPU.
+
+PyTorch for ROCm returns the first two parts of it: (9, 4) for gfx942, (11, 0) for gfx1100. What is asked of GPUs up
+to Ampere (bfloat16, matrix units) holds on AMD's GPUs by that accident, and is right. What is asked of Ada, Hopper
+and Blackwell holds by the same accident, and is wrong.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import libcst as cst
+
+from hipport.finding import Finding
+from hipport_passes.runtime.program import Program, finding
+
+Capability = tuple[int, int]
+
+#: What PyTorch says of gfx90a (and 906, 908), gfx942, gfx950, gfx101x, gfx103x, gfx110x, gfx115x and gfx120x.
+AMD: tuple[Capability, ...] = ((9, 0), (9, 4), (9, 5), (10, 1), (10, 3), (11, 0), (11, 5), (12, 0))
+#: NVIDIA's GPU that an AMD GPU is most like, as far as programs ask.
+_LIKE: Capability = (8, 0)
+_NVIDIA: tuple[tuple[Capability, str], ...] = (
+    ((8, 6), "Ampere"),
+    ((8, 9), "Ada"),
+    ((9, 0), "Hopper"),
+    ((10, 0), "Blackwell"),
+    ((10, 3), "Blackwell"),
+    ((11, 0), "Blackwell"),
+    ((12, 0), "Blackwell"),
+)
+
+#: How a number is made of a capability, by what is known of an expression.
+_KINDS: dict[str, Callable[[Capability], object]] = {
+    "pair": lambda c: c,
+    "major": lambda c: c[0],
+    "tens": lambda c: c[0] * 10 + c[1],
+    "hundreds": lambda c: c[0] * 100 + c[1] * 10,
+    "decimal": lambda c: c[0] + c[1] / 10,
+}
+_OPERATORS: dict[type[cst.BaseCompOp], Callable[[Any, Any], bool]] = {
+    cst.GreaterThanEqual: operator.ge,
+    cst.GreaterThan: operator.gt,
+    cst.LessThanEqual: operator.le,
+    cst.LessThan: operator.lt,
+    cst.Equal: operator.eq,
+    cst.Is: operator.eq,
+    cst.NotEqual: operator.ne,
+    cst.IsNot: operator.ne,
+    cst.In: lambda value, among: value in among,
+    cst.NotIn: lambda value, among: value not in among,
+}
+_NAMING = (cst.Equal, cst.Is, cst.In)
+_NOT_NAMING = (cst.NotEqual, cst.IsNot, cst.NotIn)
+
+
+def capabilities(program: Program) -> Iterator[Finding]:
+    """Yield the conditions on a compute capability that AMD's GPUs meet, or fail, by accident."""
+    reader = _Reader(program)
+    decided: dict[cst.CSTNode, bool] = {}
+    for node in program.nodes:
+        if isinstance(node, cst.Comparison) and (asked := reader.asked(node)) and program.runs(node).both:
+            neutral, names = asked
+            if _settled(program, node, decided):
+                continue
+            decided[node] = neutral
+            message = (
+                f"this means NVIDIA's {names}, and on ROCm a capability is a gfx number, as (9, 4) or (11, 0): made "
+                f"{'true' if neutral else 'false'} there, assuming that only those GPUs have what it is about"
+            )
+            edits = program.and_on_cuda(node, neutral)
+            yield finding(program, node, "capability", message, edits)
+        elif isinstance(node, cst.FormattedString) and program.runs(node).both and reader.names_arch(node):
+            message = (
+                "makes the name of an NVIDIA architecture of a capability, which on ROCm is a gfx number; the name is "
+                "gcnArchName there"
+            )
+            yield finding(program, node, "arch_name", message)
+
+
+def _settled(program: Program, node: cst.CSTNode, decided: Mapping[cst.CSTNode, bool]) -> bool:
+    """Say whether what stands before `node` in its condition keeps ROCm from coming to it."""
+    for above, child in program.ancestors(node):
+        if not isinstance(above, cst.BooleanOperation):
+            return False
+        if child is above.right:
+            decisive = isinstance(above.operator, cst.Or)
+            left: cst.CSTNode = above.left
+            parts = [left]
+            while isinstance(left, cst.BooleanOperation) and type(left.operator) is type(above.operator):
+                parts += [left.left, left.right]
+                left = left.left
+            if any(decided.get(part) is decisive for part in parts):
+                return True
+    return False
+
+
+class _Reader:
+    """What expressions of a file are, as far as they are made of a compute capability."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._known: dict[cst.CSTNode, str | None] = {}
+
+    def kind(self, node: cst.CSTNode, depth: int = 0) -> str | None:
+        """Return how `node` is made of a capability: a key of `_KINDS`, or `properties`, `minor`, `times 10` …"""
+        if depth > 12:
+            return None
+        if node not in self._known:
+            self._known[node] = None  # what leads back to itself is nothing
+            self._known[node] = self._kind(node, depth + 1)
+        return self._known[node]
+
+    def _kind(self, node: cst.CSTNode, depth: int) -> str | None:
+        match node:
+            case cst.Call():
+                return self._kind_of_call(node, depth)
+            case cst.Attribute(value=value, attr=cst.Name("major" | "minor" as part)):
+                if self.kind(value, depth) == "properties":
+                    return part
+                return self._kind_of_name(node, depth)
+            case cst.Subscript(value=value, slice=[cst.SubscriptElement(cst.Index(cst.Integer(index)))]):
+                return self._part(self.kind(value, depth), int(index, 0))
+            case cst.BinaryOperation(operator=cst.Multiply()):
+                for one, other in ((node.left, node.right), (node.right, node.left)):
+                    if isinstance(other, cst.Integer) and (kind := self.kind(one, depth)) in ("major", "minor"):
+                        return f"{kind} times {other.value}"
+            case cst.BinaryOperation(operator=cst.Divide(), right=cst.Integer("10") | cst.Float("10.0")):
+                return "minor tenth" if self.kind(node.left, depth) == "minor" else None
+            case cst.BinaryOperation(operator=cst.Add()):
+                sum_of = {self.kind(node.left, depth), self.kind(node.right, depth)}
+                return {
+                    frozenset({"major times 10", "minor"}): "tens",
+                    frozenset({"major times 100", "minor times 10"}): "hundreds",
+                    frozenset({"major", "minor tenth"}): "decimal",
+                }.get(frozenset(each or "" for each in sum_of))
+            case cst.FormattedString():
+                parts = [
+                    part.value if isinstance(part, cst.FormattedStringText) else self.kind(part.expression, depth)
+                    for part in node.parts
+                    if isinstance(part, (cst.FormattedStringText, cst.FormattedStringExpression))
+                ]
+                return {("major", "minor"): "digits", ("major", ".", "minor"): "dotted"}.get(tuple(map(str, parts)))
+            case cst.IfExp():
+                kinds = {self.kind(node.body, depth), self.kind(node.orelse, depth)} - {None}
+                return kinds.pop() if len(kinds) == 1 else None
+            case cst.NamedExpr(value=value):
+                return self.kind(value, depth)
+            case cst.Name() | cst.Attribute():
+                return self._kind_of_name(node, depth)
+        return None
+
+    def _kind_of_name(self, node: cst.Name | cst.Attribute, depth: int) -> str | None:
+        kinds = set()
+        for value, index in self.program.assigned(node) or ():
+            kind = self.kind(value, depth)
+            kinds.add(kind if index is None else self._part(kind, index))
+        kinds -= {None}
+        return kinds.pop() if len(kinds) == 1 else None
+
+    def _kind_of_call(self, call: cst.Call, depth: int) -> str | None:
+        program = self.program
+        if program.is_of_torch(call, "get_device_capability"):
+            return "pair"
+        if program.is_of_torch(call, "get_device_properties"):
+            return "properties"
+        name = program.code(call.func)
+        if len(call.args) == 1:
+            kind = self.kind(call.args[0].value, depth)
+            if name == "int":
+                return {"digits": "tens", "major": "major", "minor": "minor"}.get(kind or "")
+            if name == "float":
+                return "decimal" if kind == "dotted" else kind if kind in ("major", "minor") else None
+            if name in ("tuple", "torch.device"):
+                return kind if kind == "pair" else None
+        kinds = {self.kind(each, depth) for each in program.returned(call)}
+        return kinds.pop() if len(kinds) == 1 else None
+
+    @staticmethod
+    def _part(kind: str | None, index: int) -> str | None:
+        return ("major", "minor")[index] if kind == "pair" and index in (0, 1) else None
+
+    def asked(self, node: cst.Comparison) -> tuple[bool, str] | None:
+        """Return what the comparison should be on ROCm and which GPUs it means; None if that is what it is."""
+        operands = [node.left, *(each.comparator for each in node.comparisons)]
+        kinds = [self._kind_in_comparison(each) for each in operands]
+        constants = [_constant(each) for each in operands]
+        known = [i for i, kind in enumerate(kinds) if kind is not None]
+        if len(known) != 1 or any(constants[i] is None for i in range(len(operands)) if i not in known):
+            return None
+        (place,) = known
+        kind = kinds[place]
+        assert kind is not None
+        operators = [each.operator for each in node.comparisons]
+        if any(type(each) not in _OPERATORS for each in operators):
+            return None
+
+        def holds(capability: Capability) -> bool:
+            values = [_KINDS[kind](capability) if i == place else constants[i] for i in range(len(operands))]
+            return all(_OPERATORS[type(each)](values[i], values[i + 1]) for i, each in enumerate(operators))
+
+        try:
+            if isinstance(operators[0], _NOT_NAMING):
+                neutral = True
+            elif len(operators) > 1 or isinstance(operators[0], _NAMING):
+                neutral = False
+            else:
+                neutral = holds(_LIKE)
+            if all(holds(each) is neutral for each in AMD):
+                return None
+        except TypeError:
+            return None
+        names = dict.fromkeys(name for each, name in _NVIDIA if holds(each) is not neutral)
+        return (
+            (neutral, " and ".join((", ".join([*names][:-1]), [*names][-1]) if len(names) > 1 else names))
+            if names
+            else None
+        )
+
+    def _kind_in_comparison(self, node: cst.BaseExpression) -> str | None:
+        # `(major, minor) >= (9, 0)`
+        if isinstance(node, cst.Tuple) and [self.kind(each.value) for each in node.elements] == ["major", "minor"]:
+            return "pair"
+        kind = self.kind(node)
+        return kind if kind in _KINDS else None
+
+    def names_arch(self, node: cst.FormattedString) -> bool:
+        """Say whether the string is `sm_90` or `compute_90`, made of a capability."""
+        for i, part in enumerate(node.parts):
+            if isinstance(part, cst.FormattedStringExpression) and i:
+                before = node.parts[i - 1]
+                text = before.value if isinstance(before, cst.FormattedStringText) else ""
+                if re.search(r"(?:sm|compute)_$", text) and self.kind(part.expression):
+                    return True
+        return False
+
+
+def _constant(node: cst.BaseExpression) -> object:
+    match node:
+        case cst.Integer(value) | cst.Float(value):
+            return float(value) if isinstance(node, cst.Float) else int(value.replace("_", ""), 0)
+        case cst.Tuple(elements) | cst.List(elements) | cst.Set(elements):
+            values = [_constant(each.value) if isinstance(each, cst.Element) else None for each in elements]
+            return tuple(values) if values and None not in values else None
+    return None

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Imports of what exists for NVIDIA's GPUs alone, and libraries that are loaded by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+import libcst as cst
+
+from hipport.finding import Finding
+from hipport_passes.nvcc_flags import HOLE
+from hipport_passes.runtime.attention import expressed
+from hipport_passes.runtime.program import Program, finding
+
+_LIBRARY = re.compile(r"(?:.*/)?(?:lib)?([A-Za-z-]+?)(?:64_\d+)?(?:\.so(?:\.\d+)*|\.dll|_static\.a)?")
+#: A condition that asks whether something is there.
+_OPTIONAL = re.compile(
+    r"(?i)availab|installed|find_spec|has_|with_|\bTYPE_CHECKING\b|is_\w+|support|enable|xformers|exists"
+)
+
+
+def imports(program: Program, modules: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield what is imported that a machine with ROCm lacks, once for each module."""
+    seen: set[str] = set()
+    for node in program.nodes:
+        for module in _imported(program, node):
+            known = _longest(module, modules)
+            if known is None or known in seen:
+                continue
+            if not _needed(program, node):
+                continue
+            seen.add(known)
+            fallback = expressed(program, node, known)
+            if fallback is not None:
+                yield fallback
+            else:
+                yield finding(program, node, "module", f"{known} {modules[known]}")
+
+
+def _imported(program: Program, node: cst.CSTNode) -> Iterator[str]:
+    if isinstance(node, cst.Import):
+        for alias in node.names:
+            yield program.code(alias.name)
+    elif isinstance(node, cst.ImportFrom) and node.module is not None and not node.relative:
+        module = program.code(node.module)
+        if not isinstance(node.names, cst.ImportStar):
+            for alias in node.names:
+                yield f"{module}.{program.code(alias.name)}"
+        else:
+            yield module
+
+
+def _longest(module: str, modules: Mapping[str, str]) -> str | None:
+    parts = module.split(".")
+    for length in range(len(parts), 0, -1):
+        name = ".".join(parts[:length])
+        if name in modules:
+            return name
+    return None
+
+
+def _needed(program: Program, node: cst.CSTNode) -> bool:
+    """Say whether the program fails on ROCm without the module, as far as can be told where it is imported."""
+    if not program.runs(node).rocm or program.copes(node, "ImportError|ModuleNotFoundError"):
+        return False
+    for above, _ in program.ancestors(node):
+        tried = program.parent[above] if isinstance(above, cst.ExceptHandler) else None
+        # `try: import amdsmi`, and this where that is not there
+        if isinstance(tried, cst.Try) and re.search(r"(?i)amd|rocm|hip", program.code(tried.body)):
+            return False
+    return not any(wanted and _OPTIONAL.search(program.code(test)) for test, wanted in program.conditions(node))
+
+
+def libraries(program: Program, known: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield the libraries of CUDA that are loaded by their file's name."""
+    for name in ("CDLL", "LoadLibrary", "find_library", "PyDLL"):
+        for call in program.calls(name):
+            text = program.text(call.args[0].value) if call.args else HOLE
+            match = _LIBRARY.fullmatch(text)
+            if match is None or match[1] not in known or not program.runs(call).both:
+                continue
+            if program.copes(call, "OSError") or (name == "find_library" and not _used(program, call)):
+                continue
+            yield finding(program, call, "library", f"ROCm has no {text}; {known[match[1]]}")
+
+
+def _used(program: Program, call: cst.Call) -> bool:
+    return isinstance(program.parent[call], cst.Arg)

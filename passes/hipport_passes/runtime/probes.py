@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions to NVIDIA's tools and about NVIDIA's products."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from hipport.finding import Finding
+from hipport_passes.nvcc_flags import HOLE
+from hipport_passes.python_gates import PRODUCT
+from hipport_passes.runtime.program import Program, finding
+
+_NVIDIA_SMI = re.compile(r"(?:.*[/\\\s;&|(])?nvidia-smi(?:\.exe)?(?:\s.*|\s*[;&|)].*)?", re.DOTALL)
+_RUNS = re.compile(
+    r"(?i)(?:^|[._])(?:check_output|check_call|run\w*|call|popen|system|getoutput|getstatusoutput|exec\w*|\w*command|\w*cmd|"
+    r"shell|sh|create_subprocess_(?:exec|shell))$"
+)
+_LOOKS = re.compile(r"(?:^|[._])(?:which|find_executable)$")
+_ERRORS = r"\w*OSError|FileNotFoundError|CalledProcessError|SubprocessError|IOError"
+_AMD = re.compile(rb"(?i)radeon|instinct|\bmi[123]\d\d|gfx9|gfx1[012]|\bamd\b")
+
+
+def nvidia_smi(program: Program) -> Iterator[Finding]:
+    """Yield the runs of nvidia-smi that are not prepared for its absence."""
+    for node in program.nodes:
+        if not isinstance(node, (cst.SimpleString, cst.FormattedString)):
+            continue
+        text = program.text(node)
+        if "nvidia-smi" not in text or not _NVIDIA_SMI.fullmatch(text) or not program.runs(node).both:
+            continue
+        call = _given_to(program, node)
+        if call is None or program.copes(call, _ERRORS) or _prepared(program, call) or _compared(program, call):
+            continue
+        name = program.code(call.func)
+        if _LOOKS.search(name):
+            if not _asked(program, call):
+                continue
+            message = "there is no nvidia-smi on ROCm; torch.cuda.is_available() tells of any GPU"
+        elif _RUNS.search(name):
+            message = (
+                "there is no nvidia-smi on ROCm but amd-smi; torch.cuda tells name, memory and utilization of any GPU"
+            )
+        else:
+            continue
+        yield finding(program, call, "nvidia_smi", message)
+
+
+def _given_to(program: Program, node: cst.CSTNode, depth: int = 0) -> cst.Call | None:
+    """Return the call that gets a command which a string begins, or is."""
+    for above, child in program.ancestors(node):
+        if isinstance(above, cst.Call):
+            return above if child is not above.func else None
+        if isinstance(above, (cst.List, cst.Tuple)):
+            first = above.elements[0]
+            if child is not first and program.text(first.value) not in ("sudo", "which", "bash", "sh", HOLE):
+                return None
+        elif isinstance(above, cst.Assign) and len(above.targets) == 1 and depth < 2:
+            target = above.targets[0].target
+            if isinstance(target, cst.Name):
+                for other in program.named(target.value):
+                    if other is not target and (call := _given_to(program, other, depth + 1)) is not None:
+                        return call
+            return None
+        elif not isinstance(
+            above, (cst.Element, cst.Arg, cst.BinaryOperation, cst.ConcatenatedString, cst.StarredElement)
+        ):
+            return None
+    return None
+
+
+def _prepared(program: Program, node: cst.CSTNode) -> bool:
+    """Say whether the code is only reached where the tool was found."""
+    for test, _ in program.conditions(node):
+        code = program.code(test)
+        if re.search(r"nvidia|nvml|smi|which|exists", code, re.IGNORECASE):
+            return True
+        if isinstance(test, cst.Name) and any(
+            "which" in program.code(value) for value, _ in program.assigned(test) or ()
+        ):
+            return True
+    return False
+
+
+def _asked(program: Program, call: cst.Call) -> bool:
+    """Say whether it is a condition that the tool is there, and one on more than running it."""
+    node: cst.CSTNode = call
+    while isinstance(program.parent[node], (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation)):
+        node = program.parent[node]
+    above = program.parent[node]
+    if isinstance(above, (cst.If, cst.IfExp)):
+        return "smi" not in program.code(above.body)
+    return node is not call or isinstance(above, cst.Return)
+
+
+def _compared(program: Program, call: cst.Call) -> bool:
+    """Say whether only the exit status matters: `os.system("nvidia-smi") == 0` copes."""
+    above = program.parent[call]
+    return isinstance(above, cst.Comparison) and not _LOOKS.search(program.code(call.func))
+
+
+def device_names(program: Program) -> Iterator[Finding]:
+    """Yield what is decided by the names of NVIDIA's products."""
+    if _AMD.search(program.source.text):
+        return
+    for node in program.nodes:
+        product = ""
+        if isinstance(node, cst.Comparison):
+            operands = [node.left, *(each.comparator for each in node.comparisons)]
+            if any(_is_name(program, each) for each in operands):
+                product = next((text for each in operands if (text := _product(program, each))), "")
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.args:
+            name = node.func.attr.value
+            about = [node.func.value] if name in ("startswith", "find", "index", "count") else []
+            if name in ("search", "match", "fullmatch", "findall") and len(node.args) > 1:
+                about = [node.args[1].value]
+            if any(_is_name(program, each) for each in about):
+                product = _product(program, node.args[0].value)
+        if product and program.runs(node).both:
+            message = f"no AMD GPU is called {product}: say here what is to be done on one, as in `AMD Instinct MI300X`"
+            yield finding(program, node, "device_name", message)
+
+
+def _is_name(program: Program, node: cst.CSTNode, depth: int = 0) -> bool:
+    if depth > 6:
+        return False
+    match node:
+        case cst.Call(
+            func=cst.Attribute(value=value, attr=cst.Name("lower" | "upper" | "strip" | "replace" | "split"))
+        ):
+            return _is_name(program, value, depth + 1)
+        case cst.Call():
+            if program.is_of_torch(node, "get_device_name"):
+                return True
+            return any(_is_name(program, each, depth + 1) for each in program.returned(node))
+        case cst.Attribute(value=cst.Call() as call, attr=cst.Name("name")):
+            return program.is_of_torch(call, "get_device_properties")
+        case cst.Attribute(value=cst.Name() as of, attr=cst.Name("name")):
+            found = program.assigned(of) or []
+            return any(
+                isinstance(value, cst.Call) and program.is_of_torch(value, "get_device_properties")
+                for value, _ in found
+            )
+        case cst.IfExp():
+            return _is_name(program, node.body, depth + 1) or _is_name(program, node.orelse, depth + 1)
+        case cst.Name() | cst.Attribute():
+            found = program.assigned(node) or []
+            return any(index is None and _is_name(program, value, depth + 1) for value, index in found)
+    return False
+
+
+def _product(program: Program, node: cst.BaseExpression) -> str:
+    match node:
+        case cst.SimpleString() | cst.ConcatenatedString():
+            text = program.text(node)
+            return text.strip() if HOLE not in text and PRODUCT.search(text.encode()) else ""
+        case cst.List(elements) | cst.Tuple(elements) | cst.Set(elements):
+            return next((text for each in elements if (text := _product(program, each.value))), "")
+    return ""
+
+
+def arch_lists(program: Program) -> Iterator[Finding]:
+    """Yield what takes apart the list of architectures that PyTorch is built for: on ROCm these are gfx names."""
+    for call in program.of_torch("get_arch_list"):
+        if not program.runs(call).both:
+            continue
+        code = program.function_code(call)
+        if re.search(r"[\"'](?:sm|compute)?_", code) or re.search(r"sm_|compute_", code):
+            message = "on ROCm these are gfx names, as gfx942, and none begins with sm_"
+            yield finding(program, call, "arch_list", message)
+
+
+def switches(program: Program) -> Iterator[Finding]:
+    """Yield the switches of PyTorch that mean something else on ROCm."""
+    for call in program.calls("version"):
+        if not re.search(r"cudnn\.version$", program.code(call.func)) or not program.runs(call).both:
+            continue
+        above = program.parent[call]
+        if isinstance(above, (cst.Comparison, cst.ComparisonTarget)) and "None" not in program.code(above):
+            message = "on ROCm this is the release of MIOpen, whose numbers are not cuDNN's"
+            yield finding(program, call, "cudnn_version", message)
+    for name in ("sdp_kernel", "sdpa_kernel"):
+        for call in program.calls(name):
+            if not program.runs(call).both or program.copes(call, "RuntimeError"):
+                continue
+            off = {
+                argument.keyword.value
+                for argument in call.args
+                if argument.keyword is not None and program.code(argument.value) == "False"
+            }
+            chosen = set(re.findall(r"\b([A-Z]+_ATTENTION|MATH)\b", program.code(call)))
+            if chosen == {"CUDNN_ATTENTION"}:
+                yield finding(program, call, "sdp_kernel", "there is no cuDNN on ROCm; choose another back end too")
+            elif "enable_math" in off:
+                message = (
+                    "leaves no kernel on an AMD GPU that AOTriton has none for, or for what it does not take; keep the "
+                    "math kernel on"
+                )
+                yield finding(program, call, "sdp_kernel", message)
+
+
+def homes(program: Program) -> Iterator[Finding]:
+    """Yield the paths below CUDA's folder that are needed while the program runs."""
+    if re.search(rb"CUDAExtension|\bload(?:_inline)?\(|extra_cuda_cflags|\bsetup\(", program.source.text):
+        return  # a build script: `cpp_extension` looks at those
+    for node in program.nodes:
+        if isinstance(node, cst.Subscript) and re.fullmatch(r"(?:os\.)?environ", program.code(node.value)):
+            name = program.key(node)
+            if name not in ("CUDA_HOME", "CUDA_PATH") or isinstance(program.parent[node], (cst.AssignTarget, cst.Del)):
+                continue
+            if program.runs(node).both and not program.copes(node, "KeyError") and not _asks_home(program, node, name):
+                message = f"{name} is not set on ROCm; ROCM_PATH is its counterpart, by default /opt/rocm"
+                yield finding(program, node, "cuda_home", message)
+    for name_node in program.named("CUDA_HOME"):
+        statement = program.imported(name_node)
+        if (
+            statement is None
+            or statement.module is None
+            or not program.code(statement.module).endswith("cpp_extension")
+        ):
+            continue
+        above = program.parent[name_node]
+        fails = isinstance(above, cst.BinaryOperation) or (
+            isinstance(above, cst.Arg)
+            and re.search(r"join$|Path$|listdir$", program.code(program.parent[above]).split("(")[0])
+        )
+        if fails and program.runs(name_node).both and not _asks_home(program, name_node, "CUDA_HOME"):
+            if program.copes(name_node, "TypeError"):
+                continue
+            message = "CUDA_HOME is None on ROCm; torch.utils.cpp_extension.ROCM_HOME is its counterpart"
+            yield finding(program, name_node, "cuda_home", message)
+
+
+def _asks_home(program: Program, node: cst.CSTNode, name: str) -> bool:
+    return any(name in program.code(test) for test, _ in program.conditions(node))

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Python file's tree, with what gates on a GPU need: where values come from, and what copes with their absence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+import libcst as cst
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.python import Python
+from hipport.source import Edit, Span
+from hipport_passes.build_scripts.script import Script
+
+_HIP = re.compile(rb"(?i)\bhip\b|rocm|\bamd")
+_OURS = re.compile(
+    rb"\bversion\.hip is (?:not )?None (?:and|or) |(?:and|or) [\w.]+\.hip is (?:not )?None"
+    rb"|\bversion\.cuda or [\w.]+\.hip\b"
+)
+_ANY_ERROR = re.compile(r"\b(?:Base)?Exception\b")
+
+
+class Program(Script):
+    """A Python file: names and branches as in a build script, and what is read from PyTorch in it."""
+
+    def __init__(self, source: Python) -> None:
+        super().__init__(source)
+        self._lifted: set[cst.CSTNode] = set()
+
+    def lift(self, tests: Iterable[cst.CSTNode]) -> None:
+        """Take conditions for such as keep nobody out, as they are about to be changed so that ROCm passes."""
+        self._lifted |= set(tests)
+        self._runs.clear()
+
+    def conditions(self, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
+        """Yield (condition, the value it must have for `node` to be reached), but for those that are lifted."""
+        for test, wanted in super().conditions(node):
+            if not any(each in self._lifted for each in _operands(test)):
+                yield test, wanted
+
+    @cached_property
+    def decided(self) -> bool:
+        """Whether the program asks about ROCm anywhere but in what this pass puts into conditions."""
+        return self.aware and _HIP.search(_OURS.sub(b"", self.source.text)) is not None
+
+    def assigned(self, name: cst.Name | cst.Attribute) -> list[tuple[cst.BaseExpression, int | None]] | None:
+        """Return what `name` is assigned: expressions, with the index where one is taken apart; None if not known."""
+        found: list[tuple[cst.BaseExpression, int | None]] = []
+        for binding in self._bound(name):
+            match binding.node:
+                case _ if binding.how != "is":
+                    return None
+                case cst.Assign() | cst.AnnAssign() | cst.NamedExpr() if binding.value is not None:
+                    found.append((binding.value, None))
+                case cst.Assign(value=value, targets=[cst.AssignTarget(cst.Tuple() | cst.List() as target)]):
+                    wanted = self.code(name)
+                    places = [i for i, each in enumerate(target.elements) if self.code(each.value) == wanted]
+                    if len(places) != 1:
+                        return None
+                    taken = value.elements if isinstance(value, (cst.Tuple, cst.List)) else ()
+                    if len(taken) == len(target.elements):
+                        found.append((taken[places[0]].value, None))
+                    else:
+                        found.append((value, places[0]))
+                case _:
+                    return None
+        return found
+
+    def returned(self, call: cst.Call) -> list[cst.BaseExpression]:
+        """Return what a function of this file may return, if that is what is called."""
+        function = self.functions.get(call.func.value) if isinstance(call.func, cst.Name) else None
+        if function is None:
+            return []
+        return [each.value for each in self._returned(function) if each.value is not None]
+
+    def of_torch(self, function: str) -> Iterator[cst.Call]:
+        """Yield the calls of `torch.cuda.<function>`."""
+        for call in self.calls(function):
+            if self.is_of_torch(call, function):
+                yield call
+
+    def is_of_torch(self, call: cst.Call, function: str) -> bool:
+        """Say whether `torch.cuda.<function>` is called."""
+        if isinstance(call.func, cst.Attribute):
+            return re.fullmatch(rf"(?:.*\.)?cuda\.{function}", self.code(call.func)) is not None
+        if isinstance(call.func, cst.Name) and call.func.value == function:
+            statement = self.imported(call.func)
+            return statement is not None and self._module(statement) == "torch.cuda"
+        return False
+
+    def _module(self, statement: cst.ImportFrom) -> str:
+        return self.code(statement.module) if statement.module is not None else ""
+
+    def torch(self, node: cst.CSTNode) -> str | None:
+        """Return what PyTorch is called where `node` stands, or None where it is not imported as a whole."""
+        around = {id(above) for above, _ in self.ancestors(node)}
+        for each in self.nodes:
+            if isinstance(each, cst.Import):
+                function = self.function(each)
+                if function is None or id(function) in around:
+                    for alias in each.names:
+                        module = self.code(alias.name)
+                        if alias.asname is None and module.partition(".")[0] == "torch":
+                            return "torch"
+                        if alias.asname is not None and module == "torch":
+                            return self.code(alias.asname.name)
+        return None
+
+    def copes(self, node: cst.CSTNode, errors: str) -> bool:
+        """Say whether one of the `errors` (a regular expression) at `node` is expected and dealt with."""
+        wanted = re.compile(rf"\b(?:{errors})\b")
+        for above, child in self.ancestors(node):
+            if isinstance(above, (cst.Try, cst.TryStar)) and child is above.body:
+                for handler in above.handlers:
+                    code = self.code(handler.type) if handler.type is not None else "Exception"
+                    if (wanted.search(code) or _ANY_ERROR.search(code)) and not self.stops(handler.body):
+                        return True
+            elif isinstance(above, cst.With) and child is above.body:
+                for item in above.items:
+                    code = self.code(item.item)
+                    if re.search(r"\bsuppress\(|\braises\(", code) and (wanted.search(code) or _ANY_ERROR.search(code)):
+                        return True
+        return False
+
+    def stops(self, block: cst.BaseSuite) -> bool:
+        """Say whether a block ends by raising an error, or the program."""
+        body = list(block.body)
+        last = body[-1] if body else None
+        if isinstance(last, cst.SimpleStatementLine):
+            last = last.body[-1]
+        if isinstance(last, cst.Expr):
+            return re.match(r"(?:\w+\.)?_?exit\(", self.code(last)) is not None
+        return isinstance(last, cst.Raise)
+
+    def function_code(self, node: cst.CSTNode) -> str:
+        """Return the text of the function around `node`, or of its statement where there is none."""
+        return self.code(self.function(node) or self.statement(node) or node)
+
+    def and_on_cuda(self, test: cst.BaseExpression, neutral: bool) -> tuple[Edit, ...]:
+        """Return the edits that make a condition `neutral` on ROCm and leave it alone elsewhere; none without torch."""
+        torch = self.torch(test)
+        if torch is None:
+            return ()
+        span = self.source.span(test)
+        before = f"{torch}.version.hip is not None or " if neutral else f"{torch}.version.hip is None and "
+        above = self.parent[test]
+        if test.lpar:
+            plain = True
+        elif isinstance(above, cst.BooleanOperation):
+            plain = isinstance(above.operator, cst.Or if neutral else cst.And)
+        else:
+            plain = not isinstance(
+                above, (cst.UnaryOperation, cst.Comparison, cst.ComparisonTarget, cst.BinaryOperation, cst.Await)
+            ) and not (isinstance(above, cst.IfExp) and test is not above.test)
+        if plain:
+            return (Edit(Span(span.start, span.start), before.encode()),)
+        return (
+            Edit(Span(span.start, span.start), f"({before}".encode()),
+            Edit(Span(span.end, span.end), b")"),
+        )
+
+
+def _operands(test: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    yield test
+    if isinstance(test, cst.BooleanOperation):
+        yield from _operands(test.left)
+        yield from _operands(test.right)
+
+
+def finding(program: Program, node: cst.CSTNode, kind: str, message: str, edits: tuple[Edit, ...] = ()) -> Finding:
+    """Return a finding for review, or for a person where there are no edits."""
+    certainty = Certainty.REVIEW if edits else Certainty.MANUAL
+    return Finding(program.source.span(node), kind, message, edits, certainty)

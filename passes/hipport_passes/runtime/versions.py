@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`torch.version.cuda`: the release of CUDA that PyTorch is built with, and None in a PyTorch for ROCm."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from hipport.finding import Finding
+from hipport.source import Edit
+from hipport_passes.runtime.program import Program, finding
+
+#: The release that ROCm is taken for. PyTorch's own wheels of 2025 and 2026 are built with this one.
+ASSUMED = "12.8"
+
+_ERRORS = "AttributeError|TypeError|ValueError"
+#: What cannot be made of None.
+_TAKES_A_VERSION = re.compile(r"(?i)(?:^|[._])(?:float|int|len|parse|map|split|match|v)$|version(?!s)\w*$|_ver\w*$")
+#: What shows its arguments.
+_SHOWS = re.compile(r"(?i)print|log|info|warn|debug|error|str$|repr$|format|append|bool$|get\w*$|isinstance$")
+_WHEEL = re.compile(r"(?i)\bwhl\b|wheel|https?://|index[-_]url|[\"']\+?cu(?:da)?(?:_|-)?[\"'{]|cudatoolkit|conda")
+_RUNS_NVCC = re.compile(r"\bnvcc\b|nvidia-smi")
+
+
+def versions(program: Program) -> Iterator[Finding]:
+    """Yield the uses of `torch.version.cuda` that fail on ROCm, or that take a decision there."""
+    places = [
+        above
+        for name in program.named("cuda")
+        if isinstance(above := program.parent[name], cst.Attribute) and above.attr is name and _of_torch(program, above)
+    ]
+    gates = [gate for place in places for gate in _gates(program, place)]
+    program.lift(gates)
+    for place in places:
+        yield from _uses(program, place, 0)
+
+
+def _of_torch(program: Program, node: cst.Attribute) -> bool:
+    if re.fullmatch(r"_?(?:torch|th|pt|pytorch)\.version", program.code(node.value)):
+        return True
+    if isinstance(node.value, cst.Name):
+        statement = program.imported(node.value)
+        return (
+            statement is not None
+            and statement.module is not None
+            and program.code(statement.module) == "torch"
+            and node.value.value != "cuda"
+        )
+    return False
+
+
+def _uses(program: Program, node: cst.BaseExpression, depth: int) -> Iterator[Finding]:
+    """Follow the value at `node` to what is made of it."""
+    if depth > 4 or not program.runs(node).both:
+        return
+    above = program.parent[node]
+    match above:
+        case cst.Attribute() | cst.Subscript() if above.value is node:
+            yield from _fails(program, node)
+        case cst.BinaryOperation(operator=cst.Add()):
+            yield from _fails(program, node)
+        case cst.Arg(star=""):
+            call = program.parent[above]
+            name = program.code(call.func) if isinstance(call, cst.Call) else ""
+            if _TAKES_A_VERSION.search(name) and not _SHOWS.search(name.rpartition(".")[2]):
+                yield from _fails(program, node)
+        case cst.Comparison() | cst.ComparisonTarget():
+            yield from _compared(program, node)
+        case cst.If() | cst.IfExp() | cst.Assert() | cst.While() if getattr(above, "test", None) is node:
+            yield from _asked(program, node, node, False)
+        case cst.BooleanOperation():
+            yield from _asked(program, node, node, False)
+        case cst.UnaryOperation(operator=cst.Not()):
+            yield from _asked(program, node, above, True)
+        case cst.AssignTarget() | cst.AnnAssign():
+            return
+        case cst.Assign(targets=[cst.AssignTarget(cst.Name() as target)]) if above.value is node:
+            if program.assigned(target) == [(node, None)]:
+                for other in program.named(target.value):
+                    if other is not target and program.assigned(other) == [(node, None)]:
+                        yield from _uses(program, other, depth + 1)
+
+
+def _fails(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
+    """Something is made of the version that cannot be made of None."""
+    if program.copes(node, _ERRORS):
+        return
+    code = program.code(node)
+    said = "torch.version.cuda is None on ROCm"
+    statement = program.code(program.statement(node) or node)
+    if _WHEEL.search(statement):
+        yield finding(program, node, "cuda_version", f"{said}, and what is installed by it would be for CUDA")
+    elif _RUNS_NVCC.search(program.function_code(node)):
+        yield finding(program, node, "cuda_version", f"{said}, where there is no nvcc to compare it with either")
+    else:
+        message = f"{said}; taken for {ASSUMED} there, assuming that what is chosen by it is the same for ROCm"
+        span = program.source.span(node)
+        text = f'{code} or "{ASSUMED}"'
+        bare = isinstance(program.parent[node], cst.Arg) or bool(node.lpar)
+        edit = Edit(span, (text if bare else f"({text})").encode())
+        yield finding(program, node, "cuda_version", message, (edit,))
+
+
+def _compared(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
+    comparison = program.parent[node]
+    if isinstance(comparison, cst.ComparisonTarget):
+        target, comparison = comparison, program.parent[comparison]
+        assert isinstance(comparison, cst.Comparison)
+        other = comparison.left
+        if isinstance(target.operator, (cst.In, cst.NotIn)):
+            yield from _fails(program, node)
+            return
+    else:
+        assert isinstance(comparison, cst.Comparison)
+        target = comparison.comparisons[0]
+        other = target.comparator
+    if len(comparison.comparisons) > 1:
+        return
+    operator = target.operator
+    if isinstance(operator, (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)):
+        yield from _fails(program, node)
+    elif program.code(other) == "None":
+        yield from _asked(program, node, comparison, isinstance(operator, (cst.Is, cst.Equal)))
+    elif isinstance(operator, cst.NotEqual) and _stops(program, comparison):
+        message = (
+            "torch.version.cuda is None on ROCm, so this stops the program; there, torch.version.hip is the version"
+        )
+        yield finding(program, comparison, "cuda_version", message)
+
+
+def _stops(program: Program, test: cst.CSTNode) -> bool:
+    """Say whether the program stops where the condition is true."""
+    node, above = test, program.parent[test]
+    while isinstance(above, cst.BooleanOperation):
+        node, above = above, program.parent[above]
+    return isinstance(above, cst.If) and above.test is node and program.stops(above.body)
+
+
+def _insists(program: Program, test: cst.CSTNode) -> bool:
+    """Say whether the program stops where the condition is false."""
+    node, above = test, program.parent[test]
+    while isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.And):
+        node, above = above, program.parent[above]
+    return isinstance(above, cst.Assert) and above.test is node
+
+
+def _asked(program: Program, node: cst.BaseExpression, test: cst.BaseExpression, absent: bool) -> Iterator[Finding]:
+    """The program asks whether PyTorch is built for CUDA. `absent`: the test is true where it is not."""
+    if program.decided or _answered(program, test):
+        return
+    code = program.code(node)
+    hip = re.sub(r"\bcuda$", "hip", code) if isinstance(node, cst.Attribute) else None
+    if hip is None:
+        torch = program.torch(node)
+        hip = f"{torch}.version.hip" if torch else None
+    if (absent and _stops(program, test)) or (not absent and _insists(program, test)):
+        message = (
+            "torch.version.cuda is None on ROCm, so this stops the program; torch.version.hip is the version there"
+        )
+        edits: tuple[Edit, ...] = ()
+        if hip is not None and not _value_needed(program, test, code):
+            span = program.source.span(test)
+            either = "and" if absent else "or"
+            if isinstance(test, cst.Comparison):
+                verb = "is" if absent else "is not"
+                text = f"{code} {verb} None {either} {hip} {verb} None"
+            else:
+                text = f"not ({code} or {hip})" if absent else f"{code} or {hip}"
+            plain = test.lpar or not isinstance(program.parent[test], (cst.BooleanOperation, cst.UnaryOperation))
+            edits = (Edit(span, (text if plain else f"({text})").encode()),)
+            message += "; assumes that what follows works there"
+        yield finding(program, test, "cuda_build", message, edits)
+    elif not _value_needed(program, test, code):
+        message = (
+            "torch.version.cuda is None on ROCm, so what is for CUDA here is left out there; if it works on ROCm too, "
+            "ask for torch.version.hip as well"
+        )
+        yield finding(program, test, "cuda_build", message)
+
+
+def _gates(program: Program, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """Yield the conditions that `_asked` opens for ROCm."""
+    if program.decided:
+        return
+    above = program.parent[node]
+    test, absent = node, False
+    if isinstance(above, cst.Comparison) and program.code(above.comparisons[0].comparator) == "None":
+        test, absent = above, isinstance(above.comparisons[0].operator, (cst.Is, cst.Equal))
+    elif isinstance(above, cst.UnaryOperation):
+        test, absent = above, True
+    if absent and _stops(program, test) and not _value_needed(program, test, program.code(node)):
+        yield test
+
+
+def _answered(program: Program, test: cst.BaseExpression) -> bool:
+    """Say whether the condition asks for ROCm as well."""
+    outer: cst.CSTNode = test
+    while isinstance(program.parent[outer], (cst.BooleanOperation, cst.UnaryOperation)):
+        outer = program.parent[outer]
+    return re.search(r"(?i)\bhip\b|rocm", program.code(outer)) is not None
+
+
+def _value_needed(program: Program, test: cst.BaseExpression, code: str) -> bool:
+    """Say whether the version itself is looked at where the condition has made sure that there is one."""
+    outer: cst.CSTNode = test
+    while isinstance(program.parent[outer], (cst.BooleanOperation, cst.UnaryOperation, cst.Comparison)):
+        outer = program.parent[outer]
+    above = program.parent[outer]
+    around = above if isinstance(above, (cst.If, cst.IfExp)) else outer
+    text = program.code(around)
+    if isinstance(around, cst.If) and program.stops(around.body):
+        text = program.function_code(test)
+    return len(re.findall(rf"(?<![\w.]){re.escape(code)}(?!\w)", text)) > 1
