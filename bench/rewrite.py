@@ -31,6 +31,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import synthetic
+from hipport.processors import processors
 
 # What the tools are asked to read; counting other files would flatter all of them.
 SUFFIXES = {".cu", ".cuh", ".h", ".hpp", ".inl", ".cc", ".cpp", ".py"}
@@ -139,7 +140,7 @@ def tools(hipify_perl: str | None) -> tuple[list[Tool], list[str]]:
     if perl is None:
         missing.append("hipify-perl was not measured: it is not on PATH (give --hipify-perl)")
     else:
-        jobs = str(os.cpu_count() or 1)
+        jobs = str(processors())
 
         def convert(tree: Path) -> list[str | Path]:
             # As its own hipconvertinplace does it, with a process for each core; stdout is warnings.
@@ -249,11 +250,11 @@ def main() -> int:
     help_s = start_up(20)
 
     if arguments.format == "json":
-        machine = {"cores": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
+        machine = {"cores": processors(), "machine": platform.machine(), "python": platform.python_version()}
         result = {"tree": name, "files": files, "bytes": size, "rows": [asdict(row) for row in rows]}
         print(json.dumps({**result, "help_s": help_s, "not_measured": missing, "machine": machine}, indent=2))
         return 0
-    print(f"{name}: {files} files, {size / 1e6:.2f} MB; {os.cpu_count()} cores; median of {arguments.runs} runs\n")
+    print(f"{name}: {files} files, {size / 1e6:.2f} MB; {processors()} cores; median of {arguments.runs} runs\n")
     print(
         f"{'tool':20} {'wall s':>8} {'(min':>7} {'max)':>7} {'CPU s':>8} {'files/s':>9} {'MB/s':>7} {'peak MB':>8}"
         f" {'changed':>8}"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hipport import discover, extensions, write
 from hipport.finding import Certainty
 from hipport.pipeline import Pass, Ported, Progress, run
+from hipport.processors import processors
 from hipport.project import Project, Target
 from hipport.source import Source
 
@@ -71,7 +72,7 @@ def rewrite(
         )
         project = replace(project, rules=rules or {})
     if jobs is None:
-        cores = os.cpu_count() or 1
+        cores = processors()
         large = sum(len(source.text) for source in project.sources) >= _PARALLEL
         jobs = cores if large else 1
     return run(project, passes, accept, on_progress, jobs)
@@ -264,7 +265,7 @@ def verify_program(
         sanitize=sanitize,
         folder=folder,
         limits=verifying.Limits(seconds),
-        jobs=jobs or os.cpu_count() or 1,
+        jobs=jobs or processors(),
         on_progress=on_progress,
     )
 
@@ -303,7 +304,7 @@ def verify(
         orders=orders or verifying.ORDERS,
         passes=(inline_ptx.PASS,),
         limits=verifying.Limits(seconds),
-        jobs=jobs or os.cpu_count() or 1,
+        jobs=jobs or processors(),
         on_progress=on_progress,
     )
 
@@ -341,7 +342,7 @@ def replay(
         orders=orders or verifying.ORDERS,
         passes=(inline_ptx.PASS,),
         limits=verifying.Limits(seconds),
-        jobs=jobs or os.cpu_count() or 1,
+        jobs=jobs or processors(),
         on_progress=on_progress,
     )
 
@@ -409,7 +410,7 @@ def verify_teeth(
         names=names,
         passes=(inline_ptx.PASS,),
         limits=verifying.Limits(seconds),
-        jobs=jobs or os.cpu_count() or 1,
+        jobs=jobs or processors(),
         on_progress=on_progress,
     )
 

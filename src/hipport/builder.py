@@ -29,6 +29,7 @@ from hipport.discover import discover
 from hipport.extensions import UNITS
 from hipport.overlay import NoOverlay, overlay
 from hipport.pipeline import Progress
+from hipport.processors import processors
 from hipport.source import Source
 from hipport.toolchain import Toolchain, cache, choose, find
 from hipport.units import (
@@ -207,7 +208,7 @@ def build(
             units = []
         compiler = _Compiler(toolchain, toolchain.environment(env), kept / "compiled", places, timeout)
         tasks = [(unit, target) for unit in units for target in _targets(unit, archs)]
-        compiled = _all(compiler, tasks, jobs or len(os.sched_getaffinity(0)), on_progress)
+        compiled = _all(compiler, tasks, jobs or processors(), on_progress)
     return Built(root, toolchain, tuple(archs), compiled, tuple(dict.fromkeys(not_built)), tuple(ran))
 
 

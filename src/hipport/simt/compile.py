@@ -29,6 +29,7 @@ from hipport.diagnostics import Message, Places, parse
 from hipport.extensions import UNITS
 from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass, Ported, Reported
+from hipport.processors import processors
 from hipport.project import Project
 from hipport.simt import thrust
 from hipport.simt.prepare import Dialect, Prepared, prepare, project_of, rewritten
@@ -379,7 +380,7 @@ class Builder:
         def compiled(unit: Unit, command: list[str]) -> CompiledUnit:
             return self._compile(unit, command, prepared, places, hashes)
 
-        with ThreadPoolExecutor(self.options.jobs or os.cpu_count() or 1) as pool:
+        with ThreadPoolExecutor(self.options.jobs or processors()) as pool:
             return tuple(pool.map(compiled, units, commands))
 
     def _command(self, unit: Unit, prepared: Prepared, header: str) -> list[str]:
@@ -493,7 +494,7 @@ def runtime(
             [compiler.path, *flags, "-c", str(each), "-o", str(made)]
             for each, made in zip(sources, objects, strict=True)
         ]
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        with ThreadPoolExecutor(processors()) as pool:
             results = list(pool.map(lambda command: _ran(command, env, timeout), commands))
         for each, (status, said, _) in zip(sources, results, strict=True):
             if status:
