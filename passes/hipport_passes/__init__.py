@@ -12,6 +12,7 @@ from hipport_passes import (
     cooperative_groups,
     cpp_extension,
     cub_thrust,
+    device_agnostic,
     device_functions,
     device_strings,
     dynamic_parallelism,
@@ -93,4 +94,6 @@ PASSES: tuple[Pass[Any], ...] = (
     # The rest of Python: what programs name, and what they ask while they run.
     device_strings.PASS,
     python_gates.PASS,
+    # Only when asked to; once every device has its right name.
+    device_agnostic.PASS,
 )

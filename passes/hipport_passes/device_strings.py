@@ -290,7 +290,7 @@ def _modules(script: Script) -> Iterator[Finding]:
                 script.parent[node], cst.Attribute
             ):
                 yield from _module(script, node)
-            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name("hip") as name), args=[]) if _tensor(
+            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name("hip") as name), args=[]) if is_tensor(
                 script, receiver
             ):
                 message = "tensors and modules have no hip(); on ROCm, too, it is cuda()"
@@ -326,18 +326,18 @@ def _module(script: Script, node: cst.Attribute) -> Iterator[Finding]:
         )
 
 
-def _tensor(script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
+def is_tensor(script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
     """Say whether the expression is a tensor or a module for certain: what torch makes, or a method of that."""
     import libcst as cst
 
     match node:
         case cst.Call(func=cst.Attribute(value=cst.Call() as inner)):
-            return _tensor(script, inner, depth + 1)
+            return is_tensor(script, inner, depth + 1)
         case cst.Call(func=function):
             return re.match(r"(?:torch|nn|F)\.", script.code(function)) is not None
         case cst.Name() if depth < 8:
             found = script.values(node)
-            return bool(found) and all(each is not None and _tensor(script, each, depth + 1) for each in found)
+            return bool(found) and all(each is not None and is_tensor(script, each, depth + 1) for each in found)
     return False
 
 
@@ -359,8 +359,6 @@ def _concerns(recipe: Mapping[str, Any], source: Python) -> bool:
     if "keyword" in recipe and recipe["keyword"].encode() not in source.text:
         return False
     imports = recipe.get("imports", ())
-    if "module" in recipe:
-        imports = (recipe["module"].partition("(")[0].partition(r"\.")[0],)
     if imports and not any(
         _quick(rf"\b(?:import|from)[ \t]+[^\r\n]*\b{name}\b").search(source.text) for name in imports
     ):
@@ -423,24 +421,7 @@ def _matches(script: Script, node: cst.CSTNode, recipe: Mapping[str, Any]) -> bo
             and not _compared(script, node)
             and isinstance(script.parent[node], (cst.Element, cst.Arg, cst.Assign, cst.Tuple, cst.DictElement))
         )
-    if "attribute" in recipe:
-        return isinstance(node, cst.Attribute) and re.fullmatch(recipe["attribute"], script.code(node)) is not None
-    return _imports(script, node, recipe["module"])
-
-
-def _imports(script: Script, node: cst.CSTNode, module: str) -> bool:
-    import libcst as cst
-
-    match node:
-        case cst.Import():
-            return any(re.fullmatch(module, script.code(alias.name)) for alias in node.names)
-        case cst.ImportFrom(module=cst.Name() | cst.Attribute() as name) if not node.relative:
-            code = script.code(name)
-            inner = () if isinstance(node.names, cst.ImportStar) else node.names
-            return bool(re.fullmatch(module, code)) or any(
-                re.fullmatch(module, f"{code}.{script.code(alias.name)}") for alias in inner
-            )
-    return False
+    return isinstance(node, cst.Attribute) and re.fullmatch(recipe["attribute"], script.code(node)) is not None
 
 
 def _keyed(script: Script, node: cst.CSTNode) -> str:

@@ -47,6 +47,7 @@ def rewrite(
     exclude_base: Path | None = None,
     rules: Mapping[str, Any] | None = None,
     passes: Sequence[Pass[Any]] | None = None,
+    device_agnostic: bool | None = None,
     jobs: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Ported:
@@ -54,8 +55,9 @@ def rewrite(
 
     Changes up to `accept` are made. `exclude` has patterns of paths to leave alone, as in .gitignore and
     relative to `exclude_base` or the folder that all paths lie in; `rules` rows of your own for the tables of passes,
-    as config.read_rules returns them; `passes` the passes to run instead of all, `jobs` the number of processes (one
-    for each processor, for a tree that is worth it).
+    as config.read_rules returns them; `passes` the passes to run instead of all, `device_agnostic` whether Python is to
+    run without a GPU, too (else the target says it), `jobs` the number of processes (one for each processor, for a tree
+    that is worth it).
     Raises discover.NotFound for a path that does not exist, and ValueError for rules that cannot be used.
     """
     _check_rules(rules)
@@ -63,6 +65,8 @@ def rewrite(
         from hipport_passes import PASSES
 
         passes = PASSES
+    if device_agnostic is not None:
+        target = replace(target or Target(), device_agnostic=device_agnostic)
     if isinstance(what, Mapping):
         sources = tuple(discover.source(PurePosixPath(name), text) for name, text in what.items())
         project = Project(sources, target or Target(), rules=rules or {})

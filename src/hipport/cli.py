@@ -76,6 +76,12 @@ def main() -> None:
 @_ROCM
 @_WARP
 @_RULES
+@click.option(
+    "--device-agnostic",
+    is_flag=True,
+    help="Let Python that insists on a GPU run on a CPU, too; where there is a GPU, nothing changes. A comment "
+    "`hipport: device-agnostic` says it of one file.",
+)
 @_FORMAT
 def rewrite(
     paths: tuple[Path, ...],
@@ -87,6 +93,7 @@ def rewrite(
     rocm: str | None,
     warp: str | None,
     rules: tuple[Path, ...],
+    device_agnostic: bool,
     form: str,
 ) -> None:
     """Port files and folders, in place: all files or none.
@@ -104,7 +111,7 @@ def rewrite(
         would = check or diff
         recovered = () if would or out else api.recover(path for path in paths if path.exists())
         with _progress() as tell:
-            ported = api.rewrite(paths, **_said(config), on_progress=tell)
+            ported = api.rewrite(paths, **_said(config), device_agnostic=device_agnostic or None, on_progress=tell)
         if not would:
             api.save(ported, out, paths)
     if diff and form == "text":

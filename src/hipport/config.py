@@ -12,6 +12,8 @@ from hipport.finding import Certainty
 from hipport.project import Target
 from hipport.tables import TOMLDecodeError, load
 
+_SETTINGS = ("target", "rocm", "warp", "native", "device_agnostic", "accept", "exclude", "rules")
+
 
 class BadConfig(ValueError):
     """A setting that does not exist, or has a value that it cannot have. The message says where and what to write."""
@@ -105,6 +107,10 @@ def _config(table: Any, path: Path) -> Config:
                 target = replace(target, warp=value)
             elif key == "native":
                 target = replace(target, native=tuple(_strings(value)))
+            elif key == "device_agnostic":
+                if not isinstance(value, bool):
+                    raise ValueError("must be true or false")
+                target = replace(target, device_agnostic=value)
             elif key == "accept":
                 config = replace(config, accept=parse_accept(value))
             elif key == "exclude":
@@ -112,9 +118,7 @@ def _config(table: Any, path: Path) -> Config:
             elif key == "rules":
                 config = replace(config, rules=tuple(path.parent / name for name in _strings(value)))
             else:
-                raise ValueError(
-                    "there is no such setting; there are: target, rocm, warp, native, accept, exclude, rules"
-                )
+                raise ValueError(f"there is no such setting; there are: {', '.join(_SETTINGS)}")
         except (TypeError, ValueError) as error:
             raise BadConfig(f"{path}: {key}: {error}") from error
     return replace(config, target=target)

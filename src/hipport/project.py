@@ -30,7 +30,8 @@ class Target:
 
     `archs` are offload architectures, `rocm` the oldest release the result must build with (major, minor). `warp` says
     what a warp is to be: 32 lanes on every GPU (`logical32`), or the wavefront (`native`); `native` has patterns of
-    paths (as for PurePath.match) whose kernels are native whatever `warp` says.
+    paths (as for PurePath.match) whose kernels are native whatever `warp` says. With `device_agnostic`, Python that
+    insists on a GPU comes to run on a CPU, too.
     """
 
     archs: tuple[str, ...] = DEFAULT_ARCHS
@@ -38,6 +39,7 @@ class Target:
     dialect: str = "hip"
     warp: str = "logical32"
     native: tuple[str, ...] = ()
+    device_agnostic: bool = False
 
     def __post_init__(self) -> None:
         if not self.archs:
