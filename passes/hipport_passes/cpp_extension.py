@@ -2,8 +2,9 @@
 """Port the build scripts of PyTorch extensions: flags for nvcc, gates on CUDA_HOME, probes of nvcc, libraries.
 
 PyTorch's build hands the flags meant for nvcc to hipcc as they are, and CUDA_HOME is None there: many scripts then
-build nothing, without a word. Flags are replaced by what they mean to hipcc; what a script already does for ROCm
-alone, or for CUDA alone, stays. The facts on PyTorch are from torch/utils/cpp_extension.py of 2.13.
+build nothing, without a word. Where PyTorch is for ROCm, flags are what they mean to hipcc; a build for CUDA stays what
+it was, and what a script already does for ROCm alone, or for CUDA alone, stays too. The facts on PyTorch are from
+torch/utils/cpp_extension.py of 2.13.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take items out of lists in a Python script, and statements out of blocks, without touching what stands around them.
+"""Give compilers other strings where PyTorch is for ROCm, and leave a build for CUDA what it was, byte for byte.
 
-How an item is best taken out depends on what else goes: with its line, with the comma before or after it, with the
-statement. So findings first say what goes, and `resolved` works out the edits of all of them together: none touch
-another's, whichever of the findings are then accepted.
+What is there stays and gets a condition: `*(["-g", "-O0"] if torch.version.hip else ["-G"])`. So edits only insert.
+Strings that stand next to each other get one condition together, so findings first say what becomes of which strings,
+and `resolved` works out the edits: none touch another's, whichever of the findings are then accepted.
 """
 
 from __future__ import annotations
@@ -12,140 +12,239 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import libcst as cst
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.python import Python
 from hipport.source import Edit, Span
+from hipport_passes.build_scripts.names import called, lone_call
 from hipport_passes.build_scripts.script import Group, Script
 
-# What follows an item, or a statement: the end of its line, or a comment.
-_REST = re.compile(rb"[ \t]*(?:(\r?\n)|(#))?")
+# What follows an item on its line, if it is nothing but a comment.
+_REST = re.compile(rb"[ \t]*(?:#[^\r\n]*)?(?=\r?\n)")
+_OPENING = {cst.List: (b"[", b"]"), cst.Tuple: (b"(", b")"), cst.Set: (b"{", b"}")}
+
+
+@dataclass(frozen=True)
+class Becomes:
+    """What items of a group, from `first` to `last`, are on ROCm: these literals."""
+
+    group: Group
+    first: int
+    last: int
+    literals: tuple[bytes, ...]
 
 
 @dataclass(eq=False)
 class Said:
-    """A finding whose edits are not worked out yet: those depend on what else goes from the same list or block."""
+    """A finding whose edits may not be worked out yet: those depend on what else `becomes` something beside it."""
 
     span: Span
     kind: str
     message: str
     certainty: Certainty
     edits: list[Edit] = field(default_factory=list)
-    items: list[tuple[Group, int]] = field(default_factory=list)
-    statements: list[cst.SimpleStatementLine] = field(default_factory=list)
+    becomes: list[Becomes] = field(default_factory=list)
 
-    def manual(self) -> None:
+    def manual(self, why: str = "as it is written here, change it by hand") -> None:
         """Leave it to a person."""
         self.certainty = Certainty.MANUAL
-        self.message += "; as it is written here, change it by hand"
-        self.edits, self.items, self.statements = [], [], []
-
-    def join(self, other: Said) -> None:
-        """Say and do what `other` would as well."""
-        self.message += f"; {other.message}"
-        self.certainty = max(self.certainty, other.certainty)
-        self.edits += other.edits
+        self.message += f"; {why}"
+        self.edits, self.becomes = [], []
 
 
 def resolved(script: Script, all_said: Sequence[Said]) -> Iterator[Finding]:
-    """Turn what goes into edits, none of which touch each other, whichever of the findings are accepted."""
-    all_said = list(all_said)
-    going: dict[Group, dict[int, Said]] = defaultdict(dict)
+    """Turn what strings become into edits, none of which touch each other, whichever of the findings are accepted."""
+    of_group: dict[Group, list[Said]] = defaultdict(list)
     for said in all_said:
-        for group, item in said.items:
-            going[group][item] = said
-    for group, items in going.items():
-        if group.shape == "appended":
-            for item, said in items.items():
-                said.statements.append(group.statements[item])
-        elif len(items) < len(group.items):
-            _drop_some(script, group, items)
-        else:
-            first = items[0]
-            for other in dict.fromkeys(items.values()):
-                if other is not first:
-                    first.join(other)
-                    all_said.remove(other)
-            _drop_all(script, group, first)
-    statements = {id(line) for said in all_said for line in said.statements}
+        for each in said.becomes:
+            of_group[each.group].append(said)
+    gone: set[Said] = set()
+    for group, sayings in of_group.items():
+        for run in _runs(group, sayings):
+            first = run[0]
+            for other in run[1:]:
+                first.message += f"; {other.message}"
+                first.becomes += other.becomes
+                gone.add(other)
+            asked = script.hip(group.node)
+            if asked is None:
+                first.manual("nothing here says whether PyTorch is for ROCm: let this depend on torch.version.hip")
+                continue
+            edits = _Writer(script, group, asked[0].encode()).edits(first.becomes)
+            if edits is None:
+                first.manual()
+            else:
+                first.edits += [*asked[1], *edits]
     for said in all_said:
-        for line in said.statements:
-            said.edits.append(_without(script, line, statements))
-        edits = tuple(edit for edit in said.edits if edit.new or len(edit.span))
-        yield Finding(said.span, said.kind, said.message, edits, said.certainty)
+        if said not in gone:
+            yield Finding(said.span, said.kind, said.message, tuple(said.edits), said.certainty)
 
 
-def _drop_all(script: Script, group: Group, said: Said) -> None:
-    """Empty a list, or drop the statement that adds it to another, if no comment goes with it."""
-    line = script.statement(group.node)
-    if b"#" in script.source[script.source.span(group.node)]:
-        line = None
-    match line:
-        case cst.SimpleStatementLine(body=[cst.AugAssign(value=value)]) if value is group.node:
-            said.statements.append(line)
-        case cst.SimpleStatementLine(
-            body=[cst.Expr(value=cst.Call(func=cst.Attribute(attr=cst.Name("extend")), args=[cst.Arg(value=value)]))]
-        ) if value is group.node:
-            said.statements.append(line)
-        case _:
-            _drop_some(script, group, dict.fromkeys(range(len(group.items)), said))
-
-
-def _drop_some(script: Script, group: Group, going: dict[int, Said]) -> None:
-    """Take items out of a list, tuple or set: whole lines where all of a line goes, and no comment with them."""
-    source, text = script.source, script.source.text
-    assert isinstance(group.node, (cst.List, cst.Tuple, cst.Set))
-    spans = [_with_parentheses(source, element.value) for element in group.node.elements]
-    place = {id(element.value): i for i, element in enumerate(group.node.elements)}
-    limits = [*(span.start for span in spans[1:]), source.span(group.node).end]
-    ends = [_after_comma(text, span.end, limit) for span, limit in zip(spans, limits, strict=True)]
-    same_line = [b"\n" not in text[end : b.start] for end, (_, b) in zip(ends, pairwise(spans), strict=False)] + [False]
-    said_of = {place[id(group.items[item])]: said for item, said in going.items()}
-    lone = isinstance(group.node, cst.Tuple) and len(spans) - len(said_of) == 1
-    if lone and len(spans) - 1 not in said_of and ends[-1] == spans[-1].end:
-        # What remains of a tuple of one is a tuple by its comma.
-        for said in said_of.values():
-            said.edits.append(Edit(Span(ends[-1], ends[-1]), b","))
-    for run in _runs(sorted(said_of), same_line):
-        first, last = run[0], run[-1]
-        begin, stop = spans[first].start, ends[last]
-        line = text.rfind(b"\n", 0, begin) + 1
-        rest = _REST.match(text, stop)
-        assert rest is not None
-        if same_line[last]:
-            stop = spans[last + 1].start
-        elif not text[line:begin].strip() and rest[1]:
-            begin, stop = line, rest.end()
-        elif not text[line:begin].strip() and rest[2]:
-            stop = rest.start(2)
-        elif first and same_line[first - 1]:
-            bare = last == len(spans) - 1 and stop == spans[last].end
-            ours = len({id(said_of[i]) for i in run}) == 1
-            begin = spans[first - 1].end if bare and ours and not lone else ends[first - 1]
-        for i in run:
-            cut = Span(begin if i == first else spans[i].start, stop if i == last else spans[i + 1].start)
-            said_of[i].edits.append(Edit(cut, b""))
-
-
-def _runs(items: Sequence[int], same_line: Sequence[bool]) -> Iterator[list[int]]:
-    """Split the numbers of items where others stand between them, or a line ends."""
-    run: list[int] = []
-    for i in items:
-        if run and (run[-1] != i - 1 or not same_line[i - 1]):
+def _runs(group: Group, sayings: Sequence[Said]) -> Iterator[list[Said]]:
+    """Split what is said of a group where other items stand between, or it is not equally sure."""
+    places = group.places
+    run: list[Said] = []
+    for said in sorted(dict.fromkeys(sayings), key=lambda said: said.becomes[0].first):
+        if run and (
+            places[run[-1].becomes[-1].last] + 1 != places[said.becomes[0].first]
+            or run[-1].certainty is not said.certainty
+        ):
             yield run
             run = []
-        run.append(i)
+        run.append(said)
     if run:
         yield run
 
 
-def _with_parentheses(source: Python, node: cst.BaseExpression) -> Span:
+class _Writer:
+    """Writes the condition around items of one group."""
+
+    def __init__(self, script: Script, group: Group, hip: bytes) -> None:
+        self.script, self.group, self.hip = script, group, hip
+        self.source: Python = script.source
+        self.text = self.source.text
+
+    def edits(self, becomes: Sequence[Becomes]) -> list[Edit] | None:
+        """Return the edits, or None where it cannot be written."""
+        literals = [literal for each in becomes for literal in each.literals]
+        script, node = self.script, self.group.node
+        match self.group.shape:
+            case "elements":
+                return self._elements(becomes[0].first, becomes[-1].last, literals)
+            case "appended":
+                return self._statements(becomes)
+            case "comprehension" if not literals:
+                empty, opening = (b"()", b"(") if isinstance(node, cst.GeneratorExp) else (b"[]", b"[")
+                if isinstance(node, cst.SetComp):
+                    empty, opening = b"set()", b"{"
+                span = with_parentheses(self.source, node) if opening == b"(" else self.source.span(node)
+                bare = not self.text[span.start : span.end].startswith(opening)
+                return either(script, node, self.hip, empty, span, around=bare or None)
+            case "comprehension" if len(literals) == 1:
+                return either(script, self.group.items[0], self.hip, literals[0], around=False)
+            case "split" | "alone" if isinstance(node, cst.Call) and self.group.shape == "alone":
+                return self._handed(node, literals)
+            case "split" | "alone" if len(literals) == 1:
+                return either(script, self.group.items[0], self.hip, literals[0])
+        return None
+
+    def _elements(self, first: int, last: int, literals: Sequence[bytes]) -> list[Edit] | None:
+        node = self.group.node
+        assert isinstance(node, (cst.List, cst.Tuple, cst.Set))
+        i, j = self.group.places[first], self.group.places[last]
+        if isinstance(node, cst.Tuple) and not node.lpar:
+            return None
+        if (i, j) == (0, len(node.elements) - 1):
+            opening, closing = _OPENING[type(node)]
+            literal = opening + b", ".join(literals) + (b",)" if literals and closing == b")" else closing)
+            if literal == b"{}":
+                literal = b"set()"
+            return either(
+                self.script, node, self.hip, literal, with_parentheses(self.source, node) if closing == b")" else None
+            )
+        spans = [with_parentheses(self.source, element.value) for element in node.elements]
+        start, end = spans[i].start, spans[j].end
+        limit = spans[j + 1].start if j + 1 < len(spans) else self.source.span(node).end
+        opening = b"*([" + b", ".join(literals) + b"] if " + self.hip + b" else ["
+        line = self.text.rfind(b"\n", 0, start) + 1
+        indent = self.text[line:start]
+        comma = _after_comma(self.text, end, limit)
+        rest = _REST.match(self.text, comma)
+        if indent.strip() or not line or rest is None or b"\n" not in self.text[start:end]:
+            return [Edit(Span(start, start), opening), Edit(Span(end, end), b"])")]
+        newline, unit = self.source.newline, self.script.module.default_indent.encode()
+        closing = newline + indent + (b"])," if comma > end else b"])")
+        edits = [Edit(Span(start, start), opening + newline + indent + unit)]
+        for begin in (match.end() for match in re.finditer(rb"\n", self.text[start:end])):
+            place = Span(start + begin, start + begin)
+            blank = re.match(rb"[ \t]*\r?\n", self.text[place.start :])
+            if not blank and not any(span.start < place.start < span.end for span in spans):
+                edits.append(Edit(place, unit))
+        return [*edits, Edit(Span(rest.end(), rest.end()), closing)]
+
+    def _statements(self, becomes: Sequence[Becomes]) -> list[Edit] | None:
+        """Put what goes behind `if not torch.version.hip:`, and a choice into what is replaced."""
+        edits: list[Edit] = []
+        dropped: list[int] = []
+        for each in becomes:
+            # What several become, the last of them does.
+            dropped += range(each.first, each.last + (not each.literals))
+            if each.literals:
+                edits += self._only_for_cuda(dropped)
+                dropped = []
+                call = lone_call(self.group.statements[each.last])
+                changed = self._handed(call, each.literals) if call is not None else None
+                if changed is None:
+                    return None
+                edits += changed
+        return edits + self._only_for_cuda(dropped)
+
+    def _only_for_cuda(self, items: Sequence[int]) -> list[Edit]:
+        starts = [self.source.span(self.group.statements[item].body[0]).start for item in items]
+        unit = self.script.module.default_indent.encode()
+        return [Edit(Span(start, start), unit if i else self._unless(start)) for i, start in enumerate(starts)]
+
+    def _unless(self, start: int) -> bytes:
+        """Return what makes a statement that starts there, and what follows indented like it, one for CUDA."""
+        indent = self.text[self.text.rfind(b"\n", 0, start) + 1 : start]
+        unit = self.script.module.default_indent.encode()
+        return b"if not " + self.hip + b":" + self.source.newline + indent + unit
+
+    def _handed(self, call: cst.Call, literals: Sequence[bytes]) -> list[Edit] | None:
+        """Let `x.append(…)` append something else, or several."""
+        item = call.args[-1].value
+        if len(literals) == 1:
+            return either(self.script, item, self.hip, literals[0], with_parentheses(self.source, item), around=False)
+        if called(call) == "append" and isinstance(call.func, cst.Attribute):
+            span = with_parentheses(self.source, item)
+            before = b"[" + b", ".join(literals) + b"] if " + self.hip + b" else ["
+            return [
+                Edit(self.source.span(call.func.attr), b"extend"),
+                Edit(Span(span.start, span.start), before),
+                Edit(Span(span.end, span.end), b"]"),
+            ]
+        line = self.script.statement(call)
+        if line is not None and lone_call(line) is call and not literals:
+            start = self.source.span(line.body[0]).start
+            return [Edit(Span(start, start), self._unless(start))]
+        return None
+
+
+def either(
+    script: Script, node: cst.CSTNode, hip: bytes, code: bytes, span: Span | None = None, around: bool | None = None
+) -> list[Edit]:
+    """Put `code if torch.version.hip else ` before what is at `node`, in parentheses where it must be.
+
+    `around` says whether what is there needs parentheses of its own instead.
+    """
+    whole = span or script.source.span(node)
+    before, after = code + b" if " + hip + b" else ", b""
+    if around:
+        before, after = before + b"(", b")"
+    elif around is None and not _stands_alone(script, node, whole):
+        before, after = b"(" + before, b")"
+    edits = [Edit(Span(whole.start, whole.start), before)]
+    return [*edits, Edit(Span(whole.end, whole.end), after)] if after else edits
+
+
+def _stands_alone(script: Script, node: cst.CSTNode, span: Span) -> bool:
+    """Say whether a conditional expression may take the node's place without parentheses."""
+    if span == script.source.span(node) and list(getattr(node, "lpar", ())):
+        return True
+    above = script.parent[node]
+    if isinstance(above, cst.IfExp):
+        return above.orelse is node
+    alone = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Return, cst.Arg, cst.Element, cst.DictElement)
+    return isinstance(above, (*alone, cst.Lambda, cst.NamedExpr))
+
+
+def with_parentheses(source: Python, node: cst.CSTNode) -> Span:
+    """Return where an expression stands, with the parentheses around it."""
     span = source.span(node)
     start, end = span.start, span.end
-    for _ in node.lpar:
+    for _ in getattr(node, "lpar", ()):
         start = source.text.rindex(b"(", 0, start)
         end = source.text.index(b")", end) + 1
     return Span(start, end)
@@ -157,19 +256,3 @@ def _after_comma(text: bytes, end: int, limit: int) -> int:
         if match.group() == b",":
             return match.end()
     return end
-
-
-def _without(script: Script, line: cst.SimpleStatementLine, going: set[int]) -> Edit:
-    """Return the edit that drops a statement; a block that nothing is left of gets a `pass`."""
-    source = script.source
-    span = source.span(line.body[0])
-    block = list(getattr(script.parent[line], "body", ()))
-    if line is block[0] and all(id(each) in going for each in block):
-        return Edit(span, b"pass")
-    start = source.text.rfind(b"\n", 0, span.start) + 1
-    rest = _REST.match(source.text, span.end)
-    assert rest is not None
-    if source.text[start : span.start].strip() or not (rest[1] or rest[2]):
-        return Edit(span, b"pass")
-    # A comment behind it stays, on a line of its own.
-    return Edit(Span(start, rest.end()) if rest[1] else Span(span.start, rest.start(2)), b"")

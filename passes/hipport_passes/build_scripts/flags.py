@@ -13,12 +13,14 @@ import libcst as cst
 from hipport.finding import Certainty
 from hipport.languages.cpp import Cpp
 from hipport.project import Project
-from hipport.source import Edit, Span
-from hipport_passes.build_scripts.edits import Said
+from hipport.source import Span
+from hipport_passes.build_scripts.edits import Becomes, Said, with_parentheses
 from hipport_passes.build_scripts.script import NVCC, Group, Script
 from hipport_passes.nvcc_flags import HOLE, Change, library, translate
 
 _CUDA_FOLDER = re.compile(r"/(?:usr/local|opt)/cuda(?:[-/0-9]|$)")
+_BRACED = re.compile(rb"\{[^{}\"']*\}")
+_WORD = re.compile(rb"(?:\{[^{}\"']*\}|\S)+")
 _RENAMED = re.compile(r"-D((?:(?!CUDA)[A-Za-z0-9_])*CUDA[A-Za-z0-9_]*)(=.*)?")
 
 
@@ -35,6 +37,21 @@ class _Token(NamedTuple):
 def flags(script: Script, project: Project) -> Iterator[Said]:
     """Yield what is to be said of the strings that compilers and linkers get."""
     torch = b"torch" in script.source.text
+    found = _of_groups(script, project, torch)
+    if torch:
+        yield from found
+        return
+    # Nothing asks whether this is for ROCm, and nothing but the script itself calls hipcc or nvcc.
+    for first in found:
+        becomes = "; ".join((first.message, *(said.message for said in found)))
+        message = (
+            f"this builds without PyTorch's BuildExtension, which would call hipcc: give the extension to that, or let "
+            f"the script call hipcc where it calls nvcc now. For hipcc: {becomes}"
+        )
+        yield Said(first.span, "own_build", message, Certainty.MANUAL)
+
+
+def _of_groups(script: Script, project: Project, torch: bool) -> Iterator[Said]:
     for group in script.groups():
         if "maybe" in group.uses and _compared(script, group):
             continue
@@ -82,27 +99,32 @@ def _tokens(script: Script, group: Group) -> list[_Token]:
             tokens.append(_Token(text.strip(), i, _content(script, item), True))
             continue
         content = _content(script, item)
-        words = (
-            [(m.group().decode("utf-8", "replace"), m.span()) for m in re.finditer(rb"\S+", script.source[content])]
-            if content
-            else []
-        )
-        if content is not None and [word for word, _ in words] == text.split():
-            for word, (start, end) in words:
-                tokens.append(_Token(word, i, Span(content.start + start, content.start + end), False))
+        matches = list(_WORD.finditer(script.source[content])) if content else []
+        words = [_BRACED.sub(HOLE.encode(), match.group()).decode("utf-8", "replace") for match in matches]
+        if isinstance(item, cst.SimpleString):
+            words = [match.group().decode("utf-8", "replace") for match in matches]
+        if content is not None and words == text.split():
+            for word, match in zip(words, matches, strict=True):
+                span = Span(content.start + match.start(), content.start + match.end())
+                tokens.append(_Token(word, i, span, False))
         else:
             tokens += [_Token(word, i, None, False) for word in text.split()]
     return tokens
 
 
 def _content(script: Script, item: cst.BaseExpression) -> Span | None:
-    """Return what is between the quotes of a literal whose bytes are its text."""
-    if not isinstance(item, cst.SimpleString) or "b" in item.prefix:
+    """Return what is between the quotes of a literal whose bytes are its text, apart from what is in braces."""
+    source = script.source
+    if isinstance(item, cst.SimpleString) and "b" not in item.prefix:
+        start, end = len(item.prefix) + len(item.quote), len(item.quote)
+        escaped = "\\" in item.raw_value and "r" not in item.prefix
+    elif isinstance(item, cst.FormattedString):
+        start, end = len(item.start), len(item.end)
+        escaped = "\\" in script.code(item) or "{{" in script.code(item)
+    else:
         return None
-    if "\\" in item.raw_value and "r" not in item.prefix:
-        return None
-    span = script.source.span(item)
-    return Span(span.start + len(item.prefix) + len(item.quote), span.end - len(item.quote))
+    span = source.span(item)
+    return None if escaped else Span(span.start + start, span.end - end)
 
 
 def _libraries(names: Sequence[str]) -> list[Change]:
@@ -155,113 +177,88 @@ def _macros(flags: Sequence[str], project: Project) -> Iterator[Change]:
 
 def _applied(script: Script, group: Group, tokens: Sequence[_Token], changes: Sequence[Change]) -> Iterator[Said]:
     least = Certainty.REVIEW if group.uses == {"maybe"} else Certainty.SAFE
-    several: dict[int, list[Change]] = defaultdict(list)
+    of_item: dict[int, list[Change]] = defaultdict(list)
     for change in changes:
         part = tokens[change.start : change.stop]
-        span = part[0].span or script.source.span(group.items[part[0].item])
-        message = str(change)
-        if group.uses == {"maybe"}:
-            message += "; assumes that hipcc gets it"
-        said = Said(span, change.kind, message, max(change.certainty, least))
         if change.certainty is Certainty.MANUAL:
-            yield said
+            yield _said(script, group, tokens, [change], least)
         elif not part[0].whole and {token.item for token in part} == {part[0].item}:
-            several[part[0].item].append(change)
+            of_item[part[0].item].append(change)
         else:
-            _replace(script, group, tokens, change, said)
+            said = _said(script, group, tokens, [change], least)
+            literals = [_literal(script, group, token, part) for token in change.hip]
+            written = [literal for literal in literals if literal is not None]
+            if len(written) < len(literals) or not all(token.whole for token in part) or group.shape == "split":
+                said.manual()
+            else:
+                said.becomes.append(Becomes(group, part[0].item, part[-1].item, tuple(written)))
             yield said
-    for item, parts in several.items():
-        yield _words(script, group, item, tokens, parts, least)
-
-
-def _replace(script: Script, group: Group, tokens: Sequence[_Token], change: Change, said: Said) -> None:
-    """Work out the edits for a change to whole items."""
-    part = list(tokens[change.start : change.stop])
-    hip = list(change.hip)
-    # `-Xcompiler, -fPIC` → `-fPIC`: what stays is not written again.
-    kept = len(hip) if hip and hip == [token.text for token in part[len(part) - len(hip) :]] else 0
-    gone = part[: len(part) - kept]
-    if not all(token.whole for token in part) or group.shape == "split":
-        said.manual()
-        return
-    if not kept and hip:
-        first = gone.pop(0)
-        if not _written(script, group, first.item, hip, said):
+    for item, parts in of_item.items():
+        said = _said(script, group, tokens, parts, least)
+        words = _words(script, group, item, tokens, parts)
+        if words is None:
             said.manual()
-            return
-    for token in gone:
-        said.items.append((group, token.item))
-    if group.shape == "comprehension" and said.items:
-        said.edits.append(Edit(script.source.span(group.node), b"[]" if _bracketed(group) else b"()"))
-        said.items.clear()
-    elif group.shape == "alone" and said.items:
-        said.manual()
+        else:
+            said.becomes.append(Becomes(group, item, item, words))
+        yield said
 
 
-def _bracketed(group: Group) -> bool:
-    return not isinstance(group.node, cst.GeneratorExp)
+def _said(script: Script, group: Group, tokens: Sequence[_Token], changes: Sequence[Change], least: Certainty) -> Said:
+    """Say what becomes of some tokens, of which all or none are kept."""
+    first = tokens[changes[0].start]
+    span = first.span or script.source.span(group.items[first.item])
+    worst = max(changes, key=lambda change: change.certainty)
+    message = "; ".join(map(str, changes))
+    if group.uses == {"maybe"}:
+        message += "; assumes that hipcc gets it"
+    return Said(span, worst.kind, message, max(worst.certainty, least))
 
 
-def _written(script: Script, group: Group, item: int, flags: Sequence[str], said: Said) -> bool:
-    """Write `flags` in place of an item, as literals like the one that is there."""
-    source, node = script.source, group.items[item]
-    if any(HOLE in flag or re.search(r"[\\\"'{}]", flag) for flag in flags):
-        return False
-    content = _content(script, node)
-    if len(flags) == 1 and content is not None:
-        said.edits.append(Edit(content, flags[0].encode()))
-        return True
-    quote = node.quote if isinstance(node, cst.SimpleString) else '"'
-    literals = [f"{quote}{flag}{quote}".encode() for flag in flags]
-    span = source.span(node)
-    if len(flags) == 1:
-        said.edits.append(Edit(span, literals[0]))
-    elif group.shape == "elements":
-        line = source.text.rfind(b"\n", 0, span.start) + 1
-        indent = source.text[line : span.start]
-        alone = not indent.strip() and not source.text[span.end :].lstrip(b" \t").startswith(b"]")
-        said.edits.append(Edit(span, (b"," + source.newline + indent if alone and line else b", ").join(literals)))
-    elif group.shape == "appended":
-        call = script.parent[script.parent[node]]
-        assert isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)
-        said.edits.append(Edit(source.span(call.func.attr), b"extend"))
-        said.edits.append(Edit(span, b"[" + b", ".join(literals) + b"]"))
-    else:
-        return False
-    return True
+def _literal(script: Script, group: Group, flag: str, part: Sequence[_Token]) -> bytes | None:
+    """Return the code of a flag: as it is written already, or as a literal like the first one that it is put for."""
+    for token in part:
+        if token.text == flag and token.whole and "macro" not in group.uses:
+            node = group.items[token.item]
+            return script.source[with_parentheses(script.source, node)]
+    if HOLE in flag or re.search(r"[\\\"'{}\n]", flag):
+        return None
+    node = group.items[part[0].item]
+    quote = node.quote if isinstance(node, cst.SimpleString) and len(node.quote) == 1 else '"'
+    return f"{quote}{flag}{quote}".encode()
 
 
 def _words(
-    script: Script, group: Group, item: int, tokens: Sequence[_Token], changes: Sequence[Change], least: Certainty
-) -> Said:
-    """Say all that is to be said of one string of several words, in one finding: it may be all that is in it."""
+    script: Script, group: Group, item: int, tokens: Sequence[_Token], changes: Sequence[Change]
+) -> tuple[bytes, ...] | None:
+    """Return the literal of a string of several words with some of them changed; none if no word is left."""
     words = [token for token in tokens if token.item == item]
-    first, last = changes[0], changes[-1]
-    worst = max(changes, key=lambda change: change.certainty)
-    span = tokens[first.start].span or script.source.span(group.items[item])
-    said = Said(span, worst.kind, "; ".join(map(str, changes)), max(worst.certainty, least))
-    hip: list[str] = []
-    done = first.start
-    for change in changes:
-        hip += [token.text for token in tokens[done : change.start]]
-        hip += change.hip
-        done = change.stop
-    before = [token for token in words if token not in tokens[first.start :]]
-    after = list(tokens[last.stop : tokens.index(words[-1]) + 1])
-    start, end = tokens[first.start].span, tokens[last.stop - 1].span
-    if not hip and not before and not after and group.shape != "split":
-        if group.shape in ("alone", "comprehension"):
-            said.manual()
-        else:
-            said.items.append((group, item))
-    elif start is None or end is None or any(HOLE in flag or re.search(r"[\\\"'{}]", flag) for flag in hip):
-        said.manual()
-    elif hip:
-        said.edits.append(Edit(Span(start.start, end.end), " ".join(hip).encode()))
-    elif after and (following := after[0].span):
-        said.edits.append(Edit(Span(start.start, following.start), b""))
-    elif before and (previous := before[-1].span):
-        said.edits.append(Edit(Span(previous.end, end.end), b""))
-    else:
-        said.edits.append(Edit(Span(start.start, end.end), b""))
-    return said
+    node = group.items[item]
+    left = sum(len(change.hip) - (change.stop - change.start) for change in changes) + len(words)
+    if not left and group.shape != "split":
+        return None if group.shape == "alone" and not isinstance(group.node, cst.Call) else ()
+    if not left and not _at_blanks(script, node):
+        return None
+    content = _content(script, node)
+    if content is None:
+        return None
+    code, whole = script.source[content], script.source.span(node)
+    for change in reversed(changes):
+        first, last = tokens[change.start].span, tokens[change.stop - 1].span
+        if first is None or last is None or any(HOLE in flag or re.search(r"[\\\"'{}\n]", flag) for flag in change.hip):
+            return None
+        start, end = first.start - content.start, last.end - content.start
+        before, hip, after = code[:start], " ".join(change.hip).encode(), code[end:]
+        if not hip:
+            # The blanks on one side of what goes.
+            after, before = (after.lstrip(), before) if after.strip() else (after, before.rstrip())
+        code = before + hip + after
+    return (script.source.text[whole.start : content.start] + code + script.source.text[content.end : whole.end],)
+
+
+def _at_blanks(script: Script, node: cst.CSTNode) -> bool:
+    """Say whether a string is split at any blanks, which leaves nothing of an empty one."""
+    above = script.parent[node]
+    if isinstance(above, cst.Attribute):
+        call = script.parent[above]
+        return isinstance(call, cst.Call) and not call.args
+    return True

@@ -10,7 +10,7 @@ import libcst as cst
 
 from hipport.finding import Certainty
 from hipport.source import Edit, Span
-from hipport_passes.build_scripts.edits import Said
+from hipport_passes.build_scripts.edits import Said, either
 from hipport_passes.build_scripts.script import NVCC, Script
 from hipport_passes.nvcc_flags import HOLE
 
@@ -270,7 +270,12 @@ def probes(script: Script) -> Iterator[Said]:
                 break
         message = "get_gencode_flags() raises on ROCm; PyTorch passes --offload-arch itself"
         span = script.source.span(chain)
-        yield Said(span, "gencode_flags", message, Certainty.SAFE, [Edit(span, text)])
+        said = Said(span, "gencode_flags", message, Certainty.SAFE)
+        if (asked := script.hip(chain)) is None:
+            said.manual()
+        else:
+            said.edits = [*asked[1], *either(script, chain, asked[0].encode(), text)]
+        yield said
     for name in _RUNS:
         for call in script.calls(name):
             if _runs_nvcc(script, call) and script.runs(call).both and not _expected(script, call):

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the conditions in a Python script are, in a build for ROCm and in one for CUDA.
+
+A branch that only NVIDIA or only AMD gets is somebody's own port already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import libcst as cst
+
+from hipport.languages.python import Python
+from hipport_passes.build_scripts.names import Names, called
+from hipport_passes.nvcc_flags import HOLE
+
+#: Names that say "this is ROCm": IS_HIP, is_rocm_pytorch, HIP_BUILD, USE_ROCM, IS_HIP_EXTENSION, rocm …
+_ROCM = re.compile(
+    r"_*(?:is|use|with|has|build|for|target|on|torch|enable)?_*(?:rocm|hip|amd)"
+    r"(?:_*(?:is|extension|build|pytorch|torch|platform|backend|available|enabled|home|version|gpu|ext|mode))*_*",
+    re.IGNORECASE,
+)
+#: A version before 2: "1.12.1", [1, 7]
+_OLD = re.compile(r"^\D*[01][.,]\s*\d")
+_WINDOWS = re.compile(r"_*(?:is|on)?_*(?:windows|win32|win)_*", re.IGNORECASE)
+_SYSTEMS = {
+    "nt": False,
+    "win32": False,
+    "win_amd64": False,
+    "Windows": False,
+    "darwin": False,
+    "Darwin": False,
+    "cygwin": False,
+}
+_SYSTEMS |= {"posix": True, "linux": True, "Linux": True}
+_STRINGS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
+
+
+class Runs(NamedTuple):
+    """Whether a place in the script is reached in a build for ROCm on Linux, and in one for CUDA there."""
+
+    rocm: bool
+    cuda: bool
+
+    @property
+    def both(self) -> bool:
+        """Whether nobody has taken a decision about ROCm that leads here."""
+        return self.rocm and self.cuda
+
+
+class Conditions(Names):
+    """A script's tree, with what is known of its names and its branches."""
+
+    def __init__(self, source: Python) -> None:
+        super().__init__(source)
+        self._runs: dict[cst.CSTNode, Runs] = {}
+        self._asking: set[cst.FunctionDef] = set()
+
+    def truth(self, test: cst.CSTNode | None, rocm: bool, depth: int = 0) -> bool | None:
+        """Say what a condition is when the script runs on Linux with a PyTorch for ROCm, or else for CUDA."""
+        if depth > 16:
+            return None
+        match test:
+            case cst.Name("True"):
+                return True
+            case cst.Name("False" | "None"):
+                return False
+            case cst.Name() | cst.Attribute():
+                return self._truth_of_name(test, rocm, depth)
+            case cst.UnaryOperation(operator=cst.Not()):
+                value = self.truth(test.expression, rocm, depth + 1)
+                return None if value is None else not value
+            case cst.BooleanOperation():
+                values = {self.truth(test.left, rocm, depth + 1), self.truth(test.right, rocm, depth + 1)}
+                decisive = isinstance(test.operator, cst.Or)
+                if decisive in values:
+                    return decisive
+                return None if None in values else not decisive
+            case cst.IfExp():
+                chosen = self.truth(test.test, rocm, depth + 1)
+                values = {self.truth(test.body, rocm, depth + 1), self.truth(test.orelse, rocm, depth + 1)}
+                if chosen is not None:
+                    return self.truth(test.body if chosen else test.orelse, rocm, depth + 1)
+                return values.pop() if len(values) == 1 else None
+            case cst.Comparison(comparisons=[comparison]):
+                return self._truth_of_comparison(test.left, comparison, rocm, depth)
+            case cst.Call():
+                return self._truth_of_call(test, rocm, depth)
+            case cst.NamedExpr():
+                return self.truth(test.value, rocm, depth + 1)
+        return None
+
+    def _truth_of_name(self, name: cst.Name | cst.Attribute, rocm: bool, depth: int) -> bool | None:
+        word = name.value if isinstance(name, cst.Name) else name.attr.value
+        if isinstance(name, cst.Attribute) and "version" in self.code(name.value):
+            # torch.version.hip and .cuda are strings where PyTorch is built for it, else None.
+            return {"hip": rocm, "rocm": rocm, "cuda": not rocm}.get(word)
+        if isinstance(name, cst.Name):
+            found = self.bound(name)
+            if len(found) == 1 and found[0].how == "is" and found[0].value is not None:
+                value = self.truth(found[0].value, rocm, depth + 1)
+                if value is not None:
+                    return value
+        if _ROCM.fullmatch(word):
+            return rocm
+        return False if _WINDOWS.fullmatch(word) else None
+
+    def _truth_of_comparison(
+        self, left: cst.BaseExpression, target: cst.ComparisonTarget, rocm: bool, depth: int
+    ) -> bool | None:
+        operator, right = target.operator, target.comparator
+        negated = isinstance(operator, (cst.NotEqual, cst.IsNot, cst.NotIn))
+        value: bool | None = None
+        if isinstance(operator, (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)):
+            word = self.text(right, depth + 1) if isinstance(right, _STRINGS) else self.code(right)
+            if word in ("None", "False"):
+                known = self.truth(left, rocm, depth + 1)
+                value = None if known is None else not known
+            elif word in ("True", "1", "ON", "YES", "TRUE", "true", "on", "yes"):
+                value = self.truth(left, rocm, depth + 1)
+            elif word.lower() in ("rocm", "hip", "amd"):
+                value = rocm
+            elif isinstance(right, _STRINGS):
+                value = self._system(left, word)
+        elif isinstance(operator, (cst.In, cst.NotIn)):
+            word = self.text(left, depth + 1)
+            if re.fullmatch(r"\+?(?:rocm|hip)", word, re.IGNORECASE):
+                value = rocm
+            elif isinstance(left, _STRINGS):
+                value = self._system(right, word)
+        elif self._of_old_torch(left, right):
+            value = isinstance(operator, (cst.GreaterThan, cst.GreaterThanEqual))
+        return None if value is None else value is not negated
+
+    def _of_old_torch(self, left: cst.BaseExpression, right: cst.BaseExpression) -> bool:
+        """Say whether a version of PyTorch is compared with one before 2, of which there is none for today's ROCm."""
+        asked = re.search(r"torch\w*ver|torch\.__version__", self.code(left), re.IGNORECASE)
+        return asked is not None and _OLD.search(self.code(right)) is not None
+
+    def _system(self, expression: cst.BaseExpression, word: str) -> bool | None:
+        code = self.code(expression)
+        asked = re.search(r"\bos\.name\b|platform", code)
+        return _SYSTEMS.get(word) if asked and "machine" not in code else None
+
+    def _truth_of_call(self, call: cst.Call, rocm: bool, depth: int) -> bool | None:
+        name = called(call)
+        arguments = [argument.value for argument in call.args]
+        if name == "bool" and len(arguments) == 1:
+            return self.truth(arguments[0], rocm, depth + 1)
+        if name in ("getenv", "get", "getattr") and arguments:
+            # What the environment says about ROCm, or getattr(torch.version, "hip", None).
+            word = self.text(arguments[1] if name == "getattr" and len(arguments) > 1 else arguments[0], depth + 1)
+            return rocm if HOLE not in word and _ROCM.fullmatch(word) else None
+        if name == "startswith" and arguments and isinstance(call.func, cst.Attribute):
+            word = self.text(arguments[0], depth + 1)
+            systems = {value for system, value in _SYSTEMS.items() if system.startswith(word)}
+            asked = "platform" in self.code(call.func.value)
+            return systems.pop() if asked and len(systems) == 1 else None
+        function = self.functions.get(name)
+        if function is not None and isinstance(call.func, cst.Name):
+            values = [node.value for node in self.returned(function)]
+            if len(values) == 1:
+                value = self.truth(values[0], rocm, depth + 1)
+                if value is not None:
+                    return value
+        return rocm if _ROCM.fullmatch(name) else None
+
+    def conditions(self, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
+        """Yield (condition, the value it must have for `node` to be reached), innermost first, within its function."""
+        for above, child in self.ancestors(node):
+            if isinstance(above, (cst.If, cst.IfExp)) and child is not above.test:
+                yield above.test, child is above.body
+            elif isinstance(above, cst.BooleanOperation) and child is above.right:
+                yield above.left, isinstance(above.operator, cst.And)
+            elif isinstance(above, (cst.Module, cst.IndentedBlock)):
+                for before in above.body:
+                    if before is child:
+                        break
+                    # What follows `if IS_HIP: … return` is for those who did not return.
+                    if isinstance(before, cst.If) and before.orelse is None and _leaves(before.body):
+                        yield before.test, False
+            elif isinstance(above, cst.FunctionDef):
+                return
+
+    def runs(self, node: cst.CSTNode) -> Runs:
+        """Say in which builds `node` is reached, as far as conditions about ROCm and the system decide it."""
+        return self._reached(node) or Runs(True, True)
+
+    def _reached(self, node: cst.CSTNode) -> Runs | None:
+        """As `runs`; None where a function is reached from itself alone, which says nothing."""
+        if node in self._runs:
+            return self._runs[node]
+        rocm = cuda = True
+        for test, wanted in self.conditions(node):
+            rocm = rocm and self.truth(test, True) is not (not wanted)
+            cuda = cuda and self.truth(test, False) is not (not wanted)
+        for above, child in self.ancestors(node):
+            # In `if FORCE_CUDA: … elif torch.version.hip: …` the first branch is not for ROCm, whatever is forced.
+            if isinstance(above, cst.If) and child is above.body and self.turns_to_rocm(above):
+                rocm = False
+        function = self.function(node)
+        if function is not None:
+            if function in self._asking:
+                return None
+            self._asking.add(function)
+            places = [self._reached(name) for name in self._uses(function)]
+            self._asking.discard(function)
+            known = [place for place in places if place is not None]
+            if places and not known and self._asking:
+                return None
+            if known:
+                rocm = rocm and any(place.rocm for place in known)
+                cuda = cuda and any(place.cuda for place in known)
+        found = Runs(rocm, cuda)
+        if not self._asking:
+            self._runs[node] = found
+        return found
+
+    def _uses(self, function: cst.FunctionDef) -> list[cst.Name]:
+        """Return where a function of the script is named: a method behind a dot, any other not."""
+        method = isinstance(self.parent.get(self.parent[function]), cst.ClassDef)
+        return [
+            name
+            for name in self.named(function.name.value)
+            if name is not function.name
+            and (isinstance(above := self.parent[name], cst.Attribute) and above.attr is name) is method
+        ]
+
+    def turns_to_rocm(self, branch: cst.If) -> bool:
+        """Say whether a later branch of `if … elif …` is one for ROCm alone."""
+        following = branch.orelse
+        while isinstance(following, cst.If):
+            if self.truth(following.test, True) is not False and self.truth(following.test, False) is False:
+                return True
+            following = following.orelse
+        return False
+
+    @cached_property
+    def aware(self) -> bool:
+        """Whether the script asks about ROCm anywhere."""
+        return any(
+            isinstance(node, (cst.Name, cst.Attribute)) and self.truth(node, True) and self.truth(node, False) is False
+            for node in self.nodes
+        )
+
+
+def _leaves(block: cst.BaseSuite) -> bool:
+    """Say whether what follows the block is not reached from it."""
+    body: Iterable[cst.CSTNode] = block.body
+    last = list(body)[-1:]
+    match last:
+        case [cst.SimpleStatementLine(body=[*_, end])] | [end]:
+            return isinstance(end, (cst.Return, cst.Raise, cst.Continue, cst.Break)) or (
+                isinstance(end, cst.Expr) and isinstance(end.value, cst.Call) and called(end.value) in ("exit", "_exit")
+            )
+    return False

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tree of a Python script, and what its names stand for, as far as that can be read off it: nothing is run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from hipport.languages.python import Python
+from hipport.source import Edit, Span
+from hipport_passes.nvcc_flags import HOLE
+
+
+@dataclass(frozen=True)
+class Binding:
+    """How a name gets a value: it `is` it, `adds`, `appends` or `inserts` it, or is a `parameter`."""
+
+    how: str
+    value: cst.BaseExpression | None
+    node: cst.CSTNode
+
+
+class Names:
+    """A script's tree, and its names."""
+
+    def __init__(self, source: Python) -> None:
+        assert source.module is not None
+        self.source = source
+        self.module = source.module
+        self.parent: dict[cst.CSTNode, cst.CSTNode] = {}
+        self.nodes: list[cst.CSTNode] = []
+        stack: list[cst.CSTNode] = [self.module]
+        while stack:
+            node = stack.pop()
+            self.nodes.append(node)
+            children = [c for c in node.children if not isinstance(c, (cst.BaseParenthesizableWhitespace, cst.Comma))]
+            for child in children:
+                self.parent[child] = node
+            stack += reversed(children)
+        self.bindings: dict[tuple[cst.CSTNode | None, str], list[Binding]] = {}
+        self._calls: dict[str, list[cst.Call]] = {}
+        self._named: dict[str, list[cst.Name]] = {}
+        self._returns: dict[cst.FunctionDef, list[cst.Return]] = {}
+        self.functions: dict[str, cst.FunctionDef] = {}
+        self._collect()
+
+    # The tree
+
+    def ancestors(self, node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
+        """Yield (ancestor, the child of it that leads to `node`), innermost first."""
+        while node in self.parent:
+            yield self.parent[node], node
+            node = self.parent[node]
+
+    def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        """Return the function that `node` stands in."""
+        for above, _ in self.ancestors(node):
+            if isinstance(above, cst.FunctionDef):
+                return above
+        return None
+
+    def statement(self, node: cst.CSTNode) -> cst.SimpleStatementLine | None:
+        """Return the line of simple statements that `node` stands in."""
+        for above, _ in self.ancestors(node):
+            if isinstance(above, cst.SimpleStatementLine):
+                return above
+        return None
+
+    def named(self, name: str) -> list[cst.Name]:
+        """Return the places where the name stands, as a name of its own or behind a dot."""
+        return self._named.get(name, [])
+
+    def calls(self, name: str) -> list[cst.Call]:
+        """Return the calls of a function of that name, or of a method."""
+        return self._calls.get(name, [])
+
+    def code(self, node: cst.CSTNode) -> str:
+        """Return the node's text."""
+        return self.module.code_for_node(node).strip()
+
+    def text(self, node: cst.CSTNode | None, depth: int = 0) -> str:
+        """Return the string that an expression makes, with HOLE for what is known only when it runs."""
+        if depth > 8:
+            return HOLE
+        match node:
+            case cst.SimpleString():
+                # With its escapes, if any: no flag that matters has one.
+                return HOLE if "b" in node.prefix else node.raw_value.replace("\r\n", "\n")
+            case cst.ConcatenatedString():
+                return self.text(node.left, depth + 1) + self.text(node.right, depth + 1)
+            case cst.FormattedString():
+                return "".join(
+                    part.value.replace("{{", "{").replace("}}", "}")
+                    if isinstance(part, cst.FormattedStringText)
+                    else HOLE
+                    for part in node.parts
+                )
+            case cst.BinaryOperation(operator=cst.Add()):
+                return self.text(node.left, depth + 1) + self.text(node.right, depth + 1)
+            case cst.BinaryOperation(operator=cst.Modulo()):
+                return re.sub(r"%(?:\(\w+\))?[-+ #0-9.]*[a-z]", HOLE, self.text(node.left, depth + 1))
+            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name("format"))):
+                return re.sub(r"\{[^{}]*\}", HOLE, self.text(receiver, depth + 1))
+            case cst.Name():
+                found = self.bound(node)
+                if len(found) == 1 and found[0].how == "is":
+                    return self.text(found[0].value, depth + 1)
+        return HOLE
+
+    # Names
+
+    def _collect(self) -> None:
+        mutations: list[tuple[cst.CSTNode, str, Binding]] = []
+        for node in self.nodes:
+            match node:
+                case cst.Name():
+                    self._named.setdefault(node.value, []).append(node)
+                case cst.FunctionDef():
+                    self.functions.setdefault(node.name.value, node)
+                    for parameter in self.parameters(node):
+                        binding = Binding("parameter", parameter.default, parameter)
+                        self.bindings.setdefault((node, parameter.name.value), []).append(binding)
+                case cst.Assign():
+                    for target in node.targets:
+                        self._assigned(target.target, node.value, node)
+                case cst.AnnAssign() if node.value is not None:
+                    self._assigned(node.target, node.value, node)
+                case cst.NamedExpr():
+                    self._assigned(node.target, node.value, node)
+                case cst.AugAssign(operator=cst.AddAssign()):
+                    mutations.append((node, key_of(node.target), Binding("adds", node.value, node)))
+                case cst.For():
+                    self._assigned(node.target, None, node)
+                case cst.Return() if node.value is not None and (function := self.function(node)) is not None:
+                    self._returns.setdefault(function, []).append(node)
+                case cst.ImportFrom() | cst.Import() if not isinstance(node.names, cst.ImportStar):
+                    for alias in node.names:
+                        name = alias.asname.name if alias.asname else alias.name
+                        self._assigned(name, None, node)
+                case cst.Call():
+                    self._calls.setdefault(called(node), []).append(node)
+                    if isinstance(node.func, cst.Attribute) and node.func.attr.value in ("append", "extend", "insert"):
+                        how = {"append": "appends", "extend": "adds", "insert": "inserts"}[node.func.attr.value]
+                        value = node.args[-1].value if node.args else None
+                        mutations.append((node, key_of(node.func.value), Binding(how, value, node)))
+        for node, key, binding in mutations:
+            if key:
+                self.bindings.setdefault((self.scope(node, key), key), []).append(binding)
+
+    def _assigned(self, target: cst.BaseExpression, value: cst.BaseExpression | None, node: cst.CSTNode) -> None:
+        if isinstance(target, (cst.Tuple, cst.List)):
+            for element in target.elements:
+                self._assigned(element.value, None, node)
+        elif key := key_of(target):
+            scope = None if key.startswith(".") else self.function(node)
+            self.bindings.setdefault((scope, key), []).append(Binding("is", value, node))
+
+    @staticmethod
+    def parameters(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
+        """Return the parameters of a function that have names of their own."""
+        parameters = function.params
+        return (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)
+
+    def scope(self, node: cst.CSTNode, key: str) -> cst.CSTNode | None:
+        """Return the function that binds a name for what stands at `node`, or None for the module."""
+        if key.startswith("."):
+            return None
+        for above, _ in self.ancestors(node):
+            if isinstance(above, cst.FunctionDef) and any(
+                binding.how in ("is", "parameter") for binding in self.bindings.get((above, key), ())
+            ):
+                return above
+        return None
+
+    def bound(self, node: cst.Name | cst.Attribute) -> list[Binding]:
+        """Return all that a name, or an attribute of that name, may stand for."""
+        key = key_of(node)
+        return self.bindings.get((self.scope(node, key), key), [])
+
+    def values(self, name: cst.Name | cst.Attribute) -> list[cst.BaseExpression | None]:
+        """Return what the variable is set to in the file; None for what is not known, a parameter or a loop's, say."""
+        return [each.value if each.how == "is" else None for each in self.bound(name)]
+
+    def imported(self, name: cst.Name) -> cst.ImportFrom | None:
+        """Return the `from … import` that alone binds `name`."""
+        found = self.bound(name)
+        return found[0].node if len(found) == 1 and isinstance(found[0].node, cst.ImportFrom) else None
+
+    def hip(self, node: cst.CSTNode) -> tuple[str, list[Edit]] | None:
+        """Return what says at `node` that PyTorch is for ROCm, and the edits that bring it there; None if nothing may.
+
+        `torch` itself where it is imported, or else what stands beside a name that is imported from its build.
+        """
+        found: tuple[str, list[Edit]] | None = None
+        for binding in self._imports:
+            if not self._reaches(binding, node):
+                continue
+            match binding:
+                case cst.Import():
+                    for alias in binding.names:
+                        module, name = self.code(alias.name), alias.asname and self.code(alias.asname.name)
+                        if module == "torch" or (module.startswith("torch.") and not name):
+                            if self._steady(name or "torch", node):
+                                return f"{name or 'torch'}.version.hip", []
+                        elif module == "torch.utils.cpp_extension" and name:
+                            found = found or (f"{name}.IS_HIP_EXTENSION", [])
+                case cst.ImportFrom(module=cst.CSTNode() as package, names=[*aliases]):
+                    module = self.code(package)
+                    for alias in aliases:
+                        name = self.code(alias.asname.name) if alias.asname else self.code(alias.name)
+                        real = self.code(alias.name)
+                        if (module, real) == ("torch", "version"):
+                            found = found or (f"{name}.hip", [])
+                        elif (module, real) == ("torch.utils", "cpp_extension"):
+                            found = found or (f"{name}.IS_HIP_EXTENSION", [])
+                        elif (module, real) == ("torch.utils.cpp_extension", "IS_HIP_EXTENSION"):
+                            found = (name, [])
+                    if module == "torch.utils.cpp_extension":
+                        found = found or ("IS_HIP_EXTENSION", [self._beside(aliases[0])])
+        return found
+
+    @cached_property
+    def order(self) -> dict[cst.CSTNode, int]:
+        return {node: i for i, node in enumerate(self.nodes)}
+
+    @cached_property
+    def _imports(self) -> list[cst.Import | cst.ImportFrom]:
+        return [node for node in self.nodes if isinstance(node, (cst.Import, cst.ImportFrom))]
+
+    def _reaches(self, binding: cst.CSTNode, node: cst.CSTNode) -> bool:
+        """Say whether an import is there at `node`: made before it, in a function around it or in none."""
+        own = self.function(binding)
+        if own is None:
+            inside = self.function(node) is not None
+            return inside or self.order[binding] < self.order[node]
+        return self.order[binding] < self.order[node] and any(above is own for above, _ in self.ancestors(node))
+
+    def _steady(self, name: str, node: cst.CSTNode) -> bool:
+        """Say whether a name is what imports make it, and never anything else: no `torch = None`."""
+        scope = self.scope(node, name)
+        return all(isinstance(each.node, cst.Import) for each in self.bindings.get((scope, name), ()))
+
+    def _beside(self, alias: cst.ImportAlias) -> Edit:
+        """Return the edit that imports IS_HIP_EXTENSION before another name, laid out as that is."""
+        text, start = self.source.text, self.source.span(alias.name).start
+        indent = text[text.rfind(b"\n", 0, start) + 1 : start]
+        gap = b" " if indent.strip() else self.source.newline + indent
+        return Edit(Span(start, start), b"IS_HIP_EXTENSION," + gap)
+
+    def returned(self, function: cst.FunctionDef) -> list[cst.Return]:
+        """Return where a function returns something."""
+        return self._returns.get(function, [])
+
+
+def key_of(target: cst.BaseExpression) -> str:
+    """Return what a variable is known by: its name, or `.attribute` whatever it is an attribute of."""
+    if isinstance(target, cst.Name):
+        return target.value
+    return f".{target.attr.value}" if isinstance(target, cst.Attribute) else ""
+
+
+def called(call: cst.Call) -> str:
+    """Return the name of what is called, without what stands before a dot."""
+    if isinstance(call.func, cst.Attribute):
+        return call.func.attr.value
+    return call.func.value if isinstance(call.func, cst.Name) else ""
+
+
+def lone_call(line: cst.CSTNode) -> cst.Call | None:
+    """Return the call that a line is, if it is nothing else."""
+    match line:
+        case cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call() as call)]):
+            return call
+    return None

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rewritten build scripts, run: for CUDA they declare what they always did, for ROCm what hipcc takes."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import hipport
+from hipport import toolchain
+from hipport.finding import Certainty
+from hipport.testing import Fixture, fixtures, port
+from hipport_passes import PASSES, cpp_extension
+from hipport_passes.nvcc_flags import library, translate
+from recorded_builds import Recorded, record
+
+ROOT = Path(__file__).parent.parent
+#: Fixtures that are no whole scripts: Python 2.
+INCOMPLETE = {"python_2"}
+FIXTURES = [f for f in fixtures(ROOT / "fixtures" / "cpp_extension") if str(f).partition("/")[2] not in INCOMPLETE]
+EXAMPLES = sorted(script.parent for script in (ROOT / "ext_examples").glob("*/setup.py"))
+#: What its author has made of it for ROCm is the author's; and what builds nothing itself.
+OWN_PORTS, FOR_OTHERS = {"cpp_extension/rocm_aware"}, {"cpp_extension/strays"}
+#: With these set, scripts that have options of their own take the other branch.
+ENVIRONMENTS = [
+    {},
+    dict.fromkeys(("DEBUG", "FORCE_CUDA", "FORCE_ONLY_CUDA", "WITH_CUDA", "USE_NINJA", "FUSED_ACT_DEBUG"), "1"),
+]
+
+
+def untranslated(recorded: Recorded) -> list[str]:
+    """Return what a script declared for ROCm that is not for hipcc, or for the linker there."""
+    changes = [
+        change
+        for of, sets in recorded.flags().items()
+        for flags in sets
+        for change in translate(flags, torch=True, of=of).changes
+        # Those are for the other compilers too.
+        if change.kind not in ("standard", "half")
+    ]
+    return [*map(str, changes), *(name for name in recorded.libraries if library(name) is not None)]
+
+
+@pytest.fixture(params=FIXTURES, ids=str)
+def fixture(request: pytest.FixtureRequest) -> Fixture:
+    found: Fixture = request.param
+    return found
+
+
+@pytest.mark.parametrize("gpu", [True, False], ids=["gpu", "no gpu"])
+def test_for_cuda_a_rewritten_script_declares_what_it_did(fixture: Fixture, gpu: bool, tmp_path: Path) -> None:
+    script = tmp_path / "setup.py"
+    for environment in ENVIRONMENTS:
+        script.write_bytes(fixture.before.text)
+        before = record(script, rocm=False, gpu=gpu, env=environment)
+        script.write_bytes(fixture.after)
+        assert record(script, rocm=False, gpu=gpu, env=environment) == before
+
+
+def test_for_rocm_a_rewritten_script_declares_what_hipcc_takes(fixture: Fixture, tmp_path: Path) -> None:
+    left = [r for r in port(cpp_extension.PASS, fixture.before).reported if r.certainty is Certainty.MANUAL]
+    script = tmp_path / "setup.py"
+    script.write_bytes(fixture.after)
+    for environment in ENVIRONMENTS:
+        recorded = record(script, rocm=True, env=environment)
+        if not left and str(fixture) not in OWN_PORTS:
+            assert recorded.error == ""
+            assert recorded.extensions or str(fixture) in FOR_OTHERS
+            assert untranslated(recorded) == []
+
+
+@pytest.fixture(scope="module")
+def rewritten(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The examples, as all passes together leave them."""
+    folder = tmp_path_factory.mktemp("examples")
+    for example in EXAMPLES:
+        shutil.copytree(example, folder / example.name)
+    ported = hipport.rewrite([folder])
+    scripts = [source for source in ported.project.sources if source.path.name == "setup.py"]
+    for source in scripts:
+        (folder / source.path).write_bytes(source.text)
+    assert len(scripts) == len(EXAMPLES) > 10
+    return folder
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_builds_for_both(example: Path, rewritten: Path) -> None:
+    script = rewritten / example.name / "setup.py"
+    for environment in ENVIRONMENTS:
+        before = record(example / "setup.py", rocm=False, env=environment)
+        assert before.extensions and not before.error
+        assert record(script, rocm=False, env=environment) == before
+        hip = record(script, rocm=True, env=environment)
+        assert hip.error == "" and untranslated(hip) == []
+        assert [each["sources"] for each in hip.extensions] == [each["sources"] for each in before.extensions]
+
+
+@pytest.mark.toolchain
+def test_hipcc_takes_the_flags(rewritten: Path, tmp_path: Path) -> None:
+    """Each set of flags once, on a file with nothing in it: fixtures of which nothing is left to a person, examples."""
+    try:
+        hipcc = toolchain.choose(toolchain.find(os.environ), ["gfx942"])
+    except toolchain.NoToolchain as missing:
+        pytest.skip(f"no hipcc: the flags were not tried: {missing}")
+    sets: dict[tuple[str, ...], str] = {}
+    for fixture in FIXTURES:
+        ported = port(cpp_extension.PASS, fixture.before)
+        if str(fixture) not in OWN_PORTS and all(r.certainty is not Certainty.MANUAL for r in ported.reported):
+            script = tmp_path / "setup.py"
+            script.write_bytes(fixture.after)
+            for environment in ENVIRONMENTS:
+                for flags in record(script, rocm=True, env=environment).flags()["nvcc"]:
+                    sets.setdefault(flags, str(fixture))
+    for script in rewritten.glob("*/setup.py"):
+        for flags in record(script, rocm=True).flags()["nvcc"]:
+            sets.setdefault(flags, script.parent.name)
+    assert len(sets) > 20
+    empty = tmp_path / "empty.hip"
+    empty.touch()
+    options = ["-fsyntax-only", "--offload-arch=gfx942", "--cuda-device-only", "-nogpuinc", "-nogpulib"]
+    tried: list[set[str]] = []
+    for flags, where in sorted(sets.items(), key=lambda item: -len(item[0])):
+        # What is taken together with more is taken.
+        if any(set(flags) <= others for others in tried):
+            continue
+        tried.append(set(flags))
+        done = subprocess.run(
+            [hipcc.hipcc, "-x", "hip", *options, *flags, empty],
+            env=hipcc.environment(os.environ),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (where, flags, done.stderr)
+
+
+def test_the_recorder_tells_versions_of_a_script_apart(tmp_path: Path) -> None:
+    """What the other tests rely on: each kind of difference is seen."""
+    script = tmp_path / "setup.py"
+    text = (
+        "import os, torch\n"
+        "from torch.utils.cpp_extension import CUDA_HOME, BuildExtension, CUDAExtension\n"
+        "from setuptools import setup\n"
+        "class Build(BuildExtension.with_options(use_ninja=False)):\n"
+        "    def build_extensions(self):\n"
+        "        for each in self.extensions:\n"
+        "            each.extra_compile_args['nvcc'].append('-O2')\n"
+        "e = CUDAExtension('a', ['a.cu'], extra_compile_args={'nvcc': ['-O3']})\n"
+        "CUDAExtension('unused', [])\n"
+        "setup(name='a', ext_modules=[e], cmdclass={'build_ext': Build})\n"
+    )
+    script.write_text(text)
+    recorded = record(script, rocm=False)
+    assert [each["name"] for each in recorded.extensions] == ["a"] and not recorded.error
+    assert recorded.flags()["nvcc"] == {("-O3", "-O2"), ()}
+    for old, new in [("'-O3'", "'-O1'"), ("'-O2'", "'-Os'"), ("'a.cu'", "'b.cu'"), ("e = CUDA", "e = Cpp")]:
+        script.write_text(text.replace(old, new).replace("import CUDA_HOME", "import CppExtension, CUDA_HOME"))
+        assert record(script, rocm=False) != recorded
+    script.write_text(text + "assert CUDA_HOME\n")
+    assert record(script, rocm=False) == recorded
+    assert record(script, rocm=True).error == "AssertionError: "
+
+
+def test_all_passes_together_leave_the_script_the_same_for_cuda(fixture: Fixture, tmp_path: Path) -> None:
+    ported = hipport.pipeline.run(hipport.project.Project((fixture.before,)), PASSES)
+    script = tmp_path / "setup.py"
+    script.write_bytes(fixture.before.text)
+    before = record(script, rocm=False)
+    script.write_bytes(ported.project.sources[0].text)
+    assert record(script, rocm=False) == before
