@@ -277,7 +277,6 @@ _GOES = {
         "%lanemask_lt",
         "cudaLaunchKernel(",
         "cudaGetLastError()",
-        "-maxrregcount",
     ),
 }
 
