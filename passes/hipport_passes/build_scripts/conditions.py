@@ -161,7 +161,7 @@ class Conditions(Names):
             return systems.pop() if asked and len(systems) == 1 else None
         function = self.functions.get(name)
         if function is not None and isinstance(call.func, cst.Name):
-            values = [node.value for node in self.returned(function)]
+            values = [node.value for node in self.returns(function)]
             if len(values) == 1:
                 value = self.truth(values[0], rocm, depth + 1)
                 if value is not None:

@@ -251,7 +251,7 @@ class Names:
         gap = b" " if indent.strip() else self.source.newline + indent
         return Edit(Span(start, start), b"IS_HIP_EXTENSION," + gap)
 
-    def returned(self, function: cst.FunctionDef) -> list[cst.Return]:
+    def returns(self, function: cst.FunctionDef) -> list[cst.Return]:
         """Return where a function returns something."""
         return self._returns.get(function, [])
 

@@ -130,7 +130,7 @@ class Script(Conditions):
                 case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))]) if _NAMED_FLAGS.fullmatch(name):
                     yield node.targets[0].target, "nvcc"
                 case cst.FunctionDef(name=cst.Name(name)) if _NAMED_FLAGS.fullmatch(name):
-                    for returned in self.returned(node):
+                    for returned in self.returns(node):
                         assert returned.value is not None
                         yield returned.value, "nvcc"
 
@@ -199,7 +199,7 @@ class Script(Conditions):
             for argument in arguments:
                 self._follow(argument, use, split)
         elif name in self.functions and isinstance(call.func, cst.Name):
-            for returned in self.returned(self.functions[name]):
+            for returned in self.returns(self.functions[name]):
                 self._follow(returned.value, use, split)
 
     def _follow_binding(self, binding: Binding, use: str, split: bool) -> None:

@@ -48,7 +48,7 @@ class Program(Script):
     def assigned(self, name: cst.Name | cst.Attribute) -> list[tuple[cst.BaseExpression, int | None]] | None:
         """Return what `name` is assigned: expressions, with the index where one is taken apart; None if not known."""
         found: list[tuple[cst.BaseExpression, int | None]] = []
-        for binding in self._bound(name):
+        for binding in self.bound(name):
             match binding.node:
                 case _ if binding.how != "is":
                     return None
@@ -73,7 +73,7 @@ class Program(Script):
         function = self.functions.get(call.func.value) if isinstance(call.func, cst.Name) else None
         if function is None:
             return []
-        return [each.value for each in self._returned(function) if each.value is not None]
+        return [each.value for each in self.returns(function) if each.value is not None]
 
     def of_torch(self, function: str) -> Iterator[cst.Call]:
         """Yield the calls of `torch.cuda.<function>`."""
