@@ -22,8 +22,10 @@ from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.languages.make import Makefile
 from hipport.languages.notebook import Notebook
-from hipport.languages.packaging import Requirements
+from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.languages.python import Python
+from hipport.languages.shell import Dockerfile, Markdown, Shell
+from hipport.languages.toml import Toml
 from hipport.pipeline import run
 from hipport.project import Project, Target
 from hipport.source import Source
@@ -121,11 +123,17 @@ def test_the_target_is_passed_on(tmp_path: Path) -> None:
         ("kernel.cu.in", "__global__ void @NAME@() {}", Cuda),
         ("CMakeLists.txt", "find_package(CUDAToolkit)", CMake),
         ("find_cuda.cmake", "", CMake),
-        ("README.md", "`k<<<1, 2>>>()`", Source),
+        ("NOTES.md", "`k<<<1, 2>>>()`", Source),
         ("notes.txt", "cuda", Source),
         ("Makefile", "nvcc a.cu # cuda", Makefile),
         ("rules.mk", "", Makefile),
         ("demo.ipynb", "{}", Notebook),
+        ("README.md", "pip install torch", Markdown),
+        ("docker/x.Dockerfile", "FROM nvidia/cuda", Dockerfile),
+        ("install.sh", "pip install torch", Shell),
+        ("pyproject.toml", "torch", Toml),
+        ("setup.cfg", "torch", SetupCfg),
+        ("environment-gpu.yaml", "torch", CondaEnvironment),
         ("requirements.txt", "torch", Requirements),
         ("requirements-dev.txt", "torch", Requirements),
         ("cuda_requirements.in", "torch", Requirements),
@@ -154,12 +162,12 @@ def test_python_files_that_build_extensions_or_care_for_the_gpu_are_taken(tmp_pa
 
 
 def test_files_that_are_given_are_taken_when_they_are_cuda_at_all(tmp_path: Path) -> None:
-    lay(tmp_path, {"k.cu.in": "__global__ void k();", "README.md": "cudaMalloc", "notes.txt": "nvcc", "x.foo": "hello"})
+    lay(tmp_path, {"k.cu.in": "__global__ void k();", "NOTES.md": "cudaMalloc", "notes.txt": "nvcc", "x.foo": "hello"})
     assert names(discover([tmp_path])) == []
     project = discover(sorted(tmp_path.iterdir()))
     assert names(project) == ["k.cu.in"]
     assert skipped(project) == dict.fromkeys(
-        ["README.md", "notes.txt", "x.foo"], ("refused", "not in a language that hipport reads")
+        ["NOTES.md", "notes.txt", "x.foo"], ("refused", "not in a language that hipport reads")
     )
 
 
@@ -304,7 +312,7 @@ def test_a_link_inside_the_tree_is_the_file_it_leads_to(tmp_path: Path) -> None:
     (root / "folder").symlink_to("src/folder")
     (root / "loop").symlink_to(".")
     (root / "absolute.cu").symlink_to(root / "src/a.cu")
-    (root / "readme.md").symlink_to("nowhere")
+    (root / "notes.md").symlink_to("nowhere")
     project = discover([root])
     assert names(project) == ["impl.txt", "src/a.cu", "src/folder/c.cu"]
     assert type(project.sources[0]) is Cuda

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from hipport import api, config
 from hipport.cli import main
 from hipport.languages.packaging import Requirements
+from hipport.languages.shell import Dockerfile, Shell
 from hipport.languages.toml import Toml
 from hipport.pipeline import Ported, run
 from hipport.project import Project, Target
@@ -201,3 +202,77 @@ def test_requirements_in_their_lines() -> None:
     said = [(source[line.requirement], source[line.options].split(b"\n")[0]) for line in source.lines]
     assert [each for each, _ in said] == [b"a==1", b"c", b"", b"", b"", b"h"]
     assert source.includes == ("e.txt", "f.txt", "g")
+
+
+def test_a_folder_for_each_vendor_is_left_alone(tmp_path: Path) -> None:
+    run_it = "RUN pip install torch==2.1.0 --index-url https://download.pytorch.org/whl/cu121\n"
+    files = {
+        "docker/docker-cuda/Dockerfile.base": "FROM ubuntu\n" + run_it,
+        "docker/docker-rocm/Dockerfile": "FROM rocm/pytorch\n" + run_it,
+    }
+    assert not ported(tmp_path, files).reported
+    assert ported(tmp_path, {"docker/other/Dockerfile": "FROM ubuntu\n" + run_it}).reported
+
+
+def test_an_extension_of_the_repository_is_built_with_the_pytorch_that_is_there(tmp_path: Path) -> None:
+    files = {
+        "scripts/install_ext.sh": "pip install ./encoder\npip install -e ./plain --no-cache-dir\n",
+        "encoder/setup.py": "from torch.utils.cpp_extension import CUDAExtension\n",
+        "plain/setup.py": "from setuptools import setup\nsetup()\n",
+    }
+    files["scripts/install_ext.sh"] += "pip install -e './encoder[x]'\n"
+    text = text_of(ported(tmp_path, files), "scripts/install_ext.sh").splitlines()
+    assert text[0] == "pip install --no-build-isolation ./encoder"
+    assert text[1] == "pip install -e ./plain --no-cache-dir"
+    assert text[2] == "pip install --no-build-isolation -e './encoder[x]'"
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "under"),
+    [
+        ("a 'b c' \"d $e\" f\\ g h#i # j", [["a", "b c", "d $e", "f g", "h#i"]], [""]),
+        ("X=1 a b=c; d && e | f & g", [["a", "b=c"], ["d"], ["e"], ["f"], ["g"]], [""] * 5),
+        ("a \\\n  b\nc", [["a", "b"], ["c"]], ["", ""]),
+        ("a $(b c) `d e` ${f g}", [["a", "$(b c)", "`d e`", "${f g}"]], [""]),
+        ("a <<E\npip install x\nE\nb > c 2>&1 d", [["a"], ["b", "d"]], ["", ""]),
+        ("if a b; then c; elif d; then e; else f; fi; g", [["a", "b"], ["c"], ["d"], ["e"], ["f"], ["g"]], None),
+        ("case $x in\n a|b) c ;;\n (d) e;;\nesac\nf", [["c"], ["e"], ["f"]], ["$x a b", "$x a b d", ""]),
+        (
+            "for i in a b; do c $i; done; while d; do e; done",
+            [["for", "i", "in", "a", "b"], ["c", "$i"], ["d"], ["e"]],
+            None,
+        ),
+        ("f() { a; }", [["f"], ["a"]], None),
+        ("a 'never closed", [["a"], ["never", "closed"]], None),
+    ],
+)
+def test_commands_of_a_shell_script(text: str, words: list[list[str]], under: list[str] | None) -> None:
+    source = Shell(PurePosixPath("x.sh"), text.encode())
+    said = [[word.text for word in command.words] for command in source.commands]
+    if text.endswith("closed"):
+        assert said[0][0] == "a"
+        return
+    assert said == words
+    for command in source.commands:
+        for word in command.words:
+            if word.plain:
+                assert source.text[word.start :].decode().startswith(word.text)
+    if under is not None:
+        assert [" ".join(command.under) for command in source.commands] == under
+
+
+def test_conditions_around_a_command() -> None:
+    source = Shell(PurePosixPath("x.sh"), b"if a b; then c; elif d; then e; if f; then g; fi; else h; fi\ni\n")
+    under = {command.words[0].text: command.under for command in source.commands}
+    assert under["c"] == ("a b",)
+    assert under["e"] == under["h"] == ("a b d",)
+    assert under["g"] == ("a b d", "f")
+    assert under["i"] == ()
+
+
+def test_instructions_of_a_dockerfile() -> None:
+    text = b'# c\nFROM a AS b\r\nRUN --mount=type=x,y=z c && \\\n# d\n\n  e f\\\n  g\nENV A=1 \\\n B="2"\nCMD ["x"]'
+    source = Dockerfile(PurePosixPath("Dockerfile"), text)
+    assert [each.name for each in source.instructions] == ["FROM", "RUN", "ENV", "CMD"]
+    assert [[word.text for word in command.words] for command in source.commands] == [["c"], ["e", "f", "g"]]
+    assert [word.text for word in source.instructions[2].words] == ["A=1", "B=2"]

@@ -4,9 +4,9 @@
 An installer takes what a list names: `torch==2.1.0+cu118` replaces the PyTorch for ROCm that is there by one that sees
 no AMD GPU, and so does any other version. Versions that only another build can satisfy go, the package stays; packages
 that are for CUDA alone become comments that say what is there instead; indexes of CUDA builds become PyTorch's for
-ROCm. Requirements files, constraints, pyproject.toml, pixi.toml, setup.py, setup.cfg and conda environments are read.
-What packages become is written in requirements.toml; `--rules` adds to it. `hipport deps` says how the rest is
-installed.
+ROCm. Requirements files, constraints, pyproject.toml, pixi.toml, setup.py, setup.cfg, conda environments, Dockerfiles
+and shell scripts are read; commands in a README are reported. What packages become is written in requirements.toml;
+`--rules` adds to it. `hipport deps` says how the rest is installed.
 
 A list that is for CUDA and has a counterpart for ROCm beside it is somebody's own port: both stay.
 """
@@ -21,6 +21,7 @@ from typing import Any
 from hipport.finding import Finding
 from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.languages.python import Python
+from hipport.languages.shell import Dockerfile, Markdown, Shell
 from hipport.languages.toml import Toml
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -28,6 +29,8 @@ from hipport.source import Source
 from hipport_passes.packages.recipes import for_rocm
 
 _WORDS = re.compile(r"(?i)(?<![a-z])(?:rocm|hip|amd|cuda|nvidia|gpu|cu\d{2,3}|\d+(?:\.\d+)*)(?![a-z])")
+# A list for the CPU, or for an accelerator of another kind, is no list for CUDA.
+_FOR_OTHERS = re.compile(r"(?i)(?<![a-z])(?:cpu(?:_?only)?|npu|xpu|hpu|tpu|mps|macos|windows|ascend)(?![a-z])")
 _REQUIRES = re.compile(rb"install_requires|extras_require|setup_requires|tests_require|dependency_links")
 
 Reader = Callable[[Any, Any], Iterable[Finding]]
@@ -60,18 +63,31 @@ def _reader(source: Source) -> Reader | None:
         from hipport_passes.packages.toml_lists import in_toml
 
         return in_toml
+    if isinstance(source, (Shell, Dockerfile, Markdown)):
+        from hipport_passes.packages import commands
+
+        if isinstance(source, Shell):
+            return commands.in_shell
+        return commands.in_dockerfile if isinstance(source, Dockerfile) else commands.in_markdown
     return None
 
 
 def _is_ported(source: Source, project: Project) -> bool:
-    """Say whether a file is for ROCm by its path, or there is another of that name for ROCm."""
-    if for_rocm(source.path.as_posix()):
+    """Say whether a file is for ROCm, or no GPU, by its path, or there is another of that name for ROCm."""
+    if for_rocm(source.path.as_posix()) or _FOR_OTHERS.search(source.path.as_posix()):
         return True
     bare = _bare(source.path)
     for other in project.sources:
-        if for_rocm(other.path.as_posix()) and type(other) is type(source) and _bare(other.path) == bare:
+        if type(other) is not type(source) or not for_rocm(other.path.as_posix()):
+            continue
+        if _bare(other.path) == bare:
             # One that reads ours and adds to it is no counterpart.
             return source.path.name.encode() not in other.text
+        for ours, theirs in zip(source.path.parts[:-1], other.path.parts[:-1], strict=False):
+            if ours != theirs:
+                if for_rocm(theirs) and _bare(PurePath(ours)) == _bare(PurePath(theirs)):
+                    return True  # a folder for each
+                break
     return False
 
 

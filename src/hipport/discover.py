@@ -23,6 +23,7 @@ from hipport.languages.make import Makefile
 from hipport.languages.notebook import Notebook
 from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.languages.python import Python
+from hipport.languages.shell import Dockerfile, Markdown, Shell
 from hipport.languages.toml import Toml
 from hipport.project import Project, Skipped, Target
 from hipport.source import Source
@@ -48,13 +49,16 @@ _NAMED: tuple[tuple[re.Pattern[str], type[Source]], ...] = (
     (re.compile(r"(?:.*[-_.])?(?:requirements?|constraints?|reqs?)(?:[-_.].*)?\.(?:txt|in|pip)"), Requirements),
     (re.compile(r"pyproject\.toml|pixi\.toml"), Toml),
     (re.compile(r"setup\.cfg"), SetupCfg),
+    (re.compile(r"(?:.*[-_.])?(?:Dockerfile|Containerfile)(?:[-_.].*)?|.+\.dockerfile", re.IGNORECASE), Dockerfile),
+    (re.compile(r".+\.(?:sh|bash)"), Shell),
+    (re.compile(r"(?:README|INSTALL)(?:[-_.].*)?\.(?:md|rst)", re.IGNORECASE), Markdown),
     (re.compile(r"(?:.*[-_.])?(?:conda|env|environment)(?:[-_.].*)?\.ya?ml", re.IGNORECASE), CondaEnvironment),
 )
 # Of files that only install packages, those are read that install what has builds for GPUs.
-_INSTALLING: tuple[type[Source], ...] = (Toml, SetupCfg, CondaEnvironment)
+_INSTALLING: tuple[type[Source], ...] = (Toml, SetupCfg, CondaEnvironment, Dockerfile, Shell, Markdown)
 _INSTALLS = re.compile(
     rb"torch|cuda|nvidia|\bcu1\d\d\b|xformers|flash[-_]attn|triton|spconv|cupy|tensorrt|bitsandbytes|gsplat|apex|tinycudann"
-    rb"|kaolin|faiss-gpu|onnxruntime-gpu|pynvml|install_requires",
+    rb"|kaolin|faiss-gpu|onnxruntime-gpu|pynvml|install_requires|install [^\r\n]*\./",
     re.IGNORECASE,
 )
 # Files that are given by name may be in any language; in one of these nothing is C++.

@@ -34,6 +34,7 @@ from hipport.languages.make import Makefile
 from hipport.languages.notebook import Notebook
 from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.languages.python import Python
+from hipport.languages.shell import Dockerfile, Markdown, Shell
 from hipport.languages.toml import Toml
 from hipport.pipeline import Outcome, Pass, Ported, Reported, run
 from hipport.project import Project, Skipped, Target
@@ -54,6 +55,9 @@ _LANGUAGES: dict[str, type[Source]] = {
     ".toml": Toml,
     ".cfg": SetupCfg,
     ".yml": CondaEnvironment,
+    ".dockerfile": Dockerfile,
+    ".sh": Shell,
+    ".md": Markdown,
 }
 
 

@@ -29,6 +29,14 @@ class Asking:
         """Say what becomes of a requirement."""
         return judge(text, self.recipes, self.imported, hashed=hashed)
 
+    def builds_with_torch(self, folder: str) -> bool:
+        """Say whether a folder of the repository, as scripts call it, builds an extension of PyTorch."""
+        for source in self.project.sources:
+            inside = source.path.parent.as_posix()
+            if source.path.name == "setup.py" and (inside == folder or inside.endswith("/" + folder)):
+                return b"torch" in source.text
+        return False
+
     def index_for_rocm(self, url: str) -> str | None:
         """Return PyTorch's index of wheels for ROCm that stands for one of wheels for CUDA."""
         match = _INDEX.match(url)

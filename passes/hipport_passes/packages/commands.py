@@ -1,0 +1,503 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that install packages, in shell scripts, Dockerfiles and texts, and the images that those start from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.shell import Command, Dockerfile, Instruction, Markdown, Shell, Word
+from hipport.source import Edit, Source, Span
+from hipport_passes.packages.asking import Asking, note, says_cuda_index
+from hipport_passes.packages.judge import Verdict
+from hipport_passes.packages.lists import commented
+from hipport_passes.packages.recipes import Family, for_rocm
+
+_PIP = re.compile(r"(?:.*/)?pip[\d.]*")
+_PYTHON = re.compile(r"(?:.*/)?python[\d.]*|\$\{?\w*PYTHON\w*\}?|\$\{?\w*VENV\w*\}?/bin/python", re.IGNORECASE)
+_CONDA = re.compile(r"(?:.*/)?(?:conda|mamba|micromamba)")
+_INDEX_OPTIONS = frozenset(
+    ("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--default-index", "--index")
+)
+_WITH_VALUE = _INDEX_OPTIONS | frozenset(
+    "-r --requirement -c --constraint -e --editable -t --target --prefix --root --python --platform --no-binary "
+    "--only-binary --progress-bar --upgrade-strategy --config-settings --global-option --install-option "
+    "--trusted-host --cache-dir --timeout --retries -p -C --src --report --log --proxy --abi --implementation".split()
+)
+_CONDA_VALUES = frozenset("-c --channel -n --name -p --prefix --file -f --solver".split())
+_CUDA_WORDS = re.compile(r"cuda|nvidia|nvcc", re.IGNORECASE)
+_ROCM_WORDS = re.compile(r"rocm|(?<![a-z])hip(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE)
+_IMAGE = re.compile(
+    r"(?P<ours>(?:docker\.io/)?nvidia/cuda(?::.*)?|(?:docker\.io/)?pytorch/pytorch:.*cuda.*|nvcr\.io/nvidia/pytorch:.*)"
+    r"|(?:docker\.io/)?nvidia/.*|nvcr\.io/.*|.*(?:cuda\d|:.*-gpu\b).*"
+)
+_OTHER_SYSTEM = re.compile(r"centos|rockylinux|ubi\d|opensuse|windows", re.IGNORECASE)
+_ARCHS = re.compile(r"TORCH_CUDA_ARCH_LIST(?==)")
+
+
+@dataclass
+class Install:
+    """A command of pip's: what it installs, and from where."""
+
+    command: Command
+    #: requirements, and paths
+    asked: list[Word] = field(default_factory=list)
+    #: of each index or page of links: the words of the option, and the address
+    indexes: list[tuple[str, Span, str]] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
+    editable: list[Word] = field(default_factory=list)
+    lists: list[Word] = field(default_factory=list)
+    #: where the first word behind `install` is
+    start: int = 0
+
+
+def pip_install(command: Command) -> Install | None:
+    """Read `pip install …` in any of its spellings."""
+    words = list(command.words)
+    at = 0
+    if words[at].text == "uv":
+        at += 1
+        if at < len(words) and words[at].text == "pip":
+            at += 1
+        elif at < len(words) and words[at].text != "add":
+            return None
+        else:
+            return _options(command, words, at + 1) if at < len(words) else None
+    elif _PYTHON.fullmatch(words[at].text) and len(words) > 2 and words[1].text == "-m":
+        at += 2
+        if words[at].text == "uv" and at + 1 < len(words) and words[at + 1].text == "pip":
+            at += 2
+        elif words[at].text == "pip":
+            at += 1
+        else:
+            return None
+    elif _PIP.fullmatch(words[at].text.lstrip("!%")):
+        at += 1
+    else:
+        return None
+    while at < len(words) and words[at].text.startswith("-"):
+        at += 1
+    if at >= len(words) or words[at].text != "install":
+        return None
+    return _options(command, words, at + 1)
+
+
+def _options(command: Command, words: Sequence[Word], at: int) -> Install:
+    found = Install(command, start=words[at].span.start if at < len(words) else command.span.end)
+    while at < len(words):
+        word = words[at]
+        text, _, value = word.text.partition("=")
+        if not word.text.startswith("-"):
+            found.asked.append(word)
+        elif text in _WITH_VALUE or text[:2] in ("-r", "-c", "-e", "-i", "-f"):
+            behind = word
+            if not value and text in _WITH_VALUE and at + 1 < len(words):
+                at += 1
+                behind = words[at]
+                value = behind.text
+            elif not value and text not in _WITH_VALUE:
+                text, value = text[:2], word.text[2:]
+            span = Span(word.span.start, behind.span.end)
+            if text in _INDEX_OPTIONS:
+                found.indexes.append((text, span, value))
+            elif text in ("-e", "--editable"):
+                found.editable.append(behind)
+            elif text in ("-r", "--requirement"):
+                found.lists.append(behind)
+        else:
+            found.flags.append(word.text)
+        at += 1
+    return found
+
+
+def conda_install(command: Command) -> list[Word] | None:
+    """Return the packages of `conda install …` and `conda create …`."""
+    words = command.words
+    if not _CONDA.fullmatch(words[0].text) or len(words) < 3 or words[1].text not in ("install", "create"):
+        return None
+    asked: list[Word] = []
+    at = 2
+    while at < len(words):
+        text = words[at].text
+        if text in _CONDA_VALUES:
+            at += 1
+        elif not text.startswith("-"):
+            asked.append(words[at])
+        at += 1
+    return asked
+
+
+def in_shell(source: Shell, asking: Asking) -> Iterator[Finding]:
+    """Yield what is to be said of a shell script."""
+    yield from _in_commands(source, source.commands, asking)
+
+
+def in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
+    """Yield what is to be said of a Dockerfile."""
+    if any(
+        each.name == "FROM" and any(_ROCM_WORDS.search(word.text) for word in each.words)
+        for each in source.instructions
+    ):
+        return  # one stage for each vendor
+    if any(each.name == "FROM" and b"windows" in source[each.span] for each in source.instructions):
+        return
+    variables = {name for each in source.instructions if each.name == "FROM" for name in _variables(each)}
+    for each in source.instructions:
+        if each.name == "FROM":
+            named = [word for word in each.words if not word.text.startswith("--")]
+            if named:
+                yield from _image(named[0], named[0].text, named[0].start, asking)
+        elif each.name == "ARG":
+            for word in each.words:
+                name, _, value = word.text.partition("=")
+                if name in variables and value:
+                    bare = value.strip("\"'")
+                    yield from _image(word, bare, word.start + word.text.index(bare), asking)
+        elif each.name == "ENV":
+            yield from _environment(each.words, asking)
+    yield from _in_commands(source, source.commands, asking)
+
+
+def _variables(each: Instruction) -> Iterator[str]:
+    for word in each.words:
+        match = re.fullmatch(r"\$\{?(\w+)\}?", word.text)
+        if match:
+            yield match[1]
+
+
+def _image(word: Word, name: str, start: int, asking: Asking) -> Iterator[Finding]:
+    match = _IMAGE.fullmatch(name)
+    if match is None or for_rocm(name):
+        return
+    image = asking.recipes.image(asking.project.target.rocm)
+    if match["ours"] is None or _OTHER_SYSTEM.search(name) or not word.plain:
+        message = f"{name} is an image for CUDA; start from one for ROCm, for example {image.name}"
+        yield Finding(word.span, "image", message, (), Certainty.MANUAL)
+        return
+    message = (
+        f"{name} is an image for CUDA; assumes that {image.name} has what is used of it "
+        f"(Ubuntu, Python {image.python} with PyTorch for ROCm)"
+    )
+    edit = Edit(Span(start, start + len(name.encode())), image.name.encode())
+    yield Finding(word.span, "image", message, (edit,), Certainty.REVIEW)
+
+
+def _environment(words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
+    """Yield what is to be said of variables that are set: `NAME=value`, or `NAME value`."""
+    for word in words:
+        match = _ARCHS.match(word.text)
+        if match is None:
+            continue
+        archs = ";".join(asking.project.target.archs)
+        message = (
+            "PyTorch builds for the GPUs that PYTORCH_ROCM_ARCH names, and in a build of an image for none without it; "
+            f"assumes that {archs} are meant"
+        )
+        edit = Edit(word.span, f'PYTORCH_ROCM_ARCH="{archs}"'.encode())
+        yield Finding(word.span, "archs", message, (edit,), Certainty.REVIEW)
+
+
+def _in_commands(source: Source, commands: Sequence[Command], asking: Asking) -> Iterator[Finding]:
+    knows_rocm = any(_ROCM_WORDS.search(word.text) for command in commands for word in command.words) or any(
+        _ROCM_WORDS.search(asked) for command in commands for asked in command.under
+    )
+    for command in commands:
+        if any(_ROCM_WORDS.search(asked) for asked in command.under):
+            continue
+        behind = any(_CUDA_WORDS.search(asked) for asked in command.under)
+        if behind and knows_rocm:
+            continue
+        for found in _of_command(source, command, asking):
+            if behind and found.kind == "archs":
+                continue
+            if behind and found.edits:
+                message = f"{found.message}. It is behind a test for CUDA, which comes out otherwise on ROCm"
+                found = Finding(found.span, found.kind, message, (), Certainty.MANUAL)
+            yield found
+
+
+def _of_command(source: Source, command: Command, asking: Asking) -> Iterator[Finding]:
+    if command.words[0].text == "export" or all("=" in word.text for word in command.words):
+        # On a machine with a GPU, PyTorch builds for that one; a build of an image sees none.
+        if isinstance(source, Dockerfile):
+            yield from _environment(command.words, asking)
+        return
+    install = pip_install(command)
+    if install is not None:
+        yield from _of_pip(source, install, asking)
+        return
+    packages = conda_install(command)
+    if packages:
+        yield from _of_conda(source, command, packages, asking)
+
+
+def _of_pip(source: Source, install: Install, asking: Asking) -> Iterator[Finding]:
+    if any(for_rocm(url) or re.search(r"(?:^|[/_-])cpu(?:$|[/_.-])", url) for _, _, url in install.indexes):
+        return
+    judged = [(word, asking.judge(word.text)) for word in install.asked]
+    torch = [(word, verdict) for word, verdict in judged if _is_torch(word.text, asking)]
+    others = [(word, verdict) for word, verdict in judged if not _is_torch(word.text, asking)]
+    cuda = [(option, span, url) for option, span, url in install.indexes if says_cuda_index(url)]
+    pinned = [(word, verdict) for word, verdict in torch if verdict is not None]
+    if torch and (cuda or pinned):
+        foreign = [word for word, verdict in others if verdict is None or verdict.what != "out"]
+        if (cuda and foreign) or len(cuda) != len(install.indexes) or not all(w.plain for w, _ in torch):
+            message = (
+                f"this installs a build of PyTorch for CUDA; install it by a command of its own: pip install "
+                f"{' '.join(_bare(word.text) for word, _ in torch)} --index-url {asking.index.url}"
+            )
+            yield Finding(install.command.span, "torch", message, (), Certainty.MANUAL)
+            return
+        yield _torch(install, torch, cuda, bool(foreign), asking)
+        others = [(word, verdict) for word, verdict in others if verdict is not None]
+    elif cuda and not torch:
+        yield from _from_index(source, install, others, cuda, asking)
+        return
+    yield from _others(source, install, others, len(torch), asking)
+    yield from _isolated(install, asking)
+
+
+def _is_torch(text: str, asking: Asking) -> bool:
+    family = asking.recipes.distribution(_bare(text)) if re.match(r"[A-Za-z]", text) else None
+    return family is not None and family.action == "keep"
+
+
+def _bare(text: str) -> str:
+    return re.split(r"[^\w.-]", text)[0]
+
+
+def _torch(
+    install: Install,
+    torch: list[tuple[Word, Verdict | None]],
+    cuda: list[tuple[str, Span, str]],
+    mixed: bool,
+    asking: Asking,
+) -> Finding:
+    """Port the command that installs PyTorch itself."""
+    edits: list[Edit] = []
+    for word, verdict in torch:
+        if verdict is not None:
+            kept = word.text[: verdict.start] + verdict.new + word.text[verdict.end :]
+            quote = word.quote or ('"' if re.search(r"[<>\[\]!*;\s]", kept) else "")
+            if kept != word.text:
+                edits.append(Edit(word.span, (quote + kept + quote).encode()))
+    option = f"--index-url {asking.index.url}".encode()
+    if cuda:
+        edits.append(Edit(cuda[0][1], option))
+        edits += [Edit(span, b"") for _, span, _ in cuda[1:]]
+    elif not mixed:
+        last = max(word.span.end for word, _ in torch)
+        edits.append(Edit(Span(last, last), b" " + option))
+    where = (
+        "that is installed, or the newest there"
+        if not mixed
+        else "that is installed; without one, pip brings that for CUDA"
+    )
+    message = f"this installs a build of PyTorch for CUDA; assumes that the program runs with the one for ROCm {where}"
+    return Finding(install.command.span, "torch", message, tuple(edits), Certainty.REVIEW)
+
+
+def _from_index(
+    source: Source,
+    install: Install,
+    asked: list[tuple[Word, Verdict | None]],
+    cuda: list[tuple[str, Span, str]],
+    asking: Asking,
+) -> Iterator[Finding]:
+    """Say what is to be said of other packages that come from an index of builds for CUDA."""
+    families = [family for word, _ in asked if (family := asking.recipes.distribution(_bare(word.text)))]
+    if (
+        len(asked) == 1
+        and families
+        and (replaced := _replaced(source, install, asked[0][0], families[0], cuda, asking))
+    ):
+        yield replaced
+        return
+    advice = _advice(families, asking)
+    message = (
+        f"{cuda[0][2]} has builds for CUDA; {advice or 'build the package from its sources, with --no-build-isolation'}"
+    )
+    yield Finding(install.command.span, "index", message, (), Certainty.MANUAL)
+
+
+def _advice(families: Sequence[Family], asking: Asking) -> str:
+    commands = [line for family in families for line in filled(family, asking.index.url, ()) if line]
+    return "on ROCm: " + "; ".join(commands) if commands else ""
+
+
+def filled(family: Family, index: str, found: Sequence[str]) -> list[str]:
+    """Return the commands of a recipe, with what is known put in."""
+    return [line.replace("{index}", index).replace("{found}", " ".join(found)) for line in family.install]
+
+
+def _with_space(source: Source, span: Span) -> Span:
+    """Return a span with the space in front of it."""
+    start = span.start
+    while source.text[start - 1 : start] in (b" ", b"\t"):
+        start -= 1
+    return Span(start, span.end)
+
+
+def _gone(source: Source, command: Command, note: str) -> tuple[Edit, ...]:
+    """Return the edits that make a comment of an instruction that only runs `command`; none for another."""
+    if isinstance(source, Dockerfile):
+        for each in source.instructions:
+            if each.commands == (command,) and b"\n" not in source[each.span]:
+                return commented(each.span, note)
+    return ()
+
+
+def _replaced(
+    source: Source, install: Install, word: Word, family: Family, cuda: Sequence[tuple[str, Span, str]], asking: Asking
+) -> Finding | None:
+    """Put what a recipe installs in the place of the only package of a command."""
+    found = [family.renamed.get(_normal(word.text), "")] if family.renamed else []
+    lines = filled(family, asking.index.url, found)
+    if family.action != "separate" or len(lines) != 1 or not lines[0].startswith("pip install ") or "" in found:
+        return None
+    if len(install.asked) != 1 or install.editable or install.lists or len(cuda) != len(install.indexes):
+        return None
+    new = [part for part in lines[0].removeprefix("pip install ").split(" ") if part not in install.flags]
+    edits = [Edit(word.span, " ".join(new).encode())]
+    edits += [Edit(_with_space(source, span), b"") for _, span, _ in cuda]
+    variables = "".join(f"{name}={value} " for name, value in family.environment.items() if name.endswith("_ENABLE"))
+    set_already = {each.text.partition("=")[0] for each in install.command.assigned}
+    if variables and not any(name in set_already for name in family.environment):
+        start = install.command.span.start
+        edits.append(Edit(Span(start, start), variables.encode()))
+    message = f"{word.text}: {family.why}; assumes that the program runs with what `{lines[0]}` installs"
+    return Finding(install.command.span, "separate", message, tuple(edits), Certainty.REVIEW)
+
+
+def _normal(text: str) -> str:
+    return re.sub(r"[-_.]+", "-", _bare(text)).lower()
+
+
+def _others(
+    source: Source, install: Install, asked: list[tuple[Word, Verdict | None]], more: int, asking: Asking
+) -> Iterator[Finding]:
+    judged = [
+        (word, verdict)
+        for word, verdict in asked
+        if verdict is not None and not (verdict.family and _is_asked_for_rocm(source, verdict.family))
+    ]
+    staying = more + len(install.asked) - more + len(install.editable) + len(install.lists)
+    staying -= sum(1 for _, verdict in asked if verdict is not None and verdict.what == "out")
+    for word, verdict in judged:
+        if verdict.what == "out" and staying:
+            edit = Edit(_with_space(source, word.span), b"")
+            yield Finding(word.span, verdict.kind, verdict.message, (edit,), verdict.certainty)
+        elif verdict.what == "out":
+            assert verdict.family is not None
+            replaced = _replaced(source, install, word, verdict.family, (), asking)
+            if replaced is not None:
+                yield replaced
+                continue
+            gone = _gone(source, install.command, note(verdict)) if verdict.family.action == "remove" else ()
+            if gone:
+                yield Finding(word.span, verdict.kind, verdict.message, gone, verdict.certainty)
+                continue
+            advice = _advice([verdict.family], asking) or "leave it out"
+            yield Finding(
+                word.span, verdict.kind, f"{_called(word)}: {verdict.family.why}; {advice}", (), Certainty.MANUAL
+            )
+        elif verdict.what == "edit" and word.plain:
+            kept = word.text[: verdict.start] + verdict.new + word.text[verdict.end :]
+            quote = word.quote or ('"' if re.search(r"[<>\[\]!*;\s]", kept) else "")
+            edit = Edit(word.span, (quote + kept + quote).encode())
+            yield Finding(word.span, verdict.kind, verdict.message, (edit,), verdict.certainty)
+        else:
+            yield Finding(word.span, verdict.kind, verdict.message, (), Certainty.MANUAL)
+
+
+def _is_asked_for_rocm(source: Source, family: Family) -> bool:
+    """Say whether the file sets what makes the family's installation one for ROCm."""
+    return any(name.endswith("_ENABLE") and name.encode() in source.text for name in family.environment)
+
+
+def _called(word: Word) -> str:
+    return word.text if len(word.text) < 60 else word.text[:57] + "…"
+
+
+def _isolated(install: Install, asking: Asking) -> Iterator[Finding]:
+    """Say where an extension of this repository is built in an environment of pip's own."""
+    if "--no-build-isolation" in install.flags:
+        return
+    for word in (*install.asked, *install.editable):
+        path = re.sub(r"\[[^\]]*\]$", "", word.text).rstrip("/")
+        folder = path.removeprefix("./")
+        if not path.startswith("./") or not folder or not word.plain:
+            continue
+        if asking.builds_with_torch(folder):
+            message = (
+                f"pip builds {path} in an environment of its own, where PyTorch is missing or the build for CUDA; "
+                "assumes that what else it needs to build (setuptools, ninja) is installed"
+            )
+            edit = Edit(Span(install.start, install.start), b"--no-build-isolation ")
+            yield Finding(install.command.span, "isolation", message, (edit,), Certainty.REVIEW)
+            return
+
+
+def _of_conda(source: Source, command: Command, packages: Sequence[Word], asking: Asking) -> Iterator[Finding]:
+    named = [re.split(r"[=<>!]", word.text.rpartition("::")[2])[0] for word in packages]
+    families = [asking.recipes.conda(name) for name in named]
+    if not any(family is not None and family.action in ("keep", "remove", "separate", "manual") for family in families):
+        return
+    keep = [
+        name for name, family in zip(named, families, strict=True) if family is not None and family.action == "keep"
+    ]
+    remove = [
+        name for name, family in zip(named, families, strict=True) if family is not None and family.action == "remove"
+    ]
+    torch = [{"pytorch": "torch"}.get(name, name) for name in keep if name in ("pytorch", "torchvision", "torchaudio")]
+    if torch and len(keep) + len(remove) == len(named) and command.words[1].text == "install" and not _chooses(command):
+        new = f"pip install {' '.join(torch)} --index-url {asking.index.url}"
+        message = (
+            "conda has no build of PyTorch for ROCm, pip has; assumes that the program runs with the PyTorch that is "
+            "installed, or the newest there"
+        )
+        yield Finding(command.span, "torch", message, (Edit(command.span, new.encode()),), Certainty.REVIEW)
+        return
+    if torch:
+        advice = f"install it by itself: pip install {' '.join(torch)} --index-url {asking.index.url}"
+        yield Finding(command.span, "torch", f"conda has no build of PyTorch for ROCm; {advice}", (), Certainty.MANUAL)
+    elif remove:
+        what = ", ".join(remove)
+        gone = _gone(source, command, "NVIDIA's libraries are for CUDA")
+        if gone and len(remove) == len(named):
+            message = f"{what}: libraries of NVIDIA's are not needed on ROCm, and nvcc on the path misleads hipcc"
+            yield Finding(command.span, "cuda_only", message, gone, Certainty.REVIEW)
+            return
+        message = (
+            f"{what}: NVIDIA's libraries are not needed on ROCm, and nvcc on the path misleads hipcc; leave them out"
+        )
+        yield Finding(command.span, "cuda_only", message, (), Certainty.MANUAL)
+    else:
+        family = next(family for family in families if family is not None)
+        message = f"{family.name}: {family.why}; {_advice([family], asking) or 'leave it out'}"
+        yield Finding(command.span, "separate", message, (), Certainty.MANUAL)
+
+
+def _chooses(command: Command) -> bool:
+    """Say whether the command names the environment that it installs into."""
+    return any(word.text in ("-n", "--name", "-p", "--prefix") for word in command.words)
+
+
+def in_markdown(source: Markdown, asking: Asking) -> Iterator[Finding]:
+    """Yield one finding for all commands of a text that bring builds for CUDA."""
+    if for_rocm(" ".join(word.text for command in source.commands for word in command.words)):
+        return  # it tells users of ROCm what to do
+    wrong = [command for command in source.commands if any(_brings(source, command, asking))]
+    if wrong:
+        lines = list(dict.fromkeys(source.position(command.span.start)[0] for command in wrong))
+        more = f" (also in lines {', '.join(map(str, lines[1:]))})" if len(lines) > 1 else ""
+        message = f"commands that install builds for CUDA{more}: say what users of ROCm do; `hipport deps` has commands"
+        yield Finding(wrong[0].span, "told", message, (), Certainty.MANUAL)
+
+
+def _brings(source: Source, command: Command, asking: Asking) -> Iterator[bool]:
+    for found in _of_command(source, command, asking):
+        if found.kind in ("torch", "index", "separate", "cuda_only", "no_rocm", "pin"):
+            yield True

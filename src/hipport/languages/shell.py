@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shell scripts, Dockerfiles and Markdown: the commands in them, where their words are, and under which conditions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from hipport.source import Source, Span
+
+_BLANK = re.compile(rb"(?:[ \t]|\\\r?\n)+")
+_END = re.compile(rb"&&|\|\||;;&?|;&|[;|&()]|\r?\n")
+_REDIRECT = re.compile(rb"\d*(?:>>|>&|&>>?|<<<|<&|>\||[<>])")
+_HEREDOC = re.compile(rb"<<(-?)[ \t]*(\\?[\w.-]+|'[^'\n]*'|\"[^\"\n]*\")")
+_PIECE = re.compile(
+    rb"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\\r?\n|\\.|\$\((?:[^()]|\([^()]*\))*\)|\$\{[^}]*\}|`[^`]*`|[^\s'\"\\`;|&()<>#]+|#|\$",
+    re.DOTALL,
+)
+_COMMENT = re.compile(rb"#[^\r\n]*")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_INSTRUCTION = re.compile(rb"[ \t]*([A-Za-z]+)(?=[ \t\\])")
+_FLAGS = re.compile(rb"(?:[ \t]*--[a-z]+=\S+)*")
+_FENCE = re.compile(rb"^[ \t>]*(?:```|~~~)[^\r\n]*\r?\n(.*?)^[ \t>]*(?:```|~~~)", re.DOTALL | re.MULTILINE)
+_INLINE = re.compile(rb"(?<!`)`([^`\r\n]+)`(?!`)")
+_INDENTED = re.compile(rb"^(?:\t| {4,})([^\s-][^\r\n]*)", re.MULTILINE)
+_PROMPT = re.compile(rb"[ \t]*(?:[$>%!]|\([\w.-]+\)[ \t]*\$?)[ \t]+|[ \t]*[!%](?=\w)")
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a command: what it says without its quotes, and where it is with them."""
+
+    text: str
+    span: Span
+    quote: str = ""
+    #: whether `text` is in the file as it is, within one pair of quotes at most
+    plain: bool = True
+
+    @property
+    def start(self) -> int:
+        """Where `text` starts."""
+        return self.span.start + len(self.quote)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A simple command: its words without the assignments in front, and the conditions that it is under.
+
+    Each of `under` has all that the branches of one `if` or `case` ask.
+    """
+
+    words: tuple[Word, ...]
+    assigned: tuple[Word, ...] = ()
+    under: tuple[str, ...] = ()
+
+    @property
+    def span(self) -> Span:
+        """From the first word to the last, assignments not counted."""
+        return Span(self.words[0].span.start, self.words[-1].span.end)
+
+
+@dataclass(frozen=True)
+class Shell(Source):
+    """A shell script."""
+
+    @cached_property
+    def commands(self) -> tuple[Command, ...]:
+        """The commands, in their order."""
+        return tuple(_Reader(self.text, Span(0, len(self.text))).read())
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """An instruction of a Dockerfile; `words` are those behind its name."""
+
+    name: str
+    span: Span
+    words: tuple[Word, ...]
+    commands: tuple[Command, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dockerfile(Source):
+    """A Dockerfile."""
+
+    @cached_property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """The instructions, in their order."""
+        return tuple(self._instructions())
+
+    def _instructions(self) -> Iterator[Instruction]:
+        at = 3 if self.text.startswith(b"\xef\xbb\xbf") else 0
+        while at < len(self.text):
+            end = self._line_end(at)
+            match = _INSTRUCTION.match(self.text, at)
+            if match is None or self.text[at:end].lstrip().startswith(b"#"):
+                at = end
+                continue
+            while self.text[at:end].rstrip().endswith(b"\\") and end < len(self.text):
+                end = self._line_end(end)
+                # Comments and empty lines do not end what is continued.
+                while end < len(self.text) and re.match(
+                    rb"[ \t]*(?:#[^\n]*)?\r?\n", self.text[self._line_start(end) : end]
+                ):
+                    end = self._line_end(end)
+            name = match[1].decode().upper()
+            span = Span(match.start(1), at + len(self.text[at:end].rstrip()))
+            flags = _FLAGS.match(self.text, match.end())
+            assert flags is not None
+            inside = Span(flags.end(), span.end)
+            at = end
+            commands = tuple(_Reader(self.text, inside, lines=False).read())
+            words = tuple(word for each in commands for word in (*each.assigned, *each.words)) if name != "RUN" else ()
+            yield Instruction(name, span, words, commands if name == "RUN" else ())
+
+    def _line_end(self, at: int) -> int:
+        end = self.text.find(b"\n", at)
+        return len(self.text) if end < 0 else end + 1
+
+    def _line_start(self, end: int) -> int:
+        return self.text.rfind(b"\n", 0, end - 1) + 1
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """The commands that are run."""
+        return tuple(command for each in self.instructions for command in each.commands)
+
+
+@dataclass(frozen=True)
+class Markdown(Source):
+    """A text in Markdown, or much like it."""
+
+    @cached_property
+    def commands(self) -> tuple[Command, ...]:
+        """The commands in what is set as code, of lines that install something."""
+        found: list[Command] = []
+        taken: list[Span] = []
+        for pattern in (_FENCE, _INLINE, _INDENTED):
+            for match in pattern.finditer(self.text):
+                span = Span(*match.span(1))
+                if any(other.start <= span.start < other.end for other in taken):
+                    continue
+                taken.append(span)
+                found += _in_lines(self.text, span)
+        return tuple(sorted(found, key=lambda each: each.span.start))
+
+
+def _in_lines(text: bytes, span: Span) -> Iterator[Command]:
+    """Read each line by itself, behind its prompt: what is around is not always a script."""
+    at = span.start
+    while at < span.end:
+        end = at
+        while True:
+            stop = text.find(b"\n", end, span.end)
+            end = span.end if stop < 0 else stop + 1
+            if stop < 0 or not text[at:stop].rstrip(b"\r").endswith(b"\\"):
+                break
+        prompt = _PROMPT.match(text, at, end)
+        if b"install" in text[at:end]:
+            yield from _Reader(text, Span(prompt.end() if prompt else at, end)).read()
+        at = end
+
+
+class _Reader:
+    """One reading of the commands in a part of a text."""
+
+    def __init__(self, text: bytes, span: Span, *, lines: bool = True) -> None:
+        self.text, self.at, self.end = text, span.start, span.end
+        self.lines = lines  # whether a line's end ends a command
+        self.frames: list[list[str]] = []  # of each `if` and `case` around: what its branches ask
+        self.asking: list[str] | None = None  # the words of a condition that is being read
+        self.heredocs: list[tuple[bool, bytes]] = []
+
+    def read(self) -> Iterator[Command]:
+        words: list[Word] = []
+        expects_pattern = False
+        while True:
+            blank = _BLANK.match(self.text, self.at, self.end)
+            if blank:
+                self.at = blank.end()
+            if self.at >= self.end:
+                break
+            comment = _COMMENT.match(self.text, self.at, self.end)
+            if comment:
+                self.at = comment.end()
+                continue
+            end = _END.match(self.text, self.at, self.end)
+            if end and not self.lines and end.group().endswith(b"\n"):
+                self.at = end.end()
+                continue
+            if end:
+                if expects_pattern and end.group() == b")":
+                    for frame in self.frames[-1:]:
+                        frame.extend(word.text for word in words)
+                    expects_pattern, words = False, []
+                else:
+                    if not (expects_pattern and end.group() in (b"(", b"|")):
+                        yield from self._command(words)
+                        words = []
+                    if end.group().startswith(b";;") and self.frames:
+                        expects_pattern = True
+                self.at = end.end()
+                if end.group().endswith(b"\n"):
+                    self._skip_heredocs()
+                continue
+            heredoc = _HEREDOC.match(self.text, self.at, self.end)
+            if heredoc and not self.text.startswith(b"<<<", self.at):
+                self.heredocs.append((heredoc[1] == b"-", heredoc[2].strip(b"'\"\\")))
+                self.at = heredoc.end()
+                continue
+            redirect = _REDIRECT.match(self.text, self.at, self.end)
+            if redirect:
+                self.at = redirect.end()
+                space = _BLANK.match(self.text, self.at, self.end)
+                self.at = space.end() if space else self.at
+                self._word()
+                continue
+            word = self._word()
+            if word is None:
+                self.at += 1
+                continue
+            if not words and self._keyword(word.text):
+                if word.text == "esac":
+                    expects_pattern = False
+                continue
+            words.append(word)
+            if word.text == "in" and words[0].text == "case":
+                self.frames.append([each.text for each in words[1:-1]])
+                expects_pattern, words = True, []
+        yield from self._command(words)
+
+    def _keyword(self, text: str) -> bool:
+        """Take note of a word of the language at the start of a command."""
+        if text == "if":
+            self.frames.append([])
+            self.asking = self.frames[-1]
+        elif text == "elif" and self.frames:
+            self.asking = self.frames[-1]
+        elif text in ("then", "else"):
+            self.asking = None
+        elif text in ("fi", "esac"):
+            if self.frames:
+                self.frames.pop()
+        elif text not in ("do", "done", "while", "until", "{", "}", "!", "time", "exec", "sudo", "command"):
+            return False
+        return True
+
+    def _command(self, words: list[Word]) -> Iterator[Command]:
+        if self.asking is not None:
+            self.asking += [word.text for word in words]
+        if not words:
+            return
+        count = next((n for n, word in enumerate(words) if not _ASSIGNMENT.match(word.text)), len(words))
+        under = tuple(" ".join(frame) for frame in self.frames)
+        # An assignment by itself is a command of that word alone.
+        if count == len(words):
+            yield Command(tuple(words), (), under)
+        else:
+            yield Command(tuple(words[count:]), tuple(words[:count]), under)
+
+    def _word(self) -> Word | None:
+        start = self.at
+        pieces: list[bytes] = []
+        while self.at < self.end:
+            match = _PIECE.match(self.text, self.at, self.end)
+            if match is None or (match.group() == b"#" and not pieces):
+                break
+            pieces.append(match.group())
+            self.at = match.end()
+        if not pieces:
+            return None
+        span = Span(start, self.at)
+        whole = b"".join(pieces)
+        text = b"".join(_unquoted(piece) for piece in pieces).decode("utf-8", "replace")
+        quote = whole[:1].decode() if len(pieces) == 1 and whole[:1] in (b"'", b'"') else ""
+        inner = whole[len(quote) : len(whole) - len(quote)]
+        return Word(text, span, quote, inner.decode("utf-8", "replace") == text)
+
+    def _skip_heredocs(self) -> None:
+        for tabs, word in self.heredocs:
+            while self.at < self.end:
+                stop = self.text.find(b"\n", self.at, self.end)
+                stop = self.end if stop < 0 else stop
+                line = self.text[self.at : stop].rstrip(b"\r")
+                self.at = min(stop + 1, self.end)
+                if (line.lstrip(b"\t") if tabs else line) == word:
+                    break
+        self.heredocs.clear()
+
+
+def _unquoted(piece: bytes) -> bytes:
+    if piece[:1] == b"'":
+        return piece[1:-1]
+    if piece[:1] == b'"':
+        return re.sub(rb"\\([\"\\$`])", rb"\1", piece[1:-1])
+    if piece[:1] == b"\\":
+        return b"" if piece[-1:] == b"\n" else piece[1:]
+    return piece
