@@ -497,6 +497,8 @@ def test_what_a_given_file_includes_is_read_as_context(tmp_path: Path) -> None:
     assert {source.path.as_posix() for source in project.context} == {"own.h", "../deep/deep.h", "../include/far.h"}
     # It declares that function itself, in a file that was not given.
     assert b"hipFree" not in hipport.rewrite([tmp_path / "src/kernel.cu"]).project.sources[0].text
+    # What is not ported with it is said; what is no CUDA, or ported already, is not.
+    assert [(each.path.as_posix(), each.kind) for each in project.skipped] == [("../deep/deep.h", "included")]
     (tmp_path / "deep/deep.h").write_text("#pragma once\n")
     assert b"hipFree" in hipport.rewrite([tmp_path / "src/kernel.cu"]).project.sources[0].text
     assert not discover([tmp_path / "src"]).context

@@ -15,6 +15,7 @@ from hipport import program_verifier as programs
 from hipport.cli import main
 from hipport.pipeline import Ported
 from hipport.source import Edit, Span
+from hipport_passes import inline_ptx
 
 SUMS = Path(__file__).parent / "verified/sums.cu"
 ENV = {**os.environ}
@@ -41,6 +42,39 @@ def test_a_port_that_is_right() -> None:
     ]
     # What is not compared is said.
     assert any("1 of 3 lines" in each for each in verified.not_checked)
+
+
+def test_what_a_program_includes_is_ported_with_it(tmp_path: Path) -> None:
+    main = tmp_path / "app/main.cu"
+    files = {
+        "app/Makefile": "main: main.cu\n\tnvcc -I../inc -o main main.cu\n",
+        "app/main.cu": '#include "../common/check.h"\n#include <lane.cuh>\n#include <cnpy.h>\n'
+        "__global__ void k(unsigned* o) { o[lane()] = __ballot_sync(~0u, cnpy(lane()) & 1); }\n"
+        "int main() { unsigned* o; CHECK(cudaMallocManaged(&o, 128)); k<<<1, 32>>>(o);\n"
+        "  CHECK(cudaDeviceSynchronize()); return o[7] != 0xaaaaaaaa; }\n",
+        "common/check.h": "#include <cuda_runtime.h>\n#include <cstdlib>\n#define CHECK(e) if (e) std::abort()\n"
+        "inline cudaError_t last() { return cudaGetLastError(); }\n",
+        "inc/lane.cuh": "__device__ inline unsigned lane() { unsigned l; asm("
+        '"mov.u32 %0, %%laneid;"'
+        ' : "=r"(l)); return l; }\n',
+        "inc/cnpy.h": "__device__ inline unsigned cnpy(unsigned x) { return x; }\n",
+        "elsewhere/data.txt": "",
+    }
+    for name, text in files.items():
+        place = tmp_path / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(text)
+    ported = []
+
+    def port(paths: Sequence[Path]) -> Ported:
+        ported.extend(sorted(path.name for path in paths))
+        return api.rewrite(paths)
+
+    verified = programs.program(
+        [main], env=ENV, port=port, orders=("forward",), passes=(inline_ptx.PASS,), vendored={"cnpy": ("cnpy.h",)}
+    )
+    assert verified.ok
+    assert ported == ["check.h", "lane.cuh", "main.cu"]
 
 
 @pytest.mark.parametrize(

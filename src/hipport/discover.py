@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath, PurePosixPath
 
 from hipport.extensions import UNITS, Extension, extensions, glob_regex
+from hipport.headers import own
 from hipport.languages.cmake import CMake
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
@@ -37,6 +38,8 @@ HEADERS = frozenset(".cuh .h .hh .hpp .hxx .h++ .inl .inc .ipp .tpp .tcc .txx".s
 # brackets (some write them apart), and everything else says cuda somewhere. Generous on purpose: C++ that is taken
 # for CUDA is parsed by a grammar that knows more, and nothing else changes.
 _CUDA = re.compile(rb"cuda|__[a-z]|<<\s*<|CUDA")
+# What no port leaves: the sign of a file that is not ported, though not each such file has one.
+_UNPORTED = re.compile(rb"\bcuda[A-Z]\w|(?<![\w:])__\w+_sync\b")
 # What a Python file says that cares which GPU it runs on, or builds something for one.
 _PYTHON = re.compile(
     rb"cuda|nvidia|nvml|nvcc|cpp_extension|cudnn|xformers|flash_attn|triton|\bhip\b|rocm|warp_size", re.IGNORECASE
@@ -119,7 +122,12 @@ def discover(
         walk.take(path)
     sources, skipped = walk.read()
     context = _context(root, sources) if any(path.is_file() for path in given) else ()
-    return Project(sources, target or Target(), skipped, root, context)
+    left = (
+        Skipped(each.path, "included", "included, and CUDA; to port it, give it too, or its folder")
+        for each in sorted(context, key=lambda each: str(each.path))
+        if isinstance(each, Cpp) and not own(each) and _unported(each)
+    )
+    return Project(sources, target or Target(), (*skipped, *left), root, context)
 
 
 def _context(root: Path, sources: Iterable[Source]) -> tuple[Source, ...]:
@@ -153,6 +161,10 @@ def _context(root: Path, sources: Iterable[Source]) -> tuple[Source, ...]:
                     waiting.append(other)
                 break
     return tuple(found)
+
+
+def _unported(file: Cpp) -> bool:
+    return bool(_UNPORTED.search(file.code)) or any(include.path.startswith("cuda") for include in file.includes)
 
 
 def source(path: PurePath, text: bytes) -> Source:

@@ -152,9 +152,9 @@ def _complete(extension: Extension, project: Project, files: Mapping[PurePath, C
     reached = dict.fromkeys(extension.sources)
     for path in (queue := list(extension.sources)):
         for include in files[path].includes:
-            # One that may be any of several is no sign of belonging together.
+            # One that may be any of several is no sign of belonging together; one that is only context is not ours.
             match list(project.included(files[path], include.path)):
-                case [other] if other.path not in reached:
+                case [other] if other.path in files and other.path not in reached:
                     reached[other.path] = None
                     queue.append(other.path)
     headers = tuple(sorted(set(reached) - set(extension.sources)))

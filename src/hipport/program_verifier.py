@@ -101,9 +101,9 @@ def program(
     built = {"original": compiling.program(places, "cuda", options, vendored=vendored, exclude=exclude)}
     if port is not None:
         tell(Progress("compiling the port", 1, 2))
-        ported = port(places)
+        ported = port([*places, *_included(built["original"], places, vendored or {})])
         own = compiling.Options(env, flags=tuple(flags), sanitize=tuple(sanitize))
-        built["ported"] = compiling.program(ported.project, "hip", own, vendored=vendored, exclude=exclude)
+        built["ported"] = compiling.program(ported, "hip", own, given=places, vendored=vendored, exclude=exclude)
         configurations += [Configuration("ported", lanes, order) for lanes in waves for order in orders]
 
     done = 0
@@ -165,6 +165,32 @@ def _first_difference(
     return [FirstDifference(name, configurations[1], number, launch["kernel"], where, launch["line"], what)]
 
 
+def _included(
+    original: compiling.Executable, places: Sequence[Path], vendored: Mapping[str, tuple[str, ...]]
+) -> list[Path]:
+    """Return what a program includes from elsewhere, beside what was given: the port is of this too.
+
+    Third-party libraries stay as they are, as where a folder is ported that has them.
+    """
+    markers = [PurePath(marker) for each in vendored.values() for marker in each]
+    third_party: dict[Path, bool] = {}
+
+    def is_third_party(path: Path) -> bool:
+        if path not in third_party:
+            named = [marker for marker in markers if marker.parts[0] == path.name]
+            found = any((path.parent / marker).is_file() for marker in named)
+            third_party[path] = found or (path != path.parent and is_third_party(path.parent))
+        return third_party[path]
+
+    prepared = original.prepared
+    files = [prepared.base / each.path for each in prepared.sources.values()]
+    return [
+        file
+        for file in files
+        if file.is_file() and not any(file.is_relative_to(place) for place in places) and not is_third_party(file)
+    ]
+
+
 def teeth(
     paths: Sequence[Path],
     arguments: Sequence[str] = (),
@@ -190,7 +216,8 @@ def teeth(
     name = " ".join([os.path.relpath(places[0], folder or Path.cwd()), *arguments])
     tell(Progress("compiling the original", 0, most + 1))
     options = compiling.Options(env, passes=tuple(passes))
-    original = compiling.program(places, "cuda", options, vendored=vendored, exclude=exclude).path
+    built_original = compiling.program(places, "cuda", options, vendored=vendored, exclude=exclude)
+    original = built_original.path
 
     def ran(path: Path, side: str, lanes: int) -> Run:
         return run(path, arguments, Configuration(side, lanes), env, folder or Path.cwd(), limits, root)
@@ -203,11 +230,12 @@ def teeth(
         return Mutant(what, where, line, (name,) if noticed else (), () if noticed else (name,))
 
     mutants = [mutant("the original, with 64 lanes", PurePath(), 0, [ran(original, "original", 64)])]
-    for number, (what, changed, where, line) in enumerate(mutations(port(places), root, most), 1):
+    ported = port([*places, *_included(built_original, places, vendored or {})])
+    for number, (what, changed, where, line) in enumerate(mutations(ported, root, most), 1):
         tell(Progress("running ports with one thing wrong", number, most + 1))
         try:
             built = compiling.program(
-                changed.project, "hip", compiling.Options(env), vendored=vendored, exclude=exclude
+                changed, "hip", compiling.Options(env), given=places, vendored=vendored, exclude=exclude
             ).path
         except compiling.NotCompiled as problem:
             mutants.append(Mutant(what, where, line, why_not=str(problem).splitlines()[0]))

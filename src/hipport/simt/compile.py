@@ -537,28 +537,31 @@ def program(
     options: Options,
     *,
     out: Path | None = None,
+    given: Sequence[Path] = (),
     vendored: Mapping[str, tuple[str, ...]] | None = None,
     exclude: Sequence[str] = (),
 ) -> Executable:
     """Build the one program that the sources at `what` make up, files or a folder or what they were ported to.
 
     A Makefile beside them is asked (`make --dry-run`) what it compiles, and how. `out` is where the prepared tree goes;
-    by default a folder of the cache. Raises NotCompiled, NoCompiler, and discover.NotFound.
+    by default a folder of the cache. `given` are the paths that a port was asked for, where it has more: files from
+    elsewhere that these include. Raises NotCompiled, NoCompiler, and discover.NotFound.
     """
     builder = Builder(options, dialect)
     builder.compiler  # noqa: B018 - without one, nothing else need be done
     project = project_of(what, exclude=exclude, vendored=vendored)
     if project.root is None:
         raise ValueError("this was ported from memory: there is no tree to prepare")
-    units, libraries = _units(what, project, options)
+    units, libraries = _units(given or what, project, options)
     if not units:
         raise NotCompiled((), "there is nothing here that could be compiled")
     folders = _folders(units)
     out = out or builder.kept / "trees" / _digest(str(project.root), dialect, sorted(map(str, folders)))[:16]
     with _locked(out):
         prepared = prepare(
-            what, out / "tree", dialect, passes=options.passes, folders=folders, vendored=vendored, exclude=exclude
-        )
+            what, out / "tree", dialect, passes=options.passes, folders=folders, given=given, vendored=vendored,
+            exclude=exclude,
+        )  # fmt: skip
         compiled = builder.compile(units, prepared)
         failed = [message for unit in compiled for message in unit.messages if not unit.ok]
         if any(not unit.ok for unit in compiled):
@@ -577,9 +580,9 @@ def _units(what: Sequence[Path] | Project | Ported, project: Project, options: O
     members = [root / each.path for each in project.sources]
     sources = [path for path in members if path.suffix in UNITS]
     units, _, _ = programs(root, sources, members, options.env, _portable)
-    if not isinstance(what, Project | Ported) and all(path.is_file() for path in what):
-        given = {path.resolve() for path in what}
-        units = [unit for unit in units if unit.source.resolve() in given]
+    if not isinstance(what, Project | Ported):
+        given = [path.resolve() for path in what]
+        units = [unit for unit in units if any(unit.source.resolve().is_relative_to(path) for path in given)]
     units = [replace(unit, flags=tuple(_portable(unit.flags))) for unit in units]
     libraries = ["-lm", "-ldl"]
     if any("-fopenmp" in unit.flags for unit in units):

@@ -77,17 +77,21 @@ def prepare(
     *,
     passes: Sequence[Pass[Any]] = (),
     folders: Sequence[Path] = (),
+    given: Sequence[Path] = (),
     vendored: Mapping[str, tuple[str, ...]] | None = None,
     exclude: Sequence[str] = (),
 ) -> Prepared:
     """Write to `out` what is at `what`, files and folders or what they were ported to, as C++ for the executor.
 
-    `passes` run before the executor's own; `folders` are where includes are looked for besides beside the file;
+    `passes` run before the executor's own; `folders` are where includes are looked for besides beside the file; `given`
+    is what a port was asked for, where it has files from elsewhere that are included;
     `vendored` and `exclude` are as for `discover.discover`. What is in `out` stays as it is where nothing changes.
     Raises discover.NotFound for a path that does not exist.
     """
     project = project_of(what, exclude=exclude, vendored=vendored)
-    if not isinstance(what, Project | Ported):
+    if given:
+        whole = [path.resolve() for path in given if path.is_dir()]
+    elif not isinstance(what, Project | Ported):
         whole = [path.resolve() for path in what if path.is_dir()]
     else:
         whole = [project.root] if project.root else []
@@ -97,12 +101,12 @@ def prepare(
     project = _rooted(project, _included(project, root, folders))
     base = project.root
     assert base is not None
-    given = project.by_path
+    before = project.by_path
     after, reported, created = _run(project, (*passes, *PASSES[dialect]))
     written: dict[Path, Source] = {}
     for each in after.sources:
         place = out / each.path
-        _write(place, _with_lines(each, given[each.path], base / each.path))
+        _write(place, _with_lines(each, before[each.path], base / each.path))
         written[place] = each
     for file in created:
         if file.path not in after.by_path:
