@@ -9,6 +9,7 @@ from hipport_passes import (
     arch_guards,
     atomics,
     barriers,
+    cmake,
     cooperative_groups,
     cpp_extension,
     cub_thrust,
@@ -96,4 +97,6 @@ PASSES: tuple[Pass[Any], ...] = (
     python_gates.PASS,
     # Only when asked to; once every device has its right name.
     device_agnostic.PASS,
+    # Build scripts of other languages, which no other pass reads.
+    cmake.PASS,
 )

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the CMake scripts of a tree have in common: where its top is, whether it knows HIP, which libraries it uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+
+from hipport.languages.cmake import CMake, Command
+from hipport.project import Project
+
+#: What a script says that has to do with CUDA.
+MENTIONS = re.compile(
+    rb"cuda|nvcc|\bcub\b|thrust|cccl|nccl|cudnn|nvidia-smi|nvtx|_GLIBCXX_USE_CXX11_ABI=0", re.IGNORECASE
+)
+#: Variables that hipport's own scripts set say nothing of what the tree knew before.
+_OWN = re.compile(rb"\$\{HIP_OR_CUDA\}")
+_HIP = re.compile(rb"(?<![A-Za-z0-9])(?:HIP|ROCM|HIPCC|AMDGPU|hip|rocm)(?![A-Za-z0-9])")
+_PROJECT = re.compile(rb"^[ \t]*project[ \t]*\(", re.IGNORECASE | re.MULTILINE)
+_TARGET = re.compile(rb"\b(?:CUDA|CCCL|CUB|Thrust|libcudacxx|NCCL)::\w+")
+_HIP_PACKAGE = re.compile(r"hip\w*|HIP|roc[a-z]+|ROCM|ROCm|rocm\w*|rccl|hipSYCL")
+_LIBRARY = re.compile(r"(?:-l)?(?:cuda|cudart|cudart_static|cublas|cublasLt|cufft|curand|cusparse|cusolver|nvrtc)")
+
+_LIBRARIES = re.compile(r"LIB|DEPS|DEPENDENCIES", re.IGNORECASE)
+
+HELPER = "hipport.cmake"
+FIND_CUDA = "find_cuda.cmake"
+
+
+def text(source: CMake, command: Command, i: int) -> str:
+    """Return what an argument says, without quotes; empty where there is none."""
+    arguments = command.arguments
+    return source[arguments[i].content].decode("utf-8", "replace") if -len(arguments) <= i < len(arguments) else ""
+
+
+def links(source: CMake, command: Command) -> int:
+    """Return where libraries begin among a command's arguments; 0 if it has none."""
+    if command.name in ("target_link_libraries", "link_libraries"):
+        return 1
+    if command.name in ("set", "list"):
+        at = 1 if command.name == "set" else 2
+        return at if _LIBRARIES.search(text(source, command, at - 1)) else 0
+    return 0
+
+
+def searched(source: CMake, command: Command) -> list[str]:
+    """Return the names that find_library or find_path looks for."""
+    names: list[str] = []
+    for i in range(1, len(command.arguments)):
+        said = text(source, command, i)
+        if said in ("HINTS", "PATHS", "PATH_SUFFIXES", "DOC", "REQUIRED", "NO_DEFAULT_PATH", "NO_CACHE"):
+            break
+        if said.startswith(("/", "$")):
+            break
+        if said not in ("NAMES", "NAMES_PER_DIR"):
+            names.append(said)
+    return names
+
+
+def knows_hip(source: CMake, command: Command) -> bool:
+    """Say whether what a command asks has to do with HIP."""
+    return _HIP.search(_OWN.sub(b"", source[command.inner])) is not None
+
+
+def decided(source: CMake, command: Command) -> bool:
+    """Say whether the command stands where it is known which of HIP and CUDA is built for."""
+    return any(
+        knows_hip(source, part)
+        for block in source.around(command)
+        if block[0].name in ("if", "while")
+        for part in block
+        if part.name != "else"
+    )
+
+
+def elsewhere(source: CMake, command: Command) -> bool:
+    """Say whether the command is for another system or compiler than HIP is for: `if(MSVC)`."""
+    for block in source.around(command):
+        part = block[-1]
+        if block[0].name == "if" and part.name != "else":
+            said = source[part.inner].split()
+            if said and said[0] in (b"MSVC", b"WIN32", b"APPLE") and b"OR" not in said:
+                return True
+    return False
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What one script says."""
+
+    projects: bool = False
+    mentions: bool = False
+    includes_helper: bool = False
+    #: It does something for HIP, or has the choice.
+    aware: bool = False
+    #: It makes CUDA a language.
+    language: bool = False
+    find_cuda: bool = False
+    find_toolkit: bool = False
+    #: The libraries it links: `CUDA::cublas`, also where it is written `cublas`.
+    targets: frozenset[str] = frozenset()
+    defines: frozenset[str] = frozenset()
+    #: Variables it asks for, and those it sets.
+    variables: frozenset[str] = frozenset()
+    sets: frozenset[str] = frozenset()
+    torch: bool = False
+
+    @property
+    def links(self) -> frozenset[str]:
+        """The libraries of CUDA's that it links, but for its own targets by such a name."""
+        return _others(self.targets, self.defines)
+
+
+def _others(targets: frozenset[str], defines: frozenset[str]) -> frozenset[str]:
+    return targets - defines - {"CUDA::" + name for name in defines}
+
+
+def facts(source: CMake) -> Facts:
+    """Read one script."""
+    projects = _PROJECT.search(source.text) is not None
+    aware = _HIP.search(source.text) is not None
+    if not MENTIONS.search(source.text) and not aware:
+        return Facts(projects, torch=b"Torch" in source.text)
+    targets, defines, variables, sets = set(), set(), set(), set()
+    includes_helper = language = find_cuda = find_toolkit = torch = False
+    aware = False
+    for command in source.commands:
+        first = text(source, command, 0)
+        said = {text(source, command, i) for i in range(len(command.arguments))}
+        if command.name in ("project", "enable_language", "check_language"):
+            aware |= "HIP" in said
+            language |= command.name != "check_language" and bool(said & {"CUDA", "${HIP_OR_CUDA}"})
+        elif command.name == "include":
+            includes_helper |= first.endswith("hipport/" + HELPER)
+        elif command.name == "find_package":
+            aware |= _HIP_PACKAGE.fullmatch(first) is not None
+            find_cuda |= first == "CUDA" and not any(block[0].name == "function" for block in source.around(command))
+            find_toolkit |= first == "CUDAToolkit"
+            torch |= first == "Torch"
+        elif command.name.startswith(("hip_add_", "rocm_")):
+            aware = True
+        elif command.name in ("if", "elseif"):
+            aware |= knows_hip(source, command)
+        elif command.name in ("add_library", "cuda_add_library", "add_executable"):
+            defines.add(first)
+        elif command.name == "find_library":
+            names = {name.removeprefix("lib") for name in searched(source, command)}
+            targets |= {"CUDA::" + name for name in names if _LIBRARY.fullmatch(name)}
+        elif links(source, command):
+            targets |= {"CUDA::" + each.removeprefix("-l") for each in said if _LIBRARY.fullmatch(each)}
+        elif command.name in ("cuda_add_cublas_to_target", "cuda_add_cufft_to_target"):
+            targets.add("CUDA::" + command.name.split("_")[2])
+        if command.name == "set":
+            sets.add(first)
+        elif command.name in ("list", "string"):
+            sets.add(text(source, command, 1))
+        if command.name in ("if", "elseif", "while"):
+            variables |= said
+        if command.name not in ("message", "option"):
+            inner = source.code[command.inner.start : command.inner.end]
+            targets |= {match.decode() for match in _TARGET.findall(inner)}
+        variables |= {reference.name for reference in source.references(command.inner)}
+    return Facts(
+        projects,
+        True,
+        includes_helper,
+        aware,
+        language,
+        find_cuda,
+        find_toolkit,
+        frozenset(targets),
+        frozenset(defines),
+        frozenset(variables),
+        frozenset(sets),
+        torch or b"TORCH_LIBRARIES" in source.text,
+    )
+
+
+class Tree:
+    """The scripts that are configured together with one of them, as far as their folders tell."""
+
+    def __init__(self, source: CMake, project: Project) -> None:
+        self.source = source
+        self.scripts = [each for each in project.sources if isinstance(each, CMake)]
+        if source not in self.scripts:
+            self.scripts.append(source)
+
+    @cached_property
+    def _tops(self) -> Sequence[PurePath]:
+        """The folders of projects that this script is in, the nearest first."""
+        lists = {each.path.parent: each for each in self.scripts if each.path.name == "CMakeLists.txt"}
+        # A fixture, or a script given by itself, need not have that name.
+        if self.source.fact(facts).projects:
+            lists.setdefault(self.source.path.parent, self.source)
+        above = [folder for folder in (self.source.path.parent, *self.source.path.parent.parents) if folder in lists]
+        tops = [folder for folder in above if lists[folder].fact(facts).projects]
+        return tops or above[-1:] or [self.source.path.parent]
+
+    @property
+    def home(self) -> PurePath:
+        """The topmost folder: where hipport's scripts go."""
+        return self._tops[-1]
+
+    @cached_property
+    def _all(self) -> list[tuple[PurePath, Facts]]:
+        """The scripts below the topmost folder."""
+        return [(each.path, each.fact(facts)) for each in self.scripts if each.path.is_relative_to(self.home)]
+
+    @cached_property
+    def aware(self) -> bool:
+        """Whether scripts of this project, or of one it is in, do something for HIP already, by themselves."""
+        if self.ported:
+            return False
+        roots = {path.parent for path, said in self._all if said.projects}
+        for path, said in self._all:
+            if said.aware:
+                nearest = next((folder for folder in path.parents if folder in roots), self.home)
+                if nearest in self._tops:
+                    return True
+        return False
+
+    @cached_property
+    def ported(self) -> bool:
+        """Whether hipport was here."""
+        return any(said.includes_helper for _, said in self._all)
+
+    @cached_property
+    def below(self) -> list[Facts]:
+        """What the scripts in and below this one's folder say."""
+        return [said for path, said in self._all if path.is_relative_to(self.source.path.parent)]
+
+    @cached_property
+    def said(self) -> list[Facts]:
+        """What all scripts say."""
+        return [said for _, said in self._all]
+
+    @cached_property
+    def torch(self) -> bool:
+        """Whether PyTorch is linked."""
+        return any(said.torch for said in self.said)
+
+    @cached_property
+    def language(self) -> bool:
+        """Whether CUDA is made a language."""
+        return any(said.language for said in self.said)
+
+    @cached_property
+    def finds(self) -> bool:
+        """Whether CUDA's libraries are looked for."""
+        return any(said.find_cuda or said.find_toolkit for said in self.said)
+
+    @cached_property
+    def find_cuda(self) -> bool:
+        """Whether FindCUDA is used."""
+        return any(said.find_cuda for said in self.said)
+
+    @cached_property
+    def targets(self) -> frozenset[str]:
+        """The libraries of CUDA's that are linked, but for targets of the tree's own by such a name."""
+        return _others(frozenset().union(*(said.targets for said in self.said)), self.defines)
+
+    @cached_property
+    def defines(self) -> frozenset[str]:
+        """The targets that the scripts define."""
+        return frozenset().union(*(said.defines for said in self.said))
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """The variables that the scripts ask for."""
+        return frozenset().union(*(said.variables for said in self.said))
+
+    @cached_property
+    def sets(self) -> frozenset[str]:
+        """The variables that the scripts set."""
+        return frozenset().union(*(said.sets for said in self.said))

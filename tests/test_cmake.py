@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CMake scripts, ported and configured with a real CMake: for HIP with a real compiler, for CUDA as before."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from hipport.finding import Certainty
+from hipport.languages.cmake import CMake
+from hipport.pipeline import Ported, run
+from hipport.project import Project, Target
+from hipport.tables import load
+from hipport.testing import fixtures
+from hipport.toolchain import Toolchain, find
+from hipport_passes import cmake
+from hipport_passes.nvcc_flags import translate
+
+ROOT = Path(__file__).parent.parent
+FIXTURES = {str(each).partition("/")[2]: each for each in fixtures(ROOT / "fixtures" / "cmake")}
+ARCHS = ("gfx942", "gfx1100")
+
+
+def _port(files: Mapping[str, str]) -> Ported:
+    sources = tuple(CMake(PurePosixPath(name), text.encode()) for name, text in files.items())
+    return run(Project(sources, Target(archs=ARCHS)), (cmake.PASS,))
+
+
+def _written(ported: Ported, folder: Path) -> Path:
+    """Write a ported tree, and a source for each that a script names."""
+    texts = [(source.path, source.text) for source in ported.project.sources]
+    for path, text in [*texts, *((file.path, file.text) for file in ported.created)]:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(text)
+    for path, text in texts:
+        for name in re.findall(r"[\w/]+\.(?:cpp|cu)\b", text.decode()):
+            source = folder / path.parent / name
+            source.parent.mkdir(parents=True, exist_ok=True)
+            body = "int main() {}" if source.stem in ("main", "solve") else f"int {source.stem}_{source.suffix[1:]};"
+            kernel = f"__global__ void {source.stem}(int* at) {{ *at = 1; }}\n" if source.suffix == ".cu" else ""
+            source.write_text(f"#include <hip/hip_runtime.h>\n{kernel}{body}\n" if kernel else body + "\n")
+    return folder
+
+
+# What CMake does with them
+
+
+@cache
+def _cmake() -> str:
+    """Return a CMake that has HIP as a language and finds it where Debian puts it."""
+    beside = str(Path(sys.executable).parent)
+    for name in (str(Path(beside, "cmake")), "cmake"):
+        try:
+            said = subprocess.run([name, "--version"], capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        match = re.search(r"version (\d+)\.(\d+)", said)
+        if match and (int(match[1]), int(match[2])) >= (3, 28):
+            return name
+    pytest.skip("NOT CHECKED with a real CMake: there is none of 3.28 or newer (pip install cmake)")
+
+
+@cache
+def _toolchain() -> Toolchain:
+    for each in find(os.environ, Path(sys.executable)):
+        if each.hip >= (6, 0) and each.targets(ARCHS):
+            return each
+    pytest.skip("NOT CHECKED that CMake builds with HIP: no hipcc of HIP 6 (tools/install_toolchain.py)")
+
+
+def _configure(source: Path, *options: str, env: Mapping[str, str] | None = None) -> tuple[list[dict[str, str]], str]:
+    """Return the commands that CMake writes for a tree, and what it says."""
+    build = source.parent / f"{source.name}-build"
+    command = [_cmake(), "-S", str(source), "-B", str(build), "-G", "Unix Makefiles", *options]
+    command.append("-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    commands = build / "compile_commands.json"
+    return json.loads(commands.read_text()) if commands.exists() else [], done.stdout + done.stderr
+
+
+# What CMake would have learnt from nvcc, which need not be here.
+_NVCC = """\
+set(CMAKE_CUDA_COMPILER_LOADED 1)
+set(CMAKE_CUDA_COMPILER_ID NVIDIA)
+set(CMAKE_CUDA_COMPILER_VERSION 12.4)
+set(CMAKE_CUDA_COMPILER_ENV_VAR CUDACXX)
+set(CMAKE_CUDA_SOURCE_FILE_EXTENSIONS cu)
+set(CMAKE_CUDA_LINKER_PREFERENCE 15)
+set(CMAKE_CUDA_STANDARD_COMPUTED_DEFAULT 17)
+set(CMAKE_CUDA_EXTENSIONS_COMPUTED_DEFAULT ON)
+set(CMAKE_CUDA_COMPILE_FEATURES cuda_std_14 cuda_std_17)
+set(CMAKE_CUDA14_COMPILE_FEATURES cuda_std_14)
+set(CMAKE_CUDA17_COMPILE_FEATURES cuda_std_17)
+set(CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES ${CMAKE_BINARY_DIR})
+set(CMAKE_CUDA_DEVICE_LINKER /nowhere/nvlink)
+set(CMAKE_CUDA_FATBINARY /nowhere/fatbinary)
+"""
+
+# In place of what looks for an installed CUDA.
+_MODULES = {
+    "CMakeCUDACompiler.cmake": _NVCC,
+    "CMakeDetermineCUDACompiler.cmake": (
+        'file(COPY "${CMAKE_CURRENT_LIST_DIR}/CMakeCUDACompiler.cmake" DESTINATION ${CMAKE_PLATFORM_INFO_DIR})\n'
+        "set(CMAKE_CUDA_COMPILER_ENV_VAR CUDACXX)\n"
+    ),
+    "CMakeTestCUDACompiler.cmake": "",
+    "FindCUDAToolkit.cmake": """\
+set(CUDAToolkit_FOUND TRUE)
+set(CUDAToolkit_VERSION 12.4)
+set(CUDAToolkit_INCLUDE_DIRS ${CMAKE_BINARY_DIR})
+foreach(name cudart cublas cufft curand cusolver nvrtc nvml nppc culibos)
+  add_library(CUDA::${name} INTERFACE IMPORTED)
+  set_target_properties(CUDA::${name} PROPERTIES INTERFACE_COMPILE_DEFINITIONS WITH_${name})
+endforeach()
+""",
+    "FindCUDA.cmake": """\
+set(CUDA_FOUND TRUE)
+set(CUDA_VERSION 12.4)
+set(CUDA_LIBRARIES cudart)
+function(cuda_add_library)
+  message(STATUS "library: ${ARGN} with ${CUDA_NVCC_FLAGS}")
+endfunction()
+function(cuda_add_executable name)
+  message(STATUS "executable: ${name} ${ARGN} with ${CUDA_NVCC_FLAGS}")
+  add_library(${name} STATIC util.cpp)
+endfunction()
+""",
+    "FindTorch.cmake": "set(TORCH_LIBRARIES torch)\nadd_library(torch_cuda INTERFACE IMPORTED GLOBAL)\n",
+}
+
+
+def _modules(folder: Path) -> list[str]:
+    folder.mkdir()
+    for name, text in {**_MODULES, "nvcc": ""}.items():
+        (folder / name).write_text(text)
+    (folder / "nvcc").chmod(0o755)
+    return [f"-DCMAKE_MODULE_PATH={folder}", f"-DCMAKE_CUDA_COMPILER={folder}/nvcc", "-DCMAKE_CUDA_ARCHITECTURES=80"]
+
+
+def _text(case: str) -> str:
+    """Return a fixture without what only a person can port."""
+    text = FIXTURES[case].before.text.decode()
+    if "cmake_minimum_required" not in text:
+        text = f"cmake_minimum_required(VERSION 3.18)\n{text}"
+    return re.sub(r"\n\s*cuda_compile_ptx\(.*", "", text)
+
+
+@pytest.mark.parametrize("case", ["language", "expressions", "conditions", "find_cuda", "torch"])
+def test_with_cuda_all_is_as_it_was(case: str, tmp_path: Path) -> None:
+    text = _text(case)
+    modules = _modules(tmp_path / "modules")
+    ported = _port({"CMakeLists.txt": text})
+    assert ported.changed
+    said = []
+    for name, files in (("before", {"CMakeLists.txt": text}), ("after", None)):
+        tree = _written(ported, tmp_path / name)
+        if files:
+            (tree / "CMakeLists.txt").write_text(files["CMakeLists.txt"])
+        commands, output = _configure(tree, *modules, "-DUSE_HIP=OFF")
+        lines = [line for line in output.splitlines() if line.startswith(("-- library", "-- executable"))]
+        said.append(json.dumps([commands, lines], indent=1).replace(str(tmp_path / name), "TREE"))
+    assert ("nvcc" in said[0]) or ("-- library" in said[0])
+    assert said[0] == said[1]
+
+
+# With HIP
+
+
+@pytest.fixture
+def hip(tmp_path: Path) -> tuple[list[str], dict[str, str]]:
+    """The options and the environment by which CMake finds a toolchain that is not where ROCm usually is."""
+    toolchain = _toolchain()
+    said = subprocess.run(
+        [toolchain.hipcc, "-###", "-x", "hip", "-c", "--offload-arch=gfx942", "/dev/null"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=toolchain.environment(os.environ),
+    ).stderr
+    clang = re.search(r'^ "([^"]*/clang[-+\w]*)"', said, re.MULTILINE)
+    library = re.search(r'"([^"]*)/oclc_isa_version_[^"]*"', said)
+    root = next((path for path in toolchain.hipcc.parents if (path / "root/usr/bin").is_dir()), None)
+    if clang is None or library is None or root is None:
+        pytest.skip("NOT CHECKED that CMake builds with HIP: only for what tools/install_toolchain.py made")
+    root = root / "root"
+    # CMake takes a compiler whose path has `hipcc` in it for hipcc, and refuses it; and gives it the folder of all
+    # headers as one for those of ROCm, which must not come before the C++ library's.
+    for name in ("clang", "clang++"):
+        wrapper = tmp_path / "compiler" / name
+        wrapper.parent.mkdir(exist_ok=True)
+        flags = f"--sysroot={root} --rocm-path={root}/usr --hip-device-lib-path={library[1]}"
+        wrapper.write_text(
+            "#!/bin/bash\nargs=()\n"
+            "while [ $# -gt 0 ]; do\n"
+            f'  [ "$1 $2" = "-isystem {root}/usr/include" ] && shift || args+=("$1")\n'
+            "  shift\ndone\n"
+            f'exec {Path(clang[1]).parent / name} {flags} "${{args[@]}}"\n'
+        )
+        wrapper.chmod(0o755)
+    # The libraries themselves are not installed: their packages say which there would be.
+    for package in ("hipblas", "hipfft", "hiprand", "hipsolver", "hiprtc", "hipcub"):
+        rows = load(ROOT / "passes/hipport_passes/cmake.toml")
+        target = next(
+            row["target"]
+            for row in [*rows["target"].values(), *rows["other"].values()]
+            if row.get("package") == package
+        )
+        config = tmp_path / "packages" / package / f"{package}-config.cmake"
+        config.parent.mkdir(parents=True)
+        config.write_text(f"if(NOT TARGET {target})\n  add_library({target} INTERFACE IMPORTED)\nendif()\n")
+    options = [f"-DCMAKE_PREFIX_PATH={tmp_path / 'packages'};{root / 'usr'}", "-DCMAKE_BUILD_TYPE=Debug"]
+    # What HIP's package would find out by compiling.
+    options += ["-DHIP_CLANG_SUPPORTS_PARALLEL_JOBS=OFF", "-DCMAKE_HAVE_LIBC_PTHREAD=ON", "-DCMAKE_HIP_ABI_COMPILED=ON"]
+    compilers = {"CC": "clang", "CXX": "clang++", "HIPCXX": "clang++"}
+    environment = {name: str(tmp_path / "compiler" / program) for name, program in compilers.items()}
+    return options, {**toolchain.environment(os.environ), **environment}
+
+
+def _built(tree: Path, target: str, env: Mapping[str, str]) -> None:
+    command = [_cmake(), "--build", str(tree.parent / f"{tree.name}-build"), "--target", target]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(env))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _commands(tree: Path, hip: tuple[list[str], dict[str, str]]) -> dict[str, list[str]]:
+    options, env = hip
+    commands, _ = _configure(tree, *options, env=env)
+    return {Path(each["file"]).name: shlex.split(each["command"]) for each in commands}
+
+
+@pytest.mark.toolchain
+def test_hip_is_a_language(tmp_path: Path, hip: tuple[list[str], dict[str, str]]) -> None:
+    cases = ("language", "expressions", "conditions")
+    # One tree: it takes long to ask a compiler what it is.
+    top = "cmake_minimum_required(VERSION 3.21)\nproject(all LANGUAGES CXX)\n"
+    top += "".join(f"add_subdirectory({case})\n" for case in cases)
+    files = {"CMakeLists.txt": top, **{f"{case}/CMakeLists.txt": _text(case) for case in cases}}
+    tree = _written(_port(files), tmp_path / "tree")
+    flags = _commands(tree, hip)
+    for source in ("field.cu", "rays.cu"):
+        assert {"-x", "hip", *(f"--offload-arch={arch}" for arch in ARCHS)} <= set(flags[source])
+        assert translate(flags[source]).changes == (), "no flag is nvcc's"
+    language = {Path(each["file"]).parent.parent.name + each["command"] for each in _all(tree)}
+    (device,) = (each for each in language if each.startswith("language") and "field.cu" in each)
+    assert {"-O3", "-O0", "-g", "-fgpu-rdc", "-Wall", "-std=gnu++17"} <= set(shlex.split(device))
+    assert "-D__HIP_PLATFORM_AMD__=1" in flags["io.cpp"] and "hip" not in flags["io.cpp"]
+    rays = set(flags["rays.cu"])
+    assert {
+        "-O3",
+        "-O2",
+        "-Wextra",
+        "-O0",
+        "-gline-tables-only",
+        "-fno-math-errno",
+        "-fno-plt",
+        "-DON_DEVICE=1",
+    } <= rays
+    assert not {"-Wpedantic", "-Wall"} & rays
+    assert {"-Wpedantic", "-Wall", "-fno-plt"} <= set(flags["scene.cpp"]) and "-Wextra" not in flags["scene.cpp"]
+    # `set_source_files_properties(field.cpp PROPERTIES LANGUAGE CUDA)`
+    assert "hip" in flags["field.cpp"]
+    _built(tree, "waves", hip[1])
+    archive = next((tmp_path / "tree-build").rglob("libwaves.a")).read_bytes()
+    assert all(f"amdgcn-amd-amdhsa--{arch}".encode() in archive for arch in ARCHS)
+
+
+def _all(tree: Path) -> list[dict[str, str]]:
+    commands: list[dict[str, str]] = json.loads((tree.parent / f"{tree.name}-build/compile_commands.json").read_text())
+    return commands
+
+
+@pytest.mark.toolchain
+def test_what_scripts_have_of_find_cuda(tmp_path: Path, hip: tuple[list[str], dict[str, str]]) -> None:
+    tree = _written(_port({"CMakeLists.txt": _text("find_cuda")}), tmp_path / "tree")
+    flags = _commands(tree, hip)
+    device = flags["flow.cu"]
+    assert {"hip", "-O3", "-fPIC", "-gline-tables-only", "-fgpu-default-stream=per-thread", "-fgpu-rdc"} <= set(device)
+    assert translate(device).changes == ()
+    assert "hip" not in flags["util.cpp"] and "-O3" not in flags["util.cpp"]
+
+
+# What several scripts say together
+
+
+def test_a_library_that_one_script_links_is_found_in_another() -> None:
+    top = "project(a LANGUAGES CXX CUDA)\nfind_package(CUDAToolkit)\nadd_subdirectory(b)\n"
+    ported = _port({"CMakeLists.txt": top, "b/CMakeLists.txt": "target_link_libraries(b CUDA::cusparse)\n"})
+    first, second = ported.project.sources
+    assert b"find_package(hipsparse)" in first.text
+    assert second.text == b"target_link_libraries(b $<IF:$<BOOL:${USE_HIP}>,roc::hipsparse,CUDA::cusparse>)\n"
+    assert [file.path.as_posix() for file in ported.created] == ["hipport/hipport.cmake"]
+    assert not run(ported.project, (cmake.PASS,)).changed
+
+
+def test_a_project_below_one_that_knows_hip_is_left_alone_and_the_other_way_round_is_not() -> None:
+    knows = "project(a)\nif(USE_ROCM)\n  enable_language(HIP)\nendif()\nadd_subdirectory(b)\n"
+    plain = "project(b LANGUAGES CUDA)\n"
+    assert not _port({"CMakeLists.txt": knows, "b/CMakeLists.txt": plain}).reported
+    changed = _port({"CMakeLists.txt": plain, "b/CMakeLists.txt": knows}).changed
+    assert [source.path.as_posix() for source in changed] == ["CMakeLists.txt"]
+
+
+def test_projects_below_another_share_what_hipport_writes() -> None:
+    plain = "project(b LANGUAGES CUDA)\n"
+    ported = _port({"CMakeLists.txt": "project(a)\n", "b/c/CMakeLists.txt": plain})
+    assert [file.path.as_posix() for file in ported.created] == ["hipport/hipport.cmake"]
+    texts = {source.path.as_posix(): source.text for source in ported.project.sources}
+    assert b'include("${CMAKE_CURRENT_LIST_DIR}/../../hipport/hipport.cmake")' in texts["b/c/CMakeLists.txt"]
+
+
+def test_a_script_alone_gets_the_choice_too() -> None:
+    (source,) = _port({"CMakeLists.txt": "enable_language(CUDA)\n"}).project.sources
+    lines = source.text.decode().splitlines()
+    assert lines == ['include("${CMAKE_CURRENT_LIST_DIR}/hipport/hipport.cmake")', "enable_language(${HIP_OR_CUDA})"]
+
+
+def test_what_a_template_for_cmake_is_is_not_edited() -> None:
+    ported = _port({"CMakeLists.txt": "project(a CUDA)\n", "config.cmake": "@INIT@\nfind_package(CUDAToolkit)\n"})
+    assert [source.path.name for source in ported.changed] == ["CMakeLists.txt"]
+    assert [each.certainty for each in ported.reported if each.path.name == "config.cmake"] == [Certainty.MANUAL]
+
+
+def test_every_row_of_the_table_has_one_meaning() -> None:
+    table = load(ROOT / "passes/hipport_passes/cmake.toml")
+    for name, row in [*table["target"].items(), *table["other"].items()]:
+        assert set(row) in ({"package", "target"}, {"link"}, {"why"}, set()), name
