@@ -80,6 +80,13 @@ def test_json(tree: Path) -> None:
     assert {f["outcome"] for f in document["findings"]} == {"applied", "reported"}
 
 
+def test_scan_of_a_file_that_was_ported(tree: Path) -> None:
+    (tree / "sub/main.cu").write_bytes(CUDA + b"__global__ void k(int *p) { *p = __any_sync(~0u, *p); }\r\n")
+    hipport("rewrite", tree / "sub/main.cu", cwd=tree, status=0)
+    assert (tree / "sub/hipport/warp.h").is_file()
+    assert "program" in hipport("scan", tree / "sub/main.cu", cwd=tree, status=0).stdout
+
+
 def test_configuration_and_ignoring(tree: Path) -> None:
     (tree / "sub" / "main.cu").write_bytes(MANUAL.replace(b"}\n", b"} // hipport: ignore[api_names] dead code\n"))
     (tree / "hipport.toml").write_text('exclude = ["other/"]\ntarget = ["gfx90a"]\n')

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         build,
         doctor,
         explain,
+        port,
         record,
         replay,
         rewrite,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     )
     from hipport.builder import Built
     from hipport.diagnosis import Diagnosis
+    from hipport.evidence import Evidence
     from hipport.explainer import Explanation
     from hipport.finding import Certainty, Finding
     from hipport.pipeline import Outcome, Pass, Ported, Reported
@@ -48,6 +50,7 @@ _WHERE = {
     "Certainty": "finding",
     "Diagnosis": "diagnosis",
     "Edit": "source",
+    "Evidence": "evidence",
     "Explanation": "explainer",
     "Finding": "finding",
     "Outcome": "pipeline",
@@ -63,6 +66,7 @@ _WHERE = {
     "build": "api",
     "doctor": "api",
     "explain": "api",
+    "port": "api",
     "record": "api",
     "replay": "api",
     "rewrite": "api",
@@ -79,6 +83,7 @@ __all__ = [
     "Certainty",
     "Diagnosis",
     "Edit",
+    "Evidence",
     "Explanation",
     "Finding",
     "Outcome",
@@ -94,6 +99,7 @@ __all__ = [
     "build",
     "doctor",
     "explain",
+    "port",
     "record",
     "replay",
     "report",

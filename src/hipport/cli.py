@@ -344,6 +344,92 @@ def verify(
 
 
 @main.command(cls=_WithProgram)
+@_PATHS
+@click.option(
+    "--out", metavar="DIR", type=click.Path(path_type=Path), help="Write a ported copy to the new folder DIR."
+)
+@click.option(
+    "--manifest",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write the evidence to FILE, as JSON, and for people beside it (.txt); DIR/hipport-port.json with --out.",
+)
+@click.option("--cases", type=click.Path(path_type=Path), help="The cases of the extension; cases.py beside setup.py.")
+@click.option(
+    "--replay",
+    "recording",
+    type=click.Path(path_type=Path),
+    help="Make the calls that `hipport record` kept, in place of cases.",
+)
+@click.option("--no-build", is_flag=True, help="Do not compile.")
+@click.option("--no-verify", is_flag=True, help="Do not run anything on the CPU.")
+@click.option("--timeout", type=click.FloatRange(min=1), default=120.0, help="Seconds for one run; 120 if not given.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Runs and compilers at once; as many as processors.")
+@click.option("--python", type=click.Path(path_type=Path), help="The Python that has PyTorch, for extensions.")
+@_ACCEPT
+@_TARGET
+@_ROCM
+@_WARP
+@_RULES
+@_FORMAT
+@click.pass_context
+def port(
+    ctx: click.Context,
+    paths: tuple[Path, ...],
+    out: Path | None,
+    manifest: Path | None,
+    cases: Path | None,
+    recording: Path | None,
+    no_build: bool,
+    no_verify: bool,
+    timeout: float,
+    jobs: int | None,
+    python: Path | None,
+    accept: str | None,
+    target: str | None,
+    rocm: str | None,
+    warp: str | None,
+    rules: tuple[Path, ...],
+    form: str,
+) -> None:
+    """Rewrite, verify and build, and say what is known of the port and what was not checked.
+
+    Runs code of the tree: cases or, with ARGUMENTS, a program, the original and its port on this machine's CPU, before
+    anything is written; setup.py to learn how to compile. Exit status 1 where a step could not be made.
+    """
+    from hipport import api, evidence
+
+    with _failing("`hipport undo` takes back what was written, if anything was"):
+        config = _config(paths, accept, target, rocm, warp, rules)
+        if out is None:
+            api.recover(path for path in paths if path.exists())
+        with _progress() as tell:
+            found = api.port(
+                paths,
+                out,
+                ctx.meta.get("arguments", ()),
+                **_said(config),
+                env=os.environ,
+                python=python or Path(sys.executable),
+                cases=cases,
+                recording=recording,
+                declined=[name for name, left in (("build", no_build), ("verify", no_verify)) if left],
+                seconds=timeout,
+                jobs=jobs,
+                on_progress=tell,
+            )
+        file = manifest or (out / "hipport-port.json" if out else None)
+        if file is not None:
+            file.write_text(evidence.as_json(found), encoding="utf-8")
+            file.with_suffix(".txt").write_text(evidence.as_text(found), encoding="utf-8")
+    if form == "json":
+        click.echo(evidence.as_json(found), nl=False)
+    else:
+        click.echo(evidence.as_text(found, colour=_colour()), nl=False)
+    sys.exit(DONE if found.ok else PERSON)
+
+
+@main.command(cls=_WithProgram)
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--module", "modules", multiple=True, metavar="NAME", help="Only this extension module (again for more).")
 @click.option("--calls", type=click.IntRange(min=1), default=4, help="Calls kept of each function; 4 if not given.")
@@ -410,8 +496,11 @@ class _AboutOptions(click.Command):
 @_TARGET
 @_ROCM
 @_WARP
+@_RULES
 @_FORMAT
-def explain(name: str, target: str | None, rocm: str | None, warp: str | None, form: str) -> None:
+def explain(
+    name: str, target: str | None, rocm: str | None, warp: str | None, rules: tuple[Path, ...], form: str
+) -> None:
     """Say what is done with NAME, and why.
 
     NAME is a pass, a rule (the words in brackets behind a message), the number of a pitfall, a name of CUDA, a header,
@@ -420,8 +509,8 @@ def explain(name: str, target: str | None, rocm: str | None, warp: str | None, f
     from hipport import api, report
 
     with _failing():
-        settings = _config((Path(),), None, target, rocm, warp)
-        explanation = api.explain(name, target=settings.target)
+        said = _said(_config((Path(),), None, target, rocm, warp, rules))
+        explanation = api.explain(name, target=said["target"], rules=said["rules"])
     if form == "json":
         click.echo(report.explanation_as_json(explanation), nl=False)
     else:
@@ -429,8 +518,8 @@ def explain(name: str, target: str | None, rocm: str | None, warp: str | None, f
 
 
 @contextmanager
-def _failing() -> Iterator[None]:
-    """Turn what may go wrong into a message and exit status 2."""
+def _failing(state: str = "nothing was changed") -> Iterator[None]:
+    """Turn what may go wrong into a message and exit status 2. `state` is how things are after an interruption."""
     from hipport import config, discover, write
 
     problems: tuple[str, ...]
@@ -452,9 +541,9 @@ def _failing() -> Iterator[None]:
             problems = tuple(dict.fromkeys(_compiler_said(error))) or (str(error),)
         else:
             traceback.print_exc()
-            problems = ("this is a defect of hipport; nothing was changed. Please report it with the lines above",)
+            problems = (f"this is a defect of hipport; {state}. Please report it with the lines above",)
     except KeyboardInterrupt:
-        problems = ("interrupted; nothing was changed",)
+        problems = (f"interrupted; {state}",)
     for problem in problems:
         click.echo(f"hipport: {problem}", err=True)
     sys.exit(FAILED)

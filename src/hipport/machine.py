@@ -148,7 +148,7 @@ def look(root: Path, env: Mapping[str, str], user: User, python: Path | None = N
     """
     groups = _groups(root)
     name, enrolled = _account(root, user.uid, groups)
-    gpus, withheld = _gpus(root)
+    gpus, withheld = known_gpus(root)
     here = root == Path("/")
     bus = tuple(_on_bus(root))
     rocm = _rocm(root, env)
@@ -196,7 +196,8 @@ def arch_of(version: int) -> str:
     return f"gfx{version // 10000}{version // 100 % 100}{version % 100:x}"
 
 
-def _gpus(root: Path) -> tuple[tuple[Gpu, ...], int]:
+def known_gpus(root: Path) -> tuple[tuple[Gpu, ...], int]:
+    """Return the GPUs that the driver knows, and how many there are that this container may not look at."""
     found, withheld = [], 0
     for node in sorted((root / NODES).glob("[0-9]*"), key=lambda path: int(path.name)):
         try:
