@@ -304,8 +304,12 @@ def ones(device="cuda"):
             ["too_early manual", "device review", "device safe"],
         ),
         (
-            b"import torch\nimport multiprocessing\nfrom lib import ones\n",
-            ["device review", "device review", "device safe"],
+            b"import torch\nfrom multiprocessing import Process\nfrom lib import ones\n",
+            ["too_early manual", "device review", "device safe"],
+        ),
+        (
+            b'import torch.multiprocessing as mp\nmp.set_start_method("spawn")\nmp.Process(target=print).start()\n',
+            ["device safe", "device safe", "device safe"],
         ),
     ],
 )

@@ -26,7 +26,7 @@ from hipport.finding import Certainty, Finding
 from hipport.languages.python import Misplaced, Python
 from hipport.pipeline import Pass
 from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.source import Edit, Source, Span
 from hipport.tables import load
 
 if TYPE_CHECKING:
@@ -49,11 +49,17 @@ _VISIBLE = re.compile(
     re.MULTILINE,
 )
 _IMPORTS_TORCH = re.compile(rb"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
-_FORKS = re.compile(rb"\bos\.fork\b|[\"']fork[\"']|\bmultiprocessing\b|\bmp\.Process\b|\bProcessPoolExecutor\b")
+_FORKS = re.compile(
+    rb"\bos\.fork\b|[\"']fork[\"']|\bProcessPoolExecutor\b|\b(?:multiprocessing|mp)\.(?:Process|Pool)\b"
+    rb"|\bfrom (?:torch\.)?multiprocessing import [^\r\n]*\b(?:Process|Pool)\b"
+)
+_SPAWNS = re.compile(rb"[\"'](?:spawn|forkserver)[\"']")
 _DEVICE = re.compile(r"cuda(?::(\d+))?")
 _NAMED = re.compile(r"(?:\w*_)?dev(?:ice)?(?:_(?:type|name|str|string|id|map))?", re.IGNORECASE)
 # A condition that is about which device there is.
 _DECIDES = re.compile(r"cuda|gpu|\bcpu|_cpu|\bmps\b|\bxpu\b|accelerator|\bhip\b|rocm", re.IGNORECASE)
+# A decorator of tests that need a GPU.
+_FOR_GPUS = re.compile(r"(?=.*(?:cuda|gpu))(?=.*(?:skip|requir|mark\.|only|available))", re.IGNORECASE | re.DOTALL)
 # Calls whose first argument is a device.
 _FIRST = re.compile(
     r"(?:torch\.)?device|torch\.(?:Generator|autocast|amp\.autocast|amp\.GradScaler|set_default_device|amp\.autocast_mode\.autocast)"
@@ -86,7 +92,11 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield a finding per place that needs a GPU."""
     if not (project.target.device_agnostic or _ASKED.search(source.text)):
         return
-    if not _MENTIONS.search(source.text) or not _TORCH.search(source.text) or _BUILDS.search(source.text):
+    if not _MENTIONS.search(source.text) or _BUILDS.search(source.text):
+        return
+    # What "cuda" is to a file without PyTorch is not known; cuda() may be called on what other files make.
+    uses_torch = _TORCH.search(source.text) is not None
+    if not uses_torch and not (b".cuda()" in source.text and any(_has_torch(each) for each in project.sources)):
         return
     if source.module is None:
         match = _MENTIONS.search(source.text)
@@ -98,7 +108,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     from hipport_passes.build_scripts.script import Script
 
     try:
-        yield from _File(source.fact(Script), project).findings()
+        yield from _File(source.fact(Script), project, uses_torch).findings()
     except Misplaced:
         match = _MENTIONS.search(source.text)
         assert match is not None
@@ -111,6 +121,14 @@ def _table() -> Mapping[str, Any]:
     return load(Path(__file__).with_suffix(".toml"))
 
 
+def _has_torch(source: Source) -> bool:
+    return isinstance(source, Python) and source.fact(_imports_torch)
+
+
+def _imports_torch(source: Python) -> bool:
+    return _IMPORTS_TORCH.search(source.text) is not None
+
+
 def _hides(source: Python) -> bool:
     """Say whether the file says which GPUs there are, other than before all else."""
     torch = _IMPORTS_TORCH.search(source.text)
@@ -120,7 +138,8 @@ def _hides(source: Python) -> bool:
 
 
 def _forks(source: Python) -> bool:
-    return _FORKS.search(source.text) is not None
+    """Say whether the file makes processes that are copies of the one that makes them, as Linux does by default."""
+    return _FORKS.search(source.text) is not None and _SPAWNS.search(source.text) is None
 
 
 def _has_own_cuda(source: Python) -> bool:
@@ -138,17 +157,32 @@ def _has_own_cuda(source: Python) -> bool:
     return False
 
 
+def _signatures(source: Python) -> Mapping[str, Sequence[Sequence[str]]]:
+    """Return the names of the parameters of each function, and of what makes a class, by their names."""
+    try:
+        tree = ast.parse(source.text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    found: dict[str, list[Sequence[str]]] = {}
+    for node in ast.walk(tree):
+        for each in ast.iter_child_nodes(node):
+            if isinstance(each, ast.FunctionDef):
+                names = [parameter.arg for parameter in (*each.args.posonlyargs, *each.args.args)]
+                name = node.name if isinstance(node, ast.ClassDef) and each.name == "__init__" else each.name
+                found.setdefault(name, []).append(names[1:] if names[:1] in (["self"], ["cls"]) else names)
+    return found
+
+
 class _File:
     """One file on its way to run on any device."""
 
-    def __init__(self, script: Script, project: Project) -> None:
+    def __init__(self, script: Script, project: Project, uses_torch: bool) -> None:
         self.script = script
         self.source = script.source
-        others = [each for each in project.sources if isinstance(each, Python)]
-        #: Files that say which GPUs there are while the program runs.
-        self.hiding = [each.path for each in others if each.fact(_hides)]
-        #: Whether the time matters at which PyTorch is asked for GPUs.
-        self.settled = bool(self.hiding) or any(each.fact(_forks) for each in others)
+        self.uses_torch = uses_torch
+        self.others = others = [each for each in project.sources if isinstance(each, Python)]
+        #: Files that say which GPUs there are while the program runs, or fork: before that PyTorch may not be asked.
+        self.settling = [each.path for each in others if each.fact(_hides) or each.fact(_forks)]
         #: Whether classes of the program have a `cuda` of their own, and no `to`.
         self.own_cuda = any(each.fact(_has_own_cuda) for each in others)
         known = _HELPER.search(self.source.text)
@@ -174,7 +208,7 @@ class _File:
         import libcst as cst
 
         match node:
-            case cst.SimpleString() | cst.FormattedString():
+            case cst.SimpleString() | cst.FormattedString() if self.uses_torch:
                 return self._string(node)
             case cst.Call(func=cst.Attribute(attr=cst.Name("cuda"))):
                 return self._cuda_call(node)
@@ -206,7 +240,7 @@ class _File:
         for above, child in self.script.ancestors(node):
             if isinstance(above, (cst.FunctionDef, cst.ClassDef)):
                 if child not in above.decorators and any(
-                    re.search(r"cuda|gpu", self.script.code(each), re.IGNORECASE) for each in above.decorators
+                    _FOR_GPUS.search(self.script.code(each)) for each in above.decorators
                 ):
                     return True
                 if isinstance(above, cst.FunctionDef) and above.name.value == self.helper:
@@ -367,7 +401,8 @@ class _File:
             if method in _LOOKS_UP and place == len(call.args) - 1 and place > 0:
                 return _NAMED.fullmatch(script.text(call.args[place - 1].value)) is not None, False
             first = method == "to" or _FIRST.fullmatch(code) is not None
-            return (place == 0 and first) or (place == 1 and _LOADS.fullmatch(code) is not None), now
+            known = (place == 0 and first) or (place == 1 and _LOADS.fullmatch(code) is not None)
+            return known or self._parameter(method, place), now
         keyword = argument.keyword.value
         if keyword == "default" and method in _OPTIONS:
             names = [script.text(each.value) for each in call.args if each.keyword is None]
@@ -380,6 +415,11 @@ class _File:
         if keyword == "map_location":
             return True, now
         return keyword != "use_device" and _NAMED.fullmatch(keyword) is not None, now
+
+    def _parameter(self, name: str, place: int) -> bool:
+        """Say whether a function or class of the program, of that name, takes a device there."""
+        found = [known for each in self.others for known in each.fact(_signatures).get(name, ())]
+        return bool(found) and all(place < len(names) and _NAMED.fullmatch(names[place]) for names in found)
 
     def _overridden(self, node: cst.CSTNode) -> bool:
         """Say whether the variable that the string is put in gets another device elsewhere: somebody chooses."""
@@ -395,11 +435,14 @@ class _File:
 
     def _chosen(self, node: cst.CSTNode, span: Span, index: str, later: bool) -> _Change:
         call = f"{self.helper}({index})"
-        if later and self.hiding and self._imported(node):
-            message = f"which GPUs there are would be settled here, before {self.hiding[0]} says it: hand the device in"
+        if later and self.settling and self._imported(node):
+            message = (
+                f"PyTorch would be asked for GPUs when this is imported, before {self.settling[0]} sets "
+                "CUDA_VISIBLE_DEVICES or forks, which comes too late then: hand the device in"
+            )
             return _Change(span, "too_early", message, (), Certainty.MANUAL)
         message = f'{call} is what stands here where there is a GPU, else "cpu"'
-        certainty = Certainty.REVIEW if later and self.settled else Certainty.SAFE
+        certainty = Certainty.REVIEW if later and self.settling else Certainty.SAFE
         edit = Edit(span, call.encode())
         return _Change(span, "device", message + (_SETTLED if certainty else ""), (edit,), certainty, node)
 
@@ -552,7 +595,7 @@ class _File:
             return None
         span = self.source.span(value)
         message = "memory is pinned for a GPU: only where there is one"
-        certainty = Certainty.REVIEW if self.settled else Certainty.SAFE
+        certainty = Certainty.REVIEW if self.settling else Certainty.SAFE
         edit = Edit(span, b"torch.cuda.is_available()")
         return _Change(span, "pin_memory", message + (_SETTLED if certainty else ""), (edit,), certainty)
 
