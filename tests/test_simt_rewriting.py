@@ -185,6 +185,29 @@ def test_lanes_wait_where_a_turn_of_a_loop_ends(loop: str, expected: str) -> Non
     assert "SIMT_NEXT_TURN" in made(masked, "hip")
 
 
+@pytest.mark.parametrize(
+    ("loop", "expected"),
+    [
+        ("for (; a; i++) { if (i) n = s[1]; }", "for (; a; i++, SIMT_LOCKSTEP_TURN) {"),
+        ("while (a) { tail(s); }", "for (; a; SIMT_LOCKSTEP_TURN) {"),
+        ("do if (i) *q = 1; while (a);", "do if (i) *q = 1; while (a);"),  # no braces
+        ("do { if (i) *q = 1; } while (a);", "} while (SIMT_LOCKSTEP_TURN, a);"),
+        ("for (; a; i++) { if (i) m->n = 0; }", "for (; a; i++, SIMT_LOCKSTEP_TURN) {"),
+        ("for (; a; i++) { if (i) n = __activemask() + s[0]; }", "for (; a; i++, SIMT_NEXT_TURN) {"),
+        ("for (; a; i++) n = s[i];", "for (; a; i++) n"),
+        ("for (; a; i++) { if (i) n = t[1]; }", "for (; a; i++) {"),
+    ],
+)
+def test_lanes_in_lockstep_wait_there_too(loop: str, expected: str) -> None:
+    before = "__device__ void tail(volatile float* p) { p[0] += p[1]; }\n"
+    before += "__device__ void k(int volatile* const q, volatile ns::M<int> *m, float* t) {\n"
+    after = 'asm volatile("" ::: "memory"); }\n'
+    for dialect in ("cuda", "hip"):
+        assert expected in made(f"{before} __shared__ volatile float s[2]; {loop} {after}", dialect)
+    # Nothing is shared: nobody counts on lockstep.
+    assert "SIMT" not in made(f"{before} volatile float s[2]; while (a) {{ if (i) n = s[1]; }} {after}")
+
+
 def test_assembly_that_nothing_has_replaced_is_a_fault() -> None:
     assert made('void f() { asm volatile("mma.sync.x %0,\\n"\n "%1;" : "=r"(a[b ? 1 : 0]) : "r"(c)); }\n') == (
         'void f() { ::simt::fault("unsupported", {__FILE__, __LINE__}, "%s", "assembly: mma.sync.x %0, %1;")\n; }\n'

@@ -7,12 +7,15 @@ that are done with a turn wait at its end. So `SIMT_NEXT_TURN` is put where `con
 into the condition of a `do`; a `while` becomes a `for`. Only loops with such an operation, or a call of a function that
 has one, under a condition get one: it costs a meeting in each turn. CUDA promises this of no operation; there it is
 only done for those that ask who is there.
+
+The same goes for volatile variables in programs with shared ones, where lanes meet as code from before `__syncwarp` has
+it; `SIMT_LOCKSTEP_TURN` is nothing where they do not.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from hipport.finding import Finding
 from hipport.languages.cpp import Cpp
@@ -35,6 +38,11 @@ _DO = re.compile(rb"\bdo\s*\{")
 _FUNCTION = re.compile(rb"\b(?P<name>[A-Za-z_]\w*)\s*\([^;{}]*\)\s*(?:const\s*|noexcept\s*|->\s*[\w:<>]+\s*)*\{")
 _KEYWORDS = frozenset(b"if for while switch catch return sizeof decltype alignof".split())
 _CONDITION = re.compile(rb"\b(?:if|continue|switch|goto|for|while|do|case)\b|\?|&&|\|\|")
+# A variable, parameter or member: `volatile T* p`, `T volatile p[2]`. Not assembly, a cast, or a member function.
+_VOLATILE = re.compile(
+    rb"\bvolatile\b(?:\s+(?:__shared__|const|unsigned|signed|long|short|struct|typename))*(?:\s+[\w:]+(?:\s*<[^;<>(){}]*>)?)?"
+    rb"\s*(?:[*&]|\bconst\b|__restrict__|\s)*\(?\s*[*&]?\s*\b(?P<name>[A-Za-z_]\w*)\s*\)?\s*(?=[\[,;=)])"
+)
 _PARTS = re.compile(rb"[()\[\]{};]")
 
 
@@ -66,27 +74,59 @@ def _hip_callers(component: Component) -> frozenset[bytes]:
     return _callers(component, _HIP)
 
 
+def _volatile(component: Component) -> frozenset[bytes]:
+    """Return the names of volatile variables of a program that shares any; another variable may have one, too."""
+    files = [source for source in component if isinstance(source, Cpp)]
+    if not any(b"__shared__" in source.first.text for source in files):
+        return frozenset()
+    return frozenset(match["name"] for source in files for match in _VOLATILE.finditer(source.code))
+
+
+def _accesses(component: Component) -> re.Pattern[bytes]:
+    """Return what may be an access to a volatile variable."""
+    names = b"|".join([rb"(?!)", *map(re.escape, sorted(component.fact(_volatile)))])
+    return re.compile(rb"\b(?:" + names + rb")\s*(?:\[|->|[-+*/&|^]?=)|[*=(]\s*(?:" + names + rb")\b")
+
+
+def _accessors(component: Component) -> frozenset[bytes]:
+    return _callers(component, component.fact(_accesses)) if component.fact(_volatile) else frozenset()
+
+
 def find_cuda(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per loop where lanes have to wait for each other."""
-    yield from _find(source, _CUDA, project.component(source).fact(_cuda_callers))
+    yield from _find(source, project.component(source), _CUDA, _cuda_callers)
 
 
 def find_hip(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per loop where lanes have to wait for each other."""
-    yield from _find(source, _HIP, project.component(source).fact(_hip_callers))
+    yield from _find(source, project.component(source), _HIP, _hip_callers)
 
 
-def _find(source: Cpp, operation: re.Pattern[bytes], callers: frozenset[bytes]) -> Iterator[Finding]:
+def _find(
+    source: Cpp,
+    component: Component,
+    operation: re.Pattern[bytes],
+    callers: Callable[[Component], frozenset[bytes]],
+) -> Iterator[Finding]:
     code = source.code
-    if not operation.search(code) and not any(name in code for name in callers):
+    kinds = [(operation, component.fact(callers), b"SIMT_NEXT_TURN")]
+    if component.fact(_volatile):
+        kinds.append((component.fact(_accesses), component.fact(_accessors), b"SIMT_LOCKSTEP_TURN"))
+    looked_for = [
+        (what, re.compile(rb"\b(?:" + b"|".join([rb"(?!)", *map(re.escape, sorted(by))]) + rb")\s*[(<]"), new)
+        for what, by, new in kinds
+        if what.search(code) or any(name in code for name in by)
+    ]
+    if not looked_for:
         return
-    calls = re.compile(rb"\b(?:" + b"|".join([rb"(?!)", *map(re.escape, sorted(callers))]) + rb")\s*[(<]")
 
-    def asks(start: int, end: int) -> bool:
+    def asks(start: int, end: int) -> bytes:
+        """Return what the loop with this body gets; nothing for most."""
         body = code[start:end]
-        return calls.search(body) is not None or (
-            operation.search(body) is not None and _CONDITION.search(body) is not None
-        )
+        for what, calls, new in looked_for:
+            if calls.search(body) or (what.search(body) and _CONDITION.search(body)):
+                return new
+        return b""
 
     ends: set[int] = set()  # the words `while` that end a `do`
     for match in _DO.finditer(code):
@@ -95,29 +135,30 @@ def _find(source: Cpp, operation: re.Pattern[bytes], callers: frozenset[bytes]) 
         if closing is None or tail is None:
             continue
         ends.add(tail.start(1))
-        if asks(match.end(), closing):
+        if turn := asks(match.end(), closing):
             place = tail.end(2)
-            yield Finding(Span(match.start(), match.end()), "do", "", (Edit(Span(place, place), b"SIMT_NEXT_TURN, "),))
+            yield Finding(Span(match.start(), match.end()), "do", "", (Edit(Span(place, place), turn + b", "),))
     for match in _LOOP.finditer(code):
         opening = match.end() - 1
         closing = source.closing(opening)
         if closing is None or match.start() in ends:
             continue
         end = _statement_end(source, closing + 1)
-        if end is None or not asks(closing + 1, end):
+        turn = asks(closing + 1, end) if end is not None else b""
+        if not turn:
             continue
         if match["word"] == b"while":
             edits = (
                 Edit(Span(*match.span("word")), b"for"),
                 Edit(Span(opening + 1, opening + 1), b"; "),
-                Edit(Span(closing, closing), b"; SIMT_NEXT_TURN"),
+                Edit(Span(closing, closing), b"; " + turn),
             )
             yield Finding(Span(match.start(), opening), "while", "", edits)
             continue
         cuts = _semicolons(code, opening + 1, closing)
         if len(cuts) == 2:
             step = code[cuts[1] + 1 : closing].strip(b" \t\r\n\\")
-            new = b", SIMT_NEXT_TURN" if step else b" SIMT_NEXT_TURN"
+            new = (b", " if step else b" ") + turn
             yield Finding(Span(match.start(), opening), "for", "", (Edit(Span(closing, closing), new),))
 
 

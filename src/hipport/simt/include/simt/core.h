@@ -127,6 +127,11 @@ inline void next_turn(Place place) {
   if (in_kernel()) meet_present(detail::next_turn, nullptr, 0, place);
 }
 #define SIMT_NEXT_TURN ::simt::next_turn({__FILE__, __LINE__})
+#ifdef SIMT_LOCKSTEP
+#define SIMT_LOCKSTEP_TURN SIMT_NEXT_TURN
+#else
+#define SIMT_LOCKSTEP_TURN ((void)0)
+#endif
 
 /// A barrier of the block: what all threads that have not exited said together.
 struct Votes {
