@@ -125,6 +125,23 @@ def test_the_command() -> None:
     ]  # fmt: skip
 
 
+def test_what_is_printed_of_the_device_is_not_compared(tmp_path: Path) -> None:
+    main = tmp_path / "query.cu"
+    text = (
+        "#include <cstdio>\nint main(int, char** argv) { cudaDeviceProp p; cudaGetDeviceProperties(&p, 0);\n"
+        'printf("%s on %s, sm_%d%d, %zu bytes shared\\n", argv[0], p.name, p.major, p.minor, p.sharedMemPerBlock);\n'
+        'printf("warp size: %d\\nlanes: %d\\n", p.warpSize, LANES); return 0; }\n'
+    )
+    answers = {}
+    for lanes in ("32", "p.warpSize"):
+        main.write_text(text.replace("LANES", lanes))
+        verified = programs.program([main], env=ENV, port=lambda paths: api.rewrite(paths), orders=("forward",))
+        answers[lanes] = [each.ok for each in verified.ran]
+        assert any("1 of 3 lines" in each and each.endswith(": 1") for each in verified.not_checked)
+    # What is not said to be about the device is compared.
+    assert answers == {"32": [True, True, True], "p.warpSize": [True, True, False]}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -152,11 +152,12 @@ namespace simt {
 namespace host {
 
 inline hipDeviceProp_t make_properties() {
-  constexpr bool hip = dialect == Dialect::hip;
+  // Verification describes another device to the original, to learn which lines of its output are about that alone.
+  const bool hip = dialect == Dialect::hip || std::getenv("SIMT_OTHER_DEVICE") != nullptr;
   constexpr std::size_t KiB = 1024;
   hipDeviceProp_t p;
   std::memset(static_cast<void*>(&p), 0, sizeof(p));
-  std::snprintf(p.name, sizeof(p.name), "hipport CPU executor (%s, %d lanes)", hip ? "HIP" : "CUDA", wave_size());
+  std::strcpy(p.name, "hipport CPU executor");
   std::memcpy(p.uuid.bytes, "hipport executor", sizeof(p.uuid.bytes));
   p.totalGlobalMem = device_memory();
   p.sharedMemPerBlock = (hip ? 64 : 48) * KiB;
@@ -231,7 +232,8 @@ inline hipDeviceProp_t make_properties() {
   has.hasDoubles = has.hasWarpVote = has.hasWarpBallot = has.hasWarpShuffle = 1;
   has.hasThreadFenceSystem = has.has3dGrid = 1;
 #else
-  p.major = 8;
+  p.major = hip ? 9 : 8;
+  p.minor = hip ? 4 : 0;
   p.persistingL2CacheMaxSize = 3072 * 1024;
   p.accessPolicyMaxWindowSize = 1 << 27;
 #endif
