@@ -11,6 +11,7 @@ import pytest
 from hipport.finding import Certainty, Finding
 from hipport.headers import text
 from hipport.languages.cuda import Cuda
+from hipport.languages.python import Python
 from hipport.pipeline import Outcome, Pass, Progress, run
 from hipport.project import Project, Target
 from hipport.source import Edit, NewFile, Source, Span
@@ -168,6 +169,22 @@ def test_processes_give_the_same_result() -> None:
     parallel = run(project, (Pass(Cuda, counting),), on_progress=told.append, jobs=2)
     assert parallel == run(project, (Pass(Cuda, counting),))
     assert len(parallel.changed) == 23 and told[-1].done == told[-1].total == 23
+
+
+def reading(source: Python, project: Project) -> Iterator[Finding]:
+    """Say how much C++ there is, which a process must see as the passes before have left it."""
+    size = sum(len(other.text) for other in project.sources if isinstance(other, Cuda))
+    yield Finding(Span(0, 0), "read", str(size), (Edit(Span(0, 0), b"# %d\n" % size),))
+
+
+def test_processes_share_what_is_not_cpp() -> None:
+    scripts = [Python(PurePosixPath(f"{i}.py"), b"x = 1\n" * i) for i in range(20)]
+    project = Project((source(), source(TEXT, "b.cu"), *scripts))
+    passes = (Pass(Cuda, counting), Pass(Python, reading))
+    parallel = run(project, passes, jobs=2)
+    assert parallel == run(project, passes)
+    assert len({each.message for each in parallel.reported if each.rule.endswith("/read")}) == 1
+    assert len(parallel.changed) == 22
 
 
 def test_results_can_be_pickled() -> None:

@@ -164,3 +164,25 @@ def test_a_project_can_be_pickled() -> None:
     whole = project({"a.cu": '#include "x.h"', "x.h": ""}, root=Path("/somewhere"))
     whole.component(whole.sources[0])
     assert pickle.loads(pickle.dumps(whole)) == whole
+
+
+@pytest.mark.parametrize(
+    "include",
+    [
+        '#include "h.h"',
+        "# include <h.h>",
+        '#include \\\n "h.h"',
+        '#include /* "x.h" */ "h.h"',
+        '#if 0\n#include "h.h"\n#endif',
+        '??=include "h.h"',
+        '%:include "h.h"',
+    ],
+)
+def test_files_that_include_each_other_are_not_taken_apart(include: str) -> None:
+    """What divides a tree among processes must connect whatever the lexer connects."""
+    tree = project({"a.cu": include, "h.h": "", "b.cu": ""})
+    together = {frozenset(str(source.path) for source in tree.component(each)) for each in tree.sources}
+    apart = [{str(source.path) for source in group} for group in tree.apart()]
+    assert frozenset({"a.cu", "h.h"}) in together or not include.startswith(('#include "', "# include"))
+    assert all(any(group <= other for other in apart) for group in together)
+    assert {"b.cu"} in apart

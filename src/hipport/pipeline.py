@@ -25,6 +25,7 @@ from hipport.project import Project
 from hipport.source import Conflict, Edit, NewFile, Source, Span
 
 L = TypeVar("L", bound=Source)
+T = TypeVar("T")
 
 # Calls within calls. Python 3.10 needs some 500 bytes of stack for each, of the 8 MB that a process has.
 _DEEPEST = 10_000
@@ -125,8 +126,8 @@ def run(
 ) -> Ported:
     """Run `passes` in order over `project` and return what it became.
 
-    Findings up to `accept` are applied. With more than one job, passes over C++ run in processes, each with
-    files of its own; the result is the same. The laws that every pass is held to:
+    Findings up to `accept` are applied. With more than one job, passes run in processes, each with files of its
+    own; the result is the same. The laws that every pass is held to:
 
     * its findings' edits must not conflict with each other (a conflict drops its edits to that file);
     * a file must not come out with more syntax errors than it went in with (its edits to that file are dropped);
@@ -147,11 +148,14 @@ def run(
     for of_cpp, group in groupby(passes, key=lambda each: issubclass(each.language, Cpp)):
         steps = tuple(group)
         # The files that parts are made of are another project's, which forgets with them what it knows of them.
-        parts = _parts(replace(project), jobs) if of_cpp and jobs > 1 else [project]
+        if jobs > 1:
+            parts = _parts(replace(project), jobs) if of_cpp else _shares(project, steps, jobs)
+        else:
+            parts = [_Part(project)]
         results = (
             _in_processes(parts, steps, accept, jobs, tell)
             if len(parts) > 1
-            else [_sequence(project, steps, accept, tell)]
+            else [_sequence(_Part(project), steps, accept, tell)]
         )
         changed: dict[PurePath, Source] = {}
         for result in results:
@@ -193,16 +197,23 @@ def _concerns(each: Pass[Any], source: Source) -> bool:
     return isinstance(source, each.language) and not (isinstance(source, Cpp) and own(source))
 
 
-def _sequence(
-    project: Project, passes: Sequence[Pass[Any]], accept: Certainty, tell: Callable[[str, int], None]
-) -> _Result:
+@dataclass(frozen=True)
+class _Part:
+    """What a process works on: a project, and those of its files that are to be ported; None for all."""
+
+    project: Project
+    only: frozenset[PurePath] | None = None
+
+
+def _sequence(part: _Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: Callable[[str, int], None]) -> _Result:
+    project = part.project
     result = _Result({}, {}, [], [], [])
     for each in passes:
         name = each.name
         changed: dict[PurePath, Source] = {}
         calls = 0
         for source in project.sources:
-            if not _concerns(each, source):
+            if not _concerns(each, source) or (part.only is not None and source.path not in part.only):
                 continue
             after, said, made = _step(each, source, project, accept)
             result.reported.extend(said)
@@ -223,10 +234,10 @@ def _sequence(
 
 
 #: What a process was given to work on: the parts, and for each the rest of what `_sequence` takes.
-_given: list[tuple[Sequence[Project], Sequence[Pass[Any]], Certainty]] = []
+_given: list[tuple[Sequence[_Part], Sequence[Pass[Any]], Certainty]] = []
 
 
-def _give(parts: Sequence[Project], passes: Sequence[Pass[Any]], accept: Certainty) -> None:
+def _give(parts: Sequence[_Part], passes: Sequence[Pass[Any]], accept: Certainty) -> None:
     _given[:] = [(parts, passes, accept)]
 
 
@@ -235,29 +246,43 @@ def _edits_only(number: int) -> _Result:
     return replace(_sequence(parts[number], passes, accept, _untold), changed={})
 
 
-def _parts(project: Project, jobs: int) -> list[Project]:
+def _shares(project: Project, passes: Sequence[Pass[Any]], jobs: int) -> list[_Part]:
+    """Divide the files that the passes are called for, of about the same size; what else is there, all can read.
+
+    A pass over such files reads C++, which it does not change, and of its own language one file.
+    """
+    files = [source for source in project.sources if any(_concerns(each, source) for each in passes)]
+    shares = _shared(((source.path,) for source in files), lambda path: len(project.by_path[path].text), 4 * jobs)
+    return [_Part(project, frozenset(share)) for share in shares] if len(shares) > 1 else [_Part(project)]
+
+
+def _shared(groups: Iterable[Sequence[T]], size: Callable[[T], int], count: int) -> list[list[T]]:
+    """Divide groups among `count` shares of about the same size, or as many as there are groups."""
+    sized = sorted(((sum(map(size, group)), group) for group in groups), key=lambda each: -each[0])
+    shares: list[list[T]] = [[] for _ in range(min(len(sized), count))]
+    sizes = [0] * len(shares)
+    for total, group in sized:
+        smallest = sizes.index(min(sizes))
+        shares[smallest] += group
+        sizes[smallest] += total
+    return shares
+
+
+def _parts(project: Project, jobs: int) -> list[_Part]:
     """Divide the C++ files among projects of about the same size, so that files that include each other stay together.
 
     A pass over C++ reads no other C++ files than those. What is not C++ is in every part, for passes to read.
     """
-    components = {group[0].path: group for source in project.sources if (group := project.component(source))}
-    files = {path: group for path, group in components.items() if isinstance(group[0], Cpp)}
     # More parts than processes, for a process that is done early to take another.
-    count = min(len(files), 4 * jobs)
-    if count < 2:
-        return [project]
-    bins: list[list[Source]] = [[] for _ in range(count)]
-    sizes = [0] * count
-    for group in sorted(files.values(), key=lambda group: -sum(len(source.text) for source in group)):
-        smallest = sizes.index(min(sizes))
-        bins[smallest] += group
-        sizes[smallest] += sum(len(source.text) for source in group)
+    bins = _shared(project.apart(), lambda source: len(source.text), 4 * jobs)
+    if len(bins) < 2:
+        return [_Part(project)]
     others = [source for source in project.sources if not isinstance(source, Cpp)]
-    return [replace(project, sources=(*part, *others)) for part in bins]
+    return [_Part(replace(project, sources=(*part, *others))) for part in bins]
 
 
 def _in_processes(
-    parts: Sequence[Project],
+    parts: Sequence[_Part],
     passes: Sequence[Pass[Any]],
     accept: Certainty,
     jobs: int,
@@ -275,7 +300,7 @@ def _in_processes(
         for future in as_completed(futures):
             result, part = future.result(), futures[future]
             for path, steps in result.edits.items():
-                source = part.by_path[path]
+                source = part.project.by_path[path]
                 source.forget()
                 for edits in steps:
                     source = source.apply(edits)

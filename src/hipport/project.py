@@ -20,6 +20,9 @@ T = TypeVar("T")
 
 DEFAULT_ARCHS = ("gfx942", "gfx1100")
 
+# What may be an #include; more than there are, as it looks into comments and strings too.
+_INCLUDE = re.compile(rb"include(?:_next)?(?:[ \t]|\\\r?\n|/\*.*?\*/)*[\"<]([^\">\r\n]+)[\">]", re.DOTALL)
+
 # Major version, minor version, stepping and features, as LLVM's AMDGPU guide writes them; or a generic target.
 _ARCH = re.compile(r"gfx(?P<major>\d{1,2}?)(?:\d[0-9a-f]|(?:-\d)?-generic)(?::(?:xnack|sramecc)[+-])*")
 
@@ -181,6 +184,23 @@ class Project:
 
     @cached_property
     def _groups(self) -> Mapping[PurePath, tuple[PurePath, ...]]:
+        return self._connected(lambda source: [include.path for include in source.includes])
+
+    def apart(self) -> list[list[Source]]:
+        """Return the C++ files in groups of which no two have to do with each other.
+
+        Every `#include` counts, in a comment too: nothing need be lexed to divide a tree among processes.
+        """
+        groups = self._connected(
+            lambda source: [match.decode("utf-8", "surrogateescape") for match in _INCLUDE.findall(source.text)]
+        )
+        own = self.by_path
+        once = {group[0]: group for group in groups.values()}
+        found = ([own[path] for path in group if path in own] for group in once.values())
+        return [group for group in found if group]
+
+    def _connected(self, includes: Callable[[Cpp], Iterable[str]]) -> Mapping[PurePath, tuple[PurePath, ...]]:
+        """Return, for each C++ file, those that it is connected to by the paths that `includes` tells of a file."""
         from hipport.languages.cpp import Cpp
 
         files = [source for source in (*self.sources, *self.context) if isinstance(source, Cpp)]
@@ -193,8 +213,8 @@ class Project:
             return path
 
         for source in files:
-            for include in source.includes:
-                for other in self._included(source.path, include.path):
+            for include in includes(source):
+                for other in self._included(source.path, include):
                     leader[find(other)] = find(source.path)
         members: dict[PurePath, list[PurePath]] = {}
         for source in files:
