@@ -5,10 +5,15 @@ import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
+from click.testing import CliRunner
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import hipport
+from hipport import report
+from hipport.cli import main
 from hipport.finding import Certainty, Finding
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Pass, Ported, run
@@ -88,3 +93,100 @@ def test_git_applies_the_diff(
     subprocess.run(["git", "apply", "--whitespace=nowarn", "-"], input=patch, cwd=root, check=True)
     assert (root / "d/a.cu").read_bytes() == after
     assert (root / "d/hipport/new.h").read_bytes() == b"one\ntwo"
+
+
+# --- SARIF ------------------------------------------------------------------------------------------------------------
+
+#: What the schema of SARIF 2.1.0 requires of the objects that are written here, and the values that it has lists of.
+REQUIRED = {
+    "runs": {"tool"},
+    "driver": {"name"},
+    "rules": {"id"},
+    "results": {"message"},
+    "invocations": {"executionSuccessful"},
+    "toolExecutionNotifications": {"message"},
+    "suppressions": {"kind"},
+    "message": {"text"},
+}
+LEVELS = {"none", "note", "warning", "error"}
+SARIF = {
+    "a b/kérnel.cu": "#include <cuda_runtime.h>\n/* é𝄞 */ void f() { cudaMalloc(&p, 1); }\r\n"
+    "void g() { cudaDeviceFlushGPUDirectRDMAWrites(a, b); }\n"
+    "void h() { cudaFree(p); } // hipport: ignore[api_names] not ours\n",
+}
+
+
+def sarif(texts: dict[str, str]) -> dict[str, Any]:
+    ported = hipport.rewrite({name: text.encode() for name, text in texts.items()})
+    document: dict[str, Any] = json.loads(report.as_sarif(ported, {"api_names": "Rename."}))
+    return document
+
+
+def check(value: Any, name: str = "") -> None:
+    """What the schema requires of each object, by the name of the property that has it."""
+    if isinstance(value, list):
+        for each in value:
+            check(each, name)
+    elif isinstance(value, dict):
+        assert REQUIRED.get(name, set()) <= set(value), name
+        if "level" in value:
+            assert value["level"] in LEVELS
+        if name == "region":
+            assert all(value[each] >= 1 for each in ("startLine", "startColumn", "endLine", "endColumn"))
+            assert value["byteOffset"] >= 0 and value["byteLength"] >= 0
+        for key, inner in value.items():
+            check(inner, key)
+
+
+def test_sarif_has_what_its_schema_requires() -> None:
+    document = sarif(SARIF)
+    assert document["version"] == "2.1.0" and document["$schema"].endswith("sarif-schema-2.1.0.json")
+    check(document["runs"], "runs")
+    (run,) = document["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    assert len({rule["id"] for rule in rules}) == len(rules)
+    assert all(rules[result["ruleIndex"]]["id"] == result["ruleId"] for result in run["results"])
+    assert {"id": "api_names/name", "fullDescription": {"text": "Rename."}} in rules
+
+
+def test_sarif_says_where_in_code_points() -> None:
+    results = sarif(SARIF)["runs"][0]["results"]
+    malloc = next(each for each in results if "cudaMalloc" in each["message"]["text"])
+    place = malloc["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": "a%20b/k%C3%A9rnel.cu", "uriBaseId": "%SRCROOT%"}
+    line = SARIF["a b/kérnel.cu"].split("\n")[1]
+    start = line.index("cudaMalloc")
+    region = place["region"]
+    assert (region["startLine"], region["startColumn"], region["endColumn"]) == (2, start + 1, start + 11)
+    assert SARIF["a b/kérnel.cu"].encode()[region["byteOffset"] :][: region["byteLength"]] == b"cudaMalloc"
+
+
+def test_sarif_tells_what_is_left_from_what_was_done() -> None:
+    results = sarif(SARIF)["runs"][0]["results"]
+    levels = {each["ruleId"]: each["level"] for each in results if "suppressions" not in each}
+    assert levels["api_names/name"] == "note" and levels["api_names/unsupported"] == "error"
+    (ignored,) = [each for each in results if "suppressions" in each]
+    assert ignored["suppressions"] == [{"kind": "inSource", "justification": "not ours"}] and ignored["level"] == "note"
+
+
+def test_sarif_knows_a_result_again_after_lines_were_added() -> None:
+    def prints(texts: dict[str, str]) -> list[str]:
+        return [each["partialFingerprints"]["hipport/v1"] for each in sarif(texts)["runs"][0]["results"]]
+
+    (name, text), *_ = SARIF.items()
+    twice = text + "void h() { cudaFree(p); }\nvoid h() { cudaFree(p); }\n"
+    assert prints({name: twice}) == prints({name: "\n\n" + twice})
+    assert len(set(prints({name: twice}))) == len(prints({name: twice}))
+
+
+def test_sarif_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text("void g() { cudaDeviceFlushGPUDirectRDMAWrites(a, b); }\n")
+    (tmp_path / "binary.cu").write_bytes(b"cudaMalloc\0\xff")
+    for command in (["scan"], ["rewrite", "--check"]):
+        asked = CliRunner().invoke(main, [*command, str(tmp_path), "--format", "sarif"])
+        assert asked.exit_code == 1, asked.output
+        (run,) = json.loads(asked.output)["runs"]
+        assert run["originalUriBaseIds"] == {"%SRCROOT%": {"uri": tmp_path.as_uri() + "/"}}
+        (notice,) = run["invocations"][0]["toolExecutionNotifications"]
+        assert notice["level"] == "warning"
+        assert any(rule.get("fullDescription") for rule in run["tool"]["driver"]["rules"])

@@ -53,6 +53,13 @@ _RULES = click.option(
 _FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="For people or for programs."
 )
+_FORMAT_OF_FINDINGS = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "sarif"]),
+    default="text",
+    help="For people, for programs, or for code hosts and editors.",
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -82,7 +89,7 @@ def main() -> None:
     help="Let Python that insists on a GPU run on a CPU, too; where there is a GPU, nothing changes. A comment "
     "`hipport: device-agnostic` says it of one file.",
 )
-@_FORMAT
+@_FORMAT_OF_FINDINGS
 def rewrite(
     paths: tuple[Path, ...],
     check: bool,
@@ -114,7 +121,9 @@ def rewrite(
             ported = api.rewrite(paths, **_said(config), device_agnostic=device_agnostic or None, on_progress=tell)
         if not would:
             api.save(ported, out, paths)
-    if diff and form == "text":
+    if form == "sarif":
+        click.echo(report.as_sarif(ported, _sentences()), nl=False)
+    elif diff and form == "text":
         sys.stdout.buffer.write(report.as_diff(ported))
         sys.stdout.buffer.flush()
     elif form == "json":
@@ -135,7 +144,7 @@ def rewrite(
 @_ROCM
 @_WARP
 @_RULES
-@_FORMAT
+@_FORMAT_OF_FINDINGS
 def scan(
     paths: tuple[Path, ...],
     target: str | None,
@@ -151,7 +160,9 @@ def scan(
         config = _config(paths, None, target, rocm, warp, rules)
         with _progress() as tell:
             scanned = api.scan(paths, **_said(config), on_progress=tell)
-    if form == "json":
+    if form == "sarif":
+        click.echo(report.as_sarif(scanned.ported, _sentences()), nl=False)
+    elif form == "json":
         extensions = [extension.as_json() for extension in scanned.extensions]
         click.echo(
             report.as_json(scanned.ported, extensions=extensions, root=str(scanned.ported.before.root)), nl=False
@@ -595,6 +606,14 @@ def _said(config: Config) -> dict[str, Any]:
         "exclude_base": base,
         "rules": read_rules(config.rules),
     }
+
+
+def _sentences() -> dict[str, str]:
+    """What each pass does, in a sentence."""
+    from hipport.explainer import first_sentence
+    from hipport_passes import PASSES
+
+    return {each.name: first_sentence(each.doc) for each in PASSES}
 
 
 def _leave(ported: Ported, *, changes_count: bool) -> None:

@@ -131,7 +131,7 @@ def explain(
     number = re.fullmatch(r"(?:pitfall\s*|#)?(\d+)", name, re.IGNORECASE)
     if number and int(number[1]) in {each.number for each in pitfalls}:
         found = tuple(each for each in pitfalls if each.number == int(number[1]))
-        about = {each: _first(by_name[each].doc) for each in found[0].passes}
+        about = {each: first_sentence(by_name[each].doc) for each in found[0].passes}
         return Explanation(name, "pitfall", passes=about, pitfalls=found)
     if name in by_name:
         own = tuple(rule for rule in rules if rule.partition("/")[0] == name)
@@ -144,7 +144,7 @@ def explain(
         shown = tuple(
             each for rule in named for each in _shown(by_name[rule.partition("/")[0]], (rule,), {rule: rules[rule]}, 4)
         )
-        about = {rule.partition("/")[0]: _first(by_name[rule.partition("/")[0]].doc) for rule in named}
+        about = {rule.partition("/")[0]: first_sentence(by_name[rule.partition("/")[0]].doc) for rule in named}
         return Explanation(", ".join(named), "rule", "", tuple(named), shown, passes=about)
     mentions = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])") if re.search(r"[^a-z]", name) else None
     owners = {example.rule.partition("/")[0] for example in examples} | {row.table.split(".")[0] for row in rows}
@@ -152,11 +152,12 @@ def explain(
     told = tuple(each for each in pitfalls if mentions and mentions.search(f"{each.title} {each.says}"))
     if not (examples or rows or owners or told):
         raise Unknown(name, _near(name, [*by_name, *rules], tables))
-    about = {each.name: _first(each.doc) for each in passes if each.name in owners}
+    about = {each.name: first_sentence(each.doc) for each in passes if each.name in owners}
     return Explanation(name, "name", examples=examples, rows=rows, passes=about, pitfalls=told)
 
 
-def _first(doc: str) -> str:
+def first_sentence(doc: str) -> str:
+    """Return the first sentence of a docstring, on one line."""
     return re.split(r"(?<=[.!?])\s", " ".join(doc.split()), maxsplit=1)[0]
 
 

@@ -6,13 +6,16 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
+from hipport import __version__
 from hipport.finding import Certainty
 from hipport.pipeline import Outcome, Ported, Reported
 from hipport.project import Target
@@ -106,6 +109,95 @@ def as_json(ported: Ported, **more: Any) -> str:
         **more,
     }
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+def as_sarif(ported: Ported, about: Mapping[str, str] | None = None) -> str:
+    """Return the findings as SARIF 2.1.0, which code hosts and editors show beside the lines that they are about.
+
+    Positions are in the files as they were read; columns count code points. What needs a person is a warning, or
+    an error where nothing was changed; all else is a note. `about` has a sentence for each pass.
+    """
+    rules = sorted({reported.rule for reported in ported.reported})
+    seen: Counter[str] = Counter()
+    results = [_sarif_result(each, rules, ported.before.by_path[each.path], seen) for each in ported.reported]
+    notices = [
+        {
+            "level": "warning" if skipped.kind == "refused" else "note",
+            "message": {"text": skipped.why},
+            "descriptor": {"id": f"skipped/{skipped.kind}"},
+            "locations": [{"physicalLocation": {"artifactLocation": _sarif_file(skipped.path)}}],
+        }
+        for skipped in ported.before.skipped
+    ]
+    sentences = about or {}
+    described = [
+        {"id": rule, **({"fullDescription": {"text": text}} if (text := sentences.get(rule.split("/")[0])) else {})}
+        for rule in rules
+    ]
+    run: dict[str, Any] = {
+        "tool": {"driver": {"name": "hipport", "version": __version__, "rules": described}},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notices}],
+        "results": results,
+    }
+    if ported.before.root is not None:
+        root = PurePath(ported.before.root).as_uri().rstrip("/") + "/"
+        run["originalUriBaseIds"] = {_SARIF_ROOT: {"uri": root}}
+    document = {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+_SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+#: The name that readers know for the folder that paths are relative to.
+_SARIF_ROOT = "%SRCROOT%"
+
+
+def _sarif_result(reported: Reported, rules: Sequence[str], source: Source, seen: Counter[str]) -> dict[str, Any]:
+    text, span = source.text, reported.span
+    start = text.rfind(b"\n", 0, span.start) + 1
+    ends = text.find(b"\n", span.start)
+    line = text[start : ends if ends >= 0 else len(text)]
+    last = text.rfind(b"\n", 0, span.end) + 1
+    region = {
+        "startLine": reported.line,
+        "startColumn": _code_points(text[start : span.start]) + 1,
+        "endLine": reported.line + text.count(b"\n", span.start, span.end),
+        "endColumn": _code_points(text[max(last, 0) : span.end]) + 1,
+        "byteOffset": span.start,
+        "byteLength": len(span),
+    }
+    # The same result after lines were added elsewhere in the file: its line's text tells, and which of them it is.
+    same = hashlib.sha256(f"{reported.rule}\0{reported.path}\0".encode("utf-8", "surrogateescape") + line.strip())
+    number = seen[same.hexdigest()]
+    seen[same.hexdigest()] += 1
+    level = "note"
+    if reported.needs_person:
+        level = "warning" if reported.outcome is Outcome.APPLIED else "error"
+    result: dict[str, Any] = {
+        "ruleId": reported.rule,
+        "ruleIndex": rules.index(reported.rule),
+        "level": level,
+        "message": {"text": reported.message},
+        "locations": [{"physicalLocation": {"artifactLocation": _sarif_file(reported.path), "region": region}}],
+        "partialFingerprints": {"hipport/v1": f"{same.hexdigest()}:{number}"},
+        "properties": {
+            "certainty": str(reported.certainty),
+            "outcome": str(reported.outcome),
+            "reason": reported.reason,
+        },
+    }
+    if reported.outcome is Outcome.IGNORED:
+        why = {"justification": reported.reason} if reported.reason else {}
+        result["suppressions"] = [{"kind": "inSource", **why}]
+    return result
+
+
+def _sarif_file(path: PurePath) -> dict[str, str]:
+    return {"uri": quote(os.fsencode(path.as_posix())), "uriBaseId": _SARIF_ROOT}
+
+
+def _code_points(text: bytes) -> int:
+    return len(text.decode("utf-8", "surrogateescape"))
 
 
 def target_as_json(target: Target) -> dict[str, Any]:
