@@ -194,7 +194,24 @@ class _Result:
 
 def _concerns(each: Pass[Any], source: Source) -> bool:
     """Whether the pass is called for the file. hipport's own headers, left by an earlier run, are finished."""
-    return isinstance(source, each.language) and not (isinstance(source, Cpp) and own(source))
+    if isinstance(source, each.language):
+        return not (isinstance(source, Cpp) and own(source))
+    return any(issubclass(language, each.language) for language in source.embeds)
+
+
+def _found(each: Pass[Any], source: Source, project: Project) -> list[tuple[Finding, Source, Finding]]:
+    """Call the pass for a file, or for the code inside of it that is in the pass's language.
+
+    Each finding comes with what it was found in, and as it was there: the same twice, but for code inside.
+    """
+    if isinstance(source, each.language):
+        return [(finding, source, finding) for finding in each.find(source, project)]
+    return [
+        (embedded.carried(finding), embedded.source, finding)
+        for embedded in source.embedded
+        if isinstance(embedded.source, each.language)
+        for finding in each.find(embedded.source, project)
+    ]
 
 
 @dataclass(frozen=True)
@@ -331,15 +348,15 @@ def _step(
 ) -> tuple[Source, list[Reported], tuple[NewFile, ...]]:
     try:
         with _deep() if isinstance(source, Cpp) else nullcontext():
-            findings = list(each.find(source, project))
+            findings = _found(each, source, project)
     except Exception as error:
         return source, [_failure(each, source, error)], ()
     if not findings:
         return source, [], ()
     outcomes: list[tuple[Finding, Outcome, str]] = []
     edits: list[Edit] = []
-    for finding in findings:
-        reason = _ignored(source, finding, each.name)
+    for finding, inside, as_found in findings:
+        reason = _ignored(inside, as_found, each.name)
         if reason is not None:
             outcomes.append((finding, Outcome.IGNORED, reason))
         elif not finding.edits:

@@ -24,7 +24,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import PurePath
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+if TYPE_CHECKING:
+    from hipport.embedded import Embedded
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
@@ -227,6 +230,14 @@ class Source:
         if compute not in facts:
             facts[compute] = compute(self)
         return facts[compute]
+
+    #: The languages of code inside of files in this one.
+    embeds: ClassVar[tuple[type[Source], ...]] = ()
+
+    @property
+    def embedded(self) -> tuple[Embedded, ...]:
+        """The code in other languages that is inside."""
+        return ()
 
     def harmless(self, edit: Edit) -> bool:
         """Say whether `edit` provably leaves `errors` as it is, so that nothing need be parsed again."""

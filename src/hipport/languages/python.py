@@ -112,7 +112,7 @@ class Python(Source):
     def errors(self) -> int:
         """1 when the text does not parse, else 0."""
         # Python's own parser is many times as fast, but reads the Python of its own version only.
-        return 0 if _compiles(self.text) or self._parsed else 1
+        return 0 if compiles(self.text) or self._parsed else 1
 
 
 def _unindented(code: bytes) -> bytes:
@@ -131,10 +131,10 @@ def _too_deep(text: bytes) -> bool:
         deepest = max(deepest, depth)
     if deepest > _DEEPEST:
         return True
-    return _compiles(text) is None
+    return compiles(text) is None
 
 
-def _compiles(text: bytes) -> bool | None:
+def compiles(text: bytes) -> bool | None:
     """Say whether this Python's own parser reads the text; None where it nests too deeply for it."""
     try:
         with warnings.catch_warnings():
