@@ -44,6 +44,11 @@ _QUESTIONS = {
         rb"|\bnum_ctas[ \t]*=[ \t]*(?:[2-9]|\d\d)|\bnum_(?:consumer_groups|buffers_warp_spec)\b|\breg_(?:dec|inc)_"
     ),
 }
+# What is wrong on ROCm whatever stands around it.
+_FAILS = re.compile(
+    rb"version\.cuda[ \t]*(?:\.|\[|[<>])|(?:float|int|parse|Version)\([\w.]*version\.cuda\b"
+    rb"|get_device_capability\([^()\n]*\)(?:\[0\])?[ \t]*(?:[=<>!]=|[<>]|in)[ \t]*[(\[]?[ \t]*(?:9|1[0-2])\b"
+)
 
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
@@ -59,7 +64,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     if not asked and not modules:
         return
     if source.module is None:
-        match = next((found for name in ("versions", "capabilities") if (found := _QUESTIONS[name].search(text))), None)
+        match = _FAILS.search(text)
         if match is not None:
             message = "this is not Python that can be read reliably; port it by hand"
             yield Finding(Span(*match.span()), "unread", message, (), Certainty.MANUAL)

@@ -14,15 +14,16 @@ from hipport_passes.runtime.attention import expressed
 from hipport_passes.runtime.program import Program, finding
 
 _LIBRARY = re.compile(r"(?:.*/)?(?:lib)?([A-Za-z-]+?)(?:64_\d+)?(?:\.so(?:\.\d+)*|\.dll|_static\.a)?")
+#: A condition that asks which of several back ends is to be taken.
+_CHOICE = re.compile(r"==[ \t]*[\"']")
 #: A condition that asks whether something is there.
-_OPTIONAL = re.compile(
-    r"(?i)availab|installed|find_spec|has_|with_|\bTYPE_CHECKING\b|is_\w+|support|enable|xformers|exists"
-)
+_OPTIONAL = re.compile(r"(?i)availab|installed|find_spec|has_|with_|\bTYPE_CHECKING\b|is_\w+|support|enable|exists")
 
 
 def imports(program: Program, modules: Mapping[str, str]) -> Iterator[Finding]:
     """Yield what is imported that a machine with ROCm lacks, once for each module."""
     seen: set[str] = set()
+    chains: set[cst.CSTNode] = set()
     for node in program.nodes:
         for module in _imported(program, node):
             known = _longest(module, modules)
@@ -35,7 +36,13 @@ def imports(program: Program, modules: Mapping[str, str]) -> Iterator[Finding]:
             if fallback is not None:
                 yield fallback
             else:
-                yield finding(program, node, "module", f"{known} {modules[known]}")
+                chain, choice = _choice(program, node)
+                if chain in chains:
+                    continue
+                if chain is not None:
+                    chains.add(chain)
+                said = f"; this program can do without: {choice}" if choice else ""
+                yield finding(program, node, "module", f"{known} {modules[known]}{said}")
 
 
 def _imported(program: Program, node: cst.CSTNode) -> Iterator[str]:
@@ -69,7 +76,21 @@ def _needed(program: Program, node: cst.CSTNode) -> bool:
         # `try: import amdsmi`, and this where that is not there
         if isinstance(tried, cst.Try) and re.search(r"(?i)amd|rocm|hip", program.code(tried.body)):
             return False
-    return not any(wanted and _OPTIONAL.search(program.code(test)) for test, wanted in program.conditions(node))
+    return not any(
+        wanted and _OPTIONAL.search(program.code(test)) and not _CHOICE.search(program.code(test))
+        for test, wanted in program.conditions(node)
+    )
+
+
+def _choice(program: Program, node: cst.CSTNode) -> tuple[cst.CSTNode | None, str]:
+    """Return where the program takes PyTorch's own attention in place of what is imported, and on what condition."""
+    for above, _ in program.ancestors(node):
+        branch: cst.CSTNode | None = above
+        while isinstance(branch, cst.If):
+            if re.search(r"scaled_dot_product_attention|sdpa", program.code(branch.body)):
+                return branch, program.code(branch.test)
+            branch = branch.orelse
+    return None, ""
 
 
 def libraries(program: Program, known: Mapping[str, str]) -> Iterator[Finding]:

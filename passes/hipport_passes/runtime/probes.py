@@ -105,6 +105,7 @@ def device_names(program: Program) -> Iterator[Finding]:
     """Yield what is decided by the names of NVIDIA's products."""
     if _AMD.search(program.source.text):
         return
+    said: set[cst.CSTNode] = set()
     for node in program.nodes:
         product = ""
         if isinstance(node, cst.Comparison):
@@ -118,9 +119,23 @@ def device_names(program: Program) -> Iterator[Finding]:
                 about = [node.args[1].value]
             if any(_is_name(program, each) for each in about):
                 product = _product(program, node.args[0].value)
-        if product and program.runs(node).both:
+        chain = _chain(program, node) if product else node
+        if product and chain not in said and program.runs(node).both:
+            said.add(chain)
             message = f"no AMD GPU is called {product}: say here what is to be done on one, as in `AMD Instinct MI300X`"
             yield finding(program, node, "device_name", message)
+
+
+def _chain(program: Program, node: cst.CSTNode) -> cst.CSTNode:
+    """Return the first `if` of the `elif` chain that the condition `node` is in, or else the statement."""
+    for above, child in program.ancestors(node):
+        if isinstance(above, cst.If) and child is above.test:
+            while isinstance(outer := program.parent[above], cst.If) and outer.orelse is above:
+                above = outer
+            return above
+        if isinstance(above, cst.BaseSmallStatement):
+            return above
+    return node
 
 
 def _is_name(program: Program, node: cst.CSTNode, depth: int = 0) -> bool:

@@ -21,7 +21,7 @@ _TAKES_A_VERSION = re.compile(r"(?i)(?:^|[._])(?:float|int|len|parse|map|split|m
 #: What shows its arguments.
 _SHOWS = re.compile(r"(?i)print|log|info|warn|debug|error|str$|repr$|format|append|bool$|get\w*$|isinstance$")
 _WHEEL = re.compile(r"(?i)\bwhl\b|wheel|https?://|index[-_]url|[\"']\+?cu(?:da)?(?:_|-)?[\"'{]|cudatoolkit|conda")
-_RUNS_NVCC = re.compile(r"\bnvcc\b|nvidia-smi")
+_RUNS_NVCC = re.compile(r"\bnvcc\b|nvidia-smi|bare_metal|\bCUDA_HOME\b|\bcuda_dir\b")
 
 
 def versions(program: Program) -> Iterator[Finding]:
@@ -199,7 +199,11 @@ def _answered(program: Program, test: cst.BaseExpression) -> bool:
     outer: cst.CSTNode = test
     while isinstance(program.parent[outer], (cst.BooleanOperation, cst.UnaryOperation)):
         outer = program.parent[outer]
-    return re.search(r"(?i)\bhip\b|rocm", program.code(outer)) is not None
+    above = program.parent[outer]
+    other = above.orelse if isinstance(above, (cst.If, cst.IfExp)) else None
+    asks = re.search(r"(?i)\bhip\b|rocm", program.code(outer)) is not None
+    # `fmha.flash if torch.version.cuda else fmha.ck`: Composable Kernel is AMD's.
+    return asks or (other is not None and re.search(r"(?i)\bhip\b|rocm|\bck\b", program.code(other)) is not None)
 
 
 def _value_needed(program: Program, test: cst.BaseExpression, code: str) -> bool:
