@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hipport.api import (
         Scanned,
         build,
+        deps,
         doctor,
         explain,
         port,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from hipport.evidence import Evidence
     from hipport.explainer import Explanation
     from hipport.finding import Certainty, Finding
+    from hipport.install_plan import Checked, Plan
     from hipport.pipeline import Outcome, Pass, Ported, Reported
     from hipport.project import Project, Target
     from hipport.source import Edit, Source, Span
@@ -48,6 +50,7 @@ __version__ = "0.1.0"
 _WHERE = {
     "Built": "builder",
     "Certainty": "finding",
+    "Checked": "install_plan",
     "Diagnosis": "diagnosis",
     "Edit": "source",
     "Evidence": "evidence",
@@ -55,6 +58,7 @@ _WHERE = {
     "Finding": "finding",
     "Outcome": "pipeline",
     "Pass": "pipeline",
+    "Plan": "install_plan",
     "Ported": "pipeline",
     "Project": "project",
     "Reported": "pipeline",
@@ -64,6 +68,7 @@ _WHERE = {
     "Target": "project",
     "Verified": "verifier",
     "build": "api",
+    "deps": "api",
     "doctor": "api",
     "explain": "api",
     "port": "api",
@@ -81,6 +86,7 @@ _WHERE = {
 __all__ = [
     "Built",
     "Certainty",
+    "Checked",
     "Diagnosis",
     "Edit",
     "Evidence",
@@ -88,6 +94,7 @@ __all__ = [
     "Finding",
     "Outcome",
     "Pass",
+    "Plan",
     "Ported",
     "Project",
     "Reported",
@@ -97,6 +104,7 @@ __all__ = [
     "Target",
     "Verified",
     "build",
+    "deps",
     "doctor",
     "explain",
     "port",

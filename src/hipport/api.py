@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hipport.diagnosis import Diagnosis
     from hipport.evidence import Evidence, Verification
     from hipport.explainer import Explanation
+    from hipport.install_plan import Plan
     from hipport.verifier import Teeth, Verified
 
 #: A tree of this many bytes is worth a process on each processor.
@@ -692,6 +693,30 @@ def rewrite_project(project: Project) -> Ported:
     from hipport_passes import PASSES
 
     return run(project, PASSES)
+
+
+def deps(
+    paths: Iterable[str | Path],
+    *,
+    target: Target | None = None,
+    rocm: tuple[int, int] | None = None,
+    exclude: Sequence[str] = (),
+    exclude_base: Path | None = None,
+    rules: Mapping[str, Any] | None = None,
+) -> Plan:
+    """Return how what the repository at `paths` needs is installed on ROCm. Reads; runs and installs nothing.
+
+    The plan is for the release `rocm`, or the one that suits the packages found. `install_plan` shows it, writes it as
+    a script and runs its checks. Raises discover.NotFound for a path that does not exist, and ValueError for rules that
+    cannot be used.
+    """
+    from hipport_passes.packages import planning
+
+    _check_rules(rules)
+    project = discover.discover(
+        [Path(path) for path in paths], target, exclude=exclude, base=exclude_base, vendored=_markers()
+    )
+    return planning.plan(replace(project, rules=rules or {}), rocm)
 
 
 def _check_rules(rules: Mapping[str, Any] | None) -> None:

@@ -468,6 +468,54 @@ def record(ctx: click.Context, out: Path, modules: tuple[str, ...], calls: int) 
 
 
 @main.command()
+@_PATHS
+@click.option("--script", is_flag=True, help="Print a shell script that installs it all and never replaces PyTorch.")
+@click.option("--check", is_flag=True, help="Prove which back end of each package found runs here; installs nothing.")
+@click.option("--python", type=click.Path(path_type=Path), help="The Python that --check runs; this one if not given.")
+@click.option("--rocm", metavar="X.Y", help="The ROCm to plan for; the one that suits the packages if not given.")
+@_TARGET
+@_RULES
+@_FORMAT
+def deps(
+    paths: tuple[Path, ...],
+    script: bool,
+    check: bool,
+    python: Path | None,
+    rocm: str | None,
+    target: str | None,
+    rules: tuple[Path, ...],
+    form: str,
+) -> None:
+    """Plan how what a repository needs is installed on ROCm: the release, what goes, commands, checks.
+
+    PATHS is the repository. Nothing is installed and nothing is written.
+    """
+    from hipport import api, install_plan
+    from hipport.config import parse_rocm
+
+    if script and (check or form == "json"):
+        raise click.UsageError("--script prints the script and nothing else")
+    evidence: tuple[install_plan.Checked, ...] | None = None
+    with _failing():
+        options = _said(_config(paths, None, target, None, None, rules))
+        del options["accept"]
+        plan = api.deps(paths, rocm=parse_rocm(rocm) if rocm else None, **options)
+        if check:
+            evidence = install_plan.check(plan, python=python or Path(sys.executable), env=os.environ)
+    if script:
+        click.echo(install_plan.as_script(plan), nl=False)
+    elif form == "json":
+        click.echo(install_plan.as_json(plan, evidence), nl=False)
+    elif evidence is not None:
+        click.echo(install_plan.evidence_as_text(evidence), nl=False)
+    else:
+        click.echo(install_plan.as_text(plan), nl=False)
+    if evidence is not None:
+        sys.exit(DONE if all(each.ok or each.optional for each in evidence) else PERSON)
+    sys.exit(PERSON if plan.needs_person else DONE)
+
+
+@main.command()
 @click.option("--python", type=click.Path(path_type=Path), help="The Python whose PyTorch is looked at.")
 @click.option(
     "--root",

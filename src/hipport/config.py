@@ -10,7 +10,7 @@ from typing import Any
 
 from hipport.finding import Certainty
 from hipport.project import Target
-from hipport.tables import TOMLDecodeError, load
+from hipport.tables import TOMLDecodeError, load, parse
 
 _SETTINGS = ("target", "rocm", "warp", "native", "device_agnostic", "accept", "exclude", "rules")
 
@@ -58,7 +58,7 @@ def read_rules(paths: Iterable[Path]) -> dict[str, Any]:
     rules: dict[str, Any] = {}
     for path in paths:
         try:
-            table = load(path)
+            table = parse(path.read_text(encoding="utf-8-sig"))
         except OSError as error:
             raise BadConfig(f"{path}: {error.strerror or error}") from error
         except (TOMLDecodeError, UnicodeDecodeError) as error:

@@ -42,7 +42,9 @@ _CUDA = re.compile(rb"cuda|__[a-z]|<<\s*<|CUDA")
 _UNPORTED = re.compile(rb"\bcuda[A-Z]\w|(?<![\w:])__\w+_sync\b")
 # What a Python file says that cares which GPU it runs on, or builds something for one.
 _PYTHON = re.compile(
-    rb"cuda|nvidia|nvml|nvcc|cpp_extension|cudnn|xformers|flash_attn|triton|\bhip\b|rocm|warp_size", re.IGNORECASE
+    rb"cuda|nvidia|nvml|nvcc|cpp_extension|cudnn|xformers|flash_attn|triton|\bhip\b|rocm|warp_size"
+    rb"|nvdiffrast|tinycudann|spconv|torch_scatter|pytorch3d|gsplat|bitsandbytes|cupy",
+    re.IGNORECASE,
 )
 # What is neither Python nor C++ is known by its name.
 _NAMED: tuple[tuple[re.Pattern[str], type[Source]], ...] = (

@@ -60,17 +60,28 @@ def _in_script(source: Python, script: Script, asking: Asking) -> Iterator[Findi
             yield finding(spans[number], verdict, edits[number])
 
 
-def _lists(script: Script) -> Iterator[cst.List | cst.Tuple | cst.Set]:
+def required(source: Python) -> Iterator[tuple[int, str]]:
+    """Yield what is required to install a package, with where it stands. Raises Misplaced."""
+    script = source.fact(Script)
+    for items in _lists(script, frozenset({"install_requires"})):
+        if script.runs(items).rocm:
+            for element in items.elements:
+                value = element.value
+                if isinstance(value, cst.SimpleString) and _LIKE.fullmatch(value.raw_value.strip()):
+                    yield source.span(value).start, value.raw_value
+
+
+def _lists(script: Script, keywords: frozenset[str] = _KEYWORDS) -> Iterator[cst.List | cst.Tuple | cst.Set]:
     """Yield the lists of strings that reach the keywords of a call, each once."""
     seen: set[cst.CSTNode] = set()
     names: set[str] = set()
     waiting: list[cst.CSTNode] = []
     for node in script.nodes:
-        if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value in _KEYWORDS:
+        if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value in keywords:
             waiting.append(node.value)
         elif isinstance(node, cst.DictElement):
             key = node.key
-            if isinstance(key, cst.SimpleString) and key.raw_value in _KEYWORDS:
+            if isinstance(key, cst.SimpleString) and key.raw_value in keywords:
                 waiting.append(node.value)
     while waiting:
         node = waiting.pop()

@@ -15,13 +15,13 @@ from hipport_passes.packages.judge import Verdict
 from hipport_passes.packages.lists import commented, without
 from hipport_passes.packages.recipes import Family, for_rocm, normalised
 
-_LISTS = re.compile(
+LISTS = re.compile(
     r"build-system/requires/\d+|project/dependencies/\d+|project/optional-dependencies/[^/]+/\d+"
     r"|dependency-groups/[^/]+/\d+|tool/uv/(?:\w+-)?dependencies/\d+|tool/uv/extra-build-dependencies/[^/]+/\d+"
     r"|tool/pdm/dev-dependencies/[^/]+/\d+|tool/flit/metadata/requires\S*/\d+"
     r"|tool/hatch/envs/[^/]+/(?:extra-)?dependencies/\d+"
 )
-_POETRY = re.compile(
+POETRY = re.compile(
     r"tool/poetry/(?:dev-)?(?:group/[^/]+/)?dependencies/(?P<name>[^/]+)(?:/\d+)?(?:/(?P<what>version|url|git|source))?"
 )
 _PIXI = re.compile(
@@ -40,18 +40,18 @@ def in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
     if source.document is None:
         return
     # One that offers both, say as extras with an index each, is somebody's port.
-    if any(_URLS.fullmatch(_joined(entry.path)) and for_rocm(entry.value) for entry in source.entries):
+    if any(_URLS.fullmatch(joined(entry.path)) and for_rocm(entry.value) for entry in source.entries):
         return
     is_pixi = source.path.name == "pixi.toml" or "pixi" in source.document.get("tool", {})
     lists: dict[Path, list[Entry]] = defaultdict(list)
     lines: dict[int, Finding] = {}
     for entry in source.entries:
-        where = _joined(entry.path)
-        if _LISTS.fullmatch(where):
+        where = joined(entry.path)
+        if LISTS.fullmatch(where):
             lists[entry.path[:-1]].append(entry)
         elif _URLS.fullmatch(where):
             yield from _url(source, entry, asking)
-        elif poetry := _POETRY.fullmatch(where):
+        elif poetry := POETRY.fullmatch(where):
             for each in _poetry(source, entry, poetry, asking):
                 lines.setdefault(entry.key, each)
         elif is_pixi and _CHANNEL.fullmatch(where) and re.fullmatch(r"nvidia(?:/.*)?", entry.value):
@@ -65,7 +65,7 @@ def in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
         yield from _list(source, path, entries, asking)
 
 
-def _joined(path: Path) -> str:
+def joined(path: Path) -> str:
     return "/".join(str(key).replace("/", "%") for key in path)
 
 
@@ -143,7 +143,7 @@ def _poetry(source: Toml, entry: Entry, match: re.Match[str], asking: Asking) ->
         # A caret admits all that is compatible by its number.
         if re.fullmatch(r"\*|\^.*|>=?[^,<~=]*", entry.value):
             return
-        verdict = asking.judge(match["name"] + _as_pip(entry.value))
+        verdict = asking.judge(match["name"] + as_pip(entry.value))
         if verdict is not None and source.is_plain(entry):
             edit = Edit(entry.inside(0, len(entry.value)), b"*")
             yield Finding(entry.span, verdict.kind, verdict.message, (edit,), Certainty.REVIEW)
@@ -152,13 +152,13 @@ def _poetry(source: Toml, entry: Entry, match: re.Match[str], asking: Asking) ->
     elif family.action == "manual":
         yield Finding(entry.span, "no_rocm", f"{match['name']}: {family.why}", (), Certainty.MANUAL)
     elif family.action == "least" and match["what"] in (None, "version") and source.is_plain(entry):
-        verdict = asking.judge(match["name"] + _as_pip(entry.value))
+        verdict = asking.judge(match["name"] + as_pip(entry.value))
         if verdict is not None and verdict.what == "edit":
             edit = Edit(entry.inside(0, len(entry.value)), verdict.new.encode())
             yield Finding(entry.span, verdict.kind, verdict.message, (edit,), Certainty.REVIEW)
 
 
-def _as_pip(version: str) -> str:
+def as_pip(version: str) -> str:
     """Return one of Poetry's versions as pip would write it; a caret and a tilde as what they admit."""
     if re.match(r"[\d]", version):
         return f"=={version}"
@@ -187,7 +187,7 @@ def _key_out(source: Toml, entry: Entry, family: Family, message: str) -> Findin
 def _pixi(source: Toml, entry: Entry, match: re.Match[str], asking: Asking) -> Iterator[Finding]:
     if match["pypi"]:
         if match["what"] in (None, "version"):
-            verdict = asking.judge(match["name"] + _as_pip(entry.value))
+            verdict = asking.judge(match["name"] + as_pip(entry.value))
             if verdict is not None:
                 yield _by_hand(entry, verdict)
         return

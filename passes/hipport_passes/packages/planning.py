@@ -1,0 +1,447 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plan how what a repository needs is installed on ROCm."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePath, PurePosixPath
+
+from hipport.extensions import extensions
+from hipport.finding import Certainty
+from hipport.install_plan import Change, Check, Mention, Package, Plan, Step
+from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
+from hipport.languages.python import Python
+from hipport.languages.shell import Dockerfile, Markdown, Shell
+from hipport.languages.toml import Toml
+from hipport.pipeline import Ported, run
+from hipport.project import Project
+from hipport.source import Source
+from hipport_passes import requirements
+from hipport_passes.packages import recipes as table
+from hipport_passes.packages.asking import decoded
+from hipport_passes.packages.commands import conda_install, filled, pip_install
+from hipport_passes.packages.judge import asked, family_of, judge
+from hipport_passes.packages.recipes import Family, Recipes, release
+from hipport_passes.packages.toml_lists import LISTS, POETRY, as_pip, joined
+
+_IMPORT = re.compile(rb"^([ \t]*)(?:import|from)[ \t]+(\w+)", re.MULTILINE)
+_LOCAL = re.compile(r"(?:-e\s+|--editable[ =])?(\.[/\\]?[\w./-]*)(?:\[[^\]]*\])?\s*(?:#.*)?")
+_NOT_FOR_USE = re.compile(
+    r"(?i)(?:^|[-_/])(?:dev|tests?|docs?|lint|ci|benchmarks?|examples?|build|lock|rocm|cuda|cpu)(?:[-_./]|$)"
+)
+_BASE = re.compile(r"requirements/(?:requirements|base|runtime|core|main)\.(?:txt|in)")
+#: With the fastest attention and nothing that needs an older release.
+_FAST = "7.2"
+
+
+def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
+    """Return how the repository is installed on ROCm: on `rocm`, or the release that suits the packages found."""
+    rules = table.of(project)
+    found = _found(project, rules)
+    chosen, reason = (rocm, "as asked for") if rocm else _release(found, project)
+    index, image = rules.index(chosen), rules.image(chosen)
+    name = f"{chosen[0]}.{chosen[1]}"
+    ported = run(replace(project, target=replace(project.target, rocm=chosen)), (requirements.PASS,))
+    named = {family.name: family for family in rules.families}
+    families = [named[each] for each in found]
+    separate = [family for family in families if family.action == "separate"]
+    with_torch = [
+        family.distributions[0]
+        for family in separate
+        if family.with_torch and _is_for(family, name) and not _conflict(found)
+    ]
+    environment = {"PYTORCH_ROCM_ARCH": ";".join(project.target.archs), "GPU_ARCHS": ";".join(project.target.archs)}
+    for family in families:
+        environment |= family.environment
+    notes = [note for family in families for note in _notes(family, name, found)]
+    steps = tuple(_steps(project, ported, separate, found, index.url, name))
+    if any(command.startswith("conda ") for step in steps for command in step.commands):
+        notes.append("conda brings a PyTorch of its own with packages that need one; the script ends if it has done so")
+    changes = tuple(
+        Change(each.path, each.line, each.message, each.certainty is Certainty.MANUAL)
+        for each in ported.reported
+        if not each.rule.endswith(("/archs", "/told"))
+    )
+    return Plan(
+        root=project.root.as_posix() if project.root else "",
+        rocm=name,
+        reason=reason,
+        image=image.name,
+        index=index.url,
+        torch=("torch", "torchvision", "torchaudio", *with_torch),
+        packages=tuple(
+            Package(f.name, f.action, f.why, tuple(found[f.name]), f.date, f.rocm, f.source) for f in families
+        ),
+        changes=changes,
+        missing=tuple(each.path.as_posix() for each in project.skipped if each.kind == "missing"),
+        steps=steps,
+        environment=environment,
+        checks=tuple(
+            Check(f.name, f.check.strip(), f.imports, f.optional)
+            for f in (named["torch"], *(f for f in families if f.name != "torch"))
+            if f.check and _is_for(f, name)
+        ),
+        notes=tuple(notes),
+    )
+
+
+def _is_for(family: Family, rocm: str) -> bool:
+    return not family.releases or rocm in family.releases
+
+
+def _conflict(found: dict[str, list[Mention]]) -> bool:
+    """Say whether other wheels tie PyTorch to a version that the one with the newest xformers is not."""
+    return bool({"gsplat", "pytorch3d"} & found.keys())
+
+
+def _release(found: dict[str, list[Mention]], project: Project) -> tuple[tuple[int, int], str]:
+    """Return the release that suits the packages found, and why."""
+    rules = {family.name: family for family in table.of(project).families}
+    bound = [rules[name] for name in found if rules[name].releases]
+    if bound:
+        counted = {
+            each: sum(each in family.releases for family in bound) for family in bound for each in family.releases
+        }
+        best = max(counted, key=lambda each: (counted[each], release(each)))
+        names = ", ".join(family.name for family in bound if best in family.releases)
+        return release(best), f"there are builds of {names} for it"
+    if "flash-attn" in found:
+        return release(_FAST), "attention is fastest with it, and nothing found needs an older one"
+    if found:
+        return project.target.rocm, "nothing found needs a certain release: keep the PyTorch for ROCm that is there"
+    return project.target.rocm, "plain PyTorch: keep the PyTorch for ROCm that is there"
+
+
+def _notes(family: Family, rocm: str, found: dict[str, list[Mention]]) -> Iterator[str]:
+    if family.action == "leave":
+        yield f"{family.name}: {family.why}"
+    if family.releases and not _is_for(family, rocm):
+        fallback = ", ".join(f"{name}={value}" for name, value in family.fallback.items())
+        yield f"{family.name}: no build is known for ROCm {rocm}{'; without it: ' + fallback if fallback else ''}"
+    if family.name == "xformers" and _conflict(found):
+        yield "xformers: its wheels need a newer PyTorch than those of gsplat and pytorch3d; PyTorch's takes its place"
+    if family.name == "flash-attn" and release(rocm) >= (7, 0):
+        yield "flash-attn: amd-aiter (not the package called aiter) is faster on MI300 with ROCm 7"
+
+
+# What is found
+
+
+def _found(project: Project, rules: Recipes) -> dict[str, list[Mention]]:
+    """Return the families that are asked for or imported, in the order of the table, and where."""
+    found: dict[str, list[Mention]] = {}
+    for source in project.sources:
+        for offset, text, family in _mentions(source, rules):
+            mention = Mention(source.path, source.position(offset)[0], text)
+            if mention not in found.setdefault(family.name, []):
+                found[family.name].append(mention)
+    modules = {family.imports: family for family in rules.families if family.imports and family.action != "keep"}
+    for source in project.sources:
+        if isinstance(source, Python):
+            for match in _IMPORT.finditer(source.text):
+                imported = modules.get(match[2].decode())
+                if imported is not None and not _is_own(project, imported.imports):
+                    line = source.position(match.start(2))[0]
+                    mention = Mention(source.path, line, match.group().decode().strip(), True, not match[1])
+                    found.setdefault(imported.name, []).append(mention)
+    order = [family.name for family in rules.families]
+    return {
+        name: found[name] for name in order if name in found and name not in ("nvidia-libraries", "triton", "numpy")
+    }
+
+
+def _is_own(project: Project, module: str) -> bool:
+    """Say whether a module is the repository's own."""
+    places = (module, f"src/{module}", f"{module}.py")
+    return project.root is not None and any((project.root / place).exists() for place in places)
+
+
+def _mentions(source: Source, rules: Recipes) -> Iterator[tuple[int, str, Family]]:
+    """Yield what a file asks for: where, what, and the family."""
+    if isinstance(source, Requirements):
+        for line in source.lines:
+            span = line.requirement if len(line.requirement) else line.options
+            text = re.sub(r"^(?:-e|--editable)[ =]+", "", decoded(source, span))
+            yield from _of_text(span.start, text, rules)
+    elif isinstance(source, SetupCfg):
+        for _, span in source.requirements:
+            yield from _of_text(span.start, decoded(source, span), rules)
+    elif isinstance(source, CondaEnvironment):
+        for kind, span, _ in source.items:
+            text = decoded(source, span)
+            if kind == "pip":
+                yield from _of_text(span.start, re.split(r"\s--?[A-Za-z]", text)[0], rules)
+            elif kind == "dependencies" and (family := rules.conda(re.split(r"[=<>! ]", text.rpartition("::")[2])[0])):
+                yield span.start, text, family
+    elif isinstance(source, Toml):
+        for entry in source.entries:
+            where = joined(entry.path)
+            poetry = POETRY.fullmatch(where)
+            if LISTS.fullmatch(where) and not where.startswith("build-system"):
+                yield from _of_text(entry.span.start, entry.value, rules)
+            elif poetry and (of := rules.distribution(poetry["name"])):
+                yield entry.span.start, f"{poetry['name']} {entry.value}", of
+    elif isinstance(source, (Shell, Dockerfile, Markdown)):
+        for command in source.commands:
+            install = pip_install(command)
+            for word in (*install.asked, *install.editable) if install else ():
+                yield from _of_text(word.span.start, word.text, rules)
+            for word in conda_install(command) or ():
+                if family := rules.conda(re.split(r"[=<>!]", word.text.rpartition("::")[2])[0]):
+                    yield word.span.start, word.text, family
+    elif isinstance(source, Python) and source.path.name == "setup.py":
+        for offset, text in _of_setup(source):
+            yield from _of_text(offset, text, rules)
+
+
+def _of_text(offset: int, text: str, rules: Recipes) -> Iterator[tuple[int, str, Family]]:
+    each = asked(text)
+    family = family_of(each, rules) if each is not None else None
+    if family is not None:
+        yield offset, text, family
+
+
+def _of_setup(source: Python) -> Iterator[tuple[int, str]]:
+    if b"_require" not in source.text or source.module is None:
+        return
+    from hipport.languages.python import Misplaced
+    from hipport_passes.packages.python_lists import required
+
+    try:
+        yield from required(source)
+    except Misplaced:
+        return
+
+
+# What is done
+
+
+def _steps(
+    project: Project, ported: Ported, separate: Sequence[Family], found: dict[str, list[Mention]], index: str, rocm: str
+) -> Iterator[Step]:
+    if any(each.kind == "missing" for each in project.skipped):
+        yield Step("submodules that are missing", ("git submodule update --init --recursive",))
+    yield Step("what building extensions needs", ("pip install ninja packaging setuptools wheel",))
+    for family in separate:
+        if family.with_torch and _conflict(found):
+            continue
+        if not _is_for(family, rocm):
+            continue
+        names = _distributions(family, found[family.name])
+        renamed = list(dict.fromkeys(family.renamed.get(name, name) for name in names))
+        commands = tuple(filled(family, index, renamed))
+        if commands:
+            why = f"{family.name}: {family.note or family.why}"
+            optional = family.optional or not _is_required(found[family.name])
+            yield Step(why, commands, {}, family.environment, optional, family.fallback)
+    after = ported.project.by_path
+    rules = table.of(project)
+    built: dict[str, None] = {}
+    later: list[Step] = []
+    lists = list(_lists_to_install(project))
+    for path in lists:
+        source = after[path]
+        assert isinstance(source, Requirements)
+        lines = list(_flat(source, after, set()))
+        text = "".join(line for line in lines if not _is_built(line, rules))
+        built |= dict.fromkeys(line.strip() for line in lines if _is_built(line, rules))
+        name = path.as_posix()
+        if text == project.by_path[path].text.decode("utf-8", "replace"):
+            later.append(Step(name, (f"pip install -r {shlex.quote(name)}",)))
+        else:
+            file = name.replace("/", "-")
+            command = f'pip install -r "$WORK/{file}"'
+            later.append(Step(f"{name}, without what is for CUDA", (command,), {file: text}))
+    own = list(_own_requirements(project, ported))
+    built |= dict.fromkeys(text for text in own if _is_built(text, rules))
+    own = [text for text in own if not _is_built(text, rules)]
+    if own:
+        command = 'pip install -r "$WORK/package.txt"'
+        later.append(Step("what the package itself needs", (command,), {"package.txt": "\n".join(own)}))
+    elif not lists:
+        later += _of_conda(ported, rules) or _of_scripts(project, rules)
+    for mention in found.get("extensions", ()):
+        each = asked(mention.text)
+        if each is not None and each.address and mention.path.suffix != ".md":
+            built.setdefault(mention.text)
+    yield from later
+    for text in built:
+        yield _built(text)
+    for folder in _folders(project):
+        if folder != ".":
+            command = f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}"
+            yield Step(f"the extension in {folder}, once it is ported", (command,))
+    if _is_package(project):
+        yield Step("the package itself", ("pip install --no-build-isolation --no-deps -e .",))
+
+
+def _is_required(mentions: Sequence[Mention]) -> bool:
+    """Say whether the program cannot do without a package: its root asks for it, or it is imported at once."""
+    return any(
+        mention.path.suffix != ".md"
+        and (mention.at_once if mention.imported else len(mention.path.parts) == 1)
+        and not {"third_party", "thirdparty", "external", "tests", "examples"} & set(mention.path.parts)
+        for mention in mentions
+    )
+
+
+def _of_conda(ported: Ported, rules: Recipes) -> list[Step]:
+    """Return how an environment of conda's at the root is installed into the one that is active."""
+    for source in ported.project.sources:
+        if not isinstance(source, CondaEnvironment) or source.path.parent != PurePosixPath("."):
+            continue
+        left_out = set()
+        for kind, span, line in source.items:
+            text = decoded(source, span)
+            # The Python that has PyTorch stays, and what is in the repository has steps of its own.
+            if (kind == "dependencies" and re.match(r"python\b(?!-)", text)) or (
+                kind == "pip" and (_LOCAL.fullmatch(text) or _is_built(text, rules))
+            ):
+                left_out.add(source.position(line.start)[0])
+        lines = source.text.decode("utf-8", "replace").splitlines(keepends=True)
+        text = "".join(line for number, line in enumerate(lines, 1) if number not in left_out)
+        name = source.path.as_posix()
+        command = f'conda env update --prefix "$CONDA_PREFIX" --file "$WORK/{name}"'
+        return [
+            Step(f"{name}, without what is for CUDA, into the environment that is active", (command,), {name: text})
+        ]
+    return []
+
+
+def _is_built(text: str, rules: Recipes) -> bool:
+    """Say whether a requirement is an extension that is built against the PyTorch that is there."""
+    each = asked(re.split(r"\s#", text.strip())[0].strip())
+    family = family_of(each, rules) if each is not None and each.name + each.address else None
+    return family is not None and family.name == "extensions"
+
+
+def _built(text: str) -> Step:
+    """Return how such an extension is installed: from a ported copy, where it comes from a repository."""
+    each = asked(text)
+    assert each is not None
+    match = re.fullmatch(r"git\+(\S+?)(?:@([\w./-]+))?(?:#(\S*))?", each.address)
+    if match is None:
+        command = f"pip install --no-build-isolation {shlex.quote(text)}"
+        return Step(f"{each.name}, built against that PyTorch", (command,))
+    name = re.sub(r"\.git$", "", match[1].rstrip("/").rpartition("/")[2])
+    inside = re.search(r"subdirectory=([\w./-]+)", match[3] or "")
+    folder = f'"$WORK/{name}"'
+    commands = [f"git clone --recursive {shlex.quote(match[1])} {folder}"]
+    if match[2]:
+        commands.append(f"git -C {folder} checkout --recurse-submodules {shlex.quote(match[2])}")
+    commands.append(f"hipport rewrite {folder} || test $? = 1")
+    where = f'"$WORK/{name}/{inside[1]}"' if inside else folder
+    commands.append(f"pip install --no-build-isolation --no-deps {where}")
+    return Step(f"{name}, from a ported copy of its sources", tuple(commands))
+
+
+def _of_scripts(project: Project, rules: Recipes) -> Iterator[Step]:
+    """Yield what scripts at the root install that is right as it is, for want of a list."""
+    for source in project.sources:
+        if not isinstance(source, Shell) or source.path.parent != PurePosixPath("."):
+            continue
+        words: dict[str, None] = {}
+        for command in source.commands:
+            install = pip_install(command)
+            if install is None or install.indexes or "$" in "".join(word.text for word in install.asked):
+                continue
+            for word in install.asked:
+                each = asked(word.text)
+                if each is not None and family_of(each, rules) is None and judge(word.text, rules) is None:
+                    words[word.text] = None
+        if words:
+            command_line = "pip install " + " ".join(map(shlex.quote, words))
+            yield Step(f"what {source.path.as_posix()} installs that is right on ROCm", (command_line,))
+
+
+def _distributions(family: Family, mentions: Sequence[Mention]) -> list[str]:
+    """Return the distributions of a family that are asked for, or the one that is imported."""
+    names: list[str] = []
+    for mention in mentions:
+        each = asked(mention.text) if not mention.imported else None
+        name = table.normalised(each.name or "") if each else ""
+        if mention.imported:
+            name = family.imports.replace("_", "-")
+        name = name if name in family.renamed or not family.renamed else family.distributions[0]
+        if name and name not in names:
+            names.append(name)
+    return names
+
+
+def _lists_to_install(project: Project) -> Iterator[PurePath]:
+    lists = [source.path for source in project.sources if isinstance(source, Requirements)]
+    first = PurePosixPath("requirements.txt")
+    if first in lists:
+        yield first
+        return
+    top = [path for path in lists if path.parent == PurePosixPath(".") and not _NOT_FOR_USE.search(path.name)]
+    if top:
+        yield top[0]
+        return
+    yield from (path for path in lists if _BASE.fullmatch(path.as_posix()))
+
+
+def _flat(source: Requirements, after: Mapping[PurePath, Source], seen: set[PurePath]) -> Iterator[str]:
+    """Yield the lines of a list with those of the lists that it reads in, without extensions of the repository."""
+    seen.add(source.path)
+    lines = {line.span.start: line for line in source.lines}
+    at = 0
+    for text in source.text.decode("utf-8", "replace").splitlines(keepends=True):
+        line = lines.get(at)
+        at += len(text.encode())
+        options = decoded(source, line.options) if line is not None else ""
+        include = re.match(r"(?:-r|-c|--requirement|--constraint)(?:\s*=\s*|\s*)(\S+)", options)
+        if line is not None and not len(line.requirement) and include:
+            path = PurePosixPath(
+                re.sub(r"(?:^|/)[^/]+/\.\./", "/", (source.path.parent / include[1]).as_posix()).lstrip("/")
+            )
+            other = after.get(path)
+            if isinstance(other, Requirements) and path not in seen:
+                if options.startswith(("-c", "--constraint")):
+                    yield f"# constraints of {path.as_posix()} are not used: PyTorch's own are\n"
+                else:
+                    yield from _flat(other, after, seen)
+                continue
+        if _LOCAL.fullmatch(text.strip()):
+            continue  # installed by steps of their own
+        yield text if text.endswith("\n") else text + "\n"
+
+
+def _own_requirements(project: Project, ported: Ported) -> Iterator[str]:
+    """Yield what the package at the root requires, as ported."""
+    pyproject = ported.project.by_path.get(PurePosixPath("pyproject.toml"))
+    if isinstance(pyproject, Toml) and pyproject.document is not None:
+        document = pyproject.document
+        for text in document.get("project", {}).get("dependencies", ()):
+            yield str(text)
+        for name, value in document.get("tool", {}).get("poetry", {}).get("dependencies", {}).items():
+            version = value.get("version") if isinstance(value, dict) else value
+            if name != "python" and isinstance(version, str):
+                yield name + as_pip(version)
+        if "dependencies" in document.get("project", {}):
+            return
+    setup = ported.project.by_path.get(PurePosixPath("setup.py"))
+    if isinstance(setup, Python):
+        yield from (text for _, text in _of_setup(setup))
+
+
+def _is_package(project: Project) -> bool:
+    pyproject = project.by_path.get(PurePosixPath("pyproject.toml"))
+    document = pyproject.document if isinstance(pyproject, Toml) else None
+    if document is not None and ("project" in document or "poetry" in document.get("tool", {})):
+        return True
+    setup = project.by_path.get(PurePosixPath("setup.py"))
+    return setup is not None and re.search(rb"\bsetup\(", setup.text) is not None
+
+
+def _folders(project: Project) -> list[str]:
+    """Return the folders with extensions that are built by a setup.py."""
+    found = {
+        each.path.parent.as_posix()
+        for each in extensions(project)
+        if each.path is not None and each.path.name == "setup.py" and each.kind in ("CUDAExtension", "CppExtension")
+    }
+    return sorted(found)

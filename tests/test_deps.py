@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The install plan: which ROCm, what goes, in which order; its script, run with a pip that only takes notes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import hipport
+from hipport import install_plan
+from hipport.cli import main
+
+#: What stands for `python3` in scripts: pip takes notes, `hipport`, `git` and `conda` too, all else is run.
+FAKE = """#!/bin/sh
+if [ "$1" = -m ] && [ "$2" = pip ]; then
+    shift 2
+    echo "pip $*" >> "$LOG"
+    [ -n "${{PIP_CONSTRAINT-}}" ] && echo "  constrained: $(tr '\\n' ' ' < "$PIP_CONSTRAINT")" >> "$LOG"
+    for word in "$@"; do
+        case "$word" in
+            *.txt) sed 's/^/  | /' "$word" >> "$LOG" ;;
+            *"$FAIL"*) exit 1 ;;
+        esac
+    done
+    exit 0
+fi
+exec {python} "$@"
+"""
+
+
+def lay(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def torch_at(folder: Path, hip: str | None = "6.4.3", version: str = "2.6.0+rocm6.4.3") -> Path:
+    """Make a PyTorch that says what it is, and cannot do anything."""
+    lay(
+        folder,
+        {
+            "torch/__init__.py": f"from torch import version\n__version__ = {version!r}\n",
+            "torch/version.py": f"hip = {hip!r}\n",
+            f"torch-{version}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n",
+        },
+    )
+    return folder
+
+
+def run_script(
+    plan: install_plan.Plan, root: Path, tmp_path: Path, fail: str = "nothing-fails"
+) -> tuple[subprocess.CompletedProcess[str], str]:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "python3").write_text(FAKE.format(python=sys.executable))
+    for name in ("git", "conda", "hipport"):
+        (programs / name).write_text(f'#!/bin/sh\necho "{name} $*" >> "$LOG"\n')
+    for each in programs.iterdir():
+        each.chmod(0o755)
+    script = tmp_path / "install.sh"
+    script.write_text(install_plan.as_script(plan))
+    log = tmp_path / "log"
+    log.touch()
+    env = {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "PYTHONPATH": str(tmp_path / "packages"),
+        "LOG": str(log),
+        "FAIL": fail,
+        "CONDA_PREFIX": "/conda",
+    }
+    result = subprocess.run(["bash", str(script), str(root)], env=env, capture_output=True, text=True)
+    return result, log.read_text()
+
+
+SCENE = {
+    "requirements.txt": (
+        "torch==2.1.0+cu118\nnumpy\nxformers==0.0.22\n-r more.txt\n./encoder\n"
+        "git+https://github.com/KAIR-BAIR/nerfacc.git@v0.5.2\nspconv-cu118\ncupy-cuda11x\n"
+    ),
+    "more.txt": "tqdm\nnvidia-cublas-cu11\n",
+    "encoder/setup.py": (
+        "from setuptools import setup\nfrom torch.utils.cpp_extension import CUDAExtension\n"
+        "setup(name='encoder', ext_modules=[CUDAExtension('encoder', ['e.cu'])])\n"
+    ),
+    "encoder/e.cu": "__global__ void k() {}\n",
+}
+
+
+def test_the_script_installs_around_the_pytorch_that_is_there(tmp_path: Path) -> None:
+    plan = hipport.deps([lay(tmp_path / "scene", SCENE)])
+    torch_at(tmp_path / "packages")
+    result, log = run_script(plan, tmp_path / "scene", tmp_path)
+    assert "torch 2.6.0+rocm6.4.3 stays" in result.stdout, result.stderr
+    lines = log.splitlines()
+    installs = [line for line in lines if line.startswith("pip ")]
+    constrained = [line for line in lines if "constrained" in line]
+    assert len(constrained) == len(installs) and all("torch==2.6.0+rocm6.4.3" in line for line in constrained)
+    assert "pip install --no-build-isolation git+https://github.com/ZJLi2013/spconv_rocm.git@rocm" in installs
+    # The list as it is installed: read in whole, without what is for CUDA or has a step of its own.
+    listed = [line[4:] for line in lines if line.startswith("  | ")]
+    assert [line for line in listed if not line.startswith("#")] == ["torch", "numpy", "tqdm", "cupy-cuda11x"]
+    assert any(line.startswith("git clone --recursive https://github.com/KAIR-BAIR/nerfacc") for line in lines)
+    assert any(line.startswith("git -C ") and line.endswith("checkout --recurse-submodules v0.5.2") for line in lines)
+    assert any(line.startswith("hipport rewrite ") and line.endswith("/nerfacc") for line in lines)
+    assert installs[-1] == "pip install --no-build-isolation --no-deps ./encoder"
+    # The checks are run, and there is no GPU.
+    assert result.returncode == 1
+    assert "== spconv" in result.stdout
+
+
+def test_a_pytorch_that_is_missing_is_installed_from_the_index_for_rocm(tmp_path: Path) -> None:
+    plan = hipport.deps([lay(tmp_path / "scene", {"requirements.txt": "torch\nxformers\n"})])
+    lay(tmp_path / "packages", {"torch.py": "raise ImportError\n"})
+    result, log = run_script(plan, tmp_path / "scene", tmp_path)
+    assert log.splitlines()[0] == (
+        "pip install torch torchvision torchaudio xformers --index-url https://download.pytorch.org/whl/rocm6.4"
+    )
+    assert result.returncode != 0  # it still cannot be imported
+    assert len(log.splitlines()) == 1
+
+
+def test_a_pytorch_for_cuda_ends_the_script(tmp_path: Path) -> None:
+    plan = hipport.deps([lay(tmp_path / "scene", SCENE)])
+    torch_at(tmp_path / "packages", hip=None, version="2.6.0+cu124")
+    result, log = run_script(plan, tmp_path / "scene", tmp_path)
+    assert result.returncode == 1 and not log
+    assert "torch 2.6.0+cu124 is a build for CUDA or the CPU" in result.stderr
+
+
+def test_what_is_optional_may_fail_and_what_is_not_ends_the_script(tmp_path: Path) -> None:
+    plan = hipport.deps([lay(tmp_path / "scene", {"requirements.txt": "xformers\nspconv\ntqdm\n"})])
+    torch_at(tmp_path / "packages")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a" / "packages").symlink_to(tmp_path / "packages")
+    (tmp_path / "b" / "packages").symlink_to(tmp_path / "packages")
+    result, log = run_script(plan, tmp_path / "scene", tmp_path / "a", fail="xformers")
+    assert "goes on without it" in result.stdout and "tqdm" in log
+    result, log = run_script(plan, tmp_path / "scene", tmp_path / "b", fail="spconv_rocm")
+    assert result.returncode == 1 and "tqdm" not in log
+
+
+@pytest.mark.parametrize(
+    ("files", "rocm"),
+    [
+        ({"requirements.txt": "torch\ntqdm\n"}, "6.4"),
+        ({"requirements.txt": "xformers\nflash-attn\n"}, "6.4"),
+        ({"requirements.txt": "gsplat\n"}, "6.4"),
+        ({"pyproject.toml": '[project]\nname = "x"\nversion = "1"\ndependencies = ["pytorch3d"]\n'}, "6.4"),
+        ({"requirements.txt": "flash-attn\n"}, "7.2"),
+        ({"run.py": "import torch\nfrom flash_attn import flash_attn_func\n"}, "7.2"),
+    ],
+)
+def test_the_release_is_the_one_that_suits_the_packages(tmp_path: Path, files: dict[str, str], rocm: str) -> None:
+    plan = hipport.deps([lay(tmp_path, files)])
+    assert plan.rocm == rocm
+    assert f"rocm{rocm}" in plan.image and plan.index.endswith(f"rocm{rocm}")
+
+
+def test_a_release_that_is_asked_for_is_planned_for(tmp_path: Path) -> None:
+    plan = hipport.deps([lay(tmp_path, {"requirements.txt": "xformers\ngsplat\n"})], rocm=(7, 1))
+    assert plan.rocm == "7.1" and plan.index.endswith("rocm7.1")
+    assert not any("xformers" in command for step in plan.steps for command in step.commands)
+    assert any(note.startswith("xformers: no build is known for ROCm 7.1") for note in plan.notes)
+    assert [each.package for each in plan.checks] == ["torch"]
+
+
+def test_what_is_found_is_said_with_its_place(tmp_path: Path) -> None:
+    lay(
+        tmp_path,
+        {
+            "setup.py": "from setuptools import setup\nsetup(install_requires=['torch', 'bitsandbytes==0.39.0'])\n",
+            "environment.yml": "dependencies:\n  - pytorch-cuda=12.1\n  - pip:\n    - flash-attn\n",
+            "docker/Dockerfile": "FROM ubuntu\nRUN pip install spconv-cu120\n",
+            "README.md": "Run `pip install kaolin==0.15`.\n",
+            "render.py": "import torch\n\ndef f():\n    import nvdiffrast.torch as dr\n",
+            "bitsandbytes_like.py": "import torch\nx = 'import xformers'\n",
+        },
+    )
+    plan = hipport.deps([tmp_path])
+    said = {each.name: [(m.path.as_posix(), m.line) for m in each.mentions] for each in plan.packages}
+    assert said == {
+        "torch": [("setup.py", 2)],
+        "flash-attn": [("environment.yml", 4)],
+        "spconv": [("docker/Dockerfile", 2)],
+        "nvdiffrast": [("render.py", 4)],
+        "bitsandbytes": [("setup.py", 2)],
+        "cuda-only": [("README.md", 1)],
+    }
+    assert plan.needs_person
+    optional = {step.why.partition(":")[0]: step.optional for step in plan.steps}
+    assert optional["flash-attn"] and optional["nvdiffrast"] and optional["spconv"]
+    text = install_plan.as_text(plan)
+    assert "docker/Dockerfile:2" in text and "PYTORCH_ROCM_ARCH=gfx942;gfx1100" in text
+
+
+def test_modules_of_the_repository_are_no_packages(tmp_path: Path) -> None:
+    plan = hipport.deps(
+        [lay(tmp_path, {"gsplat/a.py": "import torch\n", "run.py": "import torch, gsplat\nimport gsplat\n"})]
+    )
+    assert [each.name for each in plan.packages] == []
+
+
+def test_missing_submodules_come_first(tmp_path: Path) -> None:
+    lay(tmp_path, {".gitmodules": '[submodule "glm"]\n\tpath = glm\n\turl = x\n', "requirements.txt": "torch\n"})
+    plan = hipport.deps([tmp_path])
+    assert plan.missing == ("glm",) and plan.needs_person
+    assert plan.steps[0].commands == ("git submodule update --init --recursive",)
+
+
+def test_an_environment_of_conda(tmp_path: Path) -> None:
+    text = "name: x\ndependencies:\n  - python=3.8\n  - pytorch=2.1\n  - scipy\n  - pip:\n    - ./ext\n    - tqdm\n"
+    plan = hipport.deps([lay(tmp_path, {"environment.yml": text})])
+    (step,) = [each for each in plan.steps if each.files]
+    kept = [line for line in step.files["environment.yml"].splitlines() if not line.lstrip().startswith("#")]
+    assert kept == ["name: x", "dependencies:", "  - scipy", "  - pip:", "    - tqdm"]
+
+
+def test_checks_are_run_and_their_evidence_shown(tmp_path: Path) -> None:
+    rules = tmp_path / "mine.toml"
+    rules.write_text(
+        '[[requirements.family]]\nname = "torch"\ncheck = "print(\'torch is real\')"\n'
+        '[[requirements.family]]\nname = "xformers"\ncheck = "raise SystemExit(\'no operator\')"\n'
+        '[[requirements.family]]\nname = "spconv"\ncheck = "import os; print(os.environ[\'SPCONV_ALGO\'])"\n'
+    )
+    tree = lay(tmp_path / "tree", {"requirements.txt": "xformers\nspconv\n"})
+    result = CliRunner().invoke(main, ["deps", str(tree), "--check", "--rules", str(rules)])
+    assert (
+        result.output == "ok       torch     torch is real\nwithout  xformers  no operator\nok       spconv    native\n"
+    )
+    assert result.exit_code == 0
+    rules.write_text('[[requirements.family]]\nname = "torch"\ncheck = "import time; time.sleep(60)"\n')
+    plan = hipport.deps(
+        [tree], rules={"requirements": {"family": [{"name": "torch", "check": "import time\ntime.sleep(60)"}]}}
+    )
+    first = install_plan.check(plan, python=Path(sys.executable), env=os.environ, seconds=0.2)[0]
+    assert not first.ok and "did not end" in first.said
+    rules.write_text('[[requirements.family]]\nname = "torch"\ncheck = "raise SystemExit(1)"\n')
+    assert CliRunner().invoke(main, ["deps", str(tree), "--check", "--rules", str(rules)]).exit_code == 1
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    tree = lay(tmp_path / "tree", {"requirements.txt": "torch==2.1.0\n"})
+    before = sorted(tmp_path.rglob("*"))
+    result = CliRunner().invoke(main, ["deps", str(tree), "--format", "json", "--rocm", "6.2"])
+    document = json.loads(result.output)
+    assert result.exit_code == 0 and document["rocm"] == "6.2" and document["schema"] == 1
+    assert document["changes"][0]["path"] == "requirements.txt" and document["needs_person"] is False
+    script = CliRunner().invoke(main, ["deps", str(tree), "--script", "--target", "gfx1201"])
+    assert script.exit_code == 0 and "export PYTORCH_ROCM_ARCH=gfx1201\n" in script.output
+    assert subprocess.run(["bash", "-n"], input=script.output, text=True).returncode == 0
+    assert CliRunner().invoke(main, ["deps", str(tree), "--script", "--check"]).exit_code == 2
+    assert CliRunner().invoke(main, ["deps", str(tmp_path / "none")]).exit_code == 2
+    (tree / "requirements.txt").write_text("cupy-cuda12x\n")
+    assert CliRunner().invoke(main, ["deps", str(tree)]).exit_code == 1
+    assert sorted(tmp_path.rglob("*")) == before
