@@ -130,7 +130,9 @@ def expressed(program: Program, node: cst.CSTNode, module: str) -> Finding | Non
     starts = [program.source.span(each.body[0]).start for each in lines]
     end = re.compile(rb"[^\r\n]*").match(program.source.text, program.source.span(lines[-1].body[-1]).end)
     assert end is not None
-    before = f"try:\n{unit}"
+    # A blank line where there is none between a block and other imports.
+    gap = "\n" if re.search(rb"\S[ \t]*\r?\n\Z", program.source.text[: starts[0]]) else ""
+    before = f"{gap}try:\n{unit}"
     after = "".join(f"\n{each}" for each in ("except ImportError:", *_fallback(uses, functions, unit)))
     edits = (
         Edit(Span(starts[0], starts[0]), before.encode().replace(b"\n", newline)),
