@@ -25,6 +25,7 @@ from hipport_passes import (
     lane_masks,
     launch_bounds,
     launch_syntax,
+    makefile,
     memory_order,
     namespaces,
     native_waves,
@@ -99,4 +100,5 @@ PASSES: tuple[Pass[Any], ...] = (
     device_agnostic.PASS,
     # Build scripts of other languages, which no other pass reads.
     cmake.PASS,
+    makefile.PASS,
 )

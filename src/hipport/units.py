@@ -616,6 +616,8 @@ def _cmake_flags(folder: Path) -> list[str] | None:
     if not text:
         return None
     variables = {name: str(folder) for name in ("CMAKE_SOURCE_DIR", "CMAKE_CURRENT_SOURCE_DIR", "PROJECT_SOURCE_DIR")}
+    # What a ported script says, and what it means here.
+    variables["HIP_OR_CUDA"] = "HIP"
     flags: list[str] = []
 
     def expanded(words: str) -> list[str]:

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Port makefiles that call nvcc: the compiler, its flags and libraries, as far as they are written out.
+
+`USE_HIP` chooses, 1 unless said otherwise: `make USE_HIP=0` runs what it ran. A line that is not right for hipcc stays,
+in the `else` of a conditional. What makefiles ask of the machine, and what nvcc does that hipcc does not, is reported.
+What a makefile says of HIP by itself is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.make import Line, Makefile
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+from hipport_passes.nvcc_flags import HOLE, Change, telling, translate
+
+_MENTIONS = re.compile(rb"nvcc|cuda|nvidia-smi|-lcu[a-z]|-gencode", re.IGNORECASE)
+_HIP = re.compile(rb"(?<![A-Za-z0-9])(?:hipcc|HIPCC|HIP|ROCM|rocm|hipify)(?![A-Za-z0-9])")
+_OWN = b"# hipport: make USE_HIP=0 builds with CUDA, as before the port."
+
+_REFERENCE = re.compile(r"\$(?:\((?:[^()]|\([^()]*\))*\)|\{[^{}]*\}|[@<^?*+%|])")
+_WORD = re.compile(
+    rb"(?:\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\$\{[^{}]*\}|\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\[^\r\n]|[^\s\\\"'])+"
+)
+_NVCC = re.compile(r"(?:(?:[\w./-]|\$[({]\w+[)}])*/)?nvcc")
+_COMPILER = re.compile(r"\$[({](\w+)[)}]")
+_WHICH = re.compile(rb"\$\(shell\s+(?:which|command\s+-v)\s+(nvcc)\b[^()]*\)")
+_PROBE = re.compile(rb"\$\(shell[^)]*\b(?:nvcc|nvidia-smi|deviceQuery)\b|`[^`]*\b(?:nvcc|nvidia-smi)\b[^`]*`")
+_FOLDER = r"(?:\$[({]\w*CUDA\w*[)}]|/(?:usr/local|opt)/cuda(?:-[\d.]+)?)"
+_HEADERS = re.compile(rf"-(?:I|isystem)(?:{_FOLDER}/include/?|\$[({{]\w*CUDA\w*INC\w*[)}}])")
+_LIBRARIES = re.compile(rf"-L(?:{_FOLDER}/(?:lib(?:64|32)?|targets)(?:/[\w/-]*)?|\$[({{]\w*CUDA\w*LIB\w*[)}}])")
+_ARCHS = "$(HIP_ARCHS:%=--offload-arch=%)"
+# Compilers and linkers besides nvcc.
+_LINKER = re.compile(r"(?:CXX|CC|LD|LINK\w*|[gc]\+\+|gcc|clang(?:\+\+)?|mpi\w+)[)}]?$")
+_FOR_NVCC = re.compile(r"NVCC|GENCODE|CUFLAGS|CU_FLAGS|CUDA_?C?(?:XX)?FLAGS", re.IGNORECASE)
+
+
+@dataclass
+class _Said:
+    """What becomes of a line for hipcc: `hip` is its text there, None where there is none."""
+
+    line: Line
+    span: Span
+    kind: str
+    hip: bytes | None
+    messages: list[str] = field(default_factory=list)
+    certainty: Certainty = Certainty.SAFE
+
+
+def find(source: Makefile, project: Project) -> Iterator[Finding]:
+    """Yield a finding per stretch of lines that is for nvcc alone."""
+    if not _MENTIONS.search(source.text):
+        return
+    ported = _OWN in source.text
+    if not ported and _HIP.search(re.sub(rb"#[^\r\n]*", b"", source.text)):
+        return
+    if source.errors:
+        if called := re.search(rb"\bnvcc\b|\$\(NVCC\)", source.text):
+            message = "nvcc is called in what is not a plain makefile; port it by hand"
+            yield Finding(Span(*called.span()), "unread", message, (), Certainty.MANUAL)
+        return
+    script = _Script(source, project)
+    run: list[_Said] = []
+    chosen: list[list[_Said]] = []
+    for line in source.lines:
+        if _decided(source, line):
+            run = []
+            continue
+        said = script.about(line)
+        yield from script.reported
+        script.reported.clear()
+        if said is None:
+            run = []
+        elif run and run[-1].line.kind == line.kind:
+            run.append(said)
+        else:
+            run = [said]
+            chosen.append(run)
+    option = None if ported else _option(source, project)
+    for stretch in chosen:
+        yield _finding(source, stretch, option)
+
+
+def _decided(source: Makefile, line: Line) -> bool:
+    """Say whether a line stands where it is known that CUDA is not what is built with, or HIP not what is meant."""
+    for block in source.around(line):
+        first = source[block[0].span]
+        if any(b"USE_HIP" in source[part.span] for part in block):
+            return True
+        if b"Windows_NT" in first and (block[0].kind == "ifneq") == (len(block) > 1):
+            return True
+    return False
+
+
+def _option(source: Makefile, project: Project) -> Edit:
+    """The lines that choose, at the top: what comes later may count on them."""
+    archs = " ".join(project.target.archs).encode()
+    lines = [_OWN, b"USE_HIP ?= 1", b"HIP_ARCHS ?= " + archs, b"ROCM_PATH ?= /opt/rocm", b""]
+    return Edit(Span(0, 0), source.newline.join(lines))
+
+
+def _finding(source: Makefile, stretch: Sequence[_Said], option: Edit | None) -> Finding:
+    first, last = stretch[0], stretch[-1]
+    newline = source.newline
+    hip = [said.hip for said in stretch if said.hip is not None]
+    begin = newline.join([b"ifeq ($(USE_HIP),1)", *hip, b"else", b""])
+    if not hip:
+        begin = b"ifneq ($(USE_HIP),1)" + newline
+    edits = [
+        Edit(Span(first.line.span.start, first.line.span.start), begin),
+        Edit(Span(last.line.span.end, last.line.span.end), newline + b"endif"),
+    ]
+    if option is not None:
+        if first.line.span.start == 0:
+            # An insertion at the start of another edit's span goes before it.
+            edits[0] = Edit(Span(0, 1), begin + source.text[:1])
+        edits.append(option)
+    message = "; ".join(dict.fromkeys(message for said in stretch for message in said.messages))
+    return Finding(first.span, first.kind, message, tuple(edits), max(said.certainty for said in stretch))
+
+
+class _Script:
+    """A makefile: which of its variables are compilers, and which are for nvcc."""
+
+    def __init__(self, source: Makefile, project: Project) -> None:
+        self.source = source
+        self.rocm = project.target.rocm
+        self.reported: list[Finding] = []
+        self.compilers = {
+            line.name
+            for line in source.lines
+            if line.kind == "assignment" and (self._calls(line) or _WHICH.search(source[line.value]))
+        }
+        # Variables in commands of nvcc, and what those are made of.
+        self.for_nvcc: set[str] = set()
+        texts = [self._text(line.value) for line in source.lines if line.kind == "recipe" and self._calls(line)]
+        texts += [self._text(line.value) for line in source.lines if line.kind == "assignment" and self._calls(line)]
+        while texts:
+            for name in _COMPILER.findall(texts.pop()):
+                if name not in self.for_nvcc and name not in self.compilers:
+                    self.for_nvcc.add(name)
+                    texts += [self._text(each.value) for each in source.lines if each.name == name]
+
+    def _text(self, span: Span) -> str:
+        return self.source[span].decode("utf-8", "replace")
+
+    def _words(self, line: Line) -> list[tuple[str, Span]]:
+        span = line.value
+        found = [
+            (match.group().decode("utf-8", "replace"), Span(*match.span()))
+            for match in _WORD.finditer(self.source.text, span.start, span.end)
+        ]
+        # What make itself takes off a command.
+        if line.kind == "recipe" and found and found[0][0][:1] in "@-+" and found[0][0].lstrip("@-+"):
+            word, place = found[0]
+            bare = word.lstrip("@-+")
+            found[0] = (bare, Span(place.end - len(bare.encode()), place.end))
+        return found
+
+    def _calls(self, line: Line) -> bool:
+        """Say whether a command, or a value, begins with nvcc, or with a variable that does."""
+        words = self._words(line)
+        if not words:
+            return False
+        compiler = _COMPILER.fullmatch(words[0][0])
+        if compiler and line.kind == "recipe":
+            return compiler[1] in self.compilers
+        return self._nvcc(line, words)
+
+    def _nvcc(self, line: Line, words: Sequence[tuple[str, Span]]) -> bool:
+        """Say whether nvcc is named where a command is: what follows it are flags, or all that is left to add."""
+        if not words or not _NVCC.fullmatch(words[0][0]):
+            return False
+        return line.kind == "recipe" or len(words) == 1 or words[1][0].startswith(("-", "$"))
+
+    def about(self, line: Line) -> _Said | None:
+        """Return what becomes of one line, None if it is right for hipcc; what a person must do is put aside."""
+        if line.kind in ("assignment", "recipe"):
+            return self._commanded(line)
+        text = self.source[line.span]
+        if line.kind == "other" and b"-gencode" in text and b"foreach" in text:
+            message = "-gencode → dropped: hipcc compiles for what --offload-arch says"
+            return _Said(line, line.span, "arch", None, [message])
+        if line.kind in ("define", "rule") and re.search(rb"(?:^|[\s;/])nvcc\s+-", text):
+            self._report(line.span, "nvcc", "nvcc is called here in a way that hipport does not rewrite")
+        return None
+
+    def _report(self, span: Span, kind: str, message: str) -> None:
+        self.reported.append(Finding(span, kind, message, (), Certainty.MANUAL))
+
+    def _commanded(self, line: Line) -> _Said | None:
+        source = self.source
+        text = source[line.value]
+        puts: dict[Span, bytes] = {}
+        messages: list[str] = []
+        if which := _WHICH.search(source.text, line.value.start, line.value.end):
+            found = source[Span(*which.span())].replace(b"nvcc", b"hipcc", 1)
+            puts[Span(*which.span())] = b"$(patsubst %,% " + _ARCHS.encode() + b"," + found + b")"
+            messages.append("nvcc → hipcc")
+            return self._put(line, puts, [], messages)
+        if _PROBE.search(text):
+            self._report(
+                line.value, "probe", "what is asked here is not there on ROCm: put ifneq ($(USE_HIP),1) around it"
+            )
+            return None
+        words = self._words(line)
+        if line.kind == "recipe" and any(word in ("&&", "||", ";", "|") or word.endswith(";") for word, _ in words):
+            if any(_NVCC.fullmatch(word) for word, _ in words):
+                self._report(line.value, "nvcc", "nvcc is called among other commands: call hipcc there")
+            return None
+        calls = self._calls(line)
+        nvcc = self._nvcc(line, words)
+        if nvcc:
+            puts[words[0][1]] = f"hipcc {_ARCHS}".encode()
+            messages.append("nvcc → hipcc")
+        tells = any(telling().fullmatch(word) for word, _ in words)
+        if line.kind == "recipe" and not calls and not tells and not (words and _LINKER.search(words[0][0])):
+            # Another program altogether.
+            return None
+        flags = words[1:] if nvcc or line.kind == "recipe" else words
+        meant = calls or line.name in self.for_nvcc or _FOR_NVCC.search(line.name) is not None
+        of = "nvcc" if meant or tells else "link"
+        if line.kind == "assignment" and not meant and not any(word.startswith("-") for word, _ in flags):
+            return None
+        before = len(self.reported)
+        changes = self._changes(flags, of, puts)
+        if nvcc and any(each.kind != "library" for each in self.reported[before:]):
+            return None
+        return self._put(line, puts, changes, messages)
+
+    def _changes(self, flags: Sequence[tuple[str, Span]], of: str, puts: dict[Span, bytes]) -> list[Change]:
+        """Put what hipcc gets for flags, and return what changed."""
+        rest: list[tuple[str, Span]] = []
+        found: list[Change] = []
+        new: tuple[str, ...]
+        for word, span in flags:
+            if _HEADERS.fullmatch(word):
+                new = ("-I$(ROCM_PATH)/include", "-D__HIP_PLATFORM_AMD__=1")
+            elif _LIBRARIES.fullmatch(word):
+                new = ("-L$(ROCM_PATH)/lib",)
+            else:
+                rest.append((word, span))
+                continue
+            puts[span] = " ".join(new).encode()
+            found.append(Change(0, 0, "cuda_path", (word,), new, "ROCm's folder", Certainty.SAFE))
+        texts = [_REFERENCE.sub(HOLE, word) for word, _ in rest]
+        for change in translate(texts, of=of, rocm=self.rocm).changes:
+            words = rest[change.start : change.stop]
+            hip = self._filled(change, [word for word, _ in words])
+            if change.certainty is Certainty.MANUAL or hip is None:
+                self._report(Span(words[0][1].start, words[-1][1].end), change.kind, str(change))
+                continue
+            found.append(change)
+            puts[Span(words[0][1].start, words[-1][1].end)] = " ".join(hip).encode()
+        return found
+
+    def _filled(self, change: Change, words: Sequence[str]) -> list[str] | None:
+        parts = [part for word in words for part in _REFERENCE.findall(word)]
+        holes = sum(flag.count(HOLE) for flag in change.hip)
+        if holes and holes != len(parts):
+            return None
+        rest = iter(parts)
+        return [re.sub(HOLE, lambda _: next(rest), flag) for flag in change.hip]
+
+    def _put(self, line: Line, puts: dict[Span, bytes], changes: Sequence[Change], messages: list[str]) -> _Said | None:
+        if not puts:
+            return None
+        source = self.source
+        pieces: list[bytes] = []
+        done = line.span.start
+        for span, new in sorted(puts.items()):
+            start = span.start
+            if not new:
+                while start > done and source.text[start - 1 : start] in (b" ", b"\t") and start > line.value.start:
+                    start -= 1
+            pieces += (source.text[done:start], new)
+            done = span.end
+            while not new and start == line.value.start and source.text[done : done + 1] in (b" ", b"\t"):
+                done += 1
+        hip = b"".join([*pieces, source.text[done : line.span.end]])
+        # Lines that nothing is left on.
+        hip = re.sub(rb"\\\r?\n[ \t]*(?=\\\r?\n)|[ \t]*\\\r?\n[ \t]*\Z", b"", hip)
+        kind = "nvcc" if messages else changes[0].kind
+        messages += [str(change) for change in changes]
+        certainty = max((change.certainty for change in changes), default=Certainty.SAFE)
+        left = hip[line.value.start - line.span.start :].split(b"#")[0].replace(b"\\", b"").strip()
+        adds_nothing = line.kind == "assignment" and line.operator == "+=" and not left
+        return _Said(
+            line, Span(min(puts).start, min(puts).end), kind, None if adds_nothing else hip, messages, certainty
+        )
+
+
+PASS = Pass(Makefile, find)
