@@ -96,7 +96,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         return
     # What "cuda" is to a file without PyTorch is not known; cuda() may be called on what other files make.
     uses_torch = _TORCH.search(source.text) is not None
-    if not uses_torch and not (b".cuda()" in source.text and any(_has_torch(each) for each in project.sources)):
+    if not uses_torch and not (b".cuda()" in source.text and any(_has_torch(each.first) for each in project.sources)):
         return
     if source.module is None:
         match = _MENTIONS.search(source.text)
@@ -180,7 +180,9 @@ class _File:
         self.script = script
         self.source = script.source
         self.uses_torch = uses_torch
-        self.others = others = [each for each in project.sources if isinstance(each, Python)]
+        # As they were read: what other passes have made of them by now depends on who is asked.
+        firsts = (each.first for each in project.sources)
+        self.others = others = [each for each in firsts if isinstance(each, Python)]
         #: Files that say which GPUs there are while the program runs, or fork: before that PyTorch may not be asked.
         self.settling = [each.path for each in others if each.fact(_hides) or each.fact(_forks)]
         #: Whether classes of the program have a `cuda` of their own, and no `to`.

@@ -3,7 +3,8 @@
 
 "cuda" is the right device there, and torch.cuda the right module. "hip", "rocm" and "amd" are no devices of PyTorch's,
 though `torch.device("hip")` can be made: nothing can be put on it. They become "cuda" where it is certain that PyTorch
-gets them. The same words are right elsewhere (JAX, Blender, IREE, Triton, a program's own options) and stay.
+gets them, for review where that device may go to others as well. The same words are right elsewhere (JAX, Blender,
+IREE, Triton, a program's own options) and stay.
 
 `RasterizeCudaContext` and the like stay as well: what they stand for is CUDA source, which hipport ports.
 """
@@ -64,7 +65,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     findings: list[Finding] = []
     try:
         if invented:
-            findings += _devices(script)
+            findings += _devices(script, project)
             findings += _modules(script)
         for recipe in recipes:
             findings += _backends(script, recipe)
@@ -77,7 +78,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
 # Devices
 
 
-def _devices(script: Script) -> Iterator[Finding]:
+def _devices(script: Script, project: Project) -> Iterator[Finding]:
     """Yield the strings that PyTorch gets as a device."""
     import libcst as cst
 
@@ -103,6 +104,12 @@ def _devices(script: Script) -> Iterator[Finding]:
             message += f"; the program compares with {name!r}: change both"
             yield Finding(span, "device", message, (), Certainty.MANUAL)
             continue
+        # Other files may read what is no function's own.
+        if names and (script.function(node) is None or any(isinstance(each, cst.Attribute) for each in names)):
+            asks = re.compile(rf"[\"']{name}\b".encode())
+            others = (each for each in project.sources if isinstance(each, Python) and each.path != script.source.path)
+            if any(asks.search(each.text) for each in others):
+                certain = Certainty.REVIEW
         if certain is Certainty.REVIEW:
             message += "; assumes that it is PyTorch's device wherever else it goes from here"
         yield Finding(span, "device", message, (Edit(Span(start, start + len(name)), b"cuda"),), certain)
@@ -123,7 +130,12 @@ def _gets(script: Script, node: cst.CSTNode) -> tuple[Certainty | None, list[cst
     match above:
         case cst.Arg():
             if _argument(script, above):
-                return Certainty.SAFE, []
+                call = script.parent[above]
+                if _code(script, call) != "torch.device":
+                    return Certainty.SAFE, []
+                # Where the device goes that is made here.
+                certain, names = _gets(script, call)
+                return (Certainty.REVIEW if certain is None else certain), names
             return (Certainty.REVIEW if _handed_on(script, above) else None), []
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Attribute() as target)]):
             pass
@@ -197,6 +209,17 @@ def _uses(script: Script, target: cst.Name | cst.Attribute) -> list[cst.CSTNode]
     return found
 
 
+def _code(script: Script, call: cst.CSTNode) -> str:
+    """Return what is called; torch.device also where it was imported by itself."""
+    import libcst as cst
+
+    if not isinstance(call, cst.Call):
+        return ""
+    if isinstance(call.func, cst.Name) and call.func.value == "device" and script.imported(call.func) is not None:
+        return "torch.device"
+    return script.code(call.func)
+
+
 def _argument(script: Script, argument: cst.Arg) -> bool:
     """Say whether PyTorch gets the argument as a device."""
     import libcst as cst
@@ -204,9 +227,7 @@ def _argument(script: Script, argument: cst.Arg) -> bool:
     call = script.parent[argument]
     if not isinstance(call, cst.Call):
         return False
-    code = script.code(call.func)
-    if code == "device" and isinstance(call.func, cst.Name) and script.imported(call.func) is not None:
-        code = "torch.device"
+    code = _code(script, call)
     keyword = argument.keyword.value if argument.keyword is not None else None
     place = next(i for i, each in enumerate(call.args) if each is argument)
     method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
