@@ -10,10 +10,13 @@ import sys
 import textwrap
 import time
 from pathlib import Path, PurePath
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from hipport import verifier
+from hipport.diagnostics import Places
 from hipport.languages.cuda import Cuda
 from hipport.project import Project
 from hipport.simt import extension, torch_devices
@@ -40,6 +43,7 @@ def devices(text: str, *others: str) -> str:
         ("x.cuda()", "x.cpu()"),
         ("cudaSetDevice(x.get_device())", "cudaSetDevice(x.device().has_index())"),
         ("x.device().index()", "x.device().has_index()"),
+        ("auto device = x.device(); int n = device.index();", "auto device = x.device(); int n = device.has_index();"),
         ('torch::Device device("cuda:0");', 'torch::Device device("cpu");'),
         ('torch::Device("cuda")', 'torch::Device("cpu")'),
         ("torch::cuda::is_available()", "::simt::torch_cuda::is_available()"),
@@ -229,6 +233,41 @@ def test_what_does_not_compile_is_said_at_the_users_line(small: Path) -> None:
     (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i]);", "gpuAtomicAdd(sum, no_such_thing);"))
     with pytest.raises(extension.NotBuildable, match=r"small\.cu:10: .*no_such_thing"):
         verifier.Driver(small, os.environ, Path(sys.executable)).build("original")
+
+
+@pytest.mark.parametrize(
+    ("said", "tries"),
+    [("x.cpp:1:8: error: 'nn' is not a member of 'torch'", 2), ("x.cpp:1:8: error: expected ';' before 'int'", 1)],
+)
+def test_a_unit_that_needs_more_of_pytorch_gets_all_its_headers(
+    said: str, tries: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+
+    def limited(command: list[str], *_: object) -> tuple[int, str]:
+        commands.append(command)
+        if light in command:
+            return 1, said
+        Path(command[command.index("-MF") + 1]).write_text("out: x.cpp")
+        Path(command[command.index("-o") + 1]).touch()
+        return 0, ""
+
+    light = f"-I{extension._TORCH_LIGHT}"
+    monkeypatch.setattr(extension, "limited", limited)
+    compiler = SimpleNamespace(
+        _command=lambda unit, light=True: ["g++", f"-I{extension._TORCH_LIGHT}"] if light else ["g++"],
+        _made=lambda path: path,
+        _digest=lambda path: "",
+        cache=tmp_path,
+        env={},
+        timeout=1,
+        torch=SimpleNamespace(include=Path("/torch")),
+        places=Places(tmp_path),
+    )
+    unit = extension._Unit(tmp_path / "x.cpp", False, (), tmp_path, "x")
+    made = extension._Compiler.compile(cast(extension._Compiler, compiler), unit)
+    assert [light in command for command in commands] == [True, False][:tries]
+    assert made.path.exists() == (tries == 2) and bool(made.messages) == (tries == 1)
 
 
 def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:

@@ -42,6 +42,10 @@ _HIP = "6.4.3"
 HERE = Path(__file__).parent
 _TORCH_SHIMS = HERE / "include/torch_shims"
 _PCH_HEADER = "simt/torch_headers.h"
+#: Stands in for PyTorch's largest headers, as long as a unit compiles with it.
+_TORCH_LIGHT = HERE / "include/torch_light"
+#: An error that has to do with PyTorch, or with a header that is not there.
+_OF_TORCH = re.compile(r"error: .*(?:torch|\bat::|c10|std::|No such file|file not found)")
 
 # The same for every unit: what PyTorch's headers are compiled with has to be what they are used with.
 _STANDARD = 20
@@ -419,8 +423,12 @@ class _Compiler:
         made, listing = folder / f"{os.getpid()}.o", folder / f"{os.getpid()}.d"
         start = time.monotonic()
         source = str(self._made(unit.source))
-        whole = [*command, "-MD", "-MF", str(listing), "-MT", "out", "-x", "c++", "-c", source, "-o", str(made)]
-        status, said = limited(whole, unit.folder, self.env, self.timeout)
+        out = ["-MD", "-MF", str(listing), "-MT", "out", "-x", "c++", "-c", source, "-o", str(made)]
+        status, said = limited([*command, *out], unit.folder, self.env, self.timeout)
+        if status and f"-I{_TORCH_LIGHT}" in command and _OF_TORCH.search(said):
+            # It may be what these headers leave out. If not, PyTorch's own say so, too.
+            command = self._command(unit, light=False)
+            status, said = limited([*command, *out], unit.folder, self.env, self.timeout)
         seconds = time.monotonic() - start
         if status != 0:
             messages = self.places.located(parse(said, unit.source), unit.folder)
@@ -455,12 +463,12 @@ class _Compiler:
             lines = [line for line in said.splitlines() if "undefined" in line or "multiple" in line or "error" in line]
             raise NotBuildable(f"{place.name} could not be linked: " + "\n".join(lines[:8] or said.splitlines()[-3:]))
 
-    def _command(self, unit: _Unit) -> list[str]:
+    def _command(self, unit: _Unit, *, light: bool = True) -> list[str]:
         defines, given = _kept(unit, self.torch, self.cache)
         includes = [str(self._made(Path(word))) if word[0] == "/" else word for word in given]
         identity = f"// {self.torch.version} {self.compiler.identity.splitlines()[0]}\n"
         if self.dialect == "host":
-            return [*self._with_torch(), "-include", str(self._header(identity + _as_text(defines))), *includes]
+            return [*self._with_torch(light), "-include", str(self._header(identity + _as_text(defines))), *includes]
         dialect = _said_as(self.dialect)
         own = self.builder("-O1").includes
         defines += [flag.removeprefix("-D") for flag in compiling.dialect_defines(dialect, device=unit.device)]
@@ -470,7 +478,7 @@ class _Compiler:
         if self._uses_torch(unit.source):
             text = text.replace('#include "simt/prelude.h"', '#define SIMT_WITH_TORCH 1\n#include "simt/prelude.h"')
             header = self._header(text + '#include "simt/torch_macros.h"\n')
-            return [*self._with_torch(), *step, "-include", str(header), *includes, f"-I{_TORCH_SHIMS}", *own]
+            return [*self._with_torch(light), *step, "-include", str(header), *includes, f"-I{_TORCH_SHIMS}", *own]
         # A unit without PyTorch's headers compiles fast: its kernels may as well run fast.
         return [self.compiler.path, *self.flags("-O2"), *step, "-include", str(self._header(text)), *includes, *own]
 
@@ -482,8 +490,10 @@ class _Compiler:
         made = self.prepared.made(original)
         return path if made == original else made
 
-    def _with_torch(self) -> list[str]:
+    def _with_torch(self, light: bool) -> list[str]:
         folders = [word for each in self.torch.includes for word in ("-isystem", str(each))]
+        if light:
+            folders = [f"-I{_TORCH_LIGHT}", *folders]
         return [self.compiler.path, *self.flags("-O1"), *folders, "-include", str(self._precompiled(folders))]
 
     def _header(self, text: str) -> Path:
@@ -499,9 +509,11 @@ class _Compiler:
     def _precompiled(self, folders: Sequence[str]) -> Path:
         """PyTorch's headers, compiled: half a minute once, and half a gigabyte."""
         text = (_TORCH_SHIMS / _PCH_HEADER).read_text()
+        light = sorted(_TORCH_LIGHT.rglob("*.h")) if f"-I{_TORCH_LIGHT}" in folders else []
+        shown = [path.read_text() for path in light]
         # What keeps calls apart is no matter of what headers mean.
         flags = [flag for flag in self.flags("-O1") if flag not in self.compiler.keeps_calls]
-        what = json.dumps([_FORMAT, text, self.compiler.identity, self.torch.version, flags, folders])
+        what = json.dumps([_FORMAT, text, *shown, self.compiler.identity, self.torch.version, flags, folders])
         folder = self.cache / "torch" / hashlib.sha256(what.encode()).hexdigest()[:24]
         header = folder / "torch_headers.h"
         folder.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,7 @@ _NAMES: tuple[tuple[re.Pattern[bytes], bytes], ...] = (
     (re.compile(rb"(?<=[.>])(?:cuda|hip)(?=" + _GAP + rb"\(" + _GAP + rb"\))"), b"cpu"),
     # -1 on the CPU, which no CUDA function takes; this is 0.
     (re.compile(rb"(?<=[.>])get_device(?=" + _GAP + rb"\(" + _GAP + rb"\))"), b"device().has_index"),
-    (re.compile(rb"(?<=device\(\)\.)index(?=" + _GAP + rb"\(" + _GAP + rb"\))"), b"has_index"),
+    (re.compile(rb"(?:(?<=device\(\)\.)|(?<=[Dd]evice\.))index(?=" + _GAP + rb"\(" + _GAP + rb"\))"), b"has_index"),
     (re.compile(rb"(?<=DeviceType::)(?:CUDA|HIP)\b"), b"CPU"),
     (re.compile(rb"(?<=DispatchKey::)(?:CUDA|HIP)\b"), b"CPU"),
     (re.compile(rb"(?<=Backend::)(?:CUDA|HIP)\b"), b"CPU"),
