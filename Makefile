@@ -37,7 +37,7 @@ $(VENV)/installed: pyproject.toml
 	@touch $@
 
 $(VENV)/with-torch: $(VENV)/installed
-	$(BIN)/pip install --quiet $(TORCH) setuptools wheel ninja numpy
+	$(BIN)/pip install --quiet $(TORCH) setuptools wheel ninja numpy scipy
 	@touch $@
 
 clean:
