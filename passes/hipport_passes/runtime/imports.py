@@ -17,7 +17,9 @@ _LIBRARY = re.compile(r"(?:.*/)?(?:lib)?([A-Za-z-]+?)(?:64_\d+)?(?:\.so(?:\.\d+)
 #: A condition that asks which of several back ends is to be taken.
 _CHOICE = re.compile(r"==[ \t]*[\"']")
 #: A condition that asks whether something is there.
-_OPTIONAL = re.compile(r"(?i)availab|installed|find_spec|has_|with_|\bTYPE_CHECKING\b|is_\w+|support|enable|exists")
+_OPTIONAL = re.compile(
+    r"(?i)availab|installed|find_spec|has_|with_|\bTYPE_CHECKING\b|is_\w+|support|enable|exists|environ|getenv"
+)
 
 
 def imports(program: Program, modules: Mapping[str, str]) -> Iterator[Finding]:
@@ -77,7 +79,7 @@ def _needed(program: Program, node: cst.CSTNode) -> bool:
         if isinstance(tried, cst.Try) and re.search(r"(?i)amd|rocm|hip", program.code(tried.body)):
             return False
     return not any(
-        wanted and _OPTIONAL.search(program.code(test)) and not _CHOICE.search(program.code(test))
+        wanted and _OPTIONAL.search(code := program.code(test)) and ("env" in code or not _CHOICE.search(code))
         for test, wanted in program.conditions(node)
     )
 

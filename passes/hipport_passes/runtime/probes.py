@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from hipport.finding import Finding
+from hipport.source import Edit
 from hipport_passes.nvcc_flags import HOLE
 from hipport_passes.python_gates import PRODUCT
 from hipport_passes.runtime.program import Program, finding
@@ -25,6 +26,8 @@ _AMD = re.compile(rb"(?i)radeon|instinct|\bmi[123]\d\d|gfx9|gfx1[012]|\bamd\b")
 
 def nvidia_smi(program: Program) -> Iterator[Finding]:
     """Yield the runs of nvidia-smi that are not prepared for its absence."""
+    if re.search(rb"rocm-smi|amd-smi|rocm_smi|amdsmi", program.source.text):
+        return
     for node in program.nodes:
         if not isinstance(node, (cst.SimpleString, cst.FormattedString)):
             continue
@@ -200,20 +203,26 @@ def switches(program: Program) -> Iterator[Finding]:
         for call in program.calls(name):
             if not program.runs(call).both or program.copes(call, "RuntimeError"):
                 continue
-            off = {
-                argument.keyword.value
+            off = [
+                argument.value
                 for argument in call.args
-                if argument.keyword is not None and program.code(argument.value) == "False"
-            }
+                if argument.keyword is not None
+                and argument.keyword.value == "enable_math"
+                and program.code(argument.value) == "False"
+            ]
             chosen = set(re.findall(r"\b([A-Z]+_ATTENTION|MATH)\b", program.code(call)))
             if chosen == {"CUDNN_ATTENTION"}:
                 yield finding(program, call, "sdp_kernel", "there is no cuDNN on ROCm; choose another back end too")
-            elif "enable_math" in off:
+            elif off:
+                # The same with CUDA, where this is False.
+                torch = program.torch(call)
+                text = f"{torch}.version.hip is not None".encode()
+                edits = (Edit(program.source.span(off[0]), text),) if torch else ()
                 message = (
-                    "leaves no kernel on an AMD GPU that AOTriton has none for, or for what it does not take; keep the "
-                    "math kernel on"
+                    "leaves no kernel where AOTriton has none, for a GPU or for what it does not take; on ROCm the math "
+                    "kernel is let in, assuming that it is fast enough there"
                 )
-                yield finding(program, call, "sdp_kernel", message)
+                yield finding(program, call, "sdp_kernel", message, edits)
 
 
 def homes(program: Program) -> Iterator[Finding]:

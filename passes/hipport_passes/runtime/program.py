@@ -108,8 +108,11 @@ class Program(Script):
                             return self.code(alias.asname.name)
         return None
 
-    def copes(self, node: cst.CSTNode, errors: str) -> bool:
-        """Say whether one of the `errors` (a regular expression) at `node` is expected and dealt with."""
+    def copes(self, node: cst.CSTNode, errors: str, depth: int = 0) -> bool:
+        """Say whether one of the `errors` (a regular expression) at `node` is expected and dealt with.
+
+        In a function it is where the function is called, if it is everywhere in this file.
+        """
         wanted = re.compile(rf"\b(?:{errors})\b")
         for above, child in self.ancestors(node):
             if isinstance(above, (cst.Try, cst.TryStar)) and child is above.body:
@@ -122,7 +125,9 @@ class Program(Script):
                     code = self.code(item.item)
                     if re.search(r"\bsuppress\(|\braises\(", code) and (wanted.search(code) or _ANY_ERROR.search(code)):
                         return True
-        return False
+        function = self.function(node)
+        places = self._uses(function) if function is not None and depth < 4 else []
+        return bool(places) and all(self.copes(place, errors, depth + 1) for place in places)
 
     def stops(self, block: cst.BaseSuite) -> bool:
         """Say whether a block ends by raising an error, or the program."""

@@ -20,7 +20,7 @@ _ERRORS = "AttributeError|TypeError|ValueError"
 _TAKES_A_VERSION = re.compile(r"(?i)(?:^|[._])(?:float|int|len|parse|map|split|match|v)$|version(?!s)\w*$|_ver\w*$")
 #: What shows its arguments.
 _SHOWS = re.compile(r"(?i)print|log|info|warn|debug|error|str$|repr$|format|append|bool$|get\w*$|isinstance$")
-_WHEEL = re.compile(r"(?i)\bwhl\b|wheel|https?://|index[-_]url|[\"']\+?cu(?:da)?(?:_|-)?[\"'{]|cudatoolkit|conda")
+_WHEEL = re.compile(r"(?i)\bwhl\b|wheel|https?://|index[-_]url|cu(?:da)?[-_]?[\"'{]|cudatoolkit|conda")
 _RUNS_NVCC = re.compile(r"\bnvcc\b|nvidia-smi|bare_metal|\bCUDA_HOME\b|\bcuda_dir\b")
 
 
