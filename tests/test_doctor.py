@@ -359,6 +359,12 @@ def test_what_rocminfo_shows(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> Non
     assert fake.said(rocminfo=ROCMINFO, agents=agents) == [("runtime", "warning")]
 
 
+def test_linux_inside_windows(fake: Fake) -> None:
+    fake.write("dev/dxg", "")
+    assert ("gpus", "problem") in fake.said()
+    assert ("gpus", "problem") not in fake.said(rocminfo=ROCMINFO, agents=(("gfx1100", 32),))
+
+
 def test_the_command_line(fake: Fake) -> None:
     fake.gpu(90402, 1)
     for path in ("dev/kfd", "dev/dri/renderD128"):

@@ -160,14 +160,20 @@ def test_steps_that_nobody_wants(desk: Desk) -> None:
 
 
 def test_what_differs_or_does_not_compile_is_not_shown_as_good(desk: Desk) -> None:
-    desk.write("main.cu", PROGRAM + "//! 3: error: no\n")
+    desk.write("main.cu", PROGRAM + "//! 3: error: no\n//! 4: warning: hm\n")
     desk.comes = lambda: verified("ported@64")
     found = desk.port(desk.tree / "main.cu")
     assert not found.ok
     assert has(found.shown, "0 of 1 units") and has(found.not_checked, "not without errors: main.cu")
     assert has(found.shown, "DIFFERS") and not has(found.shown, "agrees")
+    assert "error: no" in evidence.as_text(found) and "warning: hm" not in evidence.as_text(found)
+    assert "1 warning of the compiler" in evidence.as_text(found) and "hm" in evidence.as_json(found)
     # At the line of the original.
-    assert [(str(m.path), m.line) for m, _ in found.built.messages] == [("main.cu", 5)] if found.built else False
+    assert (
+        [(str(m.path), m.line) for m, _ in found.built.messages] == [("main.cu", 5), ("main.cu", 6)]
+        if found.built
+        else False
+    )
 
 
 def test_extensions_with_cases(desk: Desk) -> None:

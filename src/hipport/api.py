@@ -395,12 +395,13 @@ def _verifications(
         name = f"the extension in {script.parent.as_posix()}" if script.parent.parts else "the extension"
         inputs = recording or cases or folder / "cases.py"
         about = Verification(name, script.parent, inputs.name, digest(inputs) if inputs.is_file() else "")
+        if not inputs.is_file():
+            why = "there are no cases (cases.py beside setup.py), and no recording (hipport record)"
+            yield Verification(name, script.parent, why_not=why)
+            continue
         part = why_not or _part(ported, folder, options)
         try:
-            if not inputs.is_file():
-                why = "there are no cases (cases.py beside setup.py), and no recording (hipport record)"
-                yield Verification(name, script.parent, why_not=why)
-            elif isinstance(part, str):
+            if isinstance(part, str):
                 yield replace(about, why_not=part)
             elif recording is not None:
                 for verified in verifier.replay(folder, recording, python=python, port=part, **common):

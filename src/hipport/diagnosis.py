@@ -78,6 +78,10 @@ def _gpus(machine: Machine) -> Iterator[Check]:
             yield Check(
                 "gpus", Status.NOTE, f"{_count(machine.withheld, 'more GPU')} of the host not given to this container"
             )
+    elif machine.wsl and machine.agents:
+        # ROCm reaches GPUs by /dev/dxg there, and the driver is that of Windows.
+        shown = ", ".join(f"{arch} (wavefront {lanes})" for arch, lanes in machine.agents)
+        yield Check("gpus", Status.OK, f"WSL; rocminfo shows {shown}")
     elif machine.withheld:
         yield Check(
             "gpus",

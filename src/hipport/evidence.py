@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -176,7 +176,10 @@ def as_text(evidence: Evidence, *, colour: bool = False) -> str:
     """Return the manifest for a person: the steps, what they showed, and last what was not checked."""
     parts = [report.as_text(evidence.ported, colour=colour)]
     if evidence.built is not None:
-        parts.append(report.built_as_text(evidence.built, colour=colour))
+        parts.append(report.built_as_text(_with_errors(evidence.built), colour=colour))
+        warnings = sum(message.severity != "error" for message, _ in evidence.built.messages)
+        if warnings:
+            parts.append(f"{_count(warnings, 'warning')} of the compiler: hipport build, or the manifest, has them\n")
     for each in evidence.verifications:
         if each.verified is not None:
             parts.append(verify_report.as_text(each.verified, colour=colour))
@@ -185,6 +188,17 @@ def as_text(evidence: Evidence, *, colour: bool = False) -> str:
     lines += ["shown", *(f"  {line}" for line in evidence.shown or ("nothing",))]
     lines += ["not checked", *(f"  {line}" for line in evidence.not_checked)]
     return "\n".join([*parts, "\n".join(lines)]) + "\n"
+
+
+def _with_errors(built: Built) -> Built:
+    """A build without what the compiler only warned of: there is much of it, and little of it is about the port."""
+    return replace(
+        built,
+        compiled=tuple(
+            replace(each, messages=tuple(message for message in each.messages if message.severity == "error"))
+            for each in built.compiled
+        ),
+    )
 
 
 def digest(path: Path) -> str:

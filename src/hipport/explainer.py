@@ -38,8 +38,27 @@ _IN_CPP = (
 #: Operands of an instruction, one of which will be right, and types by its last letter and number.
 _OPERANDS = ("%0, %1", "%0, %1, %2", "%0, %1, %2, %3", "%0, %1, %2, %3, 1", "%0, [%4]", "[%4], %1", "[%4]", "")
 _TYPES = {"f32": ("float", "f"), "f64": ("double", "d"), "64": ("long long", "l"), "16": ("short", "h")}
-_IN_PYTHON = ("import torch\nvalue = {}\n\n", "import torch\nvalue = {}()\n\n", "import torch\nimport {}\n\n")
-_IN_CMAKE = ("{}(one two)\n\n", "target_link_libraries(one {})\n\n", "find_package({})\n\n", "set(one ${{{}}})\n\n")
+_IN_PYTHON = tuple(
+    f"import torch\n{line}\n\n"
+    for line in (
+        "value = {}",
+        "value = {}()",
+        "import {}",
+        'major = {}.split(".")[0]',
+        "fast = {}() >= (9, 0)",
+        "fast = {}()[0] >= 9",
+    )
+)
+_IN_CMAKE = tuple(
+    f"cmake_minimum_required(VERSION 3.18)\nproject(one LANGUAGES CXX CUDA)\nadd_library(one one.cu)\n{line}\n\n"
+    for line in (
+        "find_package(CUDA REQUIRED)\n{}(two two.cu)",
+        "target_link_libraries(one {})",
+        "find_package({})",
+        'set({} "${{{}}} -O3")',
+        "message(${{{}}})",
+    )
+)
 _IN_SETUP = (
     "from setuptools import setup\nfrom torch.utils.cpp_extension import CUDAExtension\n"
     'setup(ext_modules=[CUDAExtension("x", ["x.cu"], extra_compile_args={{"nvcc": ["{}"]}})])\n\n'
@@ -201,7 +220,10 @@ def _example(reported: Reported, before: Source, after: Source, source: str = ""
     line = reported.line - 1
     was, now = old[line], old[line]
     for tag, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag != "equal" and i <= line < j:
+        if tag == "insert" and i in (line, line + 1) and now == was:
+            # What stands before or behind the line, in addition to it.
+            now = "\n".join([*new[k:m], was] if i == line else [was, *new[k:m]])
+        elif tag != "equal" and i <= line < j:
             # A block of as many lines, line by line; any other as a whole, if it is short.
             if j - i == m - k:
                 now = new[k + line - i]
@@ -230,7 +252,7 @@ def _programs(name: str) -> dict[str, bytes]:
         if re.fullmatch(r"[A-Za-z_][\w.]*", name):
             texts |= {f"python{number}.py": text.format(name) for number, text in enumerate(_IN_PYTHON)}
         if re.fullmatch(r"[A-Za-z_][\w:]*", name):
-            texts |= {f"{number}/CMakeLists.txt": text.format(name) for number, text in enumerate(_IN_CMAKE)}
+            texts |= {f"{n}/CMakeLists.txt": text.format(name, name) for n, text in enumerate(_IN_CMAKE)}
         if re.fullmatch(r"[A-Za-z][\w.-]*(?:[<>=!~]=?.*)?", name):
             texts["requirements.txt"] = f"{name}\n\n"
     return {path: text.encode() for path, text in texts.items()}
@@ -293,24 +315,26 @@ def _rows(name: str, tables: Path) -> Iterator[Row]:
 def _found(name: str, value: Any, where: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
     """Each place in a table where `name` is a key, or a word of a list."""
     if isinstance(value, dict):
+        lists = [key for key, each in value.items() if key not in _SAID and name in _words(each)]
+        if lists:
+            # Beside a list of names stands what is said of all of them.
+            said = _row(value)
+            yield where, said if any(key in said for key in ("hip", "why", "instead")) else {"listed": lists[0]}
         for key, inner in value.items():
             if key == name:
                 yield where, _row(inner)
-            elif isinstance(inner, (str, list)) and key not in _SAID and name in _words(inner):
-                # Beside a list of names stands what is said of all of them.
-                yield where, _row(value) if key == "names" else {"listed": key}
-            else:
+            elif key not in lists:
                 yield from _found(name, inner, (*where, key))
     elif isinstance(value, list):
         for inner in value:
             yield from _found(name, inner, where)
 
 
-def _words(value: str | list[Any]) -> list[Any]:
-    """The names in a list; prose has none."""
+def _words(value: Any) -> list[Any]:
+    """The names in a list, or in a text that is one; prose has none."""
     if isinstance(value, str):
         return [] if re.search(r"[.,:;] ", value) else value.split()
-    return value
+    return value if isinstance(value, list) else []
 
 
 def _row(value: Any) -> dict[str, str]:

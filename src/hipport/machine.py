@@ -99,6 +99,7 @@ class Machine:
     """What was seen. Empty values stand for what is not there; None for what could not be looked at.
 
     `groups` are those of this process, `enrolled` those that /etc/group gives the user, perhaps from the next login on.
+    `wsl` says that this is Linux inside Windows, where GPUs are reached by another way than KFD.
     `withheld` counts GPUs that the driver knows and a container may not use. `iommu` is `off`, `passthrough` or
     `translated`. `agents` are the processors and wavefronts that rocminfo shows. `platform` is what hipconfig chooses.
     """
@@ -120,6 +121,7 @@ class Machine:
     variables: Mapping[str, str]
     rocm: str
     nvcc: str
+    wsl: bool = False
     platform: str | None = None
     agents: tuple[tuple[str, int], ...] | None = None
     rocminfo: str | None = None
@@ -175,6 +177,7 @@ def look(root: Path, env: Mapping[str, str], user: User, python: Path | None = N
         variables={n: v for n, v in env.items() if v and (n in VARIABLES or _OVERRIDE.fullmatch(n))},
         rocm=rocm,
         nvcc=_nvcc(root, env),
+        wsl=(root / "dev/dxg").exists(),
         platform=platform.split()[-1] if platform else None,
         agents=_agents(rocminfo) if rocminfo else None,
         rocminfo=rocminfo,
@@ -193,7 +196,7 @@ def arch_of(version: int) -> str:
 
     A name has the stepping as a hexadecimal digit: 90010 is gfx90a.
     """
-    return f"gfx{version // 10000}{version // 100 % 100}{version % 100:x}"
+    return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
 
 
 def known_gpus(root: Path) -> tuple[tuple[Gpu, ...], int]:
