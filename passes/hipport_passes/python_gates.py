@@ -39,6 +39,7 @@ _QUESTIONS = {
     "switches": re.compile(rb"\bsdpa?_kernel\b|cudnn\.version\b"),
     "homes": re.compile(rb"\bCUDA_(?:HOME|PATH)\b"),
     "libraries": re.compile(rb"\b(?:CDLL|LoadLibrary|PyDLL|find_library)\b[^\n]*(?:cu|nv|nccl)"),
+    "sources": re.compile(rb"\bload_inline\b"),
     "kernels": re.compile(
         rb"\binline_asm_elementwise\b|extra\.cuda\b|\bgdc_|\bmaxnreg[ \t]*=|\bnum_warps[ \t]*=[ \t]*(?:32|64|\d{3})"
         rb"|\bnum_ctas[ \t]*=[ \t]*(?:[2-9]|\d\d)|\bnum_(?:consumer_groups|buffers_warp_spec)\b|\breg_(?:dec|inc)_"
@@ -70,7 +71,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
             yield Finding(Span(*match.span()), "unread", message, (), Certainty.MANUAL)
         return
     # Only now: the parser takes longer to load than most trees take to port.
-    from hipport_passes.runtime import capability, imports, probes, triton, versions
+    from hipport_passes.runtime import capability, imports, probes, sources, triton, versions
     from hipport_passes.runtime.program import Program
 
     program = source.fact(Program)
@@ -84,6 +85,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         "switches": lambda: probes.switches(program),
         "homes": lambda: probes.homes(program),
         "libraries": lambda: imports.libraries(program, _TABLE["libraries"]),
+        "sources": lambda: sources.sources(program),
         "kernels": lambda: triton.kernels(program),
     }
     try:

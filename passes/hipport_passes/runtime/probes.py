@@ -219,8 +219,8 @@ def switches(program: Program) -> Iterator[Finding]:
                 text = f"{torch}.version.hip is not None".encode()
                 edits = (Edit(program.source.span(off[0]), text),) if torch else ()
                 message = (
-                    "leaves no kernel where AOTriton has none, for a GPU or for what it does not take; on ROCm the math "
-                    "kernel is let in, assuming that it is fast enough there"
+                    "leaves no kernel where AOTriton has none, for a GPU or for what it does not take; on ROCm the "
+                    "math kernel is let in, assuming that it is fast enough there"
                 )
                 yield finding(program, call, "sdp_kernel", message, edits)
 
