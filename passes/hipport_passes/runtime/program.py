@@ -19,6 +19,7 @@ _OURS = re.compile(
     rb"\bversion\.hip is (?:not )?None (?:and|or) |(?:and|or) [\w.]+\.hip is (?:not )?None"
     rb"|\bversion\.cuda or [\w.]+\.hip\b"
 )
+_NVIDIA = re.compile(r"(?i)_*(?:is|on|has)_*(?:on_)?nvidia(?:_*(?:gpu|device|platform|backend))?")
 _ANY_ERROR = re.compile(r"\b(?:Base)?Exception\b")
 
 
@@ -39,6 +40,15 @@ class Program(Script):
         for test, wanted in super().conditions(node):
             if not any(each in self._lifted for each in _operands(test)):
                 yield test, wanted
+
+    def truth(self, test: cst.CSTNode | None, rocm: bool, depth: int = 0) -> bool | None:
+        """Say what a condition is, as a build script's; what asks for NVIDIA is false on ROCm."""
+        of = test.func if isinstance(test, cst.Call) else test
+        if isinstance(of, cst.Name | cst.Attribute):
+            word = of.value if isinstance(of, cst.Name) else of.attr.value
+            if _NVIDIA.fullmatch(word):
+                return not rocm
+        return super().truth(test, rocm, depth)
 
     @cached_property
     def decided(self) -> bool:
