@@ -7,6 +7,7 @@ one, against PyTorch's CPU build.
 
 from __future__ import annotations
 
+import json
 import sys
 import types
 from collections.abc import Iterator
@@ -343,3 +344,18 @@ def test_the_command_and_the_configuration_say_it(tmp_path: Path) -> None:
     (tmp_path / "other" / "hipport.toml").write_text('device_agnostic = "yes"\n')
     with pytest.raises(config.BadConfig, match="true or false"):
         config.read(tmp_path / "other")
+
+
+def test_a_notebook_is_one_program() -> None:
+    cells = [
+        ["import os\n", "import torch\n", "!nvidia-smi -L\n"],
+        ['early = dict(device="cuda")\n', 'os.environ["CUDA_VISIBLE_DEVICES"] = "1"\n', 'device = "cuda"\n'],
+    ]
+    text = json.dumps(
+        {"cells": [{"cell_type": "code", "metadata": {}, "outputs": [], "source": cell} for cell in cells]}, indent=1
+    )
+    ported = rewrite({"a.ipynb": text.encode()}, passes=(device_agnostic.PASS,), device_agnostic=True)
+    assert [each.rule.partition("/")[2] for each in ported.reported] == ["too_early", "device"]
+    first, second = ("".join(cell["source"]) for cell in json.loads(ported.project.sources[0].text)["cells"])
+    assert "def pick_device(index=None):" in first
+    assert second.endswith("device = pick_device()\n")

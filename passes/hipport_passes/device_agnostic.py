@@ -129,12 +129,12 @@ def _imports_torch(source: Python) -> bool:
     return _IMPORTS_TORCH.search(source.text) is not None
 
 
-def _hides(source: Python) -> bool:
-    """Say whether the file says which GPUs there are, other than before all else."""
-    torch = _IMPORTS_TORCH.search(source.text)
-    return any(
-        match[1] or (torch is not None and torch.start() < match.start()) for match in _VISIBLE.finditer(source.text)
-    )
+def _hides(source: Python, place: int | None = None) -> bool:
+    """Say whether the file says which GPUs there are, other than before all else, or before a place in it."""
+    if place is None:
+        torch = _IMPORTS_TORCH.search(source.text)
+        place = torch.start() if torch is not None else len(source.text)
+    return any(match[1] or match.start() > place for match in _VISIBLE.finditer(source.text))
 
 
 def _forks(source: Python) -> bool:
@@ -182,9 +182,11 @@ class _File:
         self.uses_torch = uses_torch
         # As they were read: what other passes have made of them by now depends on who is asked.
         firsts = (each.first for each in project.sources)
-        self.others = others = [each for each in firsts if isinstance(each, Python)]
+        files = [each for each in firsts if isinstance(each, Python) and each.path != self.source.path]
+        # Itself, which is in no project where it is part of a notebook.
+        self.others = others = [self.source, *files]
         #: Files that say which GPUs there are while the program runs, or fork: before that PyTorch may not be asked.
-        self.settling = [each.path for each in others if each.fact(_hides) or each.fact(_forks)]
+        self.settling = [each.path for each in files if each.fact(_hides) or each.fact(_forks)]
         #: Whether classes of the program have a `cuda` of their own, and no `to`.
         self.own_cuda = any(each.fact(_has_own_cuda) for each in others)
         known = _HELPER.search(self.source.text)
@@ -437,16 +439,23 @@ class _File:
 
     def _chosen(self, node: cst.CSTNode, span: Span, index: str, later: bool) -> _Change:
         call = f"{self.helper}({index})"
-        if later and self.settling and self._imported(node):
+        settled = self._settled(node) if later else ""
+        if settled and self._imported(node):
             message = (
-                f"PyTorch would be asked for GPUs when this is imported, before {self.settling[0]} sets "
+                f"PyTorch would be asked for GPUs when this is imported, before {settled} sets "
                 "CUDA_VISIBLE_DEVICES or forks, which comes too late then: hand the device in"
             )
             return _Change(span, "too_early", message, (), Certainty.MANUAL)
         message = f'{call} is what stands here where there is a GPU, else "cpu"'
-        certainty = Certainty.REVIEW if later and self.settling else Certainty.SAFE
+        certainty = Certainty.REVIEW if settled else Certainty.SAFE
         edit = Edit(span, call.encode())
         return _Change(span, "device", message + (_SETTLED if certainty else ""), (edit,), certainty, node)
+
+    def _settled(self, node: cst.CSTNode) -> str:
+        """Return a file that comes too late with its say on GPUs if PyTorch is asked for them here, or ""."""
+        start = self.source.span(node).start
+        own = _hides(self.source, start) or self.source.fact(_forks)
+        return str(self.source.path if own else next(iter(self.settling), ""))
 
     def _imported(self, node: cst.CSTNode) -> bool:
         """Say whether the place is run when the file is imported: no function's body, nor a program's."""
@@ -597,7 +606,7 @@ class _File:
             return None
         span = self.source.span(value)
         message = "memory is pinned for a GPU: only where there is one"
-        certainty = Certainty.REVIEW if self.settling else Certainty.SAFE
+        certainty = Certainty.REVIEW if self._settled(value) else Certainty.SAFE
         edit = Edit(span, b"torch.cuda.is_available()")
         return _Change(span, "pin_memory", message + (_SETTLED if certainty else ""), (edit,), certainty)
 
