@@ -106,11 +106,10 @@ def test_an_edit_of_the_program_is_that_edit_of_the_cell(
             del cell["source"]
     assert one == other
     for i in changed:
-        old = code[start:end].decode()
-        # The end of the last line is not in the file.
-        assert len(now[i]) - len(before[i]) == len(new) - len(old) or (
-            old.endswith("\n") and not before[i].endswith("\n")
-        )
+        old, longer = code[start:end].decode(), len(now[i]) - len(before[i])
+        # The end of a cell's last line is not in the file, and goes and comes with nothing.
+        without = len(new.removesuffix("\n")) - len(old.removesuffix("\n"))
+        assert longer == len(new) - len(old) or (old.endswith("\n") and longer == without)
         assert new.removesuffix("\n") in now[i]
 
 
@@ -221,6 +220,14 @@ def test_lines_that_come_get_strings_of_their_own() -> None:
         edit = program(source).layout.edit(Edit(Span(place, place), new))
         assert edit is not None
         assert source.apply([edit]).text == notebook(after).text
+
+
+def test_a_line_behind_the_last_one_gets_a_string_of_its_own() -> None:
+    source = notebook(["x = 1\n"])
+    edit = program(source).layout.edit(Edit(Span(6, 6), b"y = 2"))
+    assert edit is not None
+    assert sources(source.apply([edit])) == ["x = 1\ny = 2"]
+    assert json.loads(source.apply([edit]).text)["cells"][1]["source"] == ["x = 1\n", "y = 2"]
 
 
 def test_what_ipython_adds_is_not_edited() -> None:

@@ -185,6 +185,8 @@ class _Layout:
             parts = re.findall(rb"(?:\\.|[^\\])*?\\n|(?:\\.|[^\\])+", text)
             if parts and parts[-1].endswith(b"\\n") and not at_end:
                 parts.append(b"")
+            if parts and self._begins[start] == cell.begins[-1] and cell.code.endswith(b"\n"):
+                parts.insert(0, b"")
             text = (b'"' + cell.between + b'"').join(parts)
         return Edit(Span(self._begins[start], stop), text)
 
