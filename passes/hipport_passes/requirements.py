@@ -4,9 +4,9 @@
 An installer takes what a list names: `torch==2.1.0+cu118` replaces the PyTorch for ROCm that is there by one that sees
 no AMD GPU, and so does any other version. Versions that only another build can satisfy go, the package stays; packages
 that are for CUDA alone become comments that say what is there instead; indexes of CUDA builds become PyTorch's for
-ROCm. Requirements files, constraints, pyproject.toml, pixi.toml, setup.py, setup.cfg, conda environments, Dockerfiles
-and shell scripts are read; commands in a README are reported. What packages become is written in requirements.toml;
-`--rules` adds to it. `hipport deps` says how the rest is installed.
+ROCm. Requirements files, constraints, pyproject.toml, pixi.toml, setup.py, setup.cfg, conda environments, Dockerfiles,
+shell scripts and the commands of notebooks are read; commands in a README are reported. What packages become is written
+in requirements.toml; `--rules` adds to it. `hipport deps` says how the rest is installed.
 
 A list that is for CUDA and has a counterpart for ROCm beside it is somebody's own port: both stay.
 """
@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
-from hipport.finding import Finding
+from hipport.finding import Certainty, Finding
+from hipport.languages.notebook import Notebook
 from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.languages.python import Python
 from hipport.languages.shell import Dockerfile, Markdown, Shell
@@ -59,6 +60,8 @@ def _reader(source: Source) -> Reader | None:
         if isinstance(source, Requirements):
             return pip_lists.in_requirements
         return pip_lists.in_setup_cfg if isinstance(source, SetupCfg) else pip_lists.in_conda
+    if isinstance(source, Notebook):
+        return _in_notebook
     if isinstance(source, Toml):
         from hipport_passes.packages.toml_lists import in_toml
 
@@ -70,6 +73,18 @@ def _reader(source: Source) -> Reader | None:
             return commands.in_shell
         return commands.in_dockerfile if isinstance(source, Dockerfile) else commands.in_markdown
     return None
+
+
+def _in_notebook(source: Notebook, asking: Any) -> Iterator[Finding]:
+    from hipport_passes.packages.commands import in_shell
+
+    for finding in in_shell(source.commands.source, asking):
+        carried = source.commands.carried(finding)
+        # A magic takes no variables in front: `%pip` is one word.
+        if any(not len(e.span) and source.text[e.span.start - 1 : e.span.start] == b"%" for e in carried.edits):
+            message = f"{carried.message}; as a magic it takes no variables, set them in a cell before"
+            carried = Finding(carried.span, carried.kind, message, (), Certainty.MANUAL)
+        yield carried
 
 
 def _is_ported(source: Source, project: Project) -> bool:

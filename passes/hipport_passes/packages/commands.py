@@ -129,8 +129,9 @@ def conda_install(command: Command) -> list[Word] | None:
     return asked
 
 
-def in_shell(source: Shell, asking: Asking) -> Iterator[Finding]:
+def in_shell(source: Source, asking: Asking) -> Iterator[Finding]:
     """Yield what is to be said of a shell script."""
+    assert isinstance(source, Shell)
     yield from _in_commands(source, source.commands, asking)
 
 

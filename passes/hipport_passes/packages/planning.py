@@ -12,13 +12,14 @@ from pathlib import PurePath, PurePosixPath
 from hipport.extensions import extensions
 from hipport.finding import Certainty
 from hipport.install_plan import Change, Check, Mention, Package, Plan, Step
+from hipport.languages.notebook import Notebook
 from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.languages.python import Python
 from hipport.languages.shell import Dockerfile, Markdown, Shell
 from hipport.languages.toml import Toml
 from hipport.pipeline import Ported, run
 from hipport.project import Project
-from hipport.source import Source
+from hipport.source import Source, Span
 from hipport_passes import requirements
 from hipport_passes.packages import recipes as table
 from hipport_passes.packages.asking import decoded
@@ -184,6 +185,10 @@ def _mentions(source: Source, rules: Recipes) -> Iterator[tuple[int, str, Family
                 yield from _of_text(entry.span.start, entry.value, rules)
             elif poetry and (of := rules.distribution(poetry["name"])):
                 yield entry.span.start, f"{poetry['name']} {entry.value}", of
+    elif isinstance(source, Notebook):
+        inside = source.commands
+        for offset, text, found in _mentions(inside.source, rules):
+            yield inside.layout.span(Span(offset, offset)).start, text, found
     elif isinstance(source, (Shell, Dockerfile, Markdown)):
         for command in source.commands:
             install = pip_install(command)

@@ -18,6 +18,7 @@ from typing import ClassVar
 
 from hipport.embedded import Embedded
 from hipport.languages.python import Python, compiles
+from hipport.languages.shell import Shell
 from hipport.source import Edit, Source, Span
 
 _MARK = b"\xef\xbb\xbf"
@@ -38,6 +39,13 @@ _HELP = re.compile(rb"\?\??[\w.*]+[ \t]*(?=[\r\n]|\Z)|%{0,2}[\w.*]+\?\??[ \t]*(?
 _BARE = re.compile(rb"(?:pip3?|conda|mamba|cd|mkdir|cp|mv|rm|cat)[ \t]+[A-Za-z./~-][^=\r\n]*(?=[\r\n]|\Z)")
 #: Magics whose argument, or whose cell, is Python that runs as it stands.
 _RUNS_PYTHON = frozenset({b"time", b"timeit", b"prun", b"capture", b"python", b"python3", b"py"})
+#: Magics whose cell is a script for the shell.
+_RUNS_SHELL = frozenset({b"bash", b"sh"})
+_GIVEN_TO_SHELL = re.compile(
+    rb"^[ \t]*(?:!|%(?=(?:pip|conda|mamba|uv)\b)|(?=(?:pip3?|conda|mamba)[ \t]+\w))"
+    rb"((?:\\\r?\n|[^\r\n])+(?:\r?\n)?)",
+    re.MULTILINE,
+)
 _TOKEN = re.compile(
     rb"(?P<comment>#[^\r\n]*)|(?P<long>'''|\"\"\")|(?P<short>'|\")|(?P<open>[(\[{])|(?P<close>[)\]}])"
     rb"|(?P<joined>\\\r?\n)|(?P<line>\r\n|\n|\r)|[^#'\"()\[\]{}\\\r\n]+|\\"
@@ -99,6 +107,16 @@ class Notebook(Source):
         """The program, if there is any."""
         program = self._laid[0]
         return (program,) if program.source.text else ()
+
+    @cached_property
+    def commands(self) -> Embedded:
+        """What cells give to the shell: lines with `!`, `%pip` and the like, and cells of `%%bash`."""
+        layout = _Layout(self.text.isascii())
+        for cell in self._cells or ():
+            pieces = _commands(cell.code)
+            if pieces:
+                layout.add(cell, pieces)
+        return Embedded(Shell(self.path, bytes(layout.text)), layout)
 
     @cached_property
     def errors(self) -> int:
@@ -306,6 +324,20 @@ def _cell(file: bytes, text: str, number: int, source: tuple[int, int]) -> _Cell
     if not code:
         return None
     return _Cell(number, bytes(code), (*begins, strings[-1][1] - 1), ends, between)
+
+
+def _commands(code: bytes) -> list[tuple[bytes, int, int]]:
+    """Return the commands in a cell, each with where in `code` it comes from."""
+    first = _CELL_MAGIC.match(code)
+    if first is not None and first[1] not in _RUNS_PYTHON:
+        start = first.end()
+        return [(code[start:], start, len(code))] if first[1] in _RUNS_SHELL and code[start:] else []
+    found = []
+    for match in _GIVEN_TO_SHELL.finditer(code):
+        found.append((match[1], match.start(1), match.end(1)))
+        if not match[1].endswith(b"\n"):
+            found.append((b"\n", match.end(1), match.end(1)))
+    return found
 
 
 def _pieces(code: bytes) -> list[tuple[bytes, int, int]] | None:
