@@ -221,10 +221,12 @@ def test_an_extension_of_the_repository_is_built_with_the_pytorch_that_is_there(
         "plain/setup.py": "from setuptools import setup\nsetup()\n",
     }
     files["scripts/install_ext.sh"] += "pip install -e './encoder[x]'\n"
+    files["scripts/install_ext.sh"] += "pip install --no-build-isolation ./encoder\n"
     text = text_of(ported(tmp_path, files), "scripts/install_ext.sh").splitlines()
     assert text[0] == "pip install --no-build-isolation ./encoder"
     assert text[1] == "pip install -e ./plain --no-cache-dir"
     assert text[2] == "pip install --no-build-isolation -e './encoder[x]'"
+    assert text[3] == "pip install --no-build-isolation ./encoder"
 
 
 @pytest.mark.parametrize(
