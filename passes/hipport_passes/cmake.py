@@ -45,6 +45,7 @@ _TARGET = re.compile(rb"\b(?:CUDA|CCCL|CUB|Thrust|libcudacxx|NCCL)::(?:\w+|(?=\$
 _FLAGS = re.compile(r"CMAKE_CUDA_FLAGS(?:_\w+)?")
 _STANDARD = re.compile(r"CMAKE_CUDA_(?:STANDARD|STANDARD_REQUIRED|EXTENSIONS|VISIBILITY_PRESET|SCAN_FOR_MODULES)")
 _PROPERTY = re.compile(r"CUDA_(?:STANDARD|STANDARD_REQUIRED|EXTENSIONS|VISIBILITY_PRESET)")
+_SCOPES = frozenset((b"PUBLIC", b"PRIVATE", b"INTERFACE", b"BEFORE", b"SYSTEM"))
 _FALSE = frozenset("OFF NO FALSE N 0 IGNORE".split())
 _VERSION = re.compile(
     r"(?:\$\{)?((?:CUDA|CUDAToolkit)_VERSION(?:_STRING|_MAJOR|_MINOR)?|CMAKE_CUDA_COMPILER_VERSION)\}?"
@@ -59,6 +60,8 @@ _PROBED = re.compile(
 _OF_LANGUAGE = {
     "CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES": '"${hip_INCLUDE_DIRS}"',
     "CMAKE_CUDA_COMPILER_VERSION": "11.0",
+    # For nvcc scripts have what HIP's lines stand beside.
+    "CMAKE_CUDA_COMPILER_ID": "NVIDIA",
 }
 _OF_TOOLKIT = {
     "CUDAToolkit_FOUND": "${hip_FOUND}",
@@ -69,7 +72,7 @@ _OF_TOOLKIT = {
     "CUDAToolkit_VERSION_MAJOR": "11",
     "CUDAToolkit_VERSION_MINOR": "0",
 }
-_AS_CUDA_11 = "; where the scripts ask for CUDA's version, HIP is taken for CUDA 11.0, as in the code"
+_AS_CUDA_11 = "; where scripts ask for CUDA's compiler or version, HIP is taken for nvcc's 11.0, as in the code"
 
 
 @dataclass
@@ -163,6 +166,11 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
     if not any(map(_active, tree.below)):
         return
     first = next((each for each in source.commands if each.name == "project"), source.commands[0])
+    for each in source.commands:
+        # What comes before may count on it too, in another script perhaps.
+        if each is first or each.name == "include" or MENTIONS.search(source[each.span]):
+            first = source.around(each)[0][0] if source.around(each) else each
+            break
     line = source.text.rfind(b"\n", 0, first.span.start) + 1
     indent = source.text[line : first.span.start]
     start = first.span.start
@@ -206,7 +214,7 @@ def _findings(source: CMake, command: Command, all_said: Sequence[_Said]) -> Ite
         first.instead = other.instead if first.instead is None else first.instead
     if copies:
         puts = [*(put for said in copies for put in said.copy or ()), *((edit.span, edit.new) for edit in first.edits)]
-        first.instead = tuple(_split(Copy(puts=dict(puts)).text(source, command.span)))
+        first.instead = tuple(_split(source, command, Copy(puts=dict(puts)).text(source, command.span)))
         first.edits = ()
     edits = (*first.edits, *_lines(source, command, first))
     yield Finding(first.span, first.kind, first.message, edits, first.certainty)
@@ -317,7 +325,7 @@ class _Script:
                 # Whoever asks whether hip::host is there need not look for it any more.
                 asked |= {name: value for name, value in _OF_TOOLKIT.items() if name in self.tree.variables}
                 lines += [f"  set({name} {value})" for name, value in asked.items()]
-            if any("_VERSION" in name for name in asked):
+            if any(name.endswith(("_VERSION", "_MAJOR", "_MINOR", "_ID")) for name in asked):
                 certainty, message = Certainty.REVIEW, message + _AS_CUDA_11
         edit = Edit(argument.content, b"${HIP_OR_CUDA}")
         after = tuple(line.encode() for line in ("if(USE_HIP)", *lines, "endif()")) if lines else ()
@@ -370,6 +378,8 @@ class _Script:
         elif name in load(_TABLE)["package"]:
             packages = load(_TABLE)["package"][name].split()
             instead = [f"find_package({package}{how})" for package in packages]
+            if f"{name}_FOUND" in self.tree.variables:
+                instead.append(f"set({name}_FOUND ${{{packages[0]}_FOUND}})")
             message = f"of ROCm: {', '.join(packages)}"
         elif name in load(_TABLE)["no_package"]:
             yield _Said(
@@ -435,6 +445,9 @@ class _Script:
     def _targets(self, command: Command) -> Iterator[_Said]:
         """CUDA::cublas and the like, wherever they are named."""
         source = self.source
+        if command.name == "list" and text(source, command, 0) not in ("APPEND", "PREPEND", "INSERT"):
+            # An item that is not in the list need not be known by its other name.
+            return
         start, end = command.inner.start, command.inner.end
         for match in _TARGET.finditer(source.code, start, end):
             name = match.group().decode()
@@ -587,7 +600,7 @@ class _Script:
             return
         line = copy.text(source, command.span).replace(b"CMAKE_CUDA_", b"CMAKE_HIP_")
         message = f"the same for HIP: {_changed(copy)}" if copy.changes else "the same for HIP"
-        yield _Said(command.written, "flags", message, copy.certainty, after=tuple(_split(line)))
+        yield _Said(command.written, "flags", message, copy.certainty, after=tuple(_split(source, command, line)))
 
     def _left(self, command: Command, copy: Copy) -> Iterator[_Said]:
         for change in copy.manual:
@@ -618,7 +631,9 @@ class _Script:
                     line = source[command.span].replace(said[i], hip.encode())
                     if old:
                         line = line.replace(value, new)
-                    yield _Said(arguments[i].span, "standard", message, certainty, after=tuple(_split(line)))
+                    yield _Said(
+                        arguments[i].span, "standard", message, certainty, after=tuple(_split(source, command, line))
+                    )
                 else:
                     gap = source.text[arguments[i - 1].span.end : arguments[i].span.start]
                     gap = gap if not gap.strip() else b" "
@@ -830,7 +845,10 @@ class _Script:
             return
         if not for_nvcc and not tells(source, given, False):
             of = "host"
-        copy = copied(source, [argument.content for argument in given], self.tree.torch, self.rocm, of)
+        # An option is an item of a list, but where flags are one string.
+        listed = command.name.endswith("_options") or command.name == "list" or b"COMPILE_OPTIONS" in said
+        gap = b";" if listed else b" "
+        copy = copied(source, [argument.content for argument in given], self.tree.torch, self.rocm, of, gap)
         copy.changes = [change for change in copy.changes if change.kind != "standard" or for_nvcc or of == "nvcc"]
         if not copy.changes:
             return
@@ -839,12 +857,19 @@ class _Script:
             return
         kind = copy.changes[0].kind
         message = _changed(copy)
-        drops = [(self._with_gap(argument), b"") for argument in given if copy.puts.get(argument.content) == b""]
+        pairs = command.name.endswith("_properties")
+        drops = [
+            (argument.span, b'""') if pairs else (self._with_gap(argument), b"")
+            for argument in given
+            if copy.puts.get(argument.content) == b""
+        ]
         for argument in given:
             if copy.puts.get(argument.content) == b"":
                 del copy.puts[argument.content]
         own = sum(source[argument.content].count(f"${{{variable}}}".encode()) for argument in given) if variable else 0
-        if (not copy.kept and not command.name.startswith(("set", "cuda_"))) or 0 < copy.kept == own:
+        scopes = sum(source[argument.content] in _SCOPES for argument in given)
+        nothing = copy.kept == scopes and not command.name.startswith("cuda_") and command.name != "set" and not pairs
+        if nothing or 0 < copy.kept == own:
             yield _Said(arguments[first].span, kind, message, copy.certainty, instead=())
             return
         puts = [*copy.puts.items(), *drops]
@@ -885,9 +910,13 @@ def _changed(copy: Copy) -> str:
     return "; ".join(str(change) for change in copy.changes)
 
 
-def _split(line: bytes) -> Iterator[bytes]:
-    """Yield the lines of a copied command."""
-    yield from (each.removesuffix(b"\r") for each in line.split(b"\n"))
+def _split(source: CMake, command: Command, line: bytes) -> Iterator[bytes]:
+    """Yield the lines of a copied command, without what it stands in from the margin."""
+    begin = source.text.rfind(b"\n", 0, command.span.start) + 1
+    indent = source.text[begin : command.span.start]
+    for i, each in enumerate(line.split(b"\n")):
+        bare = each.removesuffix(b"\r")
+        yield bare.removeprefix(indent) if i else bare
 
 
 PASS = Pass(CMake, find)

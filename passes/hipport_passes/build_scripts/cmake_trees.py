@@ -82,6 +82,8 @@ def elsewhere(source: CMake, command: Command) -> bool:
         part = block[-1]
         if block[0].name == "if" and part.name != "else":
             said = source[part.inner].split()
+            if b"CMAKE_CUDA_COMPILER_ID" in source[part.inner] and re.search(rb"\bClang\b", source[part.inner]):
+                return b"NVIDIA" not in source[part.inner] and b"NOT" not in said
             if said and said[0] in (b"MSVC", b"WIN32", b"APPLE") and b"OR" not in said:
                 return True
     return False
