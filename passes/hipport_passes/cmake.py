@@ -53,7 +53,7 @@ _VERSION = re.compile(
 _CUDA_FOLDER = re.compile(rb"(?:/usr/local|/opt)/cuda(?:[-/0-9]|$)")
 _PROBE = re.compile(rb"\bnvcc\b|nvidia-smi|deviceQuery")
 _PROBED = re.compile(
-    rb"\b(?:nvcc|nvidia-smi|cuda|cudart|cublas|cufft|curand|cusparse|cusolver|nvrtc|nvToolsExt|cudnn|nccl|cupti"
+    rb"\b(?:nvcc|nvidia-smi|cuda|cudart|cublas|cufft|curand|cusparse|cusolver|nvrtc|nvToolsExt|cudnn|nccl|cupti|nvJitLink|nvjpeg|npp\w+|nvidia-ml|cutensor|nvvm"
     rb"|(?:cuda|cuda_runtime|cuda_runtime_api|cublas_v2|cudnn|nccl|nvToolsExt)\.h)\b"
 )
 # What CUDA's language sets, and what stands for it.
