@@ -114,7 +114,30 @@ def record(
 # --- In the child -----------------------------------------------------------------------------------------------------
 
 
-class _Anything:
+class _Kind(type):
+    """Makes what stands for anything usable as a class, as a function, and as a value."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Anything
+
+    def __iter__(cls) -> Any:
+        return iter(())
+
+    def __lt__(cls, other: Any) -> bool:
+        return False
+
+    __gt__ = __le__ = __ge__ = __lt__
+
+    def __str__(cls) -> str:
+        return "anything"
+
+    def __fspath__(cls) -> str:
+        return "anything"
+
+
+class _Anything(metaclass=_Kind):
     """Stands for what is not recorded: can be called, asked, subclassed, gone through."""
 
     def __init__(self, *_: Any, **__: Any) -> None: ...
@@ -124,10 +147,15 @@ class _Anything:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return _Anything()
+        return _Anything
 
     def __iter__(self) -> Any:
         return iter(())
+
+    def __lt__(self, other: Any) -> bool:
+        return False
+
+    __gt__ = __le__ = __ge__ = __lt__
 
     def __fspath__(self) -> str:
         return "anything"
@@ -144,19 +172,19 @@ class _Module(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return type(name, (_Anything,), {}) if name[:1].isupper() else _Anything()
+        return _Anything
 
 
 class _Finder:
-    """Finds the modules that a build script may want beside PyTorch, where they are not installed."""
+    """Finds modules that have anything in them: those that a build script may want beside PyTorch, and PyTorch."""
 
-    packages = ("torch", "setuptools", "distutils", "numpy", "pybind11", "Cython", "wheel", "pkg_resources", "ninja")
+    def __init__(self, *packages: str) -> None:
+        self.packages = packages
 
-    @classmethod
-    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         from importlib.machinery import ModuleSpec
 
-        return ModuleSpec(name, cls) if name.partition(".")[0] in cls.packages else None  # type: ignore[arg-type]
+        return ModuleSpec(name, self) if name.partition(".")[0] in self.packages else None  # type: ignore[arg-type]
 
     @staticmethod
     def create_module(spec: Any) -> ModuleType:
@@ -204,7 +232,10 @@ class _Child:
         rocm, home = self.rocm, self.request["home"]
         torch: Any = importlib.import_module("torch")
         torch.__version__ = "2.9.0+rocm6.4" if rocm else "2.9.0+cu128"
-        torch.__file__, torch.__path__ = f"{self.request['scratch']}/torch/__init__.py", []
+        torch.__file__, torch.__path__ = (
+            f"{self.request['scratch']}/torch/__init__.py",
+            [f"{self.request['scratch']}/torch"],
+        )
         version: Any = importlib.import_module("torch.version")
         version.hip, version.cuda = ("6.4.43482", None) if rocm else (None, "12.8")
         version.__version__ = torch.__version__
@@ -252,6 +283,10 @@ class _Child:
             module.find_packages = module.find_namespace_packages = lambda *_, **__: []
             module.Command = _Anything
 
+        settings: Any = importlib.import_module("distutils.sysconfig")
+        real = importlib.import_module("sysconfig")
+        settings.get_config_vars, settings.get_config_var = real.get_config_vars, real.get_config_var
+
     def setup(self, **attributes: Any) -> None:
         modules = attributes.get("ext_modules") or []
         # What is declared and not handed over is not built; what is made elsewhere is not ours to record.
@@ -295,7 +330,9 @@ def _main(request: dict[str, Any]) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
     resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
     child = _Child(request)
-    sys.meta_path.insert(0, _Finder)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _Finder("torch", "setuptools", "distutils"))  # type: ignore[arg-type]
+    # Where they are not installed.
+    sys.meta_path.append(_Finder("numpy", "pybind11", "Cython", "wheel", "pkg_resources", "packaging"))  # type: ignore[arg-type]
     error = ""
     child.torch()
     child.setuptools()

@@ -23,6 +23,8 @@ FIXTURES = [f for f in fixtures(ROOT / "fixtures" / "cpp_extension") if str(f).p
 EXAMPLES = sorted(script.parent for script in (ROOT / "ext_examples").glob("*/setup.py"))
 #: What its author has made of it for ROCm is the author's; and what builds nothing itself.
 OWN_PORTS, FOR_OTHERS = {"cpp_extension/rocm_aware"}, {"cpp_extension/strays"}
+#: Programs that build what they use.
+PROGRAMS = {"cpp_extension/needs_gpu_to_run"}
 #: With these set, scripts that have options of their own take the other branch.
 ENVIRONMENTS = [
     {},
@@ -37,8 +39,8 @@ def untranslated(recorded: Recorded) -> list[str]:
         for of, sets in recorded.flags().items()
         for flags in sets
         for change in translate(flags, torch=True, of=of).changes
-        # Those are for the other compilers too.
-        if change.kind not in ("standard", "half")
+        # Those are for the other compilers too; and what PyTorch says of the ABI is right.
+        if change.kind not in ("standard", "half", "abi")
     ]
     return [*map(str, changes), *(name for name in recorded.libraries if library(name) is not None)]
 
@@ -64,7 +66,7 @@ def test_for_rocm_a_rewritten_script_declares_what_hipcc_takes(fixture: Fixture,
     script = tmp_path / "setup.py"
     script.write_bytes(fixture.after)
     for environment in ENVIRONMENTS:
-        recorded = record(script, rocm=True, env=environment)
+        recorded = record(script, rocm=True, gpu=str(fixture) in PROGRAMS, env=environment)
         if not left and str(fixture) not in OWN_PORTS:
             assert recorded.error == ""
             assert recorded.extensions or str(fixture) in FOR_OTHERS

@@ -82,7 +82,7 @@ def test_translated(nvcc: str, hipcc: str) -> None:
         # PyTorch's build adds the standard that its headers need, and links with the host's linker.
         ("-std=c++14 -std=c++17", "-std=c++17"),
         ("-rdc=true -dc -O3", "-O3"),
-        ("-D_GLIBCXX_USE_CXX11_ABI=0 -D_GLIBCXX_USE_CXX11_ABI=1", "-D_GLIBCXX_USE_CXX11_ABI=1"),
+        ("-D_GLIBCXX_USE_CXX11_ABI=0 -D_GLIBCXX_USE_CXX11_ABI=1 -DX", "-DX"),
     ],
 )
 def test_translated_for_pytorch(nvcc: str, hipcc: str) -> None:

@@ -84,7 +84,7 @@ def _rocm_home(script: Script, home: cst.BaseExpression) -> tuple[str, list[Edit
 def _asked(script: Script, home: cst.BaseExpression) -> bool:
     """Say whether the expression stands where only its truth matters."""
     above = script.parent[home]
-    if isinstance(above, (cst.If, cst.IfExp, cst.While)):
+    if isinstance(above, (cst.If, cst.IfExp, cst.While, cst.Assert)):
         return above.test is home
     if isinstance(above, cst.BooleanOperation):
         return _asked(script, above)
@@ -223,24 +223,16 @@ def _available(script: Script) -> Iterator[Said]:
         if script.code(call) != "torch.cuda.is_available()" or not script.runs(call).both:
             continue
         node: cst.CSTNode = call
-        while isinstance(script.parent[node], cst.BooleanOperation):
+        while isinstance(script.parent[node], (cst.BooleanOperation, cst.UnaryOperation)):
             node = script.parent[node]
-        above = script.parent[node]
-        # Not where `load` builds for the GPU that is there.
-        builds = (
-            "CUDAExtension" in script.code(above.body)
-            if isinstance(above, cst.If) and node is above.test
-            else (
-                isinstance(above, cst.Assign)
-                and b"CUDAExtension" in script.source.text
-                and re.search(r"(?i)\b(?:with|use|build|has|is)_?cuda\b", script.code(above))
-            )
-        )
+        builds = _builds_behind(script, node)
         if not builds or _answered(script, call):
             continue
         span = script.source.span(call)
         operation = script.parent[call]
-        plain = not isinstance(operation, cst.BooleanOperation) or isinstance(operation.operator, cst.Or)
+        plain = not isinstance(operation, (cst.BooleanOperation, cst.UnaryOperation)) or (
+            isinstance(operation.operator, cst.Or)
+        )
         text = "torch.cuda.is_available() or torch.version.hip is not None"
         message = (
             "there may be no GPU where the extension is built: a PyTorch for ROCm is reason enough; assumes that "
@@ -248,6 +240,35 @@ def _available(script: Script) -> Iterator[Said]:
         )
         edit = Edit(span, (text if plain else f"({text})").encode())
         yield Said(span, "is_available", message, Certainty.REVIEW, [edit])
+
+
+def _builds_behind(script: Script, test: cst.CSTNode) -> bool:
+    """Say whether an extension is built or not as the test comes out, or the build goes on or not.
+
+    Not where `load` builds for the GPU that is there.
+    """
+    above = script.parent[test]
+    match above:
+        case cst.If() if test is above.test:
+            branches = [above.body, *([above.orelse] if above.orelse is not None else [])]
+            code = "".join(map(script.code, branches))
+            return "CUDAExtension" in code or (_sets_up(script) and re.search(r"\braise\b|\bexit\(", code) is not None)
+        case cst.IfExp() if test is above.test:
+            code = script.code(above)
+            given = script.parent[above]
+            extensions = isinstance(given, cst.Arg) and given.keyword and given.keyword.value == "ext_modules"
+            return "CUDAExtension" in code or bool(extensions)
+        case cst.Assert():
+            return _sets_up(script)
+        case cst.Assign():
+            named = re.search(r"(?i)\b(?:with|use|build|has|is)_?cuda\b", script.code(above))
+            return b"CUDAExtension" in script.source.text and named is not None
+    return False
+
+
+def _sets_up(script: Script) -> bool:
+    """Say whether this is a script that builds a package, and nothing that a program runs."""
+    return b"CUDAExtension" in script.source.text and bool(script.calls("setup"))
 
 
 # Probes
@@ -290,6 +311,7 @@ def probes(script: Script) -> Iterator[Said]:
             if NVCC.fullmatch(argument) and script.runs(call).both and _insisted(script, call):
                 message = "stops where there is no nvcc, as on ROCm; hipcc is the compiler there"
                 yield Said(script.source.span(call), "nvcc_probe", message, Certainty.MANUAL)
+    yield from _device_links(script)
     for node in script.nodes:
         match node:
             case cst.Assign(targets=[cst.AssignTarget(cst.Subscript() as target)], value=value) if (
@@ -300,6 +322,24 @@ def probes(script: Script) -> Iterator[Said]:
                 message = "has no effect on ROCm: PYTORCH_ROCM_ARCH says what to build for, or the GPUs that are there"
                 yield Said(script.source.span(target), "arch_list", message, Certainty.MANUAL)
                 return  # Once is enough: what is said of one is true of all.
+
+
+def _device_links(script: Script) -> Iterator[Said]:
+    """Yield the extensions whose device code nvcc links in a step of its own, which PyTorch's build has for CUDA only."""
+    for node in script.nodes:
+        match node:
+            case cst.Arg(keyword=cst.Name("dlink"), value=cst.Name("True")):
+                place = node.value
+            case cst.DictElement(key=cst.SimpleString() as place) if script.text(place) == "nvcc_dlink":
+                pass
+            case _:
+                continue
+        if script.runs(place).both:
+            message = (
+                "the step that links device code runs nvcc: put what kernels of several files share into headers, or "
+                "into one file"
+            )
+            yield Said(script.source.span(place), "device_link", message, Certainty.MANUAL)
 
 
 def _runs_nvcc(script: Script, call: cst.Call) -> bool:
