@@ -325,7 +325,7 @@ def probes(script: Script) -> Iterator[Said]:
 
 
 def _device_links(script: Script) -> Iterator[Said]:
-    """Yield the extensions whose device code nvcc links in a step of its own, which PyTorch's build has for CUDA only."""
+    """Yield the extensions whose device code nvcc links in a step of its own, which there is for CUDA alone."""
     for node in script.nodes:
         match node:
             case cst.Arg(keyword=cst.Name("dlink"), value=cst.Name("True")):
