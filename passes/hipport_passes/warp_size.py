@@ -3,7 +3,8 @@
 
 On AMD `warpSize` is the size of the wavefront: 64 on CDNA, where the program's warps still have 32 lanes, and since
 ROCm 7 it is no constant expression. `hipport::warp_size` is 32 everywhere, and a constant. The member of the device's
-properties follows where host code computes with it; where it is only printed it stays what it says. In a file that
+properties follows where host code computes with it; where it is only printed it stays what it says. A question for the
+attribute, `cudaDeviceGetAttribute(&size, cudaDevAttrWarpSize, device)`, becomes its answer. In a file that
 includes HIP's headers `warpSize` is the wavefront's, and stays, unless the file's intrinsics are of 32 lanes by now.
 """
 
@@ -26,6 +27,15 @@ _MEMBER = re.compile(
     rb"(?P<object>(?:::)?[A-Za-z_]\w*(?:\[[^\[\]]*\]|\([^()]*\))*\s*(?:(?:\.|->)\s*[A-Za-z_]\w*(?:\[[^\[\]]*\]|\([^()]*\))*\s*)*)"
     rb"(?:\.|->)\s*warpSize\b"
 )
+# A question for the attribute. The device is dropped, so what names it must be without effects.
+_SIMPLE = rb"(?:[^(),;{}=+-]|->)*"
+_ATTRIBUTE = re.compile(
+    rb"\b(?P<function>cu(?:da)?DeviceGetAttribute)\s*\(\s*(?P<place>" + _SIMPLE + rb"?)\s*,"
+    rb"\s*(?P<attribute>cudaDevAttrWarpSize|CU_DEVICE_ATTRIBUTE_WARP_SIZE)\s*,\s*" + _SIMPLE + rb"\)"
+)
+_ADDRESS = re.compile(rb"&\s*(?P<variable>[A-Za-z_](?:[\w.\[\]]|->)*)")
+_STATEMENT_BEFORE = re.compile(rb"[;{}]\s*\Z")
+_STATEMENT_AFTER = re.compile(rb"\s*;")
 _OWN_MEMBER = re.compile(rb"\b(?:int|unsigned|size_t|u?int\d+_t|long|short)\s+(warpSize)\s*[;={]")
 _ASSIGNED = re.compile(rb"\s*=[^=]")
 _PRINTS = re.compile(rb"(?:printf|<<|\bcout\b|\bprint\w*|\blog\w*)", re.IGNORECASE)
@@ -33,7 +43,7 @@ _PRINTS = re.compile(rb"(?:printf|<<|\bcout\b|\bprint\w*|\blog\w*)", re.IGNORECA
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per `warpSize` that is CUDA's."""
-    if b"warpSize" not in source.text:
+    if b"warpSize" not in source.text and not _ATTRIBUTE.search(source.code):
         return
     code = source.code
     need, header = include(source, project, "warp.h")
@@ -49,6 +59,27 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             certainty = Certainty.REVIEW
         edits = (Edit(span, b"hipport::warp_size"), *makes)
         yield Finding(span, "logical", message, edits, certainty, creates=(header,))
+    for match in _ATTRIBUTE.finditer(code):
+        span = Span(*match.span())
+        if within(span.start, source.hip_only) or within(span.start, source.cuda_only):
+            continue
+        address = _ADDRESS.fullmatch(match["place"])
+        answer = (address["variable"] if address else b"*(" + match["place"] + b")") + b" = hipport::warp_size"
+        if not (
+            _STATEMENT_BEFORE.search(code[max(0, span.start - 200) : span.start])
+            and _STATEMENT_AFTER.match(code, span.end)
+        ):
+            success = b"cudaSuccess" if match["function"].startswith(b"cuda") else b"CUDA_SUCCESS"
+            answer = b"((" + answer + b"), " + success + b")"
+        said = match["attribute"].decode()
+        yield Finding(
+            span,
+            "attribute",
+            f"{said} is 32: assumes that the program's warps are meant",
+            (Edit(span, answer), *makes),
+            Certainty.REVIEW,
+            (header,),
+        )
     for match in _MEMBER.finditer(code):
         span = Span(match.start("object"), match.end())
         if within(span.start, source.hip_only) or within(span.start, source.cuda_only):
