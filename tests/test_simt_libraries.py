@@ -160,6 +160,15 @@ def test_what_is_missing_is_named(text: str, said: str, tmp_path: Path) -> None:
     assert said in raised.value.said + str(raised.value)
 
 
+def test_headers_bring_what_those_of_cuda_bring(tmp_path: Path) -> None:
+    source = tmp_path / "unasked.cu"
+    text = "#include <cub/cub.cuh>\nvoid say() { std::cout << 1; }\n"
+    if thrust.find(os.environ, "cuda").folder is not None:
+        text += "#include <thrust/sort.h>\nvoid sorted(int* p) { thrust::sort(thrust::seq, p, p + 2); }\n"
+    source.write_text(text + "int main() { return 0; }\n")
+    program([source], "cuda", OPTIONS)
+
+
 def test_without_thrust_the_error_says_what_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if Path("/usr/include/thrust").exists() or Path("/usr/local/include/thrust").exists():
         pytest.skip("the compiler's own path has Thrust")

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>  // programs print with it, and count on CUB's headers for it
 #include <iterator>
 #include <limits>
 #include <new>

@@ -5,7 +5,9 @@
 
 #include "thrust.h"
 //
-// The iterators are what Thrust's code for GPUs brings, too: programs use them without asking.
+// The iterators, and thrust::seq and its like, are what Thrust's code for GPUs brings, too: programs use them without
+// asking.
+#include <thrust/execution_policy.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 #include <thrust/iterator/zip_iterator.h>
