@@ -54,6 +54,14 @@ def test_a_launch_becomes_a_call_of_the_executor(launch: str, expected: str) -> 
     assert made(f"void f() {{ {launch} }}\n") == f"void f() {{ {expected} }}\n"
 
 
+def test_a_kernel_that_is_cast_to_an_address_is_remembered() -> None:
+    kernels = "__global__ void __launch_bounds__(64, 2) a(int n) {}\nstatic __global__ void b(int (*f)(int)) {}\n"
+    text = "void* f = n ? (void*)a : (const void *)&b;\ncudaLaunchKernel((void*)a, g, t, x);\n(void*)c; (void*)a(1);\n"
+    assert made(kernels + text) == kernels + text.replace(
+        "(void*)a : (const void *)&b", "(void*)::simt::host::known(a) : (const void *)::simt::host::known(&b)"
+    )
+
+
 def test_launches_in_macros_take_their_parameters() -> None:
     assert made("#define GO(k, ...) k<<<grid, \\\n  block>>>(__VA_ARGS__)\n") == (
         "#define GO(k, ...) SIMT_LAUNCH(#k, (grid, \\\n  block), k)(__VA_ARGS__)\n"

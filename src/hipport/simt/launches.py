@@ -32,6 +32,12 @@ _NO_NAME = frozenset(b"else do return case goto throw co_return co_yield co_awai
 _NO_CALL = _NO_NAME | frozenset(b"if while for switch".split())
 _PARAMETERS = re.compile(rb"#[ \t]*define[ \t]+\w+\(([^()]*)\)")
 _LINE_ENDS = re.compile(rb"\\?\r?\n")
+_GLOBAL = re.compile(rb"\b__global__\b(?:[^;{}()]|\((?:[^()]|\([^()]*\))*\)(?=\s*\w))*?\b(?!__)(\w+)\s*\(")
+# Not the first argument of a launch, whose macro knows the cast.
+_UNTYPED = re.compile(
+    rb"(?P<launch>Launch\w*\s*\(\s*)?\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*\)\s*"
+    rb"(?P<kernel>&?\s*\b(?P<name>\w+))\b(?!\s*(?:[(<.\[]|::|->))"
+)
 #: How far before its brackets a kernel's name may begin.
 _FAR = 2000
 
@@ -39,6 +45,7 @@ _FAR = 2000
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per launch; MANUAL where kernel or configuration are not found."""
     code = source.code
+    yield from _untyped(source, project)
     if b"<" not in code:
         return
     for match in _OPENING.finditer(code):
@@ -59,6 +66,20 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             )
             continue
         yield _launch(source, start, opening, closing)
+
+
+def _untyped(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per kernel that is cast to `void*`: its type is remembered, for launches by that address."""
+    casts = list(_UNTYPED.finditer(source.code))
+    if not casts:
+        return
+    files = [each for each in project.sources if isinstance(each, Cpp) and b"__global__" in each.words]
+    kernels = {name for each in files for name in _GLOBAL.findall(each.code)}
+    for match in casts:
+        if match["launch"] is None and match["name"] in kernels:
+            span = Span(*match.span("kernel"))
+            edit = Edit(span, b"::simt::host::known(" + match["kernel"] + b")")
+            yield Finding(span, "address", f"(void*){match['name'].decode()}", (edit,))
 
 
 def _launch(source: Cpp, start: int, opening: Span, closing: Span) -> Finding:

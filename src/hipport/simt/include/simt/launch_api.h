@@ -52,6 +52,17 @@ bool remember(void (*kernel)(P...)) {
   return true;
 }
 
+/// What a kernel is cast to `void*` by: with it, the address can be launched. All else is itself.
+template <typename... P>
+auto known(void (*kernel)(P...)) {
+  remember(kernel);
+  return kernel;
+}
+template <typename T>
+T known(T value) {
+  return value;
+}
+
 inline Launch launch_of(dim3 grid, dim3 block, std::size_t shared, hipStream_t stream, const char* name, Place place) {
   Launch how;
   how.grid = grid;
