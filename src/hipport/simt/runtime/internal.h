@@ -48,27 +48,33 @@ struct Path {
 enum class State : std::uint8_t { unstarted, ready, running, waiting, exited };
 enum class Wait : std::uint8_t { none, masked, present, barrier, arrived, named, grid };
 
+/// threadIdx in little room: a block has at most 1024 threads.
+struct Index {
+  std::uint16_t x = 0, y = 0, z = 0;
+  operator uint3() const { return uint3{x, y, z}; }
+};
+
 struct alignas(64) Thread {
   // What every wait touches is in the first line of the cache.
   Fiber* fiber = nullptr;
   Thread* next = nullptr;  // in a list of those that are ready, or wait together
   Meeting* met = nullptr;  // the meeting whose results it may still read
-  uint3 index{};
-  unsigned rank = 0;
+  const char* name = nullptr;  // of what it waits in
+  Place place{"", 0};
+  Index index;
+  std::uint16_t rank = 0;
   State state = State::unstarted;
   Wait wait = Wait::none;
   bool yielding = false;
   bool has_path = false;  // whether the block's path of it is of this wait
-  int predicate = 0;
-  std::uint64_t path_hash = 0;
-  const char* name = nullptr;  // of what it waits in
+  bool predicate = false;
 
-  Place place{"", 0};
+  std::uint64_t path_hash = 0;
   const Operation* operation = nullptr;
-  std::uint64_t mask = 0;
   int number = 0;
   alignas(16) unsigned char value[16];
 };
+static_assert(offsetof(Thread, path_hash) == 64, "what every wait touches is in one line of the cache");
 
 /// A list of threads, first in first out.
 struct List {
@@ -190,7 +196,10 @@ inline bool runs_kernel() { return worker != nullptr && worker->launch != nullpt
 
 // scheduler.cpp
 /// Begin to keep what each thread of the running block does.
-void become_loud();
+void make_loud();
+inline void become_loud() {
+  if (!worker->block->loud) make_loud();
+}
 
 /// Let others of the block run, from a signal's handler; `path` is where the running thread was.
 void preempt(const Path& path);

@@ -174,7 +174,7 @@ bool is_index(const void* address) {
     const auto* start = reinterpret_cast<const char*>(&variable);
     return a >= start && a < start + sizeof variable;
   };
-  return inside(threadIdx) || inside(detail::row_left) || inside(blockIdx) || inside(blockDim) || inside(gridDim);
+  return inside(threadIdx) || inside(detail::row_end) || inside(blockIdx) || inside(blockDim) || inside(gridDim);
 }
 
 __attribute__((noinline)) void access(const void* address, unsigned size, bool write, bool atomic, void* pc) {

@@ -30,7 +30,7 @@ namespace simt {
 __thread Worker* worker = nullptr;
 __thread Started last_launch = Started::yes;
 namespace detail {
-__thread unsigned row_left = 0;
+__thread unsigned row_end = 0;
 }
 
 namespace {
@@ -200,7 +200,7 @@ std::string waiting_text(Block& block) {
       text = std::string("wait in ") + thread.name;
       if (thread.wait == Wait::masked) {
         char mask[32];
-        std::snprintf(mask, sizeof mask, " (mask 0x%llx)", static_cast<unsigned long long>(thread.mask));
+        std::snprintf(mask, sizeof mask, " (mask 0x%llx)", static_cast<unsigned long long>(thread.met->mask));
         text += mask;
       }
       text += " at " + where;
@@ -335,14 +335,15 @@ void release_barrier(Block& block) {
 void arrive(Block& block, Thread& thread) {
   thread.wait = Wait::arrived;
   if (block.barrier.count != 0 && thread.place.line != 0 && dialect_is(Dialect::cuda) &&
-      (block.barrier_place.line != thread.place.line || std::strcmp(block.barrier_place.file, thread.place.file) != 0)) {
+      (block.barrier_place.line != thread.place.line ||
+       (block.barrier_place.file != thread.place.file && std::strcmp(block.barrier_place.file, thread.place.file) != 0))) {
     warning("barrier-places", thread.place, "threads of one block meet in this barrier and in the one at %s:%d",
             block.barrier_place.file, block.barrier_place.line);
   }
   if (block.barrier.count == 0) block.barrier_place = thread.place;
   block.barrier.push(&thread);
-  block.count += thread.predicate != 0;
-  block.all &= thread.predicate != 0;
+  block.count += thread.predicate;
+  block.all &= thread.predicate;
 }
 
 bool later(const Path& a, const Path& b) {
@@ -496,7 +497,7 @@ void reset(Block& block, const uint3& index) {
     Worker& w = *worker;
     for (std::size_t i = w.order.size(); i > 1; --i) std::swap(w.order[i - 1], w.order[next_random(w.random) % i]);
   }
-  detail::row_left = 0;
+  detail::row_end = 0;
 }
 
 [[noreturn]] void work() {
@@ -524,10 +525,9 @@ const Settings& settings() {
 Dialect program_dialect() { return said; }
 bool dialect_is(Dialect dialect) { return said == dialect; }
 
-void become_loud() {
+void make_loud() {
   Worker& w = *worker;
   Block& block = *w.block;
-  if (block.loud) return;
   const unsigned wave = static_cast<unsigned>(wave_size());
   if (block.threads.size() < block.size) {
     block.threads.resize(block.size);
@@ -546,8 +546,10 @@ void become_loud() {
   if (block.shape.x != blockDim.x || block.shape.y != blockDim.y || block.shape.z != blockDim.z) {
     block.shape = blockDim;
     for (unsigned rank = 0; rank < block.size; ++rank) {
-      block.threads[rank].rank = rank;
-      block.threads[rank].index = index_of(rank);
+      block.threads[rank].rank = static_cast<std::uint16_t>(rank);
+      const uint3 index = index_of(rank);
+      block.threads[rank].index = Index{static_cast<std::uint16_t>(index.x), static_cast<std::uint16_t>(index.y),
+                                        static_cast<std::uint16_t>(index.z)};
     }
   }
   // Records are of the block before until a thread begins: it has ended, as far as anybody asks.
@@ -566,7 +568,7 @@ void become_loud() {
     --block.alive;
   }
   block.loud = true;
-  detail::row_left = 0;
+  detail::row_end = 0;
   begin(block, position);
 }
 
@@ -615,7 +617,7 @@ bool next_row() {
       block->position = position;
       threadIdx = index_of(ordered(position));
     }
-    if (w.order.empty()) row_left = blockDim.x - 1 - threadIdx.x;
+    row_end = w.order.empty() ? blockDim.x : 0;
     return true;
   }
 }
@@ -878,7 +880,7 @@ bool is_cooperative() { return in_kernel() && worker->launch->cooperative; }
 namespace {
 
 /// The running thread's record, ready to wait at `place`.
-Thread& waiter(const char* name, Place place) {
+inline Thread& waiter(const char* name, Place place) {
   become_loud();
   Thread& self = *worker->thread;
   forget_meeting(self);
@@ -886,6 +888,17 @@ Thread& waiter(const char* name, Place place) {
   self.name = name;
   self.place = place;
   return self;
+}
+
+/// Copy what a lane gives; the usual sizes without a call.
+inline void give(unsigned char* to, const void* value, std::size_t size) {
+  if (size == 4) {
+    std::memcpy(to, value, 4);
+  } else if (size == 8) {
+    std::memcpy(to, value, 8);
+  } else if (size != 0) {
+    std::memcpy(to, value, size);
+  }
 }
 
 void must_be_kernel(const char* name, Place place) {
@@ -962,7 +975,6 @@ const Meeting& meet_masked(const Operation& operation, std::uint64_t mask, const
   Block& block = *worker->block;
   Block::Wave& wave = wave_of(block, self);
   const std::uint64_t bit = bit_of(self);
-  self.mask = mask;
   if (said == Dialect::hip) remember_path(self);
   if ((mask & bit) == 0) {
     fault("mask-without-caller", place, "lane %u calls %s with mask 0x%llx, which does not name it", lane_of(self),
@@ -980,7 +992,7 @@ const Meeting& meet_masked(const Operation& operation, std::uint64_t mask, const
     group->meeting->readers = 0;
   }
   Meeting* meeting = group->meeting;
-  if (size != 0) std::memcpy(meeting->values[lane_of(self)], value, size);
+  give(meeting->values[lane_of(self)], value, size);
   group->arrived |= bit;
   ++meeting->readers;
   self.met = meeting;
@@ -1009,7 +1021,7 @@ const Meeting& meet_present(const Operation& operation, const void* value, std::
   self.operation = &operation;
   self.wait = Wait::present;
   ++wave_of(block, self).present;
-  if (size != 0) std::memcpy(self.value, value, size);
+  give(self.value, value, size);
   remember_path(self);
   self.state = State::waiting;
   less_busy(block, self);
@@ -1021,7 +1033,7 @@ Votes block_barrier(const char* name, int predicate, Place place) {
   must_be_kernel(name, place);
   Thread& self = waiter(name, place);
   Block& block = *worker->block;
-  self.predicate = predicate;
+  self.predicate = predicate != 0;
   self.state = State::waiting;
   if (said == Dialect::hip) {
     self.wait = Wait::barrier;

@@ -179,21 +179,20 @@ enum class Started { yes, invalid_configuration, shared_too_large };
 namespace detail {
 /// Run threads until none is left to start: calls `body(context)` for each. Made by `launch`, run by the runtime.
 using Run = void (*)(void* context);
-/// Threads that follow the running one in its row and need nothing but the next x: as long as no thread has waited.
-extern SIMT_EXPORT __thread unsigned row_left;
+/// Where the row of threads ends that need nothing but the next x: 0 once a thread has waited.
+extern SIMT_EXPORT __thread unsigned row_end;
 SIMT_EXPORT bool next_row();  // whatever else comes next, in the order asked for; false if none is left to start
 SIMT_EXPORT Started run(const Launch&, Run, void* context);
 template <typename Body>
 __attribute__((noinline)) void run_threads(void* context) {
   Body& body = *static_cast<Body*>(context);
-  for (;;) {
-    if (row_left != 0) {
-      --row_left;
-      ++threadIdx.x;
-    } else if (!next_row()) {
-      return;
-    }
-    body();
+  while (next_row()) {
+    // Counted here: through threadIdx.x, which any store may change, a turn would wait for the turn before.
+    unsigned x = threadIdx.x;
+    do {
+      threadIdx.x = x;
+      body();
+    } while (++x < row_end);
   }
 }
 
