@@ -587,6 +587,8 @@ bool compiled_as(Dialect dialect) {
   return true;
 }
 
+bool runs(unsigned x) { return !worker->block->loud || (worker->thread != nullptr && worker->thread->index.x == x); }
+
 bool next_row() {
   Worker& w = *worker;
   Block* block = w.block;
@@ -609,6 +611,7 @@ bool next_row() {
         uint3 index;
         if (w.resident || !take_block(w, index)) {
           block->started = block->size;
+          row_end = 0;  // another block may go on, whose threads have waited
           return false;
         }
         reset(*block, index);

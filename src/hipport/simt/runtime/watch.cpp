@@ -73,6 +73,8 @@ std::uint64_t registers_of(const ucontext_t& context) {
 void on_interrupt(int, siginfo_t*, void* raw) {
   Worker* w = worker;
   if (w == nullptr || w->launch == nullptr || w->fiber == &w->root || w->block == nullptr) return;
+  // Between two threads, nobody runs.
+  if (w->block->loud ? w->thread == nullptr : !w->block->entered) return;
   auto& watched = w->watched;
   const auto& context = *static_cast<ucontext_t*>(raw);
   Path path;

@@ -11,6 +11,7 @@
 #ifndef SIMT_CORE_H
 #define SIMT_CORE_H
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -182,6 +183,8 @@ using Run = void (*)(void* context);
 /// Where the row of threads ends that need nothing but the next x: 0 once a thread has waited.
 extern SIMT_EXPORT __thread unsigned row_end;
 SIMT_EXPORT bool next_row();  // whatever else comes next, in the order asked for; false if none is left to start
+/// Whether the thread that is known to run is the one with this x.
+SIMT_EXPORT bool runs(unsigned x);
 SIMT_EXPORT Started run(const Launch&, Run, void* context);
 template <typename Body>
 __attribute__((noinline)) void run_threads(void* context) {
@@ -189,10 +192,14 @@ __attribute__((noinline)) void run_threads(void* context) {
   while (next_row()) {
     // Counted here: through threadIdx.x, which any store may change, a turn would wait for the turn before.
     unsigned x = threadIdx.x;
-    do {
-      threadIdx.x = x;
+    for (;;) {
       body();
-    } while (++x < row_end);
+      if (++x >= row_end) break;
+      threadIdx.x = x;
+      // A signal may have made a thread wait since then, and the one that has just ended is taken for it.
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      if (row_end == 0 && !runs(x)) break;
+    }
   }
 }
 
