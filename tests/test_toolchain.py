@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import ModuleType
 
@@ -246,3 +247,17 @@ def test_an_installed_hipcc_needs_no_rights_and_reads_its_own_headers(tmp_path: 
         read = [word for word in listing.read_text().split() if word.startswith("/")]
         assert len(read) > 100
         assert [name for name in read if not name.startswith((str(toolchain.root), str(source)))] == []
+
+
+def test_asking_a_compiler_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """clang -### makes the temporary folders that it names."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    hipcc = tmp_path / "hipcc"
+    hipcc.write_text(
+        "#!/bin/sh\nmkdir ${TMPDIR:-/nowhere}/null-$$ || exit 1\n"
+        "echo HIP version: 7.0.2\necho clang version 20.0\necho '\"oclc_isa_version_900.bc\"'\n"
+    )
+    hipcc.chmod(0o755)
+    assert probe(hipcc, {"PATH": os.environ["PATH"]}) is not None
+    assert not list((tmp_path / "tmp").iterdir())

@@ -385,7 +385,7 @@ class _Compiler:
             listing = ("-dependency-file", str(read), "-MT", "out", "-sys-header-deps")
             whole = [*command, "-o", str(made), *(word for each in listing for word in ("-Xclang", each))]
             start = time.monotonic()
-            status, said = self._run(whole, unit.folder)
+            status, said = self._run(whole, unit.folder, scratch)
             seconds = time.monotonic() - start
             said = said.replace(scratch, "")
             if status == 0:
@@ -413,12 +413,12 @@ class _Compiler:
         state = self.toolchain.hipcc.stat()
         return [str(self.toolchain), state.st_mtime_ns, state.st_size]
 
-    def _run(self, command: Sequence[str], folder: Path) -> tuple[int, str]:
+    def _run(self, command: Sequence[str], folder: Path, scratch: str) -> tuple[int, str]:
         try:
             done = subprocess.run(
                 command,
                 cwd=folder,
-                env=self.env,
+                env={**self.env, "TMPDIR": scratch},  # what a compiler that was killed leaves goes too
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,16 +164,18 @@ def _environment(env: Mapping[str, str], found: str) -> dict[str, str]:
 
 
 def _ask(command: list[str | Path], environment: Mapping[str, str]) -> str:
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=dict(environment),
-            timeout=60,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
+    # clang makes the temporary folders that it names, also where it only says what it would run, and leaves them.
+    with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env={**environment, "TMPDIR": scratch},
+                timeout=60,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
     return done.stdout.decode("utf-8", "replace")
