@@ -451,7 +451,9 @@ int main(int argc, char** argv) {
   if (fault == "rows") cudaMemcpy2D(host, 16, a, 32, 16, 4, cudaMemcpyDeviceToHost);
   if (fault == "symbol") cudaMemcpyToSymbol(constants, host, sizeof(constants), 4);
   if (fault == "kernel") {
-    void* untyped = (void*)sum;
+    // A number tells nobody what it is the address of.
+    const unsigned long address = (unsigned long)sum;
+    void* untyped = (void*)address;
     cudaLaunchKernel(untyped, 1, 1, nullptr, 0, 0);
   }
   if (fault == "graph") cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal);
