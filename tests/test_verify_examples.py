@@ -35,7 +35,18 @@ def driver(example: str) -> verifier.Driver:
     )
 
 
-@pytest.mark.parametrize("example", NAMES)
+#: What a port gives otherwise, and why.
+OTHERWISE = {
+    "ptx_integers": "its NaNs: cvt.rn.f16.f32 gives 0x7fff on NVIDIA, and cvt.f32.f16 0x7fffffff; the helpers 0x7e00, 0x7fc00000",
+}
+
+
+def known(example: str) -> object:
+    marks = [pytest.mark.xfail(strict=True, reason=OTHERWISE[example])] if example in OTHERWISE else []
+    return pytest.param(example, marks=marks)
+
+
+@pytest.mark.parametrize("example", [known(name) for name in NAMES])
 def test_verifies_at_both_wavefronts_in_all_orders(example: str) -> None:
     given = driver(example)
     verified = verifier.extension(

@@ -44,7 +44,6 @@ HIPPORT_DEVICE typename Format::word from_integer(From a, rounding direction) {
 }
 
 HIPPORT_DEVICE f32 narrowed(f64 a, rounding direction) {
-  if (direction != to_nearest && is_nan<double_format>(as<u64>(a))) return as<f32>(float_format::nan);
   if (direction == to_nearest || !finite(a)) return static_cast<f32>(a);
   return as<f32>(rounded<float_format>(split<double_format>(as<u64>(a)), direction));
 }
