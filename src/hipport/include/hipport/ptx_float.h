@@ -4,8 +4,7 @@
 //
 // To the nearest is what a GPU of AMD does by itself. It has no instruction that rounds in another direction, and C++
 // cannot change its mode for one operation: then the exact result is worked out in integers and rounded here, with
-// subnormals, overflows, signed zeros and the one NaN of 32 bits as PTX has them. Which NaN comes of operations to the
-// nearest is not promised.
+// subnormals, overflows and signed zeros as PTX has them. NaNs are NaNs, but which one is not promised.
 //
 // Approximations are at least as near as PTX promises, not the same bits as on NVIDIA's GPUs: they are the functions of
 // HIP's mathematical library, and for reciprocals with .ftz the GPU's own instruction, which is within 1 ulp. From what
@@ -284,20 +283,10 @@ HIPPORT_DEVICE bool ordinary(T a) {
   return finite(a) && !is_zero<typename format_of<T>::type>(bits(a));
 }
 
-/// PTX has one NaN of 32 bits. Where rounding takes integers anyway, it costs nothing to give that one.
-template <rounding direction>
-HIPPORT_DEVICE f32 one_nan(f32 a) {
-  return direction != to_nearest && is_nan<float_format>(bits(a)) ? as<f32>(float_format::nan) : a;
-}
-template <rounding direction>
-HIPPORT_DEVICE f64 one_nan(f64 a) {
-  return a;
-}
-
 template <rounding direction, typename T>
 HIPPORT_DEVICE T fma(T a, T b, T c) {
   using Format = typename format_of<T>::type;
-  if (direction == to_nearest || !finite(a) || !finite(b) || !finite(c)) return one_nan<direction>(fused(a, b, c));
+  if (direction == to_nearest || !finite(a) || !finite(b) || !finite(c)) return fused(a, b, c);
   return as<T>(fused<Format>(bits(a), bits(b), bits(c), direction));
 }
 template <rounding direction, typename T>
@@ -307,19 +296,19 @@ HIPPORT_DEVICE T add(T a, T b) {
 template <rounding direction, typename T>
 HIPPORT_DEVICE T mul(T a, T b) {
   using Format = typename format_of<T>::type;
-  if (direction == to_nearest || !finite(a) || !finite(b)) return one_nan<direction>(times(a, b));
+  if (direction == to_nearest || !finite(a) || !finite(b)) return times(a, b);
   return as<T>(multiplied<Format>(bits(a), bits(b), direction));
 }
 template <rounding direction, typename T>
 HIPPORT_DEVICE T div(T a, T b) {
   using Format = typename format_of<T>::type;
-  if (direction == to_nearest || !ordinary(a) || !ordinary(b)) return one_nan<direction>(over(a, b));
+  if (direction == to_nearest || !ordinary(a) || !ordinary(b)) return over(a, b);
   return as<T>(divided<Format>(bits(a), bits(b), direction));
 }
 template <rounding direction, typename T>
 HIPPORT_DEVICE T sqrt(T a) {
   using Format = typename format_of<T>::type;
-  if (direction == to_nearest || !ordinary(a) || a < 0) return one_nan<direction>(root(a));
+  if (direction == to_nearest || !ordinary(a) || a < 0) return root(a);
   return as<T>(root_of<Format>(bits(a), direction));
 }
 
