@@ -37,7 +37,7 @@ def driver(example: str) -> verifier.Driver:
 
 #: What a port gives otherwise, and why.
 OTHERWISE = {
-    "ptx_integers": "its NaNs: cvt.rn.f16.f32 and cvt.f32.f16 give all ones on NVIDIA, the helpers 0x7e00 and 0x7fc00000",
+    "ptx_integers": "its NaNs: cvt.rn.f16.f32 and cvt.f32.f16 give all ones on NVIDIA, helpers 0x7e00 and 0x7fc00000",
 }
 
 
