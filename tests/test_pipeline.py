@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine holds passes to its laws, whatever they do."""
 
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import PurePosixPath
 
 import pytest
 
+import hipport
 from hipport.finding import Certainty, Finding
 from hipport.headers import text
 from hipport.languages.cuda import Cuda
@@ -213,3 +217,25 @@ def test_wavefront_sizes(archs: tuple[str, ...], wavefronts: set[int]) -> None:
 def test_targets_that_cannot_be(bad: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"."):
         Target(**bad)  # type: ignore[arg-type]
+
+
+def test_processors_are_those_that_are_allowed() -> None:
+    if not hasattr(os, "sched_setaffinity"):
+        pytest.skip("this system cannot restrict a process to some processors: NOT CHECKED")
+    one = min(os.sched_getaffinity(0))
+    said = (
+        f"import os; os.sched_setaffinity(0, {{{one}}}); from hipport.processors import processors; print(processors())"
+    )
+    assert subprocess.run([sys.executable, "-c", said], capture_output=True, check=True).stdout.strip() == b"1"
+
+
+@pytest.mark.parametrize(("before", "between"), [("if (n > {}) {{ s[{}] += 1; ", ""), ("", "else ")])
+def test_hundreds_of_levels_are_no_failure(before: str, between: str) -> None:
+    """Generated code nests as deep as it has cases."""
+    count = 400
+    body = "".join(before.format(i, i % 64) for i in range(count)) + "}" * count
+    if between:
+        body = between.join(f"if (n == {i}) {{ p[{i}] = s[{i % 64}]; }}\n" for i in range(count))
+    text = f"__global__ void k(int* p, int n) {{\n  __shared__ int s[64];\n  s[threadIdx.x] = n;\n  {body}\n}}\n"
+    ported = hipport.rewrite({"k.cu": text.encode()})
+    assert [each for each in ported.reported if each.rule.endswith("/failed")] == []
