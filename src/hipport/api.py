@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hipport.diagnosis import Diagnosis
     from hipport.evidence import Evidence, Verification
     from hipport.explainer import Explanation
+    from hipport.hardware import Hardware
     from hipport.install_plan import Plan
     from hipport.verifier import Teeth, Verified
 
@@ -385,6 +386,7 @@ def _verifications(
         "passes": (inline_ptx.PASS,),
         "limits": verifier.Limits(seconds),
         "jobs": jobs or processors(),
+        "gpu": _gpu(env, True),
         "on_progress": on_progress,
     }
     scripts = dict.fromkeys(e.path for e in scanned.extensions if e.path is not None and e.path.name == "setup.py")
@@ -496,15 +498,17 @@ def verify_program(
     folder: Path | None = None,
     seconds: float = 120.0,
     jobs: int | None = None,
+    gpu: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Verified:
     """Run a program as CUDA and its port as HIP on the CPU, and compare what they print and how they end.
 
-    Runs code of the tree; see program_verifier.program for the parameters and what is raised.
+    With `gpu` the port also runs on this machine's AMD GPUs, if a small program does. Runs code of the tree; see
+    program_verifier.program for the parameters and what is raised.
     """
     from hipport import program_verifier as running
     from hipport import verifier as verifying
-    from hipport_passes import inline_ptx
+    from hipport_passes import inline_ptx, nvcc_flags
 
     return running.program(
         [Path(path) for path in paths],
@@ -521,6 +525,8 @@ def verify_program(
         folder=folder,
         limits=verifying.Limits(seconds),
         jobs=jobs or processors(),
+        gpu=_gpu(env, gpu),
+        translate=lambda flags: nvcc_flags.translate(flags).kept,
         on_progress=on_progress,
     )
 
@@ -539,11 +545,14 @@ def verify(
     orders: Sequence[str] | None = None,
     seconds: float = 120.0,
     jobs: int | None = None,
+    gpu: bool = True,
+    gpu_python: str | Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Verified:
     """Run the cases of an extension and of its port on the CPU, and say where their outputs differ.
 
-    Runs code of the tree; see verifier.extension for the parameters and what is raised.
+    With `gpu` the port also runs on this machine's AMD GPUs, if a small program does, with the PyTorch of `gpu_python`
+    or `python`. Runs code of the tree; see verifier.extension for the parameters and what is raised.
     """
     from hipport import verifier as verifying
     from hipport_passes import inline_ptx
@@ -560,8 +569,16 @@ def verify(
         passes=(inline_ptx.PASS,),
         limits=verifying.Limits(seconds),
         jobs=jobs or processors(),
+        gpu=_gpu(env, gpu),
+        gpu_python=Path(gpu_python) if gpu_python is not None else None,
         on_progress=on_progress,
     )
+
+
+def _gpu(env: Mapping[str, str], wanted: bool) -> Hardware | str:
+    from hipport.hardware import hardware
+
+    return hardware(env) if wanted else "it was not asked for"
 
 
 def replay(
@@ -577,6 +594,8 @@ def replay(
     orders: Sequence[str] | None = None,
     seconds: float = 120.0,
     jobs: int | None = None,
+    gpu: bool = True,
+    gpu_python: str | Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     **_: Any,
 ) -> tuple[Verified, ...]:
@@ -598,6 +617,8 @@ def replay(
         passes=(inline_ptx.PASS,),
         limits=verifying.Limits(seconds),
         jobs=jobs or processors(),
+        gpu=_gpu(env, gpu),
+        gpu_python=Path(gpu_python) if gpu_python is not None else None,
         on_progress=on_progress,
     )
 

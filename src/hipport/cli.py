@@ -269,6 +269,12 @@ class _WithProgram(click.Command):
 @click.option("--timeout", type=click.FloatRange(min=1), default=120.0, help="Seconds for one run; 120 if not given.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Runs and compilers at once; as many as processors.")
 @click.option("--python", type=click.Path(path_type=Path), help="The Python that has PyTorch, for extensions.")
+@click.option("--no-gpu", is_flag=True, help="Do not run the port on this machine's AMD GPU, should there be one.")
+@click.option(
+    "--gpu-python",
+    type=click.Path(path_type=Path),
+    help="The Python that has PyTorch for ROCm, for extensions on the GPU; that of --python if not given.",
+)
 @_TARGET
 @_ROCM
 @_WARP
@@ -289,6 +295,8 @@ def verify(
     timeout: float,
     jobs: int | None,
     python: Path | None,
+    no_gpu: bool,
+    gpu_python: Path | None,
     target: str | None,
     rocm: str | None,
     warp: str | None,
@@ -297,6 +305,7 @@ def verify(
     """Run the original with 32 lanes and its port with 32 and 64 on this machine's CPU, and say where they differ.
 
     PATHS are the sources of one program, run with ARGUMENTS, or the folder of a PyTorch extension that has cases.py.
+    Where there is an AMD GPU that works, the port is also built with hipcc, and runs there.
     The port is made on the fly; nothing is written. Runs code of the tree, in child processes with limits.
     """
     from hipport import api, verify_report
@@ -327,12 +336,15 @@ def verify(
             options |= {"cases": cases, "names": names, "python": python or Path(sys.executable)}
         with _progress() as tell:
             if recording is not None:
+                options |= {"gpu": not no_gpu, "gpu_python": gpu_python}
                 replayed = api.replay(paths[0], recording, on_progress=tell, **options)
             elif teeth:
                 biting = api.verify_teeth(paths, arguments, on_progress=tell, **options)
             elif is_program:
+                options["gpu"] = not no_gpu
                 verified = api.verify_program(paths, arguments, sanitize=checks, on_progress=tell, **options)
             else:
+                options |= {"gpu": not no_gpu, "gpu_python": gpu_python}
                 verified = api.verify(paths[0], on_progress=tell, **options)
     if teeth:
         if form == "json":

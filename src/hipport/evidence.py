@@ -42,7 +42,7 @@ class Evidence:
 
     `root` is where the port is, `source` the tree that was read. `earlier` says that the port had been written before,
     and was only looked at. `why_not_built` is why nothing was compiled; `declined` names the steps that the user did
-    not want. `gpus` are those of this machine, which nothing was run on.
+    not want. `gpus` are those of this machine.
     """
 
     source: Path
@@ -93,6 +93,7 @@ def _shown(evidence: Evidence) -> Iterator[str]:
             continue
         cases = len({outcome.case for ran in verified.ran for outcome in ran.outcomes})
         ported = [ran for ran in verified.ran if ran.configuration.side == "ported"]
+        there = [ran for ran in verified.ran if ran.configuration.side == "gpu"]
         lanes = " and ".join(str(n) for n in sorted({ran.configuration.lanes for ran in ported}))
         orders = ", ".join(dict.fromkeys(ran.configuration.order for ran in ported))
         result = "agrees with the original" if verified.ok else "DIFFERS from the original, or fails"
@@ -100,15 +101,20 @@ def _shown(evidence: Evidence) -> Iterator[str]:
             f"run on the CPU: {each.what}, {_count(cases, 'case')}, with wavefronts of {lanes} lanes, orders {orders}: "
             f"the port {result}"
         )
+        for ran in there:
+            result = "agrees with the original on the CPU" if ran.ok else "DIFFERS from the original, or fails"
+            yield f"run on {ran.configuration.order}: {each.what}, {_count(cases, 'case')}: the port {result}"
 
 
 #: What each verification says of itself, and is said once here.
-_EVERYWHERE = ("what hipcc makes of the port", "the port on an AMD GPU", "the port on this machine's AMD GPU")
+_EVERYWHERE = ("what hipcc makes of the port", "the port on an AMD GPU: there is none")
 
 
 def _not_checked(evidence: Evidence) -> Iterator[str]:
-    here = f"; this machine has {', '.join(evidence.gpus)}" if evidence.gpus else "; this machine has none"
-    yield f"run on an AMD GPU: nothing was{here}. What hipcc makes of the port was not executed"
+    results = [each.verified.ran for each in evidence.verifications if each.verified is not None]
+    if not any(ran.configuration.side == "gpu" for each in results for ran in each):
+        here = f"; this machine has {', '.join(evidence.gpus)}" if evidence.gpus else "; this machine has none"
+        yield f"run on an AMD GPU: nothing was{here}. What hipcc makes of the port was not executed"
     if evidence.built is None:
         yield f"compiled: nothing was: {evidence.why_not_built}"
     else:

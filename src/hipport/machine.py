@@ -182,7 +182,7 @@ def look(root: Path, env: Mapping[str, str], user: User, python: Path | None = N
         agents=_agents(rocminfo) if rocminfo else None,
         rocminfo=rocminfo,
         toolchains=toolchain.find(env, python) if here else None,
-        torch=_torch(python, env) if here and python else None,
+        torch=torch_of(python, env) if here and python else None,
     )
 
 
@@ -412,7 +412,8 @@ print("\\n" + json.dumps(said))
 """
 
 
-def _torch(python: Path, env: Mapping[str, str]) -> Torch:
+def torch_of(python: Path, env: Mapping[str, str]) -> Torch:
+    """Ask the PyTorch of an interpreter what it was built for, and have it add numbers on each GPU."""
     said = _run([str(python), "-c", _TORCH], env, 180.0)
     last = said.splitlines()[-1] if said else ""
     try:

@@ -18,12 +18,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
+from hipport import hardware
+from hipport.hardware import Hardware
 from hipport.pipeline import Pass, Ported, Progress
 from hipport.simt import compile as compiling
+from hipport.units import Translate
 from hipport.verifier import (
     ORDERS,
     WAVES,
@@ -40,6 +43,7 @@ from hipport.verifier import (
     Verified,
     first_changed,
     mutations,
+    not_on_gpu,
 )
 
 #: What a number may differ by that a program prints: sums in another order, rounded to what is shown.
@@ -87,13 +91,16 @@ def program(
     folder: Path | None = None,
     limits: Limits | None = None,
     jobs: int = 1,
+    gpu: Hardware | str = "it was not asked for",
+    translate: Translate = tuple,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Verified:
     """Verify the program that the files and folders `paths` make up, run with `arguments` in `folder`.
 
     `port` makes the port of `paths`; without one only the original runs. `passes` are run on the original before the
     executor's own: what makes C++ of inline PTX. `flags` and `sanitize` are as for compile.Options, `limits` for one
-    run, `jobs` the runs at once. Raises compile.NotCompiled, compile.NoCompiler, discover.NotFound.
+    run, `jobs` the runs at once. The port also runs on `gpu`, or that says why not; `translate` turns nvcc's arguments
+    in Makefiles into hipcc's. Raises compile.NotCompiled, compile.NoCompiler, discover.NotFound.
     """
     limits = limits or Limits()
     places = [path.resolve() for path in paths]
@@ -103,6 +110,7 @@ def program(
     tell = on_progress or (lambda progress: None)
     tell(Progress("compiling the original", 0, 2))
     built = {"original": compiling.program(places, "cuda", options, vendored=vendored, exclude=exclude)}
+    ported = None
     if port is not None:
         tell(Progress("compiling the port", 1, 2))
         ported = port([*places, *_included(built["original"], places, vendored or {})])
@@ -141,11 +149,26 @@ def program(
         found = _first_difference(
             name, (configurations[0], differs[0]), built, arguments, env, folder or Path.cwd(), limits, root
         )
+    results = [Ran(configuration, (o,)) for configuration, o in zip(configurations, outcomes, strict=True)]
+    if ported is not None and isinstance(gpu, Hardware):
+        tell(Progress("running the port on the GPU", 0, 1))
+        there = Configuration("gpu", gpu.lanes, ",".join(gpu.archs))
+        try:
+            made = hardware.program(ported, places, gpu, env=env, translate=translate)
+        except hardware.NotLinked as problem:
+            gpu = f"how it is linked is not known: {problem}"
+        except hardware.NotBuilt as problem:
+            results.append(Ran(there, (Outcome(name, "error", f"hipcc does not compile the port: {problem}"),)))
+        else:
+            # A GPU's memory and more is mapped into a process that uses it.
+            wide = replace(limits, memory=0)
+            seen = run(made, arguments, there, env, folder or Path.cwd(), wide, root)
+            results.append(Ran(there, (_outcome(name, seen, first, ignored, len(results)),)))
     return Verified(
         root,
         built["original"].path.name,
-        tuple(Ran(configuration, (o,)) for configuration, o in zip(configurations, outcomes, strict=True)),
-        tuple(_left_out(port is not None, first, ignored)),
+        tuple(results),
+        tuple(_left_out(port is not None, gpu, first, ignored)),
         tuple(found),
         {f"{side}: {u.path}": u.seconds for side, b in built.items() for u in b.units if not u.cached},
     )
@@ -265,13 +288,16 @@ def run(
     trace: Path | None = None,
     other_device: bool = False,
 ) -> Run:
-    """Run a program of the executor once, in `folder`. Places in faults are relative to `root` where they lie in it.
+    """Run a program of the executor, or of hipcc, once, in `folder`.
+
+    Places in faults are relative to `root` where they lie in it.
 
     With `trace`, a file, what memory of the device holds after each launch is left there. With `other_device` an
     original is told that its device has another capability, and more shared memory.
     """
     kept = {name: value for name, value in env.items() if not name.startswith("SIMT_")}
-    kept |= {"SIMT_ORDER": configuration.order, "SIMT_WAVE": str(configuration.lanes)}
+    if configuration.side != "gpu":
+        kept |= {"SIMT_ORDER": configuration.order, "SIMT_WAVE": str(configuration.lanes)}
     if other_device:
         kept["SIMT_OTHER_DEVICE"] = "1"
     if configuration.side == "original" and configuration.lanes != 32:
@@ -279,7 +305,8 @@ def run(
         kept["SIMT_FORCE_WAVE"] = str(configuration.lanes)
 
     def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
+        if limits.memory:
+            resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
     with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
@@ -436,9 +463,8 @@ def _varying(first: Run, again: Run) -> frozenset[tuple[int, int]]:
     return frozenset(found)
 
 
-def _left_out(ported: bool, first: Run, ignored: frozenset[tuple[int, int]]) -> Iterator[str]:
-    yield "what hipcc makes of the port: the executor runs its sources, not AMD's machine code"
-    yield "the port on an AMD GPU" + ("" if Path("/dev/kfd").exists() else ": there is none on this machine")
+def _left_out(ported: bool, gpu: Hardware | str, first: Run, ignored: frozenset[tuple[int, int]]) -> Iterator[str]:
+    yield from not_on_gpu(gpu)
     if not ported:
         yield "a port: none was given"
     lines = sorted({line for line, _ in ignored})

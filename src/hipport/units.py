@@ -30,6 +30,7 @@ from hipport.diagnostics import Embedded
 from hipport.discover import left_by_tools
 from hipport.extensions import UNITS
 from hipport.languages.cpp import Cpp, Include
+from hipport.pipeline import Ported
 from hipport.toolchain import Toolchain
 
 #: Turns the arguments of an nvcc command into those of a hipcc command.
@@ -114,6 +115,20 @@ def copy_tree(root: Path, to: Path) -> None:
                 if not target.is_relative_to(root):
                     link.unlink()
                     link.symlink_to(target)
+
+
+def write_port(ported: Ported, tree: Path, copy: Path) -> None:
+    """Put what hipport made of the folder `tree` into a copy of it."""
+    root = ported.before.root
+    assert root is not None, "text in memory is not built"
+    for source in ported.changed:
+        if (root / source.path).is_relative_to(tree):
+            (copy / (root / source.path).relative_to(tree)).write_bytes(source.text)
+    for file in ported.created:
+        if (root / file.path).is_relative_to(tree):
+            place = copy / (root / file.path).relative_to(tree)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(file.text)
 
 
 # --- PyTorch extensions -----------------------------------------------------------------------------------------------

@@ -23,7 +23,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
+from hipport import hardware
+from hipport.hardware import Hardware
 from hipport.languages.cpp import Cpp
+from hipport.machine import torch_of
 from hipport.pipeline import Pass, Ported, Progress
 from hipport.simt import extension as building
 from hipport.source import Edit, Span
@@ -41,7 +44,10 @@ _RUN_CASES, _RECORD_CALLS, _REPLAY_CASES = (
 
 @dataclass(frozen=True)
 class Configuration:
-    """A way to run: `side` is `original` or `ported`, `lanes` the wavefront's, `order` that of threads and blocks."""
+    """A way to run: `side` is `original` or `ported`, `lanes` the wavefront's, `order` that of threads and blocks.
+
+    `side` is `gpu` for the port on this machine's GPUs; then `order` has their architectures.
+    """
 
     side: str
     lanes: int
@@ -175,8 +181,8 @@ class Verified:
     def ok(self) -> bool:
         """Whether the port, or the original where nothing was ported, gives what it should in all configurations."""
         sides = {each.configuration.side for each in self.ran}
-        side = "ported" if "ported" in sides else "original"
-        return bool(self.ran) and all(each.ok for each in self.ran if each.configuration.side == side)
+        judged = {"ported", "gpu"} if "ported" in sides else {"original"}
+        return bool(self.ran) and all(each.ok for each in self.ran if each.configuration.side in judged)
 
     def outcomes(self, case: str) -> tuple[tuple[Configuration, Outcome], ...]:
         """Return what came of a case, configuration by configuration."""
@@ -224,7 +230,7 @@ class BadCases(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """What one case may take: seconds, and bytes of address space of its process."""
+    """What one case may take: seconds, and bytes of address space of its process (0: as much as it wants)."""
 
     seconds: float = 120.0
     memory: int = 24 << 30
@@ -298,56 +304,88 @@ class Driver:
         recorded: Path | None = None,
         gradients: bool = False,
         names: Sequence[str] = (),
-        trace: Path | None = None,
+        folder: Path | None = None,
+        trace: bool = False,
     ) -> tuple[tuple[Ran, ...], tuple[str, ...]]:
         """Run cases in `configurations`, each compared with the first and what else there is; and what was not checked.
 
-        With `trace`, a folder, what memory held after each launch is left there, in a folder for each configuration.
+        Outputs are left in `folder`, in a folder for each configuration; with `trace` what memory held after each
+        launch, too.
         """
-        self._tell("running", 0, 1)
+        sides = {side: _side(each) for side, each in built.items()}
+        runs = [
+            {"name": str(c), "side": c.side, "env": _environment(c, built[c.side]), "is_reference": not number}
+            for number, c in enumerate(configurations)
+        ]
         with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
-            folder = trace or Path(scratch)
-            answer = folder / "answer.json"
-            request = {
-                "cases": str(self.file),
-                "names": list(names or self.names),
-                "sides": {side: _side(each) for side, each in built.items()},
-                "runs": [
-                    {"name": str(c), "side": c.side, "env": _environment(c, built[c.side]), "is_reference": not number}
-                    for number, c in enumerate(configurations)
-                ],
-                "folder": str(folder),
-                "seconds": self.limits.seconds,
-                "memory": self.limits.memory,
-                "recorded": str(recorded) if recorded else None,
-                "gradients": gradients,
-                "trace": trace is not None,
-                "output": str(answer),
-            }
-            asked = folder / "request.json"
-            asked.write_text(json.dumps(request), encoding="utf-8")
-            count = len(names or self.names) or 50
-            patience = 120 + self.limits.seconds * count * max(1, len(configurations))
-            status, said = limited(
-                [str(self.python), str(_RUN_CASES), str(asked)], self.root, _clean(self.env), patience
+            answered = self._ask(
+                self.python,
+                folder or Path(scratch),
+                {"sides": sides, "runs": runs, "gradients": gradients, "trace": trace, "memory": self.limits.memory},
+                recorded,
+                names,
             )
-            try:
-                answered = json.loads(answer.read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                last = "\n".join(said.strip().splitlines()[-4:]) or f"the process ended with status {status}"
-                raise BadCases(f"{self.file.name}: {last}") from None
         ran = tuple(
             Ran(configuration, tuple(self._outcome(case, result, built) for case, result in each["cases"].items()))
             for configuration, each in zip(configurations, answered["runs"], strict=True)
         )
         return _with_trust(ran), tuple(answered["not_checked"])
 
+    def run_on_gpu(
+        self, ported: Ported, gpu: Hardware, python: Path, originals: Path, recorded: Path | None = None
+    ) -> Ran | str:
+        """Run the cases on this machine's GPUs, against the outputs in the folder `originals`; or say why not."""
+        there = Configuration("gpu", gpu.lanes, ",".join(gpu.archs))
+        torch = torch_of(python, gpu.toolchain.environment(self.env))
+        if not torch.hip or torch.failed or not torch.ran:
+            why = torch.problem or torch.failed or ("it sees no GPU" if torch.hip else "it is not for ROCm")
+            return f"PyTorch of {python}: {why}"
+        self._tell("building the port for the GPU", 0, 1)
+        try:
+            built = hardware.extension(self.root, ported, gpu, env=self.env, python=python)
+        except hardware.NotBuilt as problem:
+            return f"setup.py of the port does not build it here: {problem}"
+        side: dict[str, Any] = {
+            "paths": [str(built)], "libraries": [], "allocator": None, "modules": {}, "dialect": "gpu", "device": "cuda"
+        }  # fmt: skip
+        run = {"name": str(there), "side": "gpu", "env": {}, "is_reference": False}
+        asked = {"sides": {"gpu": side}, "runs": [run], "memory": 0, "originals": str(originals)}
+        with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
+            answered = self._ask(python, Path(scratch), asked, recorded, ())
+        cases = answered["runs"][0]["cases"]
+        return Ran(there, tuple(self._outcome(case, result, {}) for case, result in cases.items()))
+
+    def _ask(
+        self, python: Path, folder: Path, asked: Mapping[str, Any], recorded: Path | None, names: Sequence[str]
+    ) -> dict[str, Any]:
+        """Have run_cases.py do what is `asked`, and return its answer. Raises BadCases where there is none."""
+        self._tell("running", 0, 1)
+        answer, request = folder / "answer.json", folder / "request.json"
+        own = {
+            "cases": str(self.file),
+            "names": list(names or self.names),
+            "folder": str(folder),
+            "seconds": self.limits.seconds,
+            "recorded": str(recorded) if recorded else None,
+            "output": str(answer),
+        }
+        request.write_text(json.dumps({**own, **asked}), encoding="utf-8")
+        count = len(names or self.names) or 50
+        patience = 120 + self.limits.seconds * count * max(1, len(asked["runs"]))
+        status, said = limited([str(python), str(_RUN_CASES), str(request)], self.root, _clean(self.env), patience)
+        try:
+            answered: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            last = "\n".join(said.strip().splitlines()[-4:]) or f"the process ended with status {status}"
+            raise BadCases(f"{self.file.name}: {last}") from None
+        return answered
+
     def first_difference(
         self, case: str, one: Configuration, other: Configuration, built: Mapping[str, building.Built]
     ) -> FirstDifference | None:
         """Return the first launch after which two configurations differ, or None where no launch does."""
         with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
-            self.run((one, other), built, names=(case,), trace=Path(scratch))
+            self.run((one, other), built, names=(case,), folder=Path(scratch), trace=True)
             found = first_changed(*(Path(scratch, str(number), "trace") for number in range(2)))
         if found is None:
             return None
@@ -408,11 +446,15 @@ def extension(
     only: Callable[[str], bool] | None = None,
     limits: Limits | None = None,
     jobs: int = 1,
+    gpu: Hardware | str = "it was not asked for",
+    gpu_python: Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Verified:
     """Verify the extension in the folder `path`: the original with 32 lanes, its port with each of `waves`.
 
-    See Driver for what the parameters mean. Raises extension.NotBuildable for a side that does not compile, BadCases.
+    The port also runs on `gpu`, or that says why not; `gpu_python` is the interpreter whose PyTorch is for ROCm, if
+    `python`'s is not. See Driver for what the other parameters mean. Raises extension.NotBuildable for a side that does
+    not compile, and BadCases.
     """
     driver = Driver(
         path, env, python, cases, port, passes, names, only, limits or Limits(), jobs, on_progress
@@ -428,8 +470,16 @@ def extension(
     recorded = file.with_name("recorded.npz")
     gradients = "GRADIENTS" in has
     kept = recorded if recorded.is_file() else None
-    ran, unchecked = driver.run(configurations, sides, recorded=kept, gradients=gradients)
-    not_checked = [*_left_out(has, kept, ported, driver), *unchecked, *_without_kernels(ran)]
+    with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
+        folder = Path(scratch)
+        ran, unchecked = driver.run(configurations, sides, recorded=kept, gradients=gradients, folder=folder)
+        there: Ran | str = gpu if isinstance(gpu, str) else "there is no port"
+        if ported is not None and isinstance(gpu, Hardware):
+            there = driver.run_on_gpu(ported, gpu, gpu_python or python, folder / "0", kept)
+    left = _left_out(has, kept, ported, driver, there if isinstance(there, str) else gpu)
+    not_checked = [*left, *unchecked, *_without_kernels(ran)]
+    if isinstance(there, Ran):
+        ran = _with_trust((*ran, there))
     first: list[FirstDifference] = []
     for each in ran:
         if each.configuration.side == "ported":
@@ -526,6 +576,8 @@ def replay(
     only: Callable[[str], bool] | None = None,
     limits: Limits | None = None,
     jobs: int = 1,
+    gpu: Hardware | str = "it was not asked for",
+    gpu_python: Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> tuple[Verified, ...]:
     """Verify the extension in the folder `path` by the calls in `recording`: one result for each of its modules.
@@ -543,7 +595,7 @@ def replay(
         whole = {**env, "HIPPORT_REPLAY": str(recording.resolve()), "HIPPORT_REPLAY_MODULE": module}
         verified = extension(
             path, env=whole, python=python, port=port, cases=_REPLAY_CASES, waves=waves, orders=orders, passes=passes,
-            only=only, limits=limits, jobs=jobs, on_progress=on_progress,
+            only=only, limits=limits, jobs=jobs, gpu=gpu, gpu_python=gpu_python, on_progress=on_progress,
         )  # fmt: skip
         left = tuple(f"{call}, which was not recorded: {why}" for call, why in recorded["left_out"].items())
         left_out = tuple(each for each in verified.not_checked if "recorded.npz" not in each)
@@ -688,12 +740,19 @@ def _declared(file: Path) -> tuple[str, frozenset[str]]:
     return package, frozenset(names)
 
 
-def _left_out(has: Iterable[str], recorded: Path | None, ported: Ported | None, driver: Driver) -> Iterator[str]:
-    yield "what hipcc makes of the port: the executor runs its sources, not AMD's machine code"
-    if not Path("/dev/kfd").exists():
-        yield "the port on an AMD GPU: there is none on this machine"
+def not_on_gpu(gpu: Hardware | str) -> Iterator[str]:
+    """Say what is not known where the port did not run on `gpu`, and why it did not."""
+    if isinstance(gpu, str):
+        yield "what hipcc makes of the port: the executor runs its sources, not AMD's machine code"
+        yield f"the port on an AMD GPU: {gpu}"
     else:
-        yield "the port on this machine's AMD GPU: hipport does not run cases there yet"
+        yield f"the port on other GPUs than {gpu}"
+
+
+def _left_out(
+    has: Iterable[str], recorded: Path | None, ported: Ported | None, driver: Driver, gpu: Hardware | str
+) -> Iterator[str]:
+    yield from not_on_gpu(gpu)
     if ported is None:
         yield "a port: none was given"
     if "tolerance" not in has:

@@ -21,7 +21,7 @@ def as_text(verified: Verified, colour: bool = False) -> str:
     groups: dict[tuple[str, int], list[Ran]] = {}
     for ran in verified.ran:
         groups.setdefault((ran.configuration.side, ran.configuration.lanes), []).append(ran)
-    orders = list(dict.fromkeys(ran.configuration.order for ran in verified.ran))
+    orders = list(dict.fromkeys(ran.configuration.order for ran in verified.ran if ran.configuration.side != "gpu"))
     header = ["case", *(f"{side}@{lanes}" for side, lanes in groups)]
     rows = [[case, *(_cell(case, group) for group in groups.values())] for case in cases]
     widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]

@@ -33,7 +33,7 @@ from hipport.project import Project
 from hipport.simt import compile as compiling
 from hipport.simt import torch_devices
 from hipport.simt.prepare import Dialect, Prepared, prepare
-from hipport.units import copy_tree, just_in_time, limited
+from hipport.units import copy_tree, just_in_time, limited, write_port
 
 #: What PyTorch takes itself for while it says how an extension is built.
 _CUDA = "12.4"
@@ -166,7 +166,7 @@ def build(
         fcntl.flock(lock, fcntl.LOCK_EX)
         copy_tree(tree, copy)
         if ported is not None:
-            _write(ported, tree, copy)
+            write_port(ported, tree, copy)
         recorder = _Recorder(torch, dialect, env, cache, copy, timeout)
         units, modules = recorder.all()
         units = [unit for unit in units if only is None or only(unit.extension)]
@@ -347,20 +347,6 @@ def _toolkit(cache: Path) -> Path:
             script.chmod(0o755)
     (folder / "include").mkdir(exist_ok=True)
     return folder
-
-
-def _write(ported: Ported, tree: Path, copy: Path) -> None:
-    """Put what hipport made of `tree` into a copy of it."""
-    root = ported.before.root
-    assert root is not None, "text in memory is not built"
-    for source in ported.changed:
-        if (root / source.path).is_relative_to(tree):
-            (copy / (root / source.path).relative_to(tree)).write_bytes(source.text)
-    for file in ported.created:
-        if (root / file.path).is_relative_to(tree):
-            place = copy / (root / file.path).relative_to(tree)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(file.text)
 
 
 # --- Compiling --------------------------------------------------------------------------------------------------------

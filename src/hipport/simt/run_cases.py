@@ -65,16 +65,18 @@ def checksum(inputs: Mapping[str, Any]) -> int:
     return crc
 
 
-def _on_device(value: Any) -> Any:
+def _on_device(value: Any, device: str = "cpu") -> Any:
+    if not isinstance(value, numpy.ndarray):
+        return value
     # A copy: it lies in memory with a guard page behind it, which NumPy's does not.
-    return torch.from_numpy(value).clone() if isinstance(value, numpy.ndarray) else value
+    return torch.from_numpy(value).clone() if device == "cpu" else torch.from_numpy(value).to(device)
 
 
 def _array(value: Any) -> Any:
     """A tensor as an array; bfloat16, which NumPy has not, in 32 bits."""
     if not isinstance(value, torch.Tensor):
         return numpy.asarray(value)
-    value = value.detach()
+    value = value.detach().cpu()
     if value.dtype == torch.bfloat16:
         value = value.float()
     return value.resolve_conj().resolve_neg().numpy()
@@ -178,8 +180,9 @@ def _run_child(request: Mapping[str, Any], run: Mapping[str, Any], names: list[s
         ctypes.CDLL(side["allocator"], mode=ctypes.RTLD_GLOBAL).simt_guard_tensors()
     sys.path[:0] = side["paths"]
     lanes = int(run["env"].get("SIMT_WAVE", "32"))
-    gpu = side["dialect"] != "host"
-    with pretend_gpu.gpu(side["dialect"], lanes, side["modules"]) if gpu else contextlib.nullcontext():
+    pretended = side["dialect"] in ("cuda", "hip")
+    device = side.get("device", "cpu")
+    with pretend_gpu.gpu(side["dialect"], lanes, side["modules"]) if pretended else contextlib.nullcontext():
         cases: Any = _load(request["cases"], "hipport_cases")
         package = importlib.import_module(cases.PACKAGE)
         _tell(say, "ready")
@@ -187,9 +190,9 @@ def _run_child(request: Mapping[str, Any], run: Mapping[str, Any], names: list[s
             _tell(say, f"start {name}")
             start, before = time.monotonic(), launches()
             try:
-                outputs = _one(cases, package, name)
+                outputs = _one(cases, package, name, device)
                 if request.get("gradients"):
-                    slopes = _slopes(cases, package, name)
+                    slopes = _slopes(cases, package, name, device)
                     numpy.savez(folder / f"{_file(name)}.slopes.npz", **slopes)
                 numpy.savez(folder / f"{_file(name)}.npz", **outputs)
             except Exception as error:
@@ -198,17 +201,18 @@ def _run_child(request: Mapping[str, Any], run: Mapping[str, Any], names: list[s
                 text = str(error).partition("\nException raised from")[0].strip()
                 _tell(say, "error " + json.dumps([name, f"{type(error).__name__}: {text}{where}"]))
             else:
-                _tell(say, f"end {json.dumps([name, time.monotonic() - start, launches() - before])}")
+                launched = launches() - before if side["dialect"] != "gpu" else None
+                _tell(say, f"end {json.dumps([name, time.monotonic() - start, launched])}")
     _tell(say, "done")
 
 
-def _one(cases: Any, package: Any, name: str) -> dict[str, Any]:
-    arguments = {key: _on_device(value) for key, value in inputs_of(cases, name).items()}
+def _one(cases: Any, package: Any, name: str, device: str) -> dict[str, Any]:
+    arguments = {key: _on_device(value, device) for key, value in inputs_of(cases, name).items()}
     outputs = cases.call(package, **arguments)
     return {key: _array(value) for key, value in outputs.items()}
 
 
-def _slopes(cases: Any, package: Any, name: str) -> dict[str, Any]:
+def _slopes(cases: Any, package: Any, name: str, device: str) -> dict[str, Any]:
     """Gradients by central differences, at a few places of each input that the cases name in GRADIENTS.
 
     GRADIENTS is {gradient: (output, weight, input)}: the output called `gradient` is that of the sum of `output` times
@@ -234,7 +238,7 @@ def _slopes(cases: Any, package: Any, name: str) -> dict[str, Any]:
                     key: value.copy() if isinstance(value, numpy.ndarray) else value for key, value in given.items()
                 }
                 moved[by].flat[place] += sign * step
-                outputs = cases.call(package, **{key: _on_device(value) for key, value in moved.items()})
+                outputs = cases.call(package, **{key: _on_device(value, device) for key, value in moved.items()})
                 if output not in outputs or gradient not in outputs:
                     break
                 values = _array(outputs[output]).astype("float64")
@@ -396,6 +400,9 @@ def _references(request: Mapping[str, Any], cases: Any, names: Iterable[str]) ->
                 unchecked.append(f"{name}: its inputs are not those that were recorded")
         elif request.get("recorded"):
             unchecked.append(f"{name}: nothing was recorded of it")
+        if request.get("originals"):
+            with contextlib.suppress(OSError), numpy.load(Path(request["originals"], f"{_file(name)}.npz")) as arrays:
+                found[name]["original"] = {key: arrays[key] for key in arrays.files}
     return found, unchecked
 
 
