@@ -16,7 +16,8 @@ import pytest
 import hipport
 from hipport import hardware, program_verifier, verify_report
 from hipport.hardware import Hardware
-from hipport.verifier import Configuration, Limits, Outcome
+from hipport.verification import Configuration, Outcome, Verified
+from hipport.verifier import Limits
 
 HERE = Path(__file__).parent
 
@@ -67,7 +68,7 @@ def machine(tmp_path: Path) -> Path:
     return tmp_path / "machine"
 
 
-def verified(tmp_path: Path, env: dict[str, str], machine: Path) -> tuple[program_verifier.Verified, Outcome | None]:
+def verified(tmp_path: Path, env: dict[str, str], machine: Path) -> tuple[Verified, Outcome | None]:
     """Verify the program on that machine; what came of it, and of its run on the GPU."""
     folder = tmp_path / "sums"
     folder.mkdir()

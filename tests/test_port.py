@@ -17,7 +17,7 @@ from hipport.cli import main
 from hipport.evidence import Evidence
 from hipport.simt.extension import NotBuildable
 from hipport.toolchain import NoToolchain, Toolchain
-from hipport.verifier import Configuration, Outcome, Ran, Verified
+from hipport.verification import Configuration, Outcome, Ran, Verified
 from test_build import FAKE
 
 SUMS = Path(__file__).parent / "verified/sums.cu"

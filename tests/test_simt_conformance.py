@@ -13,7 +13,8 @@ import pytest
 from hipport import api
 from hipport.program_verifier import run
 from hipport.simt import compile as compiling
-from hipport.verifier import Configuration, Limits
+from hipport.verification import Configuration
+from hipport.verifier import Limits
 from hipport_passes import inline_ptx
 
 HERE = Path(__file__).parent / "simt_conformance"

@@ -8,7 +8,8 @@ import pytest
 
 from hipport.program_verifier import Run, run
 from hipport.simt import compile as compiling
-from hipport.verifier import Configuration, Limits
+from hipport.verification import Configuration
+from hipport.verifier import Limits
 
 HERE = Path(__file__).parent / "simt_faults"
 CUDA, HIP = HERE / "faults.cu", HERE / "faults.hip"

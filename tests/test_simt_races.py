@@ -8,7 +8,8 @@ import pytest
 
 from hipport.program_verifier import run
 from hipport.simt import compile as compiling
-from hipport.verifier import Configuration, Limits
+from hipport.verification import Configuration
+from hipport.verifier import Limits
 
 PROGRAM = Path(__file__).parent / "simt_faults/races.cu"
 ENV = {**os.environ}

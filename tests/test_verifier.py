@@ -12,8 +12,9 @@ from types import ModuleType
 import pytest
 
 import hipport
-from hipport import verifier, verify_report
-from hipport.verifier import (
+from hipport import traces, verifier, verify_report
+from hipport.mutants import mutations
+from hipport.verification import (
     Configuration,
     Difference,
     Fault,
@@ -186,9 +187,9 @@ def test_an_original_that_is_wrong_itself_is_nothing_to_go_by() -> None:
 
 def test_the_first_launch_that_differs() -> None:
     a = {"kernel": "k", "grid": [1, 1, 1], "memory": [[0, 64, 1], [1, 8, 2]]}
-    assert verifier._changed(a, a) == ""
-    assert verifier._changed(a, {**a, "memory": [[0, 64, 1], [1, 8, 3]]}) == "memory of 8 bytes holds something else"
-    assert verifier._changed(a, {**a, "memory": [[0, 64, 1]]}) == "not the same memory is allocated"
+    assert traces._changed(a, a) == ""
+    assert traces._changed(a, {**a, "memory": [[0, 64, 1], [1, 8, 3]]}) == "memory of 8 bytes holds something else"
+    assert traces._changed(a, {**a, "memory": [[0, 64, 1]]}) == "not the same memory is allocated"
 
 
 KERNEL = b"""__global__ void k(int* x, int n) {
@@ -203,7 +204,7 @@ KERNEL = b"""__global__ void k(int* x, int n) {
 def test_mutants_are_one_change_each_at_the_users_line(tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_bytes(KERNEL)
     ported = hipport.rewrite([tmp_path])
-    mutants = list(verifier.mutations(ported, tmp_path, 20))
+    mutants = list(mutations(ported, tmp_path, 20))
     whats = [what for what, *_ in mutants]
     assert whats.count("a barrier is missing") == 2
     assert {
@@ -218,7 +219,7 @@ def test_mutants_are_one_change_each_at_the_users_line(tmp_path: Path) -> None:
         assert sum(a != b for a, b in zip(before, after, strict=True)) == 1, what
         if what == "a barrier is missing":
             assert line in (3, 5)
-    assert len(list(verifier.mutations(ported, tmp_path, 2))) == 2
+    assert len(list(mutations(ported, tmp_path, 2))) == 2
 
 
 def test_cases_that_launch_nothing_are_said_to_be() -> None:

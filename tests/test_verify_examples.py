@@ -12,6 +12,7 @@ import pytest
 
 import hipport
 from hipport import verifier, verify_report
+from hipport.verification import Configuration
 from hipport_passes import inline_ptx
 
 EXAMPLES = Path(__file__).parent.parent / "ext_examples"
@@ -68,7 +69,7 @@ def test_verifies_at_both_wavefronts_in_all_orders(example: str) -> None:
 def test_the_original_is_caught_with_64_lanes(example: str) -> None:
     given = driver(example)
     built = {"original": given.build("original")}
-    configurations = (verifier.Configuration("original", 32), verifier.Configuration("original", 64))
+    configurations = (Configuration("original", 32), Configuration("original", 64))
     ran, _ = given.run(configurations, built, recorded=EXAMPLES / example / "recorded.npz")
     caught = [outcome for outcome in ran[1].outcomes if not outcome.ok]
     assert caught, "no case notices that the warp is twice as wide"

@@ -17,7 +17,7 @@ import pytest
 import hipport
 from hipport import verifier, verify_report
 from hipport.simt import extension
-from hipport.verifier import Configuration
+from hipport.verification import Configuration, Verified
 
 #: Of those that are gathered into one unit, the files in csrc, csrc/cpu and csrc/cuda, by the name of their library.
 PACKAGES = {
@@ -121,7 +121,7 @@ def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path) -> None:
     ]
     ran, _ = driver.run(configurations, built)
     assert all(outcome.status == "ok" for outcome in ran[0].outcomes), ran[0]
-    whole = verifier.Verified(driver.root, name, ran[1:], ())
+    whole = Verified(driver.root, name, ran[1:], ())
     assert all(each.ok for each in whole.ran), verify_report.as_text(whole)
     compared = sum(bool(output.differences) for each in whole.ran for o in each.outcomes for output in o.outputs)
     assert compared >= len(whole.ran) * len(ran[0].outcomes)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from hipport.pipeline import Outcome, Pass, Ported, Reported
     from hipport.project import Project, Target
     from hipport.source import Edit, Source, Span
-    from hipport.verifier import Verified
+    from hipport.verification import Verified
 
 __version__ = "0.1.0"
 

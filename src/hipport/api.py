@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hipport.explainer import Explanation
     from hipport.hardware import Hardware
     from hipport.install_plan import Plan
-    from hipport.verifier import Teeth, Verified
+    from hipport.verification import Teeth, Verified
 
 #: A tree of this many bytes is worth a process on each processor.
 _PARALLEL = 4_000_000

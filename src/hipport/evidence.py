@@ -17,7 +17,7 @@ from hipport import __version__, report, verify_report
 from hipport.builder import HOST, Built
 from hipport.extensions import Extension
 from hipport.pipeline import Outcome, Ported
-from hipport.verifier import Verified
+from hipport.verification import Verified
 
 
 @dataclass(frozen=True)

@@ -24,27 +24,25 @@ from typing import Any
 
 from hipport import hardware
 from hipport.hardware import Hardware
+from hipport.mutants import mutations
 from hipport.pipeline import Pass, Ported, Progress
 from hipport.simt import compile as compiling
+from hipport.traces import first_changed
 from hipport.units import Translate
-from hipport.verifier import (
-    ORDERS,
-    WAVES,
+from hipport.verification import (
     Configuration,
     Difference,
     Fault,
     FirstDifference,
-    Limits,
     Mutant,
     Outcome,
     Output,
     Ran,
     Teeth,
     Verified,
-    first_changed,
-    mutations,
     not_on_gpu,
 )
+from hipport.verifier import ORDERS, WAVES, Limits
 
 #: What a number may differ by that a program prints: sums in another order, rounded to what is shown.
 RELATIVE, ABSOLUTE = 1e-3, 1e-6

@@ -14,24 +14,36 @@ from __future__ import annotations
 import ast
 import json
 import os
-import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
 from hipport import hardware
 from hipport.hardware import Hardware
-from hipport.languages.cpp import Cpp
 from hipport.machine import torch_of
+from hipport.mutants import mutations
 from hipport.pipeline import Pass, Ported, Progress
 from hipport.simt import extension as building
-from hipport.source import Edit, Span
 from hipport.toolchain import cache
+from hipport.traces import first_changed
 from hipport.units import limited
+from hipport.verification import (
+    Configuration,
+    Difference,
+    Fault,
+    FirstDifference,
+    Mutant,
+    Outcome,
+    Output,
+    Ran,
+    Teeth,
+    Verified,
+    not_on_gpu,
+)
 
 ORDERS = ("forward", "reverse", "random:1")
 WAVES = (32, 64)
@@ -40,188 +52,6 @@ _SCRIPTS = Path(__file__).parent / "simt"
 _RUN_CASES, _RECORD_CALLS, _REPLAY_CASES = (
     _SCRIPTS / f"{name}.py" for name in ("run_cases", "record_calls", "replay_cases")
 )
-
-
-@dataclass(frozen=True)
-class Configuration:
-    """A way to run: `side` is `original` or `ported`, `lanes` the wavefront's, `order` that of threads and blocks.
-
-    `side` is `gpu` for the port on this machine's GPUs; then `order` has their architectures.
-    """
-
-    side: str
-    lanes: int
-    order: str = "forward"
-
-    def __str__(self) -> str:
-        return f"{self.side}@{self.lanes} {self.order}"
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What the executor found wrong, at the line that the user wrote. `level` is `fault` or `warning`.
-
-    `path` is relative to the tree, or absolute for a file outside of it; `line` is 0 where there is no place.
-    """
-
-    kind: str
-    message: str
-    path: PurePath
-    line: int
-    kernel: str = ""
-    level: str = "fault"
-
-    @property
-    def rule(self) -> str:
-        """What stands in brackets behind the message, as for the findings of passes."""
-        return f"simt/{self.kind}"
-
-
-@dataclass(frozen=True)
-class Difference:
-    """How an output differs from what it is compared with.
-
-    `against` is `original`, `reference`, `recorded` or `differences` (finite ones, for gradients). `why` is empty where
-    it is within the tolerance. `absolute` and `relative` are the largest errors; `where` is the element that is
-    furthest off, of those beyond the tolerance if there are any, with `output` and `expected` there; `count` of `size`
-    elements are beyond it. Where `trusted` is false, what it is compared with is itself known to be wrong.
-    """
-
-    against: str
-    why: str
-    absolute: float
-    relative: float
-    where: tuple[int, ...] | None
-    count: int
-    size: int
-    output: str = ""
-    expected: str = ""
-    trusted: bool = True
-
-    @property
-    def ok(self) -> bool:
-        """Whether there is nothing to see, or nothing to go by."""
-        return not self.why or not self.trusted
-
-
-@dataclass(frozen=True)
-class Output:
-    """One output of a case, and how it differs from each thing that it is compared with."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    differences: tuple[Difference, ...]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of one case in one configuration.
-
-    `status` is `ok` (it ran to the end), `error` (Python raised), `fault` (the executor ended it), `crash`, or
-    `timeout`; `message` says more where it is not `ok`. `launches` is how many kernels were launched, if that is known.
-    """
-
-    case: str
-    status: str
-    message: str = ""
-    seconds: float = 0.0
-    faults: tuple[Fault, ...] = ()
-    outputs: tuple[Output, ...] = ()
-    launches: int | None = None
-
-    @property
-    def ok(self) -> bool:
-        """Whether it ran, and gave what it should."""
-        return self.status == "ok" and all(d.ok for output in self.outputs for d in output.differences)
-
-
-@dataclass(frozen=True)
-class Ran:
-    """All cases in one configuration."""
-
-    configuration: Configuration
-    outcomes: tuple[Outcome, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether all cases are right."""
-        return all(outcome.ok for outcome in self.outcomes)
-
-
-@dataclass(frozen=True)
-class FirstDifference:
-    """The first launch of a case after which the memory of the device is not that of the original, bit for bit.
-
-    Sums in another order differ in their last bits: the kernel named is the first to look at, not always the guilty.
-    """
-
-    case: str
-    configuration: Configuration
-    launch: int
-    kernel: str
-    path: PurePath
-    line: int
-    what: str
-
-
-@dataclass(frozen=True)
-class Verified:
-    """What came of a verification. `not_checked` says what was left out, and why."""
-
-    root: Path
-    package: str
-    ran: tuple[Ran, ...]
-    not_checked: tuple[str, ...]
-    first_differences: tuple[FirstDifference, ...] = ()
-    #: Seconds that it took to compile units; what was known from before is not in it.
-    compiled: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def ok(self) -> bool:
-        """Whether the port, or the original where nothing was ported, gives what it should in all configurations."""
-        sides = {each.configuration.side for each in self.ran}
-        judged = {"ported", "gpu"} if "ported" in sides else {"original"}
-        return bool(self.ran) and all(each.ok for each in self.ran if each.configuration.side in judged)
-
-    def outcomes(self, case: str) -> tuple[tuple[Configuration, Outcome], ...]:
-        """Return what came of a case, configuration by configuration."""
-        return tuple(
-            (each.configuration, outcome) for each in self.ran for outcome in each.outcomes if outcome.case == case
-        )
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """The original, or the port with one thing wrong: `noticed` are the cases that fail, `passed` those that do not.
-
-    `why_not` says why it was not run: it does not compile.
-    """
-
-    what: str
-    path: PurePath
-    line: int
-    noticed: tuple[str, ...] = ()
-    passed: tuple[str, ...] = ()
-    why_not: str = ""
-
-
-@dataclass(frozen=True)
-class Teeth:
-    """Which mutants the cases notice."""
-
-    mutants: tuple[Mutant, ...]
-
-    @property
-    def weak(self) -> tuple[str, ...]:
-        """The cases that notice no mutant at all."""
-        cases = {case for mutant in self.mutants for case in (*mutant.noticed, *mutant.passed)}
-        return tuple(sorted(cases - {case for mutant in self.mutants for case in mutant.noticed}))
-
-    @property
-    def unnoticed(self) -> tuple[Mutant, ...]:
-        """The mutants that no case notices."""
-        return tuple(mutant for mutant in self.mutants if not mutant.noticed and not mutant.why_not)
 
 
 class BadCases(Exception):
@@ -609,45 +439,6 @@ def _judged(what: str, path: PurePath, line: int, ran: Ran) -> Mutant:
     return Mutant(what, path, line, tuple(noticed), tuple(passed))
 
 
-# What is done to a port, one place at a time: what goes wrong in ports that people write.
-_MUTATIONS: tuple[tuple[str, re.Pattern[bytes], bytes], ...] = (
-    ("a barrier is missing", re.compile(rb"\b__syncthreads\s*\(\s*\)\s*;"), b";"),
-    ("a warp's number is that of a wavefront", re.compile(rb"(?<=threadIdx\.x) *(?:/ *32\b|>> *5\b)"), b" / 64"),
-    ("a lane's number is that of a wavefront",
-     re.compile(rb"(?<=threadIdx\.x) *(?:% *32\b|& *(?:31|0x1[fF])u?\b)"), b" & 63"),
-    ("a helper for 32 lanes is HIP's own for all",
-     re.compile(rb"\bhipport::(?=(?:shfl|shfl_up|shfl_down|shfl_xor|ballot)(?:_sync)?\b)"), b"__"),
-    ("a shuffle goes twice as far", re.compile(rb"(?<=, )16(?=\))"), b"32"),
-    ("an index goes one too far", re.compile(rb"\bi < n\b"), b"i <= n"),
-)  # fmt: skip
-
-
-def mutations(ported: Ported, root: Path, most: int) -> Iterator[tuple[str, Ported, PurePath, int]]:
-    """Yield mutants, of as many kinds as there are, and in as many files."""
-    base = ported.before.root
-    assert base is not None
-    places: list[list[tuple[str, Cpp, Edit]]] = []
-    for what, pattern, new in _MUTATIONS:
-        found = []
-        for source in ported.project.sources:
-            if isinstance(source, Cpp) and (base / source.path).is_relative_to(root):
-                spans = [Span(*match.span()) for match in pattern.finditer(source.code)]
-                found += [(what, source, Edit(span, new)) for span in spans]
-        places.append(found)
-    chosen: list[tuple[str, Cpp, Edit]] = []
-    while len(chosen) < most and any(places):
-        for found in places:
-            if found and len(chosen) < most:
-                # From the middle: what comes first in a file is often a helper that little depends on.
-                chosen.append(found.pop(len(found) // 2))
-    for what, source, edit in chosen:
-        changed = ported.project.replacing({source.path: source.apply([edit])})
-        origin = source.origin(edit.span)
-        line = source.first.position(origin.start)[0]
-        where = PurePath((base / source.path).relative_to(root))
-        yield what, replace(ported, project=changed), where, line
-
-
 # --- Parts ------------------------------------------------------------------------------------------------------------
 
 
@@ -740,15 +531,6 @@ def _declared(file: Path) -> tuple[str, frozenset[str]]:
     return package, frozenset(names)
 
 
-def not_on_gpu(gpu: Hardware | str) -> Iterator[str]:
-    """Say what is not known where the port did not run on `gpu`, and why it did not."""
-    if isinstance(gpu, str):
-        yield "what hipcc makes of the port: the executor runs its sources, not AMD's machine code"
-        yield f"the port on an AMD GPU: {gpu}"
-    else:
-        yield f"the port on other GPUs than {gpu}"
-
-
 def _left_out(
     has: Iterable[str], recorded: Path | None, ported: Ported | None, driver: Driver, gpu: Hardware | str
 ) -> Iterator[str]:
@@ -777,40 +559,6 @@ def _without_kernels(ran: Sequence[Ran]) -> Iterator[str]:
         yield "the kernels: none was launched in any case"
     elif idle:
         yield f"kernels in {', '.join(idle)}: none is launched there"
-
-
-def first_changed(one: Path, other: Path) -> tuple[int, Mapping[str, Any], str] | None:
-    """Return the first launch after which two traces differ: its number, what the other says of it, what differs."""
-    lines = [_trace(one), _trace(other)]
-    for number, (a, b) in enumerate(zip(*lines, strict=False)):
-        what = _changed(a, b)
-        if what:
-            return number, b, what
-    if len(lines[0]) != len(lines[1]):
-        shorter = min(len(lines[0]), len(lines[1]))
-        return shorter, max(lines, key=len)[shorter], "launched on one side only"
-    return None
-
-
-def _trace(file: Path) -> list[dict[str, Any]]:
-    try:
-        lines = file.read_text(errors="replace").splitlines()
-    except OSError:
-        return []
-    return [json.loads(line) for line in lines]
-
-
-def _changed(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
-    """Say how the memory after a launch differs; empty if it does not."""
-    if a["kernel"] != b["kernel"] and a["grid"] != b["grid"]:
-        return f"the original launches {a['kernel']} here"
-    ours, theirs = {m[0]: m[1:] for m in a["memory"]}, {m[0]: m[1:] for m in b["memory"]}
-    if {number: m[0] for number, m in ours.items()} != {number: m[0] for number, m in theirs.items()}:
-        return "not the same memory is allocated"
-    differ = [number for number in ours if ours[number] != theirs[number]]
-    if not differ:
-        return ""
-    return "memory of " + ", ".join(f"{ours[number][0]} bytes" for number in differ[:4]) + " holds something else"
 
 
 def forget(env: Mapping[str, str]) -> None:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hipport.verifier import Difference, Fault, Mutant, Outcome, Ran, Teeth, Verified
+from hipport.verification import Difference, Fault, Mutant, Outcome, Ran, Teeth, Verified
 
 _COLOUR = {"bad": "31", "good": "32", "dim": "2", "bold": "1"}
 

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comes of running an original and its port: values, and what can be told from them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+
+from hipport.hardware import Hardware
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A way to run: `side` is `original` or `ported`, `lanes` the wavefront's, `order` that of threads and blocks.
+
+    `side` is `gpu` for the port on this machine's GPUs; then `order` has their architectures.
+    """
+
+    side: str
+    lanes: int
+    order: str = "forward"
+
+    def __str__(self) -> str:
+        return f"{self.side}@{self.lanes} {self.order}"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What the executor found wrong, at the line that the user wrote. `level` is `fault` or `warning`.
+
+    `path` is relative to the tree, or absolute for a file outside of it; `line` is 0 where there is no place.
+    """
+
+    kind: str
+    message: str
+    path: PurePath
+    line: int
+    kernel: str = ""
+    level: str = "fault"
+
+    @property
+    def rule(self) -> str:
+        """What stands in brackets behind the message, as for the findings of passes."""
+        return f"simt/{self.kind}"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How an output differs from what it is compared with.
+
+    `against` is `original`, `reference`, `recorded` or `differences` (finite ones, for gradients). `why` is empty where
+    it is within the tolerance. `absolute` and `relative` are the largest errors; `where` is the element that is
+    furthest off, of those beyond the tolerance if there are any, with `output` and `expected` there; `count` of `size`
+    elements are beyond it. Where `trusted` is false, what it is compared with is itself known to be wrong.
+    """
+
+    against: str
+    why: str
+    absolute: float
+    relative: float
+    where: tuple[int, ...] | None
+    count: int
+    size: int
+    output: str = ""
+    expected: str = ""
+    trusted: bool = True
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is nothing to see, or nothing to go by."""
+        return not self.why or not self.trusted
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output of a case, and how it differs from each thing that it is compared with."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one case in one configuration.
+
+    `status` is `ok` (it ran to the end), `error` (Python raised), `fault` (the executor ended it), `crash`, or
+    `timeout`; `message` says more where it is not `ok`. `launches` is how many kernels were launched, if that is known.
+    """
+
+    case: str
+    status: str
+    message: str = ""
+    seconds: float = 0.0
+    faults: tuple[Fault, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    launches: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ran, and gave what it should."""
+        return self.status == "ok" and all(d.ok for output in self.outputs for d in output.differences)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """All cases in one configuration."""
+
+    configuration: Configuration
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether all cases are right."""
+        return all(outcome.ok for outcome in self.outcomes)
+
+
+@dataclass(frozen=True)
+class FirstDifference:
+    """The first launch of a case after which the memory of the device is not that of the original, bit for bit.
+
+    Sums in another order differ in their last bits: the kernel named is the first to look at, not always the guilty.
+    """
+
+    case: str
+    configuration: Configuration
+    launch: int
+    kernel: str
+    path: PurePath
+    line: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What came of a verification. `not_checked` says what was left out, and why."""
+
+    root: Path
+    package: str
+    ran: tuple[Ran, ...]
+    not_checked: tuple[str, ...]
+    first_differences: tuple[FirstDifference, ...] = ()
+    #: Seconds that it took to compile units; what was known from before is not in it.
+    compiled: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the port, or the original where nothing was ported, gives what it should in all configurations."""
+        sides = {each.configuration.side for each in self.ran}
+        judged = {"ported", "gpu"} if "ported" in sides else {"original"}
+        return bool(self.ran) and all(each.ok for each in self.ran if each.configuration.side in judged)
+
+    def outcomes(self, case: str) -> tuple[tuple[Configuration, Outcome], ...]:
+        """Return what came of a case, configuration by configuration."""
+        return tuple(
+            (each.configuration, outcome) for each in self.ran for outcome in each.outcomes if outcome.case == case
+        )
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """The original, or the port with one thing wrong: `noticed` are the cases that fail, `passed` those that do not.
+
+    `why_not` says why it was not run: it does not compile.
+    """
+
+    what: str
+    path: PurePath
+    line: int
+    noticed: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Teeth:
+    """Which mutants the cases notice."""
+
+    mutants: tuple[Mutant, ...]
+
+    @property
+    def weak(self) -> tuple[str, ...]:
+        """The cases that notice no mutant at all."""
+        cases = {case for mutant in self.mutants for case in (*mutant.noticed, *mutant.passed)}
+        return tuple(sorted(cases - {case for mutant in self.mutants for case in mutant.noticed}))
+
+    @property
+    def unnoticed(self) -> tuple[Mutant, ...]:
+        """The mutants that no case notices."""
+        return tuple(mutant for mutant in self.mutants if not mutant.noticed and not mutant.why_not)
+
+
+def not_on_gpu(gpu: Hardware | str) -> Iterator[str]:
+    """Say what is not known where the port did not run on `gpu`, and why it did not."""
+    if isinstance(gpu, str):
+        yield "what hipcc makes of the port: the executor runs its sources, not AMD's machine code"
+        yield f"the port on an AMD GPU: {gpu}"
+    else:
+        yield f"the port on other GPUs than {gpu}"
