@@ -4,14 +4,15 @@
 The first build compiles PyTorch's headers, which takes a minute and is kept.
 """
 
+import json
 import os
 import subprocess
 import sys
 import textwrap
 import time
 from pathlib import Path, PurePath
-from types import SimpleNamespace
-from typing import cast
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -298,3 +299,49 @@ def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:
     (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i])", "gpuAtomicAdd(sum, x[i] + T(1))"))
     (verified,) = verifier.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))
     assert not verified.ok
+
+
+# A rasterizer's way: what forward leaves for backward begins where memory is aligned, which is elsewhere each time.
+SCRATCH = """
+import torch
+START = {start}
+def forward(x):
+    scratch = torch.full((START + x.numel() * 8,), 255, dtype=torch.uint8)
+    scratch[START:] = (x.double() * {factor}).view(torch.uint8)
+    return x.sum(), scratch
+def backward(x, scratch):
+    return scratch[START:].view(torch.float64) + x
+"""
+
+
+@pytest.mark.parametrize(("factor", "wrong"), [(2, []), (3, ["made.backward#0", "made.backward#1"])])
+def test_scratch_memory_is_passed_on_and_not_compared(
+    factor: int, wrong: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: replays of scratch memory were NOT checked")
+    from hipport.simt import record_calls, run_cases
+
+    recording = record_calls.Recording(tmp_path / "calls.json", calls=4, most=1 << 20)
+    original = ModuleType("made")
+    exec(SCRATCH.format(start=8, factor=2), vars(original))
+    forward, backward = (recording.wrap("made", name, getattr(original, name)) for name in ("forward", "backward"))
+    for n in (4, 6):
+        x = torch.arange(n, dtype=torch.float32)
+        backward(x, forward(x)[1])
+    recording.save()
+    monkeypatch.setenv("HIPPORT_REPLAY", str(tmp_path / "calls.json"))
+    monkeypatch.setenv("HIPPORT_REPLAY_MODULE", "made")
+    cases: Any = run_cases._load(str(Path(run_cases.__file__).with_name("replay_cases.py")), "cases_of_calls")
+    port = ModuleType("made")
+    exec(SCRATCH.format(start=24, factor=factor), vars(port))
+    differ = []
+    for name in reversed(cases.CASES):
+        given = {key: run_cases._on_device(value) for key, value in cases.inputs(None, name).items()}
+        outputs, expected = cases.call(port, **given), cases.reference(name)
+        assert set(outputs) == set(expected) and not any(array.dtype == "uint8" for array in expected.values())
+        differ += [name for key in expected if not (outputs[key].numpy() == expected[key]).all()]
+    assert sorted(differ) == wrong
+    assert json.loads((tmp_path / "calls.json").read_text())["scratch"] == {
+        "made.forward#0": ["result.1"],
+        "made.forward#1": ["result.1"],
+    }

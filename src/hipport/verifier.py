@@ -428,6 +428,9 @@ def replay(
             only=only, limits=limits, jobs=jobs, gpu=gpu, gpu_python=gpu_python, on_progress=on_progress,
         )  # fmt: skip
         left = tuple(f"{call}, which was not recorded: {why}" for call, why in recorded["left_out"].items())
+        for call, outputs in recorded.get("scratch", {}).items():
+            names = ", ".join(outputs)
+            left += (f"{names} of {call}: bytes for another function, to which they are passed on",)
         left_out = tuple(each for each in verified.not_checked if "recorded.npz" not in each)
         results.append(replace(verified, package=module, not_checked=(*left_out, *left)))
     return tuple(results)

@@ -6,15 +6,17 @@ says what to do: HIPPORT_RECORD, the file to write (arrays go beside it, as .npz
 extension modules with `:` between them (empty: every one that is no part of Python, PyTorch or NumPy);
 HIPPORT_RECORD_CALLS, how many calls of each function, and HIPPORT_RECORD_BYTES, the most bytes of one call.
 
-The functions of a module are replaced as it is imported. Calls with arguments that are not tensors, numbers, strings
+The functions of a module are replaced as it is imported. What one function leaves in bytes for another, as rasterizers
+hand scratch memory from forward to backward, is known by its content: it has no meaning of its own, so a replay passes
+on what the port left there, and does not compare it. Calls with arguments that are not tensors, numbers, strings
 or lists of these are left out, and said to be. Operators that are called as `torch.ops.…` are not seen.
 """
 
 from __future__ import annotations
 
 import atexit
-import builtins
 import functools
+import hashlib
 import importlib
 import importlib.machinery
 import importlib.util
@@ -43,6 +45,10 @@ class Recording:
         self.arrays: dict[str, Any] = {}
         self.counts: dict[str, int] = {}
         self.busy = False
+        #: Outputs of bytes: module, shape and content → the call that first gave this, and which of its outputs it is.
+        self.bytes: dict[tuple[str, tuple[int, ...], bytes], tuple[str, str]] = {}
+        #: Those of them that another function took, by their call.
+        self.scratch: dict[str, set[str]] = {}
 
     def wrap(self, module: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function that records the first calls of another."""
@@ -65,8 +71,8 @@ class Recording:
     def _call(self, module: str, name: str, call: str, function: Callable[..., Any], arguments: Any, named: Any) -> Any:
         arrays: dict[str, Any] = {}
         try:
-            forms = [self._form(each, f"{call}/in/{n}", arrays) for n, each in enumerate(arguments)]
-            named_forms = {key: self._form(each, f"{call}/in/{key}", arrays) for key, each in named.items()}
+            given = {str(n): each for n, each in enumerate(arguments)} | named
+            forms = {key: self._form(each, f"{call}/in/{key}", arrays, module) for key, each in given.items()}
             if sum(array.nbytes for array in arrays.values()) > self.most:
                 raise NotRecordable(f"it has more than {self.most} bytes")
         except NotRecordable as why:
@@ -82,28 +88,43 @@ class Recording:
         outputs = {key: _array(value) for key, value in _tensors(result, "result")}
         for key, array in {**outputs, **after}.items():
             arrays[f"{call}/out/{key}"] = array
+        for key, array in outputs.items():
+            if array.dtype == "uint8" and array.size:
+                self.bytes.setdefault((module, array.shape, _digest(array)), (call, key))
         self.arrays.update(arrays)
         self.made.append(
-            {"name": call, "module": module, "function": name, "arguments": forms, "named": named_forms,
-             "after": sorted(after)}
-        )  # fmt: skip
+            {
+                "name": call,
+                "module": module,
+                "function": name,
+                "arguments": [forms[str(n)] for n in range(len(arguments))],
+                "named": {key: forms[key] for key in named},
+                "after": sorted(after),
+            }
+        )
         return result
 
-    def _form(self, value: Any, key: str, arrays: dict[str, Any]) -> list[Any]:
+    def _form(self, value: Any, key: str, arrays: dict[str, Any], module: str) -> list[Any]:
         torch: Any = sys.modules.get("torch")
         if torch is not None and isinstance(value, torch.Tensor):
             arrays[key] = _array(value)
             contiguous = value.is_contiguous() or any(stride == 0 for stride in value.stride())
             strides = None if contiguous else list(value.stride())
             dtype = str(value.dtype).removeprefix("torch.")
-            return ["tensor", {"key": key, "dtype": dtype, "shape": list(value.shape), "strides": strides}]
+            form: dict[str, Any] = {"key": key, "dtype": dtype, "shape": list(value.shape), "strides": strides}
+            if dtype == "uint8" and arrays[key].size:
+                source = self.bytes.get((module, arrays[key].shape, _digest(arrays[key])))
+                if source is not None:
+                    self.scratch.setdefault(source[0], set()).add(source[1])
+                    form["from"] = source
+            return ["tensor", form]
         if value is None or isinstance(value, (bool, int, float, str)):
             return ["value", value]
         if isinstance(value, (list, tuple)):
             kind = "list" if isinstance(value, list) else "tuple"
-            return [kind, [self._form(each, f"{key}.{n}", arrays) for n, each in enumerate(value)]]
+            return [kind, [self._form(each, f"{key}.{n}", arrays, module) for n, each in enumerate(value)]]
         if isinstance(value, dict) and all(isinstance(each, str) for each in value):
-            return ["dict", {name: self._form(each, f"{key}.{name}", arrays) for name, each in value.items()}]
+            return ["dict", {name: self._form(each, f"{key}.{name}", arrays, module) for name, each in value.items()}]
         if torch is not None and isinstance(value, torch.dtype):
             return ["dtype", str(value).removeprefix("torch.")]
         if torch is not None and isinstance(value, torch.device):
@@ -118,8 +139,13 @@ class Recording:
         about = {"gpu": gpu, "torch": str(torch.__version__) if torch else "", "python": sys.version.split()[0]}
         self.file.parent.mkdir(parents=True, exist_ok=True)
         numpy.savez_compressed(self.file.with_suffix(".npz"), **self.arrays)
-        whole = {"about": about, "calls": self.made, "left_out": self.left_out}
+        scratch = {call: sorted(outputs) for call, outputs in self.scratch.items()}
+        whole = {"about": about, "calls": self.made, "left_out": self.left_out, "scratch": scratch}
         self.file.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+def _digest(array: Any) -> bytes:
+    return hashlib.sha256(array.tobytes()).digest()
 
 
 def _array(value: Any) -> Any:
@@ -162,7 +188,8 @@ def install(recording: Recording, modules: tuple[str, ...]) -> None:
         if not wanted(module):
             return
         for name, value in list(vars(module).items()):
-            if not name.startswith("__") and type(value) is type(builtins.len):
+            # Functions of pybind11 are Python's built-in ones, those of nanobind have a type of its own.
+            if not name.startswith("__") and callable(value) and not isinstance(value, type):
                 setattr(module, name, recording.wrap(module.__name__, name, value))
 
     importlib.machinery.ExtensionFileLoader.exec_module = exec_module  # type: ignore[method-assign]

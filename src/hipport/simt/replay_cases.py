@@ -14,12 +14,19 @@ from pathlib import Path
 from typing import Any
 
 _RECORDING = Path(os.environ["HIPPORT_REPLAY"])
-_CALLS: dict[str, Any] = {each["name"]: each for each in json.loads(_RECORDING.read_text())["calls"]}
+_WHOLE: dict[str, Any] = json.loads(_RECORDING.read_text())
+_CALLS: dict[str, Any] = {each["name"]: each for each in _WHOLE["calls"]}
 numpy: Any = importlib.import_module("numpy")
 _ARRAYS: Any = numpy.load(_RECORDING.with_suffix(".npz"))
 
 PACKAGE = os.environ["HIPPORT_REPLAY_MODULE"]
 CASES: dict[str, dict[str, Any]] = {name: {"name": name} for name, call in _CALLS.items() if call["module"] == PACKAGE}
+
+
+#: Outputs that hold bytes for another function, by the call that gives them; see record_calls.py.
+_SCRATCH: dict[str, list[str]] = _WHOLE.get("scratch", {})
+#: What calls gave in this process.
+_given: dict[str, dict[str, Any]] = {}
 
 
 def inputs(rng: Any, name: str) -> dict[str, Any]:
@@ -29,18 +36,31 @@ def inputs(rng: Any, name: str) -> dict[str, Any]:
 
 
 def call(package: Any, name: str, **arrays: Any) -> dict[str, Any]:
-    """Call the function as it was called; its results, and what it left in its arguments."""
+    """Call the function as it was called; its results, and what it left in its arguments.
+
+    Scratch memory that it was given is what the function before it leaves here.
+    """
     torch: Any = importlib.import_module("torch")
     recorded = _CALLS[name]
 
     def value(form: Any) -> Any:
         kind, what = form
         if kind == "tensor":
+            if what.get("from"):
+                source, output = what["from"]
+                if source not in _given:
+                    own = inputs(None, source)
+                    device = arrays[what["key"]].device
+                    del own["name"]
+                    call(package, source, **{key: torch.from_numpy(own[key]).to(device).clone() for key in own})
+                return _given[source][output].clone()
             tensor = arrays[what["key"]]
             if what["dtype"] == "bfloat16":
                 tensor = tensor.bfloat16()
             if what["strides"] is not None:
-                strided = torch.empty_strided(what["shape"], what["strides"], dtype=tensor.dtype)
+                strided = torch.empty_strided(
+                    what["shape"], what["strides"], dtype=tensor.dtype, device=tensor.device
+                )  # fmt: skip
                 tensor = strided.copy_(tensor)
             return tensor
         if kind in ("list", "tuple"):
@@ -56,13 +76,16 @@ def call(package: Any, name: str, **arrays: Any) -> dict[str, Any]:
     result = getattr(package, recorded["function"])(*arguments, **named)
     outputs = dict(_tensors(result, "result"))
     after = dict(_tensors([arguments, named], "after"))
-    return {**outputs, **{key: tensor for key, tensor in after.items() if key in recorded["after"]}}
+    _given[name] = {key: outputs[key] for key in _SCRATCH.get(name, ())}
+    kept = {key: tensor for key, tensor in outputs.items() if key not in _given[name]}
+    return {**kept, **{key: tensor for key, tensor in after.items() if key in recorded["after"]}}
 
 
 def reference(name: str, **_: Any) -> dict[str, Any]:
     """Return what came of the call when it was recorded."""
     start = f"{name}/out/"
-    return {key.removeprefix(start): _ARRAYS[key] for key in _ARRAYS.files if key.startswith(start)}
+    found = {key.removeprefix(start): _ARRAYS[key] for key in _ARRAYS.files if key.startswith(start)}
+    return {key: array for key, array in found.items() if key not in _SCRATCH.get(name, ())}
 
 
 def _tensors(value: Any, path: str) -> Iterator[tuple[str, Any]]:
