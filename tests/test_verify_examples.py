@@ -36,18 +36,7 @@ def driver(example: str) -> verifier.Driver:
     )
 
 
-#: What a port gives otherwise, and why.
-OTHERWISE = {
-    "ptx_integers": "its NaNs: cvt.rn.f16.f32 and cvt.f32.f16 give all ones on NVIDIA, helpers 0x7e00 and 0x7fc00000",
-}
-
-
-def known(example: str) -> object:
-    marks = [pytest.mark.xfail(strict=True, reason=OTHERWISE[example])] if example in OTHERWISE else []
-    return pytest.param(example, marks=marks)
-
-
-@pytest.mark.parametrize("example", [known(name) for name in NAMES])
+@pytest.mark.parametrize("example", NAMES)
 def test_verifies_at_both_wavefronts_in_all_orders(example: str) -> None:
     given = driver(example)
     verified = verifier.extension(

@@ -47,14 +47,18 @@ HIPPORT_DEVICE f32 narrowed(f64 a, rounding direction) {
   if (direction == to_nearest || !finite(a)) return static_cast<f32>(a);
   return as<f32>(rounded<float_format>(split<double_format>(as<u64>(a)), direction));
 }
+// The NaN that NVIDIA's GPUs make of any, to a half and from one, has all bits but the sign; AMD's keeps its upper bits.
 HIPPORT_DEVICE u16 halved(f32 a, rounding direction) {
+  if (is_nan<float_format>(as<u32>(a))) return half_format::nan;
   return direction == to_nearest ? narrowed_nearest(half_format(), a) : narrowed<half_format>(a, direction);
 }
 HIPPORT_DEVICE u16 halved(f64 a, rounding direction) {
   if (!finite(a)) return halved(static_cast<f32>(a), direction);
   return rounded<half_format>(split<double_format>(as<u64>(a)), direction);
 }
-HIPPORT_DEVICE f32 widened(u16 a) { return widened(half_format(), a); }
+HIPPORT_DEVICE f32 widened(u16 a) {
+  return is_nan<half_format>(a) ? as<f32>(float_format::nan) : widened(half_format(), a);
+}
 
 HIPPORT_DEVICE u32 tensor_float(f32 a, rounding direction) {
   const u32 word = as<u32>(a);
