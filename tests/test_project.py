@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -98,6 +99,12 @@ def test_what_hipport_cannot_port_to(wrong: dict[str, object], said: str) -> Non
 )  # fmt: skip
 def test_files_that_include_each_other_belong_together(files: dict[str, str], of: str, expected: list[str]) -> None:
     assert component(files, of) == expected
+
+
+def test_includes_may_begin_above_what_was_given(tmp_path: Path) -> None:
+    whole = replace(project({"u/a.cuh": "#include <lib/gpu/u/b.cuh>", "u/b.cuh": ""}), root=tmp_path / "lib" / "gpu")
+    elsewhere = replace(whole, root=tmp_path / "other" / "gpu")
+    assert [len(each.component(each.sources[0])) for each in (whole, elsewhere)] == [2, 1]
 
 
 @given(st.lists(st.lists(st.integers(0, 7), max_size=3), min_size=8, max_size=8))

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 #: CUDA's functions whose first argument is a mask.
 _MASKED = re.compile(rb"__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_(?:any|all)|reduce_\w+)_sync|__syncwarp")
 _MASKED_NAMES = Names(_MASKED)
+#: CUB's classes of a warp, which `cub_thrust` gives 32 lanes.
+_CUB = re.compile(rb"cub\s*::\s*(Warp(?:Reduce|Scan|Exchange|MergeSort|Load|Store))\b")
 #: What has 64 bits with HIP and 32 with CUDA: HIP's functions, and a macro of PyTorch's for both.
 _WIDE = re.compile(
     rb"__ballot|__ballot_sync|__activemask|__match_any_sync|__lanemask_[lg][te]|__lanemask_eq|WARP_BALLOT"
@@ -99,7 +101,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _concerned(source: Cpp) -> frozenset[bool]:
     """Whether the file has anything to do with masks: the first look, at all files."""
-    concerned = _mentions(source, b"_sync", b"__syncwarp", b"allot", b"ALLOT", b"activemask", b"shfl", b"SHFL")
+    texts = (b"_sync", b"__syncwarp", b"allot", b"ALLOT", b"activemask", b"shfl", b"SHFL", b"::Warp")
+    concerned = _mentions(source, *texts)
     return frozenset({True}) if concerned else frozenset()
 
 
@@ -220,9 +223,10 @@ def _sizes(source: Cpp) -> frozenset[tuple[bytes, bool]]:
 
 
 def _with_intrinsics(source: Cpp) -> frozenset[bytes]:
-    """The words of functions, and macros, in which CUDA's intrinsics stand that both compilers see."""
+    """The words of functions, and macros, in which CUDA's intrinsics, or CUB's, stand that both compilers see."""
     found: set[bytes] = set()
     spans = [span for span, _ in source.names(_MASKED)]
+    spans += (Span(*match.span(1)) for match in _CUB.finditer(source.code))
     spans = [
         span for span in spans if not within(span.start, source.hip_only) and not within(span.start, source.cuda_only)
     ]

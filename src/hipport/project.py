@@ -167,7 +167,8 @@ class Project:
         for other in named:
             if other.as_posix() == beside and other != of:
                 return (other,)
-        return _nearest(path, of, named)
+        # A path may begin with folders that lie above what was given: <faiss/gpu/a.cuh> where faiss/gpu was.
+        return _nearest(path, of, named, self.root.parts if self.root is not None else ())
 
     @cached_property
     def included_paths(self) -> frozenset[PurePath]:
@@ -268,12 +269,12 @@ def _unions(component: Component) -> dict[object, frozenset[Any]]:
     return {}
 
 
-def _nearest(path: str, of: PurePath, named: Sequence[PurePath]) -> Sequence[PurePath]:
-    """Those of the paths `named` that end in `path` and share most folders with the file `of`."""
+def _nearest(path: str, of: PurePath, named: Sequence[PurePath], above: Sequence[str]) -> Sequence[PurePath]:
+    """Those of the paths `named`, in the folders `above`, that end in `path` and share most folders with `of`."""
     parts = [part for part in path.split("/") if part not in ("", ".", "..")]
     if not parts:
         return ()
-    found = [other for other in named if list(other.parts[-len(parts) :]) == parts and other != of]
+    found = [other for other in named if [*above, *other.parts][-len(parts) :] == parts and other != of]
 
     def shared(other: PurePath) -> int:
         count = 0

@@ -121,6 +121,11 @@ _ON_HIP_DEVICE = re.compile(rb"__HIP_DEVICE_COMPILE__|__(?:AMD|GFX|gfx)\w*")
 # Ones that somebody's build may define for HIP, or that HIP had before ROCm 6. Whoever counts on them has a branch
 # without them that has to work too.
 _PERHAPS_ON_HIP = frozenset(b"__HIP_PLATFORM_HCC__ __HCC__ WITH_HIP USE_HIP IS_HIP".split())
+# What a program's own name for it says: BNB_HIP, USE_AMD_ROCM, GGML_USE_HIP. That of a feature goes on: FOO_HIP_GRAPHS.
+_SAYS_HIP = re.compile(
+    rb"(?!.*(?:NO|NOT|NON|WITHOUT|DISABLED?|SKIP|CUDA|NVCC)_)"
+    rb"(?:[A-Z][A-Z0-9_]*_(?:HIP|ROCM|HIPCC)|(?:HIP|ROCM)_(?:ENABLED|FOUND|AVAILABLE))"
+)
 _NEVER_ON_HIP = frozenset(b"__HIP_PLATFORM_NVIDIA__ __HIP_PLATFORM_NVCC__".split())
 _DEFINED_BY_NVCC = frozenset(b"__CUDACC__ __NVCC__ __CUDA_ARCH__ CUDA_VERSION CUDART_VERSION USE_CUDA".split())
 
@@ -704,7 +709,7 @@ class _Condition:
             return False
         if name in _DEFINED_ON_HIP:
             return self.hip
-        if name in _PERHAPS_ON_HIP or _ON_HIP_DEVICE.fullmatch(name):
+        if name in _PERHAPS_ON_HIP or _ON_HIP_DEVICE.fullmatch(name) or _SAYS_HIP.fullmatch(name):
             return None if self.hip else False
         return False if self.hip and self.told and name in _DEFINED_BY_NVCC else None
 

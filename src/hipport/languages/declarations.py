@@ -74,10 +74,23 @@ def declarations(source: Cpp, names: Iterable[tuple[Span, bytes]]) -> Iterator[D
                 yield Declaration(
                     name, source.code[span.end : directive.end], None, within(span.start, source.conditional)
                 )
+            elif macro is not None and _declared_in_macro(source, macro, span):
+                yield Declaration(name, b"", directive, within(span.start, source.conditional))
             continue
         found = _declared(source, span)
         if found is not None:
             yield Declaration(name, *found, within(span.start, source.conditional))
+
+
+def _declared_in_macro(source: Cpp, macro: re.Match[bytes], span: Span) -> bool:
+    """Whether what stands at `span` is a parameter of the macro, or a variable that its text declares."""
+    opening = macro.end()
+    if source.code[opening : opening + 1] == b"(":
+        closing = source.closing(opening)
+        if closing is not None and span.start < closing:
+            return True
+    following = _NEXT.match(source.code, span.end)
+    return following is not None and following[1] in (b";", b"=") and _declared(source, span) is not None
 
 
 def member_or_qualified(code: bytes, start: int) -> bool:
