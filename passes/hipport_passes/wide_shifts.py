@@ -8,19 +8,20 @@ NVIDIA GPUs do, and the plain shift for smaller amounts: the change is REVIEW, a
 
 An amount counts as one that may be 32 where that can be told from lanes, `__popc`, `__ffs`, `__clz`, `&`, `%`, `min`
 and constants; not where a condition on the same variables stands before it, nor in rotations, which are right either
-way.
+way. The text of a macro is looked at as a function's; what its parameters are is told by their names alone.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.kernels import Function, Kernels, Variable, arguments, called_name
+from hipport.languages.kernels import Function, Kernels, Variable, arguments, called_name, functions
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -30,10 +31,14 @@ if TYPE_CHECKING:
 
 # Not the brackets of a launch.
 _SHIFT = re.compile(rb"<<(?<!<<<)(?!<)|>>(?<!>>>)(?!>)")
+# A macro whose text has neither `#` nor `##`.
+_MACRO = re.compile(rb"#[ \t]*define[ \t]+\w+(?P<parameters>\([^()]*\))?(?P<text>[ \t(][^#]*)", re.DOTALL)
+_SPLICE = re.compile(rb"\\(?=[ \t]*[\r\n])")
 # What may tell how far a shift goes.
 _TELLS = re.compile(
     rb"(?i)lane|__popc|__ffs|__clz|\bmin\b|\b31\b|\b0x1f\b|\b32\b|\b63\b|\b64\b|warp_?size|threads_per_warp"
 )
+_RANGED = re.compile(rb"(?i)lane|__popc|__ffs|__clz|\bmin\b")
 _TELLING = re.compile(rb"(?i)\w*(?:lane|__popc|__ffs|__clz|warp_?size|threads_per_warp)\w*|min|31|0x1f|32|63|64")
 _LANE = re.compile(rb"(?i)(?:\w*_)?lane(?:_?(?:id|idx|index|num))?_?|hp_lane|lid")
 _MASKS = re.compile(rb"(?i)mask|ballot|active|lanes|votes?|bits|todo|pending")
@@ -65,23 +70,45 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     kernels = Kernels.of(project)
     for function in kernels.functions(source):
-        start = function.body.start_byte
-        if within(start, source.hip_only) or within(start, source.cuda_only):
+        if not within(function.body.start_byte, source.hip_only) and not within(
+            function.body.start_byte, source.cuda_only
+        ):
+            yield from _in(function, source, kernels, project)
+    for directive in source.directives:
+        macro = _MACRO.match(source.code, directive.start, directive.end)
+        if macro is None or not _SHIFT.search(macro["text"]) or not _RANGED.search(macro["text"]):
             continue
-        text = source.code[function.node.start_byte : function.body.end_byte]
-        if not _SHIFT.search(text) or not _TELLS.search(text):
+        if within(directive.start, source.hip_only) or within(directive.start, source.cuda_only):
             continue
-        seen: set[int] = set()
-        for match in _SHIFT.finditer(source.code, start, function.body.end_byte):
-            sign = function.body.descendant_for_byte_range(match.start(), match.end())
-            node = sign.parent if sign is not None else None
-            if sign is None or node is None or node.start_byte in seen or source.directive(match.start()):
-                continue
-            if node.type in ("binary_expression", "assignment_expression"):
-                yield from _of_shift(function, node, sign, kernels, project)
+        parameters = tuple(_NAME.findall(macro["parameters"] or b""))
+        for function in functions(_as_function(source, directive, macro)):
+            yield from _in(replace(function, parameters=parameters), source, kernels, project)
 
 
-def _of_shift(function: Function, node: Node, sign: Node, kernels: Kernels, project: Project) -> Iterator[Finding]:
+def _as_function(source: Cpp, directive: Span, macro: re.Match[bytes]) -> Cpp:
+    """A file in which the text of a macro is the body of a function, at the place where it stands."""
+    head = b"void f(){".ljust(macro.start("text") - directive.start)
+    text = head + _SPLICE.sub(lambda splice: b" " + splice.group()[1:], macro["text"]) + b";}"
+    return type(source)(source.path, b" " * directive.start + text)
+
+
+def _in(function: Function, source: Cpp, kernels: Kernels, project: Project) -> Iterator[Finding]:
+    """Yield a finding per shift in a function of the file, or in a macro that stands there for one."""
+    text = function.text(function.node)
+    if not _SHIFT.search(text) or not _TELLS.search(text):
+        return
+    for match in _SHIFT.finditer(function.source.code, function.body.start_byte, function.body.end_byte):
+        sign = function.body.descendant_for_byte_range(match.start(), match.end())
+        node = sign.parent if sign is not None else None
+        if sign is None or node is None or function.source.directive(match.start()):
+            continue
+        if node.type in ("binary_expression", "assignment_expression"):
+            yield from _of_shift(function, node, sign, source, kernels, project)
+
+
+def _of_shift(
+    function: Function, node: Node, sign: Node, source: Cpp, kernels: Kernels, project: Project
+) -> Iterator[Finding]:
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     if left is None or right is None or sign.type not in ("<<", ">>", "<<=", ">>="):
         return
@@ -94,7 +121,6 @@ def _of_shift(function: Function, node: Node, sign: Node, kernels: Kernels, proj
         return
     if _rotates(function, node, sign) or _zero_then(function, left, right) or _asked(function, node, right):
         return
-    source = function.source
     name = b"hipport::shl" if sign.type.startswith("<<") else b"hipport::shr"
     x, by = (source[Span(each.start_byte, each.end_byte)] for each in (left, _bare(right)))
     new = name + b"(" + x + b", " + by + b")"
@@ -307,9 +333,9 @@ def _made_of(function: Function, node: Node, depth: int = 3) -> set[bytes]:
         if current.type == "identifier":
             name = function.text(current)
             variable = function.locals.named(name, current.start_byte)
-            if variable is not None and name not in names:
+            if (variable is not None or name in function.parameters) and name not in names:
                 names.add(name)
-                given = function.locals.given.get(variable, []) if left else []
+                given = function.locals.given.get(variable, []) if left and variable is not None else []
                 stack += [(value, left - 1) for each in given for value in each.values]
         stack += [(child, left) for child in current.named_children]
     return names
