@@ -21,6 +21,7 @@ from hipport.project import Project
 from hipport.source import Edit, Span
 
 _BOUNDS = re.compile(rb"\b__launch_bounds__\s*\(")
+_NO_BRACKETS = re.compile(rb"<<|[<>]=|->")
 _FIRST = re.compile(rb"dim3\s*[({](.*)[)}]", re.DOTALL)
 
 
@@ -41,7 +42,7 @@ def _bounds(source: Cpp, project: Project) -> Iterator[Finding]:
     hip = isinstance(first, Cpp) and any(include.path.startswith("hip/") for include in first.includes)
     end = 0
     for match in _BOUNDS.finditer(source.code):
-        arguments = source.arguments(match.end() - 1)
+        arguments = _joined(source, source.arguments(match.end() - 1))
         # One in the arguments of another is no bound.
         if not arguments or match.start() < end or _ported(source, match.start()):
             continue
@@ -56,6 +57,21 @@ def _bounds(source: Cpp, project: Project) -> Iterator[Finding]:
         edit = Edit(Span(comma, arguments[-1].end), b"")
         message = "HIP takes the second argument of __launch_bounds__, blocks of a multiprocessor, for waves of a SIMD"
         yield Finding(Span(arguments[1].start, arguments[-1].end), "blocks", message, (edit,))
+
+
+def _joined(source: Cpp, arguments: tuple[Span, ...] | None) -> tuple[Span, ...]:
+    """Join what commas between template arguments divide: `most<A, B>::value` is one argument."""
+    joined: list[Span] = []
+    first, depth = None, 0
+    for argument in arguments or ():
+        text = _NO_BRACKETS.sub(b"", source.code[argument.start : argument.end])
+        depth += text.count(b"<") - text.count(b">")
+        first = argument.start if first is None else first
+        if depth <= 0:
+            joined.append(Span(first, argument.end))
+            first, depth = None, 0
+    # A `<` that none closes is a comparison.
+    return tuple(joined) if first is None else arguments or ()
 
 
 def _grids(source: Cpp, project: Project) -> Iterator[Finding]:
