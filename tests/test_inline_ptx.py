@@ -174,6 +174,31 @@ def test_parses_instructions() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1 << 4 | 3", 19),
+        ("(0xff & 074) == 60 ? -7 / 2 : 9", -3),
+        ("-7 * 2 - (0b101 ^ 1)", -18),
+        ("1 < 2 && 2 >= 3 || !0", 1),
+        ("0x7fffffffffffffff + 1 >> 60", -8),
+        ("1 ? 0 ? 2 : 3 : 4", 3),
+        ("~0 != -1", 0),
+    ],
+)
+def test_constant_expressions(text: str, value: int) -> None:
+    program = parse(b"mov.b64 %%0, %s;" % text.encode())
+    assert program.instructions[0].operands[1] == Number(b"%d" % value)
+
+
+@pytest.mark.parametrize(
+    "text", ["1U & 2", "0x8000000000000000 & 1", "1 << 64", "1 & 2 / 0", "1 &", "(1 & 2", "1.5 < 2"]
+)
+def test_no_constant_expressions(text: str) -> None:
+    with pytest.raises(Unparsed):
+        parse(b"mov.b64 %%0, %s;" % text.encode())
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "L: add.u32 %0, %1;",

@@ -71,7 +71,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         start = function.body.start_byte
         if within(start, source.hip_only) or within(start, source.cuda_only):
             continue
-        if source.code.find(b"[", start, function.body.end_byte) < 0:
+        if not _has_elements(function, project):
             continue
         arrays = _arrays(function, kernels, project, known)
         if not arrays:
@@ -422,7 +422,8 @@ def _arrays(
     source = function.source
     text = source.code[function.node.start_byte : function.body.end_byte]
     everywhere = project.together(source, _file_shared)
-    calls = kernels.callers(function) if not function.kernel and b"[" in text else ()
+    elements = not function.kernel and _has_elements(function, project)
+    calls = kernels.callers(function) if elements else ()
     signs = (b"__shared__", b"volatile", *everywhere, *source.matched(_FROM_TEMPLATE))
     # Before its variables are looked for, which takes longer.
     if not any(sign in text for sign in signs) and not any(
@@ -432,7 +433,7 @@ def _arrays(
     found = {variable.name: variable.name for variable in function.locals.shared}
     own = {variable.name for variable in function.locals.variables}
     found |= {name: name for name in everywhere if name not in own and name in text}
-    if not function.kernel and b"[" in text:
+    if elements:
         for position, name in enumerate(function.parameters):
             given = [call for call in calls if len(call.arguments) > position]
             passed = (
@@ -455,6 +456,13 @@ def _arrays(
                 found[assignment.variable.name] = assignment.variable.name
     known[function] = {name: (array, _is_volatile(text, name)) for name, array in found.items()}
     return known[function]
+
+
+def _has_elements(function: Function, project: Project) -> bool:
+    """Whether the function accesses elements of arrays, itself or by a macro that is a step."""
+    if function.source.code.find(b"[", function.node.start_byte, function.body.end_byte) >= 0:
+        return True
+    return not project.component(function.source).fact(_step_macros).keys().isdisjoint(function.called)
 
 
 def _is_volatile(text: bytes, name: bytes) -> bool:
@@ -517,6 +525,7 @@ def _of_macros(
     edits: list[Edit] = []
     places: list[Span] = []
     assumes, end = False, -1
+    turning: set[int] = set()
     for match in _WORD.finditer(code, function.body.start_byte, function.body.end_byte):
         if match.group() not in in_macros or source.directive(match.start()):
             continue
@@ -529,19 +538,26 @@ def _of_macros(
             continue
         before = end
         end = (closing if closing is not None else match.end() - 1) + 1
+        one_warp = kernels.one_warp(function, node)
+        if not one_warp and not any(arrays[name][1] for name in met):
+            continue
+        body = _turns(function, node, orders)
+        if body is not None and body.id not in turning:
+            turning.add(body.id)
+            assumes = assumes or not one_warp
+            places.append(Span(match.start(), match.end()))
+            edits += _at_the_end(source, body, end)
         between = code[before : match.start()].strip() if before >= 0 else b"{"
         # Not `if (lane < 8) STEP(8)`: there is no room in front of it.
         if b"{" in between or between[-1:] not in (b"", b";", b"}"):
             continue
         if any(before <= place < match.start() for place in orders):
             continue
-        one_warp = kernels.one_warp(function, node)
-        if one_warp or any(arrays[name][1] for name in met):
-            assumes = assumes or not one_warp
-            places.append(Span(match.start(), match.end()))
-            indent = _indent(source, match.start())
-            apart = b" " if indent is None else source.newline + indent
-            edits.append(Edit(Span(match.start(), match.start()), _SYNC + apart))
+        assumes = assumes or not one_warp
+        places.append(Span(match.start(), match.end()))
+        indent = _indent(source, match.start())
+        apart = b" " if indent is None else source.newline + indent
+        edits.append(Edit(Span(match.start(), match.start()), _SYNC + apart))
     if not edits:
         return
     need, header = include(source, project, "warp.h")
@@ -551,6 +567,20 @@ def _of_macros(
         message += "; assumes that lanes which exchange values are of one warp"
     certainty = Certainty.REVIEW if assumes else Certainty.SAFE
     yield Finding(places[0], "lockstep", message, (*edits, *((need,) if need else ())), certainty, (header,))
+
+
+def _turns(function: Function, node: Node, orders: list[int]) -> Node | None:
+    """The body of the loop around a step whose distance doubles or halves from turn to turn, if nothing orders them."""
+    outer: Node | None = node
+    while outer is not None and outer != function.body and outer.type not in _LOOPS:
+        outer = outer.parent
+    body = outer.child_by_field_name("body") if outer is not None and outer.type in _LOOPS else None
+    if outer is None or body is None or not body.start_byte <= node.start_byte < body.end_byte:
+        return None
+    update = outer.child_by_field_name("update")
+    if not _HALVES.search(function.text(update if update is not None else outer)):
+        return None
+    return None if any(body.start_byte <= place < body.end_byte for place in orders) else body
 
 
 def _defines(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
@@ -621,10 +651,10 @@ def _in_front(source: Cpp, node: Node) -> tuple[Edit, ...]:
     return (Edit(Span(line, line), indent + _SYNC + source.newline),)
 
 
-def _at_the_end(source: Cpp, body: Node) -> tuple[Edit, ...]:
-    """Put the call at the end of a loop's body."""
+def _at_the_end(source: Cpp, body: Node, least: int = 0) -> tuple[Edit, ...]:
+    """Put the call at the end of a loop's body, which reaches to `least`: a macro need not have a semicolon."""
     if body.type != "compound_statement":
-        start, end = body.start_byte, body.end_byte
+        start, end = body.start_byte, max(body.end_byte, least)
         return Edit(Span(start, start), b"{ "), Edit(Span(end, end), b" " + _SYNC + b" }")
     last = [child for child in body.named_children if child.type != "comment"][-1]
     indent = _indent(source, last.start_byte)

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from hipport_passes.ptx.constants import evaluate
+
 _TOKEN = re.compile(
     rb"""
       (?P<gap>(?:\s|//[^\n]*|/\*.*?\*/)+)
@@ -25,7 +27,7 @@ _TOKEN = re.compile(
     | (?P<directive>\.[A-Za-z]\w*)
     | (?P<word>(?:[A-Za-z_$][\w$]*|%%?\w*=)(?:(?:\.|::)\w+)*)
     | (?P<selector>\.(?=[bh]\d))
-    | (?P<sign>[-+*/()<>|&^~!@:;,=\[\]{}])
+    | (?P<sign>[-+*/()<>|&^~!@:;,=?\[\]{}])
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -275,6 +277,9 @@ class _Parser:
         return self.signed()
 
     def signed(self) -> Value:
+        constant = self.constant()
+        if constant is not None:
+            return constant
         for sign in (b"-", b"!", b"+", b"~"):
             if self.accept(sign):
                 of = self.signed()
@@ -284,6 +289,27 @@ class _Parser:
         if self.accept(b"("):
             return self.expression()
         return self.atom()
+
+    def constant(self) -> Value | None:
+        """An expression of integers with other operators than C++ evaluates alike in 32 bits, as its value."""
+        depth, end = 0, self.at
+        while end < len(self.tokens):
+            kind, token = self.tokens[end]
+            if kind not in ("number", "sign") or token in b",;{}[]@":
+                break
+            depth += {b"(": 1, b")": -1}.get(token, 0)
+            if depth < 0:
+                break
+            end += 1
+        tokens = [token for _, token in self.tokens[self.at : end]]
+        if not any(token in (b"<", b">", b"&", b"^", b"|", b"=", b"?", b"!", b"~") for token in tokens[1:]):
+            return None
+        try:
+            value = evaluate(tokens)
+        except ValueError:
+            return None
+        self.at = end
+        return Number(b"%d" % value)
 
     def expression(self) -> Value:
         """A constant expression in parentheses, as it is."""
