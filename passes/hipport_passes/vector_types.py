@@ -6,8 +6,11 @@ other. In HIP the built-in variables are of types of their own, which become a `
 not become a `dim3`. Also leave out operators on vector types that HIP has itself, where the program's are the same.
 
 Of the operators on two equal vectors calls become ambiguous for `*`, `/` and all compound ones; HIP's `+` and `-`,
-those with numbers and comparisons are templates, which give way. A function for the device alone, or for the host
-alone, is the better match beside HIP's, which are for both, unless a host compiler reads it. (Tried with all of them
+those with numbers and comparisons are templates, which give way. One that does something else gets clang's attribute
+`enable_if`, which makes it the better match. HIP's templates for numbers then call it too, so that is for review; a
+prototype would be another function, and is left to a person. A function for the device alone, or for the host alone,
+is the better match beside HIP's, which are for both, unless a host compiler reads it.
+(Tried with all of them
 and the compilers and headers of ROCm 5.2 and 6.4.)
 """
 
@@ -44,6 +47,10 @@ _VECTORS = frozenset(
 # HIP's are no templates, and no better or worse a match.
 _CLASHING = frozenset((b"*", b"/", b"+=", b"-=", b"*=", b"/="))
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+([A-Z][A-Z0-9_]+)[ \t]+([^\r\n]*)")
+_REST = re.compile(rb"[^\S\r\n]*[^\s]")
+_PROTOTYPE = re.compile(rb"\boperator\s*(?P<op>[-+*/]=?)\s*\(\s*(?:const\s+)?(?P<type>\w+[234])\b[^()]*\)\s*;")
+# Of two functions that match as well as each other, clang takes the one that has this.
+_BETTER = b'__attribute__((enable_if(true, ""))) '
 _HOST_COMPILED = frozenset((".cpp", ".cc", ".cxx"))
 _PARAMETER = re.compile(rb"\s*(?:const\s+)?(?P<type>\w+[234])\s*(?:const\s*)?&?\s*(?P<name>\w+)\s*")
 
@@ -110,14 +117,26 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
         start = match.start("head") + len(match["head"]) - len(match["head"].lstrip())
         line = source.text.rfind(b"\n", 0, start) + 1
         whole = Span(line, end + 1)
+        header = Span(start, match.end() - 1)
         named = f"operator{match['op'].decode()} on {a['type'].decode()}"
-        if code[line:start].strip() or not _by_parts(code[match.end() : end], match["op"], a, b):
-            yield Finding(
-                Span(start, match.end() - 1),
-                "operator",
-                f"HIP has an {named}, by parts, and calls become ambiguous: make this one a function with a name",
-                certainty=Certainty.MANUAL,
-            )
+        same = _by_parts(code[match.end() : end], match["op"], a, b)
+        # What stands before it on its line, or behind its closing brace, would become part of a directive.
+        alone = not code[line:start].strip() and _REST.match(code, whole.end) is None
+        if not (same and alone):
+            if (match["op"], a["type"]) in project.together(source, _prototypes):
+                message = (
+                    f"HIP has an {named}, by parts, and calls become ambiguous: make this one a function with a name"
+                )
+                yield Finding(header, "operator", message, certainty=Certainty.MANUAL)
+                continue
+            numbers = f"a {a['type'].decode()} meets numbers of the type that the program's operators take"
+            assumes = [] if same else [numbers]
+            assumes += ["clang compiles it, as hipcc does"] if _by_host(source, project) else []
+            message = f"HIP has an {named}, by parts: enable_if makes this one the better match"
+            if assumes:
+                message += f"; assumes that {' and that '.join(assumes)}"
+            certainty = Certainty.REVIEW if assumes else Certainty.SAFE
+            yield Finding(header, "operator", message, (Edit(Span(start, start), _BETTER),), certainty)
             continue
         newline = source.newline
         guard = b"#ifndef __HIPCC__"
@@ -127,17 +146,7 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
             Edit(Span(whole.start, whole.start), guard + newline),
             Edit(Span(whole.end, whole.end), newline + b"#endif"),
         )
-        # What follows on the line of the closing brace would become part of the directive.
-        rest = re.compile(rb"[^\r\n]*").match(source.code, whole.end)
-        if rest is not None and rest.group().strip():
-            yield Finding(
-                Span(start, match.end() - 1),
-                "operator",
-                f"HIP has an {named} of its own: put #ifndef __HIPCC__ around this one",
-                certainty=Certainty.MANUAL,
-            )
-            continue
-        yield Finding(Span(start, match.end() - 1), "operator", f"HIP has the same {named}: leave it to HIP", edits)
+        yield Finding(header, "operator", f"HIP has the same {named}: leave it to HIP", edits)
 
 
 def _for_both(source: Cpp, project: Project, head: bytes) -> bool:
@@ -164,6 +173,13 @@ def _by_host(source: Cpp, project: Project) -> bool:
 
 def _macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
     return frozenset((match[1], match[2]) for match in _MACRO.finditer(source.code))
+
+
+def _prototypes(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    """The operators that are declared before they are defined, by their first operand's type."""
+    if b"operator" not in source.code:
+        return frozenset()
+    return frozenset((match["op"], match["type"]) for match in _PROTOTYPE.finditer(source.code))
 
 
 def _by_parts(body: bytes, op: bytes, a: re.Match[bytes], b: re.Match[bytes]) -> bool:
