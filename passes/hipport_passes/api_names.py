@@ -48,6 +48,7 @@ class Row(NamedTuple):
     `calls` has other forms for calls with that many arguments, in which "(…)" stands for the arguments.
     `tag` is the name behind `struct` or `enum` where that is another. `review` is the assumption under which the HIP
     name means the same. `value` is what stands for the name outside of conditions, where it is not defined on AMD.
+    `called`: it is a word that programs use for variables too, and means CUDA's function only where it is called.
     """
 
     area: str
@@ -60,6 +61,7 @@ class Row(NamedTuple):
     review: str = ""
     tag: str = ""
     value: str = ""
+    called: bool = False
 
     @property
     def advice(self) -> str:
@@ -110,6 +112,7 @@ def _row(area: str, value: Mapping[str, Any]) -> Row:
         value.get("review", ""),
         value.get("tag", ""),
         value.get("value", ""),
+        value.get("called", False),
     )
 
 
@@ -141,6 +144,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             # In a condition the name is merely undefined; a name that a line has twice is one thing to do.
             line = source.position(start)[0]
             if _CONDITION.match(words):
+                continue
+            if row.called and not _CALL.match(source.code, span.end):
                 continue
             if row.value:
                 message = f"{name.decode()} → {row.value}: {row.review}"

@@ -51,6 +51,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for span, name in names.uses(source, project):
         if name == b"__ffsll" and _is_long_long(source, span):
             continue
+        called = _CALL.match(source.code, span.end) is not None
+        if not called and not name.startswith(b"_"):
+            continue  # `umin` and the like are words that programs use for more than functions.
         helper = helpers[name]
         message = f"{name.decode()} → {helper}"
         edit = Edit(span, helper.encode())
@@ -59,7 +62,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         need, header = include(source, project, "device.h")
         certainty = Certainty.SAFE
-        if not _CALL.match(source.code, span.end):
+        if not called:
             message += "; assumes that what it is given to calls it, and declares nothing by that name"
             certainty = Certainty.REVIEW
         edits = (edit, *((need,) if need else ()))

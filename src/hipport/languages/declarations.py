@@ -34,6 +34,13 @@ _TYPE_BEFORE = re.compile(
 _BUILT_IN = re.compile(
     rb"\b(?:void|bool|char|short|int|long|float|double|unsigned|signed|size_t|u?int\d+_t|auto)\b[\s*&]*$"
 )
+# The first of several declarators, and what stands up to the comma in front of the last: `int a = 1, b`.
+_DECLARATORS = re.compile(
+    rb"^\s*(?:(?:const|static|extern|volatile|constexpr|inline|thread_local|register|struct|__\w+__)\s+)*"
+    rb"(?:(?:unsigned|signed|long|short)\s+)*(?P<type>[A-Za-z_][\w:]*)(?:\s*<[^;{}()]*>)?[\s*&]+"
+    rb"[A-Za-z_]\w*\s*(?:[=\[,({].*)?,[\s*&]*$",
+    re.DOTALL,
+)
 # A name behind one of these is used, not declared.
 _NO_TYPE = frozenset(
     b"return else case goto throw delete new sizeof alignof typename const static extern inline volatile constexpr "
@@ -150,6 +157,8 @@ def _declared(source: Cpp, span: Span) -> tuple[bytes, Span | None] | None:
     if inner is not None:
         # In parentheses: a parameter, or an expression.
         before = code[max(inner, code.rfind(b",", inner, span.start)) + 1 : span.start]
+    if inner is None and not word and _is_next(before):
+        return b"", _scope(source, block)
     if word in _NO_TYPE if word else not _is_type(before, following):
         return None
     text = before if before.lstrip().startswith(b"typedef") else b""
@@ -162,6 +171,12 @@ def _is_type(before: bytes, following: bytes) -> bool:
         return False
     # `(a * b)`, `f(a > b, c)`
     return following in (b";", b"=", b"[", b"{") or _BUILT_IN.search(before) is not None
+
+
+def _is_next(before: bytes) -> bool:
+    """Say whether `before` is a declaration up to the comma in front of another declarator."""
+    match = _DECLARATORS.match(before)
+    return match is not None and match["type"] not in _NO_TYPE
 
 
 def _after_braces(source: Cpp, closing: int, block: _Block | None) -> tuple[bytes, Span | None] | None:

@@ -32,8 +32,35 @@ static __device__ __forceinline__ float frsqrt_rn(float value) {
     return reinterpret_cast<void*>(ptx::cvta_##name##_u64(address));                          \
   }
 
+/// For host and device, as in CUDA.
+#define HIPPORT_MINIMUM(type, least, greatest)                                                                         \
+  static __host__ __device__ __forceinline__ type least(const type a, const type b) { return a < b ? a : b; }          \
+  static __host__ __device__ __forceinline__ type greatest(const type a, const type b) { return a > b ? a : b; }
+HIPPORT_MINIMUM(unsigned, umin, umax)
+HIPPORT_MINIMUM(long long, llmin, llmax)
+HIPPORT_MINIMUM(unsigned long long, ullmin, ullmax)
+#undef HIPPORT_MINIMUM
+static __device__ __forceinline__ double fdivide(double a, double b) { return a / b; }
+
 #else
 
+static __host__ __device__ __forceinline__ unsigned umin(const unsigned a, const unsigned b) { return ::umin(a, b); }
+static __host__ __device__ __forceinline__ unsigned umax(const unsigned a, const unsigned b) { return ::umax(a, b); }
+static __host__ __device__ __forceinline__ long long llmin(const long long a, const long long b) {
+  return ::llmin(a, b);
+}
+static __host__ __device__ __forceinline__ long long llmax(const long long a, const long long b) {
+  return ::llmax(a, b);
+}
+static __host__ __device__ __forceinline__ unsigned long long ullmin(const unsigned long long a,
+                                                                     const unsigned long long b) {
+  return ::ullmin(a, b);
+}
+static __host__ __device__ __forceinline__ unsigned long long ullmax(const unsigned long long a,
+                                                                     const unsigned long long b) {
+  return ::ullmax(a, b);
+}
+static __device__ __forceinline__ double fdivide(double a, double b) { return ::fdivide(a, b); }
 static __device__ __forceinline__ int ffsll(long long value) { return __ffsll(value); }
 static __device__ __forceinline__ float frsqrt_rn(float value) { return __frsqrt_rn(value); }
 
