@@ -27,6 +27,12 @@ from typing import Any
 _NVCC = "Cuda compilation tools, release 12.8, V12.8.93"
 _HIPCC = "HIP version: 6.4.43482"
 
+#: With these set, scripts that have options of their own take the other branch.
+ENVIRONMENTS: list[dict[str, str]] = [
+    {},
+    dict.fromkeys(("DEBUG", "FORCE_CUDA", "FORCE_ONLY_CUDA", "WITH_CUDA", "USE_NINJA", "FUSED_ACT_DEBUG"), "1"),
+]
+
 
 @dataclass(frozen=True)
 class Recorded:
@@ -109,6 +115,22 @@ def record(
             return Recorded((), f"it ended with {done.returncode}: {done.stderr[-500:]}")
         answer = json.loads(output.read_text())
     return Recorded(tuple(answer["extensions"]), answer["error"])
+
+
+def untranslated(recorded: Recorded) -> list[str]:
+    """Return what a script declared for ROCm that is not for hipcc, or for the linker there."""
+    # The child, which runs this file too, has neither.
+    from hipport_passes.nvcc_flags import library, translate
+
+    changes = [
+        change
+        for of, sets in recorded.flags().items()
+        for flags in sets
+        for change in translate(flags, torch=True, of=of).changes
+        # Those are for the other compilers too; and what PyTorch says of the ABI is right.
+        if change.kind not in ("standard", "half", "abi")
+    ]
+    return [*map(str, changes), *(name for name in recorded.libraries if library(name) is not None)]
 
 
 # --- In the child -----------------------------------------------------------------------------------------------------

@@ -13,8 +13,7 @@ from hipport import toolchain
 from hipport.finding import Certainty
 from hipport.testing import Fixture, fixtures, port
 from hipport_passes import PASSES, cpp_extension
-from hipport_passes.nvcc_flags import library, translate
-from recorded_builds import Recorded, record
+from recorded_builds import ENVIRONMENTS, record, untranslated
 
 ROOT = Path(__file__).parent.parent
 #: Fixtures that are no whole scripts: Python 2.
@@ -25,24 +24,6 @@ EXAMPLES = sorted(script.parent for script in (ROOT / "ext_examples").glob("*/se
 OWN_PORTS, FOR_OTHERS = {"cpp_extension/rocm_aware"}, {"cpp_extension/strays"}
 #: Programs that build what they use.
 PROGRAMS = {"cpp_extension/needs_gpu_to_run"}
-#: With these set, scripts that have options of their own take the other branch.
-ENVIRONMENTS = [
-    {},
-    dict.fromkeys(("DEBUG", "FORCE_CUDA", "FORCE_ONLY_CUDA", "WITH_CUDA", "USE_NINJA", "FUSED_ACT_DEBUG"), "1"),
-]
-
-
-def untranslated(recorded: Recorded) -> list[str]:
-    """Return what a script declared for ROCm that is not for hipcc, or for the linker there."""
-    changes = [
-        change
-        for of, sets in recorded.flags().items()
-        for flags in sets
-        for change in translate(flags, torch=True, of=of).changes
-        # Those are for the other compilers too; and what PyTorch says of the ABI is right.
-        if change.kind not in ("standard", "half", "abi")
-    ]
-    return [*map(str, changes), *(name for name in recorded.libraries if library(name) is not None)]
 
 
 @pytest.fixture(params=FIXTURES, ids=str)
@@ -71,6 +52,9 @@ def test_for_rocm_a_rewritten_script_declares_what_hipcc_takes(fixture: Fixture,
             assert recorded.error == ""
             assert recorded.extensions or str(fixture) in FOR_OTHERS
             assert untranslated(recorded) == []
+            # A machine that builds packages has no GPU.
+            seen = record(script, rocm=True, gpu=True, env=environment)
+            assert [each["sources"] for each in seen.extensions] == [each["sources"] for each in recorded.extensions]
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`pip install` of rewritten trees, as users do it, with a PyTorch that takes itself for one built for ROCm.
+"""`pip install` of rewritten source packages, as users do it, with a PyTorch that takes itself for one for ROCm.
 
 The code objects are in what is installed. Nothing of it can be run: `hipport verify` does that, on a CPU.
 """
 
 import importlib.util
 import os
-import shutil
-import struct
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,11 +16,12 @@ import pytest
 import hipport
 from hipport import toolchain
 from hipport.overlay import overlay
+from source_packages import UNITS, unpacked, without_cuda
 
 HERE = Path(__file__).parent
 ARCHS = ("gfx942", "gfx1100")
 
-pytestmark = pytest.mark.toolchain
+pytestmark = [pytest.mark.toolchain, pytest.mark.network]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +41,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         subprocess.run(made, check=True)
     headers = overlay(Path(sys.executable), Path(found.origin).parent / "include", toolchain.cache(os.environ))
     return {
-        **hipcc.environment(os.environ),
+        **hipcc.environment(without_cuda()),
         "PYTHONPATH": str(HERE / "rocm_pytorch"),
         "HIPPORT_OVERLAY": str(headers),
         "ROCM_HOME": str(hipcc.root),
@@ -54,11 +53,20 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
+@pytest.fixture(scope="module")
+def packages(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The source trees of the packages, rewritten. What their setup.py files need is there."""
+    assert environment
+    trees = unpacked(tmp_path_factory.mktemp("packages"))
+    for tree in trees.values():
+        ported = hipport.rewrite([tree])
+        assert ported.changed
+        hipport.save(ported)
+    return trees
+
+
 def install(tree: Path, target: Path, environment: dict[str, str]) -> list[Path]:
-    """Rewrite the tree, install it, and return the shared objects that came of it."""
-    ported = hipport.rewrite([tree])
-    assert ported.changed
-    hipport.save(ported)
+    """Install the tree, and return the shared objects that came of it."""
     options = ["--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check", "--quiet"]
     command = [sys.executable, "-m", "pip", "install", *options, "--target", str(target), str(tree)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -66,34 +74,57 @@ def install(tree: Path, target: Path, environment: dict[str, str]) -> list[Path]
     return sorted(target.rglob("*.so"))
 
 
-def bundled(path: Path) -> Iterator[str]:
-    """Yield the targets of the code objects in a shared object, of those that have code in them.
+def kernels(path: Path, environment: dict[str, str], scratch: Path) -> dict[str, set[str]]:
+    """Return the kernels in a shared object, by the architecture that their code is for."""
 
-    The format is that of clang-offload-bundler: a magic string, the number of entries, and of each the offset, the
-    size, and the target with its length before it.
-    """
-    data = path.read_bytes()
-    start = -1
-    while (start := data.find(b"__CLANG_OFFLOAD_BUNDLE__", start + 1)) >= 0:
-        place = start + 24
-        (count,) = struct.unpack_from("<Q", data, place)
-        place += 8
-        for _ in range(count):
-            offset, size, length = struct.unpack_from("<QQQ", data, place)
-            name = data[place + 24 : place + 24 + length].decode()
-            place += 24 + length
-            if data[start + offset : start + offset + 4] == b"\x7fELF" and size > 64:
-                yield name.rpartition("-")[2]
+    def run(*command: str | Path) -> str:
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+    sections = run("readelf", "--section-headers", "--wide", path)
+    if ".hip_fatbin" not in sections:
+        return {}
+    bundle = scratch / "bundle"
+    run("objcopy", "--dump-section", f".hip_fatbin={bundle}", path, scratch / "copy.so")
+    bundler = run(Path(environment["ROCM_HOME"], "bin", "hipcc"), "-print-prog-name=clang-offload-bundler").strip()
+    found = {}
+    for target in run(bundler, "--list", "--type=o", f"--input={bundle}").split():
+        if not target.startswith("host-"):
+            out = scratch / "code"
+            run(bundler, "--unbundle", "--type=o", f"--input={bundle}", f"--targets={target}", f"--output={out}")
+            # Each kernel has a descriptor of its name.
+            names = re.findall(r"\b(\w+)\.kd$", run("readelf", "--dyn-syms", "--wide", out), re.MULTILINE)
+            found[target.rpartition("-")[2]] = set(names)
+    return found
 
 
-# One more takes minutes, and shows nothing else.
-@pytest.mark.parametrize("example", ["elementwise"])
-def test_an_example_is_installed_with_code_for_both_wavefronts(
-    example: str, environment: dict[str, str], tmp_path: Path
+@pytest.mark.parametrize("package", UNITS)
+def test_a_package_is_installed_with_code_for_both_wavefronts(
+    package: str, packages: dict[str, Path], environment: dict[str, str], tmp_path: Path
 ) -> None:
-    tree = tmp_path / example
-    shutil.copytree(HERE.parent / "ext_examples" / example, tree)
-    objects = install(tree, tmp_path / "installed", environment)
-    assert objects
-    for path in objects:
-        assert set(bundled(path)) == set(ARCHS)
+    # Three of them build each file twice, for a CPU too, unless they are told not to.
+    environment = {**environment, "FORCE_ONLY_CUDA": "1"}
+    if package != "torch-spline-conv":
+        environment |= {"CXX": str(without_cpp(tmp_path)), "CC": str(without_cpp(tmp_path))}
+    objects = install(packages[package], tmp_path / "installed", environment)
+    # An extension has a shared object of its own, and these have at most one CUDA unit each.
+    found = [each for path in objects if (each := kernels(path, environment, tmp_path))]
+    assert len(found) == UNITS[package]
+    for each in found:
+        assert set(each) == set(ARCHS)
+        assert each["gfx942"] == each["gfx1100"] != set()
+
+
+def without_cpp(folder: Path) -> Path:
+    """Return a compiler that makes nothing of C++: what of the packages is not CUDA takes most of the time.
+
+    `hipport build` compiles that of chamferdist, in tests/test_packages.py, and torch-spline-conv is installed whole.
+    """
+    compiler = folder / "c++"
+    compiler.write_text(
+        "#!/bin/bash\n"
+        "words=()\n"
+        'for word; do case "$word" in *.cpp) words+=(-x c++ /dev/null) ;; *) words+=("$word") ;; esac; done\n'
+        'exec g++ "${words[@]}"\n'
+    )
+    compiler.chmod(0o755)
+    return compiler

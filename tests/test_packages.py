@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real extensions, from their source packages: rewritten, through PyTorch's hipify, and compiled by a real hipcc.
-
-Compiling them takes minutes: every CUDA unit, for the host and for two architectures, against PyTorch's headers.
-"""
+"""Real extensions, from their source packages: rewritten, through PyTorch's hipify, and compiled."""
 
 import importlib.util
 import json
@@ -11,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 from difflib import SequenceMatcher
 from pathlib import Path
 
@@ -20,10 +16,8 @@ import pytest
 import hipport
 from hipport import toolchain
 from hipport.languages.cpp import Cpp
-
-PACKAGES = ("torch-scatter==2.1.2", "torch-cluster==1.6.3", "torch-spline-conv==1.2.2", "chamferdist==1.0.3")
-#: The CUDA units of each: what must be compiled.
-UNITS = {"torch-scatter": 3, "torch-cluster": 7, "torch-spline-conv": 2, "chamferdist": 1}
+from recorded_builds import ENVIRONMENTS, record, untranslated
+from source_packages import PACKAGES, UNITS, unpacked, without_cuda
 
 pytestmark = pytest.mark.network
 
@@ -33,22 +27,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The source trees of the packages, as they were published."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed: the packages, whose setup.py imports it, were not tried")
-    folder = tmp_path_factory.mktemp("packages")
-    options = ["--quiet", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--dest", str(folder)]
-    subprocess.run([sys.executable, "-m", "pip", "download", *options, *PACKAGES], check=True, env=_without_cuda())
-    trees = {}
-    for archive in sorted(folder.glob("*.tar.gz")):
-        with tarfile.open(archive) as tar:
-            tar.extractall(folder, filter="data")
-        name = re.sub(r"-[\d.]+\.tar\.gz$", "", archive.name)
-        trees[name.replace("_", "-")] = folder / archive.name.removesuffix(".tar.gz")
-    assert set(trees) == set(UNITS)
-    return trees
-
-
-def _without_cuda() -> dict[str, str]:
-    """No build is to find a CUDA toolkit that happens to be here."""
-    return {name: value for name, value in os.environ.items() if name not in ("CUDA_HOME", "CUDA_PATH")}
+    return unpacked(tmp_path_factory.mktemp("packages"))
 
 
 @pytest.fixture(params=[name.partition("==")[0] for name in PACKAGES])
@@ -132,7 +111,26 @@ def _owned_by_pytorch(old: list[bytes], new: list[bytes]) -> bool:
     return set(new) <= known
 
 
+def test_its_build_script_declares_what_it_did_for_cuda_and_what_hipcc_takes_for_rocm(
+    tree: Path, packages: dict[str, Path]
+) -> None:
+    original = packages[tree.name] / "setup.py"
+    hipport.save(hipport.rewrite([tree]))
+    for environment in [*ENVIRONMENTS, {"FORCE_CUDA": "1", "NVCC_FLAGS": "-DMORE"}, {"FORCE_CUDA": "1", "CC": "gcc"}]:
+        for gpu in (True, False):
+            cuda = record(tree / "setup.py", rocm=False, gpu=gpu, env=environment)
+            assert cuda == record(original, rocm=False, gpu=gpu, env=environment)
+            assert cuda.extensions and not cuda.error
+            # Also where it sees no GPU and is told nothing.
+            rocm = record(tree / "setup.py", rocm=True, gpu=gpu, env=environment)
+            assert rocm.error == "" and untranslated(rocm) == []
+            sources = [path for each in rocm.extensions for path in each["sources"] if path.endswith(".cu")]
+            assert len(sources) == UNITS[tree.name]
+
+
+# The others are compiled by their own setup.py files: tests/test_install.py.
 @pytest.mark.toolchain
+@pytest.mark.parametrize("tree", ["chamferdist"], indirect=True)
 def test_every_cuda_unit_compiles_for_both_wavefronts(tree: Path) -> None:
     archs = ("gfx942", "gfx1100")
     try:
@@ -140,12 +138,7 @@ def test_every_cuda_unit_compiles_for_both_wavefronts(tree: Path) -> None:
     except toolchain.NoToolchain as missing:
         pytest.skip(f"no hipcc for {archs}: not compiled: {missing}")
     hipport.save(hipport.rewrite([tree]))
-    # Three of the packages build each file twice, for a CPU too, unless they are told not to. Of the two large ones
-    # the C++ around the CUDA, which takes minutes, is not compiled.
-    env = {**_without_cuda(), "FORCE_ONLY_CUDA": "1"}
-    large = tree.name in ("torch-scatter", "torch-cluster")
-    paths = [path for path in tree.rglob("*.cu") if large] or [tree]
-    built = hipport.build(paths, target=hipport.Target(archs), env=env)
+    built = hipport.build([tree], target=hipport.Target(archs), env={**without_cuda(), "FORCE_CUDA": "1"})
     assert not built.not_built, built.not_built
     failed = [f"{c.path} {c.target}: {c.messages[:3]}" for c in built.compiled if not c.ok]
     assert failed == []

@@ -11,16 +11,24 @@ import libcst as cst
 from hipport.finding import Certainty
 from hipport.source import Edit, Span
 from hipport_passes.build_scripts.edits import Said, either
+from hipport_passes.build_scripts.names import called
+from hipport_passes.build_scripts.no_gpu import unseen
 from hipport_passes.build_scripts.script import NVCC, Script
 from hipport_passes.nvcc_flags import HOLE
 
 _RUNS = ("check_output", "check_call", "run", "call", "Popen", "getoutput", "getstatusoutput", "popen", "system")
+_SEARCHES = ("which", "find_executable")
 
 
 def gates(script: Script) -> Iterator[Said]:
     """Yield the conditions that keep an extension from being built on ROCm."""
     yield from _homes(script)
-    yield from _available(script)
+    yield from unseen(script, lambda asked: _answered(script, asked) or _insists(script, asked))
+
+
+def _insists(script: Script, asked: cst.BaseExpression) -> bool:
+    """Say whether a search for nvcc ends the build, which is reported as a probe."""
+    return isinstance(asked, cst.Call) and called(asked) in _SEARCHES and _insisted(script, asked)
 
 
 def _homes(script: Script) -> Iterator[Said]:
@@ -215,62 +223,6 @@ def _building(script: Script, node: cst.CSTNode) -> bool:
     return bool(re.search(r"CUDAExtension|[\"']nvcc[\"']|WITH_CUDA|\.cu\b|extra_cuda_cflags", script.code(node)))
 
 
-def _available(script: Script) -> Iterator[Said]:
-    """`torch.cuda.is_available()` is False where PyTorch for ROCm is but no GPU: most machines that build."""
-    if script.aware or re.search(rb"force_?_?cuda", script.source.text, re.IGNORECASE):
-        return
-    for call in script.calls("is_available"):
-        if script.code(call) != "torch.cuda.is_available()" or not script.runs(call).both:
-            continue
-        node: cst.CSTNode = call
-        while isinstance(script.parent[node], (cst.BooleanOperation, cst.UnaryOperation)):
-            node = script.parent[node]
-        builds = _builds_behind(script, node)
-        if not builds or _answered(script, call):
-            continue
-        span = script.source.span(call)
-        operation = script.parent[call]
-        plain = not isinstance(operation, (cst.BooleanOperation, cst.UnaryOperation)) or (
-            isinstance(operation.operator, cst.Or)
-        )
-        text = "torch.cuda.is_available() or torch.version.hip is not None"
-        message = (
-            "there may be no GPU where the extension is built: a PyTorch for ROCm is reason enough; assumes that "
-            "PYTORCH_ROCM_ARCH is set there"
-        )
-        edit = Edit(span, (text if plain else f"({text})").encode())
-        yield Said(span, "is_available", message, Certainty.REVIEW, [edit])
-
-
-def _builds_behind(script: Script, test: cst.CSTNode) -> bool:
-    """Say whether an extension is built or not as the test comes out, or the build goes on or not.
-
-    Not where `load` builds for the GPU that is there.
-    """
-    above = script.parent[test]
-    match above:
-        case cst.If() if test is above.test:
-            branches = [above.body, *([above.orelse] if above.orelse is not None else [])]
-            code = "".join(map(script.code, branches))
-            return "CUDAExtension" in code or (_sets_up(script) and re.search(r"\braise\b|\bexit\(", code) is not None)
-        case cst.IfExp() if test is above.test:
-            code = script.code(above)
-            given = script.parent[above]
-            extensions = isinstance(given, cst.Arg) and given.keyword and given.keyword.value == "ext_modules"
-            return "CUDAExtension" in code or bool(extensions)
-        case cst.Assert():
-            return _sets_up(script)
-        case cst.Assign():
-            named = re.search(r"(?i)\b(?:with|use|build|has|is)_?cuda\b", script.code(above))
-            return b"CUDAExtension" in script.source.text and named is not None
-    return False
-
-
-def _sets_up(script: Script) -> bool:
-    """Say whether this is a script that builds a package, and nothing that a program runs."""
-    return b"CUDAExtension" in script.source.text and bool(script.calls("setup"))
-
-
 # Probes
 
 
@@ -305,7 +257,7 @@ def probes(script: Script) -> Iterator[Said]:
                     "hipcc --version that of the compiler"
                 )
                 yield Said(script.source.span(call), "nvcc_probe", message, Certainty.MANUAL)
-    for name in ("which", "find_executable"):
+    for name in _SEARCHES:
         for call in script.calls(name):
             argument = script.text(call.args[0].value) if call.args else ""
             if NVCC.fullmatch(argument) and script.runs(call).both and _insisted(script, call):

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a build script leaves out where it sees no GPU, or nothing of CUDA's: on most machines that build for ROCm.
+
+A question (`torch.cuda.is_available()`, `shutil.which("nvcc")`) is followed through conditions, variables, loops,
+parameters and functions of the script to see whether it decides that kernels are built. What it decides otherwise, a
+flag or a message, is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import libcst as cst
+
+from hipport.finding import Certainty
+from hipport.source import Edit
+from hipport_passes.build_scripts.edits import Said
+from hipport_passes.build_scripts.names import called
+from hipport_passes.build_scripts.script import NVCC, Script
+
+#: What is built, or not: an extension for GPUs, a source of CUDA, the macro by which sources know.
+_BUILDS = re.compile(r"\bCUDAExtension\b|\.cu[\"']|[\"'](?:-D)?WITH_CUDA\b")
+#: What raises where there is no GPU.
+_NEEDS_GPU = re.compile(r"\bget_device_(?:capability|properties|name)\(|\bcurrent_device\(|\bmem_get_info\(")
+_STOPS = re.compile(r"\braise\b|\bexit\(")
+#: Calls that return what they are given, as far as it matters here.
+_THROUGH = {"bool", "int", "list", "tuple", "set", "sorted", "product", "zip", "enumerate", "any", "all", "len", "str"}
+_LOOKS = ("exists", "isdir", "isfile", "is_dir", "is_file", "lexists")
+_CUDA_PATH = re.compile(r"(?:^|/)(?:cuda(?:-[\d.]+)?|nvcc)(?:/|$)|NVIDIA GPU Computing Toolkit")
+_CUDA_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDADIR")
+#: How a number of GPUs is compared, as text, and what it is where there are some.
+_COUNTED = {">0": True, ">=1": True, "!=0": True, "==0": False, "<1": False, "<=0": False}
+
+
+def unseen(script: Script, answered: Callable[[cst.BaseExpression], bool]) -> Iterator[Said]:
+    """Yield the questions for a GPU or for CUDA's files that decide whether kernels are built.
+
+    `answered` says of a question whether the script has an answer for ROCm beside it.
+    """
+    if not script.calls("CUDAExtension") and not re.search(rb"\bCUDAExtension\b", script.source.text):
+        return
+    forced = re.search(rb"force_?(?:only_?)?cuda", script.source.text, re.IGNORECASE)
+    for name in ("is_available", "device_count"):
+        for called_name in script.named(name):
+            call = _call_of(script, called_name, f"torch.cuda.{name}")
+            if call is None or not script.runs(call).both or answered(call):
+                continue
+            trail = _Trail(script)
+            if not trail.decides(call):
+                continue
+            yield _asked_gpu(script, call, trail.needs_gpu, forced is not None)
+    for question, what in _of_cuda(script):
+        if script.runs(question).both and not answered(question) and _Trail(script).decides(question):
+            message = (
+                f"decides whether kernels are built by {what}, which ROCm does not have: ask torch.version.hip too"
+            )
+            yield Said(script.source.span(question), "cuda_only", message, Certainty.MANUAL)
+
+
+def _asked_gpu(script: Script, call: cst.Call, needs_gpu: bool, forced: bool) -> Said:
+    whole, there = _question(script, call)
+    message = (
+        "there may be no GPU where the extension is built: a PyTorch for ROCm is reason enough; assumes that "
+        "PYTORCH_ROCM_ARCH is set there"
+    )
+    if forced:
+        message += "; without this, FORCE_CUDA=1 has to be set"
+    said = Said(script.source.span(whole), "is_available", message, Certainty.REVIEW)
+    hip = script.hip(whole)
+    if needs_gpu or hip is None or there is None:
+        said.message = (
+            "builds no kernels where there is no GPU, and more behind it asks the GPU: let torch.version.hip be "
+            "reason enough to build, and PYTORCH_ROCM_ARCH say what for"
+            if needs_gpu
+            else "builds no kernels where there is no GPU: let torch.version.hip be reason enough to build"
+        )
+        said.certainty = Certainty.MANUAL
+        return said
+    name, imported = hip
+    code = script.code(whole)
+    if there:
+        text = f"{code} or {name}{' is not None' if name.endswith('.hip') else ''}"
+    else:
+        text = f"{code} and {name + ' is None' if name.endswith('.hip') else f'not {name}'}"
+    above = script.parent[whole]
+    plain = not isinstance(above, (cst.BooleanOperation, cst.UnaryOperation, cst.Comparison)) or (
+        isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.Or if there else cst.And)
+    )
+    if isinstance(whole, cst.Comparison) and whole.lpar:
+        plain = False
+    said.edits = [*imported, Edit(said.span, (text if plain else f"({text})").encode())]
+    return said
+
+
+def _question(script: Script, call: cst.Call) -> tuple[cst.BaseExpression, bool | None]:
+    """Return the whole of a question, and what it is where there is a GPU: None if that is not clear."""
+    above = script.parent[call]
+    if isinstance(above, cst.Comparison):
+        if above.left is not call or len(above.comparisons) != 1:
+            return call, None
+        compared = re.sub(r"\s", "", script.code(above.comparisons[0]))
+        if called(call) == "is_available":
+            there = {"==True": True, "isTrue": True, "==False": False, "isFalse": False}.get(compared)
+        else:
+            there = _COUNTED.get(compared)
+        return above, there
+    # A number is passed on as such, unless it is only asked whether it is one.
+    asked = isinstance(above, (cst.If, cst.IfExp, cst.BooleanOperation, cst.UnaryOperation, cst.Assert))
+    if isinstance(above, cst.Arg):
+        asked = called(outer) == "bool" if isinstance(outer := script.parent[above], cst.Call) else False
+    return call, True if asked or called(call) == "is_available" else None
+
+
+def _of_cuda(script: Script) -> Iterator[tuple[cst.BaseExpression, str]]:
+    """Yield what asks for CUDA's files, its compiler, its driver or its variables, with a word for it."""
+    for node in script.nodes:
+        match node:
+            case cst.Call() if called(node) in ("which", "find_executable") and node.args:
+                name = script.text(node.args[0].value)
+                if NVCC.fullmatch(name) or name == "nvidia-smi":
+                    yield node, name
+            case cst.Call() if called(node) in _LOOKS:
+                code = script.text(node.args[0].value) if node.args else _receiver(script, node)
+                if _CUDA_PATH.search(code):
+                    yield node, f"a folder or file of CUDA ({code})"
+            case cst.Call() if re.search(r"\bgetenv$|\benviron\.get$", script.code(node.func)) and node.args:
+                if (name := script.text(node.args[0].value)) in _CUDA_VARIABLES:
+                    yield node, f"the variable {name}"
+            case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.In() | cst.NotIn())]):
+                if script.text(node.left) in _CUDA_VARIABLES and "environ" in script.code(node):
+                    yield node, f"the variable {script.text(node.left)}"
+
+
+def _receiver(script: Script, call: cst.Call) -> str:
+    """Return the path in `Path("…").exists()`."""
+    match call.func:
+        case cst.Attribute(value=cst.Call(args=[argument]) as path) if called(path) == "Path":
+            return script.text(argument.value)
+    return ""
+
+
+def _call_of(script: Script, name: cst.Name, function: str) -> cst.Call | None:
+    """Return the call of a function of PyTorch by this name, however it was imported."""
+    above = script.parent[name]
+    func: cst.BaseExpression = above if isinstance(above, cst.Attribute) and above.attr is name else name
+    call = script.parent[func]
+    return call if isinstance(call, cst.Call) and call.func is func and full_name(script, func) == function else None
+
+
+def full_name(script: Script, node: cst.BaseExpression) -> str:
+    """Return a dotted name as it is without the script's imports: `is_available` may be `torch.cuda.is_available`."""
+    if isinstance(node, cst.Attribute):
+        return f"{full_name(script, node.value)}.{node.attr.value}"
+    if not isinstance(node, cst.Name):
+        return ""
+    found = script.bound(node)
+    if len(found) == 1 and isinstance(found[0].node, (cst.ImportFrom, cst.Import)):
+        statement = found[0].node
+        for alias in () if isinstance(statement.names, cst.ImportStar) else statement.names:
+            known = alias.asname.name if alias.asname else alias.name
+            if script.code(known) == node.value:
+                module = (
+                    f"{script.code(statement.module)}."
+                    if isinstance(statement, cst.ImportFrom) and statement.module
+                    else ""
+                )
+                return module + script.code(alias.name)
+    return node.value
+
+
+class _Trail:
+    """Where the answer to a question leads in a script."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        #: Whether a branch that builds also asks the GPU.
+        self.needs_gpu = False
+        self._left: list[cst.CSTNode] = []
+        self._seen: set[cst.CSTNode] = set()
+        self._found = False
+
+    def decides(self, question: cst.BaseExpression) -> bool:
+        """Say whether it decides that kernels are built, or that the build goes on."""
+        self._left.append(question)
+        while self._left:
+            node = self._left.pop()
+            if node not in self._seen:
+                self._seen.add(node)
+                self._go(node)
+        return self._found
+
+    def _go(self, node: cst.CSTNode) -> None:
+        """Go from an expression that depends on the answer to what depends on it."""
+        script = self.script
+        for above, child in script.ancestors(node):
+            match above:
+                case cst.If() | cst.While():
+                    if child is above.test:
+                        self._branches([above.body, *([above.orelse] if above.orelse is not None else [])])
+                    return
+                case cst.IfExp():
+                    if child is above.test and _BUILDS.search(script.code(above)):
+                        self._found = True
+                case cst.Assert():
+                    self._found = self._found or bool(script.calls("setup"))
+                    return
+                case cst.Return():
+                    self._function(above)
+                    return
+                case cst.Assign():
+                    for target in above.targets:
+                        self._variables(target.target)
+                    return
+                case cst.AnnAssign() | cst.AugAssign():
+                    self._variables(above.target)
+                    return
+                case cst.NamedExpr():
+                    self._variables(above.target)
+                case cst.For():
+                    if child is above.iter:
+                        self._variables(above.target)
+                    return
+                case cst.CompFor():
+                    if child is above.iter:
+                        self._variables(above.target)
+                case cst.Arg():
+                    call = script.parent[above]
+                    if isinstance(call, cst.Call):
+                        self._argument(call, above)
+                    if not isinstance(call, cst.Call) or called(call) not in _THROUGH:
+                        return
+                case cst.BaseCompoundStatement() | cst.Lambda() | cst.BaseSmallStatement():
+                    return
+
+    def _branches(self, branches: list[cst.BaseSuite | cst.If | cst.Else]) -> None:
+        script = self.script
+        code = "".join(map(script.code, branches))
+        for word in set(re.findall(r"\b(\w+)\(", code)) & script.functions.keys():
+            code += script.code(script.functions[word])
+        builds = _BUILDS.search(code) is not None
+        asks = _NEEDS_GPU.search(code) is not None
+        if builds or (_STOPS.search(code) and script.calls("setup") and not asks):
+            self._found = True
+        self.needs_gpu = self.needs_gpu or asks
+        for branch in branches:
+            inside: list[cst.CSTNode] = [branch]
+            while inside:
+                node = inside.pop()
+                inside += node.children
+                match node:
+                    # What is worked out from the GPU's own numbers is which one it is, not whether to build.
+                    case cst.Assign() if not asks or isinstance(node.value, cst.Name):
+                        for target in node.targets:
+                            self._variables(target.target)
+                    case cst.AnnAssign() | cst.AugAssign() if not asks:
+                        self._variables(node.target)
+                    case cst.Return():
+                        self._function(node)
+                    case cst.Call(
+                        func=cst.Attribute(value=receiver, attr=cst.Name("append" | "extend" | "insert"))
+                    ) if not asks:
+                        self._variables(receiver)
+
+    def _variables(self, target: cst.BaseExpression) -> None:
+        """Go on from all places where what is assigned to is read."""
+        script = self.script
+        match target:
+            case cst.Tuple() | cst.List():
+                for element in target.elements:
+                    self._variables(element.value)
+            case cst.Subscript():
+                self._variables(target.value)
+            case cst.Name():
+                scope = script.scope(target, target.value)
+                self._left += [
+                    each
+                    for each in script.named(target.value)
+                    if script.scope(each, target.value) is scope
+                    and not (isinstance(above := script.parent[each], cst.Attribute) and above.attr is each)
+                    and not (isinstance(above, cst.Arg) and above.keyword is each)
+                ]
+            case cst.Attribute():
+                self._left += [
+                    above
+                    for each in script.named(target.attr.value)
+                    if isinstance(above := script.parent[each], cst.Attribute) and above.attr is each
+                ]
+
+    def _function(self, node: cst.CSTNode) -> None:
+        function = self.script.function(node)
+        if function is not None:
+            self._left += self.script.calls(function.name.value)
+
+    def _argument(self, call: cst.Call, argument: cst.Arg) -> None:
+        """Go on in a function of the script that is handed the answer."""
+        script = self.script
+        keyword = argument.keyword.value if argument.keyword is not None else ""
+        plain = [each for each in call.args if each.keyword is None and not each.star]
+        sources = keyword == "sources" or plain[1:2] == [argument]
+        if keyword == "ext_modules" or (sources and called(call).endswith("Extension")):
+            self._found = True
+        function = script.functions.get(called(call))
+        if function is None:
+            return
+        names = [parameter.name for parameter in script.parameters(function)]
+        if keyword:
+            names = [name for name in names if name.value == keyword]
+        else:
+            names = names[plain.index(argument) :][:1] if argument in plain else []
+        for name in names:
+            self._left += [each for each in script.named(name.value) if script.function(each) is function]
