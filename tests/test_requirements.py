@@ -229,6 +229,49 @@ def test_an_extension_of_the_repository_is_built_with_the_pytorch_that_is_there(
     assert text[3] == "pip install --no-build-isolation ./encoder"
 
 
+def test_where_an_extension_is_built_follows_cd(tmp_path: Path) -> None:
+    script = """cd ext/encoder
+pip install .
+cd ../..
+pip install .
+pushd "$ROOT/ext/encoder" && pip install -v -e .
+popd
+(cd other; pip install .)
+cd - && pip install .
+cd /app/ext && pip install encoder/
+pip install ./encoder ../ext/encoder
+pip install ext/encoder encoder git+https://host/ext/encoder
+"""
+    setup = "from torch.utils.cpp_extension import CUDAExtension\n"
+    files = {"install.sh": script, "ext/encoder/setup.py": setup, "other/setup.py": "import setuptools\n"}
+    lines = text_of(ported(tmp_path, files), "install.sh").splitlines()
+    built = [number for number, line in enumerate(lines, 1) if "--no-build-isolation" in line]
+    assert built == [2, 5, 10, 11]
+    # The folder that the script starts in.
+    files["setup.py"] = setup
+    lines = text_of(ported(tmp_path / "other", files), "install.sh").splitlines()
+    assert "--no-build-isolation" in lines[3]
+
+
+def test_commands_in_a_text_are_ported_where_there_are_others(tmp_path: Path) -> None:
+    text = """```
+pip install torch==2.1.0+cu118 --index-url https://download.pytorch.org/whl/cu118
+pip install submodules/rasterizer
+pip install kaolin==0.15.0 -f https://nvidia-kaolin.s3.us-east-2.amazonaws.com/torch-2.1.0_cu118.html
+```
+"""
+    setup = "from torch.utils.cpp_extension import CUDAExtension\n"
+    result = ported(tmp_path, {"README.md": text, "submodules/rasterizer/setup.py": setup})
+    lines = text_of(result, "README.md").splitlines()
+    assert lines[1] == "pip install torch --index-url https://download.pytorch.org/whl/rocm6.4"
+    assert lines[2] == "pip install --no-build-isolation submodules/rasterizer"
+    assert [(r.line, r.rule.partition("/")[2], r.certainty.name) for r in result.reported] == [
+        (2, "torch", "REVIEW"),
+        (3, "isolation", "REVIEW"),
+        (4, "told", "MANUAL"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "words", "under"),
     [

@@ -33,6 +33,7 @@ from hipport_passes import (
     register_keyword,
     requirements,
     shared_memory,
+    shell_builds,
     simd_in_word,
     spin_locks,
     template_keyword,
@@ -101,4 +102,5 @@ PASSES: tuple[Pass[Any], ...] = (
     # Build scripts of other languages, which no other pass reads.
     cmake.PASS,
     makefile.PASS,
+    shell_builds.PASS,
 )

@@ -295,7 +295,8 @@ def _device_links(script: Script) -> Iterator[Said]:
 
 
 def _runs_nvcc(script: Script, call: cst.Call) -> bool:
-    if not call.args:
+    # What a notebook gives to the shell is read as such.
+    if not call.args or script.code(call.func) == "get_ipython().system":
         return False
     command = call.args[0].value
     if isinstance(command, (cst.List, cst.Tuple)):

@@ -204,13 +204,15 @@ def _in_commands(source: Source, commands: Sequence[Command], asking: Asking) ->
     knows_rocm = any(_ROCM_WORDS.search(word.text) for command in commands for word in command.words) or any(
         _ROCM_WORDS.search(asked) for command in commands for asked in command.under
     )
+    folder = _Folder()
     for command in commands:
+        folder.follow(command)
         if any(_ROCM_WORDS.search(asked) for asked in command.under):
             continue
         behind = any(_CUDA_WORDS.search(asked) for asked in command.under)
         if behind and knows_rocm:
             continue
-        for found in _of_command(source, command, asking):
+        for found in _of_command(source, command, asking, folder.now):
             if behind and found.kind == "archs":
                 continue
             if behind and found.edits:
@@ -219,7 +221,33 @@ def _in_commands(source: Source, commands: Sequence[Command], asking: Asking) ->
             yield found
 
 
-def _of_command(source: Source, command: Command, asking: Asking) -> Iterator[Finding]:
+class _Folder:
+    """Where a script is, as far as its own `cd` tells: below the folder that it started in, or below an unknown one."""
+
+    def __init__(self) -> None:
+        self.now = ""
+        self._before: list[str] = []
+
+    def follow(self, command: Command) -> None:
+        """Take note of `cd`, `pushd` and `popd`."""
+        name, *words = (word.text for word in command.words)
+        where = next((word for word in words if not word.startswith("-") or word == "-"), "")
+        if name.lstrip("%") in ("cd", "pushd") and where not in ("", "-"):
+            self._before.append(self.now)
+            # What a variable or the root stands for is not known; builds are looked for by the end of the path.
+            known = re.sub(r"^.*\$\{?\w+\}?|^.*[)`]", "", where)
+            parts = [] if known != where or known.startswith("/") else self.now.split("/")
+            for each in known.split("/"):
+                if each == "..":
+                    parts = parts[:-1]
+                elif each not in ("", "."):
+                    parts.append(each)
+            self.now = "/".join(part for part in parts if part)
+        elif name == "popd" or (name.lstrip("%") == "cd" and where == "-"):
+            self.now = self._before.pop() if self._before else ""
+
+
+def _of_command(source: Source, command: Command, asking: Asking, folder: str = "") -> Iterator[Finding]:
     if command.words[0].text == "export" or all("=" in word.text for word in command.words):
         # On a machine with a GPU, PyTorch builds for that one; a build of an image sees none.
         if isinstance(source, Dockerfile):
@@ -228,6 +256,7 @@ def _of_command(source: Source, command: Command, asking: Asking) -> Iterator[Fi
     install = pip_install(command)
     if install is not None:
         yield from _of_pip(source, install, asking)
+        yield from _isolated(install, asking, folder)
         return
     packages = conda_install(command)
     if packages:
@@ -257,7 +286,6 @@ def _of_pip(source: Source, install: Install, asking: Asking) -> Iterator[Findin
         yield from _from_index(source, install, others, cuda, asking)
         return
     yield from _others(source, install, others, len(torch), asking)
-    yield from _isolated(install, asking)
 
 
 def _is_torch(text: str, asking: Asking) -> bool:
@@ -422,19 +450,25 @@ def _called(word: Word) -> str:
     return word.text if len(word.text) < 60 else word.text[:57] + "…"
 
 
-def _isolated(install: Install, asking: Asking) -> Iterator[Finding]:
-    """Say where an extension of this repository is built in an environment of pip's own."""
+def _isolated(install: Install, asking: Asking, folder: str) -> Iterator[Finding]:
+    """Say where an extension of this repository is built in an environment of pip's own. `folder` is where pip runs."""
     if "--no-build-isolation" in install.flags:
         return
     for word in (*install.asked, *install.editable):
         path = re.sub(r"\[[^\]]*\]$", "", word.text).rstrip("/")
-        folder = path.removeprefix("./")
-        if not path.startswith("./") or not folder or not word.plain:
+        # A folder, by its beginning or by a slash in it: a bare name is a package's.
+        if not re.fullmatch(r"\.\.?(?:/.*)?|[\w.-]+(?:/[\w.-]+)+", path) or not word.plain:
             continue
-        if asking.builds_with_torch(folder):
+        parts = [part for part in folder.split("/") if part]
+        for part in path.split("/"):
+            parts = parts[:-1] if part == ".." else [*parts, *([part] if part != "." else [])]
+        # A path that begins in a folder which is not known may have its beginning above the repository.
+        paths = ["/".join(parts[i:]) for i in range(len(parts))] or ["."]
+        if any(asking.builds_with_torch(each) for each in paths):
             message = (
-                f"pip builds {path} in an environment of its own, where PyTorch is missing or the build for CUDA; "
-                "assumes that what else it needs to build (setuptools, ninja) is installed"
+                f"pip builds {path if parts == [] or path != '.' else '/'.join(parts)} in an environment of its own, "
+                "where PyTorch is missing or the build for CUDA; assumes that what else it needs to build (setuptools, "
+                "ninja) is installed"
             )
             edit = Edit(Span(install.start, install.start), b"--no-build-isolation ")
             yield Finding(install.command.span, "isolation", message, (edit,), Certainty.REVIEW)
@@ -487,18 +521,27 @@ def _chooses(command: Command) -> bool:
 
 
 def in_markdown(source: Markdown, asking: Asking) -> Iterator[Finding]:
-    """Yield one finding for all commands of a text that bring builds for CUDA."""
+    """Yield what is to be said of commands in a text: each that there is another for, and one finding for the rest."""
     if for_rocm(" ".join(word.text for command in source.commands for word in command.words)):
         return  # it tells users of ROCm what to do
-    wrong = [command for command in source.commands if any(_brings(source, command, asking))]
-    if wrong:
-        lines = list(dict.fromkeys(source.position(command.span.start)[0] for command in wrong))
+    left: list[Command] = []
+    folder = _Folder()
+    for command in source.commands:
+        folder.follow(command)
+        findings = list(_of_command(source, command, asking, folder.now))
+        if any(found.kind in _BRINGS and not found.edits for found in findings):
+            left.append(command)
+            continue
+        for found in findings:
+            if found.edits:
+                message = f"{found.message}; and that the text around it holds for ROCm"
+                yield Finding(found.span, found.kind, message, found.edits, Certainty.REVIEW)
+    if left:
+        lines = list(dict.fromkeys(source.position(command.span.start)[0] for command in left))
         more = f" (also in lines {', '.join(map(str, lines[1:]))})" if len(lines) > 1 else ""
         message = f"commands that install builds for CUDA{more}: say what users of ROCm do; `hipport deps` has commands"
-        yield Finding(wrong[0].span, "told", message, (), Certainty.MANUAL)
+        yield Finding(left[0].span, "told", message, (), Certainty.MANUAL)
 
 
-def _brings(source: Source, command: Command, asking: Asking) -> Iterator[bool]:
-    for found in _of_command(source, command, asking):
-        if found.kind in ("torch", "index", "separate", "cuda_only", "no_rocm", "pin"):
-            yield True
+#: Findings on a command that brings a build for CUDA.
+_BRINGS = ("torch", "index", "separate", "cuda_only", "no_rocm", "pin")

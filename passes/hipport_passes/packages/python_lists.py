@@ -10,12 +10,14 @@ import libcst as cst
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.python import Misplaced, Python
+from hipport.source import Edit, Span
 from hipport_passes.build_scripts.script import Script
 from hipport_passes.packages.asking import Asking, finding, note, part, says_cuda_index
 from hipport_passes.packages.judge import Verdict
 from hipport_passes.packages.lists import without
 
 _KEYWORDS = frozenset("install_requires extras_require setup_requires tests_require dependency_links".split())
+_Lists = cst.List | cst.Tuple | cst.Set | cst.Call
 _LIKE = re.compile(r"[A-Za-z0-9_.-]+\s*(?:\[[^\]]*\])?\s*(?:[@;<>=!~(].*)?|\w+\+\S+|https?://\S+", re.DOTALL)
 
 
@@ -33,6 +35,9 @@ def in_python(source: Python, asking: Asking) -> Iterator[Finding]:
 def _in_script(source: Python, script: Script, asking: Asking) -> Iterator[Finding]:
     for items in _lists(script):
         if not script.runs(items).both:
+            continue
+        if isinstance(items, cst.Call):
+            yield from _of_call(source, items, asking)
             continue
         elements = [element.value for element in items.elements]
         spans = [source.span(element) for element in elements]
@@ -60,19 +65,39 @@ def _in_script(source: Python, script: Script, asking: Asking) -> Iterator[Findi
             yield finding(spans[number], verdict, edits[number])
 
 
+def _of_call(source: Python, call: cst.Call, asking: Asking) -> Iterator[Finding]:
+    """Yield what is to be said of `requires.append("…")`."""
+    element = call.args[-1].value
+    if not isinstance(element, cst.SimpleString) or "b" in element.prefix or "\\" in element.raw_value:
+        return
+    text = element.raw_value
+    verdict = asking.judge(text) if _LIKE.fullmatch(text.strip()) else None
+    if verdict is None:
+        return
+    span = source.span(element)
+    edits: tuple[Edit, ...] = ()
+    if verdict.what == "edit":
+        edits = (part(verdict, text, span.start + len(element.prefix) + len(element.quote)),)
+    elif verdict.what == "out":
+        assert isinstance(call.func, cst.Attribute)
+        # The statement stays, and adds nothing.
+        edits = (Edit(Span(source.span(call.func.attr).start, source.span(call).end), b"extend([])"),)
+    yield finding(span, verdict, edits)
+
+
 def required(source: Python) -> Iterator[tuple[int, str]]:
     """Yield what is required to install a package, with where it stands. Raises Misplaced."""
     script = source.fact(Script)
     for items in _lists(script, frozenset({"install_requires"})):
         if script.runs(items).rocm:
-            for element in items.elements:
-                value = element.value
+            values = items.args if isinstance(items, cst.Call) else items.elements
+            for value in (each.value for each in values):
                 if isinstance(value, cst.SimpleString) and _LIKE.fullmatch(value.raw_value.strip()):
                     yield source.span(value).start, value.raw_value
 
 
-def _lists(script: Script, keywords: frozenset[str] = _KEYWORDS) -> Iterator[cst.List | cst.Tuple | cst.Set]:
-    """Yield the lists of strings that reach the keywords of a call, each once."""
+def _lists(script: Script, keywords: frozenset[str] = _KEYWORDS) -> Iterator[_Lists]:
+    """Yield the lists of strings that reach the keywords of a call, each once, and the calls that add one string."""
     seen: set[cst.CSTNode] = set()
     names: set[str] = set()
     waiting: list[cst.CSTNode] = []
@@ -92,6 +117,8 @@ def _lists(script: Script, keywords: frozenset[str] = _KEYWORDS) -> Iterator[cst
             case cst.List() | cst.Tuple() | cst.Set():
                 yield node
                 waiting += [each.value for each in node.elements if not isinstance(each.value, cst.SimpleString)]
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value=("append" | "insert")))) if node.args:
+                yield node
             case cst.Dict():
                 waiting += [each.value for each in node.elements]
             case cst.BinaryOperation():
@@ -127,6 +154,8 @@ def _assigned(script: Script, name: str) -> Iterator[cst.CSTNode]:
                 yield node.value
             case cst.Call(func=cst.Attribute(attr=cst.Name(value=("extend" | "update")))) if _root(node.func) == name:
                 yield from (each.value for each in node.args)
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value=("append" | "insert")))) if _root(node.func) == name:
+                yield node
 
 
 def _root(node: cst.CSTNode) -> str:

@@ -42,7 +42,7 @@ _RUNS_PYTHON = frozenset({b"time", b"timeit", b"prun", b"capture", b"python", b"
 #: Magics whose cell is a script for the shell.
 _RUNS_SHELL = frozenset({b"bash", b"sh"})
 _GIVEN_TO_SHELL = re.compile(
-    rb"^[ \t]*(?:!|%(?=(?:pip|conda|mamba|uv)\b)|(?=(?:pip3?|conda|mamba)[ \t]+\w))"
+    rb"^[ \t]*(?:!|%(?=(?:pip|conda|mamba|uv|cd)\b)|(?=(?:pip3?|conda|mamba)[ \t]+\w))"
     rb"((?:\\\r?\n|[^\r\n])+(?:\r?\n)?)",
     re.MULTILINE,
 )
@@ -117,6 +117,19 @@ class Notebook(Source):
             if pieces:
                 layout.add(cell, pieces)
         return Embedded(Shell(self.path, bytes(layout.text)), layout)
+
+    @cached_property
+    def magics(self) -> tuple[tuple[str, str, Span], ...]:
+        """The magics that say what a whole cell is: the name, the rest of the line, and where both are."""
+        found = []
+        for cell in self._cells or ():
+            first = _CELL_MAGIC.match(cell.code)
+            if first is not None:
+                line = first.group().rstrip()
+                start, end = cell.code.index(b"%%"), len(line)
+                rest = line[first.end(1) :].decode("utf-8", "replace").strip()
+                found.append((first[1].decode(), rest, Span(cell.begins[start], cell.ends[end - 1])))
+        return tuple(found)
 
     @cached_property
     def errors(self) -> int:

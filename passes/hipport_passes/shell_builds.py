@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report what shell scripts, Dockerfiles and notebooks compile with nvcc, and port the ABI that they ask for.
+
+`hipport build` reads makefiles and setup.py files; a compiler that is called by hand is to be called by hand on ROCm
+too, with the flags that the message has. PyTorch's builds for ROCm have the new ABI of the C++ library, as ROCm's own
+libraries have: what asks for the old one by `-D_GLIBCXX_USE_CXX11_ABI=0` cannot be linked with them. CUDA in the cells
+of a notebook is not in a file that hipport reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.notebook import Notebook
+from hipport.languages.shell import Command, Dockerfile, Shell
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Source, Span
+from hipport_passes.nvcc_flags import translate
+
+_NVCC = re.compile(r"(?:.*/)?nvcc(?:-[\d.]+)?|\$\{?\w*NVCC\w*\}?", re.IGNORECASE)
+_OLD_ABI = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=0(?!\w)")
+_ROCM_WORDS = re.compile(r"rocm|(?<![a-z])hip(?:cc)?(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE)
+_CUDA_WORDS = re.compile(r"cuda|nvidia|nvcc", re.IGNORECASE)
+_SOURCE = re.compile(r".*\.(?:cu|cuh)")
+#: Magics of extensions for notebooks that give a cell to nvcc: nvcc4jupyter's, old and new.
+_CELLS = frozenset({"cu", "cuda", "cuda_run", "cuda_group_save", "nvcc", "nvcc_plugin"})
+
+
+def find(source: Source, project: Project) -> Iterator[Finding]:
+    """Yield a finding per call of nvcc, flag for the old ABI, and cell with CUDA."""
+    match source:
+        case Shell() | Dockerfile():
+            yield from _of_commands(source, source.commands, project)
+            if isinstance(source, Dockerfile):
+                for each in source.instructions:
+                    if each.name in ("ENV", "ARG"):
+                        yield from _abi(source, each.span)
+        case Notebook():
+            commands = source.commands
+            assert isinstance(commands.source, Shell)
+            for finding in _of_commands(commands.source, commands.source.commands, project):
+                yield commands.carried(finding)
+            for name, rest, span in source.magics:
+                if name in _CELLS or (name in ("writefile", "file") and _SOURCE.fullmatch(rest.split(" ")[-1])):
+                    message = (
+                        "the cell is CUDA, and hipport ports files: put it into one, have that ported, and compile it "
+                        "with hipcc"
+                    )
+                    yield Finding(span, "cell", message, (), Certainty.MANUAL)
+
+
+def _of_commands(source: Source, commands: Sequence[Command], project: Project) -> Iterator[Finding]:
+    knows_rocm = any(_ROCM_WORDS.search(word.text) for command in commands for word in command.words)
+    for command in commands:
+        under = " ".join(command.under)
+        # A branch for ROCm, or one of a script that has another for ROCm.
+        if _ROCM_WORDS.search(under) or (knows_rocm and _CUDA_WORDS.search(under)):
+            continue
+        first = [*command.assigned, *command.words][0]
+        yield from _abi(source, Span(first.span.start, command.span.end))
+        if _NVCC.fullmatch(command.words[0].text):
+            yield _compiled([word.text for word in command.words[1:]], command, project)
+
+
+def _abi(source: Source, span: Span) -> Iterator[Finding]:
+    for match in _OLD_ABI.finditer(source.text, span.start, span.end):
+        message = (
+            "the old ABI of the C++ library: PyTorch for ROCm, and ROCm's libraries, have the new one; assumes that "
+            "this is linked with them"
+        )
+        edit = Edit(Span(match.end() - 1, match.end()), b"1")
+        yield Finding(Span(*match.span()), "abi", message, (edit,), Certainty.REVIEW)
+
+
+def _compiled(flags: Sequence[str], command: Command, project: Project) -> Finding:
+    """Say what is called in nvcc's place."""
+    if {"--version", "-V"} & set(flags):
+        message = "asks nvcc for its version, which ROCm does not have; `hipcc --version` says what its compiler is"
+        return Finding(command.span, "version", message, (), Certainty.MANUAL)
+    translated = translate(flags, rocm=project.target.rocm)
+    archs = [f"--offload-arch={arch}" for arch in project.target.archs]
+    instead = " ".join(["hipcc", *archs, *(_quoted(flag) for flag in translated.kept)])
+    message = f"runs nvcc, which ROCm does not have; hipport does not edit such calls: `{instead}`"
+    open_ = [str(change) for change in translated.changes if change.certainty is Certainty.MANUAL]
+    if open_:
+        message += f"; {'; '.join(open_)}"
+    return Finding(command.span, "nvcc", message, (), Certainty.MANUAL)
+
+
+def _quoted(flag: str) -> str:
+    return f'"{flag}"' if re.search(r"[\s;&|<>()]", flag) and not flag.startswith("$(") else flag
+
+
+PASS = Pass(Source, find)
