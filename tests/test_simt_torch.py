@@ -6,6 +6,7 @@ The first build compiles PyTorch's headers, which takes a minute and is kept.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -295,6 +296,21 @@ def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:
     (verified,) = verifier.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))
     assert verified.ok and verified.package == "small._C"
     assert [outcome.case for outcome in verified.ran[0].outcomes] == [f"small._C.add_up#{n}" for n in range(3)]
+    # A training script calls more extensions than the one that is ported.
+    whole = json.loads(out.read_text())
+    for each in whole["calls"][1:]:
+        each["module"] = "other._C"
+    out.with_name("two.json").write_text(json.dumps(whole))
+    shutil.copy(out.with_suffix(".npz"), out.with_name("two.npz"))
+    (verified,) = verifier.replay(
+        small, out.with_name("two.json"), env=os.environ, python=Path(sys.executable), orders=("forward",)
+    )
+    assert [outcome.case for outcome in verified.ran[0].outcomes] == ["small._C.add_up#0"]
+    assert "calls of other._C: another extension's" in verified.not_checked
+    whole["calls"][0]["module"] = "other._C"
+    out.with_name("two.json").write_text(json.dumps(whole))
+    with pytest.raises(verifier.BadCases, match=r"calls of other._C; .* builds small._C"):
+        verifier.replay(small, out.with_name("two.json"), env=os.environ, python=Path(sys.executable))
     # A recording that says something else is noticed.
     (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i])", "gpuAtomicAdd(sum, x[i] + T(1))"))
     (verified,) = verifier.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))

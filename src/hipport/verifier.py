@@ -412,27 +412,39 @@ def replay(
 ) -> tuple[Verified, ...]:
     """Verify the extension in the folder `path` by the calls in `recording`: one result for each of its modules.
 
-    What was recorded is the reference; tolerances follow from the types and sizes. The other parameters, and what is
-    raised, are as for `extension`.
+    What was recorded is the reference; tolerances follow from the types and sizes. Calls of other extensions are left
+    out. The other parameters, and what is raised, are as for `extension`.
     """
     try:
         recorded = json.loads(recording.read_text(encoding="utf-8"))
         modules = dict.fromkeys(each["module"] for each in recorded["calls"])
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise BadCases(f"{recording} is no recording: {problem}") from None
+    driver = Driver(path, env, python, passes=passes, only=only, jobs=jobs, on_progress=on_progress)
+    built = {module.name for module in driver.build("original").modules}
+    own = [module for module in modules if module in built]
+    if not own:
+        raise BadCases(f"{recording} has calls of {', '.join(modules)}; {path} builds {', '.join(sorted(built))}")
+    others = tuple(f"calls of {module}: another extension's" for module in modules if module not in built)
     results = []
-    for module in modules:
+    for module in own:
         whole = {**env, "HIPPORT_REPLAY": str(recording.resolve()), "HIPPORT_REPLAY_MODULE": module}
         verified = extension(
             path, env=whole, python=python, port=port, cases=_REPLAY_CASES, waves=waves, orders=orders, passes=passes,
             only=only, limits=limits, jobs=jobs, gpu=gpu, gpu_python=gpu_python, on_progress=on_progress,
         )  # fmt: skip
-        left = tuple(f"{call}, which was not recorded: {why}" for call, why in recorded["left_out"].items())
-        for call, outputs in recorded.get("scratch", {}).items():
-            names = ", ".join(outputs)
-            left += (f"{names} of {call}: bytes for another function, to which they are passed on",)
-        left_out = tuple(each for each in verified.not_checked if "recorded.npz" not in each)
-        results.append(replace(verified, package=module, not_checked=(*left_out, *left)))
+        kept = [each for each in verified.not_checked if "recorded.npz" not in each]
+        kept += (
+            f"{call}, which was not recorded: {why}"
+            for call, why in recorded["left_out"].items()
+            if call.startswith(f"{module}.")
+        )
+        kept += (
+            f"{', '.join(outputs)} of {call}: bytes for another function, to which they are passed on"
+            for call, outputs in recorded.get("scratch", {}).items()
+            if call.startswith(f"{module}.")
+        )
+        results.append(replace(verified, package=module, not_checked=(*kept, *others)))
     return tuple(results)
 
 
