@@ -72,6 +72,9 @@ _OF_TOOLKIT = {
     "CUDAToolkit_VERSION_MAJOR": "11",
     "CUDAToolkit_VERSION_MINOR": "0",
 }
+_OLD_ABI = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=0(?!\w)")
+# The commands of CheckSourceCompiles, CheckSourceRuns, CheckCompilerFlag and CheckLinkerFlag.
+_CHECKS = ("check_source_compiles", "check_source_runs", "check_compiler_flag", "check_linker_flag")
 _AS_CUDA_11 = "; where scripts ask for CUDA's compiler or version, HIP is taken for nvcc's 11.0, as in the code"
 
 
@@ -274,6 +277,9 @@ class _Script:
             "set_source_files_properties": self._properties,
             "set_property": self._properties,
             "target_compile_features": self._features,
+            "try_compile": self._tried,
+            "try_run": self._tried,
+            **dict.fromkeys(_CHECKS, self._checked),
             "execute_process": self._probe,
             "exec_program": self._probe,
             "find_program": self._probe,
@@ -300,9 +306,40 @@ class _Script:
             yield from self._targets(command)
             yield from self._libraries(command)
             yield from self._of_torch(command)
+            yield from self._abi(command)
         if b"COMPILE_LANG" in inner:
             yield from self._expressions(command)
         yield from self._flags(command)
+
+    def _abi(self, command: Command) -> Iterator[_Said]:
+        """-D_GLIBCXX_USE_CXX11_ABI=0 in a tree that does not ask CMake for PyTorch, which says what its ABI is."""
+        old = _OLD_ABI.search(self.source.text, command.inner.start, command.inner.end)
+        if old is not None and not self.tree.torch:
+            message = (
+                "the old ABI of the C++ library: what this is linked with on ROCm (PyTorch, ROCm's own libraries) has "
+                "the new one; put if(NOT USE_HIP) around it"
+            )
+            yield _Said(Span(*old.span()), "abi", message, Certainty.MANUAL)
+
+    def _tried(self, command: Command, following: Command | None) -> Iterator[_Said]:
+        """try_compile and try_run of a .cu file, which CMake takes for CUDA's by its name."""
+        for argument in command.arguments[1:]:
+            if self.source[argument.content].endswith(b".cu"):
+                message = (
+                    f"{command.name} takes a .cu file for CUDA, which is not enabled where USE_HIP is ON: give it a "
+                    "copy named .hip there"
+                )
+                if command.name == "try_run":
+                    message += ", or ask ROCm's tools; it runs only where there is a GPU"
+                yield _Said(argument.span, "try", message, Certainty.MANUAL)
+
+    def _checked(self, command: Command, following: Command | None) -> Iterator[_Said]:
+        """check_source_compiles(CUDA …) and the like."""
+        first = command.arguments[0] if command.arguments else None
+        if first is not None and self.source[first.content] == b"CUDA":
+            message = "asked of HIP where USE_HIP is ON; assumes that what is tried is not about CUDA's compiler alone"
+            edit = Edit(first.content, b"${HIP_OR_CUDA}")
+            yield _Said(first.span, "check", message, Certainty.REVIEW, (edit,))
 
     # Languages and packages
 
