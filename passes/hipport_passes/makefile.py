@@ -156,10 +156,10 @@ class _Script:
             for match in _WORD.finditer(self.source.text, span.start, span.end)
         ]
         # What make itself takes off a command.
-        if line.kind == "recipe" and found and found[0][0][:1] in "@-+" and found[0][0].lstrip("@-+"):
-            word, place = found[0]
-            bare = word.lstrip("@-+")
-            found[0] = (bare, Span(place.end - len(bare.encode()), place.end))
+        if line.kind == "recipe" and found:
+            word, place = found.pop(0)
+            if bare := word.lstrip("@-+"):
+                found.insert(0, (bare, Span(place.end - len(bare.encode()), place.end)))
         return found
 
     def _calls(self, line: Line) -> bool:
@@ -183,7 +183,7 @@ class _Script:
         if line.kind in ("assignment", "recipe"):
             return self._commanded(line)
         text = self.source[line.span]
-        if line.kind == "other" and b"-gencode" in text and b"foreach" in text:
+        if line.kind == "other" and b"-gencode" in text and b"eval" in text:
             message = "-gencode → dropped: hipcc compiles for what --offload-arch says"
             return _Said(line, line.span, "arch", None, [message])
         if line.kind in ("define", "rule") and re.search(rb"(?:^|[\s;/])nvcc\s+-", text):
