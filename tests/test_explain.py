@@ -2,6 +2,7 @@
 """`hipport explain`: what is said of passes, rules, pitfalls and names, and of what nobody knows."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import hipport
 from hipport import report
 from hipport.cli import main
 from hipport.explainer import Explanation, Unknown
+from hipport.tables import load
 from hipport.testing import fixtures
 from hipport_passes import PASSES
 
@@ -119,7 +121,7 @@ def test_names_that_nobody_knows_and_what_is_spelled_like_them(name: str, near: 
     with pytest.raises(Unknown) as raised:
         hipport.explain(name)
     assert near in raised.value.near
-    assert f"{name}: no pass, rule or pitfall" in str(raised.value) and near in str(raised.value)
+    assert f"{name}: no pass, rule, pitfall or fault" in str(raised.value) and near in str(raised.value)
 
 
 def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,3 +136,23 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert asked.exit_code == 2 and "cudaMallocAsync" in asked.output
     assert CliRunner().invoke(main, ["explain"]).exit_code == 2
     assert "option of nvcc" in " ".join(CliRunner().invoke(main, ["explain", "--help"]).output.split())
+
+
+def test_every_kind_of_fault_is_explained() -> None:
+    said = set()
+    for path in (ROOT / "src/hipport/simt").rglob("*"):
+        if path.suffix in (".h", ".cpp", ".hpp", ".cuh"):
+            code = path.read_text()
+            said |= set(re.findall(r"\b(?:fault|fault_with|warning|warning_at)\(\s*\"([a-z-]+)\"", code))
+            said |= {kind for kind in CHOSEN if f'"{kind}"' in code}
+    known = load(ROOT / "src/hipport/simt/faults.toml")["fault"]
+    assert said == set(known)
+    for kind in known:
+        found = hipport.explain(kind)
+        assert found.rows[-1].values == known[kind] and set(known[kind]) == {"is", "instead"}
+    assert hipport.explain("no-progress").kind == "fault" and hipport.explain("trap").examples
+    assert "--races" in text(hipport.explain("race"))
+
+
+#: Kinds that no call names as its first argument.
+CHOSEN = ("division", "stack-overflow", "segmentation-fault", "no-progress", "deadlock", "time-limit")

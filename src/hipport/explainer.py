@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Say what hipport does with a name, and why: a pass, a rule, a pitfall, or anything that a program may contain.
+"""Say what hipport does with a name, and why: a pass, a rule, a pitfall, a fault, or anything of a program.
 
 Nothing is written down a second time for it. Passes have docstrings and tables; rules have fixtures; what becomes of a
 name in a program is shown by porting small programs that use it, and those that use a name that nobody knows beside
@@ -102,7 +102,8 @@ class Pitfall:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What there is to say of `name`, which is a `pass`, a `rule`, a `pitfall` or a `name` of a program.
+    """What there is to say of `name`, which is a `pass`, a `rule`, a `pitfall`, a `fault` of the executor or a
+    `name` of a program.
 
     `text` is the docstring of a pass, or of the pass of a rule. `rules` are those of the pass; `passes` are others that
     have to do with it, each with its first sentence.
@@ -128,7 +129,7 @@ class Unknown(Exception):
 
     def __str__(self) -> str:
         advice = f"Did you mean: {', '.join(self.near)}?" if self.near else "hipport leaves it as it is."
-        return f"{self.name}: no pass, rule or pitfall is called that, and no pass says anything of it. {advice}"
+        return f"{self.name}: no pass, rule, pitfall or fault is called that, and no pass says anything of it. {advice}"
 
 
 def explain(
@@ -159,6 +160,12 @@ def explain(
         return Explanation(name, "pass", by_name[name].doc, own, shown, pitfalls=told)
     named = [rule for rule in rules if name in (rule, rule.partition("/")[2]) and rule.partition("/")[0] in by_name]
     examples, rows = tuple(_ported(name, port)), tuple(_rows(name, tables))
+    if name in _faults():
+        found_by_executor = Row("faults.toml", "fault", _faults()[name])
+        if not (examples or rows or named):
+            return Explanation(name, "fault", rows=(found_by_executor,))
+        # An instruction, say, of the same name.
+        rows = (*rows, found_by_executor)
     if named and not (examples or rows):
         shown = tuple(
             each for rule in named for each in _shown(by_name[rule.partition("/")[0]], (rule,), {rule: rules[rule]}, 4)
@@ -170,9 +177,16 @@ def explain(
     owners |= {each.name for each in passes if mentions and mentions.search(each.doc)}
     told = tuple(each for each in pitfalls if mentions and mentions.search(f"{each.title} {each.says}"))
     if not (examples or rows or owners or told):
-        raise Unknown(name, _near(name, [*by_name, *rules], tables))
+        raise Unknown(name, _near(name, [*by_name, *rules, *_faults()], tables))
     about = {each.name: first_sentence(each.doc) for each in passes if each.name in owners}
     return Explanation(name, "name", examples=examples, rows=rows, passes=about, pitfalls=told)
+
+
+@cache
+def _faults() -> Mapping[str, Mapping[str, str]]:
+    """What the executor finds, by its kind."""
+    table: Mapping[str, Mapping[str, str]] = load(Path(__file__).parent / "simt" / "faults.toml")["fault"]
+    return table
 
 
 def first_sentence(doc: str) -> str:
