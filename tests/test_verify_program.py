@@ -179,6 +179,10 @@ def ran(text: str, status: int | None = 0) -> programs.Run:
         ("a 1\nb 2", "a 1\nb 2", "b 2\na 3", False),
         ("a 1\nb 2", "a 1\nb 2", "a 1", False),
         ("a 1", "a 1", "a 1\nsurprise", False),
+        ("a 1\nb 2", "sm 9.4 is unknown\na 1\nb 2", "sm 11.0 is unknown\na 1\nb 2", True),  # about the device
+        ("a 1\nb 2", "sm 9.4 is unknown\na 1\nb 2", "sm 11.0 is unknown\na 1\nb 3", False),
+        ("a 1\nb 2", "sm 9.4 is unknown\na 1\nb 2", "sm 11.0 is unknown\na 1\nb 2\nsurprise", False),
+        ("a 1\nb 2\nc 3", "a 1\nc 3", "a 1\nb 4\nc 3", True),
     ],
 )
 def test_what_is_printed(first: str, again: str, other: str, same: bool) -> None:
@@ -190,6 +194,6 @@ def test_what_is_printed(first: str, again: str, other: str, same: bool) -> None
 def test_an_original_that_fails_its_own_check_is_no_reference() -> None:
     first = ran("FAIL", 1)
     for other, ok in ((ran("PASS"), True), (ran("FAIL", 1), False), (first, False)):
-        outcome = programs._outcome("x", other, first, frozenset(), 3)
+        outcome = programs._outcome("x", other, first, programs.Varying(), 3)
         status, printed = (d.ok for output in outcome.outputs for d in output.differences)
         assert (status, printed) == (ok, True)

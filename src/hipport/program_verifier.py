@@ -9,6 +9,7 @@ Runs the program, in child processes with limits.
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
@@ -136,8 +137,8 @@ def program(
         # It does something else there: what is about the device alone cannot be told so.
         again = ran(configurations[0])
     name = " ".join([os.path.relpath(places[0], folder or Path.cwd()), *arguments])
-    ignored = _varying(first, again)
-    outcomes = [_outcome(name, each, first, ignored, index) for index, each in enumerate(runs)]
+    varying = _varying(first, again)
+    outcomes = [_outcome(name, each, first, varying, index) for index, each in enumerate(runs)]
     differs = [
         c for c, o in zip(configurations, outcomes, strict=True) if c.side == "ported" and o.status == "ok" and not o.ok
     ]
@@ -161,12 +162,12 @@ def program(
             # A GPU's memory and more is mapped into a process that uses it.
             wide = replace(limits, memory=0)
             seen = run(made, arguments, there, env, folder or Path.cwd(), wide, root)
-            results.append(Ran(there, (_outcome(name, seen, first, ignored, len(results)),)))
+            results.append(Ran(there, (_outcome(name, seen, first, varying, len(results)),)))
     return Verified(
         root,
         built["original"].path.name,
         tuple(results),
-        tuple(_left_out(port is not None, gpu, first, ignored)),
+        tuple(_left_out(port is not None, gpu, first, varying)),
         tuple(found),
         {f"{side}: {u.path}": u.seconds for side, b in built.items() for u in b.units if not u.cached},
     )
@@ -254,10 +255,10 @@ def teeth(
         return run(path, arguments, Configuration(side, lanes), env, folder or Path.cwd(), limits, root)
 
     first, again = ran(original, "original", 32), ran(original, "original", 32)
-    ignored = _varying(first, again)
+    varying = _varying(first, again)
 
     def mutant(what: str, where: PurePath, line: int, runs: Sequence[Run]) -> Mutant:
-        noticed = any(not _outcome(name, each, first, ignored, 1).ok for each in runs)
+        noticed = any(not _outcome(name, each, first, varying, 1).ok for each in runs)
         return Mutant(what, where, line, (name,) if noticed else (), () if noticed else (name,))
 
     mutants = [mutant("the original, with 64 lanes", PurePath(), 0, [ran(original, "original", 64)])]
@@ -348,7 +349,18 @@ def _lines(path: Path) -> tuple[str, ...]:
     return tuple(line.rstrip() for line in _text(path).splitlines())
 
 
-def _outcome(name: str, ran: Run, first: Run, ignored: frozenset[tuple[int, int]], index: int) -> Outcome:
+@dataclass(frozen=True)
+class Varying:
+    """What of an output is about the run or the device. `places` are (line, number in it), or (line, -1) for all of it.
+
+    `more` are the shapes of lines that another device has printed besides.
+    """
+
+    places: frozenset[tuple[int, int]] = frozenset()
+    more: frozenset[str] = frozenset()
+
+
+def _outcome(name: str, ran: Run, first: Run, ignored: Varying, index: int) -> Outcome:
     if ran.status is None:
         return Outcome(name, "timeout", f"did not end within {ran.seconds:.0f} s", ran.seconds, ran.faults)
     # Races are only looked for where that was asked for.
@@ -379,9 +391,13 @@ def _status(ran: Run, first: Run, trusted: bool) -> Difference:
     return Difference("original", why, 0.0, 0.0, None, int(bool(why)), 1, str(ran.status), "0")
 
 
-def _printed(ran: Run, first: Run, ignored: frozenset[tuple[int, int]], trusted: bool) -> Difference:
+def _printed(ran: Run, first: Run, varying: Varying, trusted: bool) -> Difference:
     """Compare what was printed, line by line; where that differs, as sets of lines: threads print in any order."""
+    ignored = varying.places
     found = _compared(ran.lines, first.lines, ignored)
+    if found[2] and varying.more:
+        ran = replace(ran, lines=_without_more(ran.lines, first.lines, varying.more))
+        found = _compared(ran.lines, first.lines, ignored)
     if found[2] and sorted(_shapes(ran.lines)) == sorted(_shapes(first.lines)) and len(ran.lines) == len(first.lines):
         order = sorted(range(len(first.lines)), key=lambda i: first.lines[i])
         # Numbers that are nearly the same sort nearly the same.
@@ -445,12 +461,18 @@ def _shapes(lines: Sequence[str]) -> list[str]:
     return [_shape(line) for line in lines]
 
 
-def _varying(first: Run, again: Run) -> frozenset[tuple[int, int]]:
-    """Return what is about the run and not its result: (line, number in it), or (line, -1) for the whole line."""
+def _varying(first: Run, again: Run) -> Varying:
+    """Return what is about the run and not its result."""
     found = set()
-    for index, line in enumerate(first.lines):
-        other = again.lines[index] if index < len(again.lines) else ""
-        if _TIMES.search(line) and _NUMBER.search(line):
+    more = set()
+    lines: list[str | None] = [None] * len(first.lines)
+    for kind, start, end, other_start, other_end in _aligned(first.lines, again.lines):
+        if kind == "equal" or end - start == other_end - other_start:
+            lines[start:end] = list(again.lines[other_start:other_end])
+        else:
+            more.update(_shapes(again.lines[other_start:other_end]))
+    for index, (line, other) in enumerate(zip(first.lines, lines, strict=True)):
+        if (_TIMES.search(line) and _NUMBER.search(line)) or other is None:
             found.add((index, -1))
         elif line != other:
             x, y = _NUMBER.findall(line), _NUMBER.findall(other)
@@ -458,14 +480,36 @@ def _varying(first: Run, again: Run) -> frozenset[tuple[int, int]]:
                 found |= {(index, token) for token, (p, q) in enumerate(zip(x, y, strict=True)) if p != q}
             else:
                 found.add((index, -1))
-    return frozenset(found)
+    return Varying(frozenset(found), frozenset(more))
 
 
-def _left_out(ported: bool, gpu: Hardware | str, first: Run, ignored: frozenset[tuple[int, int]]) -> Iterator[str]:
+#: Longer outputs are compared line by line, without looking for lines that one of them has besides.
+_MOST_LINES = 5000
+
+
+def _aligned(first: Sequence[str], other: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
+    """Return which lines of one output are which of the other, as difflib does, by their shapes."""
+    if len(first) == len(other):
+        return [("equal", 0, len(first), 0, len(first))]
+    if max(len(first), len(other)) > _MOST_LINES:
+        common = min(len(first), len(other))
+        return [("equal", 0, common, 0, common), ("replace", common, len(first), common, len(other))]
+    return difflib.SequenceMatcher(None, _shapes(first), _shapes(other), autojunk=False).get_opcodes()
+
+
+def _without_more(mine: Sequence[str], first: Sequence[str], more: frozenset[str]) -> tuple[str, ...]:
+    """Return `mine` without the lines that `first` lacks and that another device prints besides."""
+    kept: list[str] = []
+    for kind, _, _, start, end in _aligned(first, mine):
+        kept += [line for line in mine[start:end] if kind == "equal" or _shape(line) not in more]
+    return tuple(kept)
+
+
+def _left_out(ported: bool, gpu: Hardware | str, first: Run, varying: Varying) -> Iterator[str]:
     yield from not_on_gpu(gpu)
     if not ported:
         yield "a port: none was given"
-    lines = sorted({line for line, _ in ignored})
+    lines = sorted({line for line, _ in varying.places})
     if lines:
         shown = ", ".join(str(line + 1) for line in lines[:8]) + (" …" if len(lines) > 8 else "")
         yield (

@@ -1,3 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#define CURAND_H_
 #include <simt/random.h>

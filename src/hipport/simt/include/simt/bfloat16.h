@@ -67,6 +67,8 @@ typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;
 typedef __nv_bfloat16_raw nv_bfloat16_raw;
 typedef __nv_bfloat162_raw nv_bfloat162_raw;
+#else
+#define HIP_INCLUDE_HIP_HIP_BF16_H
 #endif
 
 #endif

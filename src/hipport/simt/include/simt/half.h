@@ -76,6 +76,8 @@ typedef __half nv_half;
 typedef __half2 nv_half2;
 typedef __half_raw nv_half_raw;
 typedef __half2_raw nv_half2_raw;
+#else
+#define HIP_INCLUDE_HIP_HIP_FP16_H
 #endif
 
 #endif
