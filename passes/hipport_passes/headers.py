@@ -174,16 +174,19 @@ def _mapped(source: Cpp, project: Project, include: Include, row: Row, seen: set
         why = f"{hip} is included already" if hip else row.why or "HIP needs none"
         yield Finding(include.directive, "dropped", f"{path}: {why}", (Edit(_line(source, include), b""),))
         return hip
-    edits = [Edit(include.target, f"<{hip}>".encode())]
+    macros = []
     steered = project.together(source, _steered) if any(hip == header for header, *_ in table().steering) else ()
     for header, macro, _, _ in table().steering:
         if header == hip and macro in steered and "!" + macro not in steered:
             # The value that -DMACRO gives it, so that both may be there.
-            at = _line(source, include).start
-            edits.append(Edit(Span(at, at), f"#define {macro} 1".encode() + source.newline))
+            macros.append(f"#define {macro} 1".encode() + source.newline)
     certainty = Certainty.REVIEW if row.review else Certainty.SAFE
     message = f"{path} → {hip}" + (f": {row.review}" if row.review else "")
-    yield Finding(include.target, "mapped", message, tuple(_joined(edits)), certainty)
+    at = _line(source, include).start if macros else include.target.start
+    # One edit, as what is put in front of the first include of the file may stand there, too.
+    new = b"".join(macros) + source[Span(at, include.target.start)] + f"<{hip}>".encode()
+    edit = Edit(Span(at, include.target.end), new)
+    yield Finding(include.target, "mapped", message, (edit,), certainty)
     return hip
 
 
@@ -220,14 +223,6 @@ def _reached(source: Cpp, project: Project, visited: set[object]) -> set[str]:
             if isinstance(other, Cpp) and other.path not in visited:
                 found |= _reached(other, project, visited)
     return found
-
-
-def _joined(edits: list[Edit]) -> Iterator[Edit]:
-    """Yield the edits with the insertions at one place made one, for their order matters."""
-    insertions = [edit for edit in edits if not len(edit.span)]
-    if insertions:
-        yield Edit(insertions[0].span, b"".join(edit.new for edit in insertions))
-    yield from (edit for edit in edits if len(edit.span))
 
 
 def _group(source: Cpp, project: Project, include: Include, names: frozenset[bytes]) -> Iterator[Finding]:

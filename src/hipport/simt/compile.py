@@ -39,6 +39,8 @@ from hipport.units import Unit, programs
 HERE = Path(__file__).parent
 INCLUDE = HERE / "include"
 RUNTIME = HERE / "runtime"
+#: What cuBLAS and its like stand on: a library of its own, for the programs that use it.
+MATH = HERE / "math"
 #: hipport's own headers, which ported code includes.
 HELPERS = HERE.parent / "include"
 
@@ -302,7 +304,7 @@ class Builder:
     @cached_property
     def own_headers(self) -> str:
         """A hash of the executor's headers: all that is compiled depends on them."""
-        return _hash_tree((INCLUDE, HELPERS))
+        return _hash_tree((INCLUDE, HELPERS, MATH))
 
     def flags(self, *, device: bool = True, standard: int | None = None) -> tuple[str, ...]:
         """Return the flags for a unit of C++, without its own: device code, or a host's that has none."""
@@ -337,6 +339,11 @@ class Builder:
         """Return the runtime library, compiled now if it was not yet. Raises NotCompiled."""
         options = self.options
         return runtime(self.compiler, self.kept, env=options.env, sanitize=options.sanitize, timeout=options.timeout)
+
+    def math(self) -> Path:
+        """Return the library of linear algebra and transforms, compiled now if it was not yet. Raises NotCompiled."""
+        options = self.options
+        return _library(self.compiler, self.kept, MATH, env=options.env, timeout=options.timeout)
 
     def precompiled(self, header: str = _PRELUDE, flags: Sequence[str] = (), *, standard: int | None = None) -> Path:
         """Return a folder with the precompiled `header` for units of device code, made now if it was not yet.
@@ -459,6 +466,10 @@ class Builder:
                 return made, True
             new = made.with_name(name + ".new")
             status, said, _ = self._run([*command, "-o", str(new)])
+            if status and _OF_MATH.search(said):
+                math = self.math()
+                command += [str(math), f"-Wl,-rpath,{math.parent}"]
+                status, said, _ = self._run([*command, "-o", str(new)])
             if status and "multiple definition of" in said and "multiple definition of `main'" not in said:
                 # nvcc gives each unit its own device functions and variables: a header may define them for many.
                 status, said, _ = self._run([*command, "-Wl,-z,muldefs", "-o", str(new)])
@@ -471,6 +482,9 @@ class Builder:
         return _ran(command, self.options.env, self.options.timeout, folder)
 
 
+_OF_MATH = re.compile(r"undefined reference to `simt::(?:blas|fft|sparse)::")
+
+
 def runtime(
     compiler: Compiler, kept: Path, *, env: Mapping[str, str], sanitize: Sequence[str] = (), timeout: float = 600.0
 ) -> Path:
@@ -478,14 +492,26 @@ def runtime(
 
     It is never instrumented; under `address` it tells the sanitizer of its stacks.
     """
+    # It is of no dialect.
+    flags = ["-DSIMT_RUNTIME", *(("-DSIMT_ASAN=1",) if "address" in sanitize else ())]
+    return _library(compiler, kept, RUNTIME, flags, env=env, timeout=timeout)
+
+
+def _library(
+    compiler: Compiler,
+    kept: Path,
+    folder: Path,
+    own: Sequence[str] = ("-DSIMT_RUNTIME",),
+    *,
+    env: Mapping[str, str],
+    timeout: float,
+) -> Path:
+    """Return the shared library of the sources in `folder`, compiled now if it was not yet. Raises NotCompiled."""
     flags = ["-std=c++17", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-pthread"]
-    flags += ["-fno-omit-frame-pointer", "-Wall", *_SAY[compiler.family], f"-I{INCLUDE}"]
-    flags.append("-DSIMT_RUNTIME")  # it is of no dialect
-    if "address" in sanitize:
-        flags.append("-DSIMT_ASAN=1")
-    sources = sorted(RUNTIME.glob("*.cpp"))
-    key = _digest(_FORMAT, compiler.identity, flags, _hash_tree((INCLUDE, RUNTIME)))
-    library = kept / "runtime" / key / "libhipport_simt.so"
+    flags += ["-fno-omit-frame-pointer", "-Wall", *_SAY[compiler.family], f"-I{INCLUDE}", *own]
+    sources = sorted(folder.glob("*.cpp"))
+    key = _digest(_FORMAT, compiler.identity, flags, _hash_tree((INCLUDE, folder)))
+    library = kept / folder.name / key / f"libhipport_{'simt' if folder == RUNTIME else folder.name}.so"
     with _locked(library.parent):
         if library.exists():
             return library

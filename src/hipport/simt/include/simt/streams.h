@@ -33,6 +33,12 @@ inline hipError_t check(hipEvent_t event) {
   return result(has_handle(event, HandleKind::event) ? hipSuccess : hipErrorInvalidHandle);
 }
 
+/// Do work that a stream was asked for.
+template <typename Work>
+void enqueue(hipStream_t, const Work& work) {
+  work();
+}
+
 }  // namespace host
 }  // namespace simt
 
