@@ -29,6 +29,7 @@ TABLE = HEADERS / "names_table.h"
 DECLARING = (
     "runtime_types.h",
     "errors.h",
+    "graphs.h",
     "memory_api.h",
     "streams.h",
     "properties.h",

@@ -51,6 +51,8 @@ RELATIVE, ABSOLUTE = 1e-3, 1e-6
 _WARP_SIZE = re.compile(
     r"\b(?:warp|wave(?:front)?)[ _-]?sizes?\b|\b(?:lanes|threads)\b.*\bper (?:warp|wave)", re.IGNORECASE
 )
+# What a port prints where the original asks for the name of an error.
+_HIP_NAME = re.compile(r"\bhip(?=(?:Error|Success))")
 #: Seconds that a program which was told to end has for saying where it was.
 _GRACE = 30.0
 
@@ -431,6 +433,8 @@ def _compared(
             wrong.append(index)
             continue
         a, b = mine[index], theirs[index]
+        if a != b:
+            a = _HIP_NAME.sub("cuda", a)
         if a == b or (index, -1) in ignored:
             continue
         x, y = _NUMBER.findall(a), _NUMBER.findall(b)

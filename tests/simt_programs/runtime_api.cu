@@ -456,7 +456,7 @@ int main(int argc, char** argv) {
     void* untyped = (void*)address;
     cudaLaunchKernel(untyped, 1, 1, nullptr, 0, 0);
   }
-  if (fault == "graph") cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal);
+  if (fault == "processes") cudaIpcCloseMemHandle(a);
   if (fault == "direction") cudaMemcpy(a, a + 8, 4, cudaMemcpyHostToDevice);
   memory();
   pitched();

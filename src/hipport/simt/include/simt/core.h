@@ -215,6 +215,31 @@ SIMT_EXPORT bool in_lockstep();
 #endif
 }  // namespace detail
 
+/// Work that a stream keeps for a graph instead of doing it.
+struct Work {
+  Work() = default;
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+  virtual ~Work() = default;
+  virtual void run() = 0;
+};
+template <typename F>
+struct WorkOf final : Work {
+  F work;
+  explicit WorkOf(F given) : work(std::move(given)) {}
+  void run() override { work(); }
+};
+/// What a node of a graph is, with the numbers of hipGraphNodeType.
+enum class NodeKind : unsigned char { kernel = 0, copy = 1, set = 2, host = 3, graph = 4, empty = 5 };
+/// How many streams record now; of most programs none ever.
+SIMT_EXPORT extern int recordings;
+SIMT_EXPORT bool is_recording(const void* stream);
+/// Have `stream` record into the same graph as `other`, if that still records.
+SIMT_EXPORT void join_recording(const void* stream, const void* other);
+/// Keep the work, which is the graph's from then on.
+SIMT_EXPORT void record(const void* stream, NodeKind, Work*);
+inline bool records(const void* stream) { return __builtin_expect(recordings != 0, 0) && is_recording(stream); }
+
 /// The error of the last launch, for cudaGetLastError; set by `launch`.
 SIMT_EXPORT extern __thread Started last_launch;
 
@@ -249,10 +274,27 @@ struct Deduced {
   template <typename... A>
   Started operator()(A&&... arguments) const {
     std::tuple<std::decay_t<A>...> kept(std::forward<A>(arguments)...);
+    if (records(how.stream)) return keep(std::move(kept));
     const Call& f = call;
     return launch(how, [&] { std::apply([&](auto&... values) { f(std::as_const(values)...); }, kept); });
   }
+  template <typename Kept>
+  Started keep(Kept kept) const {
+    auto work = [how = how, f = call, kept = std::move(kept)] {
+      launch(how, [&] { std::apply([&](auto&... values) { f(std::as_const(values)...); }, kept); });
+    };
+    record(how.stream, NodeKind::kernel, new WorkOf<decltype(work)>(std::move(work)));
+    return Started::yes;
+  }
 };
+
+/// Keep a launch for a graph, with its arguments.
+template <typename Kernel, typename Kept>
+Started keep(const Launch& how, Kernel kernel, Kept kept) {
+  auto work = [how, kernel, kept = std::move(kept)] { launch(how, [&] { std::apply(kernel, kept); }); };
+  record(how.stream, NodeKind::kernel, new WorkOf<decltype(work)>(std::move(work)));
+  return Started::yes;
+}
 
 template <typename Call, typename... P>
 struct Typed {
@@ -260,6 +302,7 @@ struct Typed {
   void (*kernel)(P...);
   Call call;
   Started operator()(P... arguments) const {
+    if (records(how.stream)) return keep(how, kernel, std::tuple<std::remove_cv_t<P>...>(std::move(arguments)...));
     // By its name, not its address: so it can become part of the loop over threads.
     const Call& f = call;
     return launch(how, [&] { f(arguments...); });

@@ -77,6 +77,14 @@ SIMT_EXPORT const char* kernel_name(const char* arguments);
 /// A clock that never goes back.
 SIMT_EXPORT std::int64_t nanoseconds();
 
+/// Do what a stream was asked for; a stream that records keeps it.
+template <typename F>
+hipError_t asked(hipStream_t stream, NodeKind kind, F work) {
+  if (!records(stream)) return work();
+  record(stream, kind, new WorkOf<F>(std::move(work)));
+  return hipSuccess;
+}
+
 // ------------------------------------------------------------------------------------------------------- addresses
 
 /// Who can use an address. Variables of the program count as `both`: the host's cannot be told from the device's.

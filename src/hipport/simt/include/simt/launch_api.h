@@ -38,6 +38,7 @@ Started launch_with(const Launch& how, void (*kernel)(P...), void** arguments, s
   static_assert((!std::is_reference_v<P> && ...), "a kernel has no parameters that are references");
   // A kernel's parameters are copied when it is launched.
   std::tuple<std::remove_cv_t<P>...> kept(*static_cast<std::remove_cv_t<P>*>(arguments[I])...);
+  if (records(how.stream)) return keep(how, kernel, std::move(kept));
   return launch(how, [&] { std::apply(kernel, kept); });
 }
 
@@ -195,6 +196,7 @@ hipError_t hipLaunchKernelEx(const hipLaunchConfig_t* config, void (*kernel)(P..
   how.name = SIMT_CALLED("LaunchKernelEx");
   if (const hipError_t error = simt::host::configure(how, config)) return simt::host::result(error);
   std::tuple<std::remove_cv_t<P>...> kept(std::forward<A>(arguments)...);
+  if (simt::records(how.stream)) return simt::host::launched(simt::keep(how, kernel, std::move(kept)));
   return simt::host::launched(simt::launch(how, [&] { std::apply(kernel, kept); }));
 }
 template <typename Kernel>

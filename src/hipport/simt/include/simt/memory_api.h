@@ -148,8 +148,10 @@ inline hipError_t hipMemcpy(void* to, const void* from, std::size_t size, hipMem
   return simt::host::copy(SIMT_CALLED("Memcpy"), to, from, size, kind, SIMT_THERE);
 }
 inline hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t size, hipMemcpyKind kind,
-                                 hipStream_t = nullptr, SIMT_HERE) {
-  return simt::host::copy(SIMT_CALLED("MemcpyAsync"), to, from, size, kind, SIMT_THERE);
+                                 hipStream_t stream = nullptr, SIMT_HERE) {
+  return simt::host::asked(stream, simt::NodeKind::copy, [=] {
+    return simt::host::copy(SIMT_CALLED("MemcpyAsync"), to, from, size, kind, SIMT_THERE);
+  });
 }
 inline hipError_t hipMemcpyWithStream(void* to, const void* from, std::size_t size, hipMemcpyKind kind, hipStream_t,
                                       SIMT_HERE) {
@@ -172,9 +174,11 @@ inline hipError_t hipMemcpy2D(void* to, std::size_t to_pitch, const void* from, 
                           SIMT_THERE);
 }
 inline hipError_t hipMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
-                                   std::size_t width, std::size_t height, hipMemcpyKind kind, hipStream_t = nullptr,
-                                   SIMT_HERE) {
-  return hipMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind, simt_file, simt_line);
+                                   std::size_t width, std::size_t height, hipMemcpyKind kind,
+                                   hipStream_t stream = nullptr, SIMT_HERE) {
+  return simt::host::asked(stream, simt::NodeKind::copy, [=] {
+    return hipMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind, simt_file, simt_line);
+  });
 }
 
 inline hipPitchedPtr make_hipPitchedPtr(void* pointer, std::size_t pitch, std::size_t xsize, std::size_t ysize) {
@@ -232,8 +236,11 @@ inline hipError_t hipMemcpy3D(const hipMemcpy3DParms* p, SIMT_HERE) {
                           simt::host::side_of_3d(p->srcArray, p->srcPos, p->srcPtr), width, p->extent.height,
                           p->extent.depth, p->kind, SIMT_THERE);
 }
-inline hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms* p, hipStream_t = nullptr, SIMT_HERE) {
-  return hipMemcpy3D(p, simt_file, simt_line);
+inline hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms* p, hipStream_t stream = nullptr, SIMT_HERE) {
+  if (p == nullptr) return simt::host::result(hipErrorInvalidValue);
+  return simt::host::asked(stream, simt::NodeKind::copy, [simt_file, simt_line, how = *p] {
+    return hipMemcpy3D(&how, simt_file, simt_line);
+  });
 }
 
 // ---------------------------------------------------------------------------------------------------------- memset
@@ -242,9 +249,11 @@ inline hipError_t hipMemset(void* to, int value, std::size_t size, SIMT_HERE) {
   return simt::host::fill(SIMT_CALLED("Memset"), {to, size, 0}, static_cast<unsigned char>(value), size, 1, 1,
                           SIMT_THERE);
 }
-inline hipError_t hipMemsetAsync(void* to, int value, std::size_t size, hipStream_t = nullptr, SIMT_HERE) {
-  return simt::host::fill(SIMT_CALLED("MemsetAsync"), {to, size, 0}, static_cast<unsigned char>(value), size, 1, 1,
-                          SIMT_THERE);
+inline hipError_t hipMemsetAsync(void* to, int value, std::size_t size, hipStream_t stream = nullptr, SIMT_HERE) {
+  return simt::host::asked(stream, simt::NodeKind::set, [=] {
+    return simt::host::fill(SIMT_CALLED("MemsetAsync"), {to, size, 0}, static_cast<unsigned char>(value), size, 1, 1,
+                            SIMT_THERE);
+  });
 }
 inline hipError_t hipMemset2D(void* to, std::size_t pitch, int value, std::size_t width, std::size_t height,
                               SIMT_HERE) {
@@ -252,8 +261,10 @@ inline hipError_t hipMemset2D(void* to, std::size_t pitch, int value, std::size_
                           SIMT_THERE);
 }
 inline hipError_t hipMemset2DAsync(void* to, std::size_t pitch, int value, std::size_t width, std::size_t height,
-                                   hipStream_t = nullptr, SIMT_HERE) {
-  return hipMemset2D(to, pitch, value, width, height, simt_file, simt_line);
+                                   hipStream_t stream = nullptr, SIMT_HERE) {
+  return simt::host::asked(stream, simt::NodeKind::set, [=] {
+    return hipMemset2D(to, pitch, value, width, height, simt_file, simt_line);
+  });
 }
 inline hipError_t hipMemset3D(hipPitchedPtr to, int value, hipExtent extent, SIMT_HERE) {
   return simt::host::fill(SIMT_CALLED("Memset3D"), {to.ptr, to.pitch, to.pitch * to.ysize},
@@ -440,10 +451,13 @@ hipError_t hipMemcpyToSymbol(T&& symbol, const void* from, std::size_t count, st
 }
 template <typename T>
 hipError_t hipMemcpyToSymbolAsync(T&& symbol, const void* from, std::size_t count, std::size_t offset,
-                                  hipMemcpyKind kind, hipStream_t = nullptr, SIMT_HERE) {
+                                  hipMemcpyKind kind, hipStream_t stream = nullptr, SIMT_HERE) {
   static_assert(simt::host::can_be_written<T>, "a copy to a symbol that is const: the compiler has used its value");
-  return simt::host::copy_symbol(SIMT_CALLED("MemcpyToSymbolAsync"), simt::host::symbol_of(std::forward<T>(symbol)),
-                                 true, from, count, offset, kind, SIMT_THERE);
+  return simt::host::asked(stream, simt::NodeKind::copy,
+                           [=, known = simt::host::symbol_of(std::forward<T>(symbol))] {
+    return simt::host::copy_symbol(SIMT_CALLED("MemcpyToSymbolAsync"), known, true, from, count, offset, kind,
+                                   SIMT_THERE);
+  });
 }
 template <typename T>
 hipError_t hipMemcpyFromSymbol(void* to, T&& symbol, std::size_t count, std::size_t offset = 0,
@@ -453,9 +467,12 @@ hipError_t hipMemcpyFromSymbol(void* to, T&& symbol, std::size_t count, std::siz
 }
 template <typename T>
 hipError_t hipMemcpyFromSymbolAsync(void* to, T&& symbol, std::size_t count, std::size_t offset, hipMemcpyKind kind,
-                                    hipStream_t = nullptr, SIMT_HERE) {
-  return simt::host::copy_symbol(SIMT_CALLED("MemcpyFromSymbolAsync"), simt::host::symbol_of(std::forward<T>(symbol)),
-                                 false, to, count, offset, kind, SIMT_THERE);
+                                    hipStream_t stream = nullptr, SIMT_HERE) {
+  return simt::host::asked(stream, simt::NodeKind::copy,
+                           [=, known = simt::host::symbol_of(std::forward<T>(symbol))] {
+    return simt::host::copy_symbol(SIMT_CALLED("MemcpyFromSymbolAsync"), known, false, to, count, offset, kind,
+                                   SIMT_THERE);
+  });
 }
 template <typename P, typename T>
 hipError_t hipGetSymbolAddress(P** address, T&& symbol) {
@@ -583,6 +600,9 @@ template <typename T>
 hipError_t hipMallocFromPoolAsync(T** pointer, std::size_t size, hipMemPool_t, hipStream_t, SIMT_HERE) {
   return hipMalloc(pointer, size, simt_file, simt_line);
 }
-inline hipError_t hipFreeAsync(void* pointer, hipStream_t) { return hipFree(pointer); }
+inline hipError_t hipFreeAsync(void* pointer, hipStream_t stream) {
+  // What a graph has allocated it allocates once.
+  return simt::records(stream) ? hipSuccess : hipFree(pointer);
+}
 
 #endif

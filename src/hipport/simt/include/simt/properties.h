@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include <cstdlib>
+
 #include "host.h"
 #include "versions.h"
 

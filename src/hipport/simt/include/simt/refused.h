@@ -6,33 +6,6 @@
 
 #include "driver_api.h"
 
-struct ihipGraph;
-struct hipGraphNode;
-struct hipGraphExec;
-using hipGraph_t = ihipGraph*;
-using hipGraphNode_t = hipGraphNode*;
-using hipGraphExec_t = hipGraphExec*;
-struct hipGraphInstantiateParams;
-enum hipGraphExecUpdateResult { hipGraphExecUpdateSuccess = 0, hipGraphExecUpdateError = 1 };
-struct hipKernelNodeParams {
-  dim3 blockDim;
-  void** extra;
-  void* func;
-  dim3 gridDim;
-  void** kernelParams;
-  unsigned sharedMemBytes;
-};
-struct hipHostNodeParams {
-  hipHostFn_t fn;
-  void* userData;
-};
-struct hipMemsetParams {
-  void* dst;
-  unsigned elementSize;
-  std::size_t height, pitch;
-  unsigned value;
-  std::size_t width;
-};
 struct hipIpcMemHandle_t {
   char reserved[64];
 };
@@ -70,32 +43,10 @@ namespace host {
     simt::host::refuse(SIMT_REFUSED_NAME(hip, cuda), what);                           \
   }
 
-SIMT_REFUSE(hipStreamBeginCapture, cudaStreamBeginCapture, "graphs")
-SIMT_REFUSE(hipStreamEndCapture, cudaStreamEndCapture, "graphs")
-SIMT_REFUSE(hipStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph, "graphs")
-SIMT_REFUSE(hipStreamGetCaptureInfo_v2, cudaStreamGetCaptureInfo_v2, "graphs")
-SIMT_REFUSE(hipStreamUpdateCaptureDependencies, cudaStreamUpdateCaptureDependencies, "graphs")
-SIMT_REFUSE(hipGraphCreate, cudaGraphCreate, "graphs")
-SIMT_REFUSE(hipGraphDestroy, cudaGraphDestroy, "graphs")
-SIMT_REFUSE(hipGraphInstantiate, cudaGraphInstantiate, "graphs")
-SIMT_REFUSE(hipGraphInstantiateWithFlags, cudaGraphInstantiateWithFlags, "graphs")
-SIMT_REFUSE(hipGraphLaunch, cudaGraphLaunch, "graphs")
-SIMT_REFUSE(hipGraphUpload, cudaGraphUpload, "graphs")
-SIMT_REFUSE(hipGraphExecDestroy, cudaGraphExecDestroy, "graphs")
-SIMT_REFUSE(hipGraphExecUpdate, cudaGraphExecUpdate, "graphs")
-SIMT_REFUSE(hipGraphExecKernelNodeSetParams, cudaGraphExecKernelNodeSetParams, "graphs")
-SIMT_REFUSE(hipGraphClone, cudaGraphClone, "graphs")
-SIMT_REFUSE(hipGraphGetNodes, cudaGraphGetNodes, "graphs")
-SIMT_REFUSE(hipGraphNodeGetType, cudaGraphNodeGetType, "graphs")
-SIMT_REFUSE(hipGraphAddKernelNode, cudaGraphAddKernelNode, "graphs")
-SIMT_REFUSE(hipGraphAddMemcpyNode, cudaGraphAddMemcpyNode, "graphs")
-SIMT_REFUSE(hipGraphAddMemcpyNode1D, cudaGraphAddMemcpyNode1D, "graphs")
-SIMT_REFUSE(hipGraphAddMemsetNode, cudaGraphAddMemsetNode, "graphs")
-SIMT_REFUSE(hipGraphAddHostNode, cudaGraphAddHostNode, "graphs")
-SIMT_REFUSE(hipGraphAddEmptyNode, cudaGraphAddEmptyNode, "graphs")
-SIMT_REFUSE(hipGraphAddChildGraphNode, cudaGraphAddChildGraphNode, "graphs")
-SIMT_REFUSE(hipGraphAddDependencies, cudaGraphAddDependencies, "graphs")
-SIMT_REFUSE(hipGraphDebugDotPrint, cudaGraphDebugDotPrint, "graphs")
+SIMT_REFUSE(hipStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph, "recording into a graph that there is")
+SIMT_REFUSE(hipStreamGetCaptureInfo_v2, cudaStreamGetCaptureInfo_v2, "tale of what a stream that records waits for")
+SIMT_REFUSE(hipStreamUpdateCaptureDependencies, cudaStreamUpdateCaptureDependencies,
+            "changes of what a stream that records waits for")
 SIMT_REFUSE(hipIpcGetMemHandle, cudaIpcGetMemHandle, "memory shared by processes")
 SIMT_REFUSE(hipIpcOpenMemHandle, cudaIpcOpenMemHandle, "memory shared by processes")
 SIMT_REFUSE(hipIpcCloseMemHandle, cudaIpcCloseMemHandle, "memory shared by processes")

@@ -7,6 +7,7 @@
 #include "versions.h"
 
 #include "errors.h"
+#include "graphs.h"
 #include "launch_api.h"
 #include "memory_api.h"
 #include "properties.h"

@@ -16,6 +16,7 @@ struct ihipEvent_t {
   unsigned flags;
   bool recorded;
   std::int64_t when;
+  const void* recording = nullptr;  // the stream that kept it for a graph
 };
 
 namespace simt {
@@ -33,10 +34,14 @@ inline hipError_t check(hipEvent_t event) {
   return result(has_handle(event, HandleKind::event) ? hipSuccess : hipErrorInvalidHandle);
 }
 
-/// Do work that a stream was asked for.
-template <typename Work>
-void enqueue(hipStream_t, const Work& work) {
+/// Do work that a stream was asked for; a stream that records keeps it. Libraries call kernels.
+template <typename F>
+void enqueue(hipStream_t stream, const F& work) {
+  if (records(stream)) return record(stream, NodeKind::kernel, new WorkOf<F>(work));
   work();
+}
+inline hipError_t check_not_recording(hipStream_t stream) {
+  return records(stream) ? result(hipErrorStreamCaptureUnsupported) : check(stream);
 }
 
 }  // namespace host
@@ -65,11 +70,14 @@ inline hipError_t hipStreamDestroy(hipStream_t stream) {
   delete stream;
   return hipSuccess;
 }
-inline hipError_t hipStreamSynchronize(hipStream_t stream) { return simt::host::check(stream); }
-inline hipError_t hipStreamQuery(hipStream_t stream) { return simt::host::check(stream); }
+inline hipError_t hipStreamSynchronize(hipStream_t stream) { return simt::host::check_not_recording(stream); }
+inline hipError_t hipStreamQuery(hipStream_t stream) { return simt::host::check_not_recording(stream); }
 inline hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned = 0) {
   if (const hipError_t error = simt::host::check(stream)) return error;
-  return simt::host::check(event);
+  if (const hipError_t error = simt::host::check(event)) return error;
+  // A stream that waits for one that records records into the same graph.
+  if (event->recording != nullptr) simt::join_recording(stream, event->recording);
+  return hipSuccess;
 }
 inline hipError_t hipStreamGetFlags(hipStream_t stream, unsigned* flags) {
   if (const hipError_t error = simt::host::check(stream)) return error;
@@ -106,12 +114,12 @@ inline hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 inline hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status) {
   if (const hipError_t error = simt::host::check(stream)) return error;
-  *status = hipStreamCaptureStatusNone;
+  *status = simt::records(stream) ? hipStreamCaptureStatusActive : hipStreamCaptureStatusNone;
   return hipSuccess;
 }
 inline hipError_t hipStreamGetCaptureInfo(hipStream_t stream, hipStreamCaptureStatus* status,
                                           unsigned long long* id = nullptr) {
-  if (id != nullptr) *id = 0;
+  if (id != nullptr) *id = simt::records(stream) ? 1 : 0;
   return hipStreamIsCapturing(stream, status);
 }
 inline hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
@@ -128,21 +136,24 @@ inline hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode)
 inline hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void* data, unsigned flags) {
   if (callback == nullptr || flags != 0) return simt::host::result(hipErrorInvalidValue);
   if (const hipError_t error = simt::host::check(stream)) return error;
+  if (const hipError_t error = simt::host::check_not_recording(stream)) return error;
   callback(stream, hipSuccess, data);
   return hipSuccess;
 }
 inline hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void* data) {
   if (function == nullptr) return simt::host::result(hipErrorInvalidValue);
   if (const hipError_t error = simt::host::check(stream)) return error;
-  function(data);
-  return hipSuccess;
+  return simt::host::asked(stream, simt::NodeKind::host, [=] {
+    function(data);
+    return hipSuccess;
+  });
 }
 
 // ---------------------------------------------------------------------------------------------------------- events
 
 inline hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
   if (event == nullptr) return simt::host::result(hipErrorInvalidValue);
-  *event = new ihipEvent_t{flags, false, 0};
+  *event = new ihipEvent_t{flags, false, 0, nullptr};
   simt::host::add_handle(*event, simt::host::HandleKind::event);
   return hipSuccess;
 }
@@ -158,6 +169,11 @@ inline hipError_t hipEventDestroy(hipEvent_t event) {
 inline hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream = nullptr) {
   if (const hipError_t error = simt::host::check(stream)) return error;
   if (const hipError_t error = simt::host::check(event)) return error;
+  event->recording = nullptr;
+  if (simt::records(stream)) {
+    event->recording = stream;
+    return hipSuccess;
+  }
   event->recorded = true;
   event->when = simt::host::nanoseconds();
   return hipSuccess;

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// simt/graphs.h: graphs, recorded from streams or put together node by node. Work is done in an order that the
+// dependencies allow: of what streams recorded, that of the calls.
+//
+// Memory that is allocated while a stream records is allocated then, and stays.
+#ifndef SIMT_GRAPHS_H
+#define SIMT_GRAPHS_H
+
+#include "launch_api.h"
+#include "memory_api.h"
+
+struct ihipGraph;
+struct hipGraphNode;
+struct hipGraphExec;
+using hipGraph_t = ihipGraph*;
+using hipGraphNode_t = hipGraphNode*;
+using hipGraphExec_t = hipGraphExec*;
+
+enum hipGraphNodeType {
+  hipGraphNodeTypeKernel = 0,
+  hipGraphNodeTypeMemcpy = 1,
+  hipGraphNodeTypeMemset = 2,
+  hipGraphNodeTypeHost = 3,
+  hipGraphNodeTypeGraph = 4,
+  hipGraphNodeTypeEmpty = 5,
+  hipGraphNodeTypeWaitEvent = 6,
+  hipGraphNodeTypeEventRecord = 7,
+};
+enum hipGraphInstantiateFlags {
+  hipGraphInstantiateFlagAutoFreeOnLaunch = 1,
+  hipGraphInstantiateFlagUpload = 2,
+  hipGraphInstantiateFlagDeviceLaunch = 4,
+  hipGraphInstantiateFlagUseNodePriority = 8,
+};
+enum hipGraphExecUpdateResult {
+  hipGraphExecUpdateSuccess = 0,
+  hipGraphExecUpdateError = 1,
+  hipGraphExecUpdateErrorTopologyChanged = 2,
+  hipGraphExecUpdateErrorNodeTypeChanged = 3,
+};
+#ifdef SIMT_HIP
+struct hipKernelNodeParams {
+  dim3 blockDim;
+  void** extra;
+  void* func;
+  dim3 gridDim;
+  void** kernelParams;
+  unsigned sharedMemBytes;
+};
+struct hipMemsetParams {
+  void* dst;
+  unsigned elementSize;
+  std::size_t height, pitch;
+  unsigned value;
+  std::size_t width;
+};
+#else
+struct hipKernelNodeParams {
+  void* func;
+  dim3 gridDim, blockDim;
+  unsigned sharedMemBytes;
+  void** kernelParams;
+  void** extra;
+};
+struct hipMemsetParams {
+  void* dst;
+  std::size_t pitch;
+  unsigned value, elementSize;
+  std::size_t width, height;
+};
+struct simtGraphExecUpdateResultInfo {
+  hipGraphExecUpdateResult result;
+  hipGraphNode_t errorNode, errorFromNode;
+};
+#endif
+struct hipHostNodeParams {
+  hipHostFn_t fn;
+  void* userData;
+};
+
+namespace simt {
+namespace graphs {
+
+// Kept in the runtime (runtime/graphs.cpp), which owns all work.
+SIMT_EXPORT ihipGraph* make();
+SIMT_EXPORT void destroy(ihipGraph*);
+SIMT_EXPORT ihipGraph* copy(const ihipGraph*);
+SIMT_EXPORT hipGraphNode* add(ihipGraph*, NodeKind, Work*, hipGraphNode* const* after, std::size_t count);
+/// Give a node the work of the only node of `from`, which is destroyed.
+SIMT_EXPORT hipGraphNode* adopt(ihipGraph*, ihipGraph* from, hipGraphNode* const* after, std::size_t count);
+/// False where that would make a circle.
+SIMT_EXPORT bool depend(ihipGraph*, hipGraphNode* node, hipGraphNode* on);
+SIMT_EXPORT bool has(const ihipGraph*, const hipGraphNode*);
+SIMT_EXPORT NodeKind kind(const hipGraphNode*);
+/// Write as many nodes as there is room for; returns how many there are.
+SIMT_EXPORT std::size_t nodes(const ihipGraph*, hipGraphNode** to, std::size_t most, bool roots);
+
+SIMT_EXPORT hipGraphExec* instantiate(ihipGraph*);
+SIMT_EXPORT void destroy(hipGraphExec*);
+SIMT_EXPORT void run(hipGraphExec*);
+/// False if the graph is not made as that which it was instantiated from.
+SIMT_EXPORT bool update(hipGraphExec*, ihipGraph*);
+/// Have the node do what the only node of `from` does, in the graph or only where it was instantiated.
+SIMT_EXPORT void replace(hipGraphNode*, ihipGraph* from);
+SIMT_EXPORT bool replace(hipGraphExec*, hipGraphNode*, ihipGraph* from);
+
+/// False if the stream records already.
+SIMT_EXPORT bool begin(const void* stream);
+/// Null if the stream did not begin it.
+SIMT_EXPORT ihipGraph* end(const void* stream);
+
+/// What a call with `stream` would do, as a graph of one node.
+template <typename Ask>
+ihipGraph* recorded(Ask ask) {
+  static thread_local char stream_of_its_own;
+  begin(&stream_of_its_own);
+  const hipError_t error = ask(reinterpret_cast<hipStream_t>(&stream_of_its_own));
+  ihipGraph* const made = end(&stream_of_its_own);
+  if (error == hipSuccess) return made;
+  destroy(made);
+  return nullptr;
+}
+inline ihipGraph* recorded(const hipKernelNodeParams* p, Place place) {
+  if (p == nullptr || p->func == nullptr || (p->kernelParams == nullptr && p->extra != nullptr)) return nullptr;
+  const host::Untyped untyped = host::known_kernel(p->func);
+  if (untyped == nullptr) {
+    fault("unknown-kernel", place,
+          "the kernel was cast to a pointer without its type, so the executor cannot know its parameters");
+  }
+  return recorded([&](hipStream_t stream) {
+    const Launch how =
+        host::launch_of(p->gridDim, p->blockDim, p->sharedMemBytes, stream, "the kernel of a graph's node", place);
+    return host::launched(untyped(how, p->func, p->kernelParams));
+  });
+}
+inline ihipGraph* recorded(const hipMemsetParams* p, Place place) {
+  if (p == nullptr) return nullptr;
+  return recorded([&](hipStream_t stream) {
+    return host::asked(stream, NodeKind::set, [how = *p, place] {
+      const host::Box box{how.dst, how.pitch, 0};
+      const char* const name = SIMT_CALLED("GraphAddMemsetNode");
+      switch (how.elementSize) {
+        case 1: return host::fill(name, box, static_cast<unsigned char>(how.value), how.width, how.height, 1, place);
+        case 2: return host::fill(name, box, static_cast<unsigned short>(how.value), how.width, how.height, 1, place);
+        case 4: return host::fill(name, box, how.value, how.width, how.height, 1, place);
+        default: return host::result(hipErrorInvalidValue);
+      }
+    });
+  });
+}
+inline ihipGraph* recorded(const hipHostNodeParams* p, Place) {
+  if (p == nullptr || p->fn == nullptr) return nullptr;
+  return recorded([&](hipStream_t stream) {
+    return host::asked(stream, NodeKind::host, [how = *p] {
+      how.fn(how.userData);
+      return hipSuccess;
+    });
+  });
+}
+inline ihipGraph* recorded(const hipMemcpy3DParms* p, Place place) {
+  return recorded([&](hipStream_t stream) { return hipMemcpy3DAsync(p, stream, place.file, place.line); });
+}
+
+inline bool exists(ihipGraph* graph) { return host::has_handle(graph, host::HandleKind::graph); }
+inline bool exists(hipGraphExec* graph) { return host::has_handle(graph, host::HandleKind::executable); }
+inline hipError_t known(hipGraph_t graph) { return host::result(exists(graph) ? hipSuccess : hipErrorInvalidValue); }
+
+inline hipError_t add_recorded(hipGraphNode_t* node, hipGraph_t graph, ihipGraph* one, const hipGraphNode_t* after,
+                               std::size_t count) {
+  if (node == nullptr || one == nullptr || !exists(graph)) return host::result(hipErrorInvalidValue);
+  *node = adopt(graph, one, after, count);
+  return hipSuccess;
+}
+
+}  // namespace graphs
+}  // namespace simt
+
+// ------------------------------------------------------------------------------------------------------- recording
+
+inline hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode) {
+  if (const hipError_t error = simt::host::check(stream)) return error;
+  if (stream == nullptr || stream == hipStreamLegacy) return simt::host::result(hipErrorStreamCaptureUnsupported);
+  return simt::host::result(simt::graphs::begin(stream) ? hipSuccess : hipErrorIllegalState);
+}
+inline hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
+  if (const hipError_t error = simt::host::check(stream)) return error;
+  *graph = simt::graphs::end(stream);
+  if (*graph == nullptr) return simt::host::result(hipErrorIllegalState);
+  simt::host::add_handle(*graph, simt::host::HandleKind::graph);
+  return hipSuccess;
+}
+
+// ---------------------------------------------------------------------------------------------------------- graphs
+
+inline hipError_t hipGraphCreate(hipGraph_t* graph, unsigned) {
+  if (graph == nullptr) return simt::host::result(hipErrorInvalidValue);
+  *graph = simt::graphs::make();
+  simt::host::add_handle(*graph, simt::host::HandleKind::graph);
+  return hipSuccess;
+}
+inline hipError_t hipGraphDestroy(hipGraph_t graph) {
+  if (!simt::host::remove_handle(graph, simt::host::HandleKind::graph)) return simt::host::result(hipErrorInvalidValue);
+  simt::graphs::destroy(graph);
+  return hipSuccess;
+}
+inline hipError_t hipGraphClone(hipGraph_t* copy, hipGraph_t graph) {
+  if (const hipError_t error = simt::graphs::known(graph)) return error;
+  *copy = simt::graphs::copy(graph);
+  simt::host::add_handle(*copy, simt::host::HandleKind::graph);
+  return hipSuccess;
+}
+inline hipError_t hipGraphAddKernelNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
+                                        std::size_t count, const hipKernelNodeParams* how, SIMT_HERE) {
+  return simt::graphs::add_recorded(node, graph, simt::graphs::recorded(how, SIMT_THERE), after, count);
+}
+inline hipError_t hipGraphAddMemsetNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
+                                        std::size_t count, const hipMemsetParams* how, SIMT_HERE) {
+  return simt::graphs::add_recorded(node, graph, simt::graphs::recorded(how, SIMT_THERE), after, count);
+}
+inline hipError_t hipGraphAddHostNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
+                                      std::size_t count, const hipHostNodeParams* how, SIMT_HERE) {
+  return simt::graphs::add_recorded(node, graph, simt::graphs::recorded(how, SIMT_THERE), after, count);
+}
+inline hipError_t hipGraphAddMemcpyNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
+                                        std::size_t count, const hipMemcpy3DParms* how, SIMT_HERE) {
+  return simt::graphs::add_recorded(node, graph, simt::graphs::recorded(how, SIMT_THERE), after, count);
+}
+inline hipError_t hipGraphAddMemcpyNode1D(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
+                                          std::size_t count, void* to, const void* from, std::size_t size,
+                                          hipMemcpyKind kind, SIMT_HERE) {
+  ihipGraph* const one = simt::graphs::recorded([&](hipStream_t stream) {
+    return hipMemcpyAsync(to, from, size, kind, stream, simt_file, simt_line);
+  });
+  return simt::graphs::add_recorded(node, graph, one, after, count);
+}
+inline hipError_t hipGraphAddEmptyNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
+                                       std::size_t count) {
+  if (const hipError_t error = simt::graphs::known(graph)) return error;
+  *node = simt::graphs::add(graph, simt::NodeKind::empty, nullptr, after, count);
+  return hipSuccess;
+}
+inline hipError_t hipGraphAddDependencies(hipGraph_t graph, const hipGraphNode_t* from, const hipGraphNode_t* to,
+                                          std::size_t count) {
+  if (const hipError_t error = simt::graphs::known(graph)) return error;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!simt::graphs::depend(graph, to[i], from[i])) return simt::host::result(hipErrorInvalidValue);
+  }
+  return hipSuccess;
+}
+inline hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t* nodes, std::size_t* count) {
+  if (const hipError_t error = simt::graphs::known(graph)) return error;
+  *count = simt::graphs::nodes(graph, nodes, nodes == nullptr ? 0 : *count, false);
+  return hipSuccess;
+}
+inline hipError_t hipGraphGetRootNodes(hipGraph_t graph, hipGraphNode_t* nodes, std::size_t* count) {
+  if (const hipError_t error = simt::graphs::known(graph)) return error;
+  *count = simt::graphs::nodes(graph, nodes, nodes == nullptr ? 0 : *count, true);
+  return hipSuccess;
+}
+inline hipError_t hipGraphNodeGetType(hipGraphNode_t node, hipGraphNodeType* type) {
+  if (node == nullptr || type == nullptr) return simt::host::result(hipErrorInvalidValue);
+  *type = static_cast<hipGraphNodeType>(simt::graphs::kind(node));
+  return hipSuccess;
+}
+inline hipError_t hipGraphKernelNodeSetParams(hipGraphNode_t node, const hipKernelNodeParams* how, SIMT_HERE) {
+  ihipGraph* const one = simt::graphs::recorded(how, SIMT_THERE);
+  if (node == nullptr || one == nullptr) return simt::host::result(hipErrorInvalidValue);
+  simt::graphs::replace(node, one);
+  return hipSuccess;
+}
+
+// ------------------------------------------------------------------------------------------------ instantiated graphs
+
+inline hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* made, hipGraph_t graph, unsigned long long = 0) {
+  if (const hipError_t error = simt::graphs::known(graph)) return error;
+  *made = simt::graphs::instantiate(graph);
+  simt::host::add_handle(*made, simt::host::HandleKind::executable);
+  return hipSuccess;
+}
+inline hipError_t hipGraphInstantiate(hipGraphExec_t* made, hipGraph_t graph, unsigned long long flags = 0) {
+  return hipGraphInstantiateWithFlags(made, graph, flags);
+}
+// As CUDA 11 and HIP have it.
+inline hipError_t hipGraphInstantiate(hipGraphExec_t* made, hipGraph_t graph, hipGraphNode_t* bad, char*, std::size_t) {
+  if (bad != nullptr) *bad = nullptr;
+  return hipGraphInstantiateWithFlags(made, graph);
+}
+inline hipError_t hipGraphExecDestroy(hipGraphExec_t graph) {
+  if (!simt::host::remove_handle(graph, simt::host::HandleKind::executable)) {
+    return simt::host::result(hipErrorInvalidValue);
+  }
+  simt::graphs::destroy(graph);
+  return hipSuccess;
+}
+inline hipError_t hipGraphUpload(hipGraphExec_t graph, hipStream_t stream) {
+  if (const hipError_t error = simt::host::check(stream)) return error;
+  return simt::host::result(simt::graphs::exists(graph) ? hipSuccess : hipErrorInvalidValue);
+}
+inline hipError_t hipGraphLaunch(hipGraphExec_t graph, hipStream_t stream) {
+  if (const hipError_t error = hipGraphUpload(graph, stream)) return error;
+  return simt::host::asked(stream, simt::NodeKind::graph, [=] {
+    simt::graphs::run(graph);
+    return hipSuccess;
+  });
+}
+inline hipError_t hipGraphAddChildGraphNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
+                                            std::size_t count, hipGraph_t child) {
+  if (const hipError_t error = simt::graphs::known(child)) return error;
+  // The child is copied, and lives as long as the process.
+  hipGraphExec_t const copy = simt::graphs::instantiate(child);
+  ihipGraph* const one = simt::graphs::recorded([&](hipStream_t stream) {
+    return simt::host::asked(stream, simt::NodeKind::graph, [=] {
+      simt::graphs::run(copy);
+      return hipSuccess;
+    });
+  });
+  return simt::graphs::add_recorded(node, graph, one, after, count);
+}
+inline hipError_t hipGraphExecUpdate(hipGraphExec_t made, hipGraph_t graph, hipGraphNode_t* bad,
+                                     hipGraphExecUpdateResult* result) {
+  if (const hipError_t error = simt::graphs::known(graph)) return error;
+  const bool good = simt::graphs::update(made, graph);
+  if (bad != nullptr) *bad = nullptr;
+  if (result != nullptr) *result = good ? hipGraphExecUpdateSuccess : hipGraphExecUpdateErrorTopologyChanged;
+  return simt::host::result(good ? hipSuccess : hipErrorGraphExecUpdateFailure);
+}
+#ifndef SIMT_HIP
+// As CUDA 12 has it.
+inline hipError_t hipGraphExecUpdate(hipGraphExec_t made, hipGraph_t graph, simtGraphExecUpdateResultInfo* info) {
+  if (info != nullptr) info->errorNode = info->errorFromNode = nullptr;
+  return hipGraphExecUpdate(made, graph, nullptr, info == nullptr ? nullptr : &info->result);
+}
+#endif
+namespace simt {
+namespace graphs {
+inline hipError_t replaced(hipGraphExec_t made, hipGraphNode_t node, ihipGraph* one) {
+  if (!exists(made) || one == nullptr) return host::result(hipErrorInvalidValue);
+  return host::result(replace(made, node, one) ? hipSuccess : hipErrorInvalidValue);
+}
+}  // namespace graphs
+}  // namespace simt
+inline hipError_t hipGraphExecKernelNodeSetParams(hipGraphExec_t made, hipGraphNode_t node,
+                                                  const hipKernelNodeParams* how, SIMT_HERE) {
+  return simt::graphs::replaced(made, node, simt::graphs::recorded(how, SIMT_THERE));
+}
+inline hipError_t hipGraphExecMemsetNodeSetParams(hipGraphExec_t made, hipGraphNode_t node, const hipMemsetParams* how,
+                                                  SIMT_HERE) {
+  return simt::graphs::replaced(made, node, simt::graphs::recorded(how, SIMT_THERE));
+}
+inline hipError_t hipGraphExecHostNodeSetParams(hipGraphExec_t made, hipGraphNode_t node, const hipHostNodeParams* how,
+                                                SIMT_HERE) {
+  return simt::graphs::replaced(made, node, simt::graphs::recorded(how, SIMT_THERE));
+}
+inline hipError_t hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t made, hipGraphNode_t node, void* to,
+                                                    const void* from, std::size_t size, hipMemcpyKind kind, SIMT_HERE) {
+  return simt::graphs::replaced(made, node, simt::graphs::recorded([&](hipStream_t stream) {
+    return hipMemcpyAsync(to, from, size, kind, stream, simt_file, simt_line);
+  }));
+}
+
+#endif

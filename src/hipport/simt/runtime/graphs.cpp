@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams that record, and graphs of what they recorded. Nodes share their work with what they were copied to.
+#define SIMT_RUNTIME
+#include "../include/simt/graphs.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+struct hipGraphNode {
+  simt::NodeKind kind;
+  std::shared_ptr<simt::Work> work;
+  std::vector<hipGraphNode*> after;
+};
+struct ihipGraph {
+  std::vector<std::unique_ptr<hipGraphNode>> nodes;
+};
+struct hipGraphExec {
+  struct Step {
+    const hipGraphNode* of;
+    simt::NodeKind kind;
+    std::shared_ptr<simt::Work> work;
+  };
+  std::vector<Step> steps;
+};
+
+namespace simt {
+
+int recordings = 0;
+
+namespace {
+
+std::mutex mutex;
+using Guard = std::lock_guard<std::mutex>;
+
+struct Recording {
+  ihipGraph* graph;
+  const void* origin;
+};
+std::map<const void*, Recording>& streams() {
+  static auto* const all = new std::map<const void*, Recording>;
+  return *all;
+}
+
+/// The nodes so that each comes behind what it depends on, otherwise as they were made.
+std::vector<hipGraphNode*> in_order(const ihipGraph& graph) {
+  std::vector<hipGraphNode*> sorted;
+  std::map<const hipGraphNode*, bool> done;
+  while (sorted.size() < graph.nodes.size()) {
+    const std::size_t before = sorted.size();
+    for (const auto& node : graph.nodes) {
+      if (done[node.get()]) continue;
+      const auto& after = node->after;
+      if (!std::all_of(after.begin(), after.end(), [&](const hipGraphNode* each) { return done[each]; })) continue;
+      done[node.get()] = true;
+      sorted.push_back(node.get());
+    }
+    if (sorted.size() == before) break;
+  }
+  return sorted;
+}
+
+std::shared_ptr<Work> only_work(ihipGraph* from) {
+  std::shared_ptr<Work> work = from->nodes.empty() ? nullptr : from->nodes.front()->work;
+  delete from;
+  return work;
+}
+
+}  // namespace
+
+bool is_recording(const void* stream) {
+  const Guard guard(mutex);
+  return streams().count(stream) != 0;
+}
+
+void record(const void* stream, NodeKind kind, Work* work) {
+  const Guard guard(mutex);
+  auto node = std::make_unique<hipGraphNode>();
+  node->kind = kind;
+  node->work.reset(work);
+  auto& nodes = streams().at(stream).graph->nodes;
+  // One after the other, as everything is done here.
+  if (!nodes.empty()) node->after.push_back(nodes.back().get());
+  nodes.push_back(std::move(node));
+}
+
+void join_recording(const void* stream, const void* other) {
+  const Guard guard(mutex);
+  const auto found = streams().find(other);
+  if (found == streams().end() || streams().count(stream) != 0) return;
+  streams()[stream] = found->second;
+  ++recordings;
+}
+
+namespace graphs {
+
+ihipGraph* make() { return new ihipGraph; }
+void destroy(ihipGraph* graph) { delete graph; }
+ihipGraph* copy(const ihipGraph* graph) {
+  auto* const made = new ihipGraph;
+  std::map<const hipGraphNode*, hipGraphNode*> now;
+  for (const auto& node : graph->nodes) {
+    made->nodes.push_back(std::make_unique<hipGraphNode>(*node));
+    now[node.get()] = made->nodes.back().get();
+  }
+  for (const auto& node : made->nodes) {
+    for (hipGraphNode*& each : node->after) each = now[each];
+  }
+  return made;
+}
+
+hipGraphNode* add(ihipGraph* graph, NodeKind kind, Work* work, hipGraphNode* const* after, std::size_t count) {
+  auto node = std::make_unique<hipGraphNode>();
+  node->kind = kind;
+  node->work.reset(work);
+  if (after != nullptr) node->after.assign(after, after + count);
+  graph->nodes.push_back(std::move(node));
+  return graph->nodes.back().get();
+}
+hipGraphNode* adopt(ihipGraph* graph, ihipGraph* from, hipGraphNode* const* after, std::size_t count) {
+  const NodeKind kind = from->nodes.empty() ? NodeKind::empty : from->nodes.front()->kind;
+  hipGraphNode* const node = add(graph, kind, nullptr, after, count);
+  node->work = only_work(from);
+  return node;
+}
+bool depend(ihipGraph* graph, hipGraphNode* node, hipGraphNode* on) {
+  if (!has(graph, node) || !has(graph, on)) return false;
+  node->after.push_back(on);
+  if (in_order(*graph).size() == graph->nodes.size()) return true;
+  node->after.pop_back();
+  return false;
+}
+bool has(const ihipGraph* graph, const hipGraphNode* node) {
+  return std::any_of(graph->nodes.begin(), graph->nodes.end(), [&](const auto& each) { return each.get() == node; });
+}
+NodeKind kind(const hipGraphNode* node) { return node->kind; }
+std::size_t nodes(const ihipGraph* graph, hipGraphNode** to, std::size_t most, bool roots) {
+  std::size_t count = 0;
+  for (const auto& node : graph->nodes) {
+    if (roots && !node->after.empty()) continue;
+    if (count < most) to[count] = node.get();
+    ++count;
+  }
+  return count;
+}
+
+hipGraphExec* instantiate(ihipGraph* graph) {
+  auto* const made = new hipGraphExec;
+  for (const hipGraphNode* node : in_order(*graph)) made->steps.push_back({node, node->kind, node->work});
+  return made;
+}
+void destroy(hipGraphExec* made) { delete made; }
+void run(hipGraphExec* made) {
+  for (const hipGraphExec::Step& step : made->steps) {
+    if (step.work != nullptr) step.work->run();
+  }
+}
+bool update(hipGraphExec* made, ihipGraph* graph) {
+  const auto sorted = in_order(*graph);
+  if (sorted.size() != made->steps.size()) return false;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted[i]->kind != made->steps[i].kind) return false;
+  }
+  for (std::size_t i = 0; i < sorted.size(); ++i) made->steps[i].work = sorted[i]->work;
+  return true;
+}
+void replace(hipGraphNode* node, ihipGraph* from) { node->work = only_work(from); }
+bool replace(hipGraphExec* made, hipGraphNode* node, ihipGraph* from) {
+  const std::shared_ptr<Work> work = only_work(from);
+  for (hipGraphExec::Step& step : made->steps) {
+    if (step.of != node) continue;
+    step.work = work;
+    return true;
+  }
+  return false;
+}
+
+bool begin(const void* stream) {
+  const Guard guard(mutex);
+  if (streams().count(stream) != 0) return false;
+  streams()[stream] = {new ihipGraph, stream};
+  ++recordings;
+  return true;
+}
+ihipGraph* end(const void* stream) {
+  const Guard guard(mutex);
+  const auto found = streams().find(stream);
+  if (found == streams().end() || found->second.origin != stream) return nullptr;
+  ihipGraph* const graph = found->second.graph;
+  for (auto each = streams().begin(); each != streams().end();) {
+    if (each->second.graph != graph) {
+      ++each;
+      continue;
+    }
+    each = streams().erase(each);
+    --recordings;
+  }
+  return graph;
+}
+
+}  // namespace graphs
+}  // namespace simt

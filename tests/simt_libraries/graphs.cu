@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs: recorded from streams, put together node by node, launched again, changed.
+#include "check.h"
+
+__global__ void add(int* numbers, int by) { numbers[threadIdx.x] += by; }
+template <typename T>
+__global__ void scale(T* numbers, T by) { numbers[threadIdx.x] *= by; }
+__constant__ int constant;
+__global__ void set(int* numbers) { numbers[threadIdx.x] = constant; }
+void count(void* data) { ++*static_cast<int*>(data); }
+
+constexpr int n = 32;
+constexpr auto good = GPU(Success);
+int* numbers;
+int host[n];
+GPU(Stream_t) stream, other;
+
+int first() {
+  int got[n];
+  GPU(Memcpy)(got, numbers, sizeof(got), GPU(MemcpyDeviceToHost));
+  for (int i = 1; i < n; ++i) check(got[i] == got[0], "all numbers alike", i);
+  return got[0];
+}
+void start_with(int value) {
+  for (int& each : host) each = value;
+  GPU(Memcpy)(numbers, host, sizeof(host), GPU(MemcpyHostToDevice));
+}
+GPU(GraphExec_t) made(GPU(Graph_t) graph) {
+  GPU(GraphExec_t) executable;
+  check(GPU(GraphInstantiate)(&executable, graph, nullptr, nullptr, 0) == good, "GraphInstantiate");
+  return executable;
+}
+
+void recorded() {
+  GPU(Event_t) event;
+  GPU(EventCreate)(&event);
+  start_with(5);
+  int called = 0, seven = 7;
+  GPU(StreamCaptureStatus) status;
+  check(GPU(StreamBeginCapture)(stream, GPU(StreamCaptureModeGlobal)) == good, "StreamBeginCapture");
+  check(GPU(StreamIsCapturing)(stream, &status) == good && status == GPU(StreamCaptureStatusActive), "IsCapturing");
+  add<<<1, n, 0, stream>>>(numbers, 1);
+  for (int i = 1; i < 3; ++i) scale<<<1, n, 0, stream>>>(numbers, i);  // each with the i of its time
+  GPU(EventRecord)(event, stream);
+  GPU(StreamWaitEvent)(other, event, 0);
+  add<<<1, n, 0, other>>>(numbers, 100);
+  check(GPU(LaunchHostFunc)(other, count, &called) == good, "LaunchHostFunc");
+  GPU(EventRecord)(event, other);
+  GPU(StreamWaitEvent)(stream, event, 0);
+  check(GPU(MemcpyAsync)(host, numbers, sizeof(host), GPU(MemcpyDeviceToHost), stream) == good, "MemcpyAsync");
+  check(GPU(StreamSynchronize)(stream) != good, "a stream that records is not waited for");
+  GPU(GetLastError)();
+  GPU(Graph_t) graph;
+  check(GPU(StreamEndCapture)(stream, &graph) == good, "StreamEndCapture");
+  check(first() == 5 && called == 0, "nothing is done while streams record");
+  std::size_t nodes = 0;
+  check(GPU(GraphGetNodes)(graph, nullptr, &nodes) == good && nodes == 6, "GraphGetNodes");
+  GPU(GraphExec_t) executable = made(graph);
+  check(GPU(GraphLaunch)(executable, stream) == good, "GraphLaunch");
+  check(first() == 112 && host[3] == 112 && called == 1, "launched", first());
+  check(GPU(GraphDestroy)(graph) == good, "GraphDestroy");
+  check(GPU(GraphLaunch)(executable, stream) == good, "GraphLaunch");
+  check(first() == 326 && called == 2, "launched again", first());
+  check(GPU(GraphExecDestroy)(executable) == good && GPU(GraphLaunch)(executable, stream) != good, "GraphExecDestroy");
+  GPU(GetLastError)();
+  // Streams do what they are asked for again.
+  add<<<1, n, 0, other>>>(numbers, 1);
+  check(first() == 327, "after recording");
+  GPU(StreamBeginCapture)(stream, GPU(StreamCaptureModeThreadLocal));
+  GPU(MemsetAsync)(numbers, 0, sizeof(host), stream);
+  GPU(MemcpyToSymbolAsync)(constant, &seven, sizeof(int), 0, GPU(MemcpyHostToDevice), stream);
+  set<<<1, n, 0, stream>>>(numbers);
+  GPU(StreamEndCapture)(stream, &graph);
+  check(first() == 327, "MemsetAsync is recorded");
+  executable = made(graph);
+  GPU(GraphLaunch)(executable, stream);
+  check(first() == 7, "copies to symbols are recorded");
+  GPU(GraphDestroy)(graph);
+  GPU(EventDestroy)(event);
+}
+
+void put_together() {
+  start_with(0);
+  GPU(Graph_t) graph, clone, child;
+  check(GPU(GraphCreate)(&graph, 0) == good, "GraphCreate");
+  int by = 3, twice = 2;
+  void* arguments[] = {&numbers, &by};
+  GPU(KernelNodeParams) how = {};
+  how.func = (void*)add;
+  how.gridDim = dim3(1);
+  how.blockDim = dim3(n);
+  how.kernelParams = arguments;
+  GPU(GraphNode_t) adds, scales, sets, calls, copies;
+  check(GPU(GraphAddKernelNode)(&adds, graph, nullptr, 0, &how) == good, "GraphAddKernelNode");
+  by = 1000;  // too late
+  void* others[] = {&numbers, &twice};
+  how.func = (void*)scale<int>;
+  how.kernelParams = others;
+  GPU(FuncAttributes) attributes;
+  GPU(FuncGetAttributes)(&attributes, scale<int>);
+  check(GPU(GraphAddKernelNode)(&scales, graph, &adds, 1, &how) == good, "GraphAddKernelNode");
+  GPU(MemsetParams) zero = {};
+  zero.dst = numbers;
+  zero.elementSize = sizeof(int);
+  zero.value = 10;
+  zero.width = n;
+  zero.height = 1;
+  check(GPU(GraphAddMemsetNode)(&sets, graph, nullptr, 0, &zero) == good, "GraphAddMemsetNode");
+  // Made last, it has to be done first.
+  check(GPU(GraphAddDependencies)(graph, &sets, &adds, 1) == good, "GraphAddDependencies");
+  check(GPU(GraphAddDependencies)(graph, &scales, &sets, 1) != good, "no circles");
+  GPU(GetLastError)();
+  int called = 0;
+  GPU(HostNodeParams) calling = {};
+  calling.fn = count;
+  calling.userData = &called;
+  check(GPU(GraphAddHostNode)(&calls, graph, &scales, 1, &calling) == good, "GraphAddHostNode");
+  check(GPU(GraphAddMemcpyNode1D)(&copies, graph, &calls, 1, host, numbers, sizeof(host), GPU(MemcpyDeviceToHost)) == good,
+        "GraphAddMemcpyNode1D");
+  std::size_t roots = 0;
+  check(GPU(GraphGetRootNodes)(graph, nullptr, &roots) == good && roots == 1, "GraphGetRootNodes");
+  GPU(GraphNodeType) type;
+  check(GPU(GraphNodeGetType)(sets, &type) == good && type == GPU(GraphNodeTypeMemset), "GraphNodeGetType");
+  check(GPU(GraphClone)(&clone, graph) == good, "GraphClone");
+  GPU(GraphExec_t) executable = made(graph), copy = made(clone);
+  GPU(GraphLaunch)(executable, stream);
+  check(first() == 26 && host[5] == 26 && called == 1, "launched", first());
+  start_with(0);
+  GPU(GraphLaunch)(copy, stream);
+  check(first() == 26 && called == 2, "launched the clone");
+  by = 5;
+  how.func = (void*)add;
+  how.kernelParams = arguments;
+  check(GPU(GraphExecKernelNodeSetParams)(executable, adds, &how) == good, "GraphExecKernelNodeSetParams");
+  GPU(GraphLaunch)(executable, stream);
+  check(first() == 30, "a node was changed", first());
+  GPU(GraphLaunch)(copy, stream);
+  check(first() == 26, "another's was not");
+  // A graph in a graph, which stays as it was.
+  GPU(GraphNode_t) inside, after;
+  GPU(GraphCreate)(&child, 0);
+  check(GPU(GraphAddChildGraphNode)(&inside, child, nullptr, 0, graph) == good, "GraphAddChildGraphNode");
+  GPU(GraphAddKernelNode)(&after, child, &inside, 1, &how);
+  GPU(GraphDestroy)(graph);
+  GPU(GraphExec_t) nested = made(child);
+  GPU(GraphLaunch)(nested, stream);
+  check(first() == 31, "nested", first());
+}
+
+int main() {
+  GPU(StreamCreate)(&stream);
+  GPU(StreamCreate)(&other);
+  GPU(Malloc)(&numbers, sizeof(host));
+  recorded();
+  put_together();
+  std::printf("%d checks, %d failures\n", checks, failures);
+  return failures != 0;
+}
