@@ -7,7 +7,6 @@ that it was made from. Messages name the files and lines that the user wrote.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -16,9 +15,9 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -31,7 +30,9 @@ from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass, Ported, Reported
 from hipport.processors import processors
 from hipport.project import Project
+from hipport.simt import kept as keeping
 from hipport.simt import thrust
+from hipport.simt.kept import locked
 from hipport.simt.prepare import Dialect, Prepared, prepare, project_of, rewritten
 from hipport.toolchain import cache
 from hipport.units import Unit, programs
@@ -355,7 +356,7 @@ class Builder:
         key = _digest(_FORMAT, self.compiler.identity, command, header, self.own_headers)
         folder = self.kept / "precompiled" / key
         made = folder / f"{header}.gch"
-        with _locked(folder):
+        with locked(folder):
             if not made.exists():
                 _prune(folder.parent)
                 made.parent.mkdir(parents=True, exist_ok=True)
@@ -419,6 +420,7 @@ class Builder:
         for state in _load(states):
             made = folder / state["object"]
             if all(_hash(read, hashes) == digest for read, digest in state["read"].items()) and made.exists():
+                keeping.used(folder)
                 messages = _messages(state["said"], source, places)
                 return CompiledUnit(path, made, True, True, state["seconds"], messages, state["said"], tuple(whole))
         folder.mkdir(parents=True, exist_ok=True)
@@ -449,6 +451,10 @@ class Builder:
     ) -> tuple[Path, bool]:
         """Link objects to the runtime; returns the program, or the shared object, and whether it was there already."""
         runtime = self.runtime()
+        try:
+            keeping.prune(self.kept, keeping.limit(self.options.env))
+        except ValueError as problem:
+            raise NotCompiled((), str(problem)) from None
         command = [
             self.compiler.path,
             *(("-shared",) if shared else ()),
@@ -461,7 +467,7 @@ class Builder:
         ]
         key = _digest(_FORMAT, self.compiler.identity, command)
         made = self.kept / "programs" / key[:2] / key[2:] / name
-        with _locked(made.parent):
+        with locked(made.parent):
             if made.exists():
                 return made, True
             new = made.with_name(name + ".new")
@@ -512,7 +518,7 @@ def _library(
     sources = sorted(folder.glob("*.cpp"))
     key = _digest(_FORMAT, compiler.identity, flags, _hash_tree((INCLUDE, folder)))
     library = kept / folder.name / key / f"libhipport_{'simt' if folder == RUNTIME else folder.name}.so"
-    with _locked(library.parent):
+    with locked(library.parent):
         if library.exists():
             return library
         objects = [library.parent / f"{each.stem}.o" for each in sources]
@@ -583,7 +589,7 @@ def program(
         raise NotCompiled((), "there is nothing here that could be compiled")
     folders = _folders(units)
     out = out or builder.kept / "trees" / _digest(str(project.root), dialect, sorted(map(str, folders)))[:16]
-    with _locked(out):
+    with locked(out):
         prepared = prepare(
             what, out / "tree", dialect, passes=options.passes, folders=folders, given=given, vendored=vendored,
             exclude=exclude,
@@ -767,14 +773,6 @@ def _all_read(listing: Path, folder: Path) -> list[str]:
     words = re.split(r"(?<!\\)\s+", listing.read_text(errors="surrogateescape").replace("\\\n", " "))
     names = {os.path.normpath(folder / word.replace("\\ ", " ")) for word in words[1:] if word}
     return sorted(name for name in names if not name.startswith(str(INCLUDE)) and not name.endswith(".gch"))
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _prune(folder: Path) -> None:

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the executor keeps between runs, in a folder of the user's cache, and how it is kept from growing.
+
+An entry is a folder that is made once and used by whoever comes later: an object, a program, a prepared tree, a
+precompiled header, a library. Its `.lock` or `states.json` is touched whenever it is used.
+What was used last goes last.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+#: Bytes that are kept, where the environment does not say otherwise.
+LIMIT = 4 << 30
+#: The environment's variable with another limit, in megabytes.
+VARIABLE = "HIPPORT_CACHE_MB"
+#: What was used within these seconds stays: it may be about to be linked or run.
+_IN_USE = 3600.0
+#: Seconds between two looks at the whole folder.
+_PAUSE = 600.0
+_ENTRIES = ("objects/*/*", "programs/*/*", "trees/*", "precompiled/*", "runtime/*", "math/*", "helpers/*")
+_MARKS = (".lock", "states.json")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of an entry, which is made if it is not there, and count it as used."""
+    lock = -1
+    while lock < 0:
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            lock = os.open(folder / ".lock", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        except FileNotFoundError:
+            continue
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        # Whoever waited for the lock of an entry that was taken away has that of no entry.
+        if not _is(folder / ".lock", lock):
+            os.close(lock)
+            lock = -1
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def _is(path: Path, file: int) -> bool:
+    try:
+        return path.stat().st_ino == os.fstat(file).st_ino
+    except FileNotFoundError:
+        return False
+
+
+def used(folder: Path) -> None:
+    """Count an entry as used now."""
+    for mark in _MARKS:
+        with suppress(OSError):
+            os.utime(folder / mark)
+
+
+def limit(env: Mapping[str, str]) -> int:
+    """Return how many bytes are kept. Raises ValueError if the environment's variable is no number."""
+    said = env.get(VARIABLE)
+    if said is None:
+        return LIMIT
+    if not said.isdigit():
+        raise ValueError(f"{VARIABLE} is {said!r}, and should be a number of megabytes")
+    return int(said) << 20
+
+
+def prune(kept: Path, most: int, *, now: float | None = None, pause: float = _PAUSE) -> list[Path]:
+    """Take away the entries below `kept` that were not used for longest, until at most `most` bytes are left.
+
+    Looks only if nobody has for `pause` seconds. What was used within the hour stays. Other processes may use, make and
+    prune entries meanwhile. Returns what went.
+    """
+    now = time.time() if now is None else now
+    mark = kept / ".pruned"
+    with suppress(OSError):
+        if now - mark.stat().st_mtime < pause:
+            return []
+    kept.mkdir(parents=True, exist_ok=True)
+    mark.touch()
+    entries = [(_last_use(entry), _size(entry), entry) for pattern in _ENTRIES for entry in kept.glob(pattern)]
+    total = sum(size for _, size, _ in entries)
+    gone = []
+    for last, size, entry in sorted(entries):
+        if total <= most or now - last < _IN_USE:
+            break
+        if _take(entry, last):
+            gone.append(entry)
+            total -= size
+    return gone
+
+
+def _last_use(entry: Path) -> float:
+    times = []
+    for path in (entry, *(entry / mark for mark in _MARKS)):
+        with suppress(OSError):
+            times.append(path.stat().st_mtime)
+    return max(times, default=0.0)
+
+
+def _size(entry: Path) -> int:
+    total = 0
+    for folder, _, files in os.walk(entry):
+        for name in files:
+            with suppress(OSError):
+                total += Path(folder, name).lstat().st_size
+    return total
+
+
+def _take(entry: Path, last: float) -> bool:
+    """Take an entry away, unless somebody holds it or has used it after all."""
+    try:
+        if _last_use(entry) > last:
+            return False
+        lock = os.open(entry / ".lock", os.O_RDONLY | os.O_CREAT, 0o666)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Away in one step: who comes now finds nothing, and makes it anew.
+        going = entry.with_name(f".{entry.name}.{os.getpid()}")
+        entry.rename(going)
+    except OSError:
+        return False
+    finally:
+        os.close(lock)
+    shutil.rmtree(going, ignore_errors=True)
+    return True
