@@ -75,6 +75,7 @@ def cases() -> Iterator[tuple[str, int | None]]:
             for suffix, keeps_nan in (("", False), ("_nan", True)):
                 expected = extreme(a, b, greatest, keeps_nan)
                 yield f"B(h{name}{suffix}(H({a}), H({b})))", expected
+                yield f"B(h{name}{suffix}(W({a}), W({b})))", expected
                 yield f"B2(h{name}2{suffix}(H2({a}, {b}), H2({b}, {a})))", expected | expected << 16 if a != b else None
         for name, value in (("add", x + y), ("sub", x - y), ("mul", x * y)):
             yield f"B(h{name}_rn(H({a}), H({b})))", None if math.isnan(value) else bits(value)
@@ -118,6 +119,9 @@ static __device__ inline unsigned bits_of(T value) {
 #define Z(value) bits_of<__hip_bfloat16>(value)
 #define Z2(value) bits_of<__hip_bfloat162>(value)
 static __device__ inline __half H(unsigned short bits) { return __ushort_as_half(bits); }
+// As PyTorch's: a half by conversion.
+struct Wrapped { unsigned short bits; __device__ operator __half() const { return __ushort_as_half(bits); } };
+static __device__ inline Wrapped W(unsigned short bits) { return {bits}; }
 static __device__ inline __half2 H2(unsigned short low, unsigned short high) { return __halves2half2(H(low), H(high)); }
 static __device__ inline unsigned B(__half value) { return __half_as_ushort(value); }
 static __device__ inline unsigned B2(__half2 value) { return B(__low2half(value)) | B(__high2half(value)) << 16; }

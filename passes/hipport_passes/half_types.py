@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replace functions of half numbers that HIP does not declare by hipport's helpers.
+"""Replace functions of half numbers that HIP lacks, or answers otherwise, by hipport's helpers.
 
 `__heq2_mask(a, b)` becomes `hipport::heq2_mask(a, b)`. The operators of `__half` are there with HIP as with CUDA;
 PyTorch takes both away by macros, which `api_names` and `nvcc_flags` translate where a program gives them back. Only
@@ -41,9 +41,10 @@ def _table() -> dict[str, Any]:
 
 
 @cache
-def _names(old: bool) -> Names:
-    groups = ("helper", "review", *(("helper_before_6_4",) if old else ()))
-    return Names(frozenset(name.encode() for group in groups for name in _table()[group]["names"].split()))
+def _names() -> Names:
+    return Names(
+        frozenset(name.encode() for group in ("helper", "review") for name in _table()[group]["names"].split())
+    )
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -51,7 +52,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _emptied(source)
     if b"__h" not in source.code and b"half" not in source.code and b"tanh" not in source.code:
         return
-    for span, name in _names(project.target.rocm < (6, 4)).uses(source, project):
+    for span, name in _names().uses(source, project):
         helper = b"hipport::" + name.lstrip(b"_")
         need, header = include(source, project, "half.h")
         message, certainty = f"{name.decode()} → {helper.decode()}", Certainty.SAFE

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hipport/half.h: CUDA's functions of half numbers that HIP does not declare, for AMD. Put here by hipport.
+// hipport/half.h: CUDA's functions of half numbers that HIP lacks or answers otherwise, for AMD. Put here by hipport.
 //
 // Each function has the name and the arguments of the CUDA function that it stands for, without the leading
 // underscores, and gives the same bits for all arguments, but for htanh and h2tanh, whose last bit may differ. Those that
@@ -81,6 +81,20 @@ HIPPORT_DEVICE unsigned extreme_of_bits(unsigned a, unsigned b) {
   if (x == y) return greatest ? a & b : a | b;
   return (x > y) == greatest ? a : b;
 }
+template <bool>
+struct enabled {};
+template <>
+struct enabled<true> {
+  using type = void;
+};
+template <typename T>
+T given();
+template <typename Half>
+char takes(Half);
+template <typename Half>
+long takes(...);
+template <typename T, typename Half>
+using if_bfloat16 = typename enabled<__is_class(T) && sizeof(takes<Half>(given<T>())) != 1>::type;
 /// Of one bfloat16 or of two.
 template <bool greatest, bool nan, typename T>
 HIPPORT_DEVICE T extreme_of_bfloat16(T a, T b) {
@@ -159,16 +173,17 @@ HIPPORT_DEVICE __half2 hcmadd(__half2 a, __half2 b, __half2 c) {
 
 #define HIPPORT_EXTREME(name, greatest, nan)                                                               \
   HIPPORT_DEVICE __half name(__half a, __half b) { return detail::extreme<greatest, nan>(a, b); }          \
-  HIPPORT_OF_BFLOAT16(name, greatest, nan)
+  HIPPORT_OF_BFLOAT16(__half, name, greatest, nan)
 #define HIPPORT_EXTREME2(name, greatest, nan)                                                              \
   HIPPORT_DEVICE __half2 name(__half2 a, __half2 b) {                                                      \
     return detail::by_half([](__half x, __half y) { return detail::extreme<greatest, nan>(x, y); }, a, b); \
   }                                                                                                        \
-  HIPPORT_OF_BFLOAT16(name, greatest, nan)
-#define HIPPORT_OF_BFLOAT16(name, greatest, nan)           \
-  template <typename T>                                    \
-  HIPPORT_DEVICE T name(T a, T b) {                        \
-    return detail::extreme_of_bfloat16<greatest, nan>(a, b); \
+  HIPPORT_OF_BFLOAT16(__half2, name, greatest, nan)
+// What converts to half, as PyTorch's type does, is half.
+#define HIPPORT_OF_BFLOAT16(half_type, name, greatest, nan)                     \
+  template <typename T, typename = detail::if_bfloat16<T, half_type>>          \
+  HIPPORT_DEVICE T name(T a, T b) {                                             \
+    return detail::extreme_of_bfloat16<greatest, nan>(a, b);                    \
   }
 HIPPORT_EXTREME(hmax, true, false)
 HIPPORT_EXTREME(hmin, false, false)
