@@ -42,11 +42,17 @@ def _bounds(source: Cpp, project: Project) -> Iterator[Finding]:
     hip = isinstance(first, Cpp) and any(include.path.startswith("hip/") for include in first.includes)
     end = 0
     for match in _BOUNDS.finditer(source.code):
-        arguments = _joined(source, source.arguments(match.end() - 1))
+        pieces = source.arguments(match.end() - 1)
+        arguments = _joined(source, pieces)
         # One in the arguments of another is no bound.
         if not arguments or match.start() < end or _ported(source, match.start()):
             continue
         end = arguments[-1].end
+        if pieces and pieces[0] != arguments[0] and (len(arguments) == 1 or not hip):
+            message = "HIP's __launch_bounds__ divides its argument at commas between template arguments: parentheses"
+            start, end_of_first = arguments[0].start, arguments[0].end
+            edits = (Edit(Span(start, start), b"("), Edit(Span(end_of_first, end_of_first), b")"))
+            yield Finding(arguments[0], "commas", message, edits)
         threads = value(source, project, source.code[arguments[0].start : arguments[0].end])
         if threads is not None and threads > 1024:
             message = f"{threads} threads to a block: a block has at most 1024 on AMD"
