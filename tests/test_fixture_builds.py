@@ -60,6 +60,7 @@ NOT_COMPILED: dict[str, str] = {
     "arch_guards/stand_ins": "it defines one name in several ways",
     "headers/groups_unused": "it shows includes, not what uses them",
     "headers/groups_used": "it shows includes, not what uses them",
+    "cub_thrust/lanes_by_hand": "what is left by hand does not compile",
     "kernel_arguments/by_hand": "what is left by hand does not compile",
     "launch_syntax/by_hand": "what is left by hand does not compile",
     "launch_syntax/look_alikes": "it is no C++, on purpose",
@@ -72,6 +73,7 @@ NOT_COMPILED: dict[str, str] = {
 }
 #: Fixtures that cannot be compiled with HIP 5.2, and why.
 NOT_WITH_OLD: dict[str, str] = {
+    "cub_thrust/lanes": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/look_alikes": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/transposed": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/widths": "there is no hipCUB beside HIP 5.2",

@@ -3,7 +3,8 @@
 
 `cub::WarpReduce<float>` becomes `cub::WarpReduce<float, 32>`, so that its `TempStorage` stays one for each warp of the
 program. Loads and stores of a block that transpose by warps do so by the block where the block is not a multiple of 64
-threads, which rocPRIM does not compile; the items end up in the same places. Runs before `namespaces`.
+threads, which rocPRIM does not compile; the items end up in the same places. `cub::LaneId()`, the masks of lanes and
+the votes, which hipCUB has for the wavefront, become hipport's for 32 lanes. Runs before `namespaces`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from hipport.finding import Finding
+from hipport.finding import Certainty, Finding
+from hipport.headers import include, together
 from hipport.languages.constants import value
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import member_or_qualified
@@ -25,6 +27,9 @@ from hipport.source import Edit, Span
 from hipport.tables import load
 
 _NAME = re.compile(rb"(?P<space>(?:hip)?cub\s*::\s*)?\b(?P<name>Warp[A-Z]\w+|BlockLoad|BlockStore)\s*<(?!<)")
+_LANES = re.compile(
+    rb"(?:::\s*)?\b\w*cub\s*::\s*(?P<name>LaneId|WarpId|LaneMask\w\w|WARP_\w+|WarpMask|ShuffleUp|ShuffleDown)\b"
+)
 _ALGORITHM = re.compile(rb"(?:\w+\s*::\s*)*(\w+)")
 _OPENED = re.compile(rb"\busing\s+(?:namespace\s+(?:hip)?cub\b|(?:hip)?cub\s*::\s*(?:Warp|Block)\w+)")
 
@@ -37,6 +42,8 @@ def _table() -> dict[str, Any]:
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per class of a warp without a width, and per block that cannot be transposed by warps."""
     code = source.code
+    if b"cub" in code and (b"Lane" in code or b"W" in code or b"Shuffle" in code):
+        yield from _lanes(source, project)
     if b"Warp" not in code and b"WARP" not in code:
         return
     yield from _constants(source)
@@ -77,6 +84,49 @@ def _constants(source: Cpp) -> Iterator[Finding]:
             ):
                 message = f"{name} → {number}, as in CUDA"
                 yield Finding(span, "constant", message, (Edit(span, number.encode()),))
+
+
+def _lanes(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find CUB's functions of lanes, masks and votes."""
+    table = _table()
+    found = [match for match in _LANES.finditer(source.code) if not _ported(source, match.start())]
+    # One header for all: that of the number of a warp includes that of lanes.
+    need, header = include(source, project, "ptx.h" if any(match["name"] == b"WarpId" for match in found) else "warp.h")
+    for match in found:
+        name, span = match["name"].decode(), Span(*match.span())
+        opening = source.code.find(b"(", match.end())
+        given = source.arguments(opening) if opening >= 0 else None
+        if name in table["by_hand"]:
+            if given is None or len(given) != 4 or not _is_bound(source, project, match, given[2]):
+                yield Finding(span, "lanes", table["by_hand"][name], certainty=Certainty.MANUAL)
+            continue
+        function = table["lanes"].get(name) or table["votes"].get(name)
+        if function is None:
+            continue
+        edits = [Edit(span, f"hipport::{function}".encode()), *((need,) if need else ())]
+        message, certainty = f"{name} → hipport::{function}: hipCUB's is of the wavefront", Certainty.SAFE
+        if name in table["votes"]:
+            if given is None or len(given) != 2 or source.code[match.end() : opening].strip():
+                message = f"{name} is of the wavefront with hipCUB: call hipport::{function}(mask, predicate)"
+                yield Finding(span, "lanes", message, certainty=Certainty.MANUAL)
+                continue
+            predicate, mask = given
+            edits.append(Edit(Span(predicate.start, predicate.start), source[mask] + b", "))
+            edits.append(Edit(Span(predicate.end, mask.end), b""))
+        if name == "WarpId":
+            message, certainty = f"{message}; assumes that warps are counted in the order of threads", Certainty.REVIEW
+        yield Finding(span, "lanes", message, tuple(edits), certainty, together(header))
+
+
+def _is_bound(source: Cpp, project: Project, match: re.Match[bytes], given: Span) -> bool:
+    """Whether the third argument of a shuffle is the one that hipCUB takes it for."""
+    bound = value(source, project, source[given])
+    opening = source.code.find(b"<", match.end())
+    width = _arguments(source.code, opening) if opening >= 0 else None
+    if match["name"] == b"ShuffleUp" or bound is None:
+        return bound == 0
+    lanes = value(source, project, source[width[0]]) if width else None
+    return lanes is not None and bound == lanes - 1
 
 
 def _warp(source: Cpp, name: str, span: Span, space: bytes, arguments: tuple[Span, ...]) -> Iterator[Finding]:
