@@ -219,6 +219,17 @@ def test_an_environment_of_conda(tmp_path: Path) -> None:
     (step,) = [each for each in plan.steps if each.files]
     kept = [line for line in step.files["environment.yml"].splitlines() if not line.lstrip().startswith("#")]
     assert kept == ["name: x", "dependencies:", "  - scipy", "  - pip:", "    - tqdm"]
+    # Packages of conda's depend on PyTorch, too, and must not get conda's.
+    script = install_plan.as_script(plan)
+    assert script.index("export CONDA_PINNED_PACKAGES=") < script.index("conda env update")
+    line = next(line for line in script.splitlines() if line.startswith("export CONDA_PINNED_PACKAGES"))
+    for before, after in (("", "pytorch-cuda<0"), ("python=3.12", "pytorch-cuda<0&python=3.12")):
+        said = subprocess.run(
+            ["bash", "-c", f"set -u; CONDA_PINNED_PACKAGES={before}\n{line}\nenv"],
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        assert f"CONDA_PINNED_PACKAGES=pytorch<0&libtorch<0&{after}\n" in said
+    assert any("conda's own" in note for note in plan.notes)
 
 
 def test_checks_are_run_and_their_evidence_shown(tmp_path: Path) -> None:

@@ -136,6 +136,31 @@ def test_a_copy_and_its_manifest(desk: Desk, tmp_path: Path) -> None:
     assert text == asked.output and "\nnot checked\n" in text
 
 
+def test_a_recording_takes_the_place_of_cases(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.write("ext/setup.py", SETUP)
+    desk.write("ext/x.cu", PROGRAM.replace("int main", "int f"))
+    recording = tmp_path / "calls.json"
+    recording.write_text("{}")
+    asked: list[tuple[Path, Path, str]] = []
+
+    def replay(path: Path, calls: Path, *, port: hipport.Ported, **_: object) -> tuple[Verified, ...]:
+        asked.append((path, calls, texts(port)[Path("x.cu")]))
+        return (replace(verified(), root=path, package="x"),)
+
+    monkeypatch.setattr(verifier, "replay", replay)
+    out = tmp_path / "out"
+    said = desk.command(desk.tree, "--replay", recording, "--out", out)
+    assert said.exit_code == 0, said.output
+    ((path, calls, text),) = asked
+    assert (path, calls) == (desk.tree / "ext", recording) and "hipport::shfl_down_sync" in text
+    (one,) = json.loads((out / "hipport-port.json").read_text())["verified"]
+    assert one["what"] == "the extension in ext, x" and one["inputs"] == "calls.json" and one["result"]["ok"] is True
+    assert "the extension in ext, x, 1 case" in said.output
+    # It is of one extension.
+    desk.write("other/setup.py", SETUP)
+    assert desk.command(desk.tree, "--replay", recording, "--out", tmp_path / "two").exit_code == 2
+
+
 def test_without_a_compiler_or_anything_to_run_little_is_said(desk: Desk) -> None:
     desk.write("src/main.cu", PROGRAM)
     desk.write("ext/setup.py", SETUP)

@@ -264,6 +264,8 @@ HIPPORT_EOF
 "$PYTHON" "$WORK/hipport_pins.py" > "$WORK/constraints.txt"
 export PIP_CONSTRAINT="$WORK/constraints.txt" PIP_BUILD_CONSTRAINT="$WORK/constraints.txt"
 export UV_CONSTRAINT="$WORK/constraints.txt" UV_BUILD_CONSTRAINT="$WORK/constraints.txt"
+# Nor may conda, which does not know of PyTorch from pip, bring its own: of these there is no such version.
+export CONDA_PINNED_PACKAGES="pytorch<0&libtorch<0&pytorch-cuda<0${{CONDA_PINNED_PACKAGES:+&$CONDA_PINNED_PACKAGES}}"
 """
 
 _TAIL = """

@@ -60,7 +60,9 @@ def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
     notes = [note for family in families for note in _notes(family, name, found)]
     steps = tuple(_steps(project, ported, separate, found, index.url, name))
     if any(command.startswith("conda ") for step in steps for command in step.commands):
-        notes.append("conda brings a PyTorch of its own with packages that need one; the script ends if it has done so")
+        notes.append(
+            "packages of conda's may want conda's own PyTorch: the script keeps it out, and ends where one insists"
+        )
     changes = tuple(
         Change(each.path, each.line, each.message, each.certainty is Certainty.MANUAL)
         for each in ported.reported
