@@ -613,7 +613,7 @@ class _Script:
             # With FindCUDA, hipport's commands look at it.
             if value in _FALSE or (variable.startswith("CUDA") and self.tree.find_cuda):
                 return
-            if following and b"-fgpu-rdc" in source[following.inner]:
+            if b"-fgpu-rdc" in self._beyond(command):
                 return
             after = (b"if(USE_HIP)", b'  string(APPEND CMAKE_HIP_FLAGS " -fgpu-rdc")', b"endif()")
             yield _Said(command.written, "rdc", _RDC, Certainty.REVIEW, after=after)
