@@ -39,12 +39,19 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for name in ("c10_hip", "torch_hip", "amdhip64"):
         made = ["g++", "-shared", "-o", str(libraries / f"lib{name}.so"), "-x", "c++", os.devnull]
         subprocess.run(made, check=True)
+    home = hipcc.root
+    if not (home / "include/hip").is_dir():
+        # As tools/install_toolchain.py puts it; ROCm has its headers beside its programs.
+        home = tmp_path_factory.mktemp("rocm")
+        for name, place in (("bin/hipcc", hipcc.hipcc), ("include/hip", hipcc.root / "root/usr/include/hip")):
+            (home / name).parent.mkdir()
+            (home / name).symlink_to(place)
     headers = overlay(Path(sys.executable), Path(found.origin).parent / "include", toolchain.cache(os.environ))
     return {
         **hipcc.environment(without_cuda()),
         "PYTHONPATH": str(HERE / "rocm_pytorch"),
         "HIPPORT_OVERLAY": str(headers),
-        "ROCM_HOME": str(hipcc.root),
+        "ROCM_HOME": str(home),
         "PYTORCH_ROCM_ARCH": ";".join(ARCHS),
         "LIBRARY_PATH": str(libraries),
         "MAX_JOBS": "2",
