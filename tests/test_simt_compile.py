@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,15 @@ FUNCTION(int n, int m, int* p) { int s = 0; for (int i = 0; i < n; i++) { if (i 
 FUNCTION(int n, int* p) { int s = 0; for (int i = 0; i < n; OP(3), i++) { if (p[i]) continue; if (p[i + 1]) s += OP(1);
   s ^= OP(2); } return s + OP(4); }
 FUNCTION(int* p) { int n = 0; while (*p) { n++; p += OP(1); if (n == 3) OP(2); } return OP(3); }
+FUNCTION(int x, int* p) { if (OP(1) > 3) { OP(2); return 1; } if (OP(3) > 3) { OP(4); return 1; }
+  for (int i = 0; i < 4; i += 4) p[i] += OP(5); return p[x] * 3 + OP(6); }
+FUNCTION(int x, int* p) { int s = 0; if (p[x] == 1) { for (int i = 0; i < 16; i += 16, OP(4)) { p[i] = OP(1);
+  p[i] = OP(2); s = p[i] == 0 ? s + 1 : OP(3); } } return s + OP(5); }
+FUNCTION(int x, int y, int* p) { for (int b = 0; b < 256; b += 512) { int t = b + x; if (t < 256) { bool f = y & p[7];
+  int o = OP(1); if (o >= 0) p[t] = -1; else if (f) { OP(2); p[t + y] = 4; } if (o & 7) p[o] = 3;
+  int r = OP(3); if (x == 0) p[9] = r; } } return OP(4); }
+FUNCTION(int x, int n, int* p) { int s = 0; for (int b = 0; b < n; b++) { for (int i = 0; i < 3; i++) { if (p[i] < x)
+  s += OP(1); else if (s) { OP(2); p[i] = s; } if (p[b] & 1) p[b] = s; OP(3); } if (s < 3) OP(4); } return OP(5); }
 """
 
 
@@ -254,6 +264,16 @@ def test_lanes_of_different_turns_are_not_together(tmp_path: Path, env: dict[str
     rows = ["5 0 5 0", "0 0 3 9", "1 0 0 0", "f f f f", "0 a 0 a", "0 6 3 0", "0 2 0 0", "a a a a"]
     expected = [" ".join(digit if digit == "0" else digit * 16 for digit in row.split()) for row in rows]
     assert done.stdout.splitlines() == expected
+
+
+def test_a_lane_that_leads_atomic_operations_is_waited_for(tmp_path: Path, env: dict[str, str]) -> None:
+    source = Path(__file__).parent / "simt_programs" / "leaders.cu"
+    tree = write(tmp_path / "tree", {"leaders.cu": source.read_text()})
+    built = program(hipport.rewrite([tree]), "hip", Options(env=env, precompile=False))
+    for wave, order in product(("32", "64"), ("forward", "reverse", "random:1")):
+        given = {**env, "SIMT_WAVE": wave, "SIMT_ORDER": order}
+        done = subprocess.run([str(built.path)], capture_output=True, text=True, env=given, timeout=60)
+        assert done.stdout == "0 wrong\n", (wave, order, done.stderr)
 
 
 def test_errors_stand_where_the_user_wrote_them(tmp_path: Path, env: dict[str, str]) -> None:

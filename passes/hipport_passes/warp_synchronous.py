@@ -13,6 +13,10 @@ order. Where the code is for the lanes of one warp, under `tid < 32`, by what it
 REVIEW. Exchanges through other arrays are left alone: nothing says that they are among the lanes of one warp. A macro
 orders accesses where all its definitions do; one that is such a step itself has the call in front of each use but the
 first of several in a row.
+
+`if (leader) *sum = 0; atomicAdd(sum, x); if (leader) atomicAdd(out, *sum);` counts on lockstep too, in any memory: the
+others may not add before the leader has stored, nor it load before they have added. A call goes in front of both, for
+review, as nothing says that those who add are of one warp.
 """
 
 from __future__ import annotations
@@ -53,6 +57,12 @@ _LANE = re.compile(
 _HALVES = re.compile(rb"(?:>>|<<|\*|/)=|=[^=;]*(?:>>|<<|\*|/)\s*[12]\b")
 _PRODUCT = re.compile(rb"(\w+)\*(\w+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+# A lane stores, all do an atomic operation on that, and the lane loads. `~`: white space, as macros have it.
+_LED = re.compile(
+    rb"\bif~\((?P<who>[^;{}]*)\)~(?:\{~)?(?:\*~(?P<at>\w+)|(?P<element>\w+~\[[^;{}\[\]]*\]))~=(?!=)[^;{}]*;~(?:\}~)?"
+    rb"(?P<atomic>(?:\w+::)*atomic[A-Z]\w*~\(~(?:(?P=at)|&~(?P=element))~,[^;{}]*;)~"
+    rb"(?P<load>if~\((?P=who)\)~(?:\{~)?[^;{}]*(?:\*~(?P=at)\b|(?P=element)))".replace(b"~", rb"(?:\s|\\\r?\n)*")
+)
 _LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
 _BLOCKS = frozenset(
     ("compound_statement", "case_statement", "preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif")
@@ -60,7 +70,9 @@ _BLOCKS = frozenset(
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per function with such steps."""
+    """Yield a finding per function with such steps, and per value that a lane leads atomic operations on."""
+    if b"atomic" in source.code:
+        yield from _led(source, project)
     if b"[" not in source.code or not project.together(source, _has_shared) or not _concerned(source, project):
         return
     kernels = Kernels.of(project)
@@ -96,6 +108,25 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             message,
             (*sorted(edits), *((need,) if need else ())),
             Certainty.REVIEW if steps.assumes else Certainty.SAFE,
+            (header,),
+        )
+
+
+def _led(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find what one lane of several stores before their atomic operations and loads behind them."""
+    for match in _LED.finditer(source.code):
+        if within(match.start(), source.hip_only) or within(match.start(), source.cuda_only):
+            continue
+        need, header = include(source, project, "warp.h")
+        places = (match.start("atomic"), match.start("load"))
+        edits = [edit for place in places for edit in _at(source, place)]
+        yield Finding(
+            Span(*match.span("atomic")),
+            "lockstep",
+            "hipport::syncwarp() around an atomic operation on what one lane stores before it and loads behind it; "
+            "assumes that the lanes which do it are of one warp and come here together",
+            (*edits, *((need,) if need else ())),
+            Certainty.REVIEW,
             (header,),
         )
 
@@ -633,6 +664,15 @@ def _file_shared(source: Cpp) -> frozenset[bytes]:
         if _FILE_SHARED_BEFORE.search(source.code, max(0, match.start() - 80), match.start())
         and function_at(source, match.start(1)) is None
     )
+
+
+def _at(source: Cpp, start: int) -> tuple[Edit, ...]:
+    """Put the call where a statement begins: on a line of its own but for macros."""
+    indent = None if source.directive(start) else _indent(source, start)
+    if indent is None:
+        return (Edit(Span(start, start), _SYNC + b" "),)
+    line = start - len(indent)
+    return (Edit(Span(line, line), indent + _SYNC + source.newline),)
 
 
 def _in_front(source: Cpp, node: Node) -> tuple[Edit, ...]:

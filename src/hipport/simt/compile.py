@@ -82,6 +82,15 @@ _KEEP_CALLS = {
         "-fno-split-loops",
         "-fno-peel-loops",
         "-fno-unroll-loops",
+        # Loops that turn a known number of times, once above all (by 512 to 256), are taken apart, and what is copied
+        # is laid out by who dominates whom: what follows a branch before the branch. Unrolling them completely has no
+        # flag of its own.
+        "--param=max-completely-peel-times=0",
+        "--param=max-completely-peeled-insns=0",
+        "-fno-tree-vrp",
+        # Jumps around conditions that are known on one way.
+        "-fno-gcse",
+        "-fno-tree-dominator-opts",
         "-fno-tree-ch",
         "-fno-version-loops-for-strides",
         "-fno-partial-inlining",
