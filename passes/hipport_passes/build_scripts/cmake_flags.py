@@ -134,9 +134,10 @@ def _joined(source: CMake, region: Span, kept: Sequence[str], gap: bytes) -> byt
     gap = next((b";" if b";" in each else each for each in gaps), gap)
     if b";" in text or b"SHELL:" in text:
         gap = b";"
-    begin = re.match(rb"\s*", text)
+    # What stands between these words and an expression beside them is kept.
+    begin = re.match(rb"[\s;]*", text)
     assert begin is not None
-    end = text[len(text.rstrip()) :] if text.strip() else b""
+    end = text[len(text.rstrip(b"; \t\r\n")) :] if text.strip(b"; \t\r\n") else b""
     return begin.group() + gap.join(word.encode() for word in kept) + end
 
 
