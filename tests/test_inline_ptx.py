@@ -482,9 +482,9 @@ def test_bare_words_count_only_in_cuda() -> None:
     ],
 )
 def test_branches_that_hip_does_not_take(condition: str, first: bool, second: bool) -> None:
-    statements = 'asm("cp.async.wait_all;");\n#else\nasm("add.u32 %0, %0, 1;" : "+r"(x));'
+    statements = 'asm("griddepcontrol.wait;");\n#else\nasm("add.u32 %0, %0, 1;" : "+r"(x));'
     result = port(f"void f() {{\n#if {condition}\n{statements}\n#endif\n}}")
-    assert ("inline_ptx/async_copy" in {each.rule for each in result.reported}) == first
+    assert ("inline_ptx/launch_control" in {each.rule for each in result.reported}) == first
     assert bool(result.changed) == second
 
 

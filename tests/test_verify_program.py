@@ -44,6 +44,13 @@ def test_a_port_that_is_right() -> None:
     assert any("1 of 3 lines" in each for each in verified.not_checked)
 
 
+def test_asynchronous_copies_are_done_at_once() -> None:
+    """The program says itself what the copies come to."""
+    copies = SUMS.with_name("async_copies.cu")
+    verified = programs.program([copies], [], env=ENV, port=lambda paths: api.rewrite(paths))
+    assert verified.ok
+
+
 def test_what_a_program_includes_is_ported_with_it(tmp_path: Path) -> None:
     main = tmp_path / "app/main.cu"
     files = {

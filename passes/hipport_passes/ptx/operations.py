@@ -394,6 +394,46 @@ def _prefetch(parts: list[bytes], instruction: Instruction, type_of: Callable[[V
     return Operation(_function(b"prefetch"), ((base, b"address"),))
 
 
+def _copy(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
+    """`cp.async`: the copy may be done at once, and what commits and waits then has nothing left to do."""
+    operands = list(instruction.operands)
+    if parts[2:] in ([b"commit_group"], [b"wait_all"], [b"wait_group"]):
+        if len(operands) != (parts[2] == b"wait_group"):
+            raise _operands(instruction, f"{len(operands)} operands")
+        # How many groups may be left.
+        sources = tuple((each, b"u32") for each in operands)
+        return Operation(_function(b".".join(parts)), sources, effect=True, changes=True)
+    shared, hints = parts[3:4], parts[5:]
+    known = parts[2:3] in ([b"ca"], [b"cg"]) and shared in ([b"shared"], [b"shared::cta"]) and parts[4:5] == [b"global"]
+    if not known or any(not part.startswith(b"L2::") for part in hints):
+        raise _unknown(instruction)
+    if b"L2::cache_hint" in hints and len(operands) > 3:
+        operands.pop()  # The cache's policy, which changes no value.
+    if len(operands) not in (3, 4) or not (isinstance(operands[0], Address) and isinstance(operands[1], Address)):
+        raise _operands(instruction)
+    far = [address for address in operands[:2] if isinstance(address, Address)]
+    sources_of: list[tuple[Value, bytes]] = []
+    for address in far:
+        sources_of.append((address.base, b"address"))
+        if address.offset is not None:
+            sources_of.append((address.offset, b"s32"))
+    sources_of.append((operands[2], b"u32"))
+    unless = len(operands) == 4 and type_of(operands[3]) == b"pred"
+    if len(operands) == 4:
+        sources_of.append((operands[3], b"pred" if unless else b"u32"))
+    function = NAMESPACE + (b"cp_async_unless" if unless else b"cp_async")
+
+    def call(sources: Sequence[bytes]) -> bytes:
+        at, places = 0, []
+        for address, where in zip(far, (b"shared", b"generic"), strict=True):
+            count = 1 if address.offset is None else 2
+            places.append(NAMESPACE + where + b"(" + b", ".join(sources[at : at + count]) + b")")
+            at += count
+        return function + b"(" + b", ".join([*places, *sources[at:]]) + b")"
+
+    return Operation(call, tuple(sources_of), effect=True, changes=True)
+
+
 def _barrier(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation | None:
     if b"warp" in parts:
         return None
@@ -471,6 +511,7 @@ _SPECIAL: Mapping[bytes, Callable[[list[bytes], Instruction, Callable[[Value], b
     **dict.fromkeys((b"and", b"or", b"xor", b"not"), _logic),
     **dict.fromkeys((b"ld", b"ldu", b"st", b"atom", b"red"), _memory),
     **dict.fromkeys((b"prefetch", b"prefetchu"), _prefetch),
+    b"cp": _copy,
     **dict.fromkeys((b"bar", b"barrier"), _barrier),
     **dict.fromkeys((b"vadd", b"vsub", b"vabsdiff", b"vmin", b"vmax", b"vset", b"vmad", b"vshl", b"vshr"), _video),
     b"cvta": _cvta,

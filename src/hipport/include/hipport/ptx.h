@@ -88,6 +88,8 @@
 //               exch cas inc dec; _add_{f16,bf16}[x2]
 //               fence_{sc,acq_rel,acquire,release}_{cta,gpu,sys} membar_{cta,gl,sys} prefetch(p) (all kinds; does
 //               nothing) isspacep_{global,shared,local}(p) cvta_{global,shared,local,const,param}_u64 cvta_to_ the same
+//               cp_async(to, from, size[, given]) cp_async_unless(to, from, size, ignored) cp_async_commit_group()
+//               cp_async_wait_group(n) cp_async_wait_all(): to is shared(a), from generic(p); .ca, .cg and L2 are left out
 //   warp        vote_{all,any,uni}_pred(p) vote_ballot_b32(p) vote_sync_ the same (p, mask)
 //               shfl[_sync]_{up,down,bfly,idx}_b32 match_{any,all}_sync_b{32,64}(a, mask[, p])
 //               redux_sync_{add,min,max}_{u,s}32, _{and,or,xor}_b32 activemask_b32() elect_sync(mask, p)

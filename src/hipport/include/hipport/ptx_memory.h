@@ -234,6 +234,20 @@ HIPPORT_ON_GPU char* at(const void* address, unsigned i) {
   return static_cast<char*>(const_cast<void*>(address)) + i * sizeof(T);
 }
 
+/// Copy `size` bytes (4, 8 or 16, as the addresses are aligned), of which only the first `given` are read.
+template <unsigned size>
+HIPPORT_ON_GPU void copied(void* to, const void* from, unsigned given) {
+  elements<u32, size / 4> value;
+  if (given >= size) {
+    value = plain_load<elements<u32, size / 4>>(from);
+  } else {
+    for (u32& word : value.of) word = 0;
+    for (unsigned i = 0; i < given; i++)
+      value.of[i / 4] |= static_cast<u32>(static_cast<const u8*>(from)[i]) << (i % 4 * 8);
+  }
+  plain_store(to, value);
+}
+
 /// Replace a number by what `operation` makes of it, at once; return what it was.
 template <order how, scope where, typename T, typename Operation>
 HIPPORT_ON_GPU T updated(void* at, Operation operation) {
@@ -394,6 +408,30 @@ template <typename T>
 HIPPORT_ON_GPU void st_v4(void* p, T x, T y, T z, T w) {
   detail::plain_store(p, detail::elements<T, 4>{{x, y, z, w}});
 }
+
+// ---- cp.async
+
+// A copy may be done as soon as it is asked for, and here it is. So what commits and waits has nothing left to do, and
+// who sees the copy is a question of the barrier behind the wait, as in PTX.
+
+/// Copy `size` bytes, 4, 8 or 16, of which the first `given` are read and the others are 0.
+HIPPORT_ON_GPU void cp_async(void* to, const void* from, u32 size, u32 given) {
+  if (size == 16) {
+    detail::copied<16>(to, from, given);
+  } else if (size == 8) {
+    detail::copied<8>(to, from, given);
+  } else {
+    detail::copied<4>(to, from, given);
+  }
+}
+HIPPORT_ON_GPU void cp_async(void* to, const void* from, u32 size) { cp_async(to, from, size, size); }
+/// The same, with zeros in place of all bytes if they are to be ignored.
+HIPPORT_ON_GPU void cp_async_unless(void* to, const void* from, u32 size, pred ignored) {
+  cp_async(to, from, size, ignored ? 0u : size);
+}
+HIPPORT_ON_GPU void cp_async_commit_group() {}
+HIPPORT_ON_GPU void cp_async_wait_group(u32) {}
+HIPPORT_ON_GPU void cp_async_wait_all() {}
 
 // ---- atom, red
 
