@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Protect `std::max(a, b)` in host code from PyTorch's hipify: `(std::max)(a, b)`.
+"""Give host code the `max` and `min` that it has in CUDA, and protect `std::max(a, b)` from PyTorch's hipify.
+
+nvcc declares `max` and `min` without a namespace for all types of numbers, on the host too. There HIP has them for
+`int` alone, and `max(0.5f, 0.0f)` becomes 0 without a word: files whose host code calls them get the others from one of
+hipport's headers. `isnan` and its like come from math.h, which CUDA's headers include and HIP's do not.
 
 PyTorch's build takes `std::` from calls of some functions in `.cu` and `.cuh` files, wherever they stand. On the
-device `::max` has the overloads of `std::max`. On the host HIP has it for `int`, and `std::max(0.5f, 0.0f)` becomes 0
-without a word. In parentheses the call means the same and is left alone. Files that are connected to PyTorch's headers
-are the ones that are hipified.
+device `::max` has the overloads of `std::max`. In parentheses, `(std::max)(a, b)`, the call means the same and is left
+alone. Files that are connected to PyTorch's headers are the ones that are hipified.
 """
 
 from __future__ import annotations
@@ -13,8 +16,11 @@ import re
 from collections.abc import Iterator
 
 from hipport.finding import Finding
+from hipport.headers import include, own, together
 from hipport.languages.cpp import Cpp, within
+from hipport.languages.cuda import Cuda
 from hipport.languages.declarations import heads
+from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -23,11 +29,27 @@ from hipport.source import Edit, Span
 _CALL = re.compile(rb"\bstd::(?:max|min|ceil|floor|exp|log|pow|fabs|fmod|remainder|frexp)(?=\()")
 _DEVICE = re.compile(rb"\b__(?:device|global)__\b")
 _HOST = re.compile(rb"\b__host__\b")
+# What a host's compiler reads, which has neither in CUDA.
+_HOST_COMPILED = frozenset((".c", ".cc", ".cpp", ".cxx"))
+_BEHIND = re.compile(rb"\s*\(")
+_MIN_MAX = Names(frozenset((b"min", b"max")), _BEHIND)
+# Macros of C, which <cmath> takes away, and functions that math.h puts into the global namespace again.
+_CLASSES = Names(
+    frozenset(b"isnan isinf isfinite isnormal signbit fpclassify isgreater isless islessgreater isunordered".split()),
+    _BEHIND,
+)
+_STD = re.compile(rb"\busing\s+(?:namespace\s+std\b|std\s*::\s*is\w+)")
 _PYTORCH = ("torch/", "ATen/", "c10/")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per call that host code may execute."""
+    if not own(source):
+        yield from _std(source, project)
+        yield from _global(source, project)
+
+
+def _std(source: Cpp, project: Project) -> Iterator[Finding]:
     if source.path.suffix not in (".cu", ".cuh") or b"std::" not in source.code:
         return
     if not project.together(source, _includes_pytorch):
@@ -39,6 +61,40 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         name = match.group().decode()
         edits = (Edit(Span(start, start), b"("), Edit(Span(end, end), b")"))
         yield Finding(Span(start, end), "std", f"{name} → ({name}), which PyTorch's hipify leaves alone", edits)
+
+
+def _global(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find the first call of each kind in host code, in files that are compiled as CUDA."""
+    if source.path.suffix in _HOST_COMPILED or project.together(source, _compiled_as) != {"cuda"}:
+        return
+    for span, name in _MIN_MAX.uses(source, project):
+        if _only_device(source, span.start):
+            continue
+        need, header = include(source, project, "host_math.h")
+        if need is not None:
+            message = f"{name.decode()} of the host is for int alone in HIP: the others are in hipport/host_math.h"
+            yield Finding(span, "min_max", message, (need,), creates=together(header))
+        return  # That header includes math.h.
+    if project.together(source, _has_classes):
+        return
+    for span, name in _CLASSES.uses(source, project):
+        if not _only_device(source, span.start):
+            point = source.include_point
+            edits = (Edit(Span(point, point), b"#include <math.h>" + source.newline),)
+            yield Finding(span, "math_h", f"{name.decode()} without std:: is math.h's: include it", edits)
+            break
+
+
+def _compiled_as(source: Cpp) -> frozenset[str]:
+    """`cuda` for a source of CUDA's, `hip` where somebody has ported it."""
+    found = {"hip"} if any(each.path.startswith("hip/") for each in source.includes) else set()
+    return frozenset(found | {"cuda"} if isinstance(source, Cuda) else found)
+
+
+def _has_classes(source: Cpp) -> frozenset[str]:
+    """Why the names for classes of numbers are there."""
+    found = {each.path for each in source.includes if each.path == "math.h"}
+    return frozenset(found | {"std"} if _STD.search(source.code) else found)
 
 
 def _includes_pytorch(source: Cpp) -> frozenset[bool]:
