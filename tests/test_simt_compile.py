@@ -269,8 +269,11 @@ def test_lanes_of_different_turns_are_not_together(tmp_path: Path, env: dict[str
 def test_a_lane_that_leads_atomic_operations_is_waited_for(tmp_path: Path, env: dict[str, str]) -> None:
     source = Path(__file__).parent / "simt_programs" / "leaders.cu"
     tree = write(tmp_path / "tree", {"leaders.cu": source.read_text()})
-    built = program(hipport.rewrite([tree]), "hip", Options(env=env, precompile=False))
-    for wave, order in product(("32", "64"), ("forward", "reverse", "random:1")):
+    options = Options(env=env, precompile=False)
+    original, ported = program([tree], "cuda", options), program(hipport.rewrite([tree]), "hip", options)
+    for (built, wave), order in product(
+        ((original, "32"), (ported, "32"), (ported, "64")), ("forward", "reverse", "random:1")
+    ):
         given = {**env, "SIMT_WAVE": wave, "SIMT_ORDER": order}
         done = subprocess.run([str(built.path)], capture_output=True, text=True, env=given, timeout=60)
         assert done.stdout == "0 wrong\n", (wave, order, done.stderr)

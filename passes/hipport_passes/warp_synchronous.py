@@ -31,7 +31,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.kernels import BLOCK, WARP, Function, Kernels, called_name, device_macros, function_at, nodes
+from hipport.languages.kernels import (
+    BLOCK,
+    LED,
+    WARP,
+    Function,
+    Kernels,
+    called_name,
+    device_macros,
+    function_at,
+    nodes,
+)
 from hipport.pipeline import Pass
 from hipport.project import Component, Project
 from hipport.source import Edit, Span
@@ -57,12 +67,6 @@ _LANE = re.compile(
 _HALVES = re.compile(rb"(?:>>|<<|\*|/)=|=[^=;]*(?:>>|<<|\*|/)\s*[12]\b")
 _PRODUCT = re.compile(rb"(\w+)\*(\w+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-# A lane stores, all do an atomic operation on that, and the lane loads. `~`: white space, as macros have it.
-_LED = re.compile(
-    rb"\bif~\((?P<who>[^;{}]*)\)~(?:\{~)?(?:\*~(?P<at>\w+)|(?P<element>\w+~\[[^;{}\[\]]*\]))~=(?!=)[^;{}]*;~(?:\}~)?"
-    rb"(?P<atomic>(?:\w+::)*atomic[A-Z]\w*~\(~(?:(?P=at)|&~(?P=element))~,[^;{}]*;)~"
-    rb"(?P<load>if~\((?P=who)\)~(?:\{~)?[^;{}]*(?:\*~(?P=at)\b|(?P=element)))".replace(b"~", rb"(?:\s|\\\r?\n)*")
-)
 _LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
 _BLOCKS = frozenset(
     ("compound_statement", "case_statement", "preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif")
@@ -114,7 +118,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _led(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find what one lane of several stores before their atomic operations and loads behind them."""
-    for match in _LED.finditer(source.code):
+    for match in LED.finditer(source.code):
         if within(match.start(), source.hip_only) or within(match.start(), source.cuda_only):
             continue
         need, header = include(source, project, "warp.h")

@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 BLOCK = 1 << 16
 #: The threads of a warp agree.
 WARP = 32
+#: A lane stores, all do an atomic operation on that, and the lane loads. `~`: white space, as macros have it.
+LED = re.compile(
+    rb"\bif~\((?P<who>[^;{}]*)\)~(?:\{~)?(?:\*~(?P<at>\w+)|(?P<element>\w+~\[[^;{}\[\]]*\]))~=(?!=)[^;{}]*;~(?:\}~)?"
+    rb"(?P<atomic>(?:\w+::)*atomic[A-Z]\w*~\(~(?:(?P=at)|&~(?P=element))~,[^;{}]*;)~"
+    rb"(?P<load>if~\((?P=who)\)~(?:\{~)?[^;{}]*(?:\*~(?P=at)\b|(?P=element)))".replace(b"~", rb"(?:\s|\\\r?\n)*")
+)
 
 _DEVICE = re.compile(rb"\b__(?:device|global)__\b")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^)]*\))?((?:[^\\\r\n]|\\[ \t]*(?:\r\n?|\n)|\\)*)")

@@ -9,7 +9,8 @@ has one, under a condition get one: it costs a meeting in each turn. CUDA promis
 only done for those that ask who is there.
 
 The same goes for volatile variables in programs with shared ones, where lanes meet as code from before `__syncwarp` has
-it; `SIMT_LOCKSTEP_TURN` is nothing where they do not.
+it; `SIMT_LOCKSTEP_TURN` is nothing where they do not. And lanes of CUDA meet around an atomic operation on what one of
+them stores before it and loads behind it, which its GPUs do as well, and ported code says.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterator
 
 from hipport.finding import Finding
 from hipport.languages.cpp import Cpp
+from hipport.languages.kernels import LED
 from hipport.pipeline import Pass
 from hipport.project import Component, Project
 from hipport.source import Edit, Span
@@ -95,6 +97,10 @@ def _accessors(component: Component) -> frozenset[bytes]:
 def find_cuda(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per loop where lanes have to wait for each other."""
     yield from _find(source, project.component(source), _CUDA, _cuda_callers)
+    for match in LED.finditer(source.code) if b"atomic" in source.code else ():
+        places = (match.start("atomic"), match.start("load"))
+        edits = tuple(Edit(Span(place, place), b"SIMT_NEXT_TURN; ") for place in places)
+        yield Finding(Span(*match.span("atomic")), "led", "", edits)
 
 
 def find_hip(source: Cpp, project: Project) -> Iterator[Finding]:
