@@ -144,10 +144,20 @@ def _warp(source: Cpp, name: str, span: Span, space: bytes, arguments: tuple[Spa
 def _block(source: Cpp, project: Project, arguments: tuple[Span, ...]) -> Iterator[Finding]:
     algorithm = _ALGORITHM.fullmatch(source.code, arguments[3].start, arguments[3].end)
     new = _table()["transposed"].get(algorithm[1].decode()) if algorithm else None
-    threads = value(source, project, source.code[arguments[1].start : arguments[1].end])
-    if algorithm is None or new is None or threads is None or threads % 64 == 0:
+    if algorithm is None or new is None:
         return
     span = Span(*algorithm.span(1))
+    given = source.code[arguments[1].start : arguments[1].end]
+    threads = value(source, project, given)
+    if threads is None and len(arguments) == 4 and re.fullmatch(rb"\w+", given):
+        # A template's parameter: the compiler knows it.
+        whole = source.text[arguments[3].start : arguments[3].end]
+        block = whole.replace(algorithm[1], new.encode())
+        choice = b"(" + given + b" % 64 == 0 ? " + whole + b" : " + block + b")"
+        message = f"{algorithm[1].decode()} → {new} where the block is not a multiple of 64 threads, as rocPRIM asks"
+        yield Finding(arguments[3], "transpose", message, (Edit(arguments[3], choice),))
+    if threads is None or threads % 64 == 0:
+        return
     message = f"{algorithm[1].decode()} → {new}: rocPRIM has the former for blocks of a multiple of 64 threads only"
     yield Finding(span, "transpose", message, (Edit(span, new.encode()),))
 

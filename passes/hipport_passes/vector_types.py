@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.declarations import member_or_qualified
+from hipport.languages.declarations import declarations, member_or_qualified
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -70,8 +70,13 @@ def _variables(source: Cpp) -> Iterator[Finding]:
     code = source.code
     if all(code.count(name) == code.count(name + b".") for name in _VARIABLES):
         return  # As nearly everywhere: their parts alone.
+    found = [(Span(*match.span("name")), match["name"]) for match in _WHOLE.finditer(code)]
+    # `int blockIdx = 0;` of the host's; None is everywhere.
+    own = [(each.name, each.scope) for each in declarations(source, found)]
     for match in _WHOLE.finditer(code):
         span = Span(*match.span())
+        if any(name == match["name"] and (not scope or scope.start <= span.start < scope.end) for name, scope in own):
+            continue
         before = code[max(0, span.start - 120) : span.start]
         if _ported(source, span.start) or member_or_qualified(code, span.start) or source.directive(span.start):
             continue
