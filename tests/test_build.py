@@ -338,6 +338,39 @@ def test_cmake_lists_are_read_as_far_as_they_are_written_out(workshop: Workshop)
     assert not any("UNKNOWN" in word or "INTERFACE" in word for word in command)
 
 
+@pytest.mark.parametrize(
+    ("text", "standard"),
+    [
+        ("template <typename T> concept Word = sizeof(T) == 4;\n", 20),
+        ("#include <concepts>\n", 20),
+        ('#include "deep.h"\n', 20),
+        ("auto f = []<typename T>(T x) { return x; };\n", 20),
+        ("constinit int x = 1;\n", 20),
+        ("template <typename T> void f(T) requires (sizeof(T) == 4) {}\n", 20),
+        (
+            "// concept A = b;\nint requires = 1; bool b(int* a, float f) { return a[0] < int(f) + requires; }\n",
+            17,
+        ),
+    ],
+)
+def test_text_that_only_cpp_20_takes_is_compiled_so(workshop: Workshop, text: str, standard: int) -> None:
+    workshop.write("a.cu", text)
+    workshop.write("deep.h", "#include <span>\n")
+    built = workshop.build(archs=["gfx942"])
+    assert [f for f in built.units[0][0].command if f.startswith("-std=")] == [f"-std=c++{standard}"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["target_compile_features(a PUBLIC cuda_std_20)", "set_target_properties(a PROPERTIES CUDA_STANDARD 20 B C)"],
+)
+def test_cmake_says_the_standard_of_a_target(workshop: Workshop, line: str) -> None:
+    workshop.write("CMakeLists.txt", line)
+    workshop.write("a.cu", "\n")
+    command = workshop.build(archs=["gfx942"]).units[0][0].command
+    assert [f for f in command if f.startswith("-std=")] == ["-std=c++20"]
+
+
 def test_folders_that_an_include_can_only_mean_are_added(workshop: Workshop) -> None:
     workshop.write("src/a.cu", '#include "util/x.h"\n#include <once.h>\n#include "twice.h"\n// #include "y.h"\n')
     for name in ("lib/util/x.h", "deep/er/once.h", "one/twice.h", "two/twice.h", "lib2/y.h"):

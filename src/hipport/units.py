@@ -454,6 +454,14 @@ _COMPILER = re.compile(
 _ENTER = re.compile(r"make(?:\[\d+\])?: (?P<what>Entering|Leaving) directory '(?P<path>.*)'")
 _FOLDER = re.compile(r"(-I|-isystem)(.*)", re.DOTALL)
 _KERNEL = re.compile(rb"__global__|__device__|<<<")
+#: What no compiler takes before C++20. Where no build script says a standard, text that has it was made for that one.
+_CXX20 = re.compile(
+    rb"\bconcept\s+\w+\s*=|\brequires\s*(?:[({!]|(?:\w+\s*::\s*)*\w+\s*<)|\b(?:consteval|constinit|co_(?:await|yield))\b|<=>"
+    rb"|\]\s*<\s*(?:typename|class|auto|unsigned|int|bool|(?:std\s*::\s*)?size_t)\s+\.{0,3}\w"
+    rb"|\bstd\s*::\s*(?:span|ranges|numbers|bit_cast|popcount|source_location)\b"
+)
+#: The same of headers.
+_CXX20_HEADERS = frozenset("bit compare concepts coroutine numbers ranges source_location span".split())
 
 
 def programs(
@@ -487,11 +495,12 @@ def programs(
         compiled = {source for source, _, _, _ in commands}
         for source, language, flags, where in commands:
             language = language or _language(source)
-            flags = (*flags, *_inferred(source, flags, where, members, root))
+            folders_meant, reached = _inferred(source, flags, where, members, root)
+            flags = (*flags, *folders_meant)
             if language == "c":
                 flags = tuple(flag for flag in flags if not flag.startswith(("-std=c++", "-std=gnu++")))
             elif language == "hip" and not any(flag.startswith("-std=") for flag in flags):
-                flags = (*flags, "-std=c++17")
+                flags = (*flags, "-std=c++20" if any(map(_is_cxx20, reached)) else "-std=c++17")
             units.append(Unit(source, language, flags, where, owner, guess))
         for source in own:
             if source not in compiled and source.suffix in _DEVICE and not _is_included(source, members):
@@ -651,6 +660,10 @@ def _cmake_flags(folder: Path) -> list[str] | None:
             variables[name] = " ".join(values)
             if name in ("CMAKE_CXX_STANDARD", "CMAKE_HIP_STANDARD", "CMAKE_CUDA_STANDARD") and values:
                 flags.append(f"-std=c++{values[0]}")
+        elif command in ("set_target_properties", "set_property", "target_compile_features"):
+            asked = re.search(r"\b(?:(?:CXX|CUDA|HIP)_STANDARD\s+|(?:cxx|cuda|hip)_std_)(\d+)", words)
+            if asked:
+                flags.append(f"-std=c++{asked[1]}")
         elif command in ("include_directories", "target_include_directories"):
             skip = 0 if command == "include_directories" else 1
             for word in expanded(words)[skip:]:
@@ -663,8 +676,13 @@ def _cmake_flags(folder: Path) -> list[str] | None:
     return list(dict.fromkeys(flags))
 
 
-def _inferred(source: Path, flags: Sequence[str], folder: Path, members: Sequence[Path], root: Path) -> list[str]:
-    """Return -I for folders of the tree that the includes of `source` can only mean, and that nothing names yet."""
+def _inferred(
+    source: Path, flags: Sequence[str], folder: Path, members: Sequence[Path], root: Path
+) -> tuple[list[str], set[Path]]:
+    """Return -I for folders of the tree that the includes of `source` can only mean and that nothing names yet.
+
+    With them, the files of the tree that it consists of, itself among them.
+    """
     named = [Path(os.path.normpath(folder / flag[2:])) for flag in flags if flag.startswith("-I") and len(flag) > 2]
     named += [Path(os.path.normpath(folder / after)) for flag, after in pairwise(flags) if flag == "-I"]
     added: list[Path] = []
@@ -687,7 +705,12 @@ def _inferred(source: Path, flags: Sequence[str], folder: Path, members: Sequenc
                         added.append(Path(*meant[0].parts[: -len(ends)]))
             if found is not None:
                 queue.append(Path(os.path.normpath(found)))
-    return [f"-I{place}" for place in dict.fromkeys(added)]
+    return [f"-I{place}" for place in dict.fromkeys(added)], seen
+
+
+def _is_cxx20(path: Path) -> bool:
+    text = Cpp(PurePath(path), _read(path))
+    return bool(_CXX20.search(text.code)) or any(include.path in _CXX20_HEADERS for include in text.includes)
 
 
 def includes(path: Path) -> tuple[Include, ...]:
