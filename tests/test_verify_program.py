@@ -51,6 +51,13 @@ def test_asynchronous_copies_are_done_at_once() -> None:
     assert verified.ok
 
 
+def test_atomic_objects_mean_the_same_when_ported() -> None:
+    verified = programs.program(
+        [SUMS.with_name("atomic_objects.cu")], env=ENV, port=lambda paths: api.rewrite(paths), orders=("forward",)
+    )
+    assert verified.ok and all(each.ok for each in verified.ran)
+
+
 def test_what_a_program_includes_is_ported_with_it(tmp_path: Path) -> None:
     main = tmp_path / "app/main.cu"
     files = {

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hipport.finding import Certainty, Finding
+from hipport.headers import FOLDER, header, together
 from hipport.languages.cpp import Cpp, Include, within
 from hipport.pipeline import Pass
 from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.source import Edit, NewFile, Span
 from hipport.tables import load
 
 # What needs the runtime header: launches, built-in variables, vector types and functions, the runtime's functions.
@@ -174,19 +175,24 @@ def _mapped(source: Cpp, project: Project, include: Include, row: Row, seen: set
         why = f"{hip} is included already" if hip else row.why or "HIP needs none"
         yield Finding(include.directive, "dropped", f"{path}: {why}", (Edit(_line(source, include), b""),))
         return hip
+    target = f"<{hip}>".encode()
+    creates: tuple[NewFile, ...] = ()
+    if hip.startswith(FOLDER + "/"):
+        target, own = header(source, project, hip.removeprefix(FOLDER + "/"))
+        creates = together(own)
     macros = []
-    steered = project.together(source, _steered) if any(hip == header for header, *_ in table().steering) else ()
-    for header, macro, _, _ in table().steering:
-        if header == hip and macro in steered and "!" + macro not in steered:
+    steered = project.together(source, _steered) if any(hip == each[0] for each in table().steering) else ()
+    for steered_header, macro, _, _ in table().steering:
+        if steered_header == hip and macro in steered and "!" + macro not in steered:
             # The value that -DMACRO gives it, so that both may be there.
             macros.append(f"#define {macro} 1".encode() + source.newline)
     certainty = Certainty.REVIEW if row.review else Certainty.SAFE
     message = f"{path} → {hip}" + (f": {row.review}" if row.review else "")
     at = _line(source, include).start if macros else include.target.start
     # One edit, as what is put in front of the first include of the file may stand there, too.
-    new = b"".join(macros) + source[Span(at, include.target.start)] + f"<{hip}>".encode()
+    new = b"".join(macros) + source[Span(at, include.target.start)] + target
     edit = Edit(Span(at, include.target.end), new)
-    yield Finding(include.target, "mapped", message, (edit,), certainty)
+    yield Finding(include.target, "mapped", message, (edit,), certainty, creates)
     return hip
 
 

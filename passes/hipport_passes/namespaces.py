@@ -3,18 +3,22 @@
 
 A namespace of the program with such a name, or one that it has given that name already (`namespace cub = hipcub`), is
 left alone, and so is what lies in PyTorch's `at::cuda::cub`. Names of `cuda::std` become the C++ library's where hipcc
-can compile those for the device.
+can compile those for the device. Atomic objects with a scope, `cuda::atomic` and its like, become those of
+`hipport/scoped_atomic.h`, for review where the whole system may see them: AMD's GPUs do not all operations on memory of
+the host.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from hipport.finding import Certainty, Finding
+from hipport.headers import include
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import member_or_qualified
 from hipport.pipeline import Pass
@@ -26,6 +30,10 @@ _ANY = re.compile(rb"(?:cub|nvcuda|thrust\s*::\s*(?:system\s*::\s*)?cuda\w*|cuda
 _CUB_NAME = re.compile(rb"\s*::\s*(\w+)")
 _ALONE = re.compile(rb"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*(?:::\s*)?$")
 _STD_NAME = re.compile(rb"\s*::\s*(\w+)")
+# What `headers` makes the header of atomic objects.
+_ATOMIC_HEADER = re.compile(r"cuda/(?:std/)?atomic")
+# Arguments of a template that say who sees an atomic object, if it is not the whole system.
+_NARROW = re.compile(rb"\s*<[^;{}()]*\bthread_scope_(?:device|block|thread)\b")
 _OWN = re.compile(rb"n(?<!\wn)amespace\s+(?:\w+\s*::\s*)*(cub|cuda|nvcuda)\s*[{=]|#[ \t]*define[ \t]+(cub|nvcuda)\b")
 
 
@@ -61,6 +69,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         for finding in _RULES[first](code, match):
             # What a line has twice is one thing to do.
             line = source.position(start)[0]
+            if finding.kind == "atomic":
+                need, header = include(source, project, "scoped_atomic.h")
+                included = need is None or any(_ATOMIC_HEADER.fullmatch(each.path) for each in source.includes)
+                needed = () if need is None or included else (need,)
+                finding = replace(finding, edits=(*finding.edits, *needed), creates=(header,))
             if finding.edits or line not in reported:
                 yield finding
             if not finding.edits:
@@ -97,16 +110,29 @@ def _cuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
     name = match.group().rpartition(b":")[2].strip().decode()
     libcupp = _table()["libcupp"]
     if name != "std":
-        if name in libcupp["other"]:
+        if name in _words("libcupp", "atomics"):
+            yield _atomic(code, span, f"cuda::{name}", name, span.end)
+        elif name in libcupp["other"]:
             yield _manual(span, "libcupp", f"cuda::{name}: {libcupp['other'][name]}")
         return
     inner = _STD_NAME.match(code, span.end)
     what = inner[1].decode() if inner else ""
-    if what in _words("libcupp", "std"):
+    if inner and what in _words("libcupp", "atomics"):
+        yield _atomic(code, Span(span.start, inner.end()), f"cuda::std::{what}", what, inner.end())
+    elif what in _words("libcupp", "std"):
         message = f"cuda::std::{what} → std::{what}: {libcupp['review']}"
         yield Finding(span, "libcupp", message, (Edit(span, b"std"),), Certainty.REVIEW)
     else:
         yield _manual(span, "libcupp", f"cuda::std::{what}: {libcupp['instead']}")
+
+
+def _atomic(code: bytes, span: Span, name: str, last: str, end: int) -> Finding:
+    message = f"{name} → hipport::{last}"
+    certainty = Certainty.SAFE
+    if last in ("atomic", "atomic_ref", "atomic_flag") and not _NARROW.match(code, end):
+        message += "; " + _table()["libcupp"]["system"]
+        certainty = Certainty.REVIEW
+    return Finding(span, "atomic", message, (Edit(span, f"hipport::{last}".encode()),), certainty)
 
 
 def _nvcuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:

@@ -38,9 +38,13 @@ from hipport.source import Edit, Span
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_ATOMICS = re.compile(rb"atomic(?:CAS|Exch)(?:_block|_system)?")
-_ATOMIC = re.compile(rb"atomic\w+")
-_POLLS = re.compile(rb"\bvolatile\b|\batomic\w+")
+# Functions, and methods of atomic objects.
+_METHODS = re.compile(rb"exchange|compare_exchange_(?:strong|weak)|test_and_set")
+_ATOMICS = re.compile(rb"atomic(?:CAS|Exch)(?:_block|_system)?|" + _METHODS.pattern)
+_ATOMIC = re.compile(rb"atomic\w*")
+_GIVES = re.compile(rb"store|clear|exchange")
+_POLLS = re.compile(rb"\bvolatile\b|\batomic\w+|\b(?:load|" + _METHODS.pattern + rb")\s*\(")
+_VOLATILE = re.compile(rb"\bvolatile\b[^;,(){}=]*?\b(\w+)\s*[\[=;]")
 _LOOPS = frozenset(("while_statement", "do_statement", "for_statement"))
 # What a loop that only waits may do, and what orders memory.
 _WAITS = re.compile(
@@ -77,16 +81,19 @@ class _Acquire(NamedTuple):
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per loop that waits for a lock or for a flag of a lane's own."""
-    if b"volatile" not in source.words and not source.matched(_ATOMIC):
+    if source.words.isdisjoint((b"volatile", b"atomic")) and not source.matched(_ATOMIC):
         return
     kernels = Kernels.of(project)
     takers = kernels.carriers(source, _ATOMICS)
+    watched = frozenset(_VOLATILE.findall(source.code))
     for function in kernels.functions(source):
         start = function.body.start_byte
         if within(start, source.hip_only) or within(start, source.cuda_only):
             continue
         code = source.code[function.node.start_byte : function.body.end_byte]
-        if not _POLLS.search(code) and b"__shared__" not in code and takers.isdisjoint(function.called):
+        polls = _POLLS.search(code) or b"__shared__" in code or not takers.isdisjoint(function.called)
+        # There may be volatile variables of the whole file in it.
+        if not polls and (not watched or watched.isdisjoint(_NAME.findall(code))):
             continue
         for loop in _loops(function):
             yield from _for_the_block(function, loop)
@@ -156,8 +163,9 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
             yield Finding(
                 head,
                 "flag",
-                "each lane waits here for a flag of its own: a lane of the same wavefront that has to set it never "
-                "comes to that; let each lane look once in a turn of a loop of the whole wavefront, until all are done",
+                "each lane waits here for a flag or a value of its own: a lane of the same wavefront that has to set "
+                "it never comes to that; let each lane look once in a turn of a loop of the whole wavefront, until all "
+                "are done",
                 certainty=Certainty.MANUAL,
             )
         return
@@ -217,7 +225,12 @@ def _waits_for(function: Function, loop: Node) -> _Acquire | None:
         or any(_releases(function, node, acquire) for node in nodes(body) if node.type == "expression_statement")
     ):
         return None
-    if _WAITS.fullmatch(function.text(body)):
+    text = function.text(body)
+    if _METHODS.fullmatch(called_name(acquire.call, function.source.code)) and not acquire.free:
+        # What was expected is set anew each time.
+        expected = re.escape(function.text(arguments(acquire.call)[0]))
+        text = re.sub(rb"\b" + expected + rb"\s*=\s*(?:\w+|\{\s*\w*\s*\})\s*;", b"", text)
+    if _WAITS.fullmatch(text):
         return acquire
     # `while (atomicCAS(&table[slot], EMPTY, key) != EMPTY) slot = …;` looks for a place.
     names = set(_NAME.findall(function.text(acquire.call)))
@@ -231,8 +244,15 @@ def _waits_for(function: Function, loop: Node) -> _Acquire | None:
 def _gives_back(function: Function) -> bool:
     """Whether the function gives a lock back, whatever else it does."""
     text = function.text(function.body)
+    for each in function.calls(_GIVES):
+        if _method_of(function, each.node) and (
+            each.name == b"clear" or (each.arguments and _ZERO.fullmatch(function.text(each.arguments[0])))
+        ):
+            return True
     return any(
-        each.arguments and _ZERO.fullmatch(function.text(each.arguments[-1])) for each in function.calls(_ATOMICS)
+        each.arguments and _ZERO.fullmatch(function.text(each.arguments[-1]))
+        for each in function.calls(_ATOMICS)
+        if not _METHODS.fullmatch(each.name)
     ) or bool(re.search(rb"(?:\*\s*\w+|\]|\bstate\w*|\block\w*)\s*=\s*0\s*;", text))
 
 
@@ -242,6 +262,13 @@ def _takes(function: Function, tries: bool) -> bool:
         return False
     loops = [loop for loop in _loops(function) if _waits_for(function, loop) is not None]
     return bool(loops) != tries and _acquire(function, function.body) is not None
+
+
+def _method_of(function: Function, call: Node) -> bytes:
+    """The code of the object whose method is called, without white space; empty if it is no method."""
+    called = call.child_by_field_name("function")
+    node = called.child_by_field_name("argument") if called is not None and called.type == "field_expression" else None
+    return b"".join(function.text(node).split()) if node is not None else b""
 
 
 def _object(function: Function, call: Node) -> bytes:
@@ -597,6 +624,13 @@ def _acquire(function: Function, node: Node) -> _Acquire | None:
         if not _ATOMICS.fullmatch(name):
             continue
         given = [b"".join(function.text(each).split()) for each in arguments(call)]
+        if _METHODS.fullmatch(name):
+            of = _method_of(function, call)
+            swaps = name.startswith(b"compare")
+            value = given[1:2] if swaps else given[:1] if name == b"exchange" else [b"1"]
+            if of and value and value[0] not in (b"0", b"0u", b"false") and _constant(function, value[0], call):
+                return _Acquire(call, of, b"" if swaps else b"0")
+            continue
         if len(given) != (3 if name.startswith(b"atomicCAS") else 2) or b"++" in given[0] or b"--" in given[0]:
             continue
         free = given[1] if len(given) == 3 else b"0"
@@ -640,6 +674,10 @@ def _when_taken(function: Function, condition: Node | None, acquire: _Acquire) -
     if node is None:
         return None
     source = function.source
+    if not acquire.free and _METHODS.fullmatch(called_name(acquire.call, source.code)):
+        # It says whether it was taken.
+        refused = node.type == "unary_expression" and node.child_by_field_name("argument") == acquire.call
+        return source[Span(acquire.call.start_byte, acquire.call.end_byte)] if refused else None
     if node == acquire.call:
         return source[Span(node.start_byte, node.end_byte)] + b" == " + (acquire.free or b"0")
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -658,11 +696,15 @@ def _releases(function: Function, node: Node, acquire: _Acquire) -> bool:
     lock = acquire.lock
     plain = lock[1:] if lock.startswith(b"&") else b"*" + lock
     for call in _calls(node) if node.type == "expression_statement" else ():
+        name = called_name(call, function.source.code)
+        if _GIVES.fullmatch(name) and _method_of(function, call) == lock:
+            return call != acquire.call
         given = [b"".join(function.text(each).split()) for each in arguments(call)]
-        if called_name(call, function.source.code).startswith(b"atomic") and given and _pointer(given[0]) == lock:
+        if name.startswith(b"atomic") and given and _pointer(given[0]) == lock:
             return call != acquire.call
     return node.type == "expression_statement" and (
-        text.startswith((plain + b"=", b"(" + plain + b")=", lock + b"[0]=")) and not text.startswith(plain + b"==")
+        text.startswith((plain + b"=", b"(" + plain + b")=", lock + b"[0]=", lock + b"=false;", lock + b"=0;"))
+        and not text.startswith(plain + b"==")
     )
 
 
@@ -688,8 +730,20 @@ def _for_the_block(function: Function, loop: Node) -> Iterator[Finding]:
 
 
 def _own_flag(function: Function, condition: Node, kernels: Kernels) -> bool:
-    """Whether the lanes of a wavefront look at different places in memory, which others change."""
+    """Whether the lanes of a wavefront look at different places in memory, which others change, or for other values."""
     for node in nodes(condition):
+        if node.type == "binary_expression":
+            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            if left is None or right is None:
+                continue
+            for looked, wanted in ((left, right), (right, left)):
+                if _is_look(function, looked) and kernels.agreement(function, wanted) < 64:
+                    return True
+        if node.type == "call_expression" and called_name(node, function.source.code) == b"load":
+            called = node.child_by_field_name("function")
+            of = called.child_by_field_name("argument") if called is not None else None
+            if of is not None and kernels.may_differ(function, of, 64):
+                return True
         if node.type == "subscript_expression":
             base = node.child_by_field_name("argument")
             indices = node.child_by_field_name("indices")
@@ -706,6 +760,25 @@ def _own_flag(function: Function, condition: Node, kernels: Kernels) -> bool:
                 # A compare-and-swap with what was loaded changes the place itself.
                 return not _changes(function, given)
     return False
+
+
+def _is_look(function: Function, node: Node) -> bool:
+    """Whether an expression is nothing but a look at what other threads change."""
+    while node.type in ("parenthesized_expression", "cast_expression") and node.named_children:
+        node = node.named_children[-1]
+    if node.type == "call_expression":
+        name = called_name(node, function.source.code)
+        if name == b"load":
+            return bool(_method_of(function, node))
+        return bool(re.fullmatch(rb"atomic(?:Add|Or|CAS|Max)\w*", name)) and not _changes(function, arguments(node))
+    named = re.match(rb"\W*(\w+)", function.text(node))
+    if named is None or node.type not in ("pointer_expression", "subscript_expression", "identifier"):
+        return False
+    if b"volatile" in function.text(node):
+        return True
+    of_file = function.locals.named(named[1], node.start_byte) is None
+    head = function.source.code[0 if of_file else function.node.start_byte : function.body.end_byte]
+    return bool(re.search(rb"\bvolatile\b[^;,(){}=]*\b" + named[1] + rb"\b", head))
 
 
 def _changes(function: Function, given: tuple[Node, ...]) -> bool:

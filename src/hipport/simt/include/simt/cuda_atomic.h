@@ -4,6 +4,8 @@
 #define SIMT_CUDA_ATOMIC_H
 
 #include <atomic>
+#include <cstddef>
+#include <type_traits>
 
 #include "cuda_std.h"
 
@@ -62,8 +64,25 @@ class Operations {
   void notify_one() const {}
   void notify_all() const {}
 
-  T fetch_add(T value, memory_order = memory_order_seq_cst) const { return ::simt::detail::fetch_add(at(), value); }
-  T fetch_sub(T value, memory_order = memory_order_seq_cst) const { return ::simt::detail::fetch_sub(at(), value); }
+  // By what a pointer moves: elements.
+  using Difference = ::std::conditional_t<::std::is_pointer_v<T>, ::std::ptrdiff_t, T>;
+  T fetch_add(Difference value, memory_order = memory_order_seq_cst) const {
+    if constexpr (::std::is_pointer_v<T>) {
+      T seen = load();
+      while (!compare_exchange_strong(seen, seen + value)) {
+      }
+      return seen;
+    } else {
+      return ::simt::detail::fetch_add(at(), value);
+    }
+  }
+  T fetch_sub(Difference value, memory_order = memory_order_seq_cst) const {
+    if constexpr (::std::is_pointer_v<T>) {
+      return fetch_add(-value);
+    } else {
+      return ::simt::detail::fetch_sub(at(), value);
+    }
+  }
   T fetch_min(T value, memory_order = memory_order_seq_cst) const { return ::simt::detail::fetch_min(at(), value); }
   T fetch_max(T value, memory_order = memory_order_seq_cst) const { return ::simt::detail::fetch_max(at(), value); }
   T fetch_and(T value, memory_order = memory_order_seq_cst) const { return ::simt::detail::fetch_and(at(), value); }
@@ -71,8 +90,8 @@ class Operations {
   T fetch_xor(T value, memory_order = memory_order_seq_cst) const { return ::simt::detail::fetch_xor(at(), value); }
 
   operator T() const { return load(); }
-  T operator+=(T value) const { return fetch_add(value) + value; }
-  T operator-=(T value) const { return fetch_sub(value) - value; }
+  T operator+=(Difference value) const { return fetch_add(value) + value; }
+  T operator-=(Difference value) const { return fetch_sub(value) - value; }
   T operator&=(T value) const { return fetch_and(value) & value; }
   T operator|=(T value) const { return fetch_or(value) | value; }
   T operator^=(T value) const { return fetch_xor(value) ^ value; }
