@@ -21,7 +21,7 @@ INCOMPLETE = {"python_2"}
 FIXTURES = [f for f in fixtures(ROOT / "fixtures" / "cpp_extension") if str(f).partition("/")[2] not in INCOMPLETE]
 EXAMPLES = sorted(script.parent for script in (ROOT / "ext_examples").glob("*/setup.py"))
 #: What its author has made of it for ROCm is the author's; and what builds nothing itself.
-OWN_PORTS, FOR_OTHERS = {"cpp_extension/rocm_aware"}, {"cpp_extension/strays"}
+OWN_PORTS, FOR_OTHERS = {"cpp_extension/rocm_aware", "cpp_extension/gpu_decides_answered"}, {"cpp_extension/strays"}
 #: Programs that build what they use.
 PROGRAMS = {"cpp_extension/needs_gpu_to_run"}
 

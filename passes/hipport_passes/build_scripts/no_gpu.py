@@ -25,7 +25,22 @@ _BUILDS = re.compile(r"\bCUDAExtension\b|\.cu[\"']|[\"'](?:-D)?WITH_CUDA\b")
 _NEEDS_GPU = re.compile(r"\bget_device_(?:capability|properties|name)\(|\bcurrent_device\(|\bmem_get_info\(")
 _STOPS = re.compile(r"\braise\b|\bexit\(")
 #: Calls that return what they are given, as far as it matters here.
-_THROUGH = {"bool", "int", "list", "tuple", "set", "sorted", "product", "zip", "enumerate", "any", "all", "len", "str"}
+_THROUGH = {
+    "bool",
+    "int",
+    "list",
+    "tuple",
+    "set",
+    "sorted",
+    "product",
+    "zip",
+    "enumerate",
+    "any",
+    "all",
+    "len",
+    "str",
+    "range",
+}
 _LOOKS = ("exists", "isdir", "isfile", "is_dir", "is_file", "lexists")
 _CUDA_PATH = re.compile(r"(?:^|/)(?:cuda(?:-[\d.]+)?|nvcc)(?:/|$)|NVIDIA GPU Computing Toolkit")
 _CUDA_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDADIR")
@@ -78,7 +93,7 @@ def _asked_gpu(script: Script, call: cst.Call, needs_gpu: bool, forced: bool) ->
         said.certainty = Certainty.MANUAL
         return said
     name, imported = hip
-    code = script.code(whole)
+    code = script.source[said.span].decode("utf-8", "replace")
     if there:
         text = f"{code} or {name}{' is not None' if name.endswith('.hip') else ''}"
     else:
@@ -87,9 +102,7 @@ def _asked_gpu(script: Script, call: cst.Call, needs_gpu: bool, forced: bool) ->
     plain = not isinstance(above, (cst.BooleanOperation, cst.UnaryOperation, cst.Comparison)) or (
         isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.Or if there else cst.And)
     )
-    if isinstance(whole, cst.Comparison) and whole.lpar:
-        plain = False
-    said.edits = [*imported, Edit(said.span, (text if plain else f"({text})").encode())]
+    said.edits = [*imported, Edit(said.span, (text if plain or whole.lpar else f"({text})").encode())]
     return said
 
 
@@ -235,13 +248,16 @@ class _Trail:
 
     def _branches(self, branches: list[cst.BaseSuite | cst.If | cst.Else]) -> None:
         script = self.script
-        code = "".join(map(script.code, branches))
-        for word in set(re.findall(r"\b(\w+)\(", code)) & script.functions.keys():
-            code += script.code(script.functions[word])
-        builds = _BUILDS.search(code) is not None
-        asks = _NEEDS_GPU.search(code) is not None
-        if builds or (_STOPS.search(code) and script.calls("setup") and not asks):
-            self._found = True
+        asks = False
+        for branch in branches:
+            code = script.code(branch)
+            for word in set(re.findall(r"\b(\w+)\(", code)) & script.functions.keys():
+                code += script.code(script.functions[word])
+            needs = _NEEDS_GPU.search(code) is not None
+            # What is too old a GPU stops the build as well, and is no matter of whether there is one.
+            if _BUILDS.search(code) or (_STOPS.search(code) and script.calls("setup") and not needs):
+                self._found = True
+            asks = asks or needs
         self.needs_gpu = self.needs_gpu or asks
         for branch in branches:
             inside: list[cst.CSTNode] = [branch]
