@@ -377,3 +377,33 @@ int main() {
     built = program([tree], "cuda", Options(env=env, passes=(inline_ptx.PASS,)))
     assert ran(built.path).stdout == "3 7 12 77 0\n"
     assert built.prepared.made(tree / "a.cu").read_text().count("asm") == 0
+
+
+def test_loops_of_the_host_are_rewritten_and_need_no_headers(tmp_path: Path, env: dict[str, str]) -> None:
+    """A function of the host may have the name of one that kernels call between accesses to volatile memory."""
+    host = """
+    #include "count.h"
+    static void step(float* p) { *p += 1; }
+    int count(int n) {
+      float sum = 0;
+      for (int i = 0; i < n; i++) { if (i == 2) continue; step(&sum); }
+      return static_cast<int>(sum);
+    }
+    """
+    main = """
+    #include <cstdio>
+    #include "count.h"
+    __device__ void step(volatile float* p) { *p = *p + 1; }
+    __global__ void k() {
+      __shared__ volatile float s[32];
+      s[threadIdx.x] = 0;
+      for (int i = 0; i < 3; i++) { if (threadIdx.x > 4) continue; step(s + threadIdx.x); }
+    }
+    int main() { k<<<1, 32>>>(); std::printf("%d\\n", count(5)); }
+    """
+    tree = write(tmp_path / "tree", {"main.cu": main, "host.cpp": host, "count.h": "int count(int n);\n"})
+    built = program([tree], "cuda", Options(env=env))
+    prepared = next(path for path in built.prepared.sources if path.name == "host.cpp")
+    assert b"SIMT_LOCKSTEP_TURN" in prepared.read_bytes()
+    done = subprocess.run([built.path], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "4\n"

@@ -38,7 +38,9 @@ def run(name: str, dialect: str, wave: int, order: str = "forward", *arguments: 
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("name", ["blocks", "groups", "device", "textures", "thrust", "blas", "fft", "graphs"])
+@pytest.mark.parametrize(
+    "name", ["blocks", "groups", "device", "textures", "thrust", "blas", "fft", "graphs", "solver"]
+)
 @pytest.mark.parametrize(("dialect", "wave"), CONFIGURATIONS)
 def test_programs_that_check_themselves(name: str, dialect: str, wave: int) -> None:
     if name == "thrust" and thrust.find(os.environ, dialect).folder is None:  # type: ignore[arg-type]

@@ -62,6 +62,8 @@ _DEFINES: Mapping[str, tuple[str, ...]] = {
         "-D__HIP_DEVICE_COMPILE__=1",
     ),
 }
+# Loops are rewritten in all files; those of the host have none of the executor's headers to say what stands in them.
+_NO_TURNS = ("-DSIMT_NEXT_TURN=((void)0)", "-DSIMT_LOCKSTEP_TURN=((void)0)")
 _HOST_DEFINES: Mapping[str, tuple[str, ...]] = {"cuda": (), "hip": ("-DSIMT_HIP", "-D__HIP_PLATFORM_AMD__=1")}
 
 # Lanes that go different ways are told apart by the chain of calls that they wait in, and those that are further behind
@@ -331,6 +333,7 @@ class Builder:
             *_LENIENT[family],
             *self._sanitize(),
             *(_DEFINES if device else _HOST_DEFINES)[self.dialect],
+            *(() if device else _NO_TURNS),
             *self.options.flags,
         )
 

@@ -127,6 +127,8 @@ inline constexpr Operation next_turn{"the end of a turn of a loop", nullptr};
 inline void next_turn(Place place) {
   if (in_kernel()) meet_present(detail::next_turn, nullptr, 0, place);
 }
+#undef SIMT_NEXT_TURN
+#undef SIMT_LOCKSTEP_TURN
 #define SIMT_NEXT_TURN ::simt::next_turn({__FILE__, __LINE__})
 #ifdef SIMT_LOCKSTEP
 #define SIMT_LOCKSTEP_TURN SIMT_NEXT_TURN

@@ -18,9 +18,8 @@
 #include <memory>
 #include <vector>
 
-#include "core.h"
-#include "runtime_types.h"
-#include "vector_types.h"
+// As CUDA's and HIP's headers bring the runtime.
+#include "prelude.h"
 
 #ifdef SIMT_HIP
 #define SIMT_RAND(name) hiprand##name
