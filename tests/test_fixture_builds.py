@@ -78,6 +78,8 @@ NOT_WITH_OLD: dict[str, str] = {
     "cub_thrust/transposed": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/widths": "there is no hipCUB beside HIP 5.2",
     "headers/early": "there is no rocThrust beside HIP 5.2",
+    "api_names/guards": "it includes libraries, which are not beside HIP 5.2",
+    "headers/macro_first": "it includes libraries, which are not beside HIP 5.2",
     "headers/mapped": "it includes libraries, which are not beside HIP 5.2",
     "namespaces/ported": "there is no hipCUB beside HIP 5.2",
     "lane_masks/own_platform_macro": "there is no hipCUB beside HIP 5.2",
