@@ -70,12 +70,12 @@ int main() {
   end->store(order);
   work<<<kBlocks, kThreads>>>(order, most, sum, pair, end, doubles);
   int wrong = cudaDeviceSynchronize() != cudaSuccess, count[2];
-  unsigned char counted[4];
+  Device<unsigned char> counted[4];  // CUDA's are larger than a byte
   cudaMemcpyFromSymbol(&count[0], guarded, sizeof(int));
   cudaMemcpyFromSymbol(&count[1], missed, sizeof(int));
-  cudaMemcpyFromSymbol(counted, bytes, sizeof(counted));
+  cudaMemcpyFromSymbol(static_cast<void*>(counted), bytes, sizeof(counted));
   for (int i = 0; i < kAll; ++i) wrong += order[i] != i;
-  for (unsigned char each : counted) wrong += each != kAll / 4;
+  for (const auto& each : counted) wrong += each.load() != kAll / 4;
   wrong += count[0] != kAll || count[1] != 0 || *most != (287LL << 33) - 5 || *sum != kAll / 2;
   wrong += doubles[0] != 1 - kAll / 4 || doubles[1] != 1 - kAll;
   wrong += pair->load().first != kAll || pair->load().second != -2 * kAll || end->load() - order != 2 * kAll;
