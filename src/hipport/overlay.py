@@ -91,8 +91,11 @@ def _make(include: Path, folder: Path) -> None:
     text = re.compile(rb"cuda|cudnn|cublas|cufft|curand|cusparse|cusolver|nccl|nvrtc|nvtx|\bcub\b", re.IGNORECASE)
     for path in include.rglob("*"):
         name = path.relative_to(include).as_posix()
-        converted = name.startswith((*(f"{each}/" for each in _RENAMED), f"{_IN_PLACE}/"))
-        if converted and path.suffix in _HEADERS and text.search(path.read_bytes()):
+        # What is renamed is included by its new name, whether or not there is something to convert in it.
+        renamed = name.startswith(tuple(f"{each}/" for each in _RENAMED))
+        if path.suffix in _HEADERS and (
+            renamed or (name.startswith(f"{_IN_PLACE}/") and text.search(path.read_bytes()))
+        ):
             copy = (aten if name.startswith("ATen/") else tree) / name
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
