@@ -55,8 +55,6 @@ NOT_COMPILED: dict[str, str] = {
     **dict.fromkeys(
         "headers/look_alikes headers/no_headers headers/unsupported".split(), "it includes what is nowhere, on purpose"
     ),
-    "api_names/guards": "it does not look at what calls return, of which compilers warn",
-    "headers/macro_first": "it shows an include for hipBLAS with its types given by a macro",
     "arch_guards/chosen": "it shows conditions, not what they guard",
     "arch_guards/odd": "it is no C++, on purpose",
     "arch_guards/stand_ins": "it defines one name in several ways",
