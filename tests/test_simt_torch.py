@@ -129,7 +129,7 @@ def test_python_sees_a_gpu() -> None:
 SETUP = """
 from setuptools import setup
 from torch.utils.cpp_extension import BuildExtension, CUDAExtension
-setup(name="small", packages=["small"], ext_modules=[CUDAExtension("small._C", ["small.cu"])],
+setup(name="small-sums", version="1.5", packages=["small"], ext_modules=[CUDAExtension("small._C", ["small.cu"])],
       cmdclass={"build_ext": BuildExtension})
 """
 KERNEL = """\
@@ -196,7 +196,11 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (tree / "setup.py").write_text(SETUP)
     (tree / "small.cu").write_text(KERNEL)
     (tree / "cases.py").write_text(CASES)
-    (tree / "small/__init__.py").write_text("import torch\nfrom small._C import add_up\n")
+    (tree / "small/__init__.py").write_text(
+        # Packages know their version from what is installed.
+        "import importlib.metadata\nimport torch\nfrom small._C import add_up\n"
+        "assert importlib.metadata.version('small-sums') == '1.5'\n"
+    )
     return tree
 
 

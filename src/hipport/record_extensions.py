@@ -7,6 +7,7 @@ takes a JSON file: what to do in `kind` (see `_KINDS`) and with what, and where 
     commands   [{extension, source, language, arguments}, ...], in order; paths are absolute
     modules    {extension: where it would lie if it were built in place}
     renamed    {file: the file that PyTorch's hipify made of it}
+    about      {distribution: what is known of it, as PKG-INFO has it}
     error      why it stopped, or ""
 
 It is PyTorch's own code that runs, told that it is a PyTorch for ROCm, or for CUDA if the request has a version of it
@@ -40,6 +41,7 @@ class _Recorder:
         self.modules: dict[str, str] = {}
         #: The extensions that setup() was given, should building them go wrong before a compiler is called.
         self.declared: list[str] = []
+        self.about: dict[str, str] = {}
 
     def command(self, source: str, language: str, arguments: list[str]) -> None:
         self.commands.append(
@@ -137,6 +139,11 @@ def _intercept(recorder: _Recorder) -> None:
             distribution.parse_config_files()
         if distribution.ext_modules:
             recorder.declared += [extension.name for extension in distribution.ext_modules]
+            # Of metadata that setuptools finds wrong, nothing is known; it is not what is wanted here.
+            with contextlib.suppress(Exception):
+                about = io.StringIO()
+                distribution.metadata.write_pkg_file(about)
+                recorder.about[distribution.get_name()] = about.getvalue()
             command = distribution.get_command_obj("build_ext")
             command.build_temp = recorder.request["scratch"]
             command.build_lib = recorder.request["scratch"]
@@ -222,6 +229,7 @@ def main(path: str) -> None:
         "commands": recorder.commands,
         "modules": recorder.modules,
         "renamed": {name: path for name, path in made.items() if path not in (None, name)},
+        "about": recorder.about,
         "error": error,
         "missing": "" if python_h.exists() else str(python_h),
     }

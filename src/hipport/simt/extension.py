@@ -168,7 +168,7 @@ def build(
         if ported is not None:
             write_port(ported, tree, copy)
         recorder = _Recorder(torch, dialect, env, cache, copy, timeout)
-        units, modules = recorder.all()
+        units, modules, about = recorder.all()
         units = [unit for unit in units if only is None or only(unit.extension)]
         if not units:
             raise NotBuildable(f"{tree}: no setup.py there builds an extension{' that was asked for' if only else ''}")
@@ -205,6 +205,12 @@ def build(
         if not each.cached
     }
     paths = tuple(dict.fromkeys(_import_path(module) for module in built))
+    for name, text in about.items():
+        # Packages ask importlib.metadata for their own version.
+        for path in paths:
+            place = path / f"{name.replace('-', '_')}.egg-info"
+            place.mkdir(exist_ok=True)
+            (place / "PKG-INFO").write_text(text, encoding="utf-8")
     return Built(dialect, copy, tuple(built), paths, libraries, guard, seconds)
 
 
@@ -260,10 +266,11 @@ class _Recorder:
     copy: Path
     timeout: float
 
-    def all(self) -> tuple[list[_Unit], dict[str, Path]]:
-        """Return the units of all extensions, and where each extension goes."""
+    def all(self) -> tuple[list[_Unit], dict[str, Path], dict[str, str]]:
+        """Return the units of all extensions, where each extension goes, and what is known of each distribution."""
         units: list[_Unit] = []
         modules: dict[str, Path] = {}
+        about: dict[str, str] = {}
         scripts = [path for path in sorted(self.copy.rglob("*.py")) if ".hipport" not in path.parts]
         setups = [path for path in scripts if path.name == "setup.py" and b"Extension" in path.read_bytes()]
         problems = []
@@ -274,6 +281,7 @@ class _Recorder:
                 continue
             units += self._units(answer)
             modules |= {name: Path(path) for name, path in answer["modules"].items()}
+            about |= answer["about"]
         if not setups:
             for script in scripts:
                 for call in just_in_time(script, self.copy)[0]:
@@ -285,7 +293,7 @@ class _Recorder:
                         units += self._units(answer)
         if problems and not units:
             raise NotBuildable("; ".join(problems))
-        return units, modules
+        return units, modules, about
 
     def _units(self, answer: Mapping[str, Any]) -> Iterator[_Unit]:
         for each in answer["commands"]:
