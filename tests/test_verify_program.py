@@ -199,6 +199,8 @@ def ran(text: str, status: int | None = 0) -> programs.Run:
         ("a 1\nb 2", "sm 9.4 is unknown\na 1\nb 2", "sm 11.0 is unknown\na 1\nb 3", False),
         ("a 1\nb 2", "sm 9.4 is unknown\na 1\nb 2", "sm 11.0 is unknown\na 1\nb 2\nsurprise", False),
         ("a 1\nb 2\nc 3", "a 1\nc 3", "a 1\nb 4\nc 3", True),
+        ("on X 8\na 1", "sm 9 is unknown\non Y 9\na 1", "sm 9 is unknown\non Y 9\na 1", True),
+        ("on X 8\na 1", "sm 9 is unknown\non Y 9\na 1", "sm 9 is unknown\non Y 9\na 2", False),
     ],
 )
 def test_what_is_printed(first: str, again: str, other: str, same: bool) -> None:

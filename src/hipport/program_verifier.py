@@ -398,7 +398,7 @@ def _printed(ran: Run, first: Run, varying: Varying, trusted: bool) -> Differenc
     ignored = varying.places
     found = _compared(ran.lines, first.lines, ignored)
     if found[2] and varying.more:
-        ran = replace(ran, lines=_without_more(ran.lines, first.lines, varying.more))
+        ran = replace(ran, lines=_without_more(ran.lines, first.lines, varying))
         found = _compared(ran.lines, first.lines, ignored)
     if found[2] and sorted(_shapes(ran.lines)) == sorted(_shapes(first.lines)) and len(ran.lines) == len(first.lines):
         order = sorted(range(len(first.lines)), key=lambda i: first.lines[i])
@@ -501,11 +501,15 @@ def _aligned(first: Sequence[str], other: Sequence[str]) -> Sequence[tuple[str, 
     return difflib.SequenceMatcher(None, _shapes(first), _shapes(other), autojunk=False).get_opcodes()
 
 
-def _without_more(mine: Sequence[str], first: Sequence[str], more: frozenset[str]) -> tuple[str, ...]:
+def _without_more(mine: Sequence[str], first: Sequence[str], varying: Varying) -> tuple[str, ...]:
     """Return `mine` without the lines that `first` lacks and that another device prints besides."""
     kept: list[str] = []
-    for kind, _, _, start, end in _aligned(first, mine):
-        kept += [line for line in mine[start:end] if kind == "equal" or _shape(line) not in more]
+    for kind, first_start, first_end, start, end in _aligned(first, mine):
+        own = [line for line in mine[start:end] if kind == "equal" or _shape(line) not in varying.more]
+        if not own and all((index, -1) in varying.places for index in range(first_start, first_end)):
+            # In place of lines that are not compared.
+            own = list(first[first_start:first_end])
+        kept += own
     return tuple(kept)
 
 
