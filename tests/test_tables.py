@@ -110,7 +110,8 @@ HEADERS = {
     "solver": "hipsolver/hipsolver.h hipblas/hipblas.h",
     "cub": "hipcub/hipcub.hpp",
     "own": "hip/hip_runtime.h hip/hip_fp16.h hip/hip_bf16.h roctracer/roctx.h hipblas/hipblas.h "
-    "hipsparse/hipsparse.h hipblaslt/hipblaslt.h thrust/device_vector.h hipcub/hipcub.hpp",
+    "hipsparse/hipsparse.h hipblaslt/hipblaslt.h hipfft/hipfft.h hiprand/hiprand.h hiprand/hiprand_kernel.h "
+    "hipsolver/hipsolver.h thrust/device_vector.h hipcub/hipcub.hpp",
 }
 # Debian 12 has HIP 5.2, without the libraries.
 CHECKED = [*((areas, (6, 4)) for areas in HEADERS), *((areas, (5, 2)) for areas in list(HEADERS)[:3])]
