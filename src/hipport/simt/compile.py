@@ -327,6 +327,8 @@ class Builder:
             # addr2line of binutils 2.40 takes the folder of a file from the wrong entry of DWARF 5's tables.
             *(("-gdwarf-4", "-g1") if self.options.debug else ()),
             "-fPIC",
+            # So that a kernel can become part of the loop over its threads.
+            "-fno-semantic-interposition",
             "-ftls-model=initial-exec",
             *_KEEP_CALLS[family],
             *_MEANING,
@@ -525,8 +527,9 @@ def _library(
     timeout: float,
 ) -> Path:
     """Return the shared library of the sources in `folder`, compiled now if it was not yet. Raises NotCompiled."""
-    flags = ["-std=c++17", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-pthread"]
-    flags += ["-fno-omit-frame-pointer", "-Wall", *_SAY[compiler.family], f"-I{INCLUDE}", *own]
+    flags = ["-std=c++17", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-semantic-interposition"]
+    flags += ["-ftls-model=initial-exec", "-pthread", "-fno-omit-frame-pointer", "-Wall"]
+    flags += [*_SAY[compiler.family], f"-I{INCLUDE}", *own]
     sources = sorted(folder.glob("*.cpp"))
     key = _digest(_FORMAT, compiler.identity, flags, _hash_tree((INCLUDE, folder)))
     library = kept / folder.name / key / f"libhipport_{'simt' if folder == RUNTIME else folder.name}.so"

@@ -146,9 +146,9 @@ std::string formatted(const char* message, va_list arguments) {
 /// The user's line: of the call itself, or of the innermost frame of the user's if that is in a header of ours.
 std::string best_place(Place place) {
   if (!text_of(place).empty() && !is_own(place.file)) return text_of(place);
-  if (in_kernel() && worker->fiber != nullptr && worker->fiber != &worker->root) {
+  if (in_kernel() && &worker->stack() != &worker->root) {
     Path path;
-    capture(path, worker->fiber->base);
+    capture(path, worker->stack().base);
     const std::string user = user_place(path);
     if (!user.empty()) return user;
   }
@@ -181,17 +181,6 @@ void* frame_of(const ucontext_t& context) {
 #endif
 }
 
-void walk(Path& path, void* frame, void* base) {
-  void** at = static_cast<void**>(frame);
-  while (at != nullptr && path.depth < Path::most) {
-    if (base != nullptr && (at >= base || static_cast<char*>(base) - reinterpret_cast<char*>(at) > (1 << 20))) break;
-    path.frames[path.depth++] = at[1];
-    void** up = static_cast<void**>(at[0]);
-    if (up <= at) break;
-    at = up;
-  }
-}
-
 const char* signal_kind(int number, const siginfo_t* info, char* text, std::size_t size) {
   const void* address = info->si_addr;
   if (number == SIGFPE) {
@@ -216,9 +205,9 @@ const char* signal_kind(int number, const siginfo_t* info, char* text, std::size
       return "out-of-bounds";
     }
   }
-  if (in_kernel() && worker->fiber != nullptr && worker->fiber->low != nullptr) {
+  if (in_kernel() && worker->stack().low != nullptr) {
     const char* a = static_cast<const char*>(address);
-    if (a < worker->fiber->low && a > worker->fiber->low - 65536) {
+    if (a < worker->stack().low && a > worker->stack().low - 65536) {
       std::snprintf(text, size, "a thread's stack is full: its local variables are too large, or it recurses too deep");
       return "stack-overflow";
     }
@@ -237,17 +226,17 @@ void on_fault(int number, siginfo_t* info, void* raw) {
   char text[512];
   const char* kind = signal_kind(number, info, text, sizeof text);
   Path path;
-  path_of(path, context, in_kernel() && worker->fiber != nullptr ? worker->fiber->base : nullptr);
+  path_of(path, context, in_kernel() ? worker->stack().base : nullptr);
   report("fault", kind, user_place(path), text);
   end();
 }
 
 /// Whoever runs the program has waited long enough.
 void on_end(int number, siginfo_t*, void* raw) {
-  if (!in_kernel() || worker->block == nullptr || worker->fiber == &worker->root) std::_Exit(128 + number);
+  if (!in_kernel() || worker->block == nullptr || &worker->stack() == &worker->root) std::_Exit(128 + number);
   alarm(20);
   signal(SIGALRM, SIG_DFL);
-  path_of(worker->current, *static_cast<ucontext_t*>(raw), worker->fiber->base);
+  path_of(worker->current, *static_cast<ucontext_t*>(raw), worker->stack().base);
   stop_here("time-limit", "the program was ended while this kernel ran");
 }
 
@@ -271,19 +260,18 @@ std::string user_place(const Path& path) {
   return last;
 }
 
-__attribute__((noinline)) void capture(Path& path, void* base) {
-  unsigned depth = 0;
-  std::uint64_t hash = 0;
-  void** at = static_cast<void**>(__builtin_frame_address(0));
-  // The runtime's own frames are the same for all that wait in one operation.
-  while (at < base && depth < Path::most) {
-    path.frames[depth++] = at[1];
-    hash = (hash ^ reinterpret_cast<std::uintptr_t>(at[1])) * 0x9e3779b97f4a7c15ull;
-    at = static_cast<void**>(at[0]);
+void walk(Path& path, void* frame, void* base) {
+  void** at = static_cast<void**>(frame);
+  while (at != nullptr && path.depth < Path::most) {
+    if (base != nullptr && (at >= base || static_cast<char*>(base) - reinterpret_cast<char*>(at) > (1 << 20))) break;
+    path.frames[path.depth++] = at[1];
+    void** up = static_cast<void**>(at[0]);
+    if (up <= at) break;
+    at = up;
   }
-  path.depth = depth;
-  path.hash = hash;
 }
+
+__attribute__((noinline)) void capture(Path& path, void* base) { walk(path, __builtin_frame_address(0), base); }
 
 void warning_at(const char* kind, const std::string& place, const std::string& message) {
   report("warning", kind, place, message);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fiber.h"
+#include "internal.h"
 
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -10,10 +11,6 @@
 
 #ifdef SIMT_ASAN
 #include <sanitizer/common_interface_defs.h>
-#endif
-
-#if !defined(SIMT_UCONTEXT) && !defined(__x86_64__) && !defined(__aarch64__)
-#define SIMT_UCONTEXT
 #endif
 
 namespace simt {
@@ -38,44 +35,35 @@ Fiber* new_fiber(unsigned number) {
   return fiber;
 }
 
-#if defined(SIMT_UCONTEXT)
+#ifdef SIMT_UCONTEXT
 
-}  // namespace simt
-#include <ucontext.h>
-namespace simt {
-
-const char* switch_name() { return "ucontext"; }
-
-void prepare(Fiber& fiber, void (*entry)()) {
-  if (fiber.sp == nullptr) fiber.sp = new ucontext_t;
-  ucontext_t& context = *static_cast<ucontext_t*>(fiber.sp);
-  getcontext(&context);
-  context.uc_stack.ss_sp = fiber.low;
-  context.uc_stack.ss_size = fiber.size;
-  context.uc_link = nullptr;
-  makecontext(&context, entry, 0);
+extern "C" void hipport_simt_switch(void** save, void* load) {
+  if (*save == nullptr) *save = new ucontext_t;
+  swapcontext(static_cast<ucontext_t*>(*save), static_cast<ucontext_t*>(load));
 }
 
-static void jump(Fiber& from, Fiber& to) {
-  if (from.sp == nullptr) from.sp = new ucontext_t;
-  swapcontext(static_cast<ucontext_t*>(from.sp), static_cast<ucontext_t*>(to.sp));
+void prepare(Fiber& fiber, void (*entry)()) {
+  if (fiber.start == nullptr) fiber.start = new ucontext_t;
+  ucontext_t& start = *static_cast<ucontext_t*>(fiber.start);
+  getcontext(&start);
+  start.uc_stack.ss_sp = fiber.low;
+  start.uc_stack.ss_size = fiber.size;
+  start.uc_link = nullptr;
+  makecontext(&start, entry, 0);
 }
 
 #else
 
-// The registers that a called function must keep are saved on the stack that is left, and the stack pointer in the
-// fiber. Nothing else differs between two fibers: rounding modes and signal masks are the thread's.
-extern "C" __attribute__((visibility("hidden"))) void hipport_simt_switch(void** save, void* load);
+// The registers that a called function must keep are saved on the stack that is left. Nothing else differs between two
+// fibers: rounding modes and signal masks are the thread's. It does not end in a return: a processor guesses where that
+// leads by the call before it, which came from another stack.
 
 #if defined(__x86_64__)
-
-const char* switch_name() { return "x86-64"; }
 
 asm(R"(
 .text
 .p2align 4
 .globl hipport_simt_switch
-.hidden hipport_simt_switch
 .type hipport_simt_switch, @function
 hipport_simt_switch:
   pushq %rbp
@@ -102,18 +90,15 @@ void prepare(Fiber& fiber, void (*entry)()) {
   *--top = nullptr;  // as if the entry had been called: 16 bytes aligned before the return address
   *--top = reinterpret_cast<void*>(entry);
   for (int i = 0; i < 6; ++i) *--top = nullptr;
-  fiber.sp = top;
+  fiber.start = top;
 }
 
 #else
-
-const char* switch_name() { return "aarch64"; }
 
 asm(R"(
 .text
 .p2align 4
 .globl hipport_simt_switch
-.hidden hipport_simt_switch
 .type hipport_simt_switch, %function
 hipport_simt_switch:
   sub sp, sp, #160
@@ -141,7 +126,7 @@ hipport_simt_switch:
   ldp d12, d13, [sp, #128]
   ldp d14, d15, [sp, #144]
   add sp, sp, #160
-  ret
+  br x30
 .size hipport_simt_switch, .-hipport_simt_switch
 )");
 
@@ -150,24 +135,22 @@ void prepare(Fiber& fiber, void (*entry)()) {
   top -= 20;
   for (int i = 0; i < 20; ++i) top[i] = nullptr;
   top[11] = reinterpret_cast<void*>(entry);
-  fiber.sp = top;
+  fiber.start = top;
 }
 
 #endif
 
-[[maybe_unused]] static inline void jump(Fiber& from, Fiber& to) { hipport_simt_switch(&from.sp, to.sp); }
-
 #endif
 
+void switch_fibers([[maybe_unused]] Fiber& from, void** save, [[maybe_unused]] Fiber& to, void* load) {
 #ifdef SIMT_ASAN
-void switch_fibers(Fiber& from, Fiber& to) {
   __sanitizer_start_switch_fiber(&from.fake_stack, to.low, to.size);
-  jump(from, to);
-  __sanitizer_finish_switch_fiber(from.fake_stack, nullptr, nullptr);
-}
-#elif defined(SIMT_UCONTEXT)
-void switch_fibers(Fiber& from, Fiber& to) { jump(from, to); }
 #endif
+  detail::hipport_simt_switch(save, load);
+#ifdef SIMT_ASAN
+  __sanitizer_finish_switch_fiber(from.fake_stack, nullptr, nullptr);
+#endif
+}
 
 void entered(Fiber& fiber) {
 #ifdef SIMT_ASAN

@@ -41,12 +41,24 @@ bool dialect_is(Dialect);
 struct Path {
   static constexpr unsigned most = 30;
   unsigned depth = 0;
-  std::uint64_t hash = 0;
   void* frames[most];
 };
+/// A number for the path of `call`, in a function with this frame, that others have who came on it.
+inline std::uint64_t path_hash(const void* call, const void* frame, const void* base) {
+  std::uint64_t hash = reinterpret_cast<std::uintptr_t>(call) * 0x9e3779b97f4a7c15ull;
+  for (auto* at = static_cast<void* const*>(frame); at < base;) {
+    hash = (hash ^ reinterpret_cast<std::uintptr_t>(at[1])) * 0x9e3779b97f4a7c15ull;
+    auto* up = static_cast<void* const*>(at[0]);
+    if (up <= at) break;
+    at = up;
+  }
+  return hash;
+}
 
 enum class State : std::uint8_t { unstarted, ready, running, waiting, exited };
 enum class Wait : std::uint8_t { none, masked, present, barrier, arrived, named, grid };
+/// Whether it is known on which path a thread came to where it waits: by a call, or kept where a signal interrupted it.
+enum class Came : std::uint8_t { unknown, called, kept };
 
 /// threadIdx in little room: a block has at most 1024 threads.
 struct Index {
@@ -54,27 +66,35 @@ struct Index {
   operator uint3() const { return uint3{x, y, z}; }
 };
 
-struct alignas(64) Thread {
+struct alignas(64) Thread : detail::Left {
   // What every wait touches is in the first line of the cache.
-  Fiber* fiber = nullptr;
   Thread* next = nullptr;  // in a list of those that are ready, or wait together
-  Meeting* met = nullptr;  // the meeting whose results it may still read
+  void* base = nullptr;  // that of its stack
   const char* name = nullptr;  // of what it waits in
-  Place place{"", 0};
+  const char* file = "";  // and where
+  int line = 0;
   Index index;
   std::uint16_t rank = 0;
+  std::uint8_t lane = 0;
   State state = State::unstarted;
   Wait wait = Wait::none;
-  bool yielding = false;
-  bool has_path = false;  // whether the block's path of it is of this wait
   bool predicate = false;
 
+  // Where the path is known on which it came: the call, the frame of the function with the call, and a number that
+  // others have that came on the same path.
+  void* call = nullptr;
+  void* frame = nullptr;
   std::uint64_t path_hash = 0;
   const Operation* operation = nullptr;
+  Fiber* fiber = nullptr;
   int number = 0;
-  alignas(16) unsigned char value[16];
+  Came came = Came::unknown;
+  bool yielding = false;
+
+  std::uint64_t bit() const { return std::uint64_t(1) << lane; }
+  Place place() const { return {file, line}; }
 };
-static_assert(offsetof(Thread, path_hash) == 64, "what every wait touches is in one line of the cache");
+static_assert(offsetof(Thread, call) == 64, "what every wait touches is in one line of the cache");
 
 /// A list of threads, first in first out.
 struct List {
@@ -109,7 +129,7 @@ struct Block {
   unsigned size = 0, waves = 0;
   dim3 shape{0, 0, 0};  // that `threads` has the indices of
   std::vector<Thread> threads;
-  std::vector<Path> paths;
+  std::vector<Path> paths;  // of threads whose path was kept
 
   bool loud = false;  // whether `threads` is kept
   bool used = false;  // whether it has shared memory to check and to forget
@@ -144,10 +164,12 @@ struct Block {
     Meeting* meeting;
     List list;
   };
-  struct Wave {
+  struct alignas(64) Wave {
+    std::uint64_t alive = 0;
     unsigned busy = 0;  // lanes that run, may run, or have not begun
-    unsigned present = 0;  // lanes that wait for those that are there
-    std::uint64_t alive = 0, existing = 0;
+    bool together = false;  // whether those that are present came on one path to one operation
+    List present;  // lanes that wait for those that are there
+    Meeting* given = nullptr;  // what they gave
     std::vector<Group> groups;
   };
   std::vector<Wave> wave;
@@ -165,7 +187,7 @@ struct Worker {
   std::uint64_t blocks = 0;
 
   Fiber root;
-  Fiber* fiber = nullptr;  // that runs
+  Fiber* fiber = &root;  // that runs, or ran before the thread that runs
   Fiber* free = nullptr;
   unsigned fibers = 0;
   Block* block = nullptr;
@@ -188,6 +210,8 @@ struct Worker {
     uint3 thread{};
     unsigned times = 0;
   } looked;
+  /// The stack that is in use.
+  Fiber& stack() { return thread != nullptr ? *thread->fiber : *fiber; }
   bool resident = false;  // several blocks at a time: each returns to the root when it ends or is stuck
 };
 
@@ -250,6 +274,8 @@ void install_handlers();
 /// Where the user called: of the frames of `path` the innermost outside of hipport's own headers; "" if not known.
 std::string user_place(const Path& path);
 void capture(Path&, void* base);
+/// Add the return addresses from `frame` on.
+void walk(Path&, void* frame, void* base);
 /// The same for a thread that a signal interrupted; the first is one past where it was.
 void path_of(Path&, const ucontext_t&, void* base);
 void warning_at(const char* kind, const std::string& place, const std::string& message);

@@ -32,7 +32,7 @@ bool is_instrumented = false, is_in_lockstep = false;
 constexpr Operation volatile_access{"an access to volatile shared memory", nullptr};
 
 void together(const void* address) {
-  if (!is_in_lockstep || !runs_kernel() || worker->fiber == &worker->root) return;
+  if (!is_in_lockstep || !runs_kernel() || &worker->stack() == &worker->root) return;
   if (is_shared(address)) {
     meet_present(volatile_access, nullptr, 0, {"", 0});
     return;
@@ -182,7 +182,7 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
   const auto* a = static_cast<const char*>(address);
   // Local variables, what the runtime sets between blocks, and its own: indices, which are the running thread's, and
   // meetings, which are read by those that are through.
-  if (w.fiber == &w.root || (a >= w.fiber->low && a < w.fiber->low + w.fiber->size)) return;
+  if (&w.stack() == &w.root || w.stack().has(a)) return;
   if (is_index(address) || is_meeting(address)) return;
   const std::lock_guard<std::mutex> lock(mutex);
   settle_pending();

@@ -124,8 +124,6 @@ void wake_all(List& list) {
 unsigned wave_shift = 5;
 
 Block::Wave& wave_of(Block& block, const Thread& thread) { return block.wave[thread.rank >> wave_shift]; }
-unsigned lane_of(const Thread& thread) { return thread.rank & ((1u << wave_shift) - 1); }
-std::uint64_t bit_of(const Thread& thread) { return std::uint64_t(1) << lane_of(thread); }
 
 /// Meetings lie together, so that `is_meeting` knows them. What is not used costs nothing.
 constexpr std::size_t meetings_size = std::size_t(1) << 32;
@@ -150,10 +148,29 @@ Meeting* new_meeting() {
   return meeting;
 }
 
+__attribute__((noinline)) Meeting* open_meeting(std::uint64_t mask) {
+  Meeting* meeting = new_meeting();
+  meeting->mask = mask;
+  meeting->word = 0;
+  meeting->readers = 0;
+  return meeting;
+}
+
 /// A thread that goes on has read what it wanted of its last meeting.
-void forget_meeting(Thread& thread) {
-  if (thread.met != nullptr && --thread.met->readers == 0) worker->meetings.push_back(thread.met);
+__attribute__((noinline)) void keep_meeting(Meeting* meeting) { worker->meetings.push_back(meeting); }
+inline void forget_meeting(Thread& thread) {
+  if (thread.met != nullptr && --thread.met->readers == 0) keep_meeting(thread.met);
   thread.met = nullptr;
+}
+
+/// How a thread came to where it waits, as far as that is known.
+Path path_of(const Block& block, const Thread& thread) {
+  Path path;
+  if (thread.came == Came::kept) return block.paths[thread.rank];
+  if (thread.came == Came::unknown) return path;
+  path.frames[path.depth++] = thread.call;
+  walk(path, thread.frame, thread.base);
+  return path;
 }
 
 unsigned ordered(unsigned position) { return worker->order.empty() ? position : worker->order[position]; }
@@ -186,13 +203,10 @@ std::string waiting_text(Block& block) {
       continue;
     }
     const bool runs = &thread == worker->thread && worker->current.depth != 0;
-    static const Path none{};
-    const Path& path = runs ? worker->current : thread.has_path ? block.paths[thread.rank] : none;
-    std::string where = user_place(path);
-    if (runs && where.find("/simt/runtime/") != std::string::npos) {
-      where = user_place(thread.has_path ? block.paths[thread.rank] : none);
-    }
-    if (where.empty()) where = std::string(thread.place.file) + ":" + std::to_string(thread.place.line);
+    std::string where = user_place(runs ? worker->current : path_of(block, thread));
+    // A signal that came while another was dealt with has found nothing of the user's.
+    if (runs && (where.empty() || where.find("/simt/runtime/") != std::string::npos)) where = user_place(path_of(block, thread));
+    if (where.empty()) where = std::string(thread.file) + ":" + std::to_string(thread.line);
     std::string text;
     if (thread.yielding || thread.state != State::waiting) {
       text = (runs ? "run at " : "spin at ") + where;
@@ -224,7 +238,7 @@ std::string waiting_text(Block& block) {
 /// The first of a list of those that wait, for the place of a fault.
 Place first_place(Block& block) {
   for (Thread& thread : block.threads) {
-    if (thread.rank < block.size && thread.state == State::waiting) return thread.place;
+    if (thread.rank < block.size && thread.state == State::waiting) return thread.place();
   }
   return {"", 0};
 }
@@ -232,24 +246,40 @@ Place first_place(Block& block) {
 [[noreturn]] void work();
 
 Fiber& take_fiber() {
-  if (worker->free == nullptr) {
-    Fiber* fiber = new_fiber(worker->fibers++);
-    fiber->next = worker->free;
-    worker->free = fiber;
-  }
+  if (worker->free == nullptr) worker->free = new_fiber(worker->fibers++);
   Fiber* fiber = worker->free;
   worker->free = fiber->next;
   prepare(*fiber, work);
   return *fiber;
 }
 
-/// Leave the running fiber and go on with `to`.
-void go(Fiber& to) {
-  Fiber& from = *worker->fiber;
-  if (&from == &to) return;
-  worker->fiber = &to;
-  ++worker->switches;
-  switch_fibers(from, to);
+/// Leave what runs for where `to` starts; the root starts where it was left. What waits is not what runs there.
+void leave_for(Fiber& to) {
+  Worker& w = *worker;
+  Fiber& stack = w.stack();
+  void** save = w.thread != nullptr ? &w.thread->stack : &stack.start;
+  w.thread = nullptr;
+  w.fiber = &to;
+  ++w.switches;
+  switch_fibers(stack, save, to, to.start);
+}
+
+/// Take a thread that is ready as the one that runs.
+inline Thread& take_ready(Worker& w, Block& block) {
+  Thread& next = *block.ready.pop();
+  next.state = State::running;
+  w.thread = &next;
+  threadIdx = next.index;
+  ++w.switches;
+  return next;
+}
+
+/// Leave what runs for a thread that is ready.
+void leave_for_ready(Worker& w, Block& block) {
+  Thread* self = w.thread;
+  Fiber& stack = w.stack();
+  Thread& next = take_ready(w, block);
+  if (&next != self) switch_fibers(stack, self != nullptr ? &self->stack : &stack.start, *next.fiber, next.stack);
 }
 
 bool settle_stalled(Block& block);
@@ -258,37 +288,31 @@ bool settle_stalled(Block& block);
 bool is_stalled(const Block& block) { return block.idle > 256 + 64 * std::uint64_t(block.ready.count); }
 
 /// Go on with whatever can run, as the running thread cannot or will not. Returns when that thread is to go on.
-void dispatch() {
+__attribute__((noinline)) void dispatch() {
   Worker& w = *worker;
   Block& block = *w.block;
-  Thread* self = w.thread;
   if (block.ready.count != 0 && is_stalled(block) && block.started == block.size) {
-    if (settle_stalled(block)) {
-      block.idle = 0;
-    } else {
-      // Only threads that wait for something to change are left: perhaps another block changes it.
-      go(w.root);
-      return;
-    }
+    if (!settle_stalled(block)) return leave_for(w.root);  // perhaps another block changes what they wait for
+    block.idle = 0;
   }
   if (block.ready.count != 0) {
-    Thread& next = *block.ready.pop();
-    next.state = State::running;
-    w.thread = &next;
-    threadIdx = next.index;
-    if (&next != self) go(*next.fiber);
-    return;
+    leave_for_ready(w, block);
+  } else {
+    leave_for(block.started != block.size ? take_fiber() : w.root);
   }
-  if (block.started != block.size) {
-    w.thread = nullptr;  // what waits is not what the fresh fiber has run
-    go(take_fiber());
-    return;
-  }
-  go(w.root);
 }
 
-/// The running thread waits, as its record says. Returns when it has been woken and is to go on.
-inline void wait() { dispatch(); }
+/// The running thread waits, as its record says: who is next, if nothing but a switch is left to do; else itself, when
+/// it has been woken and is to go on.
+inline detail::Turn turn(Block& block, Thread& self) {
+  if (!switches_are_plain || block.ready.count == 0 || block.idle > 256) {
+    dispatch();
+    return {&self, &self};
+  }
+  Thread& next = take_ready(*worker, block);
+  if (block.ready.first != nullptr) expect(block.ready.first->stack);
+  return {&self, &next};
+}
 
 // -------------------------------------------------------------------------------------------------------- meetings
 
@@ -300,23 +324,45 @@ bool same_operation(const Operation* a, const Operation* b) {
 void finish(Block& block, const Thread& one, Meeting& meeting, const Operation& operation, std::uint64_t lanes) {
   meeting.lanes = lanes;
   if (operation.finish != nullptr) operation.finish(meeting);
-  if (races_looked_for) races_meeting(block, one.rank - lane_of(one), lanes);
+  if (races_looked_for) races_meeting(block, one.rank - one.lane, lanes);
+}
+
+/// All lanes of a group have come: they go on, but for `last`, who has not waited.
+__attribute__((noinline)) void release(Block& block, Block::Wave& wave, Block::Group& group, const Thread& last) {
+  finish(block, last, *group.meeting, *group.operation, group.arrived);
+  List list = group.list;
+  group = wave.groups.back();
+  wave.groups.pop_back();
+  wave.busy += list.count;
+  block.idle = 0;
+  wake_all(list);
 }
 
 bool settle_masked(Block& block, Block::Wave& wave) {
-  for (std::size_t i = 0; i < wave.groups.size(); ++i) {
-    Block::Group& group = wave.groups[i];
+  for (Block::Group& group : wave.groups) {
     if ((group.mask & wave.alive & ~group.arrived) != 0) continue;
-    finish(block, *group.list.first, *group.meeting, *group.operation, group.arrived);
-    List list = group.list;
-    wave.groups[i] = wave.groups.back();
-    wave.groups.pop_back();
-    wave.busy += list.count;
-    block.idle = 0;
-    wake_all(list);
+    release(block, wave, group, *group.list.first);
     return true;
   }
   return false;
+}
+
+/// The group that waits for the lanes of `mask` in an operation; a new one, if there is none.
+__attribute__((noinline)) Block::Group& find_group(Block::Wave& wave, const Operation& operation, std::uint64_t mask) {
+  for (Block::Group& each : wave.groups) {
+    if (each.mask == mask && same_operation(each.operation, &operation)) return each;
+  }
+  wave.groups.push_back({&operation, mask, 0, open_meeting(mask), List{}});
+  return wave.groups.back();
+}
+
+/// The same. Most often there is one group, that of the lanes before.
+inline Block::Group& group_of(Block::Wave& wave, const Operation& operation, std::uint64_t mask) {
+  if (!wave.groups.empty()) {
+    Block::Group& first = wave.groups.front();
+    if (first.mask == mask && first.operation == &operation) return first;
+  }
+  return find_group(wave, operation, mask);
 }
 
 void release_barrier(Block& block) {
@@ -332,15 +378,21 @@ void release_barrier(Block& block) {
   wake_all(block.barrier);
 }
 
-void arrive(Block& block, Thread& thread) {
+/// Say that a thread is in another barrier than those that came before it, if it is.
+__attribute__((noinline)) void meets_elsewhere(const Block& block, const Thread& thread) {
+  if (thread.line == 0 || !dialect_is(Dialect::cuda)) return;
+  if (block.barrier_place.line == thread.line && std::strcmp(block.barrier_place.file, thread.file) == 0) return;
+  warning("barrier-places", thread.place(), "threads of one block meet in this barrier and in the one at %s:%d",
+          block.barrier_place.file, block.barrier_place.line);
+}
+
+inline void arrive(Block& block, Thread& thread) {
   thread.wait = Wait::arrived;
-  if (block.barrier.count != 0 && thread.place.line != 0 && dialect_is(Dialect::cuda) &&
-      (block.barrier_place.line != thread.place.line ||
-       (block.barrier_place.file != thread.place.file && std::strcmp(block.barrier_place.file, thread.place.file) != 0))) {
-    warning("barrier-places", thread.place, "threads of one block meet in this barrier and in the one at %s:%d",
-            block.barrier_place.file, block.barrier_place.line);
+  if (block.barrier.count == 0) {
+    block.barrier_place = thread.place();
+  } else if (block.barrier_place.line != thread.line || block.barrier_place.file != thread.file) {
+    meets_elsewhere(block, thread);
   }
-  if (block.barrier.count == 0) block.barrier_place = thread.place;
   block.barrier.push(&thread);
   block.count += thread.predicate;
   block.all &= thread.predicate;
@@ -353,67 +405,64 @@ bool later(const Path& a, const Path& b) {
   }
   return a.depth > b.depth;
 }
-/// No lane of the wavefront can run: let those that came together, and come first, go on. `spinning` lanes count as
-/// lanes that cannot run.
-bool settle_present(Block& block, Block::Wave& wave, unsigned first_rank) {
-  if (wave.present == 0) return false;
-  Thread* least = nullptr;
-  const unsigned end = std::min(block.size, first_rank + static_cast<unsigned>(wave_size()));
-  for (unsigned rank = first_rank; rank < end; ++rank) {
-    Thread& t = block.threads[rank];
-    if (t.state != State::waiting || (t.wait != Wait::present && t.wait != Wait::barrier)) continue;
-    if (least == nullptr || (t.path_hash != least->path_hash && later(block.paths[least->rank], block.paths[rank]))) least = &t;
+/// Of the threads that are present in a wavefront, those that came on the path that comes first.
+List take_first(Block& block, Block::Wave& wave) {
+  List all = wave.present, first;
+  wave.present = List{};
+  const bool alone = settings().minimal && dialect_is(Dialect::cuda);
+  if (wave.together && !alone) return all;
+  Thread* least = all.first;
+  for (Thread* t = all.first; t != nullptr; t = t->next) {
+    if (t->path_hash != least->path_hash && later(path_of(block, *least), path_of(block, *t))) least = t;
   }
-  if (least == nullptr) return false;
-  const Path& path = block.paths[least->rank];
-  Thread* group[64];
-  unsigned count = 0;
+  while (all.count != 0) {
+    Thread& t = *all.pop();
+    const bool same = t.wait == least->wait && t.path_hash == least->path_hash &&
+                      (t.wait == Wait::barrier || same_operation(t.operation, least->operation));
+    (same && !(alone && t.wait == Wait::present && first.count != 0) ? first : wave.present).push(&t);
+  }
+  return first;
+}
+
+/// No lane of the wavefront can run: let those that came together, and come first, go on.
+__attribute__((noinline)) bool settle_present(Block& block, Block::Wave& wave) {
+  if (wave.present.count == 0) return false;
+  List list = take_first(block, wave);
+  const Thread& one = *list.first;
   std::uint64_t lanes = 0;
-  for (unsigned rank = first_rank; rank < end; ++rank) {
-    Thread& t = block.threads[rank];
-    if (t.state != State::waiting || t.wait != least->wait || t.path_hash != path.hash) continue;
-    if (t.wait == Wait::present && !same_operation(t.operation, least->operation)) continue;
-    group[count++] = &t;
-    lanes |= bit_of(t);
-    if (settings().minimal && least->wait == Wait::present && dialect_is(Dialect::cuda)) break;
-  }
-  if (least->wait == Wait::barrier) {
+  for (Thread* t = list.first; t != nullptr; t = t->next) lanes |= t->bit();
+  if (one.wait == Wait::barrier) {
     if (lanes != wave.alive) {
-      fault_with("divergent-barrier", least->place,
-                 std::string(least->name) + " is reached by some lanes of a wavefront while others are elsewhere: on AMD the "
+      fault_with("divergent-barrier", one.place(),
+                 std::string(one.name) + " is reached by some lanes of a wavefront while others are elsewhere: on AMD the "
                  "wavefront counts as arrived, and its other lanes arrive again or never" + waiting_text(block));
     }
-    wave.present -= count;
-    for (unsigned i = 0; i < count; ++i) arrive(block, *group[i]);
+    while (list.count != 0) arrive(block, *list.pop());
     if (block.barrier.count == block.alive) release_barrier(block);
     return true;
   }
-  Meeting& meeting = *new_meeting();
-  meeting.mask = 0;
-  meeting.word = 0;
-  meeting.readers = count;
-  for (unsigned i = 0; i < count; ++i) {
-    std::memcpy(meeting.values[lane_of(*group[i])], group[i]->value, 16);
-    group[i]->met = &meeting;
+  Meeting* meeting = wave.given;
+  if (meeting->readers == list.count) {
+    wave.given = nullptr;
+  } else {
+    meeting = open_meeting(0);
+    for (Thread* t = list.first; t != nullptr; t = t->next) {
+      std::memcpy(meeting->values[t->lane], wave.given->values[t->lane], sizeof meeting->values[0]);
+      t->met = meeting;
+    }
+    wave.given->readers -= list.count;
+    meeting->readers = list.count;
   }
-  finish(block, *least, meeting, *least->operation, lanes);
-  wave.present -= count;
-  wave.busy += count;
+  finish(block, one, *meeting, *one.operation, lanes);
+  wave.busy += list.count;
   block.idle = 0;
-  List list;
-  const bool reversed = settings().order == Settings::Order::reverse;
-  for (unsigned i = 0; i < count; ++i) {
-    group[i]->wait = Wait::none;
-    list.push(group[reversed ? count - 1 - i : i]);
-  }
   wake_all(list);
   return true;
 }
 
-/// The wavefront of `thread` has one lane less that can run.
-void less_busy(Block& block, Thread& thread) {
-  Block::Wave& wave = wave_of(block, thread);
-  if (--wave.busy == 0) settle_present(block, wave, thread.rank - lane_of(thread));
+/// The wavefront has one lane less that can run.
+inline void less_busy(Block& block, Block::Wave& wave) {
+  if (--wave.busy == 0) settle_present(block, wave);
 }
 
 /// All that could run only looks whether something has changed: let lanes go on that would wait for those.
@@ -421,7 +470,7 @@ bool settle_stalled(Block& block) {
   // A wavefront of AMD's does not go on without the lanes that it waits for.
   if (dialect_is(Dialect::hip)) return false;
   for (unsigned i = 0; i < block.waves; ++i) {
-    if (settle_present(block, block.wave[i], i * static_cast<unsigned>(wave_size()))) return true;
+    if (settle_present(block, block.wave[i])) return true;
   }
   return false;
 }
@@ -444,8 +493,10 @@ void begin(Block& block, unsigned position) {
   Thread& thread = block.threads[ordered(position)];
   thread.state = State::running;
   thread.fiber = w.fiber;
+  thread.base = w.fiber->base;
   thread.wait = Wait::none;
-  thread.yielding = thread.has_path = false;
+  thread.yielding = false;
+  thread.came = Came::unknown;
   thread.met = nullptr;
   w.thread = &thread;
   threadIdx = thread.index;
@@ -462,12 +513,12 @@ void exited(Block& block, Thread& thread) {
   forget_meeting(thread);
   thread.state = State::exited;
   Block::Wave& wave = wave_of(block, thread);
-  wave.alive &= ~bit_of(thread);
+  wave.alive &= ~thread.bit();
   --block.alive;
   block.idle = 0;
   while (settle_masked(block, wave)) {
   }
-  less_busy(block, thread);
+  less_busy(block, wave);
   check_done(block);
 }
 
@@ -509,7 +560,6 @@ void reset(Block& block, const uint3& index) {
   Fiber& self = *w.fiber;
   self.next = w.free;
   w.free = &self;
-  w.thread = nullptr;
   for (;;) dispatch();
 }
 
@@ -531,7 +581,6 @@ void make_loud() {
   const unsigned wave = static_cast<unsigned>(wave_size());
   if (block.threads.size() < block.size) {
     block.threads.resize(block.size);
-    block.paths.resize(block.size);
   }
   block.waves = (block.size + wave - 1) / wave;
   block.wave.resize(block.waves);
@@ -539,17 +588,20 @@ void make_loud() {
     const unsigned count = std::min(wave, block.size - i * wave);
     Block::Wave& each = block.wave[i];
     each.busy = count;
-    each.existing = each.alive = count == 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << count) - 1;
-    each.present = 0;
+    each.alive = count == 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << count) - 1;
+    each.present = List{};
+    each.given = nullptr;
     each.groups.clear();
   }
   if (block.shape.x != blockDim.x || block.shape.y != blockDim.y || block.shape.z != blockDim.z) {
     block.shape = blockDim;
     for (unsigned rank = 0; rank < block.size; ++rank) {
-      block.threads[rank].rank = static_cast<std::uint16_t>(rank);
       const uint3 index = index_of(rank);
-      block.threads[rank].index = Index{static_cast<std::uint16_t>(index.x), static_cast<std::uint16_t>(index.y),
-                                        static_cast<std::uint16_t>(index.z)};
+      Thread& thread = block.threads[rank];
+      thread.rank = static_cast<std::uint16_t>(rank);
+      thread.lane = static_cast<std::uint8_t>(rank & (wave - 1));
+      thread.index = Index{static_cast<std::uint16_t>(index.x), static_cast<std::uint16_t>(index.y),
+                           static_cast<std::uint16_t>(index.z)};
     }
   }
   // Records are of the block before until a thread begins: it has ended, as far as anybody asks.
@@ -564,7 +616,7 @@ void make_loud() {
     t.met = nullptr;
     Block::Wave& each = wave_of(block, t);
     --each.busy;
-    each.alive &= ~bit_of(t);
+    each.alive &= ~t.bit();
     --block.alive;
   }
   block.loud = true;
@@ -587,14 +639,17 @@ bool compiled_as(Dialect dialect) {
   return true;
 }
 
-bool runs(unsigned x) { return !worker->block->loud || (worker->thread != nullptr && worker->thread->index.x == x); }
+bool runs(unsigned x) { return worker->thread != nullptr && worker->thread->index.x == x; }
 
 bool next_row() {
   Worker& w = *worker;
   Block* block = w.block;
   if (block->loud) {
-    if (w.thread != nullptr) exited(*block, *w.thread);
-    w.thread = nullptr;
+    if (w.thread != nullptr) {
+      exited(*block, *w.thread);
+      w.fiber = w.thread->fiber;
+      w.thread = nullptr;
+    }
     if (block->started == block->size) return false;
     begin(*block, block->started);
     return true;
@@ -605,7 +660,7 @@ bool next_row() {
       threadIdx = index_of(ordered(0));
       block->position = 0;
     } else {
-      const unsigned position = w.order.empty() ? thread_rank() + 1 : block->position + 1;
+      const unsigned position = w.order.empty() ? thread_rank() : block->position + 1;  // a row has counted on
       if (position == block->size) {
         if (block->used) end_arena(*block);
         uint3 index;
@@ -648,16 +703,10 @@ Entered enter(Worker& w, Block& block) {
   blockIdx = block.index;
   set_dynamic(block);
   if (!block.entered) {
-    w.thread = nullptr;
-    Fiber& fiber = take_fiber();
-    go(fiber);
+    leave_for(take_fiber());
   } else if (block.ready.count != 0) {
     block.idle = 0;
-    Thread& next = *block.ready.pop();
-    next.state = State::running;
-    w.thread = &next;
-    threadIdx = next.index;
-    go(*next.fiber);
+    leave_for_ready(w, block);
   }
   if (!block.loud) return Entered::done;
   return block.alive == 0 ? Entered::done : Entered::stuck;
@@ -882,14 +931,24 @@ bool is_cooperative() { return in_kernel() && worker->launch->cooperative; }
 
 namespace {
 
+void must_be_kernel(const char* name, Place place) {
+  if (!runs_kernel()) fault("not-in-kernel", place, "%s is called on the host", name);
+}
+
+__attribute__((noinline)) void make_loud_for(const char* name, Place place) {
+  must_be_kernel(name, place);
+  make_loud();
+}
+
 /// The running thread's record, ready to wait at `place`.
 inline Thread& waiter(const char* name, Place place) {
-  become_loud();
+  if (worker == nullptr || worker->thread == nullptr) make_loud_for(name, place);
   Thread& self = *worker->thread;
   forget_meeting(self);
-  self.has_path = false;
+  self.came = Came::unknown;
   self.name = name;
-  self.place = place;
+  self.file = place.file;
+  self.line = place.line;
   return self;
 }
 
@@ -904,19 +963,39 @@ inline void give(unsigned char* to, const void* value, std::size_t size) {
   }
 }
 
-void must_be_kernel(const char* name, Place place) {
-  if (!runs_kernel()) fault("not-in-kernel", place, "%s is called on the host", name);
+/// Keep by which call of the caller's the running thread came.
+inline __attribute__((always_inline)) void keep_call(Thread& self) {
+  self.came = Came::called;
+  self.call = __builtin_return_address(0);
+  self.frame = *static_cast<void**>(__builtin_frame_address(0));
 }
 
-/// Keep how the thread came here: what tells apart calls of one line, and the place that a fault names.
-__attribute__((noinline)) void remember_path(Thread& self) {
-  Path& path = worker->block->paths[self.rank];
-  capture(path, self.fiber->base);
-  self.path_hash = path.hash;
-  self.has_path = true;
+/// Wait for those that come by the same call.
+inline void join_present(Block::Wave& wave, Thread& self, Wait what, const Operation* operation) {
+  self.wait = what;
+  self.operation = operation;
+  self.path_hash = path_hash(self.call, self.frame, self.base);
+  const Thread* first = wave.present.first;
+  wave.together = first == nullptr || (wave.together && first->wait == what && first->path_hash == self.path_hash &&
+                                       (operation == nullptr || same_operation(first->operation, operation)));
+  wave.present.push(&self);
 }
 
 }  // namespace
+
+/// The running thread can go on, but lets others.
+static void let_others(Block& block, Thread& self) {
+  self.yielding = true;
+  self.state = State::ready;
+  block.ready.push(&self);
+  if (block.started != block.size) {
+    // Those that have not begun are the first to look for what this one waits for.
+    leave_for(take_fiber());
+  } else {
+    dispatch();
+  }
+  self.yielding = false;
+}
 
 void yield(Place place) {
   if (!runs_kernel()) return;
@@ -924,47 +1003,21 @@ void yield(Place place) {
   Block& block = *worker->block;
   ++block.idle;
   if (block.ready.count == 0 && block.started == block.size && !is_stalled(block)) return;
-  if (block.idle == 1 || is_stalled(block)) remember_path(self);
-  self.yielding = true;
-  self.state = State::ready;
-  block.ready.push(&self);
-  Thread* me = &self;
-  if (block.started != block.size) {
-    // Those that have not begun are the first to look for what this one waits for.
-    worker->thread = nullptr;
-    go(take_fiber());
-  } else {
-    dispatch();
-  }
-  worker->thread = me;
-  threadIdx = me->index;
-  me->state = State::running;
-  me->yielding = false;
+  keep_call(self);
+  let_others(block, self);
 }
 
 void preempt(const Path& path) {
   become_loud();
-  Worker& w = *worker;
-  Thread* self = w.thread;
-  Block& block = *w.block;
+  Thread& self = *worker->thread;
+  Block& block = *worker->block;
   // What it has read of a meeting it may be reading still.
-  block.paths[self->rank] = path;
-  self->has_path = true;
-  self->name = "a loop";
-  self->yielding = true;
-  self->state = State::ready;
+  if (block.paths.size() < block.size) block.paths.resize(block.size);
+  block.paths[self.rank] = path;
+  self.came = Came::kept;
+  self.name = "a loop";
   block.idle += 256 + 64 * std::uint64_t(block.ready.count + 1);
-  block.ready.push(self);
-  if (block.started != block.size) {
-    w.thread = nullptr;
-    go(take_fiber());
-  } else {
-    dispatch();
-  }
-  worker->thread = self;
-  threadIdx = self->index;
-  self->state = State::running;
-  self->yielding = false;
+  let_others(block, self);
 }
 
 void stop_here(const char* kind, const char* message) {
@@ -972,88 +1025,73 @@ void stop_here(const char* kind, const char* message) {
   fault_with(kind, {"", 0}, message + waiting_text(*worker->block));
 }
 
-const Meeting& meet_masked(const Operation& operation, std::uint64_t mask, const void* value, std::size_t size, Place place) {
-  must_be_kernel(operation.name, place);
+namespace detail {
+
+Turn come_masked(const Operation& operation, std::uint64_t mask, const void* value, std::size_t size, Place place) {
   Thread& self = waiter(operation.name, place);
   Block& block = *worker->block;
   Block::Wave& wave = wave_of(block, self);
-  const std::uint64_t bit = bit_of(self);
-  if (said == Dialect::hip) remember_path(self);
+  const std::uint64_t bit = self.bit();
+  if (said == Dialect::hip) keep_call(self);
   if ((mask & bit) == 0) {
-    fault("mask-without-caller", place, "lane %u calls %s with mask 0x%llx, which does not name it", lane_of(self),
+    fault("mask-without-caller", self.place(), "lane %u calls %s with mask 0x%llx, which does not name it", self.lane,
           operation.name, static_cast<unsigned long long>(mask));
   }
-  Block::Group* group = nullptr;
-  for (Block::Group& each : wave.groups) {
-    if (each.mask == mask && same_operation(each.operation, &operation)) group = &each;
-  }
-  if (group == nullptr) {
-    wave.groups.push_back({&operation, mask, 0, new_meeting(), List{}});
-    group = &wave.groups.back();
-    group->meeting->mask = mask;
-    group->meeting->word = 0;
-    group->meeting->readers = 0;
-  }
-  Meeting* meeting = group->meeting;
-  give(meeting->values[lane_of(self)], value, size);
-  group->arrived |= bit;
-  ++meeting->readers;
-  self.met = meeting;
-  if ((mask & wave.alive & ~group->arrived) == 0) {
+  Block::Group& group = group_of(wave, operation, mask);
+  give(group.meeting->values[self.lane], value, size);
+  group.arrived |= bit;
+  ++group.meeting->readers;
+  self.met = group.meeting;
+  if ((mask & wave.alive & ~group.arrived) == 0) {
     // The last to come goes on at once.
-    finish(block, self, *meeting, operation, group->arrived);
-    List list = group->list;
-    wave.groups.erase(wave.groups.begin() + (group - wave.groups.data()));
-    wave.busy += list.count;
-    block.idle = 0;
-    wake_all(list);
-    return *meeting;
+    release(block, wave, group, self);
+    return {&self, &self};
   }
   self.wait = Wait::masked;
-  group->list.push(&self);
+  group.list.push(&self);
   self.state = State::waiting;
-  less_busy(block, self);
-  wait();
-  return *meeting;
+  less_busy(block, wave);
+  return turn(block, self);
 }
 
-const Meeting& meet_present(const Operation& operation, const void* value, std::size_t size, Place place) {
-  must_be_kernel(operation.name, place);
+Turn come_present(const Operation& operation, const void* value, std::size_t size, Place place) {
   Thread& self = waiter(operation.name, place);
   Block& block = *worker->block;
-  self.operation = &operation;
-  self.wait = Wait::present;
-  ++wave_of(block, self).present;
-  give(self.value, value, size);
-  remember_path(self);
+  Block::Wave& wave = wave_of(block, self);
+  keep_call(self);
+  if (wave.given == nullptr) wave.given = open_meeting(0);
+  give(wave.given->values[self.lane], value, size);
+  ++wave.given->readers;
+  self.met = wave.given;
+  join_present(wave, self, Wait::present, &operation);
   self.state = State::waiting;
-  less_busy(block, self);
-  wait();
-  return *self.met;
+  less_busy(block, wave);
+  return turn(block, self);
 }
 
-Votes block_barrier(const char* name, int predicate, Place place) {
-  must_be_kernel(name, place);
+Turn come_to_barrier(const char* name, int predicate, Place place) {
   Thread& self = waiter(name, place);
   Block& block = *worker->block;
+  Block::Wave& wave = wave_of(block, self);
   self.predicate = predicate != 0;
   self.state = State::waiting;
   if (said == Dialect::hip) {
-    self.wait = Wait::barrier;
-    ++wave_of(block, self).present;
-    remember_path(self);
-    less_busy(block, self);
+    keep_call(self);
+    join_present(wave, self, Wait::barrier, nullptr);
+    less_busy(block, wave);
   } else {
     arrive(block, self);
-    less_busy(block, self);
+    less_busy(block, wave);
     if (block.barrier.count == block.alive) release_barrier(block);
   }
-  wait();
-  return block.votes;
+  return turn(block, self);
 }
 
+Votes votes() { return worker->block->votes; }
+
+}  // namespace detail
+
 void named_barrier(int number, int threads, bool arrive_only, Place place) {
-  must_be_kernel("a named barrier", place);
   Thread& self = waiter("a named barrier", place);
   Block& block = *worker->block;
   if (number < 0 || number > 15) fault("barrier-number", place, "there is no barrier %d: they are 0 to 15", number);
@@ -1073,8 +1111,8 @@ void named_barrier(int number, int threads, bool arrive_only, Place place) {
   self.state = State::waiting;
   self.number = number;
   named.list.push(&self);
-  less_busy(block, self);
-  wait();
+  less_busy(block, wave_of(block, self));
+  dispatch();
 }
 
 void grid_barrier(Place place) {
@@ -1087,8 +1125,8 @@ void grid_barrier(Place place) {
   self.wait = Wait::grid;
   self.state = State::waiting;
   block.grid.push(&self);
-  less_busy(block, self);
-  wait();
+  less_busy(block, wave_of(block, self));
+  dispatch();
 }
 
 }  // namespace simt

@@ -72,13 +72,14 @@ std::uint64_t registers_of(const ucontext_t& context) {
 
 void on_interrupt(int, siginfo_t*, void* raw) {
   Worker* w = worker;
-  if (w == nullptr || w->launch == nullptr || w->fiber == &w->root || w->block == nullptr) return;
+  if (w == nullptr || w->launch == nullptr || &w->stack() == &w->root || w->block == nullptr) return;
+  if (!w->stack().has(__builtin_frame_address(0))) return;  // on its way from one stack to another
   // Between two threads, nobody runs.
-  if (w->block->loud ? w->thread == nullptr : !w->block->entered) return;
+  if (w->block->loud ? w->thread == nullptr : !w->block->entered || threadIdx.x >= blockDim.x) return;
   auto& watched = w->watched;
   const auto& context = *static_cast<ucontext_t*>(raw);
   Path path;
-  path_of(path, context, w->fiber->base);
+  path_of(path, context, w->stack().base);
   const bool same = watched.switches == w->switches && std::memcmp(&watched.thread, &threadIdx, sizeof threadIdx) == 0 &&
                     std::memcmp(&watched.block, &blockIdx, sizeof blockIdx) == 0;
   watched.switches = w->switches;

@@ -25,12 +25,21 @@
 #define SIMT_HERE const char *simt_file = __builtin_FILE(), int simt_line = __builtin_LINE()
 #define SIMT_THERE ::simt::Place{simt_file, simt_line}
 #define SIMT_EXPORT __attribute__((visibility("default")))
+/// For what leads to a switch between stacks: see `take_turn`.
+#define SIMT_INLINE __attribute__((always_inline)) inline
 
-// Variables, not macros: programs have members of these names.
-extern SIMT_EXPORT __thread uint3 threadIdx, blockIdx;
-extern SIMT_EXPORT __thread dim3 blockDim, gridDim;
-/// Lanes in a wavefront: 32 for CUDA, for HIP as asked for. Not to be written.
-extern SIMT_EXPORT int warpSize;
+// Variables, not macros: programs have members of these names. Only the index of the thread changes while a unit's
+// function runs (see `run_row`): what is constant need not be read again after every store.
+#ifdef SIMT_RUNTIME
+#define SIMT_CONSTANT
+#else
+#define SIMT_CONSTANT const
+#endif
+extern SIMT_EXPORT __thread uint3 threadIdx;
+extern SIMT_EXPORT __thread SIMT_CONSTANT uint3 blockIdx;
+extern SIMT_EXPORT __thread SIMT_CONSTANT dim3 blockDim, gridDim;
+/// Lanes in a wavefront: 32 for CUDA, for HIP as asked for.
+extern SIMT_EXPORT SIMT_CONSTANT int warpSize;
 
 namespace simt {
 
@@ -111,12 +120,42 @@ struct Operation {
   void (*finish)(Meeting&);  // run once when all have come, by the last; may be null
 };
 
+namespace detail {
+/// What a thread leaves behind while others run.
+struct Left {
+  void* stack = nullptr;
+  Meeting* met = nullptr;  // whose results it may still read
+};
+/// Who goes on once the running thread has come to where it waits: itself, if it need not leave.
+struct Turn {
+  Left* self;
+  Left* next;
+};
+SIMT_EXPORT Turn come_masked(const Operation&, std::uint64_t mask, const void* value, std::size_t size, Place);
+SIMT_EXPORT Turn come_present(const Operation&, const void* value, std::size_t size, Place);
+SIMT_EXPORT Turn come_to_barrier(const char* name, int predicate, Place);
+/// Save in `*save` where the caller is, and go on where `load` was saved.
+extern "C" SIMT_EXPORT void hipport_simt_switch(void** save, void* load);
+
+// A processor guesses by the calls that it has seen where a return leads, and is wrong where they were on another stack.
+// So the switch is called by the user's function itself, and does not end in a return.
+SIMT_INLINE Left& take_turn(Turn turn) {
+  if (turn.next != turn.self) hipport_simt_switch(&turn.self->stack, turn.next->stack);
+  return *turn.self;
+}
+}  // namespace detail
+
 /// Meet the living lanes of `mask` (bits of the caller's wavefront): CUDA's `_sync`. Faults if the mask lacks the
 /// caller, and where named lanes never come. Lanes meet in the same operation with the same mask.
-SIMT_EXPORT const Meeting& meet_masked(const Operation&, std::uint64_t mask, const void* value, std::size_t size, Place);
+SIMT_INLINE const Meeting& meet_masked(const Operation& operation, std::uint64_t mask, const void* value,
+                                       std::size_t size, Place place) {
+  return *detail::take_turn(detail::come_masked(operation, mask, value, size, place)).met;
+}
 /// Meet those that come together: the lanes of the wavefront that reach this call on one path, once no lane of the
 /// wavefront can do anything else. HIP's operations without a mask, CUDA's __activemask.
-SIMT_EXPORT const Meeting& meet_present(const Operation&, const void* value, std::size_t size, Place);
+SIMT_INLINE const Meeting& meet_present(const Operation& operation, const void* value, std::size_t size, Place place) {
+  return *detail::take_turn(detail::come_present(operation, value, size, place)).met;
+}
 // The meeting is the caller's until it calls any function of this header that can wait.
 
 namespace detail {
@@ -140,7 +179,14 @@ inline void next_turn(Place place) {
 struct Votes {
   int count, all, any;
 };
-SIMT_EXPORT Votes block_barrier(const char* name, int predicate, Place);
+namespace detail {
+/// Of the last barrier of the running block.
+SIMT_EXPORT Votes votes() __attribute__((pure));
+}
+SIMT_INLINE Votes block_barrier(const char* name, int predicate, Place place) {
+  detail::take_turn(detail::come_to_barrier(name, predicate, place));
+  return detail::votes();
+}
 /// A barrier of `threads` threads of the block (0: all) with a number; `arrive` does not wait.
 SIMT_EXPORT void named_barrier(int number, int threads, bool arrive, Place);
 /// All blocks of a launch that was made `cooperative`.
@@ -185,22 +231,30 @@ using Run = void (*)(void* context);
 /// Where the row of threads ends that need nothing but the next x: 0 once a thread has waited.
 extern SIMT_EXPORT __thread unsigned row_end;
 SIMT_EXPORT bool next_row();  // whatever else comes next, in the order asked for; false if none is left to start
-/// Whether the thread that is known to run is the one with this x.
+/// Whether a thread is known to run, and is the one with this x.
 SIMT_EXPORT bool runs(unsigned x);
 SIMT_EXPORT Started run(const Launch&, Run, void* context);
+/// Run the threads of a row from the one whose index is set; returns the x after the last.
 template <typename Body>
-__attribute__((noinline)) void run_threads(void* context) {
-  Body& body = *static_cast<Body*>(context);
+__attribute__((noinline)) unsigned run_row(Body& launched) {
+  // A copy that no store of a kernel can change, so that its arguments stay in registers.
+  constexpr bool copied = std::is_trivially_copy_constructible_v<Body> && std::is_trivially_destructible_v<Body>;
+  std::conditional_t<copied, Body, Body&> body = launched;
+  // A signal may come between any two instructions, and make the thread wait that it finds.
+  volatile unsigned& here = threadIdx.x;
+  const volatile unsigned& end = row_end;
+  unsigned x = here;
+  do {
+    body();
+    here = ++x;
+  } while (x < end);
+  return x;
+}
+template <typename Body>
+void run_threads(void* context) {
   while (next_row()) {
-    // Counted here: through threadIdx.x, which any store may change, a turn would wait for the turn before.
-    unsigned x = threadIdx.x;
-    for (;;) {
-      body();
-      if (++x >= row_end) break;
-      threadIdx.x = x;
-      // A signal may have made a thread wait since then, and the one that has just ended is taken for it.
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-      if (row_end == 0 && !runs(x)) break;
+    // It may have found the thread that a row had gone on to: that one is known, and has not run.
+    while (runs(run_row(*static_cast<Body*>(context)))) {
     }
   }
 }
@@ -277,8 +331,7 @@ struct Deduced {
   Started operator()(A&&... arguments) const {
     std::tuple<std::decay_t<A>...> kept(std::forward<A>(arguments)...);
     if (records(how.stream)) return keep(std::move(kept));
-    const Call& f = call;
-    return launch(how, [&] { std::apply([&](auto&... values) { f(std::as_const(values)...); }, kept); });
+    return launch(how, [f = call, kept] { std::apply([&](const auto&... values) { f(values...); }, kept); });
   }
   template <typename Kept>
   Started keep(Kept kept) const {
@@ -306,8 +359,7 @@ struct Typed {
   Started operator()(P... arguments) const {
     if (records(how.stream)) return keep(how, kernel, std::tuple<std::remove_cv_t<P>...>(std::move(arguments)...));
     // By its name, not its address: so it can become part of the loop over threads.
-    const Call& f = call;
-    return launch(how, [&] { f(arguments...); });
+    return launch(how, [f = call, arguments...]() mutable { f(arguments...); });
   }
   /// With fewer arguments than parameters: the others have defaults, which a function's address does not know.
   template <typename... A, std::enable_if_t<(sizeof...(A) < sizeof...(P)), int> = 0>

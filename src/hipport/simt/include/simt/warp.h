@@ -20,13 +20,18 @@ inline T poison() {
   return value;
 }
 
-/// What the lane `source` gave, if it takes part.
-template <typename T>
-inline T given_by(const Meeting& meeting, unsigned source, const Operation& operation, Place place) {
-  if (meeting.has(source)) return meeting.get<T>(source);
+__attribute__((noinline)) inline void warn_of_lane(const Meeting& meeting, unsigned source, const Operation& operation,
+                                                   Place place) {
   warning("inactive-lane", place,
           "%s: lane %u reads from lane %u, which takes no part; what it gets is not defined (lanes 0x%llx take part)",
           operation.name, lane(), source, static_cast<unsigned long long>(meeting.lanes));
+}
+
+/// What the lane `source` gave, if it takes part.
+template <typename T>
+SIMT_INLINE T given_by(const Meeting& meeting, unsigned source, const Operation& operation, Place place) {
+  if (meeting.has(source)) return meeting.get<T>(source);
+  warn_of_lane(meeting, source, operation, place);
   return poison<T>();
 }
 
@@ -111,14 +116,14 @@ inline void finish_reduce(Meeting& meeting) {
 }  // namespace detail
 }  // namespace simt
 
-inline void __syncthreads(SIMT_HERE) { ::simt::block_barrier("__syncthreads", 0, SIMT_THERE); }
-inline int __syncthreads_count(int predicate, SIMT_HERE) {
+SIMT_INLINE void __syncthreads(SIMT_HERE) { ::simt::block_barrier("__syncthreads", 0, SIMT_THERE); }
+SIMT_INLINE int __syncthreads_count(int predicate, SIMT_HERE) {
   return ::simt::block_barrier("__syncthreads_count", predicate != 0, SIMT_THERE).count;
 }
-inline int __syncthreads_and(int predicate, SIMT_HERE) {
+SIMT_INLINE int __syncthreads_and(int predicate, SIMT_HERE) {
   return ::simt::block_barrier("__syncthreads_and", predicate != 0, SIMT_THERE).all;
 }
-inline int __syncthreads_or(int predicate, SIMT_HERE) {
+SIMT_INLINE int __syncthreads_or(int predicate, SIMT_HERE) {
   return ::simt::block_barrier("__syncthreads_or", predicate != 0, SIMT_THERE).any;
 }
 

@@ -45,12 +45,12 @@ inline unsigned segment_of(int width, const Operation& operation, Place place) {
 }
 
 template <typename How, typename T, typename By>
-inline T shuffle(const Operation& operation, std::uint64_t mask, T value, By by, int width, Place place) {
+SIMT_INLINE T shuffle(const Operation& operation, std::uint64_t mask, T value, By by, int width, Place place) {
   const unsigned source = How::source(lane(), by, segment_of(width, operation, place));
   return given_by<T>(meet_masked(operation, mask, &value, sizeof value, place), source, operation, place);
 }
 template <typename How, typename T, typename By>
-inline T shuffle_present(const Operation& operation, T value, By by, int width, Place place) {
+SIMT_INLINE T shuffle_present(const Operation& operation, T value, By by, int width, Place place) {
   const unsigned source = How::source(lane(), by, segment_of(width, operation, place));
   return given_by<T>(meet_present(operation, &value, sizeof value, place), source, operation, place);
 }
@@ -77,11 +77,11 @@ inline constexpr Operation match_any_sync{"__match_any_sync", &finish_match<Word
 template <typename Word>
 inline constexpr Operation match_all_sync{"__match_all_sync", &finish_match<Word>};
 
-inline const Meeting& vote(const Operation& operation, unsigned mask, int predicate, Place place) {
+SIMT_INLINE const Meeting& vote(const Operation& operation, unsigned mask, int predicate, Place place) {
   const unsigned yes = predicate != 0;
   return meet_masked(operation, mask, &yes, sizeof yes, place);
 }
-inline const Meeting& vote_present(const Operation& operation, int predicate, Place place) {
+SIMT_INLINE const Meeting& vote_present(const Operation& operation, int predicate, Place place) {
   const unsigned yes = predicate != 0;
   return meet_present(operation, &yes, sizeof yes, place);
 }
@@ -91,35 +91,35 @@ inline const Meeting& vote_present(const Operation& operation, int predicate, Pl
 
 /// All shuffles of a type that CUDA has.
 #define SIMT_SHUFFLES(T)                                                                                           \
-  inline T __shfl_sync(unsigned mask, T value, int lane, int width = 32, SIMT_HERE) {                              \
+  SIMT_INLINE T __shfl_sync(unsigned mask, T value, int lane, int width = 32, SIMT_HERE) {                         \
     using namespace ::simt::detail;                                                                                \
     return shuffle<ShuffleIndex>(::simt::detail::shfl_sync, mask, value, lane, width, SIMT_THERE);                 \
   }                                                                                                                \
-  inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, SIMT_HERE) {                     \
+  SIMT_INLINE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, SIMT_HERE) {                \
     using namespace ::simt::detail;                                                                                \
     return shuffle<ShuffleUp>(::simt::detail::shfl_up_sync, mask, value, delta, width, SIMT_THERE);                \
   }                                                                                                                \
-  inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, SIMT_HERE) {                   \
+  SIMT_INLINE T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, SIMT_HERE) {              \
     using namespace ::simt::detail;                                                                                \
     return shuffle<ShuffleDown>(::simt::detail::shfl_down_sync, mask, value, delta, width, SIMT_THERE);            \
   }                                                                                                                \
-  inline T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, SIMT_HERE) {                         \
+  SIMT_INLINE T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, SIMT_HERE) {                    \
     using namespace ::simt::detail;                                                                                \
     return shuffle<ShuffleXor>(::simt::detail::shfl_xor_sync, mask, value, lanes, width, SIMT_THERE);              \
   }                                                                                                                \
-  inline T __shfl(T value, int lane, int width = 32, SIMT_HERE) {                                                  \
+  SIMT_INLINE T __shfl(T value, int lane, int width = 32, SIMT_HERE) {                                             \
     using namespace ::simt::detail;                                                                                \
     return shuffle_present<ShuffleIndex>(::simt::detail::shfl, value, lane, width, SIMT_THERE);                    \
   }                                                                                                                \
-  inline T __shfl_up(T value, unsigned delta, int width = 32, SIMT_HERE) {                                         \
+  SIMT_INLINE T __shfl_up(T value, unsigned delta, int width = 32, SIMT_HERE) {                                    \
     using namespace ::simt::detail;                                                                                \
     return shuffle_present<ShuffleUp>(::simt::detail::shfl_up, value, delta, width, SIMT_THERE);                   \
   }                                                                                                                \
-  inline T __shfl_down(T value, unsigned delta, int width = 32, SIMT_HERE) {                                       \
+  SIMT_INLINE T __shfl_down(T value, unsigned delta, int width = 32, SIMT_HERE) {                                  \
     using namespace ::simt::detail;                                                                                \
     return shuffle_present<ShuffleDown>(::simt::detail::shfl_down, value, delta, width, SIMT_THERE);               \
   }                                                                                                                \
-  inline T __shfl_xor(T value, int lanes, int width = 32, SIMT_HERE) {                                             \
+  SIMT_INLINE T __shfl_xor(T value, int lanes, int width = 32, SIMT_HERE) {                                        \
     using namespace ::simt::detail;                                                                                \
     return shuffle_present<ShuffleXor>(::simt::detail::shfl_xor, value, lanes, width, SIMT_THERE);                 \
   }
@@ -132,34 +132,34 @@ SIMT_SHUFFLES(unsigned long long)
 SIMT_SHUFFLES(float)
 SIMT_SHUFFLES(double)
 
-inline unsigned __ballot_sync(unsigned mask, int predicate, SIMT_HERE) {
+SIMT_INLINE unsigned __ballot_sync(unsigned mask, int predicate, SIMT_HERE) {
   return static_cast<unsigned>(::simt::detail::vote(::simt::detail::ballot_sync, mask, predicate, SIMT_THERE).word);
 }
-inline int __any_sync(unsigned mask, int predicate, SIMT_HERE) {
+SIMT_INLINE int __any_sync(unsigned mask, int predicate, SIMT_HERE) {
   return ::simt::detail::vote(::simt::detail::any_sync, mask, predicate, SIMT_THERE).word != 0;
 }
-inline int __all_sync(unsigned mask, int predicate, SIMT_HERE) {
+SIMT_INLINE int __all_sync(unsigned mask, int predicate, SIMT_HERE) {
   const ::simt::Meeting& votes = ::simt::detail::vote(::simt::detail::all_sync, mask, predicate, SIMT_THERE);
   return votes.word == votes.lanes;
 }
-inline int __uni_sync(unsigned mask, int predicate, SIMT_HERE) {
+SIMT_INLINE int __uni_sync(unsigned mask, int predicate, SIMT_HERE) {
   const ::simt::Meeting& votes = ::simt::detail::vote(::simt::detail::uni_sync, mask, predicate, SIMT_THERE);
   return votes.word == votes.lanes || votes.word == 0;
 }
-inline unsigned __ballot(int predicate, SIMT_HERE) {
+SIMT_INLINE unsigned __ballot(int predicate, SIMT_HERE) {
   return static_cast<unsigned>(::simt::detail::vote_present(::simt::detail::ballot, predicate, SIMT_THERE).word);
 }
-inline int __any(int predicate, SIMT_HERE) {
+SIMT_INLINE int __any(int predicate, SIMT_HERE) {
   return ::simt::detail::vote_present(::simt::detail::any, predicate, SIMT_THERE).word != 0;
 }
-inline int __all(int predicate, SIMT_HERE) {
+SIMT_INLINE int __all(int predicate, SIMT_HERE) {
   const ::simt::Meeting& votes = ::simt::detail::vote_present(::simt::detail::all, predicate, SIMT_THERE);
   return votes.word == votes.lanes;
 }
-inline unsigned __activemask(SIMT_HERE) {
+SIMT_INLINE unsigned __activemask(SIMT_HERE) {
   return static_cast<unsigned>(::simt::meet_present(::simt::detail::activemask, nullptr, 0, SIMT_THERE).lanes);
 }
-inline void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) {
+SIMT_INLINE void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) {
   ::simt::meet_masked(::simt::detail::syncwarp, mask, nullptr, 0, SIMT_THERE);
 }
 

@@ -14,7 +14,7 @@ namespace simt {
 namespace detail {
 
 // The lane that a shuffle reads from: as __shfl and its like compute it (amd_warp_functions.h), modulo the wavefront.
-inline unsigned in_wave(int lane) { return static_cast<unsigned>(lane) & static_cast<unsigned>(wave_size() - 1); }
+inline unsigned in_wave(int lane) { return static_cast<unsigned>(lane) & static_cast<unsigned>(warpSize - 1); }
 struct ShuffleIndex {
   static unsigned source(int self, int index, int width) {
     return in_wave((index & (width - 1)) + (self & ~(width - 1)));
@@ -40,14 +40,14 @@ struct ShuffleXor {
 };
 
 inline void check_width(int width, const Operation& operation, Place place) {
-  if (width < 1 || width > wave_size() || (width & (width - 1)) != 0) {
+  if (width < 1 || width > warpSize || (width & (width - 1)) != 0) {
     warning("shuffle-width", place, "%s: the width %d is no power of two from 1 to the wavefront's %d", operation.name,
-            width, wave_size());
+            width, warpSize);
   }
 }
 
 template <typename How, typename T, typename By>
-inline T shuffle_present(const Operation& operation, T value, By by, int width, Place place) {
+SIMT_INLINE T shuffle_present(const Operation& operation, T value, By by, int width, Place place) {
   check_width(width, operation, place);
   const unsigned source = How::source(static_cast<int>(lane()), by, width);
   return given_by<T>(meet_present(operation, &value, sizeof value, place), source, operation, place);
@@ -122,14 +122,14 @@ inline constexpr Operation match_any{"__match_any", nullptr};
 inline constexpr Operation match_all{"__match_all", nullptr};
 inline constexpr Operation syncwarp{"__syncwarp", nullptr};
 
-inline const Meeting& vote_present(const Operation& operation, int predicate, Place place) {
+SIMT_INLINE const Meeting& vote_present(const Operation& operation, int predicate, Place place) {
   const unsigned yes = predicate != 0;
   return meet_present(operation, &yes, sizeof yes, place);
 }
 
 /// Meet with a mask: `use(meeting, lanes)` gives the result from what the lanes of the mask gave.
 template <typename Mask, typename T, typename Use>
-inline auto with_mask(const Operation& operation, Mask mask, const T& value, bool exited, Place place, Use use) {
+SIMT_INLINE auto with_mask(const Operation& operation, Mask mask, const T& value, bool exited, Place place, Use use) {
   static_assert(sizeof(Masked<T>) <= 16, "values of up to 8 bytes");
   const Masked<T> given{checked_mask(mask), value};
   const Meeting& meeting = meet_present(operation, &given, sizeof given, place);
@@ -137,7 +137,7 @@ inline auto with_mask(const Operation& operation, Mask mask, const T& value, boo
 }
 
 template <typename How, typename Mask, typename T, typename By>
-inline T shuffle(const Operation& operation, Mask mask, T value, By by, int width, bool exited, Place place) {
+SIMT_INLINE T shuffle(const Operation& operation, Mask mask, T value, By by, int width, bool exited, Place place) {
   check_width(width, operation, place);
   const unsigned source = How::source(static_cast<int>(lane()), by, width);
   return with_mask(operation, mask, value, exited, place, [&](const Meeting& meeting, std::uint64_t lanes) {
@@ -150,7 +150,7 @@ inline T shuffle(const Operation& operation, Mask mask, T value, By by, int widt
   });
 }
 template <typename Mask>
-inline std::uint64_t vote(const Operation& operation, Mask mask, int predicate, bool exited, std::uint64_t* lanes,
+SIMT_INLINE std::uint64_t vote(const Operation& operation, Mask mask, int predicate, bool exited, std::uint64_t* lanes,
                           Place place) {
   const unsigned yes = predicate != 0;
   return with_mask(operation, mask, yes, exited, place, [&](const Meeting& meeting, std::uint64_t in) {
@@ -177,19 +177,19 @@ inline void check_matches(T value, const Operation& operation, Place place) {
 inline unsigned __lane_id() { return ::simt::lane(); }
 
 #define SIMT_SHUFFLES(T)                                                                                           \
-  inline T __shfl(T value, int lane, int width = warpSize, SIMT_HERE) {                                            \
+  SIMT_INLINE T __shfl(T value, int lane, int width = warpSize, SIMT_HERE) {                                       \
     using namespace ::simt::detail;                                                                                \
     return shuffle_present<ShuffleIndex>(::simt::detail::shfl, value, lane, width, SIMT_THERE);                    \
   }                                                                                                                \
-  inline T __shfl_up(T value, unsigned delta, int width = warpSize, SIMT_HERE) {                                   \
+  SIMT_INLINE T __shfl_up(T value, unsigned delta, int width = warpSize, SIMT_HERE) {                              \
     using namespace ::simt::detail;                                                                                \
     return shuffle_present<ShuffleUp>(::simt::detail::shfl_up, value, delta, width, SIMT_THERE);                   \
   }                                                                                                                \
-  inline T __shfl_down(T value, unsigned delta, int width = warpSize, SIMT_HERE) {                                 \
+  SIMT_INLINE T __shfl_down(T value, unsigned delta, int width = warpSize, SIMT_HERE) {                            \
     using namespace ::simt::detail;                                                                                \
     return shuffle_present<ShuffleDown>(::simt::detail::shfl_down, value, delta, width, SIMT_THERE);               \
   }                                                                                                                \
-  inline T __shfl_xor(T value, int lanes, int width = warpSize, SIMT_HERE) {                                       \
+  SIMT_INLINE T __shfl_xor(T value, int lanes, int width = warpSize, SIMT_HERE) {                                  \
     using namespace ::simt::detail;                                                                                \
     return shuffle_present<ShuffleXor>(::simt::detail::shfl_xor, value, lanes, width, SIMT_THERE);                 \
   }
@@ -204,7 +204,7 @@ SIMT_SHUFFLES(double)
 
 #define SIMT_SHUFFLE(name, How, By)                                                                                \
   template <typename Mask, typename T>                                                                             \
-  inline T __##name(Mask mask, T value, By by, int width = warpSize, SIMT_HERE) {                                  \
+  SIMT_INLINE T __##name(Mask mask, T value, By by, int width = warpSize, SIMT_HERE) {                             \
     using namespace ::simt::detail;                                                                                \
     return shuffle<How>(::simt::detail::name, mask, value, by, width, SIMT_EXITED_MAY_BE_NAMED, SIMT_THERE);       \
   }
@@ -214,36 +214,36 @@ SIMT_SHUFFLE(shfl_down_sync, ShuffleDown, unsigned)
 SIMT_SHUFFLE(shfl_xor_sync, ShuffleXor, int)
 #undef SIMT_SHUFFLE
 
-inline unsigned long long __ballot(int predicate, SIMT_HERE) {
+SIMT_INLINE unsigned long long __ballot(int predicate, SIMT_HERE) {
   return ::simt::detail::vote_present(::simt::detail::ballot, predicate, SIMT_THERE).word;
 }
-inline unsigned long long __ballot64(int predicate, SIMT_HERE) { return __ballot(predicate, simt_file, simt_line); }
-inline int __any(int predicate, SIMT_HERE) {
+SIMT_INLINE unsigned long long __ballot64(int predicate, SIMT_HERE) { return __ballot(predicate, simt_file, simt_line); }
+SIMT_INLINE int __any(int predicate, SIMT_HERE) {
   return ::simt::detail::vote_present(::simt::detail::any, predicate, SIMT_THERE).word != 0;
 }
-inline int __all(int predicate, SIMT_HERE) {
+SIMT_INLINE int __all(int predicate, SIMT_HERE) {
   const ::simt::Meeting& votes = ::simt::detail::vote_present(::simt::detail::all, predicate, SIMT_THERE);
   return votes.word == votes.lanes;
 }
-inline unsigned long long __activemask(SIMT_HERE) {
+SIMT_INLINE unsigned long long __activemask(SIMT_HERE) {
   return ::simt::meet_present(::simt::detail::activemask, nullptr, 0, SIMT_THERE).lanes;
 }
 
 template <typename Mask>
-inline unsigned long long __ballot_sync(Mask mask, int predicate, SIMT_HERE) {
+SIMT_INLINE unsigned long long __ballot_sync(Mask mask, int predicate, SIMT_HERE) {
   std::uint64_t lanes;
   return ::simt::detail::vote(::simt::detail::ballot_sync, mask, predicate, SIMT_EXITED_MAY_BE_NAMED, &lanes,
                               SIMT_THERE);
 }
 template <typename Mask>
-inline int __any_sync(Mask mask, int predicate, SIMT_HERE) {
+SIMT_INLINE int __any_sync(Mask mask, int predicate, SIMT_HERE) {
   std::uint64_t lanes;
   return ::simt::detail::vote(::simt::detail::any_sync, mask, predicate, SIMT_EXITED_MAY_BE_NAMED, &lanes,
                               SIMT_THERE) != 0;
 }
 /// As ROCm's, it compares with the mask: a lane that has exited has not voted for it.
 template <typename Mask>
-inline int __all_sync(Mask mask, int predicate, SIMT_HERE) {
+SIMT_INLINE int __all_sync(Mask mask, int predicate, SIMT_HERE) {
   std::uint64_t lanes;
   return ::simt::detail::vote(::simt::detail::all_sync, mask, predicate, SIMT_EXITED_MAY_BE_NAMED, &lanes,
                               SIMT_THERE) == ::simt::detail::checked_mask(mask);
@@ -303,11 +303,11 @@ inline unsigned long long __match_all_sync(Mask mask, T value, int* predicate, S
 
 // Releases after 7.0 have these too.
 template <typename Mask>
-inline void __syncwarp(Mask mask, SIMT_HERE) {
+SIMT_INLINE void __syncwarp(Mask mask, SIMT_HERE) {
   ::simt::detail::with_mask(::simt::detail::syncwarp, mask, ::simt::detail::Nothing(), SIMT_EXITED_MAY_BE_NAMED,
                             SIMT_THERE, [](const ::simt::Meeting&, std::uint64_t) { return 0; });
 }
-inline void __syncwarp(SIMT_HERE) { ::simt::meet_present(::simt::detail::syncwarp, nullptr, 0, SIMT_THERE); }
+SIMT_INLINE void __syncwarp(SIMT_HERE) { ::simt::meet_present(::simt::detail::syncwarp, nullptr, 0, SIMT_THERE); }
 #define SIMT_REDUCTION(name, Combine, Condition)                                                                   \
   template <typename Mask, typename T>                                                                             \
   inline std::enable_if_t<Condition, T> __##name(Mask mask, T value, SIMT_HERE) {                                  \
