@@ -171,6 +171,24 @@ void* pc_of(const ucontext_t& context) {
   return nullptr;
 #endif
 }
+
+/// Where a function returns to that has not made room on the stack; anything, for one that has.
+void* returns_to(const ucontext_t& context, void* base) {
+#if defined(__x86_64__)
+  auto** top = reinterpret_cast<void**>(context.uc_mcontext.gregs[REG_RSP]);
+  const auto room = static_cast<void**>(base) - top;
+  if (room < 2 || room > (1 << 17)) return nullptr;
+  // It may have kept the frame pointer already.
+  return top[0] == reinterpret_cast<void*>(context.uc_mcontext.gregs[REG_RBP]) ? top[1] : top[0];
+#elif defined(__aarch64__)
+  (void)base;
+  return reinterpret_cast<void*>(context.uc_mcontext.regs[30]);
+#else
+  (void)context, (void)base;
+  return nullptr;
+#endif
+}
+
 void* frame_of(const ucontext_t& context) {
 #if defined(__x86_64__)
   return reinterpret_cast<void*>(context.uc_mcontext.gregs[REG_RBP]);
@@ -245,7 +263,13 @@ void on_end(int number, siginfo_t*, void* raw) {
 void path_of(Path& path, const ucontext_t& context, void* base) {
   path.depth = 0;
   path.frames[path.depth++] = static_cast<char*>(pc_of(context)) + 1;
-  if (base != nullptr) walk(path, frame_of(context), base);
+  if (base == nullptr) return;
+  // A function of ours that calls none has no frame: who called it is known by what it returns to.
+  Dl_info here, own;
+  if (dladdr(pc_of(context), &here) != 0 && dladdr(reinterpret_cast<void*>(&on_end), &own) != 0 && here.dli_fbase == own.dli_fbase) {
+    if (void* back = returns_to(context, base)) path.frames[path.depth++] = back;
+  }
+  walk(path, frame_of(context), base);
 }
 
 std::string user_place(const Path& path) {

@@ -6,6 +6,7 @@
 // that is ready goes on, or a fresh fiber goes on starting those that are left. Wavefronts are settled as soon as none
 // of their lanes can run, a block ends when all have exited, and a block where nothing can run is a deadlock.
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -202,10 +203,8 @@ std::string waiting_text(Block& block) {
       ++exited;
       continue;
     }
-    const bool runs = &thread == worker->thread && worker->current.depth != 0;
+    const bool runs = &thread == worker->thread && worker->current.depth != 0 && !thread.yielding;
     std::string where = user_place(runs ? worker->current : path_of(block, thread));
-    // A signal that came while another was dealt with has found nothing of the user's.
-    if (runs && (where.empty() || where.find("/simt/runtime/") != std::string::npos)) where = user_place(path_of(block, thread));
     if (where.empty()) where = std::string(thread.file) + ":" + std::to_string(thread.line);
     std::string text;
     if (thread.yielding || thread.state != State::waiting) {
@@ -1017,6 +1016,12 @@ void preempt(const Path& path) {
   self.came = Came::kept;
   self.name = "a loop";
   block.idle += 256 + 64 * std::uint64_t(block.ready.count + 1);
+  self.yielding = true;
+  // From here on it is known where the thread was; the handler of the signal may not end for long.
+  sigset_t ending;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGTERM);
+  pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
   let_others(block, self);
 }
 

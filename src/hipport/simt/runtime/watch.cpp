@@ -107,7 +107,9 @@ void begin_watch() {
     struct sigaction action {};
     action.sa_sigaction = on_interrupt;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
+    // What ends the program is to find the thread where the user has it, not in this handler.
     sigemptyset(&action.sa_mask);
+    sigaddset(&action.sa_mask, SIGTERM);
     sigaction(interrupt, &action, nullptr);
     std::thread(watch).detach();
   });
