@@ -112,6 +112,14 @@ def test_what_is_undefined_is_a_fault(dialect: str) -> None:
         assert "misuse.cu:" in errors, name
 
 
+@pytest.mark.parametrize("dialect", ["cuda", "hip"])
+def test_what_a_graph_would_lack_is_a_fault(dialect: str) -> None:
+    status, _, errors = run("misuse", dialect, 32, "forward", "captured")
+    assert status == 97
+    assert "not-recorded" in errors
+    assert "DeviceReduce" in errors
+
+
 def test_only_the_first_thread_has_the_sum() -> None:
     for dialect, wave in CONFIGURATIONS:
         _, out, _ = run("misuse", dialect, wave, "forward", "only_the_first")

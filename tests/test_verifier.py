@@ -257,3 +257,21 @@ def test_cases_that_cannot_be_used(tmp_path: Path) -> None:
         verifier._declared(driver.file)
     (tmp_path / "cases.py").write_text("PACKAGE = 'p'\nCASES = {}\ndef inputs(rng): ...\ndef call(p): ...\n")
     assert verifier._declared(driver.file)[0] == "p"
+
+
+def test_a_port_with_nothing_to_compare_with_is_not_verified() -> None:
+    hangs = Outcome("one", "timeout", "did not end")
+    against_original, against_reference = (
+        Ran(Configuration("ported", 64), (outcome("one", difference(against)),))
+        for against in ("original", "reference")
+    )
+    unknown = replace(verified(), ran=(Ran(Configuration("original", 32), (hangs,)), against_original))
+    assert unknown.without_reference == ("one",)
+    assert not unknown.ok
+    assert "nothing to compare with" in verify_report.as_text(unknown)
+    assert json.loads(verify_report.as_json(unknown))["without_reference"] == ["one"]
+    known = replace(unknown, ran=(unknown.ran[0], against_reference))
+    assert known.without_reference == ()
+    assert known.ok
+    in_other_orders = Ran(Configuration("original", 32, "reverse"), (outcome("one", difference("original")),))
+    assert replace(unknown, ran=(*unknown.ran, in_other_orders)).ok

@@ -47,7 +47,9 @@ def test_a_port_that_is_right() -> None:
 def test_asynchronous_copies_are_done_at_once() -> None:
     """The program says itself what the copies come to."""
     copies = SUMS.with_name("async_copies.cu")
-    verified = programs.program([copies], [], env=ENV, port=lambda paths: api.rewrite(paths))
+    verified = programs.program(
+        [copies], [], env=ENV, port=lambda paths: api.rewrite(paths), passes=(inline_ptx.PASS,)
+    )  # fmt: skip
     assert verified.ok
 
 

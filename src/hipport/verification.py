@@ -146,11 +146,27 @@ class Verified:
     compiled: Mapping[str, float] = field(default_factory=dict)
 
     @property
+    def without_reference(self) -> tuple[str, ...]:
+        """The cases with nothing to compare with: the original does not end, and there is no other reference."""
+        known: dict[str, bool] = {}
+        for ran in self.ran:
+            for outcome in ran.outcomes:
+                original = ran.configuration.side == "original" and outcome.status in ("ok", "error")
+                against = {difference.against for output in outcome.outputs for difference in output.differences}
+                other = bool(against - {"original", "differences"})
+                known[outcome.case] = known.get(outcome.case, False) or original or other
+        return tuple(case for case, is_known in known.items() if not is_known)
+
+    @property
     def ok(self) -> bool:
-        """Whether the port, or the original where nothing was ported, gives what it should in all configurations."""
+        """Whether the port, or the original where nothing was ported, gives what it should in all configurations.
+
+        What there is nothing to compare with is not known to be right.
+        """
         sides = {each.configuration.side for each in self.ran}
         judged = {"ported", "gpu"} if "ported" in sides else {"original"}
-        return bool(self.ran) and all(each.ok for each in self.ran if each.configuration.side in judged)
+        right = all(each.ok for each in self.ran if each.configuration.side in judged)
+        return bool(self.ran) and right and not self.without_reference
 
     def outcomes(self, case: str) -> tuple[tuple[Configuration, Outcome], ...]:
         """Return what came of a case, configuration by configuration."""

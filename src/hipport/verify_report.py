@@ -47,7 +47,11 @@ def as_text(verified: Verified, colour: bool = False) -> str:
         total = sum(verified.compiled.values())
         lines.append(paint("dim", f"compiled {len(verified.compiled)} units in {total:.0f} s"))
     lines += ["", "not checked:", *(f"  {each}" for each in verified.not_checked)]
-    lines.append(paint("good", "verified") if verified.ok else paint("bad", "differs"))
+    unknown = verified.without_reference
+    if unknown:
+        lines.append(paint("bad", f"nothing to compare with: the original does not end in {', '.join(unknown)}"))
+    else:
+        lines.append(paint("good", "verified") if verified.ok else paint("bad", "differs"))
     return "\n".join(lines) + "\n"
 
 
@@ -148,6 +152,7 @@ def as_values(verified: Verified) -> dict[str, Any]:
         ],
         "compiled": dict(verified.compiled),
         "not_checked": list(verified.not_checked),
+        "without_reference": list(verified.without_reference),
     }
 
 

@@ -76,6 +76,15 @@ int main(int, char** arguments) {
     GPU(DestroyTextureObject)(texture);
     destroyed<<<1, 1>>>(texture, values);
   }
+  if (is("captured")) {
+    GPU(Stream_t) stream;
+    GPU(StreamCreate)(&stream);
+    std::size_t bytes = 0;
+    lib::DeviceReduce::Sum(nullptr, bytes, out.data, out.data, 64, stream);
+    Device<char> storage(bytes);
+    GPU(StreamBeginCapture)(stream, GPU(StreamCaptureModeGlobal));
+    lib::DeviceReduce::Sum(storage.data, bytes, out.data, out.data, 64, stream);
+  }
   if (is("only_the_first")) {
     only_the_first<<<1, 64>>>(out);
     const std::vector<int> sums = out.get();
