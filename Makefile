@@ -14,7 +14,7 @@ demo: $(VENV)/with-torch toolchain
 	$(BIN)/hipport build demo --target gfx942,gfx1100
 
 test: $(VENV)/with-torch lint toolchains
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
