@@ -110,7 +110,7 @@ def test_a_package_is_installed_with_code_for_both_wavefronts(
 ) -> None:
     # Three of them build each file twice, for a CPU too, unless they are told not to.
     environment = {**environment, "FORCE_ONLY_CUDA": "1"}
-    if package != "torch-spline-conv":
+    if package != "chamferdist":
         environment |= {"CXX": str(without_cpp(tmp_path)), "CC": str(without_cpp(tmp_path))}
     objects = install(packages[package], tmp_path / "installed", environment)
     # An extension has a shared object of its own, and these have at most one CUDA unit each.
@@ -124,7 +124,7 @@ def test_a_package_is_installed_with_code_for_both_wavefronts(
 def without_cpp(folder: Path) -> Path:
     """Return a compiler that makes nothing of C++: what of the packages is not CUDA takes most of the time.
 
-    `hipport build` compiles that of chamferdist, in tests/test_packages.py, and torch-spline-conv is installed whole.
+    chamferdist is installed whole.
     """
     compiler = folder / "c++"
     compiler.write_text(

@@ -17,6 +17,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -495,7 +496,8 @@ class _Compiler:
         path = self.cache / "defines" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.h"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            partial = path.with_suffix(f".{os.getpid()}")
+            # Units are compiled by threads of one process.
+            partial = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
             partial.write_text(text)
             partial.replace(path)
         return path
