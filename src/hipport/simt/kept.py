@@ -33,10 +33,13 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of an entry, which is made if it is not there, and count it as used."""
     lock = -1
     while lock < 0:
-        folder.mkdir(parents=True, exist_ok=True)
         try:
+            folder.mkdir(parents=True, exist_ok=True)
             lock = os.open(folder / ".lock", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-        except FileNotFoundError:
+        except (FileExistsError, FileNotFoundError):
+            # It was there, or was made, and was taken away meanwhile.
+            if folder.is_symlink() or folder.is_file():
+                raise
             continue
         fcntl.flock(lock, fcntl.LOCK_EX)
         # Whoever waited for the lock of an entry that was taken away has that of no entry.
