@@ -97,6 +97,8 @@ def _shown(evidence: Evidence) -> Iterator[str]:
         lanes = " and ".join(str(n) for n in sorted({ran.configuration.lanes for ran in ported}))
         orders = ", ".join(dict.fromkeys(ran.configuration.order for ran in ported))
         result = "agrees with the original" if verified.ok else "DIFFERS from the original, or fails"
+        if verified.without_reference:
+            result = "has nothing to be compared with: the original does not end"
         yield (
             f"run on the CPU: {each.what}, {_count(cases, 'case')}, with wavefronts of {lanes} lanes, orders {orders}: "
             f"the port {result}"
