@@ -21,6 +21,7 @@ from hipport.headers import include, together
 from hipport.languages.constants import value
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import member_or_qualified
+from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -30,6 +31,8 @@ _NAME = re.compile(rb"(?P<space>(?:hip)?cub\s*::\s*)?\b(?P<name>Warp[A-Z]\w+|Blo
 _LANES = re.compile(
     rb"(?:::\s*)?\b\w*cub\s*::\s*(?P<name>LaneId|WarpId|LaneMask\w\w|WARP_\w+|WarpMask|ShuffleUp|ShuffleDown)\b"
 )
+_OPENED_WHOLE = re.compile(rb"\busing\s+namespace\s+(?:::\s*)?(?:hip)?cub\b")
+_USING = re.compile(rb"\busing\s+(?:::\s*)?\Z")
 _ALGORITHM = re.compile(rb"(?:\w+\s*::\s*)*(\w+)")
 _OPENED = re.compile(rb"\busing\s+(?:namespace\s+(?:hip)?cub\b|(?:hip)?cub\s*::\s*(?:Warp|Block)\w+)")
 
@@ -92,8 +95,15 @@ def _lanes(source: Cpp, project: Project) -> Iterator[Finding]:
     found = [match for match in _LANES.finditer(source.code) if not _ported(source, match.start())]
     # One header for all: that of the number of a warp includes that of lanes.
     need, header = include(source, project, "ptx.h" if any(match["name"] == b"WarpId" for match in found) else "warp.h")
+    if _OPENED_WHOLE.search(source.code):
+        for span, word in _lane_names().uses(source, project):
+            if not _ported(source, span.start) and not member_or_qualified(source.code, span.start):
+                yield _not_qualified(span, word.decode())
     for match in found:
         name, span = match["name"].decode(), Span(*match.span())
+        if _USING.search(source.code, 0, match.start()):
+            yield _not_qualified(span, name)
+            continue
         opening = source.code.find(b"(", match.end())
         given = source.arguments(opening) if opening >= 0 else None
         if name in table["by_hand"]:
@@ -116,6 +126,18 @@ def _lanes(source: Cpp, project: Project) -> Iterator[Finding]:
         if name == "WarpId":
             message, certainty = f"{message}; assumes that warps are counted in the order of threads", Certainty.REVIEW
         yield Finding(span, "lanes", message, tuple(edits), certainty, together(header))
+
+
+@cache
+def _lane_names() -> Names:
+    table = _table()
+    words = (*table["lanes"], *table["votes"], *table["by_hand"])
+    return Names(frozenset(word.encode() for word in words), re.compile(rb"\s*[(<]"))
+
+
+def _not_qualified(span: Span, name: str) -> Finding:
+    message = f"{name} of hipCUB is of the wavefront: write cub::{name} where it is called, which is ported"
+    return Finding(span, "lanes", message, certainty=Certainty.MANUAL)
 
 
 def _is_bound(source: Cpp, project: Project, match: re.Match[bytes], given: Span) -> bool:
