@@ -217,3 +217,37 @@ def test_an_original_that_fails_its_own_check_is_no_reference() -> None:
         outcome = programs._outcome("x", other, first, programs.Varying(), 3)
         status, printed = (d.ok for output in outcome.outputs for d in output.differences)
         assert (status, printed) == (ok, True)
+
+
+OVERRUN = """#include <cstdio>
+__global__ void last(int* out, int n) {
+  int kept[8];
+  for (int i = 0; i < 8; ++i) kept[i] = i;
+  out[threadIdx.x] = kept[(threadIdx.x + n) % 8LIMIT];
+}
+int main() {
+  int *out, sum = 0;
+  cudaMallocManaged(&out, 32 * sizeof(int));
+  last<<<1, 32>>>(out, 1);
+  if (cudaDeviceSynchronize() != cudaSuccess) return 1;
+  for (int i = 0; i < 32; ++i) sum += out[i];
+  printf("%d\\n", sum);
+}
+"""
+
+
+@pytest.mark.parametrize("kind", ["address", "bounds"])
+def test_sanitizers(tmp_path: Path, kind: str) -> None:
+    """The address sanitizer's map of memory is larger than what a run may otherwise have of address space."""
+    source = tmp_path / "overrun.cu"
+    command = ["verify", str(source), "--order", "forward", "--sanitize", kind, "--format", "json"]
+    source.write_text(OVERRUN.replace("LIMIT", ""))
+    result = CliRunner().invoke(main, command)
+    assert (result.exit_code, json.loads(result.stdout)["ok"]) == (0, True), result.output
+    source.write_text(OVERRUN.replace("LIMIT", " + 8"))
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 1
+    for configuration in json.loads(result.stdout)["configurations"]:
+        ((fault,),) = [each["faults"] for each in configuration["cases"]]
+        assert (fault["path"], fault["line"]) == ("overrun.cu", 5)
+        assert fault["rule"] == ("simt/address" if kind == "address" else "simt/undefined")

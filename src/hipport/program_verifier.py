@@ -104,6 +104,11 @@ def program(
     in Makefiles into hipcc's. Raises compile.NotCompiled, compile.NoCompiler, discover.NotFound.
     """
     limits = limits or Limits()
+    if "address" in sanitize and limits.memory:
+        # Its map of what may be accessed is terabytes of address space: what counts is what is in use.
+        most = f"hard_rss_limit_mb={limits.memory >> 20}"
+        env = {**env, "ASAN_OPTIONS": ":".join(filter(None, (most, env.get("ASAN_OPTIONS"))))}
+        limits = replace(limits, memory=0)
     places = [path.resolve() for path in paths]
     root = places[0] if places[0].is_dir() else places[0].parent
     options = compiling.Options(env, flags=tuple(flags), sanitize=tuple(sanitize), passes=tuple(passes))
@@ -336,7 +341,8 @@ def run(
                     process.wait()
                 status = None
         seconds = time.monotonic() - start
-        return Run(status, _lines(said), _text(errors)[-4000:], seconds, _faults(report, root))
+        wrong = _text(errors)
+        return Run(status, _lines(said), wrong[-4000:], seconds, _faults(report, root) + _sanitizer_faults(wrong, root))
 
 
 _MOST = 4_000_000  # bytes of output that are looked at
@@ -536,16 +542,42 @@ def _faults(report: Path, root: Path) -> tuple[Fault, ...]:
     found = []
     for line in lines:
         each = json.loads(line)
-        path = Path(os.path.normpath(each["file"])) if each.get("file") else PurePath()
-        inside = path.relative_to(root) if path.is_relative_to(root) else path
         found.append(
             Fault(
                 each["kind"],
                 each["message"],
-                PurePath(inside),
+                _inside(each["file"], root) if each.get("file") else PurePath(),
                 each.get("line", 0),
                 each.get("kernel", ""),
                 each["level"],
             )
         )
+    return tuple(dict.fromkeys(found))
+
+
+def _inside(path: str, root: Path) -> PurePath:
+    place = Path(os.path.normpath(path))
+    return PurePath(place.relative_to(root) if place.is_relative_to(root) else place)
+
+
+# What the compilers' sanitizers print: https://github.com/google/sanitizers/wiki/AddressSanitizer and
+# https://clang.llvm.org/docs/UndefinedBehaviorSanitizer.html; g++ prints the same.
+_UNDEFINED = re.compile(r"^(/[^:\n]+):(\d+)(?::\d+)?: runtime error: (.+)$", re.M)
+_ADDRESS = re.compile(r"^SUMMARY: AddressSanitizer: (\S+)(?: (/[^:\n]+):(\d+))?", re.M)
+_ACCESS = re.compile(r"^(?:READ|WRITE) of size \d+", re.M)
+_FRAME = re.compile(r"^ +#\d+ 0x\w+ in .+? (/[^:\n]+):(\d+)", re.M)
+
+
+def _sanitizer_faults(errors: str, root: Path) -> tuple[Fault, ...]:
+    """Read what a sanitizer printed: the address sanitizer's report at the innermost of its frames in the tree."""
+    found = [
+        Fault("undefined", said, _inside(path, root), int(line)) for path, line, said in _UNDEFINED.findall(errors)
+    ]
+    if (summary := _ADDRESS.search(errors)) is not None:
+        kind, path, line = summary.groups()
+        own = (each for each in _FRAME.findall(errors) if Path(each[0]).is_relative_to(root))
+        path, line = next(own, (path, line))
+        access = _ACCESS.search(errors)
+        said = f"the address sanitizer: {kind}" + (f", {access[0].lower()}" if access else "")
+        found.append(Fault("address", said, _inside(path, root) if path else PurePath(), int(line or 0)))
     return tuple(dict.fromkeys(found))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "internal.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <cstdlib>
 
 #ifdef SIMT_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -33,6 +35,32 @@ Fiber* new_fiber(unsigned number) {
   // Stacks that all end at the same place of a page fight for the same lines of the cache.
   fiber->size = stack_size - number % 32 * 192;
   return fiber;
+}
+
+const Fiber& own_stack() {
+  static thread_local Fiber own;
+  if (own.low == nullptr) {
+    pthread_attr_t attributes;
+    void* low = nullptr;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+      pthread_attr_getstack(&attributes, &low, &own.size);
+      pthread_attr_destroy(&attributes);
+      own.low = static_cast<char*>(low);
+    }
+  }
+  return own;
+}
+
+bool is_local(const void* address) {
+  if (!runs_kernel()) return false;
+#ifdef SIMT_ASAN
+  // Variables whose addresses are looked at after their function has ended have frames elsewhere.
+  if (void* frames = __asan_get_current_fake_stack()) {
+    void *begin, *end;
+    if (__asan_addr_is_in_fake_stack(frames, const_cast<void*>(address), &begin, &end) != nullptr) return true;
+  }
+#endif
+  return worker->stack().has(address);
 }
 
 #ifdef SIMT_UCONTEXT

@@ -27,6 +27,8 @@ struct Fiber {
 
 /// Make a fiber with a stack of its own between guard pages; `number` spreads the stacks over the cache.
 Fiber* new_fiber(unsigned number);
+/// Where the stack lies that the system gave the calling thread; no `low` if it does not say.
+const Fiber& own_stack();
 /// Have `fiber` call `entry`, which never returns, where it starts.
 void prepare(Fiber& fiber, void (*entry)());
 /// To be called first by an entry.

@@ -804,14 +804,9 @@ Worker& take_worker() {
   }
   Worker& w = *idle_workers.back();
   idle_workers.pop_back();
-#ifdef SIMT_ASAN
-  pthread_attr_t attributes;
-  void* low;
-  pthread_getattr_np(pthread_self(), &attributes);
-  pthread_attr_getstack(&attributes, &low, &w.root.size);
-  pthread_attr_destroy(&attributes);
-  w.root.low = static_cast<char*>(low);
-#endif
+  const Fiber& own = own_stack();
+  w.root.low = own.low;
+  w.root.size = own.size;
   return w;
 }
 

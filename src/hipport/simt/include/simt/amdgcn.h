@@ -81,7 +81,7 @@ inline unsigned __mbcnt_lo(unsigned mask, unsigned more) { return __builtin_amdg
 inline unsigned __mbcnt_hi(unsigned mask, unsigned more) { return __builtin_amdgcn_mbcnt_hi(mask, more); }
 
 inline bool __builtin_amdgcn_is_shared(const void* p) { return ::simt::is_shared(p); }
-inline bool __builtin_amdgcn_is_private(const void* p) { return ::simt::detail::is_local(p); }
+inline bool __builtin_amdgcn_is_private(const void* p) { return ::simt::is_local(p); }
 inline unsigned __builtin_amdgcn_groupstaticsize() { return 0; }
 inline void* __builtin_amdgcn_dynamic_group_ptr() { return ::simt::dynamic_shared(); }
 inline void* __get_dynamicgroupbaseptr() { return ::simt::dynamic_shared(); }

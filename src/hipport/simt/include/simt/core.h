@@ -88,6 +88,8 @@ SIMT_EXPORT void* dynamic_shared();
 SIMT_EXPORT std::size_t dynamic_shared_size();
 /// Whether an address lies in the shared memory of the running block.
 SIMT_EXPORT bool is_shared(const void*);
+/// Whether an address is on the calling thread's own stack.
+SIMT_EXPORT bool is_local(const void*);
 
 // ----------------------------------------------------------------------------------------------- lanes that meet
 

@@ -446,13 +446,6 @@ inline void store_words(T* to, const T& value) {
   }
 }
 
-/// Whether an address is in the caller's own frames. Stacks of threads are no larger than this, to either side.
-inline bool is_local(const void* address) {
-  const std::uintptr_t here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(address);
-  return !is_shared(address) && at - (here - 0x40000) < 0x80000;
-}
-
 /// An address in shared memory as 32 bits: shared memory is far smaller than what lies to either side of this.
 inline std::uintptr_t shared_window() { return reinterpret_cast<std::uintptr_t>(dynamic_shared()) - 0x80000000u; }
 
@@ -505,8 +498,8 @@ SIMT_COHERENT(__ldcv, __stwt)
 #undef SIMT_COHERENT
 
 SIMT_OVERRIDABLE unsigned __isShared(const void* p) { return ::simt::is_shared(p); }
-SIMT_OVERRIDABLE unsigned __isLocal(const void* p) { return ::simt::detail::is_local(p); }
-SIMT_OVERRIDABLE unsigned __isGlobal(const void* p) { return !::simt::is_shared(p) && !::simt::detail::is_local(p); }
+SIMT_OVERRIDABLE unsigned __isLocal(const void* p) { return ::simt::is_local(p); }
+SIMT_OVERRIDABLE unsigned __isGlobal(const void* p) { return !::simt::is_shared(p) && !::simt::is_local(p); }
 SIMT_OVERRIDABLE std::size_t __cvta_generic_to_shared(const void* p) {
   return reinterpret_cast<std::uintptr_t>(p) - ::simt::detail::shared_window();
 }
