@@ -37,6 +37,9 @@ _LIBRARIES = re.compile(rf"-L(?:{_FOLDER}/(?:lib(?:64|32)?|targets)(?:/[\w/-]*)?
 _ARCHS = "$(HIP_ARCHS:%=--offload-arch=%)"
 # Compilers and linkers besides nvcc.
 _LINKER = re.compile(r"(?:CXX|CC|LD|LINK\w*|[gc]\+\+|gcc|clang(?:\+\+)?|mpi\w+)[)}]?$")
+_STANDARD = re.compile(r"-(?:-)?std=(?:c|gnu)\+\+")
+_SOURCE = re.compile(r"[^\s=]*\.(c|cu|cpp|cc|cxx|C)")
+_SUFFIX_RULE = re.compile(r"\s*(\.\w+)\.\w+\s*:")
 _FOR_NVCC = re.compile(r"NVCC|GENCODE|CUFLAGS|CU_FLAGS|CUDA_?C?(?:XX)?FLAGS", re.IGNORECASE)
 
 
@@ -131,6 +134,14 @@ class _Script:
         self.source = source
         self.rocm = project.target.rocm
         self.reported: list[Finding] = []
+        # Of each recipe line, what the rule above it needs.
+        self.needs: dict[Line, str] = {}
+        needs = ""
+        for line in source.lines:
+            if line.kind == "rule":
+                needs = self._needs(line)
+            elif line.kind == "recipe":
+                self.needs[line] = needs
         self.compilers = {
             line.name
             for line in source.lines
@@ -148,6 +159,24 @@ class _Script:
 
     def _text(self, span: Span) -> str:
         return self.source[span].decode("utf-8", "replace")
+
+    def _needs(self, rule: Line) -> str:
+        text = self._text(rule.span)
+        if suffix := _SUFFIX_RULE.match(text):
+            return f"%{suffix[1]}"
+        return re.split(r":(?!=)", text)[-1].split("|")[0].split(";")[0]
+
+    def _expanded(self, text: str) -> str:
+        """Return `text` with all that its variables may be, as far as it is written out."""
+        for _ in range(8):
+            expanded = _COMPILER.sub(
+                lambda match: " ".join(self._text(each.value) for each in self.source.lines if each.name == match[1]),
+                text,
+            )
+            if expanded == text:
+                break
+            text = expanded
+        return text
 
     def _words(self, line: Line) -> list[tuple[str, Span]]:
         span = line.value
@@ -228,10 +257,44 @@ class _Script:
         if line.kind == "assignment" and not meant and not any(word.startswith("-") for word, _ in flags):
             return None
         before = len(self.reported)
-        changes = self._changes(flags, of, puts)
+        c = self._c(line, words, puts) if calls and line.kind == "recipe" else []
+        changes = self._changes([(word, span) for word, span in flags if span not in puts], of, puts) + c
         if nvcc and any(each.kind != "library" for each in self.reported[before:]):
             return None
         return self._put(line, puts, changes, messages)
+
+    def _c(self, line: Line, words: Sequence[tuple[str, Span]], puts: dict[Span, bytes]) -> list[Change]:
+        """Put what hipcc gets where nvcc gives C to the C compiler of the host, and return what changed.
+
+        nvcc keeps the standard of C++ from it. clang takes it for an error, and hipcc says only for C++ for which
+        platform HIP's headers are.
+        """
+        needs = self._expanded(self.needs[line]).split()
+        given = [word for word, _ in words[1:]]
+        sources = list(given)
+        sources += needs if {"$^", "$?", "$+"}.intersection(given) else needs[:1] if "$<" in given else []
+        kinds = {match[1] for word in sources if (match := _SOURCE.fullmatch(self._expanded(word).strip()))}
+        expanded = {word: self._expanded(word) for word in given}
+        if "c" not in kinds or any(part.startswith("-x") for text in expanded.values() for part in text.split()):
+            return []
+        standards = [(word, span) for word, span in words[1:] if _STANDARD.search(expanded[word])]
+        if kinds != {"c"}:
+            if standards:
+                self._report(
+                    line.value, "c", "hipcc takes -std=c++… for C as well: compile what is C by a command of its own"
+                )
+            return []
+        first, place = words[0]
+        platform = "-D__HIP_PLATFORM_AMD__=1"
+        puts[place] = puts.get(place, first.encode()) + f" {platform}".encode()
+        why = "hipcc says for C++ alone for which platform HIP's headers are"
+        found = [Change(0, 0, "c", ("*.c",), ("*.c", platform), why, Certainty.SAFE)]
+        for word, span in standards:
+            hip = () if _STANDARD.match(word) else (f"$(filter-out -std=c++% -std=gnu++%,{word})",)
+            puts[span] = " ".join(hip).encode()
+            why = "nvcc does not pass the standard of C++ on for C, for clang it is an error"
+            found.append(Change(0, 0, "c", (word,), hip, why, Certainty.SAFE))
+        return found
 
     def _changes(self, flags: Sequence[tuple[str, Span]], of: str, puts: dict[Span, bytes]) -> list[Change]:
         """Put what hipcc gets for flags, and return what changed."""
