@@ -19,6 +19,10 @@ Left alone: locks that one thread of a block takes, and loops that compare and s
 locks that are given back out of sight, that are left by `return` or `break`, or that are held where all lanes have to
 come together; macros that wait for a lock; lanes of which each waits for a flag of its own, which a lane of its own
 wavefront may have to set; and waits for shared memory.
+
+A loop in which lanes go on only as they see flags of others raised (`while (at < end) if (done[column[at]]) at++;`),
+and behind which they raise their own, is such a wait too. Where a flag is for a warp, warps pass one after the other,
+for review: the second of a wavefront of 64 lanes may wait for the first, as warps of lower number start no later.
 """
 
 from __future__ import annotations
@@ -61,6 +65,12 @@ _EQUAL = re.compile(rb"\(*([^=!<>|]+?)\)*==\d+\)*")
 _LANE = re.compile(rb"(?i)threadIdx\.x(?:%|&)|\blane_?id\(")
 _ZERO = re.compile(rb"\s*(?:0[uU]?|false|\w*(?i:free|unlocked|available|open))\s*")
 _STATEMENTS = frozenset(("expression_statement",))
+# Short functions of a program's own, which return what is at a pointer now, or set it.
+_NOW = rb"\bvolatile\b|\batomic\w+|__ldc[gv]|\bld\w*_(?:acquire|relaxed)|__hip_atomic_load|\bload\w*\s*\("
+_THEN = rb"\bvolatile\b|\batomic\w+|__stcg|__stwt|\bst\w*_(?:release|relaxed)|__hip_atomic_store|\bstore\w*\s*\("
+_SHORT = rb"(?P<name>\w+)\s*\([^(){};]*[*\]][^(){};]*\)\s*\{(?=[^{}]*(?:%s))[^{}]{0,600}?"
+_READER = re.compile(rb"(?<!\bvoid)(?<!\bvoid )\b" + _SHORT % _NOW + rb"\breturn\b[^{}]*\}")
+_WRITER = re.compile(rb"\bvoid\s+" + _SHORT % _THEN + rb"\}")
 _STEP = b"    "
 # In front of a line that is not empty, nor a directive.
 _LINE_START = re.compile(rb"(?:\r\n|\n|\r)(?=[ \t]*[^\s#])")
@@ -92,12 +102,15 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         code = source.code[function.node.start_byte : function.body.end_byte]
         polls = _POLLS.search(code) or b"__shared__" in code or not takers.isdisjoint(function.called)
+        polls = polls or not project.together(source, _readers).isdisjoint(function.called)
         # There may be volatile variables of the whole file in it.
         if not polls and (not watched or watched.isdisjoint(_NAME.findall(code))):
             continue
         for loop in _loops(function):
             yield from _for_the_block(function, loop)
-            findings = list(_of_loop(function, loop, kernels, project))
+            findings = list(_of_loop(function, loop, kernels, project)) or list(
+                _progress(function, loop, kernels, project)
+            )
             # What is compared is looked at last: it takes the longest.
             if findings and not kernels.one_thread(function, loop):
                 yield from findings
@@ -213,6 +226,180 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
         "if (taken) { …; unlock; done = true; }, with hipport/lock.h",
         certainty=Certainty.MANUAL,
     )
+
+
+def _progress(function: Function, loop: Node, kernels: Kernels, project: Project) -> Iterator[Finding]:
+    """Find a loop that lanes get on in only as flags are raised, if they raise flags of their own behind it."""
+    condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
+    if body is None:
+        return
+    readers = project.together(function.source, _readers)
+    for test in nodes(body):
+        if test.type != "if_statement" or _innermost_loop(test) != loop:
+            continue
+        asked = test.child_by_field_name("condition")
+        guarded = _guarded(test, body)
+        if asked is None or guarded is None or not _gets_on_by(function, loop, condition, guarded):
+            continue
+        for base, index in _looked_at(function, asked, loop, readers):
+            if not kernels.may_differ(function, index, 64):
+                continue
+            raised = _raised_behind(function, loop, base, project)
+            if raised is None or not kernels.may_differ(function, raised[1], 64):
+                continue
+            head = Span(
+                loop.start_byte, (loop if loop.type == "do_statement" or condition is None else condition).end_byte
+            )
+            why, edits = _of_a_warp(function, loop, *raised, kernels)
+            flag = base.decode("utf-8", "replace")
+            if edits:
+                need, header = include(function.source, project, "lock.h")
+                yield Finding(
+                    head,
+                    "flag",
+                    f"warps pass one after the other from where they wait for {flag} to where they set their own: two "
+                    "share a wavefront of 64 lanes, which leaves the loop together, and one may wait for the other; "
+                    "right if a warp waits only for warps before it, and its lanes come here together",
+                    (*edits, *((need,) if need else ())),
+                    certainty=Certainty.REVIEW,
+                    creates=(header,),
+                )
+            elif why:
+                yield Finding(
+                    head,
+                    "flag",
+                    f"lanes leave this loop as {flag} is set, and set it themselves behind it: a wavefront leaves the "
+                    f"loop together, so a lane that waits for another of its wavefront waits for ever; {why}; let "
+                    "lanes set it in the loop, or give each wavefront one place to wait for",
+                    certainty=Certainty.MANUAL,
+                )
+            return
+
+
+def _guarded(test: Node, body: Node) -> Span | None:
+    """What is done only where an `if` says so: its branch, or what follows a `continue`."""
+    branch = test.child_by_field_name("consequence")
+    if branch is None:
+        return None
+    inner = branch.named_children if branch.type == "compound_statement" else [branch]
+    if len(inner) == 1 and inner[0].type == "continue_statement":
+        return Span(test.end_byte, body.end_byte)
+    return Span(branch.start_byte, branch.end_byte)
+
+
+def _gets_on_by(function: Function, loop: Node, condition: Node | None, guarded: Span) -> bool:
+    """Whether all that brings a loop nearer to its end is done in `guarded`."""
+    names = set(_NAME.findall(function.text(condition))) if condition is not None else set()
+    first = loop.child_by_field_name("initializer")
+    steps = [
+        each.node
+        for each in function.locals.assignments
+        if not each.declares
+        and each.variable.name in names
+        and _contains(loop, each.node)
+        and (first is None or not _contains(first, each.node))
+    ]
+    steps += [each for each in nodes(loop) if each.type == "break_statement" and _innermost_loop(each, True) == loop]
+    return bool(steps) and all(guarded.start <= each.start_byte and each.end_byte <= guarded.end for each in steps)
+
+
+def _looked_at(function: Function, asked: Node, loop: Node, readers: frozenset[bytes]) -> Iterator[tuple[bytes, Node]]:
+    """Yield the arrays, and the places in them, that a condition looks at while others may change them."""
+    texts = [asked]
+    for node in nodes(asked):
+        if node.type == "identifier":
+            variable = function.locals.named(function.text(node), node.start_byte)
+            given = function.locals.given.get(variable, []) if variable is not None else []
+            texts += [value for each in given if _contains(loop, each.node) for value in each.values]
+    for node in (inner for each in texts for inner in nodes(each)):
+        place = None
+        if node.type == "subscript_expression":
+            place = _place(function, node)
+            head = function.source.code[function.node.start_byte : function.body.end_byte]
+            if place and not re.search(rb"\bvolatile\b[^;,(){}=]*\b" + re.escape(place[0]) + rb"\b", head):
+                place = None
+        elif node.type == "call_expression" and (passed := arguments(node)):
+            name = called_name(node, function.source.code)
+            if name in readers or (_ATOMIC.fullmatch(name) and not _changes(function, passed)):
+                place = _place(function, passed[0])
+        if place is not None:
+            yield place
+
+
+def _raised_behind(function: Function, loop: Node, base: bytes, project: Project) -> tuple[Node, Node] | None:
+    """Return where the array `base` is written behind a loop, and the index there."""
+    writers = project.together(function.source, _writers)
+    for node in nodes(function.body):
+        if node.start_byte < loop.end_byte:
+            continue
+        to = None
+        if node.type == "assignment_expression":
+            to = node.child_by_field_name("left")
+        elif node.type == "call_expression" and (given := arguments(node)):
+            name = called_name(node, function.source.code)
+            if name in writers or (_ATOMIC.fullmatch(name) and _changes(function, given)):
+                to = given[0]
+        place = _place(function, to) if to is not None else None
+        if place is not None and place[0] == base:
+            return node, place[1]
+    return None
+
+
+def _of_a_warp(
+    function: Function, loop: Node, raised: Node, index: Node, kernels: Kernels
+) -> tuple[str, tuple[Edit, ...]]:
+    """Return why warps cannot pass one after the other from a loop to where a flag is raised, or the edits."""
+    if b"hipport::native::" in function.text(function.body):
+        return "the wavefront is the warp here, and its lanes set flags of their own", ()
+    if any(_TURNS.search(function.text(each.statement).partition(b"{")[0]) for each in function.conditions(loop)):
+        return "", ()
+    if kernels.agreement(function, index) < 32:
+        return "lanes of one warp set flags of their own", ()
+    # In what order a wavefront takes the branches of a condition, nobody says.
+    first = loop
+    for each in function.conditions(loop):
+        branches = each.statement.type == "if_statement" and each.statement.child_by_field_name("alternative")
+        if branches and kernels.may_differ(function, each.expression, 64):
+            first = each.statement
+    statements = [first]
+    while not _contains(statements[-1], raised):
+        following = statements[-1].next_named_sibling
+        if following is None or first.parent is None or first.parent.type != "compound_statement":
+            return f"it is set in line {raised.start_point[0] + 1}, which is not of the same block", ()
+        statements.append(following)
+    last = statements[-1]
+    section = Span(first.start_byte, last.end_byte)
+    # A lane that returns has had its turn.
+    why = _fixed(function, statements, kernels, _BLOCK_TOGETHER, returns=True)
+    why = why or _used_behind(function, section, last)
+    return (why, ()) if why else ("", _in_turns(function.source, first, last, b"warp_by_warp"))
+
+
+def _place(function: Function, node: Node) -> tuple[bytes, Node] | None:
+    """Return the name and the index of an element of an array, or of a pointer to one."""
+    while node.type in ("parenthesized_expression", "cast_expression", "pointer_expression") and node.named_children:
+        node = node.named_children[-1]
+    base: Node | None
+    index: Node | None
+    if node.type == "subscript_expression":
+        base, index = node.child_by_field_name("argument"), node.child_by_field_name("indices")
+    elif node.type == "binary_expression":
+        base, index = node.child_by_field_name("left"), node.child_by_field_name("right")
+    else:
+        return None
+    if base is None or index is None or not _NAME.fullmatch(function.text(base)):
+        return None
+    return function.text(base), index
+
+
+def _readers(source: Cpp) -> frozenset[bytes]:
+    """Functions that return what a pointer of theirs is at now, and change nothing."""
+    return frozenset(match["name"] for match in _READER.finditer(source.code))
+
+
+def _writers(source: Cpp) -> frozenset[bytes]:
+    """Functions that set what a pointer of theirs is at."""
+    return frozenset(match["name"] for match in _WRITER.finditer(source.code))
 
 
 def _waits_for(function: Function, loop: Node) -> _Acquire | None:
@@ -435,15 +622,19 @@ def _unlocks(function: Function, node: Node, lock: bytes, kernels: Kernels) -> b
 
 
 def _fixed(
-    function: Function, statements: list[Node], kernels: Kernels, together: re.Pattern[bytes] = _TOGETHER
+    function: Function,
+    statements: list[Node],
+    kernels: Kernels,
+    together: re.Pattern[bytes] = _TOGETHER,
+    returns: bool = False,
 ) -> str:
-    """Return why a critical section cannot be put into a loop, if so."""
+    """Return why a critical section cannot be put into a loop, if so; `returns` says that lanes may return from it."""
     source = function.source
     for node in statements:
         line = node.start_point[0] + 1
         if node.type.startswith("preproc") and node.type != "preproc_call":
             return "there are preprocessor conditions in the critical section"
-        if _leaves(node):
+        if _leaves(node, returns):
             return f"line {line} leaves the critical section"
         for call in _calls(node) if node.type != "comment" else ():
             name = called_name(call, source.code)
@@ -822,9 +1013,11 @@ def _behind(function: Function, node: Node, acquire: _Acquire, kernels: Kernels)
     return False
 
 
-def _leaves(node: Node) -> bool:
-    """Whether control may go from inside a statement to somewhere else than behind it."""
+def _leaves(node: Node, returns: bool = False) -> bool:
+    """Whether control may go from inside a statement to somewhere else than behind it, `return` apart if `returns`."""
     for each in nodes(node):
+        if returns and each.type == "return_statement":
+            continue
         if each.type in ("return_statement", "goto_statement", "labeled_statement", "co_return_statement"):
             return True
         if each.type in ("break_statement", "continue_statement"):

@@ -762,6 +762,14 @@ class _Expression:
             return True
         if node.type == "cast_expression" or (node.type == "parenthesized_expression" and node.named_children):
             return self.counts_threads(node.named_children[-1], depth)
+        if node.type == "binary_expression" and depth:
+            # `blockIdx.x * blockDim.x + tid`
+            right = node.child_by_field_name("right")
+            if right is None or right.type != "identifier":
+                return False
+            offset = self.function.text(node)[: right.start_byte - node.start_byte]
+            whole = b"".join(offset.split()) + b"threadIdx.x"
+            return bool(_COUNTS_THREADS.fullmatch(whole)) and self.counts_threads(right, depth - 1)
         if node.type != "identifier" or not depth:
             return False
         variable = self.function.locals.named(text, node.start_byte)
