@@ -38,6 +38,7 @@ _ARCHS = "$(HIP_ARCHS:%=--offload-arch=%)"
 # Compilers and linkers besides nvcc.
 _LINKER = re.compile(r"(?:CXX|CC|LD|LINK\w*|[gc]\+\+|gcc|clang(?:\+\+)?|mpi\w+)[)}]?$")
 _STANDARD = re.compile(r"-(?:-)?std=(?:c|gnu)\+\+")
+_LANGUAGE = ("-x", "--x", "--language")
 _SOURCE = re.compile(r"[^\s=]*\.(c|cu|cpp|cc|cxx|C)")
 _SUFFIX_RULE = re.compile(r"\s*(\.\w+)\.\w+\s*:")
 _FOR_NVCC = re.compile(r"NVCC|GENCODE|CUFLAGS|CU_FLAGS|CUDA_?C?(?:XX)?FLAGS", re.IGNORECASE)
@@ -275,7 +276,7 @@ class _Script:
         sources += needs if {"$^", "$?", "$+"}.intersection(given) else needs[:1] if "$<" in given else []
         kinds = {match[1] for word in sources if (match := _SOURCE.fullmatch(self._expanded(word).strip()))}
         expanded = {word: self._expanded(word) for word in given}
-        if "c" not in kinds or any(part.startswith("-x") for text in expanded.values() for part in text.split()):
+        if "c" not in kinds or any(part.startswith(_LANGUAGE) for text in expanded.values() for part in text.split()):
             return []
         standards = [(word, span) for word, span in words[1:] if _STANDARD.search(expanded[word])]
         if kinds != {"c"}:
