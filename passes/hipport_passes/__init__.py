@@ -19,6 +19,7 @@ from hipport_passes import (
     dynamic_parallelism,
     half_types,
     headers,
+    hipify_reach,
     host_math,
     inline_ptx,
     kernel_arguments,
@@ -94,6 +95,8 @@ PASSES: tuple[Pass[Any], ...] = (
     # Lists of packages, in setup.py too, whose flags are ported by then.
     requirements.PASS,
     vendored.PASS,
+    # Of includes that are ported; after `vendored`, which keeps others from hipify.
+    hipify_reach.PASS,
     # The rest of Python: what programs name, and what they ask while they run.
     device_strings.PASS,
     python_gates.PASS,

@@ -17,20 +17,15 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING
 
 from hipport.finding import Finding
 from hipport.languages.cpp import Cpp
-from hipport.languages.python import Misplaced, Python
+from hipport.languages.python import Python
 from hipport.pipeline import Pass
 from hipport.project import Project
-from hipport.source import Edit, Span
 from hipport.tables import load
+from hipport_passes.build_scripts import hipify_lines
 
-if TYPE_CHECKING:
-    import libcst as cst
-
-_BUILDS = re.compile(rb"\bCUDAExtension\b|\bcpp_extension\b[^#]*?\bload(?:_inline)?\b", re.DOTALL)
 _FOLDERS = re.compile(rb"\binclude_dirs\b|\bextra_include_paths\b")
 _IGNORES = re.compile(rb"hipify.*\bignores\b|\bignores\b.*hipify", re.DOTALL)
 _FILES = frozenset(".h .hpp .hxx .hh .cuh .inl".split())
@@ -57,7 +52,7 @@ def markers() -> Mapping[str, tuple[str, ...]]:
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield one finding if the script builds with PyTorch and there is third-party code near it."""
-    if not _BUILDS.search(source.text) or _IGNORES.search(source.text):
+    if not hipify_lines.BUILDS.search(source.text) or _IGNORES.search(source.text):
         return
     trees = [tree for tree in _trees(project) if _concerns(tree, source)]
     if not _FOLDERS.search(source.text):
@@ -65,25 +60,14 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         trees = [tree for tree in trees if any(path.is_relative_to(tree) for path in quoted)]
     if not trees or source.module is None:
         return
-    try:
-        place = _place(source)
-    except Misplaced:
-        return  # `cpp_extension` says of such a file that it cannot be read.
-    if place is None:
-        return
-    span, offset, indent = place
     folder = source.path.parent
     patterns = ", ".join(f'"{pattern}"' for pattern in sorted({_pattern(tree, folder) for tree in trees}))
-    lines = _LINES.format(patterns=patterns)
-    if indent:
-        lines = lines.replace("\n\n\n", "\n\n")
-    text = "\n" + "".join(f"\n{line and indent + line}" for line in lines.splitlines())
-    if re.match(rb"\r?\n" + indent.encode() + rb"\S", source.text[offset:]):
-        text += "\n"
-    new = text.encode().replace(b"\n", source.newline)
+    # Of a file that cannot be read, `cpp_extension` says so.
+    if (lines := hipify_lines.edit(source, _LINES.format(patterns=patterns))) is None:
+        return
+    span, edit = lines
     names = ", ".join(tree.as_posix() for tree in trees)
-    message = f"PyTorch's hipify would rewrite third-party code: {names}"
-    yield Finding(span, "hipify", message, (Edit(Span(offset, offset), new),))
+    yield Finding(span, "hipify", f"PyTorch's hipify would rewrite third-party code: {names}", (edit,))
 
 
 def _trees(project: Project) -> Iterator[PurePath]:
@@ -122,49 +106,6 @@ def _pattern(tree: PurePath, folder: PurePath) -> str:
         del parts[0]
     path = re.sub(r"([*?[])", r"[\1]", "/".join(parts))
     return f"*/{path}" if tree.suffix in _FILES else f"*/{path}/*"
-
-
-def _place(source: Python) -> tuple[Span, int, str] | None:
-    """Return what brings PyTorch's build in, where that and the imports after it end, and their indentation."""
-    import libcst as cst
-
-    from hipport_passes.build_scripts.script import Script
-
-    script = source.fact(Script)
-    brings = [node for node in script.nodes if isinstance(node, (cst.Import, cst.ImportFrom))]
-    brings = [node for node in brings if re.search(r"\btorch\b", script.code(node))]
-    if not brings:
-        return None
-    first = min(brings, key=lambda node: "cpp_extension" not in script.code(node))
-    block, last = next(
-        (above, child) for above, child in script.ancestors(first) if isinstance(above, (cst.Module, cst.IndentedBlock))
-    )
-    body: list[cst.CSTNode] = list(block.body)
-    for following in body[body.index(last) + 1 :]:
-        if not isinstance(following, cst.SimpleStatementLine):
-            break
-        if not isinstance(following.body[0], (cst.Import, cst.ImportFrom)):
-            break
-        last = following
-    indents = [
-        each.indent if each.indent is not None else script.module.default_indent
-        for each, _ in script.ancestors(last)
-        if isinstance(each, cst.IndentedBlock)
-    ]
-    return source.span(first), _end(source, last), "".join(reversed(indents))
-
-
-def _end(source: Python, statement: cst.CSTNode) -> int:
-    """Return the end of the line on which a statement ends."""
-    import libcst as cst
-
-    node = statement
-    while not isinstance(node, cst.BaseSmallStatement):
-        parts = (cst.BaseSmallStatement, cst.BaseStatement, cst.BaseSuite, cst.ExceptHandler, cst.Else, cst.Finally)
-        node = [child for child in node.children if isinstance(child, parts)][-1]
-    newline = re.compile(rb"\r?\n|\Z").search(source.text, source.span(node).end)
-    assert newline is not None
-    return newline.start()
 
 
 PASS = Pass(Python, find)

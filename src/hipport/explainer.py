@@ -220,7 +220,7 @@ def _shown(
         said: set[str] = set()
         for before in cases[rule]:
             fixture = testing.fixture(before)
-            ported = testing.port(each, fixture.before, skipped=fixture.skipped)
+            ported = testing.port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside)
             for reported in ported.reported:
                 if reported.rule == rule and reported.message not in said and len(said) < most:
                     said.add(reported.message)

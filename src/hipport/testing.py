@@ -6,7 +6,8 @@ as it went in) and `<case>.findings` (absent: nothing may be found). A line of `
 
     line:column kind certainty [part of the message]
 
-with the position in the file before. `<case>.vendored` has the paths of third-party code that was found beside it.
+with the position in the file before. `<case>.vendored` has the paths of third-party code that was found beside it,
+and the folder `<case>.beside` other files of the same project.
 Use it for passes of your own:
 
     import pytest
@@ -70,6 +71,7 @@ class Fixture:
     after: bytes
     findings: tuple[str, ...]
     skipped: tuple[Skipped, ...] = ()
+    beside: tuple[Source, ...] = ()
 
     def __str__(self) -> str:
         return self.name
@@ -81,7 +83,7 @@ def fixtures(folder: str | Path) -> Iterator[Fixture]:
     used = set()
     for before in sorted(folder.glob("*.before.*")):
         case, _, suffix = before.name.partition(".before")
-        used |= {before} | {folder / f"{case}{end}" for end in (f".after{suffix}", ".findings", ".vendored")}
+        used |= {before} | {folder / f"{case}{end}" for end in (f".after{suffix}", ".findings", ".vendored", ".beside")}
         yield fixture(before)
     stray = [path.name for path in sorted(folder.iterdir()) if path not in used]
     if stray:
@@ -92,7 +94,8 @@ def fixture(before: Path) -> Fixture:
     """Return the fixture whose text before is the file `before`."""
     folder = before.parent
     case, _, suffix = before.name.partition(".before")
-    after, said, vendored = (folder / f"{case}{end}" for end in (f".after{suffix}", ".findings", ".vendored"))
+    ends = (f".after{suffix}", ".findings", ".vendored", ".beside")
+    after, said, vendored, beside = (folder / f"{case}{end}" for end in ends)
     text = before.read_bytes()
     lines = said.read_text().splitlines() if said.exists() else []
     trees = vendored.read_text().splitlines() if vendored.exists() else []
@@ -102,14 +105,26 @@ def fixture(before: Path) -> Fixture:
         after.read_bytes() if after.exists() else text,
         tuple(line for line in lines if line.strip() and not line.startswith("#")),
         tuple(Skipped(PurePosixPath(tree), "vendored", "third-party code") for tree in trees),
+        tuple(
+            _LANGUAGES[path.suffix](PurePosixPath(path.relative_to(beside).as_posix()), path.read_bytes())
+            for path in sorted(beside.rglob("*"))
+            if path.is_file()
+        ),
     )
 
 
 def port(
-    each: Pass[Any], source: Source, accept: Certainty = Certainty.REVIEW, skipped: tuple[Skipped, ...] = ()
+    each: Pass[Any],
+    source: Source,
+    accept: Certainty = Certainty.REVIEW,
+    skipped: tuple[Skipped, ...] = (),
+    beside: tuple[Source, ...] = (),
 ) -> Ported:
-    """Run one pass over one source. A pass that fails, or whose edits the engine drops, raises AssertionError."""
-    ported = run(Project((source,), Target(), skipped), (each,), accept)
+    """Run one pass over one source, the first one of what is returned.
+
+    A pass that fails, or whose edits the engine drops, raises AssertionError.
+    """
+    ported = run(Project((source, *beside), Target(), skipped), (each,), accept)
     for reported in ported.reported:
         assert reported.outcome is not Outcome.DROPPED, f"{reported.rule}: {reported.reason}"
     return ported
@@ -117,7 +132,7 @@ def port(
 
 def expected(each: Pass[Any], fixture: Fixture) -> None:
     """The text and the findings are the ones that the fixture states."""
-    ported = port(each, fixture.before, skipped=fixture.skipped)
+    ported = port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside)
     assert _text(ported) == fixture.after
     found = [(_place(reported), reported.message) for reported in ported.reported]
     stated = [(place, part) for place, part in (_stated(line) for line in fixture.findings)]
@@ -130,21 +145,21 @@ def expected(each: Pass[Any], fixture: Fixture) -> None:
 
 def converges(each: Pass[Any], fixture: Fixture) -> None:
     """A second run changes nothing, and reports again only what a person must do."""
-    once = port(each, fixture.before, skipped=fixture.skipped).project.sources[0]
-    again = port(each, type(once)(once.path, once.text), skipped=fixture.skipped)
+    once = port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside).project.sources[0]
+    again = port(each, type(once)(once.path, once.text), skipped=fixture.skipped, beside=fixture.beside)
     assert _text(again) == once.text
     assert all(reported.outcome is Outcome.REPORTED for reported in again.reported)
 
 
 def parses(each: Pass[Any], fixture: Fixture) -> None:
     """No syntax error is in the text after that was not in it before."""
-    after = port(each, fixture.before, skipped=fixture.skipped).project.sources[0]
+    after = port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside).project.sources[0]
     assert type(after)(after.path, after.text).errors <= fixture.before.errors
 
 
 def lossless(each: Pass[Any], fixture: Fixture) -> None:
     """What no finding changes stays, byte for byte and where it was: with nothing accepted, that is everything."""
-    after = port(each, fixture.before, skipped=fixture.skipped).project.sources[0]
+    after = port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside).project.sources[0]
     # The engine's own `apply` is what is being checked, so the text is put together here in another way.
     text = fixture.before.text
     for edit in sorted(after.edits, reverse=True):
@@ -156,7 +171,7 @@ def lossless(each: Pass[Any], fixture: Fixture) -> None:
         shift = sum(len(e.new) - len(e.span) for e in after.edits if e.span.end <= untouched.start)
         # Between two deletions there is no byte whose place could be asked for.
         assert not len(untouched) or after.origin(Span(untouched.start + shift, untouched.end + shift)) == untouched
-    refused = run(Project((fixture.before,), Target(), fixture.skipped), (_without_edits(each),))
+    refused = run(Project((fixture.before, *fixture.beside), Target(), fixture.skipped), (_without_edits(each),))
     assert refused.project.sources[0].text == fixture.before.text
     assert not refused.changed
 
@@ -166,9 +181,9 @@ def line_endings(each: Pass[Any], fixture: Fixture) -> None:
     if b"\r" in fixture.before.text:
         return
     crlf = type(fixture.before)(fixture.before.path, fixture.before.text.replace(b"\n", b"\r\n"))
-    ported = port(each, crlf, skipped=fixture.skipped)
+    ported = port(each, crlf, skipped=fixture.skipped, beside=fixture.beside)
     assert _text(ported) == fixture.after.replace(b"\n", b"\r\n")
-    plain = port(each, fixture.before, skipped=fixture.skipped)
+    plain = port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside)
     assert [_place(r) for r in ported.reported] == [_place(r) for r in plain.reported]
 
 

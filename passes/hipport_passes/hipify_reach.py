@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Have PyTorch's hipify convert the files that it would leave behind, when an extension is built for ROCm.
+
+hipify puts what it converts from a folder with `cuda`, `CUDA` or `THC` in its name into another (`csrc/cuda` becomes
+`csrc/hip`), and corrects the quoted includes of what it converts as well: of `.inl` and the like never, for
+`CUDAExtension` of nothing outside of the build script's folder, and for `load` of headers in no folder that it was
+told of. Such a file is then not where it is looked for. Where it still is, it may include a header whose converted copy
+is there already; with `#pragma once` alone the compiler gets both. So the build script names these files to hipify,
+with its sources: the files are converted, and the includes corrected. Where hipify does not run, nothing changes.
+
+Read in torch/utils/cpp_extension.py and torch/utils/hipify/hipify_python.py of PyTorch 2.13, and tried. Third-party
+code that is not to be converted is found by an include folder instead, which a person has to give.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import PurePath, PurePosixPath
+
+from hipport.extensions import Extension, extensions
+from hipport.finding import Certainty, Finding
+from hipport.languages.cpp import Cpp
+from hipport.languages.python import Python
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Source, Span
+from hipport_passes.build_scripts import hipify_lines
+
+_TOLD = re.compile(rb"hipify.*\bextra_files\b|\bextra_files\b.*hipify", re.DOTALL)
+_HAS_OS = re.compile(rb"^import os[ \t\r]*$", re.MULTILINE)
+_RENAMED = re.compile(r"cuda|CUDA|THC")
+#: The suffixes of what hipify converts without being told, and the folders beside a setup.py that it does not look in.
+_CONVERTED = frozenset(".cu .cuh .c .cc .cpp .h .in .hpp".split())
+_NOT_LOOKED_IN = frozenset(("build", "third_party"))
+_ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
+#: What hipify changes in a file that is ported already: names of PyTorch's, and the runtime's header that it adds.
+_CHANGED = re.compile(rb"\b(?:at|c10|torch)::cuda\b|<(?:ATen|c10)/cuda/|__global__|__shared__|__syncthreads")
+
+_LINES = """\
+# PyTorch's hipify must convert these files as well, or what it converts does not find them.
+import os
+
+from torch.utils.hipify import hipify_python
+
+
+def _hipify_all(*args, hipify=hipify_python.hipify, **options):
+    here = os.path.dirname(os.path.abspath(__file__))
+    behind = [
+{names}    ]
+    options["extra_files"] = [*options.get("extra_files", ()), *(os.path.join(here, name) for name in behind)]
+    return hipify(*args, **options)
+
+
+hipify_python.hipify = _hipify_all
+"""
+
+
+def find(source: Python, project: Project) -> Iterator[Finding]:
+    """Yield one finding if the script builds sources that hipify would part from what they include."""
+    builds = hipify_lines.BUILDS.search(source.text)
+    if builds is None or _TOLD.search(source.text) or source.path.suffix != ".py":
+        return
+    if not any(isinstance(each, Cpp) and _suspect(each.path) for each in project.sources):
+        return
+    built = [
+        each for each in extensions(project) if each.path == source.path and each.kind in ("CUDAExtension", "load")
+    ]
+    behind: set[str] = set()
+    lost: set[str] = set()
+    for extension in built:
+        reach = _Reach(project, extension)
+        behind |= reach.behind
+        lost |= reach.lost
+    if lost:
+        yield Finding(
+            Span(*builds.span()),
+            "lost",
+            f"PyTorch's hipify converts sources into a folder of another name, from where {', '.join(sorted(lost))} is "
+            "not found: give the folder that the path starts from as an include folder",
+            certainty=Certainty.MANUAL,
+        )
+    if not behind:
+        return
+    folder = source.path.parent.as_posix()
+    names = sorted(posixpath.relpath(path, folder) for path in behind)
+    said = f"PyTorch's hipify would leave files behind that what it converts includes: {', '.join(names)}"
+    text = _LINES.replace("import os\n\n", "", 1) if _HAS_OS.search(source.text) else _LINES
+    listed = "".join(f'        "{name}",\n' for name in names)
+    lines = hipify_lines.edit(source, text.format(names=listed))
+    if lines is None:
+        advice = "name them among the sources, or give their folders as include folders"
+        yield Finding(Span(*builds.span()), "behind", f"{said}; {advice}", certainty=Certainty.MANUAL)
+    else:
+        yield Finding(lines[0], "behind", said, (lines[1],))
+
+
+def _suspect(path: PurePath) -> bool:
+    return path.suffix not in _CONVERTED or _RENAMED.search(path.parent.as_posix()) is not None
+
+
+class _Reach:
+    """What hipify converts of an extension, what it leaves `behind`, and what of third-party code is `lost` by that."""
+
+    def __init__(self, project: Project, extension: Extension) -> None:
+        assert extension.path is not None
+        self.project = project
+        self.told = extension.kind == "load"
+        #: What hipify takes paths relative to; for `load`, a folder far from here, so that every folder is renamed.
+        self.base = "." if self.told else extension.path.parent.as_posix()
+        self.behind: set[str] = set()
+        self.lost: set[str] = set()
+        self.converted: set[PurePath] = set()
+        queue = [source for path in extension.sources if isinstance(source := project.by_path.get(path), Cpp)]
+        while queue:
+            source = queue.pop()
+            if source.path not in self.converted:
+                self.converted.add(source.path)
+                queue += self._included(source)
+
+    def _included(self, source: Cpp) -> Iterator[Cpp]:
+        """Yield what is converted because `source` is."""
+        for include in source.includes:
+            beside = type(source.path)(posixpath.normpath((source.path.parent / include.path).as_posix()))
+            if not include.angled and (other := self.project.by_path.get(beside)) is not None:
+                if self._by_itself(beside):
+                    yield from (other,) if isinstance(other, Cpp) else ()
+                elif self._parted(source.path, include.path) or self._twice(other):
+                    self.behind.add(beside.as_posix())
+                    yield from (other,) if isinstance(other, Cpp) else ()
+            elif not include.angled and self._there(beside):
+                if self._parted(source.path, include.path):
+                    self.behind.add(beside.as_posix())
+            elif not include.angled and any(beside.is_relative_to(each.path) for each in self.project.skipped):
+                if self._parted(source.path, include.path):
+                    self.lost.add(include.path)
+            else:  # by an include folder
+                match list(self.project.included(source, include.path)):
+                    case [Cpp() as other] if self._by_itself(other.path):
+                        yield other
+
+    def _by_itself(self, path: PurePath) -> bool:
+        """Say whether hipify converts the file because a source includes it."""
+        parts = PurePosixPath(posixpath.relpath(path.as_posix(), self.base)).parts
+        return not self.told and path.suffix in _CONVERTED and parts[0] not in (*_NOT_LOOKED_IN, "..")
+
+    def _parted(self, path: PurePath, include: str) -> bool:
+        """Say whether a file finds what it includes no longer from where hipify puts its converted copy."""
+        folder = posixpath.relpath(path.parent.as_posix(), self.base)
+        put = folder.replace("cuda", "hip").replace("CUDA", "HIP").replace("THC", "THH")
+        return posixpath.normpath(f"{folder}/{include}") != posixpath.normpath(f"{put}/{include}")
+
+    def _twice(self, source: Source) -> bool:
+        """Say whether a file that stays as it is includes a header that others will include a converted copy of."""
+        for include in source.includes if isinstance(source, Cpp) else ():
+            for other in self.project.included(source, include.path):
+                if self._by_itself(other.path) and _ONCE.search(other.text) and _CHANGED.search(other.text):
+                    return True
+        return False
+
+    def _there(self, path: PurePath) -> bool:
+        """Say whether there is such a file, of a kind that hipport does not read."""
+        return self.project.root is not None and (self.project.root / path).is_file()
+
+
+PASS = Pass(Python, find)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What PyTorch's own hipify makes of the fixtures, with and without the lines that `hipify_reach` writes."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from hipport.testing import Fixture, fixtures
+from test_vendored import PRETEND
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None,
+    reason="torch is not installed: that PyTorch's hipify converts what is named to it was NOT checked",
+)
+
+CASES = {
+    str(case).partition("/")[2]: case
+    for case in fixtures(Path(__file__).parent.parent / "fixtures" / "hipify_reach")
+    if case.beside and not case.skipped and "CppExtension" not in case.before.text.decode()
+}
+WRONG = {"parts_in_another_folder", "header_twice", "loaded"}
+
+
+def _tree(folder: Path, case: Fixture, script: bytes) -> Path:
+    for source in case.beside:
+        path = folder / source.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(source.text)
+    # A fixture has one line for the kind of call; what `load` returns is not asked for.
+    script = script.replace(b"def build():", b"if True:").replace(b"return load(", b"load(")
+    script = script.replace(b'"splat.cu")])', b'"splat.cu")], build_directory=os.path.join(here, "out"))')
+    (folder / "out").mkdir(exist_ok=True)
+    (folder / "setup.py").write_bytes(script)
+    return folder / "setup.py"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built").resolve()
+    scripts = []
+    for name, case in CASES.items():
+        scripts.append(_tree(folder / "before" / name, case, case.before.text))
+        scripts.append(_tree(folder / "after" / name, case, case.after))
+    arguments = [sys.executable, "-c", PRETEND, *map(str, scripts)]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return folder
+
+
+def _faults(folder: Path) -> list[str]:
+    """What a compiler would say of the converted sources: files that are not found, and ones that come twice."""
+    said = []
+    for source in sorted(folder.rglob("*.hip")):
+        reached: list[Path] = []
+        queue = [source]
+        while queue:
+            path = queue.pop()
+            if path in reached:
+                continue
+            reached.append(path)
+            for name in re.findall(r'^#include "([^"]+)"', path.read_text(), re.MULTILINE):
+                other = Path(os.path.normpath(path.parent / name))
+                if other.is_file():
+                    queue.append(other)
+                elif name != "hip/hip_runtime.h":
+                    said.append(f"{path.name}: {name} is not found")
+        # A header and its copy; those with guards may both be there.
+        headers = Counter(
+            path.stem.removesuffix("_hip") for path in reached if re.search(r"#pragma once", path.read_text())
+        )
+        said += [f"{name} comes twice" for name, count in headers.items() if count > 1]
+    return said
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_what_hipify_converts_finds_what_it_includes(built: Path, name: str) -> None:
+    assert list((built / "after" / name).rglob("*.hip")), "nothing was converted"
+    assert not _faults(built / "after" / name)
+    if name in WRONG:
+        assert _faults(built / "before" / name), "PyTorch's hipify has learnt it: is the pass needed?"
+    else:
+        assert CASES[name].before.text == CASES[name].after
