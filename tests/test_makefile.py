@@ -101,7 +101,7 @@ def test_with_cuda_all_is_as_it_was(case: object, tmp_path: Path) -> None:
     (fixture,) = (each for each in CHANGED if each is case)
     before = _dry_run(tmp_path / "before", fixture.before.text)
     after = _dry_run(tmp_path / "after", fixture.after, "USE_HIP=0")
-    assert before == after and any("nvcc" in line for line in before)
+    assert before == after and any("nvcc" in line or "nvc++" in line for line in before)
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="NOT CHECKED: there is no make here")

@@ -212,6 +212,7 @@ def test_hipcc_accepts_what_it_is_given(hipcc: toolchain.Toolchain) -> None:
         for row in TABLE
         # Linker options are for the linker, and what -Xcompiler passes on is no concern of the table.
         if row.get("certainty") != "manual" and row["kind"] not in ("linker_options", "compiler_options")
+        if tuple(row.get("since", ())) <= hipcc.rocm
         for name in row["names"]
         for sample in _samples(row, name)
         for torch in (False, True)

@@ -19,7 +19,7 @@ from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport_passes.nvcc_flags import HOLE, Change, telling, translate
 
-_MENTIONS = re.compile(rb"nvcc|cuda|nvidia-smi|-lcu[a-z]|-gencode", re.IGNORECASE)
+_MENTIONS = re.compile(rb"nvcc|nvc\+\+|cuda|nvidia-smi|-lcu[a-z]|-gencode", re.IGNORECASE)
 _HIP = re.compile(rb"(?<![A-Za-z0-9])(?:hipcc|HIPCC|HIP|ROCM|rocm|hipify)(?![A-Za-z0-9])")
 _OWN = b"# hipport: make USE_HIP=0 builds with CUDA, as before the port."
 
@@ -28,6 +28,10 @@ _WORD = re.compile(
     rb"(?:\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\$\{[^{}]*\}|\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\[^\r\n]|[^\s\\\"'])+"
 )
 _NVCC = re.compile(r"(?:(?:[\w./-]|\$[({]\w+[)}])*/)?nvcc")
+# The compiler of NVIDIA's HPC SDK, and what it makes kernels of besides CUDA.
+_NVCPP = re.compile(_NVCC.pattern.replace("nvcc", r"nvc\+\+"))
+_TARGET_REGIONS = re.compile(rb"(?<![\w-])-(?:mp=\S*gpu|acc\b)")
+_HPC_SDK = ("-gpu=", "-mp", "-acc", "-Minfo", "-cudalib", "-stdpar")
 _COMPILER = re.compile(r"\$[({](\w+)[)}]")
 _WHICH = re.compile(rb"\$\(shell\s+(?:which|command\s+-v)\s+(nvcc)\b[^()]*\)")
 _PROBE = re.compile(rb"\$\(shell[^)]*\b(?:nvcc|nvidia-smi|deviceQuery)\b|`[^`]*\b(?:nvcc|nvidia-smi)\b[^`]*`")
@@ -135,6 +139,7 @@ class _Script:
         self.source = source
         self.rocm = project.target.rocm
         self.reported: list[Finding] = []
+        self.cuda = _TARGET_REGIONS.search(source.text) is None
         # Of each recipe line, what the rule above it needs.
         self.needs: dict[Line, str] = {}
         needs = ""
@@ -204,7 +209,7 @@ class _Script:
 
     def _nvcc(self, line: Line, words: Sequence[tuple[str, Span]]) -> bool:
         """Say whether nvcc is named where a command is: what follows it are flags, or all that is left to add."""
-        if not words or not _NVCC.fullmatch(words[0][0]):
+        if not words or not (_NVCC.fullmatch(words[0][0]) or (self.cuda and _NVCPP.fullmatch(words[0][0]))):
             return False
         return line.kind == "recipe" or len(words) == 1 or words[1][0].startswith(("-", "$"))
 
@@ -243,11 +248,20 @@ class _Script:
             if any(_NVCC.fullmatch(word) for word, _ in words):
                 self._report(line.value, "nvcc", "nvcc is called among other commands: call hipcc there")
             return None
+        if not self.cuda and words and _NVCPP.fullmatch(words[0][0]):
+            message = (
+                "target regions are not for hipcc: amdclang++ -fopenmp --offload-arch=… has OpenMP's, none OpenACC's"
+            )
+            self._report(words[0][1], "target_regions", message)
+            return None
+        if not self.cuda and any(word.startswith(_HPC_SDK) for word, _ in words):
+            # For the compiler that stays.
+            return None
         calls = self._calls(line)
         nvcc = self._nvcc(line, words)
         if nvcc:
             puts[words[0][1]] = f"hipcc {_ARCHS}".encode()
-            messages.append("nvcc → hipcc")
+            messages.append("nvcc → hipcc" if _NVCC.fullmatch(words[0][0]) else "nvc++ → hipcc")
         tells = any(telling().fullmatch(word) for word, _ in words)
         if line.kind == "recipe" and not calls and not tells and not (words and _LINKER.search(words[0][0])):
             # Another program altogether.

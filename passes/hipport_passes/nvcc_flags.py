@@ -16,7 +16,7 @@ from hipport.tables import load
 HOLE = "\0"
 
 _TABLE = Path(__file__).with_suffix(".toml")
-_AFTER_PREFIX = re.compile(r"[-/0-9]|$")
+_AFTER_PREFIX = re.compile(r"[-/0-9=]|$")
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class _Row:
     certainty: Certainty
     why: str
     once: bool
+    since: tuple[int, ...]
 
     def named(self, flag: str) -> str | None:
         """Return the name of this option that `flag` begins with, or is."""
@@ -158,6 +159,8 @@ def _hip(row: _Row, name: str, value: str, torch: bool, rocm: tuple[int, int]) -
     hip = row.hip
     if row.certainty is Certainty.MANUAL:
         return None, row.why
+    if rocm < row.since:
+        return None, f"needs ROCm {'.'.join(map(str, row.since))}; {row.why}"
     if row.by:
         if value not in row.by:
             return None, f"what it becomes depends on the value; {row.why}"
@@ -198,6 +201,7 @@ def _rows(torch: bool, of: str) -> tuple[_Row, ...]:
                 Certainty[merged.get("certainty", "safe").upper()],
                 merged["why"],
                 merged.get("once", False),
+                tuple(merged.get("since", ())),
             )
         )
     return tuple(rows)
@@ -205,6 +209,8 @@ def _rows(torch: bool, of: str) -> tuple[_Row, ...]:
 
 def _library(flags: Sequence[str], i: int) -> Change | None:
     flag = flags[i]
+    if flag.startswith("-cudalib="):
+        return _libraries(flag, i)
     if not flag.startswith("-l"):
         return None
     stop = i + 1
@@ -220,3 +226,14 @@ def _library(flags: Sequence[str], i: int) -> Change | None:
         return Change(i, stop, "library", given, given, why, Certainty.MANUAL)
     given_hip = (f"-l{hip}",) if hip else ()
     return Change(i, stop, "library", given, given_hip, "the library of ROCm", Certainty.SAFE, once=True)
+
+
+def _libraries(flag: str, i: int) -> Change:
+    """Translate nvc++'s list of CUDA's libraries."""
+    names = flag.removeprefix("-cudalib=").split(",")
+    found = [library(name) or ("", f"{name} is not known") for name in names]
+    why = next((why for _, why in found if why), "")
+    if why:
+        return Change(i, i + 1, "library", (flag,), (flag,), why, Certainty.MANUAL)
+    hip = tuple(f"-l{name}" for name, _ in found if name)
+    return Change(i, i + 1, "library", (flag,), hip, "the libraries of ROCm", Certainty.SAFE)
