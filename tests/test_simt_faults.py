@@ -98,6 +98,12 @@ def test_blocks_that_wait_for_each_other_run_together(cuda: Path) -> None:
     assert (result.status, result.lines) == (0, ("8 3",)), result.errors
 
 
+@pytest.mark.parametrize("how", ["shuffles", "shuffles-and-sleeps", "barriers"])
+def test_blocks_that_poll_together_let_other_blocks_run(cuda: Path, how: str) -> None:
+    result = ran(cuda, f"polls-by-{how}")
+    assert (result.status, result.lines) == (0, ("20 3",)), result.errors
+
+
 def test_what_was_never_written_is_not_a_number(cuda: Path) -> None:
     assert ran(cuda, "uninitialized").lines[:2] == ("1 0", "-1")
     assert ran(cuda, "uninitialized", SIMT_POISON="0").lines[:2] != ("1 0", "-1")

@@ -107,6 +107,31 @@ __global__ void waitsForOtherBlocks(volatile int* out) {
   if (blockIdx.x == 0) out[threadIdx.x + 1] = 3;
 }
 
+// One looks, all hear of it: in each turn all threads go on, and the block is never stalled.
+enum How { shuffles, shufflesAndSleeps, barriers };
+__device__ int heard(volatile int* out, How how) {
+  __shared__ int seen;
+  int value = 0;
+  if (threadIdx.x == 0) {
+    value = out[0];
+    if (how == shufflesAndSleeps) __nanosleep(20);
+    seen = value;
+  }
+  if (how != barriers) return __shfl_sync(0xffffffff, value, 0);
+  __syncthreads();
+  value = seen;
+  __syncthreads();
+  return value;
+}
+__global__ void polls(volatile int* out, How how) {
+  for (int round = 1; round <= 5; ++round) {
+    if (threadIdx.x == 0) atomicAdd((int*)out, 1);
+    while (heard(out, how) < round * int(gridDim.x)) {
+    }
+  }
+  if (blockIdx.x == 0) out[threadIdx.x + 1] = 3;
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   int* memory;
@@ -153,6 +178,9 @@ int main(int argc, char** argv) {
     std::printf("%s\n", cudaGetErrorName(cudaGetLastError()));
   }
   WHEN("waits-for-other-blocks") waitsForOtherBlocks<<<8, 32>>>(memory);
+  WHEN("polls-by-shuffles") polls<<<4, 32>>>(memory, shuffles);
+  WHEN("polls-by-shuffles-and-sleeps") polls<<<4, 32>>>(memory, shufflesAndSleeps);
+  WHEN("polls-by-barriers") polls<<<4, 32>>>(memory, barriers);
   cudaDeviceSynchronize();
   int host[2];
   cudaMemcpy(host, memory, sizeof host, cudaMemcpyDeviceToHost);

@@ -199,7 +199,14 @@ struct Worker {
   std::uint64_t random = 1;
   std::int64_t ticks = 0;
   std::uint64_t switches = 0;
+  // A block that polls may never be stalled: each turn of its loop comes to a shuffle or a barrier. So one that has
+  // yielded often, or run for long, lets other blocks run: `due`, which a signal's handler may set.
+  volatile bool due = false;
+  bool fresh = false;  // whether that block has not run before
+  std::uint64_t yields = 0, entries = 0;  // since a block was entered; how often one was
   struct Watched {  // see watch.cpp
+    std::uint64_t entries = 0;  // the one that `since`, in seconds of processor time, is of
+    double since = 0, slice = 0.5;
     std::uint64_t switches = 0;
     uint3 thread{}, block{};
     std::uint64_t samples = 0;

@@ -294,6 +294,7 @@ __attribute__((noinline)) void dispatch() {
     if (!settle_stalled(block)) return leave_for(w.root);  // perhaps another block changes what they wait for
     block.idle = 0;
   }
+  if (w.due && block.ready.count != 0 && block.started == block.size) return leave_for(w.root);
   if (block.ready.count != 0) {
     leave_for_ready(w, block);
   } else {
@@ -304,7 +305,7 @@ __attribute__((noinline)) void dispatch() {
 /// The running thread waits, as its record says: who is next, if nothing but a switch is left to do; else itself, when
 /// it has been woken and is to go on.
 inline detail::Turn turn(Block& block, Thread& self) {
-  if (!switches_are_plain || block.ready.count == 0 || block.idle > 256) {
+  if (!switches_are_plain || block.ready.count == 0 || block.idle > 256 || worker->due) {
     dispatch();
     return {&self, &self};
   }
@@ -701,6 +702,10 @@ Entered enter(Worker& w, Block& block) {
   w.block = &block;
   blockIdx = block.index;
   set_dynamic(block);
+  w.due = false;
+  w.fresh = !block.entered;
+  w.yields = 0;
+  ++w.entries;
   if (!block.entered) {
     leave_for(take_fiber());
   } else if (block.ready.count != 0) {
@@ -996,7 +1001,8 @@ void yield(Place place) {
   Thread& self = waiter("a loop", place);
   Block& block = *worker->block;
   ++block.idle;
-  if (block.ready.count == 0 && block.started == block.size && !is_stalled(block)) return;
+  if (++worker->yields > 1024 + 256 * std::uint64_t(block.ready.count)) worker->due = true;
+  if (block.ready.count == 0 && block.started == block.size && !is_stalled(block) && !worker->due) return;
   keep_call(self);
   let_others(block, self);
 }

@@ -3,6 +3,9 @@
 // looks whether the same thread of a block has been running for long, and interrupts it by a signal; the handler lets
 // the block's other threads run, as if the loop had called `yield`.
 //
+// A block whose threads look in turn (one loads a flag, all shuffle what it saw) is not found so, as its threads go on
+// all the time. One that has run for long is to let other blocks run as soon as one of its threads waits.
+//
 // A thread that computes for long is interrupted too, which changes nothing for it. Only one whose registers go round
 // in few states is taken for one that waits: a fault says so when nothing else goes on for as long as SIMT_WATCHDOG.
 #include <dlfcn.h>
@@ -70,9 +73,28 @@ std::uint64_t registers_of(const ucontext_t& context) {
   return hash;
 }
 
+/// Say so if the block that runs has had its share. That is half a second for the first of a launch, which may only have
+/// much to do. Where shares are used up they become short; those of new blocks less so, as all that have begun take memory.
+void share(Worker& w) {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  const double now = static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  auto& watched = w.watched;
+  if (watched.entries != w.entries) {
+    watched.entries = w.entries;
+    watched.since = now;
+  } else if (!w.due && now - watched.since > (w.fresh ? std::max(0.1, watched.slice) : watched.slice)) {
+    w.due = true;
+    watched.slice = std::max(0.02, watched.slice / 2);
+    period = std::min(period.load(), 10);
+  }
+}
+
 void on_interrupt(int, siginfo_t*, void* raw) {
   Worker* w = worker;
-  if (w == nullptr || w->launch == nullptr || &w->stack() == &w->root || w->block == nullptr) return;
+  if (w == nullptr || w->launch == nullptr) return;
+  share(*w);
+  if (&w->stack() == &w->root || w->block == nullptr) return;
   if (!w->stack().has(__builtin_frame_address(0))) return;  // on its way from one stack to another
   // Between two threads, nobody runs.
   if (w->block->loud ? w->thread == nullptr : !w->block->entered || threadIdx.x >= blockDim.x) return;
