@@ -42,6 +42,13 @@ _ARCHS = "$(HIP_ARCHS:%=--offload-arch=%)"
 # Compilers and linkers besides nvcc.
 _LINKER = re.compile(r"(?:CXX|CC|LD|LINK\w*|[gc]\+\+|gcc|clang(?:\+\+)?|mpi\w+)[)}]?$")
 _STANDARD = re.compile(r"-(?:-)?std=(?:c|gnu)\+\+")
+_RELOCATABLE = re.compile(
+    r"(?<!\S)(?:-dc|--device-c|-dw|--device-w|(?:-rdc|--?relocatable-device-code)(?:=|\s+)true|-fgpu-rdc)(?!\S)"
+)
+# What nvcc, and hipcc, is told to do instead of linking.
+_NOT_LINKED = re.compile(
+    r"-d?c|-dw|--(?:device-)?c(?:ompile)?|-dlink|-(?:ptx|cubin|fatbin|lib|E|M+D?)|-{1,2}version|-V|--help|-h"
+)
 _LANGUAGE = ("-x", "--x", "--language")
 _SOURCE = re.compile(r"[^\s=]*\.(c|cu|cpp|cc|cxx|C)")
 _SUFFIX_RULE = re.compile(r"\s*(\.\w+)\.\w+\s*:")
@@ -139,6 +146,7 @@ class _Script:
         self.source = source
         self.rocm = project.target.rocm
         self.reported: list[Finding] = []
+        self.relocatable = _RELOCATABLE.search(source.text.decode("utf-8", "replace")) is not None
         self.cuda = _TARGET_REGIONS.search(source.text) is None
         # Of each recipe line, what the rule above it needs.
         self.needs: dict[Line, str] = {}
@@ -272,8 +280,8 @@ class _Script:
         if line.kind == "assignment" and not meant and not any(word.startswith("-") for word, _ in flags):
             return None
         before = len(self.reported)
-        c = self._c(line, words, puts) if calls and line.kind == "recipe" else []
-        changes = self._changes([(word, span) for word, span in flags if span not in puts], of, puts) + c
+        more = [*self._c(line, words, puts), *self._links(line, words, puts)] if calls and line.kind == "recipe" else []
+        changes = self._changes([(word, span) for word, span in flags if span not in puts], of, puts) + more
         if nvcc and any(each.kind != "library" for each in self.reported[before:]):
             return None
         return self._put(line, puts, changes, messages)
@@ -284,11 +292,8 @@ class _Script:
         nvcc keeps the standard of C++ from it. clang takes it for an error, and hipcc says only for C++ for which
         platform HIP's headers are.
         """
-        needs = self._expanded(self.needs[line]).split()
         given = [word for word, _ in words[1:]]
-        sources = list(given)
-        sources += needs if {"$^", "$?", "$+"}.intersection(given) else needs[:1] if "$<" in given else []
-        kinds = {match[1] for word in sources if (match := _SOURCE.fullmatch(self._expanded(word).strip()))}
+        kinds = {match[1] for name in self._inputs(line, given) if (match := _SOURCE.fullmatch(name))}
         expanded = {word: self._expanded(word) for word in given}
         if "c" not in kinds or any(part.startswith(_LANGUAGE) for text in expanded.values() for part in text.split()):
             return []
@@ -310,6 +315,26 @@ class _Script:
             why = "nvcc does not pass the standard of C++ on for C, for clang it is an error"
             found.append(Change(0, 0, "c", (word,), hip, why, Certainty.SAFE))
         return found
+
+    def _inputs(self, line: Line, given: Sequence[str]) -> list[str]:
+        """Return the words of a command, with what `$<` and `$^` stand for, as far as it is written out."""
+        needs = self._expanded(self.needs[line]).split()
+        stand_for = needs if {"$^", "$?", "$+"}.intersection(given) else needs[:1] if "$<" in given else []
+        return " ".join(self._expanded(word) for word in (*given, *stand_for)).split()
+
+    def _links(self, line: Line, words: Sequence[tuple[str, Span]], puts: dict[Span, bytes]) -> list[Change]:
+        """Put what makes hipcc link kernels of several files, as nvcc does unasked, and return what changed."""
+        inputs = self._inputs(line, [word for word, _ in words[1:]])
+        given = " ".join(inputs)
+        if not self.relocatable or any(_NOT_LINKED.fullmatch(part) for part in inputs):
+            return []
+        if any(map(_SOURCE.fullmatch, inputs)) and not any(".o" in part for part in inputs):
+            # clang links what it compiled.
+            return []
+        first, place = words[0]
+        hip = ("--hip-link",) if _RELOCATABLE.search(given) else ("-fgpu-rdc", "--hip-link")
+        puts[place] = puts.get(place, first.encode()) + f" {' '.join(hip)}".encode()
+        return [Change(0, 0, "rdc", ("linking",), ("linking", *hip), "nvcc does so unasked", Certainty.SAFE)]
 
     def _changes(self, flags: Sequence[tuple[str, Span]], of: str, puts: dict[Span, bytes]) -> list[Change]:
         """Put what hipcc gets for flags, and return what changed."""
