@@ -3,8 +3,8 @@
 
 On AMD `warpSize` is the size of the wavefront: 64 on CDNA, where the program's warps still have 32 lanes, and since
 ROCm 7 it is no constant expression. `hipport::warp_size` is 32 everywhere, and a constant. The member of the device's
-properties follows where host code computes with it; where it is only printed it stays what it says. A question for the
-attribute, `cudaDeviceGetAttribute(&size, cudaDevAttrWarpSize, device)`, becomes its answer. In a file that
+properties follows where host code computes with it; where it is printed as it is, it stays what it says. A question
+for the attribute, `cudaDeviceGetAttribute(&size, cudaDevAttrWarpSize, device)`, becomes its answer. In a file that
 includes HIP's headers `warpSize` is the wavefront's, and stays, unless the file's intrinsics are of 32 lanes by now.
 """
 
@@ -38,7 +38,13 @@ _STATEMENT_BEFORE = re.compile(rb"[;{}]\s*\Z")
 _STATEMENT_AFTER = re.compile(rb"\s*;")
 _OWN_MEMBER = re.compile(rb"\b(?:int|unsigned|size_t|u?int\d+_t|long|short)\s+(warpSize)\s*[;={]")
 _ASSIGNED = re.compile(rb"\s*=[^=]")
-_PRINTS = re.compile(rb"(?:printf|<<|\bcout\b|\bprint\w*|\blog\w*)", re.IGNORECASE)
+# A print is no launch, no shift of a number, and no logarithm.
+_PRINTS = re.compile(
+    rb"(?i:printf|\bcout\b|\bprint\w*)|\b(?:LOG(?!2|10)\w*|Log\w*|log(?:ger|ging|_(?!2)\w*))\b|(?<!<)(?<![\duUlL])(?<![\duUlL]\s)<<(?!<)"
+)
+# What is printed as it is: an argument, or what stands between two `<<`, perhaps under a cast.
+_ALONE_BEFORE = re.compile(rb"(?:,|<<|[\w]\s*\(|static_cast\s*<[^<>]*>\s*\()\s*(?:\(\s*[a-z_ ]+\)\s*)?\Z")
+_ALONE_AFTER = re.compile(rb"\s*\)?\s*(?:,|<<|\)|;)")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -85,7 +91,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if within(span.start, source.hip_only) or within(span.start, source.cuda_only):
             continue
         statement = re.split(rb"[;{}]", code[max(0, span.start - 200) : span.start])[-1]
-        if _PRINTS.search(statement) or _ASSIGNED.match(code, span.end) or project.together(source, _members):
+        printed = _PRINTS.search(statement) and _ALONE_BEFORE.search(statement) and _ALONE_AFTER.match(code, span.end)
+        if printed or _ASSIGNED.match(code, span.end) or project.together(source, _members):
             continue
         name = source[span].decode("utf-8", "replace")
         yield Finding(

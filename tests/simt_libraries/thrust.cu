@@ -8,9 +8,8 @@
 #include <thrust/reduce.h>
 #include <thrust/scan.h>
 #include <thrust/sequence.h>
-#include <thrust/sort.h>
 #include <thrust/transform.h>
-// The policies come with the algorithms.
+// The policies come with the algorithms, and some algorithms with the others.
 #ifdef __HIP__
 #define PAR thrust::hip::par
 #else
@@ -40,6 +39,7 @@ int main() {
   for (int i = 0; i < n; ++i) want[n - 1 - i] = 4 * i * i + 1;
   GPU(Memcpy)(got.data(), thrust::raw_pointer_cast(d.data()), n * sizeof(int), GPU(MemcpyDeviceToHost));
   same(got, want, "transformed and sorted");
+  check(thrust::max_element(d.begin(), d.end()) == d.begin(), "largest", 0);
   thrust::exclusive_scan(PAR, d.begin(), d.end(), d.begin());
   const thrust::host_vector<int> h = d;
   for (int i = 1; i < n; ++i) check(h[i] == h[i - 1] + want[i - 1], "scan", i);

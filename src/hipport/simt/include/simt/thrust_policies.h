@@ -5,14 +5,26 @@
 
 #include "thrust.h"
 //
-// The iterators, and thrust::seq and its like, are what Thrust's code for GPUs brings, too: programs use them without
-// asking.
+// The algorithms, the iterators, and thrust::seq and its like, are what Thrust's code for GPUs brings, too, CUDA's and
+// rocThrust's: programs use them without asking.
+#include <thrust/copy.h>
+#include <thrust/count.h>
+#include <thrust/distance.h>
 #include <thrust/execution_policy.h>
+#include <thrust/extrema.h>
+#include <thrust/for_each.h>
+#include <thrust/functional.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 #include <thrust/iterator/zip_iterator.h>
+#include <thrust/partition.h>
+#include <thrust/reduce.h>
+#include <thrust/scan.h>
+#include <thrust/set_operations.h>
+#include <thrust/sort.h>
 #include <thrust/system/cpp/execution_policy.h>
 #include <thrust/system_error.h>
+#include <thrust/unique.h>
 
 namespace simt {
 namespace thrust_policies {
