@@ -31,6 +31,7 @@ from hipport_passes import (
     namespaces,
     native_waves,
     python_gates,
+    pytorch_api,
     register_keyword,
     requirements,
     shared_memory,
@@ -83,6 +84,8 @@ PASSES: tuple[Pass[Any], ...] = (
     textures.PASS,
     api_names.PASS,
     namespaces.PASS,
+    # What it puts needs headers of PyTorch's, which `headers` does not know.
+    pytorch_api.PASS,
     # Looks at calls by their HIP names.
     kernel_arguments.PASS,
     # Before `headers`, which drops what nothing uses.

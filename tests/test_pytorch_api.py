@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `pytorch_api` writes is taken by the PyTorch that is installed, and so is what it leaves alone."""
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+FIXTURES = Path(__file__).parent.parent / "fixtures" / "pytorch_api"
+#: What compiles without the headers of CUDA, and of which no part is left to a person.
+NAMES = ["dispatch.after.cu", "dispatch_look_alikes.before.cu", "macros.after.cpp", "macros_own.before.cpp"]
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None or shutil.which("g++") is None,
+    reason="torch or g++ is not installed: that PyTorch takes what is written was NOT checked",
+)
+def test_pytorch_takes_what_is_written(tmp_path: Path) -> None:
+    # One unit, as PyTorch's headers are nearly all of the time.
+    text = "#include <torch/extension.h>\n"
+    for number, name in enumerate(NAMES):
+        body = (FIXTURES / name).read_text()
+        text += f"namespace n{number} {{\n{body}}}\n"
+        text += "".join(f"#undef {macro}\n" for macro in re.findall(r"#define (\w+)", body))
+    (tmp_path / "unit.cpp").write_text(text)
+    torch = importlib.util.find_spec("torch")
+    assert torch is not None and torch.submodule_search_locations
+    headers = Path(torch.submodule_search_locations[0], "include")
+    folders = [headers, headers / "torch/csrc/api/include", sysconfig.get_path("include")]
+    command = ["g++", "-std=c++20", "-fsyntax-only", "-w", *(f"-I{folder}" for folder in folders), "unit.cpp"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr[-4000:]
