@@ -86,6 +86,34 @@ def test_agreement_is_of_the_block_of_a_warp_or_of_one_thread() -> None:
     assert found[4] == [BLOCK, WARP, WARP, 1, BLOCK]
 
 
+def test_agreement_follows_values_through_functions_that_call_each_other() -> None:
+    """What is known of a function that is still looked at is an assumption; none is left behind as a result."""
+    text = b"""
+    __device__ unsigned before(int lane) { return (1u << lane) - 1; }
+    __device__ int counted(int n, int lane) { return n == 0 ? lane : counted(n - 1, lane) + before(n); }
+    __device__ int even(int n, int x) { return n == 0 ? x : odd(n - 1, x); }
+    __device__ int odd(int n, int x) { return n == 0 ? 1 : even(n - 1, x); }
+    __global__ void k(const int *p, int n) {
+        int lane = threadIdx.x & 31;
+        struct { unsigned mask; int count; } mine;
+        mine.mask = before(lane);
+        mine.count = popc(mine.mask & before(lane));
+        unsigned all = before(n);
+        probe(mine.count, before(lane), all, counted(n, n), counted(n, lane), even(n, blockIdx.x), even(n, lane));
+    }
+    """
+    project = Project((Cuda(PurePosixPath("a.cu"), text),))
+    kernels = Kernels.of(project)
+    kernel = kernels.functions(source(project, "a.cu"))[-1]
+    # A parameter is what any caller gives.
+    assert [kernels.agreement(kernel, each) for each in probes(kernel)[0].arguments] == [1] * 7
+    other = text.replace(b"before(lane)", b"before(p[3])").replace(b"lane)", b"n)")
+    project = Project((Cuda(PurePosixPath("a.cu"), other),))
+    kernels = Kernels.of(project)
+    kernel = kernels.functions(source(project, "a.cu"))[-1]
+    assert [kernels.agreement(kernel, each) for each in probes(kernel)[0].arguments] == [BLOCK] * 7
+
+
 def test_conditions_and_exits() -> None:
     _, kernel = parsed()
     one, two, three = probes(kernel)[-3:]

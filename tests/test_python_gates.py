@@ -205,3 +205,14 @@ def test_a_package_that_is_there_is_taken(
     real = ModuleType("flash_attn")
     monkeypatch.setitem(sys.modules, "flash_attn", real)
     assert attention((FIXTURES / "attention_packed.after.py").read_text())["flash_attn"] is real
+
+
+def test_functions_that_all_call_each_other() -> None:
+    """Ways through a program are more than can be counted: thirty functions, each of which calls all others."""
+    names = [f"step_{i}" for i in range(30)]
+    calls = "".join(f"    {name}(n)\n" for name in names)
+    text = "import torch\n" + "".join(f"def {name}(n):\n{calls}" for name in names)
+    gate = "    if torch.cuda.get_device_capability()[0] >= 9:\n        print(n)\n"
+    text = text.replace(calls, calls + gate, 1) + "step_3(4)\n"
+    changed = [line for line in after(text).splitlines() if line not in text.splitlines()]
+    assert len(changed) == 1 and "get_device_capability" in changed[0]

@@ -56,8 +56,7 @@ class Conditions(Names):
 
     def __init__(self, source: Python) -> None:
         super().__init__(source)
-        self._runs: dict[cst.CSTNode, Runs] = {}
-        self._asking: set[cst.FunctionDef] = set()
+        self._runs: dict[cst.FunctionDef, Runs] = {}
 
     def truth(self, test: cst.CSTNode | None, rocm: bool, depth: int = 0) -> bool | None:
         """Say what a condition is when the script runs on Linux with a PyTorch for ROCm, or else for CUDA."""
@@ -187,12 +186,12 @@ class Conditions(Names):
 
     def runs(self, node: cst.CSTNode) -> Runs:
         """Say in which builds `node` is reached, as far as conditions about ROCm and the system decide it."""
-        return self._reached(node) or Runs(True, True)
+        function = self.function(node)
+        allowed = self._allowed(node)
+        return allowed if function is None else _both(allowed, self._called(function))
 
-    def _reached(self, node: cst.CSTNode) -> Runs | None:
-        """As `runs`; None where a function is reached from itself alone, which says nothing."""
-        if node in self._runs:
-            return self._runs[node]
+    def _allowed(self, node: cst.CSTNode) -> Runs:
+        """In which builds the conditions around `node` let it be reached, within its function."""
         rocm = cuda = True
         for test, wanted in self.conditions(node):
             rocm = rocm and self.truth(test, True) is not (not wanted)
@@ -201,23 +200,40 @@ class Conditions(Names):
             # In `if FORCE_CUDA: … elif torch.version.hip: …` the first branch is not for ROCm, whatever is forced.
             if isinstance(above, cst.If) and child is above.body and self.turns_to_rocm(above):
                 rocm = False
-        function = self.function(node)
-        if function is not None:
-            if function in self._asking:
-                return None
-            self._asking.add(function)
-            places = [self._reached(name) for name in self._uses(function)]
-            self._asking.discard(function)
-            known = [place for place in places if place is not None]
-            if places and not known and self._asking:
-                return None
-            if known:
-                rocm = rocm and any(place.rocm for place in known)
-                cuda = cuda and any(place.cuda for place in known)
-        found = Runs(rocm, cuda)
-        if not self._asking:
-            self._runs[node] = found
-        return found
+        return Runs(rocm, cuda)
+
+    def _called(self, function: cst.FunctionDef) -> Runs:
+        """In which builds a function is called. One that nothing calls, but itself perhaps, may be in all."""
+        if function in self._runs:
+            return self._runs[function]
+        uses: dict[cst.FunctionDef, list[tuple[Runs, cst.FunctionDef | None]]] = {}
+        stack = [function]
+        while stack:
+            each = stack.pop()
+            if each not in uses and each not in self._runs:
+                uses[each] = [(self._allowed(name), self.function(name)) for name in self._uses(each)]
+                stack += [caller for _, caller in uses[each] if caller is not None]
+        # First, what is called from outside of a circle of functions; then in which builds, until nothing is added.
+        rooted = {each for each, places in uses.items() if not places}
+        known = dict.fromkeys(rooted, Runs(True, True))
+        nowhere = Runs(False, False)
+        changed = True
+        while changed:
+            changed = False
+            for each, places in uses.items():
+                reached = known.get(each, nowhere)
+                for allowed, caller in places:
+                    if caller is not None and caller not in rooted and caller not in self._runs:
+                        continue
+                    rooted.add(each)
+                    outer = Runs(True, True) if caller is None else self._runs.get(caller) or known.get(caller, nowhere)
+                    there = _both(allowed, outer)
+                    reached = Runs(reached.rocm or there.rocm, reached.cuda or there.cuda)
+                if each in rooted and known.get(each) != reached:
+                    known[each] = reached
+                    changed = True
+        self._runs.update({each: known.get(each, Runs(True, True)) for each in uses})
+        return self._runs[function]
 
     def _uses(self, function: cst.FunctionDef) -> list[cst.Name]:
         """Return where a function of the script is named: a method behind a dot, any other not."""
@@ -245,6 +261,10 @@ class Conditions(Names):
             isinstance(node, (cst.Name, cst.Attribute)) and self.truth(node, True) and self.truth(node, False) is False
             for node in self.nodes
         )
+
+
+def _both(one: Runs, other: Runs) -> Runs:
+    return Runs(one.rocm and other.rocm, one.cuda and other.cuda)
 
 
 def _leaves(block: cst.BaseSuite) -> bool:

@@ -91,6 +91,11 @@ def value(source: Cpp, project: Project, text: bytes) -> int | None:
         return None
 
 
+def definition(source: Cpp, project: Project, name: bytes) -> bytes | None:
+    """Return the expression that the constant `name` stands for in `source`, None where there is not one."""
+    return _table(project.together(source, _definitions)).get(name)
+
+
 @lru_cache(maxsize=64)
 def _table(definitions: frozenset[tuple[bytes, bytes]]) -> dict[bytes, bytes | None]:
     """What each name stands for; None where that is not one thing."""

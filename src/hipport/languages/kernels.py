@@ -77,8 +77,7 @@ _TILE_SIZE = re.compile(rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*(\w+)")
 # Constants and macros by their looks, and what every thread has.
 _GIVEN = re.compile(rb"[A-Z][A-Z0-9_]*|k[A-Z]\w*|(?:thread|block)Idx|(?:block|grid)Dim|warpSize|true|false")
 
-# How many functions deep a value is followed.
-_DEEPEST = 12
+
 # How many assignments back a variable is followed.
 _STEPS = 6
 
@@ -345,7 +344,6 @@ class Kernels:
 
     def __init__(self, project: Project) -> None:
         self._project = project
-        self._depth = 0
 
     @staticmethod
     def of(project: Project) -> Kernels:
@@ -448,42 +446,26 @@ class Kernels:
 
     def agreement(self, function: Function, node: Node) -> int:
         """Return how many neighbouring threads surely have the same value of the expression `node`, up to BLOCK."""
-        known = self._known(function.source).agreed
+        known = self._known(function.source)
         key = (function, node.id)
-        if key not in known:
-            known[key] = _Expression(self, function, self.variables(function)).agreement(node)
-        return known[key]
+        if key not in known.agreed:
+            self._solve_with(function)
+            known.agreed[key] = self._expression(function).agreement(node)
+        return known.agreed[key]
 
     def variables(self, function: Function) -> dict[Variable, int]:
         """Return the agreement on each parameter and local variable; other names are the same for all."""
-        known = self._known(function.source).variables
-        if function not in known:
-            if self._depth >= _DEEPEST:
-                return {}
-            # What a recursion finds here.
-            known[function] = {}
-            self._depth += 1
-            known[function] = self._solve(function)
-            self._depth -= 1
-        return known[function]
+        self._solve_with(function)
+        return self._known(function.source).variables[function]
 
     def result(self, function: Function) -> int:
         """Return the agreement on what the function returns, over all its calls."""
-        known = self._known(function.source).results
-        if function not in known:
-            if self._depth >= _DEEPEST:
-                return BLOCK
-            known[function] = BLOCK
-            self._depth += 1
-            agreed = BLOCK
-            for statement in _statements(function.body, frozenset(("return_statement",))):
-                for value in statement.named_children:
-                    agreed = min(agreed, self.agreement(function, value))
-                for condition in function.conditions(statement):
-                    agreed = min(agreed, self.agreement(function, condition.expression))
-            known[function] = agreed
-            self._depth -= 1
-        return known[function]
+        self._solve_with(function)
+        return self._known(function.source).results[function]
+
+    def known_result(self, function: Function) -> int:
+        """Return the same while it is being worked out: what has been found so far."""
+        return self._known(function.source).results.get(function, BLOCK)
 
     def may_differ(self, function: Function, expression: Node, size: int) -> bool:
         """Whether `size` lanes may disagree on the expression: also on a member, of which nothing is known."""
@@ -640,23 +622,54 @@ class Kernels:
         """Return the macros that mention what differs by thread."""
         return self._project.together(source, _varying_macros)
 
-    def _solve(self, function: Function) -> dict[Variable, int]:
-        known = dict.fromkeys(function.locals.variables, BLOCK)
+    def _solve_with(self, function: Function) -> None:
+        """Work out `function` together with all that its values come from: callers, and what is called.
+
+        All agree at first. What is found to differ somewhere is looked at again where it goes, until nothing changes:
+        what one function is known of while others are worked out is an assumption, and no result.
+        """
+        known = self._known(function.source)
+        if function in known.variables:
+            return
+        members: dict[Function, tuple[Function, ...]] = {}
+        stack = [function]
+        while stack:
+            each = stack.pop()
+            if each in members or each in known.variables:
+                continue
+            called = [other for name in each.called for other in self.definitions(each.source, name)]
+            callers = [] if each.kernel else [call.function for call in self.callers(each)]
+            # Not the order of a set: what is looked at first does not change the outcome, but who reads a trace.
+            members[each] = tuple(dict.fromkeys((*called, *callers)))
+            stack += members[each]
+        for each in members:
+            known.variables[each] = dict.fromkeys(each.locals.variables, BLOCK)
+            known.results[each] = BLOCK
+        open_: dict[Function, None] = dict.fromkeys(members)
+        while open_:
+            each = next(iter(open_))
+            del open_[each]
+            if self._refine(each, known):
+                open_.update((other, None) for other in (each, *members[each]) if other in members)
+
+    def _refine(self, function: Function, known: _Known) -> bool:
+        """Look at the function with what is known of the others by now; return whether more is found to differ."""
+        variables = known.variables[function]
+        before = dict(variables), known.results[function]
         if not function.kernel:
             parameters = [function.locals.named(name, function.body.start_byte) for name in function.parameters]
-            # What many functions are called is not known to call this one.
-            known_callers = self.callers(function) if len(self.definitions(function.source, function.name)) < 4 else ()
-            for call in known_callers:
+            for call in self.callers(function):
                 for parameter, argument in zip(parameters, call.arguments, strict=False):
-                    if parameter is not None:
-                        known[parameter] = min(known[parameter], self.agreement(call.function, argument))
+                    if parameter is not None and variables[parameter] > 1:
+                        given = self._expression(call.function).agreement(argument)
+                        variables[parameter] = min(variables[parameter], given)
         assignments = [each for each in function.locals.assignments if each.variable not in function.locals.shared]
-        values = _Expression(self, function, known, steps=0)
+        values = _Expression(self, function, variables, steps=0)
         changed = True
         while changed:
             changed = False
             for each in assignments:
-                if known[each.variable] <= 1:
+                if variables[each.variable] <= 1:
                     continue
                 agreed = min(map(values.agreement, each.values), default=BLOCK)
                 if not each.declares:
@@ -664,10 +677,19 @@ class Kernels:
                     for condition in function.conditions(each.node):
                         if condition.statement.start_byte >= each.variable.start:
                             agreed = min(agreed, values.agreement(condition.expression))
-                if agreed < known[each.variable]:
-                    known[each.variable] = agreed
+                if agreed < variables[each.variable]:
+                    variables[each.variable] = agreed
                     changed = True
-        return known
+        result = self._expression(function)
+        for statement in _statements(function.body, frozenset(("return_statement",))):
+            for value in statement.named_children:
+                known.results[function] = min(known.results[function], result.agreement(value))
+            for condition in function.conditions(statement):
+                known.results[function] = min(known.results[function], result.agreement(condition.expression))
+        return (variables, known.results[function]) != before
+
+    def _expression(self, function: Function) -> _Expression:
+        return _Expression(self, function, self._known(function.source).variables[function])
 
 
 @dataclass(frozen=True)
@@ -730,7 +752,7 @@ class _Expression:
         definitions = self.kernels.definitions(self.function.source, name) if name else ()
         if definitions:
             # Of functions of one name, the one that is meant may be any.
-            return max(self.kernels.result(each) for each in definitions)
+            return min(self.kernels.known_result(each) for each in definitions)
         function = node.child_by_field_name("function")
         # `object.method(…)`: what the object is matters as much as an argument does.
         objects = function.named_children[:1] if function is not None and function.type == "field_expression" else []
