@@ -61,7 +61,7 @@ def _table() -> dict[str, Any]:
 def _names() -> tuple[Names, Names]:
     """The functions that HIP has not by any type, and all atomic functions that it has by some."""
     helpers = frozenset(_table()["helper"]["names"].encode().split())
-    return Names(helpers), Names(re.compile(rb"atomic[A-Z][A-Za-z]+(?:_system)?"))
+    return Names(helpers), Names(re.compile(rb"atomic[A-Z][A-Za-z]+(?:_system)?"), overloaded=True)
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

@@ -69,9 +69,12 @@ def _beyond() -> _Beyond:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per include and per use of the namespace, and per use of what AMD lacks."""
-    if not project.together(source, _includes):
-        return
     facts = project.together(source, _facts)
+    if not project.together(source, _includes):
+        # Ported already, by whom ever: what AMD lacks is still to be done.
+        if facts & {(b"", b"hip"), (b"", b"hipport")}:
+            yield from _absent(source)
+        return
     yield from _absent(source)
     # A program that has HIP's groups beside CUDA's is ported already.
     if (b"", b"hip") in facts:
@@ -190,6 +193,8 @@ def _facts(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
     found = {(b"namespace", name) for name in (_ALIAS.findall(code) if spelt else ())}
     if any(include.path == "hip/hip_cooperative_groups.h" for include in source.includes):
         found.add((b"", b"hip"))
+    if any(include.path.endswith("hipport/groups.h") for include in source.includes):
+        found.add((b"", b"hipport"))
     if spelt and _OPENED.search(code):
         found.add((b"using", b""))
     if b"roup" not in code and b"tile" not in code:

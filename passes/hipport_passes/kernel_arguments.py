@@ -27,6 +27,8 @@ _CAST = re.compile(
 )
 _NAME = re.compile(rb"&?\s*(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*\s*")
 _VOID = re.compile(rb"\(\s*void\s*\*\s*\*\s*\)|(?:reinterpret|static)_cast\b")
+# ONLY_FOR_HIP((void *)) kernel: a macro of the program's that gives the cast where it is wanted.
+_MACRO_CASTS = re.compile(rb"\w+\s*\(\s*\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*\)\s*\)\s*&?\s*[A-Za-z_]")
 _PLACE = re.compile(rb"&?\s*[A-Za-z_][\w.]*(?:(?:->|::)\w+|\[[^\[\]]*\])*")
 _SYMBOL = re.compile(rb"(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*")
 
@@ -59,7 +61,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 def _kernel(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) -> Iterator[Finding]:
     argument, rest = arguments[index], Span(arguments[index].start, arguments[-1].end)
     text = source.code[argument.start : rest.end]
-    if _CAST.match(source.code, argument.start, argument.end):
+    if _CAST.match(source.code, argument.start, argument.end) or _MACRO_CASTS.match(text):
         return
     bracketed = text.startswith(b"(") and source.closing(argument.start) == argument.end - 1
     end = len(argument) if bracketed else _primary(text)

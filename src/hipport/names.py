@@ -15,10 +15,14 @@ from hipport.source import Span
 
 @dataclass(frozen=True, eq=False)
 class Names:
-    """The names that are in `wanted`, or that it matches whole; if `behind` is given, those that it matches behind."""
+    """The names that are in `wanted`, or that it matches whole; if `behind` is given, those that it matches behind.
+
+    `overloaded`: a function of the program is one for other types beside the library's, if it is no template.
+    """
 
     wanted: re.Pattern[bytes] | frozenset[bytes]
     behind: re.Pattern[bytes] | None = None
+    overloaded: bool = False
 
     def uses(self, source: Cpp, project: Project) -> Iterator[tuple[Span, bytes]]:
         """Yield the uses in `source`: not members, not in a namespace, and not what the program declares itself.
@@ -57,16 +61,19 @@ class Names:
                     continue
                 if declaration.scope is not None:
                     inside.append(declaration.scope)
-                elif declaration.conditional or _uses_itself(declaration):
+                elif declaration.conditional or _uses_itself(declaration) or self._overload(source, span, declaration):
                     places.add(span)
                 else:
                     everywhere.add(name)
         return frozenset(everywhere), tuple(inside), frozenset(places)
 
+    def _overload(self, source: Cpp, span: Span, declaration: Declaration) -> bool:
+        """Say whether what is declared is a function for types of its own, not a macro or a template."""
+        if not self.overloaded or not declaration.text or source.directive(span.start) is not None:
+            return False
+        return re.match(rb"\s*template\b", declaration.text) is None
+
 
 def _uses_itself(declaration: Declaration) -> bool:
-    """Say whether a function or macro passes on to what it is named after."""
-    words = re.findall(rb"\b" + re.escape(declaration.name) + rb"\b", declaration.text)
-    # The text of a function has its own name in it, that of a macro only what it stands for.
-    function = declaration.text.rstrip().endswith(b"}")
-    return len(words) > function
+    """Say whether a function or macro passes on to what it is named after; the text has not the name it declares."""
+    return re.search(rb"\b" + re.escape(declaration.name) + rb"\b", declaration.text) is not None
