@@ -50,6 +50,7 @@ FOUND = [
     ("divides", "division", "divides"),
     ("traps", "trap", "traps"),
     ("copies", "out-of-bounds", ""),
+    ("named-deadlock", "deadlock", "waitsForAnother"),
 ]
 
 
@@ -67,6 +68,25 @@ def test_a_deadlock_says_who_waits_where(cuda: Path) -> None:
     (fault,) = ran(cuda, "deadlock").faults
     assert "threads 0-15 wait in __shfl_sync (mask 0xffffffff)" in fault.message
     assert "threads 16-63 wait in __syncthreads" in fault.message
+
+
+@pytest.mark.parametrize("order", ["forward", "reverse", "random:3", "random:4"])
+def test_barriers_with_a_number(cuda: Path, order: str) -> None:
+    # Each element is what the round and the lane say, of 7 rounds in each of two blocks.
+    total = [2 * sum(i + (31 - lane - i) % 32 for i in range(7)) for lane in range(2)]
+    result = ran(cuda, "hands-over", order=order)
+    assert (result.status, result.lines) == (0, (f"{total[0]} {total[1]}",)), result.errors
+    assert not result.faults
+    result = ran(cuda, "hands-over-with-fewer", order=order)
+    assert (result.status, result.lines) == (0, ("5 6",)), result.errors
+
+
+def test_a_deadlock_names_the_barrier_and_who_has_come(cuda: Path) -> None:
+    (fault,) = ran(cuda, "named-deadlock").faults
+    assert "(number 1, where 32 of 96 threads have come)" in fault.message
+    (fault,) = ran(cuda, "counts-differ").faults
+    assert (fault.kind, fault.line) == ("barrier-number", marked(CUDA, "counts-differ"))
+    assert "for 96 threads here, and for 64" in fault.message
 
 
 @pytest.mark.parametrize("what", ["spins-forever", "locks-forever"])

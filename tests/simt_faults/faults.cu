@@ -132,6 +132,52 @@ __global__ void polls(volatile int* out, How how) {
   if (blockIdx.x == 0) out[threadIdx.x + 1] = 3;
 }
 
+// A producer and a consumer, a warp each, hand a buffer to and fro by two barriers of 64 threads.
+__global__ void handsOver(int* out, int rounds) {
+  __shared__ int buffer[32];
+  const int lane = threadIdx.x % 32;
+  if (threadIdx.x < 32) {
+    for (int i = 0; i < rounds; ++i) {
+      asm volatile("bar.sync 1, 64;" ::: "memory");  // empty
+      buffer[(lane + i) % 32] = i + lane;
+      asm volatile("barrier.cta.arrive.aligned %0, %1;" : : "r"(2), "n"(64) : "memory");
+    }
+  } else {
+    asm volatile("bar.arrive 1, 64;" ::: "memory");
+    for (int i = 0; i < rounds; ++i) {
+      asm volatile("barrier.sync\t%[number], %[count];" : : [number] "r"(2), [count] "r"(2 * 32) : "memory");  // full
+      out[lane] += buffer[31 - lane];
+      if (i + 1 < rounds) asm volatile("bar.arrive 1, 64;" ::: "memory");
+    }
+  }
+}
+
+// Warps come as a whole: the lanes that have returned, and those that never were, too.
+__global__ void handsOverWithFewer(int* out) {
+  if (threadIdx.x % 32 > 20) return;
+  if (threadIdx.x == 0) out[0] = 5;
+  asm volatile("bar.sync 3, 64;");
+  if (threadIdx.x == 40) out[1] = out[0] + 1;
+  asm volatile("bar.sync 0;");
+  __barrier_sync_count(15, 64);
+}
+
+__global__ void waitsForAnother(int* out) {
+  if (threadIdx.x < 32) {
+    asm volatile("bar.sync 1, 96;");  // here: named-deadlock
+  } else {
+    asm volatile("bar.arrive 2, 96;");
+  }
+}
+
+__global__ void countsDiffer(int* out) {
+  if (threadIdx.x < 32) {
+    asm volatile("bar.sync 1, 64;");
+  } else {
+    asm volatile("bar.sync 1, 96;");  // here: counts-differ
+  }
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   int* memory;
@@ -177,6 +223,10 @@ int main(int argc, char** argv) {
     nothing<<<1, 32>>>();
     std::printf("%s\n", cudaGetErrorName(cudaGetLastError()));
   }
+  WHEN("hands-over") handsOver<<<2, 64>>>(memory, 7);
+  WHEN("hands-over-with-fewer") handsOverWithFewer<<<2, 50>>>(memory);
+  WHEN("named-deadlock") waitsForAnother<<<1, 64>>>(memory);
+  WHEN("counts-differ") countsDiffer<<<1, 64>>>(memory);
   WHEN("waits-for-other-blocks") waitsForOtherBlocks<<<8, 32>>>(memory);
   WHEN("polls-by-shuffles") polls<<<4, 32>>>(memory, shuffles);
   WHEN("polls-by-shuffles-and-sleeps") polls<<<4, 32>>>(memory, shufflesAndSleeps);

@@ -27,8 +27,11 @@ from hipport.source import Edit, NewFile, Source, Span
 Dialect = Literal["cuda", "hip"]
 
 #: What makes C++ of a program of each dialect, in order: loops first, while the text is as others know it.
-_ALL: tuple[Pass[Any], ...] = (assembly.PASS, shared.PASS, launches.PASS)
-PASSES: Mapping[Dialect, tuple[Pass[Any], ...]] = {"cuda": (loops.CUDA, *_ALL), "hip": (loops.HIP, *_ALL)}
+_ALL: tuple[Pass[Any], ...] = (shared.PASS, launches.PASS)
+PASSES: Mapping[Dialect, tuple[Pass[Any], ...]] = {
+    "cuda": (loops.CUDA, assembly.CUDA, *_ALL),
+    "hip": (loops.HIP, assembly.HIP, *_ALL),
+}
 _OWN = frozenset(id(each) for passes in PASSES.values() for each in passes)
 
 

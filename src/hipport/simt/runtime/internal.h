@@ -146,9 +146,16 @@ struct Block {
   Place barrier_place{"", 0};
   struct Named {
     List list;
-    int arrived = 0;
+    int wanted = 0;  // threads, as its first caller said; 0: all
+    /// Who has come, of each wavefront that has: times that all of it came, and lanes since.
+    struct Came {
+      unsigned wave = 0, times = 0;
+      std::uint64_t lanes = 0;
+    };
+    std::vector<Came> came;
   };
   Named named[16];
+  bool names_barriers = false;  // whether any of these has been used
   List grid;
 
   // Shared memory: what is static grows from the start, what is dynamic ends at the guard page.

@@ -176,6 +176,18 @@ Path path_of(const Block& block, const Thread& thread) {
 
 unsigned ordered(unsigned position) { return worker->order.empty() ? position : worker->order[position]; }
 
+/// How many threads a named barrier counts. A warp counts as a whole (PTX ISA 9.0, "bar"): lanes that have exited, or
+/// were never there, come with the others.
+unsigned arrived(const Block& block, const Block::Named& named) {
+  const unsigned size = 1u << wave_shift;
+  const std::uint64_t all = size == 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << size) - 1;
+  unsigned count = 0;
+  for (const Block::Named::Came& each : named.came) {
+    count += each.times * size + static_cast<unsigned>(__builtin_popcountll((each.lanes | ~block.wave[each.wave].alive) & all));
+  }
+  return count;
+}
+
 std::string lanes_text(const std::vector<unsigned>& ranks) {
   std::string text = ranks.size() == 1 ? "thread " : "threads ";
   for (std::size_t i = 0; i < ranks.size();) {
@@ -215,6 +227,10 @@ std::string waiting_text(Block& block) {
         char mask[32];
         std::snprintf(mask, sizeof mask, " (mask 0x%llx)", static_cast<unsigned long long>(thread.met->mask));
         text += mask;
+      } else if (thread.wait == Wait::named) {
+        const Block::Named& named = block.named[thread.number];
+        text += " (number " + std::to_string(thread.number) + ", where " + std::to_string(arrived(block, named)) + " of " +
+                (named.wanted != 0 ? std::to_string(named.wanted) : "all") + " threads have come)";
       }
       text += " at " + where;
     }
@@ -398,6 +414,17 @@ inline void arrive(Block& block, Thread& thread) {
   block.all &= thread.predicate;
 }
 
+bool open_named(Block& block, Block::Named& named) {
+  const bool open = named.wanted != 0 ? arrived(block, named) >= static_cast<unsigned>(named.wanted) : named.list.count == block.alive;
+  if (!open) return false;
+  named.came.clear();
+  if (races_looked_for) races_barrier(block);
+  for (Thread* t = named.list.first; t != nullptr; t = t->next) ++wave_of(block, *t).busy;
+  block.idle = 0;
+  wake_all(named.list);
+  return true;
+}
+
 bool later(const Path& a, const Path& b) {
   // From the outermost call inwards: what stands later in a function comes later.
   for (unsigned i = 1; i <= a.depth && i <= b.depth; ++i) {
@@ -507,6 +534,10 @@ void begin(Block& block, unsigned position) {
 
 void check_done(Block& block) {
   if (block.barrier.count != 0 && block.barrier.count == block.alive) release_barrier(block);
+  if (!block.names_barriers) return;
+  for (Block::Named& named : block.named) {
+    if (named.list.count != 0) open_named(block, named);
+  }
 }
 
 void exited(Block& block, Thread& thread) {
@@ -606,7 +637,10 @@ void make_loud() {
   }
   // Records are of the block before until a thread begins: it has ended, as far as anybody asks.
   block.alive = block.size;
-  for (Block::Named& named : block.named) named = Block::Named{};
+  if (block.names_barriers) {
+    for (Block::Named& named : block.named) named = Block::Named{};
+    block.names_barriers = false;
+  }
   block.count = 0;
   block.all = 1;
   const unsigned position = position_now(block);
@@ -1101,24 +1135,35 @@ void named_barrier(int number, int threads, bool arrive_only, Place place) {
   Thread& self = waiter("a named barrier", place);
   Block& block = *worker->block;
   if (number < 0 || number > 15) fault("barrier-number", place, "there is no barrier %d: they are 0 to 15", number);
-  Block::Named& named = block.named[number];
-  const int wanted = threads != 0 ? threads : static_cast<int>(block.alive);
-  ++named.arrived;
-  if (named.arrived >= wanted) {
-    named.arrived = 0;
-    if (races_looked_for) races_barrier(block);
-    for (Thread* t = named.list.first; t != nullptr; t = t->next) ++wave_of(block, *t).busy;
-    block.idle = 0;
-    wake_all(named.list);
-    return;
+  if (threads < 0 || threads % warpSize != 0 || (threads == 0 && arrive_only)) {
+    fault("barrier-number", place, "barrier %d is for %d threads: %s", number, threads,
+          threads == 0 ? "who arrives without waiting has to say how many" : "warps come as a whole, so it must be a multiple of their size");
   }
-  if (arrive_only) return;
-  self.wait = Wait::named;
-  self.state = State::waiting;
-  self.number = number;
-  named.list.push(&self);
-  less_busy(block, wave_of(block, self));
-  dispatch();
+  Block::Named& named = block.named[number];
+  block.names_barriers = true;
+  if (named.came.empty()) {
+    named.wanted = threads;
+  } else if (named.wanted != threads) {
+    fault("barrier-number", place, "barrier %d is for %d threads here, and for %d where others have come to it", number, threads, named.wanted);
+  }
+  const unsigned wave = self.rank >> wave_shift;
+  const auto same = std::find_if(named.came.begin(), named.came.end(), [&](const auto& each) { return each.wave == wave; });
+  Block::Named::Came& came = same != named.came.end() ? *same : named.came.emplace_back(Block::Named::Came{wave, 0, 0});
+  if ((came.lanes & self.bit()) != 0) {
+    ++came.times;
+    came.lanes = 0;
+  }
+  came.lanes |= self.bit();
+  if (!arrive_only) {
+    self.wait = Wait::named;
+    self.state = State::waiting;
+    self.number = number;
+    named.list.push(&self);
+    less_busy(block, wave_of(block, self));
+  }
+  // Who opens it goes on in its turn.
+  open_named(block, named);
+  if (!arrive_only) dispatch();
 }
 
 void grid_barrier(Place place) {

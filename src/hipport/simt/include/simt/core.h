@@ -189,7 +189,7 @@ SIMT_INLINE Votes block_barrier(const char* name, int predicate, Place place) {
   detail::take_turn(detail::come_to_barrier(name, predicate, place));
   return detail::votes();
 }
-/// A barrier of `threads` threads of the block (0: all) with a number; `arrive` does not wait.
+/// A barrier with a number, of `threads` threads of the block (0: all), by whole warps; `arrive` does not wait.
 SIMT_EXPORT void named_barrier(int number, int threads, bool arrive, Place);
 /// All blocks of a launch that was made `cooperative`.
 SIMT_EXPORT void grid_barrier(Place);

@@ -207,11 +207,20 @@ SIMT_REDUCTION(reduce_or_sync, unsigned, Or)
 SIMT_REDUCTION(reduce_xor_sync, unsigned, Xor)
 #undef SIMT_REDUCTION
 
-inline void __barrier_sync(unsigned number, SIMT_HERE) {
-  ::simt::named_barrier(static_cast<int>(number), 0, false, SIMT_THERE);
+namespace simt {
+/// PTX's `bar.sync` and `bar.arrive`. Barrier 0 of all threads is that of __syncthreads().
+inline void barrier_of(unsigned number, unsigned threads, bool arrive, Place place) {
+  const unsigned all = (blockDim.x * blockDim.y * blockDim.z + 31u) / 32u * 32u;
+  if (number == 0 && !arrive && (threads == 0 || threads == all)) {
+    block_barrier("bar.sync", 0, place);
+  } else {
+    named_barrier(static_cast<int>(number), static_cast<int>(threads), arrive, place);
+  }
 }
+}  // namespace simt
+inline void __barrier_sync(unsigned number, SIMT_HERE) { ::simt::barrier_of(number, 0, false, SIMT_THERE); }
 inline void __barrier_sync_count(unsigned number, unsigned threads, SIMT_HERE) {
-  ::simt::named_barrier(static_cast<int>(number), static_cast<int>(threads), false, SIMT_THERE);
+  ::simt::barrier_of(number, threads, false, SIMT_THERE);
 }
 
 #endif
