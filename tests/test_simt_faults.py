@@ -51,6 +51,8 @@ FOUND = [
     ("traps", "trap", "traps"),
     ("copies", "out-of-bounds", ""),
     ("named-deadlock", "deadlock", "waitsForAnother"),
+    ("arrives-too-often", "barrier-count", "arrivesTooOften"),
+    ("never-initialized", "barrier-count", "neverInitialized"),
 ]
 
 

@@ -39,7 +39,7 @@ def run(name: str, dialect: str, wave: int, order: str = "forward", *arguments: 
 
 
 @pytest.mark.parametrize(
-    "name", ["blocks", "groups", "device", "textures", "thrust", "blas", "fft", "graphs", "solver"]
+    "name", ["async", "blocks", "groups", "device", "textures", "thrust", "blas", "fft", "graphs", "solver"]
 )
 @pytest.mark.parametrize(("dialect", "wave"), CONFIGURATIONS)
 def test_programs_that_check_themselves(name: str, dialect: str, wave: int) -> None:

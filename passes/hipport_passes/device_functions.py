@@ -5,7 +5,8 @@
 `hipport::ptx::add_rz_f32(a, b)`. In CUDA `__fmul_rn` and `__fadd_rn` are never fused to one operation, and `__fsqrt_rn`
 and `__frcp_rn` round correctly; HIP's are plain expressions that hipcc does fuse, and approximations. `__ffsll` of a
 `long` does not compile with HIP, which cannot choose between its overloads; where the argument is known to be a
-`long long` it stays.
+`long long` it stays. `__pipeline_memcpy_async` becomes a copy that is done at once, as it may be; what waits for it
+then has nothing to do.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _LONG_LONG = re.compile(rb"(?:\(\s*|static_cast\s*<\s*)(?:unsigned\s+)?long\s+lo
 
 
 @cache
-def _helpers() -> tuple[Names, dict[bytes, str]]:
-    """What to look for, and what stands for each name."""
+def _helpers() -> tuple[Names, dict[bytes, str], frozenset[bytes]]:
+    """What to look for, what stands for each name, and for which of them it does so in `async.h`."""
     rows = load(Path(__file__).with_suffix(".own.toml"))
     helpers = {name: f"hipport::ptx::{helper}" for name, helper in rows["ptx"].items()}
     for name, helper in rows["rounded"].items():
@@ -39,15 +40,15 @@ def _helpers() -> tuple[Names, dict[bytes, str]]:
             helpers[f"{name}_{rounding}"] = f"hipport::ptx::{helper.format(suffix)}"
     for name in rows["as_in_hip"]["names"].split():
         del helpers[name]
-    helpers |= {name: f"hipport::{helper}" for name, helper in rows["device"].items()}
+    helpers |= {name: f"hipport::{helper}" for name, helper in (rows["device"] | rows["async"]).items()}
     helpers |= rows["builtin"]
     rows_by_name = {name.encode(): helper for name, helper in helpers.items()}
-    return Names(frozenset(rows_by_name)), rows_by_name
+    return Names(frozenset(rows_by_name)), rows_by_name, frozenset(name.encode() for name in rows["async"])
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use of such a function."""
-    names, helpers = _helpers()
+    names, helpers, copies = _helpers()
     for span, name in names.uses(source, project):
         if name == b"__ffsll" and _is_long_long(source, span):
             continue
@@ -60,7 +61,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if not helper.startswith("hipport::"):
             yield Finding(span, "builtin", message, (edit,))
             continue
-        need, header = include(source, project, "device.h")
+        need, header = include(source, project, "async.h" if name in copies else "device.h")
+        if name in copies and any(each.path.startswith("cuda_pipeline") for each in source.includes):
+            need = None  # which `headers` makes the header that is needed
         certainty = Certainty.SAFE
         if not called:
             message += "; assumes that what it is given to calls it, and declares nothing by that name"

@@ -5,7 +5,8 @@ A namespace of the program with such a name, or one that it has given that name 
 left alone, and so is what lies in PyTorch's `at::cuda::cub`. Names of `cuda::std` become the C++ library's where hipcc
 can compile those for the device. Atomic objects with a scope, `cuda::atomic` and its like, become those of
 `hipport/scoped_atomic.h`, for review where the whole system may see them: AMD's GPUs do not all operations on memory of
-the host.
+the host. Barriers, latches, pipelines and the copies that they are told of become those of `hipport/async.h`, where
+copies are done at once, for review where threads wait: a wavefront cannot wait for its own lanes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hipport.finding import Certainty, Finding
-from hipport.headers import include
+from hipport.headers import include, together
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import member_or_qualified
 from hipport.pipeline import Pass
@@ -30,10 +31,13 @@ _ANY = re.compile(rb"(?:cub|nvcuda|thrust\s*::\s*(?:system\s*::\s*)?cuda\w*|cuda
 _CUB_NAME = re.compile(rb"\s*::\s*(\w+)")
 _ALONE = re.compile(rb"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*(?:::\s*)?$")
 _STD_NAME = re.compile(rb"\s*::\s*(\w+)")
-# What `headers` makes the header of atomic objects.
+# What `headers` makes hipport's header of atomic objects, and the one that has it in it.
 _ATOMIC_HEADER = re.compile(r"cuda/(?:std/)?atomic")
+_ASYNC_HEADER = re.compile(r"cuda/(?:(?:std/)?(?:barrier|latch)|pipeline)|cuda_pipeline(?:_primitives)?\.h")
 # Arguments of a template that say who sees an atomic object, if it is not the whole system.
 _NARROW = re.compile(rb"\s*<[^;{}()]*\bthread_scope_(?:device|block|thread)\b")
+# A pipeline of one thread, which waits for nobody.
+_OF_ONE = re.compile(rb"\s*(?:<[^;{}()]*\bthread_scope_thread\b|\(\s*\))")
 _OWN = re.compile(rb"n(?<!\wn)amespace\s+(?:\w+\s*::\s*)*(cub|cuda|nvcuda)\s*[{=]|#[ \t]*define[ \t]+(cub|nvcuda)\b")
 
 
@@ -59,6 +63,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     ]
     own = project.together(source, _own) if matches else frozenset()
     reported: set[int] = set()
+    found: list[Finding] = []
     for match in matches:
         start = match.start()
         if within(start, source.hip_only) or within(start, source.cuda_only):
@@ -69,15 +74,28 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         for finding in _RULES[first](code, match):
             # What a line has twice is one thing to do.
             line = source.position(start)[0]
-            if finding.kind == "atomic":
-                need, header = include(source, project, "scoped_atomic.h")
-                included = need is None or any(_ATOMIC_HEADER.fullmatch(each.path) for each in source.includes)
-                needed = () if need is None or included else (need,)
-                finding = replace(finding, edits=(*finding.edits, *needed), creates=(header,))
             if finding.edits or line not in reported:
-                yield finding
+                found.append(finding)
             if not finding.edits:
                 reported.add(line)
+    yield from _with_header(source, project, found)
+
+
+def _with_header(source: Cpp, project: Project, found: list[Finding]) -> Iterator[Finding]:
+    """Let findings that need one of hipport's headers bring it: one for all of a file."""
+    kinds = {finding.kind for finding in found}
+    if kinds.isdisjoint(("atomic", "async")):
+        yield from found
+        return
+    need, header = include(source, project, "async.h" if "async" in kinds else "scoped_atomic.h")
+    for each in source.includes:
+        if _ASYNC_HEADER.fullmatch(each.path) or (_ATOMIC_HEADER.fullmatch(each.path) and "async" not in kinds):
+            need = None
+    for finding in found:
+        if finding.kind in ("atomic", "async"):
+            edits = (*finding.edits, *((need,) if need else ()))
+            finding = replace(finding, edits=edits, creates=together(header))
+        yield finding
 
 
 def _own(source: Cpp) -> frozenset[bytes]:
@@ -112,6 +130,8 @@ def _cuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
     if name != "std":
         if name in _words("libcupp", "atomics"):
             yield _atomic(code, span, f"cuda::{name}", name, span.end)
+        elif name in _words("libcupp", "waits") or name in _words("libcupp", "copies"):
+            yield _async(code, span, f"cuda::{name}", name, span.end)
         elif name in libcupp["other"]:
             yield _manual(span, "libcupp", f"cuda::{name}: {libcupp['other'][name]}")
         return
@@ -119,6 +139,8 @@ def _cuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
     what = inner[1].decode() if inner else ""
     if inner and what in _words("libcupp", "atomics"):
         yield _atomic(code, Span(span.start, inner.end()), f"cuda::std::{what}", what, inner.end())
+    elif inner and what in _words("libcupp", "system_waits"):
+        yield _async(code, Span(span.start, inner.end()), f"cuda::std::{what}", what, inner.end())
     elif what in _words("libcupp", "std"):
         message = f"cuda::std::{what} → std::{what}: {libcupp['review']}"
         yield Finding(span, "libcupp", message, (Edit(span, b"std"),), Certainty.REVIEW)
@@ -133,6 +155,14 @@ def _atomic(code: bytes, span: Span, name: str, last: str, end: int) -> Finding:
         message += "; " + _table()["libcupp"]["system"]
         certainty = Certainty.REVIEW
     return Finding(span, "atomic", message, (Edit(span, f"hipport::{last}".encode()),), certainty)
+
+
+def _async(code: bytes, span: Span, name: str, last: str, end: int) -> Finding:
+    message, certainty = f"{name} → hipport::{last}", Certainty.SAFE
+    if last in _words("libcupp", "waits") and not _OF_ONE.match(code, end):
+        message += f"; {_table()['libcupp']['together']}"
+        certainty = Certainty.REVIEW
+    return Finding(span, "async", message, (Edit(span, f"hipport::{last}".encode()),), certainty)
 
 
 def _nvcuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:

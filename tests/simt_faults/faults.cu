@@ -2,6 +2,7 @@
 // One kernel for each thing that can go wrong, chosen by the first argument. A comment `// here: NAME` marks the line
 // that has to be named.
 #include <cuda_runtime.h>
+#include <cuda/barrier>
 
 #include <cstdio>
 #include <cstdlib>
@@ -178,6 +179,20 @@ __global__ void countsDiffer(int* out) {
   }
 }
 
+__global__ void arrivesTooOften(int*) {
+  __shared__ cuda::barrier<cuda::thread_scope_block> bar;
+  if (threadIdx.x == 0) init(&bar, 5);
+  __syncthreads();
+  if (threadIdx.x == 0) bar.arrive_and_drop(), bar.arrive(4);
+  __syncthreads();
+  (void)bar.arrive(5);  // here: arrives-too-often
+}
+
+__global__ void neverInitialized(int*) {
+  __shared__ cuda::barrier<cuda::thread_scope_block> bar;
+  bar.arrive_and_wait();  // here: never-initialized
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   int* memory;
@@ -226,6 +241,8 @@ int main(int argc, char** argv) {
   WHEN("hands-over") handsOver<<<2, 64>>>(memory, 7);
   WHEN("hands-over-with-fewer") handsOverWithFewer<<<2, 50>>>(memory);
   WHEN("named-deadlock") waitsForAnother<<<1, 64>>>(memory);
+  WHEN("arrives-too-often") arrivesTooOften<<<1, 32>>>(memory);
+  WHEN("never-initialized") neverInitialized<<<1, 32>>>(memory);
   WHEN("counts-differ") countsDiffer<<<1, 64>>>(memory);
   WHEN("waits-for-other-blocks") waitsForOtherBlocks<<<8, 32>>>(memory);
   WHEN("polls-by-shuffles") polls<<<4, 32>>>(memory, shuffles);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/cuda_std.h: cuda::std is the compiler's own library.
+// simt/cuda_std.h: cuda::std is the compiler's own library, apart from what waits.
 #ifndef SIMT_CUDA_STD_H
 #define SIMT_CUDA_STD_H
 
@@ -14,8 +14,11 @@
 #include <cuda/std/cstddef>
 #elif !defined(SIMT_HIP)
 namespace cuda {
-namespace std = ::std;
+// Not another name for it: some classes of it would make a thread of the operating system wait, and are our own.
+namespace std {
+using namespace ::std;
 }
+}  // namespace cuda
 #endif
 
 #endif

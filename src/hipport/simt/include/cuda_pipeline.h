@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuda_pipeline.h: asynchronous copies as functions of C.
+#ifndef SIMT_NAME_CUDA_PIPELINE_H
+#define SIMT_NAME_CUDA_PIPELINE_H
+
+#include "cuda_pipeline_primitives.h"
+
+#endif
