@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs: recorded from streams, put together node by node, launched again, changed.
+#include <functional>
+#include <string>
 #include "check.h"
 
 __global__ void add(int* numbers, int by) { numbers[threadIdx.x] += by; }
@@ -147,12 +149,66 @@ void put_together() {
   check(first() == 31, "nested", first());
 }
 
+// What would break a recording is refused, and breaks it.
+void refused() {
+  const auto name = [](GPU(Error_t) error) { return std::string(GPU(GetErrorName)(error)).substr(is_hip ? 3 : 4); };
+  GPU(Stream_t) apart;
+  GPU(StreamCreateWithFlags)(&apart, GPU(StreamNonBlocking));
+  GPU(Event_t) event;
+  GPU(EventCreate)(&event);
+  int* made = nullptr;
+  struct Case {
+    const char* what;
+    std::function<GPU(Error_t)()> call;
+    const char* in_a_waiting_one;
+    const char* in_one_apart;
+    const char* relaxed;  // apart, in a thread that may do what is not safe
+  };
+  const Case cases[] = {
+      {"Malloc", [&] { return GPU(Malloc)(&made, 4); }, "ErrorStreamCaptureUnsupported", "ErrorStreamCaptureUnsupported", "Success"},
+      {"Free", [&] { return GPU(Free)(made); }, "ErrorStreamCaptureUnsupported", "ErrorStreamCaptureUnsupported", "Success"},
+      {"Memcpy", [&] { return GPU(Memcpy)(host, numbers, 4, GPU(MemcpyDeviceToHost)); }, "ErrorStreamCaptureImplicit", "ErrorStreamCaptureUnsupported", "Success"},
+      {"Memcpy2D", [&] { return GPU(Memcpy2D)(host, 4, numbers, 4, 4, 1, GPU(MemcpyDeviceToHost)); }, "ErrorStreamCaptureImplicit", "ErrorStreamCaptureUnsupported", "Success"},
+      {"Memset", [&] { return GPU(Memset)(numbers, 0, 4); }, "ErrorStreamCaptureImplicit", "ErrorStreamCaptureUnsupported", "Success"},
+      {"MemsetAsync", [&] { return GPU(MemsetAsync)(numbers, 0, 4, 0); }, "ErrorStreamCaptureImplicit", "Success", "Success"},
+      {"launch", [&] { add<<<1, n>>>(numbers, 1); return GPU(GetLastError)(); }, "ErrorStreamCaptureImplicit", "Success", "Success"},
+      {"DeviceSynchronize", [&] { return GPU(DeviceSynchronize)(); }, "ErrorStreamCaptureUnsupported", "ErrorStreamCaptureUnsupported", "ErrorStreamCaptureUnsupported"},
+      {"another stream", [&] { return GPU(Memcpy2DAsync)(host, 4, numbers, 4, 4, 1, GPU(MemcpyDeviceToHost), other); }, "Success", "Success", "Success"},
+      {"MallocAsync", [&] { return GPU(MallocAsync)(reinterpret_cast<void**>(&made), 4, other); }, "Success", "Success", "Success"},
+  };
+  for (const Case& each : cases) {
+    for (int how = 0; how < 3; ++how) {
+      GPU(Stream_t) of = how == 0 ? stream : apart;
+      const std::string want = how == 0 ? each.in_a_waiting_one : how == 1 ? each.in_one_apart : each.relaxed;
+      GPU(StreamCaptureMode) mode = GPU(StreamCaptureModeRelaxed);
+      GPU(StreamBeginCapture)(of, how == 2 ? GPU(StreamCaptureModeThreadLocal) : GPU(StreamCaptureModeGlobal));
+      if (how == 2) GPU(ThreadExchangeStreamCaptureMode)(&mode);
+      const std::string got = name(each.call());
+      if (how == 2) GPU(ThreadExchangeStreamCaptureMode)(&mode);
+      check(got == want, each.what, how);
+      GPU(Graph_t) graph = nullptr;
+      const std::string ended = name(GPU(StreamEndCapture)(of, &graph));
+      check(ended == (want == "Success" ? "Success" : "ErrorStreamCaptureInvalidated"), ended.c_str(), how);
+      check((graph == nullptr) == (want != "Success"), "a broken recording gives no graph", how);
+      GPU(GetLastError)();
+    }
+  }
+  GPU(StreamBeginCapture)(apart, GPU(StreamCaptureModeGlobal));
+  GPU(EventRecord)(event, apart);
+  check(name(GPU(EventSynchronize)(event)) == "ErrorCapturedEvent", "an event of a recording");
+  GPU(Graph_t) graph = nullptr;
+  GPU(StreamEndCapture)(apart, &graph);
+  check(GPU(Malloc)(&made, 4) == good && GPU(DeviceSynchronize)() == good, "afterwards");
+  GPU(GetLastError)();
+}
+
 int main() {
   GPU(StreamCreate)(&stream);
   GPU(StreamCreate)(&other);
   GPU(Malloc)(&numbers, sizeof(host));
   recorded();
   put_together();
+  refused();
   std::printf("%d checks, %d failures\n", checks, failures);
   return failures != 0;
 }

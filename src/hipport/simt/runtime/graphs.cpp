@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 struct hipGraphNode {
@@ -38,6 +39,9 @@ using Guard = std::lock_guard<std::mutex>;
 struct Recording {
   ihipGraph* graph;
   const void* origin;
+  hipStreamCaptureMode mode;
+  std::thread::id thread;
+  bool broken;
 };
 std::map<const void*, Recording>& streams() {
   static auto* const all = new std::map<const void*, Recording>;
@@ -92,6 +96,31 @@ void join_recording(const void* stream, const void* other) {
   if (found == streams().end() || streams().count(stream) != 0) return;
   streams()[stream] = found->second;
   ++recordings;
+}
+
+int& recording_mode() {
+  static thread_local int mode = hipStreamCaptureModeGlobal;
+  return mode;
+}
+
+int refused_by_recordings(Unrecorded what) {
+  const Guard guard(mutex);
+  hipError_t refused = hipSuccess;
+  for (auto& [stream, recording] : streams()) {
+    // The default stream waits for all streams that were not made to be left alone.
+    const auto* const handle = static_cast<const ihipStream_t*>(stream);
+    const bool waits = stream == hipStreamPerThread || (handle->flags & hipStreamNonBlocking) == 0;
+    const bool own = recording.thread == std::this_thread::get_id(), global = recording.mode == hipStreamCaptureModeGlobal;
+    const bool unsafe = recording_mode() != hipStreamCaptureModeRelaxed && recording.mode != hipStreamCaptureModeRelaxed &&
+                        (own || (global && recording_mode() == hipStreamCaptureModeGlobal));
+    hipError_t error = hipSuccess;
+    if (what == Unrecorded::wait || (what != Unrecorded::launch && unsafe)) error = hipErrorStreamCaptureUnsupported;
+    if (waits && (what == Unrecorded::launch || what == Unrecorded::copy)) error = hipErrorStreamCaptureImplicit;
+    if (error == hipSuccess) continue;
+    recording.broken = true;
+    if (refused != hipErrorStreamCaptureImplicit) refused = error;
+  }
+  return refused;
 }
 
 namespace graphs {
@@ -177,12 +206,20 @@ bool replace(hipGraphExec* made, hipGraphNode* node, ihipGraph* from) {
   return false;
 }
 
-bool begin(const void* stream) {
+bool begin(const void* stream, hipStreamCaptureMode mode) {
   const Guard guard(mutex);
   if (streams().count(stream) != 0) return false;
-  streams()[stream] = {new ihipGraph, stream};
+  streams()[stream] = {new ihipGraph, stream, mode, std::this_thread::get_id(), false};
   ++recordings;
   return true;
+}
+bool is_broken(const void* stream) {
+  const Guard guard(mutex);
+  const auto found = streams().find(stream);
+  if (found == streams().end()) return false;
+  return std::any_of(streams().begin(), streams().end(), [&](const auto& each) {
+    return each.second.graph == found->second.graph && each.second.broken;
+  });
 }
 ihipGraph* end(const void* stream) {
   const Guard guard(mutex);

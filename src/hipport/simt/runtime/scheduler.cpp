@@ -922,6 +922,8 @@ Started run(const Launch& how, Run body, void* context) {
     started = Started::shared_too_large;
     warning("launch-limit", how.place, "%s is not started: %zu bytes of dynamic shared memory, of at most %u", how.name,
             how.shared, said == Dialect::hip ? 65536u : 232448u);
+  } else if (recordings != 0 && reinterpret_cast<std::uintptr_t>(how.stream) <= 1 && refused_by_recordings(Unrecorded::launch) != 0) {
+    started = Started::while_captured;
   } else if (in_kernel()) {
     fault("launch-in-kernel", how.place, "a kernel starts the kernel %s: the executor cannot, and AMD GPUs cannot", how.name);
   } else {

@@ -225,7 +225,7 @@ struct Launch {
 };
 
 /// Whether all threads of a launch ran; `refused` says why it was not started (block too large ...), as CUDA's error.
-enum class Started { yes, invalid_configuration, shared_too_large };
+enum class Started { yes, invalid_configuration, shared_too_large, while_captured };
 
 namespace detail {
 /// Run threads until none is left to start: calls `body(context)` for each. Made by `launch`, run by the runtime.
@@ -292,6 +292,14 @@ enum class NodeKind : unsigned char { kernel = 0, copy = 1, set = 2, host = 3, g
 /// How many streams record now; of most programs none ever.
 SIMT_EXPORT extern int recordings;
 SIMT_EXPORT bool is_recording(const void* stream);
+/// What may be refused while a stream records: work for the default stream, what also waits for that, what may make the
+/// device wait (an allocation), and what does.
+enum class Unrecorded : unsigned char { launch, copy, allocation, wait };
+/// The number of the error that it is refused with (CUDA C++ Programming Guide 13.0, "Prohibited and Unhandled
+/// Operations" of stream capture), 0 if it is not; recordings that it would break are broken.
+SIMT_EXPORT int refused_by_recordings(Unrecorded);
+/// In which mode the calling thread is, of hipStreamCaptureMode.
+SIMT_EXPORT int& recording_mode();
 /// Have `stream` record into the same graph as `other`, if that still records.
 SIMT_EXPORT void join_recording(const void* stream, const void* other);
 /// Keep the work, which is the graph's from then on.

@@ -16,6 +16,7 @@ inline hipError_t as_error(Started started) {
     case Started::yes: return hipSuccess;
     case Started::invalid_configuration: return hipErrorInvalidConfiguration;
     case Started::shared_too_large: return hipErrorInvalidValue;
+    case Started::while_captured: return hipErrorStreamCaptureImplicit;
   }
   return hipErrorUnknown;
 }

@@ -105,7 +105,9 @@ SIMT_EXPORT void replace(hipGraphNode*, ihipGraph* from);
 SIMT_EXPORT bool replace(hipGraphExec*, hipGraphNode*, ihipGraph* from);
 
 /// False if the stream records already.
-SIMT_EXPORT bool begin(const void* stream);
+SIMT_EXPORT bool begin(const void* stream, hipStreamCaptureMode);
+/// Whether something was refused that the recording would lack.
+SIMT_EXPORT bool is_broken(const void* stream);
 /// Null if the stream did not begin it.
 SIMT_EXPORT ihipGraph* end(const void* stream);
 
@@ -113,7 +115,7 @@ SIMT_EXPORT ihipGraph* end(const void* stream);
 template <typename Ask>
 ihipGraph* recorded(Ask ask) {
   static thread_local char stream_of_its_own;
-  begin(&stream_of_its_own);
+  begin(&stream_of_its_own, hipStreamCaptureModeRelaxed);
   const hipError_t error = ask(reinterpret_cast<hipStream_t>(&stream_of_its_own));
   ihipGraph* const made = end(&stream_of_its_own);
   if (error == hipSuccess) return made;
@@ -177,15 +179,21 @@ inline hipError_t add_recorded(hipGraphNode_t* node, hipGraph_t graph, ihipGraph
 
 // ------------------------------------------------------------------------------------------------------- recording
 
-inline hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode) {
+inline hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode) {
   if (const hipError_t error = simt::host::check(stream)) return error;
   if (stream == nullptr || stream == hipStreamLegacy) return simt::host::result(hipErrorStreamCaptureUnsupported);
-  return simt::host::result(simt::graphs::begin(stream) ? hipSuccess : hipErrorIllegalState);
+  return simt::host::result(simt::graphs::begin(stream, mode) ? hipSuccess : hipErrorIllegalState);
 }
 inline hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
   if (const hipError_t error = simt::host::check(stream)) return error;
+  const bool broken = simt::graphs::is_broken(stream);
   *graph = simt::graphs::end(stream);
   if (*graph == nullptr) return simt::host::result(hipErrorIllegalState);
+  if (broken) {
+    simt::graphs::destroy(*graph);
+    *graph = nullptr;
+    return simt::host::result(hipErrorStreamCaptureInvalidated);
+  }
   simt::host::add_handle(*graph, simt::host::HandleKind::graph);
   return hipSuccess;
 }

@@ -77,9 +77,17 @@ SIMT_EXPORT const char* kernel_name(const char* arguments);
 /// A clock that never goes back.
 SIMT_EXPORT std::int64_t nanoseconds();
 
+/// An error if streams record and CUDA refuses this meanwhile.
+inline hipError_t may(Unrecorded what) {
+  return recordings == 0 ? hipSuccess : result(static_cast<hipError_t>(refused_by_recordings(what)));
+}
+
 /// Do what a stream was asked for; a stream that records keeps it.
 template <typename F>
 hipError_t asked(hipStream_t stream, NodeKind kind, F work) {
+  if (stream == nullptr || stream == hipStreamLegacy) {
+    if (const hipError_t error = may(Unrecorded::launch)) return error;
+  }
   if (!records(stream)) return work();
   record(stream, kind, new WorkOf<F>(std::move(work)));
   return hipSuccess;

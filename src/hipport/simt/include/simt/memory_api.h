@@ -9,18 +9,22 @@
 
 template <typename T>
 hipError_t hipMalloc(T** pointer, std::size_t size, SIMT_HERE) {
+  if (const hipError_t error = simt::host::may(simt::Unrecorded::allocation)) return error;
   return simt::host::allocate_into((void**)pointer, size, simt::Memory::device, SIMT_THERE);
 }
 template <typename T>
 hipError_t hipExtMallocWithFlags(T** pointer, std::size_t size, unsigned, SIMT_HERE) {
+  if (const hipError_t error = simt::host::may(simt::Unrecorded::allocation)) return error;
   return simt::host::allocate_into((void**)pointer, size, simt::Memory::device, SIMT_THERE);
 }
 template <typename T>
 hipError_t hipMallocManaged(T** pointer, std::size_t size, unsigned flags = hipMemAttachGlobal, SIMT_HERE) {
+  if (const hipError_t error = simt::host::may(simt::Unrecorded::allocation)) return error;
   if (flags != hipMemAttachGlobal && flags != hipMemAttachHost) return simt::host::result(hipErrorInvalidValue);
   return simt::host::allocate_into((void**)pointer, size, simt::Memory::managed, SIMT_THERE);
 }
 inline hipError_t hipFree(void* pointer) {
+  if (const hipError_t error = simt::host::may(simt::Unrecorded::allocation)) return error;
   return simt::host::release_of(pointer, simt::Memory::device, simt::Memory::managed);
 }
 
@@ -29,6 +33,7 @@ constexpr std::size_t simtPitchAlignment = simt::dialect == simt::Dialect::hip ?
 
 template <typename T>
 hipError_t hipMallocPitch(T** pointer, std::size_t* pitch, std::size_t width, std::size_t height, SIMT_HERE) {
+  if (const hipError_t error = simt::host::may(simt::Unrecorded::allocation)) return error;
   if (pitch == nullptr) return simt::host::result(hipErrorInvalidValue);
   *pitch = (width + simtPitchAlignment - 1) / simtPitchAlignment * simtPitchAlignment;
   return simt::host::allocate_into((void**)pointer, *pitch * height, simt::Memory::device, SIMT_THERE);
@@ -60,6 +65,7 @@ inline hipError_t hipMemPtrGetInfo(void* pointer, std::size_t* size) {
 
 template <typename T>
 hipError_t hipHostMalloc(T** pointer, std::size_t size, unsigned flags = hipHostMallocDefault, SIMT_HERE) {
+  if (const hipError_t error = simt::host::may(simt::Unrecorded::allocation)) return error;
   const hipError_t error =
       simt::host::allocate_into((void**)pointer, size, simt::Memory::pinned, SIMT_THERE);
   if (error == hipSuccess && size != 0) simt::host::set_pinned_flags((const void*)*pointer, flags);
@@ -78,6 +84,7 @@ hipError_t hipMemAllocHost(T** pointer, std::size_t size, SIMT_HERE) {
   return hipHostMalloc(pointer, size, hipHostMallocDefault, simt_file, simt_line);
 }
 inline hipError_t hipHostFree(void* pointer) {
+  if (const hipError_t error = simt::host::may(simt::Unrecorded::allocation)) return error;
   return simt::host::release_of(pointer, simt::Memory::pinned, simt::Memory::pinned);
 }
 inline hipError_t hipFreeHost(void* pointer) { return hipHostFree(pointer); }
@@ -145,6 +152,7 @@ inline hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, con
 // ---------------------------------------------------------------------------------------------------------- copies
 
 inline hipError_t hipMemcpy(void* to, const void* from, std::size_t size, hipMemcpyKind kind, SIMT_HERE) {
+  if (const hipError_t error = simt::host::may(simt::Unrecorded::copy)) return error;
   return simt::host::copy(SIMT_CALLED("Memcpy"), to, from, size, kind, SIMT_THERE);
 }
 inline hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t size, hipMemcpyKind kind,
@@ -167,17 +175,22 @@ inline hipError_t hipMemcpyPeerAsync(void* to, int to_device, const void* from, 
   return hipMemcpyPeer(to, to_device, from, from_device, size, simt_file, simt_line);
 }
 
-inline hipError_t hipMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+inline hipError_t simtMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                               std::size_t width, std::size_t height, hipMemcpyKind kind, SIMT_HERE) {
   if (to_pitch < width || from_pitch < width) return simt::host::result(hipErrorInvalidPitchValue);
   return simt::host::copy(SIMT_CALLED("Memcpy2D"), {to, to_pitch, 0}, {from, from_pitch, 0}, width, height, 1, kind,
                           SIMT_THERE);
 }
+inline hipError_t hipMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                              std::size_t width, std::size_t height, hipMemcpyKind kind, SIMT_HERE) {
+  if (const hipError_t error = simt::host::may(simt::Unrecorded::copy)) return error;
+  return simtMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind, simt_file, simt_line);
+}
 inline hipError_t hipMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                                    std::size_t width, std::size_t height, hipMemcpyKind kind,
                                    hipStream_t stream = nullptr, SIMT_HERE) {
   return simt::host::asked(stream, simt::NodeKind::copy, [=] {
-    return hipMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind, simt_file, simt_line);
+    return simtMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind, simt_file, simt_line);
   });
 }
 
@@ -220,7 +233,7 @@ inline hipError_t check_array(const hipArray* array, std::size_t x, std::size_t 
 }  // namespace host
 }  // namespace simt
 
-inline hipError_t hipMemcpy3D(const hipMemcpy3DParms* p, SIMT_HERE) {
+inline hipError_t simtMemcpy3D(const hipMemcpy3DParms* p, SIMT_HERE) {
   if (p == nullptr) return simt::host::result(hipErrorInvalidValue);
   const hipArray* const array = p->srcArray != nullptr ? p->srcArray : p->dstArray;
   // The width counts elements where an array takes part, bytes otherwise.
@@ -236,16 +249,21 @@ inline hipError_t hipMemcpy3D(const hipMemcpy3DParms* p, SIMT_HERE) {
                           simt::host::side_of_3d(p->srcArray, p->srcPos, p->srcPtr), width, p->extent.height,
                           p->extent.depth, p->kind, SIMT_THERE);
 }
+inline hipError_t hipMemcpy3D(const hipMemcpy3DParms* p, SIMT_HERE) {
+  if (const hipError_t error = simt::host::may(simt::Unrecorded::copy)) return error;
+  return simtMemcpy3D(p, simt_file, simt_line);
+}
 inline hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms* p, hipStream_t stream = nullptr, SIMT_HERE) {
   if (p == nullptr) return simt::host::result(hipErrorInvalidValue);
   return simt::host::asked(stream, simt::NodeKind::copy, [simt_file, simt_line, how = *p] {
-    return hipMemcpy3D(&how, simt_file, simt_line);
+    return simtMemcpy3D(&how, simt_file, simt_line);
   });
 }
 
 // ---------------------------------------------------------------------------------------------------------- memset
 
 inline hipError_t hipMemset(void* to, int value, std::size_t size, SIMT_HERE) {
+  if (const hipError_t error = simt::host::may(simt::Unrecorded::copy)) return error;
   return simt::host::fill(SIMT_CALLED("Memset"), {to, size, 0}, static_cast<unsigned char>(value), size, 1, 1,
                           SIMT_THERE);
 }
@@ -255,15 +273,20 @@ inline hipError_t hipMemsetAsync(void* to, int value, std::size_t size, hipStrea
                             SIMT_THERE);
   });
 }
-inline hipError_t hipMemset2D(void* to, std::size_t pitch, int value, std::size_t width, std::size_t height,
+inline hipError_t simtMemset2D(void* to, std::size_t pitch, int value, std::size_t width, std::size_t height,
                               SIMT_HERE) {
   return simt::host::fill(SIMT_CALLED("Memset2D"), {to, pitch, 0}, static_cast<unsigned char>(value), width, height, 1,
                           SIMT_THERE);
 }
+inline hipError_t hipMemset2D(void* to, std::size_t pitch, int value, std::size_t width, std::size_t height,
+                              SIMT_HERE) {
+  if (const hipError_t error = simt::host::may(simt::Unrecorded::copy)) return error;
+  return simtMemset2D(to, pitch, value, width, height, simt_file, simt_line);
+}
 inline hipError_t hipMemset2DAsync(void* to, std::size_t pitch, int value, std::size_t width, std::size_t height,
                                    hipStream_t stream = nullptr, SIMT_HERE) {
   return simt::host::asked(stream, simt::NodeKind::set, [=] {
-    return hipMemset2D(to, pitch, value, width, height, simt_file, simt_line);
+    return simtMemset2D(to, pitch, value, width, height, simt_file, simt_line);
   });
 }
 inline hipError_t hipMemset3D(hipPitchedPtr to, int value, hipExtent extent, SIMT_HERE) {
@@ -445,6 +468,7 @@ inline hipError_t copy_symbol(const char* name, Symbol symbol, bool write, const
 template <typename T>
 hipError_t hipMemcpyToSymbol(T&& symbol, const void* from, std::size_t count, std::size_t offset = 0,
                              hipMemcpyKind kind = hipMemcpyHostToDevice, SIMT_HERE) {
+  if (const hipError_t error = simt::host::may(simt::Unrecorded::copy)) return error;
   static_assert(simt::host::can_be_written<T>, "a copy to a symbol that is const: the compiler has used its value");
   return simt::host::copy_symbol(SIMT_CALLED("MemcpyToSymbol"), simt::host::symbol_of(std::forward<T>(symbol)), true,
                                  from, count, offset, kind, SIMT_THERE);
@@ -462,6 +486,7 @@ hipError_t hipMemcpyToSymbolAsync(T&& symbol, const void* from, std::size_t coun
 template <typename T>
 hipError_t hipMemcpyFromSymbol(void* to, T&& symbol, std::size_t count, std::size_t offset = 0,
                                hipMemcpyKind kind = hipMemcpyDeviceToHost, SIMT_HERE) {
+  if (const hipError_t error = simt::host::may(simt::Unrecorded::copy)) return error;
   return simt::host::copy_symbol(SIMT_CALLED("MemcpyFromSymbol"), simt::host::symbol_of(std::forward<T>(symbol)), false,
                                  to, count, offset, kind, SIMT_THERE);
 }
@@ -590,19 +615,20 @@ inline hipError_t hipMemPoolSetAccess(hipMemPool_t pool, const hipMemAccessDesc*
 
 template <typename T>
 hipError_t hipMallocAsync(T** pointer, std::size_t size, hipStream_t, SIMT_HERE) {
-  return hipMalloc(pointer, size, simt_file, simt_line);
+  return simt::host::allocate_into((void**)pointer, size, simt::Memory::device, SIMT_THERE);
 }
 template <typename T>
 hipError_t hipMallocAsync(T** pointer, std::size_t size, hipMemPool_t, hipStream_t, SIMT_HERE) {
-  return hipMalloc(pointer, size, simt_file, simt_line);
+  return simt::host::allocate_into((void**)pointer, size, simt::Memory::device, SIMT_THERE);
 }
 template <typename T>
 hipError_t hipMallocFromPoolAsync(T** pointer, std::size_t size, hipMemPool_t, hipStream_t, SIMT_HERE) {
-  return hipMalloc(pointer, size, simt_file, simt_line);
+  return simt::host::allocate_into((void**)pointer, size, simt::Memory::device, SIMT_THERE);
 }
 inline hipError_t hipFreeAsync(void* pointer, hipStream_t stream) {
   // What a graph has allocated it allocates once.
-  return simt::records(stream) ? hipSuccess : hipFree(pointer);
+  if (simt::records(stream)) return hipSuccess;
+  return simt::host::release_of(pointer, simt::Memory::device, simt::Memory::managed);
 }
 
 #endif

@@ -434,7 +434,7 @@ inline hipError_t hipSetValidDevices(int* devices, int count) {
   return hipSuccess;
 }
 inline hipError_t hipChooseDevice(int* device, const hipDeviceProp_t*) { return hipGetDevice(device); }
-inline hipError_t hipDeviceSynchronize() { return hipSuccess; }
+inline hipError_t hipDeviceSynchronize() { return simt::host::may(simt::Unrecorded::wait); }
 inline hipError_t hipDeviceReset() { return hipSuccess; }
 inline hipError_t hipSetDeviceFlags(unsigned flags) {
   simt::host::settings.flags = flags;

@@ -123,10 +123,9 @@ inline hipError_t hipStreamGetCaptureInfo(hipStream_t stream, hipStreamCaptureSt
   return hipStreamIsCapturing(stream, status);
 }
 inline hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
-  static thread_local hipStreamCaptureMode now = hipStreamCaptureModeGlobal;
   if (mode == nullptr) return simt::host::result(hipErrorInvalidValue);
-  const hipStreamCaptureMode before = now;
-  now = *mode;
+  const auto before = static_cast<hipStreamCaptureMode>(simt::recording_mode());
+  simt::recording_mode() = *mode;
   *mode = before;
   return hipSuccess;
 }
@@ -181,12 +180,15 @@ inline hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream = nullptr)
 inline hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream = nullptr, unsigned = 0) {
   return hipEventRecord(event, stream);
 }
-inline hipError_t hipEventQuery(hipEvent_t event) { return simt::host::check(event); }
-inline hipError_t hipEventSynchronize(hipEvent_t event) { return simt::host::check(event); }
+inline hipError_t hipEventQuery(hipEvent_t event) {
+  if (const hipError_t error = simt::host::check(event)) return error;
+  return simt::host::result(event->recording != nullptr ? hipErrorCapturedEvent : hipSuccess);
+}
+inline hipError_t hipEventSynchronize(hipEvent_t event) { return hipEventQuery(event); }
 inline hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t stop) {
   if (milliseconds == nullptr) return simt::host::result(hipErrorInvalidValue);
   for (const hipEvent_t event : {start, stop}) {
-    if (const hipError_t error = simt::host::check(event)) return error;
+    if (const hipError_t error = hipEventQuery(event)) return error;
     if (!event->recorded || (event->flags & hipEventDisableTiming) != 0) {
       return simt::host::result(hipErrorInvalidHandle);
     }

@@ -32,7 +32,14 @@ namespace thrust_policies {
 /// Streams order nothing here, as all is done at once; allocators are not asked for the temporary memory.
 struct par_t : ::thrust::cpp::execution_policy<par_t> {
   template <typename Stream>
-  par_t on(Stream) const {
+  par_t on(Stream stream, SIMT_HERE) const {
+    if constexpr (std::is_pointer_v<Stream>) {
+      if (records(stream)) {
+        fault("not-recorded", SIMT_THERE,
+              "an algorithm of Thrust while its stream is captured: the executor does it at once and cannot keep it for a "
+              "graph");
+      }
+    }
     return *this;
   }
   template <typename Allocator>
