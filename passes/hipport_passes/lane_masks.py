@@ -77,6 +77,14 @@ _NARROW_SHIFT = re.compile(rb"\(*\s*-?\s*[12][uU]?\s*\)*")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
+#: The wavefront's size, as PyTorch tells it; and what of PyTorch's works on the whole wavefront.
+_OF_PYTORCH = (b"C10_WARP_SIZE", b"cuda::warp_size")
+_PYTORCH_SIZE = re.compile(
+    rb"(?<![\w:])(?:::)?(?:(?:at::cuda::)?(?P<name>C10_WARP_SIZE)\b|at::cuda::(?P<call>warp_size)\s*\(\s*\))"
+)
+_WAVEFRONTS = re.compile(rb"WARP_(?:SHFL\w*|BALLOT|ANY|ALL)|cuda_utils")
+
+
 class _Cut(NamedTuple):
     """A place where 64 bits come into 32, and what takes them."""
 
@@ -91,7 +99,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     if _mentions(source, b"_sync", b"__syncwarp") or source.fact(_full_masks):
         yield from _full(source, project)
-    if source.fact(_sizes) or b"C10_WARP_SIZE" in source.text:
+    if source.fact(_sizes) or _mentions(source, *_OF_PYTORCH):
         yield from _warp_sizes(source, project)
     if _mentions(source, b"ballot", b"BALLOT", b"activemask", b"match_any", b"lanemask"):
         yield from _cut(source, project)
@@ -179,9 +187,27 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
             )
             span = Span(*match.span("value"))
             yield Finding(span, "size", message, (Edit(span, b"32"),), Certainty.REVIEW)
-    if b"C10_WARP_SIZE" not in source.code:
+    if not any(size in source.code for size in _OF_PYTORCH):
         return
     need, header = include(source, project, "warp.h")
+    if not project.together(source, _of_wavefronts) and any(
+        next(_MASKED_NAMES.uses(other, project), None)
+        for other in project.component(source)
+        if isinstance(other, Cpp) and other.matched(_MASKED)
+    ):
+        # What a function without intrinsics takes for the size may be handed on to one that has them, or to a launch.
+        for match in _PYTORCH_SIZE.finditer(source.code):
+            group = "name" if match["name"] else "call"
+            start = match.start(group)
+            if within(start, source.hip_only) or within(start, source.cuda_only) or _defines(source, start):
+                continue
+            message = (
+                f"{match[group].decode()} → hipport::warp_size: assumes that it is the size of the program's warps, "
+                "whose intrinsics act on 32 lanes"
+            )
+            edits = (Edit(Span(*match.span()), b"hipport::warp_size"), *((need,) if need else ()))
+            yield Finding(Span(*match.span(group)), "size", message, edits, Certainty.REVIEW, (header,))
+        return
     for function in functions(source):
         body = source.code[function.node.start_byte : function.node.end_byte]
         if b"C10_WARP_SIZE" not in body or not any(True for _ in _unported(function, project)):
@@ -203,6 +229,19 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
             )
             edits = (Edit(span, b"hipport::warp_size"), *((need,) if need else ()))
             yield Finding(span, "size", message, edits, Certainty.REVIEW, (header,))
+
+
+def _defines(source: Cpp, offset: int) -> bool:
+    """Say whether a name at `offset` is what a directive defines or asks for, not what it stands for."""
+    directive = source.directive(offset)
+    return directive is not None and not re.match(
+        rb"#[ \t]*define[ \t]+\w+(?:\([^()]*\))?\s", source.code[directive.start : offset]
+    )
+
+
+def _of_wavefronts(source: Cpp) -> frozenset[bytes]:
+    """What the file uses whose warps are the wavefront: PyTorch's functions, kernels of native warps."""
+    return frozenset(source.matched(_WAVEFRONTS)) | frozenset((b"native",) if b"hipport::native" in source.code else ())
 
 
 def _unported(function: Function, project: Project) -> Iterator[Span]:
