@@ -90,6 +90,8 @@ _LOADS = re.compile(
 _ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\n]*\s*)+")
 # What compares as it is written: with its bracket the name of a macro that has arguments.
 _WRITTEN = re.compile(rb"#[ \t]*define[ \t]+\w+\(?|[\w.]+|::|[^\s\w]")
+_INCLUDE = re.compile(rb"\s*#[ \t]*include\b")
+_DECLARE = frozenset(f"hip/{name}.h" for name in ("hip_runtime", "hip_runtime_api", "hip_cooperative_groups"))
 _BRACKETED = re.compile(rb"(?<=[(,] )\( (?!__VA_ARGS__)(\w+) \)(?= [,)])")
 _MASKED = re.compile(rb"hipport :: (all|any|ballot|shfl(?:_up|_down|_xor)?)_sync \( ((?:[^,()]|\( [^,()]* \))+?) , ")
 _FULL = re.compile(
@@ -171,14 +173,22 @@ def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]
         text = re.sub(rb"\\\r?\n", b" ", source.code[part.span.end : following.span.start])
         # Where a directive ends counts; other lines are parted as one likes.
         lines = (
-            b" ".join(_WRITTEN.findall(line)) + b" \n" * line.lstrip().startswith(b"#") for line in text.splitlines()
+            b" ".join(_WRITTEN.findall(line)) + b" \n" * line.lstrip().startswith(b"#")
+            for line in text.splitlines()
+            if not _INCLUDE.match(line)
+        )
+        # Code has no paths in it. HIP's own headers only declare, and that one is missing does not go unnoticed.
+        included = tuple(
+            include.path
+            for include in source.includes
+            if part.span.end <= include.directive.start < following.span.start and include.path not in _DECLARE
         )
         written = b" ".join(filter(None, lines))
         here = source.text[part.span.end : following.span.start]
         strings = tuple(
             here[slice(*each.span())] for each in _STRING.finditer(source.code[part.span.end : following.span.start])
         )
-        branches.add((_MASKED.sub(unmasked, _BRACKETED.sub(rb"\1", written)), strings))
+        branches.add((_MASKED.sub(unmasked, _BRACKETED.sub(rb"\1", written)), strings, included))
     return len(branches) == 1
 
 
