@@ -115,6 +115,12 @@ def test_threads_that_spin_on_a_plain_load_let_others_run(cuda: Path, order: str
     assert (result.status, result.lines) == (0, ("9 1",)), result.errors
 
 
+def test_looking_in_vain_costs_no_time_slice() -> None:
+    program = compiling.program([HERE / "chain.cu"], "cuda", compiling.Options(ENV)).path
+    result = run(program, [], Configuration("original", 32, "reverse"), ENV, HERE, Limits(30), HERE)
+    assert (result.status, result.lines) == (0, ("512",)), result.errors
+
+
 def test_blocks_that_wait_for_each_other_run_together(cuda: Path) -> None:
     result = ran(cuda, "waits-for-other-blocks")
     assert (result.status, result.lines) == (0, ("8 3",)), result.errors

@@ -133,8 +133,9 @@ _LENIENT = {
     "g++": ("-fpermissive", "-w", "-Wno-narrowing"),
     "clang": ("-w", "-Wno-c++11-narrowing", "-Wno-register"),
 }
-# Lanes that make each access to volatile shared memory together, as code from before __syncwarp has it: the compiler
-# calls the runtime for each (runtime/races.cpp), by what it has for ThreadSanitizer.
+# Lanes that make each access to volatile shared memory together, as code from before __syncwarp has it, and let others
+# go on where they look at other volatile memory in vain: the compiler calls the runtime for each access
+# (runtime/races.cpp), by what it has for ThreadSanitizer.
 _LOCKSTEP = {
     "g++": ("-fsanitize=thread", "--param=tsan-distinguish-volatile=1", "-DSIMT_LOCKSTEP=1"),
     "clang": ("-fsanitize=thread", "-mllvm", "-tsan-distinguish-volatile=1", "-DSIMT_LOCKSTEP=1"),
@@ -177,10 +178,9 @@ class Compiler:
         return "pch" if self.family == "clang" else "gch"
 
     def lockstep(self, prepared: Prepared) -> tuple[str, ...]:
-        """Return the flags for a tree that has volatile shared memory; none for others."""
+        """Return the flags for a tree that has volatile memory; none for others."""
         sources = [source for source in prepared.sources.values() if isinstance(source, Cpp)]
-        shares = any(b"__shared__" in source.first.text for source in sources)
-        return _LOCKSTEP[self.family] if shares and any(_VOLATILE.search(s.code) for s in sources) else ()
+        return _LOCKSTEP[self.family] if any(_VOLATILE.search(s.code) for s in sources) else ()
 
     @property
     def keeps_calls(self) -> tuple[str, ...]:

@@ -8,10 +8,11 @@
 // what a thread did before one, and what another did after one. That is taken generously, so that nothing is reported
 // that a lock may have ordered.
 //
-// Programs with volatile shared memory are compiled the same way for another reason, with SIMT_LOCKSTEP defined: code
+// Programs with volatile memory are compiled the same way for another reason, with SIMT_LOCKSTEP defined: code
 // from before there was __syncwarp counts on it that the lanes of a warp make each such access together. NVIDIA's GPUs
 // did so, and most often do, and AMD's wavefronts always do. There, lanes meet before each volatile access to shared
-// memory, and no races are looked for.
+// memory, and no races are looked for. Who looks at other volatile memory again and again lets others go on, and need
+// not be interrupted for it (watch.cpp).
 #include <sys/mman.h>
 
 #include <algorithm>
