@@ -38,6 +38,7 @@ _PASTED = re.compile(
 )
 _PASTED_FOR_HIP = re.compile(rb"(?<![\w#])(?:hip|HIP|roc|ROC|miopen)\w*[ \t]*##")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+_OF_CALL = re.compile(r"\{(\w+)\}")
 _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif)\b")
 
 
@@ -45,7 +46,8 @@ class Row(NamedTuple):
     """What is known of a CUDA name.
 
     `hip` is None where HIP has no equal. `since` and `until` are the ROCm releases that it came with and went with.
-    `calls` has other forms for calls with that many arguments, in which "(…)" stands for the arguments.
+    `calls` has other forms for calls with that many arguments, in which "(…)" stands for the arguments, and `{name}`
+    for the last argument that `name` was given before, in the same block, behind the last one of this call.
     `tag` is the name behind `struct` or `enum` where that is another. `review` is the assumption under which the HIP
     name means the same. `value` is what stands for the name outside of conditions, where it is not defined on AMD.
     `called`: it is a word that programs use for variables too, and means CUDA's function only where it is called.
@@ -216,6 +218,13 @@ def _renamed(source: Cpp, span: Span, name: bytes, row: Row) -> Iterator[Finding
     if opening is not None:
         arguments = source.arguments(opening.end() - 1) or ()
         form = row.calls.get(str(len(arguments)), form)
+        if (other := _OF_CALL.search(form)) and arguments:
+            last = arguments[-1]
+            passed = _passed(source, span.start, other[1].encode(), source.code[last.start : last.end].strip())
+            form = form.replace(other[0], passed.decode("utf-8", "replace")) if passed else ""
+            if not passed:
+                yield Finding(span, "arguments", f"{name.decode()}: {row.advice}", certainty=Certainty.MANUAL)
+                return
     if not form and row.hip != "":
         yield Finding(span, "arguments", f"{name.decode()}: {row.advice}", certainty=Certainty.MANUAL)
         return
@@ -237,6 +246,27 @@ def _renamed(source: Cpp, span: Span, name: bytes, row: Row) -> Iterator[Finding
         message += f": {row.review}"
     certainty = Certainty.REVIEW if row.until is not None or row.review else Certainty.SAFE
     yield Finding(span, "name", message, (Edit(span, new), *edits), certainty)
+
+
+def _passed(source: Cpp, before: int, name: bytes, behind: bytes) -> bytes:
+    """Return the last argument of the last call of `name` with `behind` in front, if it means the same at `before`."""
+    code = source.code
+    for call in reversed([*re.finditer(rb"\b" + name + rb"\s*\(", code[:before])]):
+        arguments = [code[each.start : each.end].strip() for each in source.arguments(call.end() - 1) or ()]
+        if len(arguments) < 2 or arguments[-2] != behind:
+            continue
+        between = code[call.end() : before]
+        # Blocks that end in between may have declared it; what is written to has another value.
+        depth = 0
+        for brace in re.findall(rb"[{}]", between):
+            depth += 1 if brace == b"{" else -1
+            if depth < 0:
+                return b""
+        written = re.search(
+            rb"(?<![\w.>])" + re.escape(arguments[-1]) + rb"\s*=(?!=)|&\s*" + re.escape(arguments[-1]), between
+        )
+        return b"" if written or not re.fullmatch(rb"[\w.>-]+", arguments[-1]) else arguments[-1]
+    return b""
 
 
 def _names(source: Cpp) -> tuple[tuple[Span, bytes], ...]:
