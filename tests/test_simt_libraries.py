@@ -39,7 +39,7 @@ def run(name: str, dialect: str, wave: int, order: str = "forward", *arguments: 
 
 
 @pytest.mark.parametrize(
-    "name", ["async", "blocks", "groups", "device", "textures", "thrust", "blas", "fft", "graphs", "solver"]
+    "name", ["async", "blocks", "groups", "device", "textures", "thrust", "blas", "fft", "graphs", "solver", "sparse"]
 )
 @pytest.mark.parametrize(("dialect", "wave"), CONFIGURATIONS)
 def test_programs_that_check_themselves(name: str, dialect: str, wave: int) -> None:
@@ -118,6 +118,14 @@ def test_what_a_graph_would_lack_is_a_fault(dialect: str) -> None:
     assert status == 97
     assert "not-recorded" in errors
     assert "DeviceReduce" in errors
+
+
+@pytest.mark.parametrize("dialect", ["cuda", "hip"])
+def test_an_index_outside_of_a_sparse_matrix_is_a_fault(dialect: str) -> None:
+    status, _, errors = run("sparse", dialect, 32, "forward", "misuse")
+    assert status == 97
+    assert "out-of-bounds" in errors
+    assert "number 1 of a sparse matrix of 2 x 2 is at row 1, column 5" in errors
 
 
 def test_only_the_first_thread_has_the_sum() -> None:

@@ -12,6 +12,7 @@
 #include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
+#include <cuda/atomic>
 #endif
 #include <algorithm>
 #ifdef HIPPORT_GROUPS
@@ -191,6 +192,36 @@ __global__ void big_tiles(int* out) {
 }
 #endif
 
+#ifndef __HIP__
+// Barriers in two halves, of a block whose groups have memory of their own, and of a grid.
+__global__ void halves(int* out, int rounds) {
+  __shared__ cg::block_tile_memory<64> memory;
+  __shared__ int cells[64];
+  const cg::thread_block block = cg::this_thread_block(memory);
+  const cg::grid_group all = cg::this_grid();
+  const int t = block.thread_rank(), n = block.size();
+  int sum = 0;
+  for (int i = 0; i < rounds; ++i) {
+    cells[t] = t + i;
+    cg::thread_block::arrival_token token = block.barrier_arrive();
+    sum += 1;
+    block.barrier_wait(std::move(token));
+    sum += cells[n - 1 - t];
+    out[all.thread_rank()] = sum;
+    auto whole = all.barrier_arrive();
+    all.barrier_wait(std::move(whole));
+    sum += out[all.num_threads() - 1 - all.thread_rank()];
+    all.sync();
+  }
+  out[all.thread_rank()] = sum;
+}
+__global__ void updates(int* out) {
+  const auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+  cuda::atomic_ref<int, cuda::thread_scope_device> to(*out);
+  cg::reduce_update_async(tile, to, int(threadIdx.x), cg::plus<int>());
+}
+#endif
+
 int main() {
   int wave = 32;
 #if defined(__HIP__) && !defined(HIPPORT_GROUPS)
@@ -221,6 +252,24 @@ int main() {
     check(b[t] == 64 * first + 63 * 32, "reduce of 64", t);
     check(b[256 + t] == (t / 64 == 1) * 2 + (t < 128), "votes of 64", t);
     check(b[512 + t] == 255 * 128 + first + 63, "reduce of 256", t);
+  }
+#endif
+#ifndef __HIP__
+  {
+    const int n = 64, count = 3 * n, rounds = 4;
+    Device<int> out(count);
+    int *data = out, turns = rounds;
+    void* arguments[] = {&data, &turns};
+    cudaLaunchCooperativeKernel((void*)halves, dim3(3), dim3(n), arguments);
+    std::vector<int> sums(count), now(count);
+    for (int i = 0; i < rounds; ++i) {
+      for (int t = 0; t < count; ++t) now[t] = sums[t] += 1 + n - 1 - t % n + i;
+      for (int t = 0; t < count; ++t) sums[t] += now[count - 1 - t];
+    }
+    same(out.get(), sums, "barriers in two halves");
+    Device<int> sum(std::vector<int>(1, 5));
+    updates<<<1, 64>>>(sum);
+    check(sum.get()[0] == 5 + 63 * 32, "reduce_update_async");
   }
 #endif
   return finish();

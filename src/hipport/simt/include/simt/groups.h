@@ -309,11 +309,48 @@ class thread_group {
   friend thread_group tiled_partition(const thread_group& parent, unsigned size, const char*, int);
 };
 
+namespace details {
+/// A barrier in two halves. The memory of a block starts as anything.
+struct Halves {
+  static constexpr unsigned mark = 0x2ba1f5e5;
+  unsigned made;
+  unsigned long long arrived, turn;
+
+  unsigned long long arrive(unsigned long long size) {
+    if (made != mark) *this = Halves{mark, 0, 0};
+    const unsigned long long now = __atomic_load_n(&turn, __ATOMIC_SEQ_CST);
+    if (__atomic_add_fetch(&arrived, 1, __ATOMIC_SEQ_CST) == size) {
+      __atomic_store_n(&arrived, 0, __ATOMIC_SEQ_CST);
+      __atomic_add_fetch(&turn, 1, __ATOMIC_SEQ_CST);
+    }
+    return now;
+  }
+  void wait(unsigned long long before, ::simt::Place place) const {
+    while (__atomic_load_n(&turn, __ATOMIC_SEQ_CST) == before) ::simt::yield(place);
+  }
+};
+inline Halves& halves_of_block() {
+  Halves(&own)[1] = SIMT_SHARED("the barrier of a block in two halves");
+  return own[0];
+}
+inline Halves halves_of_grid{};
+struct Arrived {
+  unsigned long long turn;
+};
+}  // namespace details
+
 /// All threads of a cooperative launch.
 class grid_group : public thread_group {
  public:
   grid_group() : thread_group(grid, num_threads()) {}
-  struct arrival_token {};
+  using arrival_token = details::Arrived;
+  [[nodiscard]] arrival_token barrier_arrive(SIMT_HERE) const {
+    if (!::simt::is_cooperative()) {
+      ::simt::fault("not-cooperative", SIMT_THERE, "a grid is synchronized whose launch was not cooperative");
+    }
+    return {details::halves_of_grid.arrive(num_threads())};
+  }
+  void barrier_wait(arrival_token&& token, SIMT_HERE) const { details::halves_of_grid.wait(token.turn, SIMT_THERE); }
   static bool is_valid() { return ::simt::is_cooperative(); }
   static void sync(SIMT_HERE) { details::sync_grid(SIMT_THERE); }
   static unsigned long long num_threads() { return details::grid_size() * details::block_size(); }
@@ -332,6 +369,9 @@ inline grid_group this_grid() { return grid_group(); }
 class thread_block : public thread_group {
  public:
   thread_block() : thread_group(block, details::block_size()) {}
+  using arrival_token = details::Arrived;
+  [[nodiscard]] arrival_token barrier_arrive() const { return {details::halves_of_block().arrive(size())}; }
+  void barrier_wait(arrival_token&& token, SIMT_HERE) const { details::halves_of_block().wait(token.turn, SIMT_THERE); }
   static void sync(SIMT_HERE) { ::simt::block_barrier("sync of a block", 0, SIMT_THERE); }
   static unsigned num_threads() { return details::block_size(); }
   static unsigned size() { return details::block_size(); }
@@ -626,6 +666,17 @@ template <typename Group, typename T, typename V, typename Combine>
 void reduce_store_async(const Group& group, T* to, V&& value, Combine&& combine, SIMT_HERE) {
   const details::Bare<V> result = reduce(group, value, combine, simt_file, simt_line);
   if (group.thread_rank() == 0) *to = static_cast<T>(result);
+}
+
+/// One thread combines what all have with what is there: an atomic object or reference of libcu++'s.
+template <typename Group, typename Atomic, typename V, typename Combine>
+void reduce_update_async(const Group& group, Atomic& to, V&& value, Combine&& combine, SIMT_HERE) {
+  const auto result = reduce(group, value, combine, simt_file, simt_line);
+  if (group.thread_rank() == 0) {
+    auto seen = to.load();
+    while (!to.compare_exchange_weak(seen, combine(seen, static_cast<decltype(seen)>(result)))) {
+    }
+  }
 }
 
 /// Each thread gets the values of the threads up to it combined.
