@@ -120,6 +120,23 @@ def test_what_a_graph_would_lack_is_a_fault(dialect: str) -> None:
     assert "DeviceReduce" in errors
 
 
+@pytest.mark.parametrize(("what", "fails"), [("warps", [("hip", 64)]), ("lanes", [("hip", 32), ("hip", 64)])])
+def test_lanes_that_wait_for_others_of_their_wavefront_are_found(
+    what: str, fails: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CUDA's go on each on its own; what the port makes of it ends on AMD only where they are of several wavefronts."""
+    monkeypatch.setenv("SIMT_WATCHDOG", "1")
+    for dialect, wave in CONFIGURATIONS:
+        for order in ORDERS[:3]:
+            status, out, errors = run("async", dialect, wave, order, what)
+            if (dialect, wave) in fails:
+                assert (status, "no-progress" in errors) == (97, True), (wave, order, out)
+                assert "__builtin_amdgcn_wave_barrier at" in errors
+                assert "spin at" in errors
+            else:
+                assert status == 0, (dialect, wave, order, errors)
+
+
 @pytest.mark.parametrize("dialect", ["cuda", "hip"])
 def test_an_index_outside_of_a_sparse_matrix_is_a_fault(dialect: str) -> None:
     status, _, errors = run("sparse", dialect, 32, "forward", "misuse")

@@ -117,9 +117,8 @@ __global__ void staged(const int* in, int* out, int batches) {
 }
 
 // Wavefronts with roles: the first one fetches for the others.
-template <int How>
+template <int How, unsigned producers = 64>
 __global__ void roles(const int* in, int* out, int batches) {
-  constexpr unsigned producers = 64;
   __shared__ lib::pipeline_shared_state<in_block, 2> state;
   __shared__ int buffer[2][64];
   const auto block = cg::this_thread_block();
@@ -129,7 +128,7 @@ __global__ void roles(const int* in, int* out, int batches) {
   if (produces) {
     for (int i = 0; i < batches; ++i) {
       pipe.producer_acquire();
-      lib::memcpy_async(&buffer[i % 2][threadIdx.x], in + i * 64 + threadIdx.x, sizeof(int), pipe);
+      for (unsigned k = threadIdx.x; k < 64; k += producers) lib::memcpy_async(&buffer[i % 2][k], in + i * 64 + k, sizeof(int), pipe);
       pipe.producer_commit();
     }
   } else {
@@ -230,10 +229,29 @@ __global__ void across(int* out) {
 }
 #endif
 
-int main() {
+// A lane arrives in another branch than those that wait for it.
+__global__ void arrives_elsewhere(int* out) {
+  __shared__ lib::barrier<in_block> bar;
+  if (threadIdx.x == 0) init(&bar, blockDim.x);
+  __syncthreads();
+  if (threadIdx.x != 5) {
+    bar.arrive_and_wait();
+  } else {
+    (void)bar.arrive();
+  }
+  out[threadIdx.x] = 1;
+}
+
+int main(int argc, char** argv) {
   std::vector<int> in(1024);
   for (int i = 0; i < 1024; ++i) in[i] = static_cast<int>(number(i) % 1000);
   const Device<int> from(in);
+  if (argc > 1) {
+    const Device<int> out(64);
+    if (argv[1][0] == 'w') roles<0, 32><<<1, 64>>>(from, out, 1);
+    if (argv[1][0] == 'l') arrives_elsewhere<<<1, 64>>>(out);
+    return finish();
+  }
   {
     const int n = 96, rounds = 7;
     const Device<int> out(2 * n);

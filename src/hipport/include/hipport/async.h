@@ -51,7 +51,8 @@ struct nothing {
 };
 
 /// What lanes of a wavefront have done before stays before what they do behind it, also for the compiler: without it, it
-/// might give the lane that came last a loop of its own.
+/// might give the lane that came last a loop of its own. No instruction; hipport's CPU executor has lanes meet here, and so
+/// finds those that wait for others of their wavefront.
 HIPPORT_DEVICE void come_together() {
 #if defined(__HIP_DEVICE_COMPILE__) || defined(SIMT_CORE_H)
   __builtin_amdgcn_wave_barrier();
@@ -72,6 +73,7 @@ class turns {
 
   /// Count down by `count`, and expect `fewer` less from the next turn on; return the number of this turn.
   HIPPORT_DEVICE unsigned arrive(int count, int fewer) {
+    come_together();
     const unsigned turn = turn_.load(memory_order_relaxed);  // it does not end without the caller
     if (fewer != 0) expected_.fetch_sub(fewer, memory_order_relaxed);
     if (left_.fetch_sub(count, memory_order_acq_rel) == count) {
@@ -148,6 +150,7 @@ class latch {
   latch& operator=(const latch&) = delete;
 
   HIPPORT_DEVICE void count_down(std::ptrdiff_t count = 1) {
+    detail::come_together();
     left_.fetch_sub(static_cast<int>(count), memory_order_release);
     detail::come_together();
   }
