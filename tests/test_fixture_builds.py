@@ -41,7 +41,8 @@ NOT_COMPILED: dict[str, str] = {
         """
         api_names/argument_counts api_names/assumptions api_names/gone api_names/libraries api_names/local_names
         api_names/names api_names/of_another_call api_names/own_names api_names/shims api_names/stand_ins
-        api_names/unsupported headers/blas headers/blas_plain headers/transitive headers/transitive_look_alike namespaces/renamed
+        api_names/unsupported headers/blas headers/blas_plain headers/transitive headers/transitive_look_alike
+        namespaces/renamed
         """.split(),
         "a list of names, which no compiler could make sense of; tests/test_tables.py compiles each name",
     ),

@@ -49,6 +49,7 @@ _RELOCATABLE = re.compile(
 _NOT_LINKED = re.compile(
     r"-d?c|-dw|--(?:device-)?c(?:ompile)?|-dlink|-(?:ptx|cubin|fatbin|lib|E|M+D?)|-{1,2}version|-V|--help|-h"
 )
+_HANDED_ON = re.compile(rb"(?<![\w$(])\w+=(\$[({](\w+)[)}])(?![\w\"'])")
 _LANGUAGE = ("-x", "--x", "--language")
 _SOURCE = re.compile(r"[^\s=]*\.(c|cu|cpp|cc|cxx|C)")
 _SUFFIX_RULE = re.compile(r"\s*(\.\w+)\.\w+\s*:")
@@ -252,6 +253,8 @@ class _Script:
             )
             return None
         words = self._words(line)
+        if line.kind == "recipe" and not self._calls(line) and (handed := self._handed_on(line)):
+            return self._put(line, handed, [], ["the compiler is handed on in quotes, as it has options with it"])
         if line.kind == "recipe" and any(word in ("&&", "||", ";", "|") or word.endswith(";") for word, _ in words):
             if any(_NVCC.fullmatch(word) for word, _ in words):
                 self._report(line.value, "nvcc", "nvcc is called among other commands: call hipcc there")
@@ -315,6 +318,14 @@ class _Script:
             why = "nvcc does not pass the standard of C++ on for C, for clang it is an error"
             found.append(Change(0, 0, "c", (word,), hip, why, Certainty.SAFE))
         return found
+
+    def _handed_on(self, line: Line) -> dict[Span, bytes]:
+        """Return quotes for compilers that a recipe hands on as `CC=$(CC)`, which end at a blank without."""
+        return {
+            Span(*match.span(1)): b'"' + match[1] + b'"'
+            for match in _HANDED_ON.finditer(self.source.text, line.value.start, line.value.end)
+            if match[2].decode("utf-8", "replace") in self.compilers
+        }
 
     def _inputs(self, line: Line, given: Sequence[str]) -> list[str]:
         """Return the words of a command, with what `$<` and `$^` stand for, as far as it is written out."""
