@@ -213,7 +213,7 @@ def _chosen(
         return None
     code = source.code
     match = _CONDITION.match(code, directive.start, directive.end)
-    tokens = _TOKEN.findall(match[1].replace(b"\\", b" ")) if match else []
+    tokens = _tokens(match[1]) if match else []
     if not match or any(_WORD.fullmatch(token) and token not in _NEWEST and token != b"defined" for token in tokens):
         return None
     # GPUs before 6.0 have no atomicAdd of double; what stands in for it is slow on AMD too.
@@ -300,12 +300,18 @@ def _all_ask(code: bytes, directive: Span) -> bool:
     )
 
 
+def _tokens(condition: bytes) -> list[bytes]:
+    """Return the tokens of a condition; C++ has words for some."""
+    words = {b"and": b"&&", b"or": b"||", b"not": b"!", b"not_eq": b"!="}
+    return [words.get(token, token) for token in _TOKEN.findall(condition.replace(b"\\", b" "))]
+
+
 def _as_on_the_newest(directive: bytes) -> bool:
     """Say whether AMD takes the branch that the newest CUDA takes, whatever other macros in the condition are."""
     match = _CONDITION.match(directive)
     if match is None:
         return False
-    tokens = _TOKEN.findall(match[1].replace(b"\\", b" "))
+    tokens = _tokens(match[1])
     others = sorted({token for token in tokens if _WORD.fullmatch(token) and not _NAME.fullmatch(token)} - {b"defined"})
     if len(others) > 4:
         return False

@@ -59,7 +59,7 @@ _PYTORCH = re.compile(r"(?:torch|ATen|c10|THC?)/")
 class _Row(NamedTuple):
     becomes: str = ""
     form: str = ""
-    without: bool = False
+    without: int = 0
     header: str = ""
     gone: str = ""
 
@@ -301,11 +301,14 @@ def _edits(source: Cpp, span: Span, row: _Row) -> tuple[Edit, ...]:
     edit = Edit(span, row.becomes.encode())
     if not row.without:
         return (edit,)
-    arguments = source.arguments(called.end() - 1) if called else None
-    if not arguments or not _STATE_GIVEN.fullmatch(source.code, arguments[0].start, arguments[0].end):
+    arguments = (called and source.arguments(called.end() - 1)) or ()
+    if row.without == 1 and arguments and _STATE_GIVEN.fullmatch(source.code, arguments[0].start, arguments[0].end):
+        dropped = Span(arguments[0].start, arguments[1].start if len(arguments) > 1 else arguments[0].end)
+    elif row.without == 2 and len(arguments) == 3:  # what formats as printf does has more
+        dropped = Span(arguments[1].start, arguments[2].start)
+    else:
         return ()
-    first = Span(arguments[0].start, arguments[1].start if len(arguments) > 1 else arguments[0].end)
-    return edit, Edit(first, b"")
+    return edit, Edit(dropped, b"")
 
 
 def _states(source: Cpp, taken: list[Span]) -> Iterator[_State]:
@@ -350,7 +353,7 @@ def _own(source: Cpp, project: Project, visited: set[object]) -> frozenset[bytes
 def _defined(source: Cpp) -> frozenset[bytes]:
     code = source.code
     found = {match[1] for match in _DEFINED.finditer(code)} & (table().names.keys() | source.matched(_TH))
-    for span, name in source.names(table().names.keys(), _CALL):
+    for span, name in source.names(table().names.keys() | source.matched(_TH), _CALL):
         end = source.closing(code.index(b"(", span.end))
         if end is not None and _BODY.match(code, end + 1):
             found.add(name)

@@ -129,6 +129,10 @@ _SAYS_HIP = re.compile(
 _NEVER_ON_HIP = frozenset(b"__HIP_PLATFORM_NVIDIA__ __HIP_PLATFORM_NVCC__".split())
 _DEFINED_BY_NVCC = frozenset(b"__CUDACC__ __NVCC__ __CUDA_ARCH__ CUDA_VERSION CUDART_VERSION USE_CUDA".split())
 
+# The head of a statement that has another in it; a bracket, and pragmas behind it.
+_HEAD = re.compile(rb"\b(?:for|while|if)\s*(?:constexpr\s*)?\(")
+_PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)+)")
+
 
 @dataclass(frozen=True, slots=True)
 class Include:
@@ -535,7 +539,7 @@ class Cpp(Source):
         # Of a text before that was parsed, only what the edits since have touched is parsed again.
         before, tree = self.__dict__.get("_parsed") or (self, None)
         if tree is None:
-            return parser.parse(self.text)
+            return parser.parse(self._to_parse)
         steps: list[Source] = []
         step: Source = self
         while step is not before:
@@ -545,7 +549,24 @@ class Cpp(Source):
         tree = tree.copy()
         for step in reversed(steps):
             _edit(tree, step)
-        return parser.parse(self.text, tree)
+        return parser.parse(self._to_parse, tree)
+
+    @property
+    def _to_parse(self) -> bytes:
+        """The text without the pragmas between the head of a loop or an `if` and what belongs to it.
+
+        The grammar would take the head for a statement with nothing in it, and what follows for another one.
+        """
+        parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(self.code)}
+        if not parted:
+            return self.text
+        text = bytearray(self.text)
+        for head in _HEAD.finditer(self.code):
+            closing = self.closing(head.end() - 1)
+            if closing is not None and (pragmas := parted.get(closing)) is not None:
+                piece = bytes(text[pragmas.start : pragmas.end])
+                text[pragmas.start : pragmas.end] = re.sub(rb"[^\r\n]", b" ", piece)
+        return bytes(text)
 
     @property
     def grammar(self) -> str:
