@@ -221,6 +221,8 @@ def test_each_unit_is_compiled_for_the_host_and_each_target(workshop: Workshop) 
     assert "-DHIP_ENABLE_WARP_SYNC_BUILTINS=1" in by_source["main.cu"]
     assert by_source["host.cpp"][by_source["host.cpp"].index("-x") + 1] == "c++"
     assert "-D__HIP_PLATFORM_AMD__=1" in by_source["host.cpp"]
+    assert "-Wno-error=c++11-narrowing" in by_source["host.cpp"]
+    assert "-Wno-error=c++11-narrowing" not in by_source["main.cu"]
     assert [progress.done for progress in seen] == list(range(1, 9)) and seen[-1].total == 8
 
 
