@@ -130,3 +130,11 @@ def test_a_second_run_leaves_new_lines_alone_that_are_right_and_ports_those_that
     (again,) = run(Project((more,)), (makefile.PASS,)).project.sources
     assert again.text.count(b"USE_HIP ?= 1") == 1
     assert b"\nNVCCFLAGS = -O2\nifeq ($(USE_HIP),1)\nNVCCFLAGS += -gline-tables-only\nelse\n" in again.text
+
+
+def test_flags_say_that_a_compiler_from_elsewhere_is_nvcc() -> None:
+    """As in a makefile that gets its compiler from the one that calls it."""
+    (source,) = run(
+        Project((_make("CC = cc\nCFLAGS = -O3 --x cu\n.c.o:\n\t$(CC) -c $(CFLAGS) $<\n"),)), (makefile.PASS,)
+    ).project.sources
+    assert b"CFLAGS = -O3 -x hip\n" in source.text and b"CC = cc\n" in source.text

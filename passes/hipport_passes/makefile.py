@@ -19,7 +19,11 @@ from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport_passes.nvcc_flags import HOLE, Change, telling, translate
 
-_MENTIONS = re.compile(rb"nvcc|nvc\+\+|cuda|nvidia-smi|-lcu[a-z]|-gencode", re.IGNORECASE)
+_MENTIONS = re.compile(
+    rb"nvcc|nvc\+\+|cuda|nvidia-smi|-lcu[a-z]|-gencode|--?x[ =]cu\b|-Xcompiler|-Xptxas|-arch[ =]sm_|--expt-"
+    rb"|use_fast_math",
+    re.IGNORECASE,
+)
 _HIP = re.compile(rb"(?<![A-Za-z0-9])(?:hipcc|HIPCC|HIP|ROCM|rocm|hipify)(?![A-Za-z0-9])")
 _OWN = b"# hipport: make USE_HIP=0 builds with CUDA, as before the port."
 
