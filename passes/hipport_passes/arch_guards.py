@@ -5,7 +5,8 @@
 `defined(__HIP_DEVICE_COMPILE__)`. Comparisons with CUDA's versions and architectures are reported where AMD, on which
 those macros are not defined and count as 0, takes another branch than the newest CUDA and NVIDIA GPU do. Where the
 branches mean the same once they are ported, there is nothing to report. Where CUDA 11.0 and all later ones take one
-branch and all that is in it is ported, or the other one is an `#error`, AMD takes that branch too, for review. A
+branch and all that is in it is ported, or the other one is an `#error`, AMD takes that branch too, for review; so it
+does with code that GPUs up to compute capability 8.0 have, and others none in its place: it would silently be lost. A
 condition that tells AMD from NVIDIA already is left alone, with all its branches, except that `USE_ROCM` and its like,
 which PyTorch's build defines and hipcc does not, are helped by a macro that hipcc defines, in programs without PyTorch.
 Runs last: once a guard names HIP, what it guards looks as if it were ported.
@@ -50,6 +51,10 @@ _OLDEST = {
     **dict.fromkeys(_COMPILER, 1),
 }
 _NEWEST = dict.fromkeys(_OLDEST, 10**7)
+# The newest GPU whose features hipport ports throughout: those of 9.0 are for a person.
+_ALONE = 800
+# Code, once directives are gone.
+_CODE = re.compile(rb"[;{]")
 _CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b(.*)", re.DOTALL)
 _TOKEN = re.compile(rb"\w+|\|\||&&|[=!<>]=|[^\s\w]")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -216,8 +221,15 @@ def _chosen(
     tokens = _tokens(match[1]) if match else []
     if not match or any(_WORD.fullmatch(token) and token not in _NEWEST and token != b"defined" for token in tokens):
         return None
-    # GPUs before 6.0 have no atomicAdd of double; what stands in for it is slow on AMD too.
-    since = 600 if b"atomicAdd" in code[directive.end : group[-1].span.start] else _OLDEST[b"__CUDA_ARCH__"]
+    # GPUs before 6.0 have no atomicAdd of double; what stands in for it is slow on AMD too. Where others have nothing, a
+    # program is not for them, and AMD would silently do without that code.
+    alone = len(group) == 2 and _CODE.search(
+        re.sub(rb"^[ \t]*#.*", b"", code[directive.end : group[1].span.start], flags=re.M)
+    )
+    if alone:
+        since = _ALONE
+    else:
+        since = 600 if b"atomicAdd" in code[directive.end : group[-1].span.start] else _OLDEST[b"__CUDA_ARCH__"]
     try:
         taken = {bool(_Condition(tokens, values).value) for values in (_OLDEST | {b"__CUDA_ARCH__": since}, _NEWEST)}
     except _Unreadable:
@@ -229,8 +241,10 @@ def _chosen(
     (is_first,) = taken
     newest, oldest = (first, second) if is_first else (second, first)
     text = code[newest.start : newest.end]
+    if alone and not is_first:
+        return None
     if not _ERRORS.fullmatch(code, oldest.start, oldest.end) and (
-        not _PORTED.search(text)
+        not (alone or _PORTED.search(text))
         or _NOT_PORTED.search(text)
         or any(
             each.certainty is Certainty.MANUAL and newest.start <= each.span.start < newest.end
@@ -251,7 +265,10 @@ def _chosen(
             start = end - len(condition.lstrip())
             edits = [Edit(Span(start, start), b"("), Edit(Span(end, end), b")" + edits[0].new)]
     those = f"NVIDIA GPU since compute capability {since // 100}.0" if kind == "architecture" else "CUDA since 11.0"
-    message = f"AMD takes the branch of every {those}; assumes that what is right for all of them is right for AMD"
+    whose = ", and others have none" if alone else ""
+    message = (
+        f"AMD takes the branch of every {those}{whose}; assumes that what is right for all of them is right for AMD"
+    )
     return Finding(span, kind, message, tuple(edits), Certainty.REVIEW)
 
 
