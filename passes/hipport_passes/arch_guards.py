@@ -221,8 +221,8 @@ def _chosen(
     tokens = _tokens(match[1]) if match else []
     if not match or any(_WORD.fullmatch(token) and token not in _NEWEST and token != b"defined" for token in tokens):
         return None
-    # GPUs before 6.0 have no atomicAdd of double; what stands in for it is slow on AMD too. Where others have nothing, a
-    # program is not for them, and AMD would silently do without that code.
+    # GPUs before 6.0 have no atomicAdd of double; what stands in for it is slow on AMD too. Where others have nothing,
+    # a program is not for them, and AMD would silently do without that code.
     alone = len(group) == 2 and _CODE.search(
         re.sub(rb"^[ \t]*#.*", b"", code[directive.end : group[1].span.start], flags=re.M)
     )
