@@ -457,6 +457,9 @@ def test_load_is_read_where_it_is_written_out(tmp_path: Path) -> None:
             four = torch.utils.cpp_extension.load(name="four", sources=[str(p) for p in here], **more)
             six = load("six", [os.path.join(here, f) for f in ["y.cu", "z.cu"]])
             five = load("five", glob.glob(os.path.join(here, "*.cu")) + ["x.cpp"])
+            flags = ["-O3", *([] if torch.version.hip else ["-G"]), *(["-g"] if ext.IS_HIP_EXTENSION else [])]
+            eight = load("eight", ["y.cu"] if torch.version.hip is not None else [], extra_cuda_cflags=flags)
+            nine = load("nine", ["y.cu"], extra_cuda_cflags=[] if torch.cuda.is_available() else ["-O0"])
             json.load(file)
             """
         )
@@ -467,13 +470,16 @@ def test_load_is_read_where_it_is_written_out(tmp_path: Path) -> None:
         ("load_inline", 9, "two"),
         ("load", 13, "six"),
         ("load", 14, "five"),
+        ("load", 16, "eight"),
     ]
+    assert calls[4].arguments["sources"] == ["y.cu"]
+    assert calls[4].arguments["extra_cuda_cflags"] == ["-O3", "-g"]
     assert calls[2].arguments["sources"] == [f"{script.parent}/y.cu", f"{script.parent}/z.cu"]
     assert calls[3].arguments["sources"] == [f"{script.parent}/z.cu", "x.cpp"]
     assert calls[0].arguments["sources"] == [f"{script.parent}/a.cpp", f"{script.parent}/b.cu"]
     assert calls[0].arguments["extra_cuda_cflags"] == ["-O2", "-DX"]
     assert "__global__" in calls[1].arguments["cuda_sources"]
-    assert [(str(each.path), each.line) for each in not_built] == [("pkg/ops.py", 11), ("pkg/ops.py", 12)]
+    assert [(str(each.path), each.line) for each in not_built] == [("pkg/ops.py", n) for n in (11, 12, 17)]
     assert "name" in not_built[0].why and "sources" in not_built[1].why
 
 

@@ -406,7 +406,12 @@ def _value(node: ast.expr, bound: Mapping[str, list[ast.expr]], path: Path, dept
         case ast.Constant():
             return node.value
         case ast.List() | ast.Tuple():
-            return [value(each) for each in node.elts]
+            items: list[Any] = []
+            for each in node.elts:
+                items += value(each.value) if isinstance(each, ast.Starred) else [value(each)]
+            return items
+        case ast.IfExp(test=test) if (hip := _for_hip(test)) is not None:
+            return value(node.body if hip else node.orelse)
         case ast.BinOp(op=ast.Add()):
             return value(node.left) + value(node.right)
         case ast.BinOp(op=ast.Div()):
@@ -416,11 +421,11 @@ def _value(node: ast.expr, bound: Mapping[str, list[ast.expr]], path: Path, dept
         case ast.FormattedValue(conversion=-1, format_spec=None):
             return value(node.value)
         case ast.ListComp(generators=[ast.comprehension(target=ast.Name(id=name), ifs=[], iter=over)]):
-            items = value(over)
-            if not isinstance(items, list):
+            given = value(over)
+            if not isinstance(given, list):
                 raise _Unreadable(ast.unparse(over)[:60])
-            each: list[dict[str, list[ast.expr]]] = [{**bound, name: [ast.Constant(item)]} for item in items]
-            return [_value(node.elt, names, path, depth + 1) for names in each]
+            turns: list[dict[str, list[ast.expr]]] = [{**bound, name: [ast.Constant(item)]} for item in given]
+            return [_value(node.elt, names, path, depth + 1) for names in turns]
         case ast.Name(id="__file__"):
             return str(path)
         case ast.Name() if len(bound.get(node.id, ())) == 1:
@@ -441,6 +446,18 @@ def _value(node: ast.expr, bound: Mapping[str, list[ast.expr]], path: Path, dept
             if called in ("resolve", "absolute") and not arguments and isinstance(node.func, ast.Attribute):
                 return value(node.func.value)
     raise _Unreadable(ast.unparse(node)[:60])
+
+
+def _for_hip(test: ast.expr) -> bool | None:
+    """Return what a condition is with a PyTorch for ROCm, as far as it asks just that."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            asked = _for_hip(operand)
+            return None if asked is None else not asked
+        case ast.Compare(left=left, ops=[ast.IsNot() | ast.Is() as sign], comparators=[ast.Constant(value=None)]):
+            asked = _for_hip(left)
+            return asked if asked is None else asked == isinstance(sign, ast.IsNot)
+    return True if re.fullmatch(r"torch\.version\.hip|(?:[\w.]+\.)?IS_HIP_EXTENSION", ast.unparse(test)) else None
 
 
 # --- Programs ---------------------------------------------------------------------------------------------------------
