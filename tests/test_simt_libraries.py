@@ -21,6 +21,7 @@ HERE = Path(__file__).parent / "simt_libraries"
 ORDERS = ("forward", "reverse", "random:1", "random:2")
 #: Lanes in a wavefront: as CUDA, as HIP.
 CONFIGURATIONS = (("cuda", 32), ("hip", 32), ("hip", 64))
+SELF_CHECKING = "async blocks groups device numbered textures thrust blas fft graphs solver sparse".split()
 OPTIONS = Options(env=dict(os.environ), optimize="-O0")
 
 
@@ -39,7 +40,21 @@ def run(name: str, dialect: str, wave: int, order: str = "forward", *arguments: 
 
 
 @pytest.mark.parametrize(
-    "name", ["async", "blocks", "groups", "device", "textures", "thrust", "blas", "fft", "graphs", "solver", "sparse"]
+    "name",
+    [
+        "async",
+        "blocks",
+        "groups",
+        "device",
+        "numbered",
+        "textures",
+        "thrust",
+        "blas",
+        "fft",
+        "graphs",
+        "solver",
+        "sparse",
+    ],
 )
 @pytest.mark.parametrize(("dialect", "wave"), CONFIGURATIONS)
 def test_programs_that_check_themselves(name: str, dialect: str, wave: int) -> None:
@@ -120,15 +135,22 @@ def test_what_a_graph_would_lack_is_a_fault(dialect: str) -> None:
     assert "DeviceReduce" in errors
 
 
-@pytest.mark.parametrize(("what", "fails"), [("warps", [("hip", 64)]), ("lanes", [("hip", 32), ("hip", 64)])])
+@pytest.mark.parametrize(
+    ("name", "what", "fails"),
+    [
+        ("async", "warps", [("hip", 64)]),
+        ("async", "lanes", [("hip", 32), ("hip", 64)]),
+        ("numbered", "warps", [("hip", 64)]),
+    ],
+)
 def test_lanes_that_wait_for_others_of_their_wavefront_are_found(
-    what: str, fails: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+    name: str, what: str, fails: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CUDA's go on each on its own; what the port makes of it ends on AMD only where they are of several wavefronts."""
     monkeypatch.setenv("SIMT_WATCHDOG", "1")
     for dialect, wave in CONFIGURATIONS:
         for order in ORDERS[:3]:
-            status, out, errors = run("async", dialect, wave, order, what)
+            status, out, errors = run(name, dialect, wave, order, what)
             if (dialect, wave) in fails:
                 assert (status, "no-progress" in errors) == (97, True), (wave, order, out)
                 assert "__builtin_amdgcn_wave_barrier at" in errors

@@ -15,6 +15,8 @@ no longer waited for (S_BARRIER in AMD's ISA manuals). So of barriers that not a
   Where that cannot be done it is reported;
 * `__syncthreads_count`, `_and` and `_or` take the vote of a wavefront from its lane 0 on AMD. Where threads may have
   left they become hipport's, which count the threads that are there.
+
+A kernel that comes to a barrier with a number, which `inline_ptx` has made hipport's, begins with setting those to 0.
 """
 
 from __future__ import annotations
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
 
 _VOTE_NAMES = frozenset((b"__syncthreads_count", b"__syncthreads_and", b"__syncthreads_or"))
 _VOTES = Names(_VOTE_NAMES)
+# Barriers with a number, and what a kernel with such begins with.
+_NUMBERED = re.compile(rb"numbered_(?:sync|arrive)")
+_BEGINS = re.compile(rb"\{\s*hipport::begin_numbered_barriers\(\)")
 _BARRIER = re.compile(rb"__syncthreads(?:_count|_and|_or)?|syncthreads_(?:count|and|or)")
 _PLAIN = re.compile(rb"\s*__syncthreads\s*\(\s*\)\s*;?\s*")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
@@ -44,6 +49,8 @@ _WORDS = re.compile(rb"[A-Za-z_]\w*")
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per vote that threads may be missing at, and per `if` with barriers that AMD takes for two."""
+    if project.together(source, _numbered):
+        yield from _begun(source, project, Kernels.of(project))
     if b"__syncthreads" not in source.code and not project.together(source, _barrier_functions):
         return
     kernels = Kernels.of(project)
@@ -60,6 +67,39 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _barrier_functions(source: Cpp) -> frozenset[bytes]:
     return frozenset((b"__syncthreads",)) if b"__syncthreads" in source.code else frozenset()
+
+
+def _numbered(source: Cpp) -> frozenset[bytes]:
+    return frozenset(re.findall(rb"\bhipport::(numbered_(?:sync|arrive))\b", source.code))
+
+
+def _begun(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]:
+    """Yield a finding per kernel that comes to a barrier with a number, and one where no kernel is seen to."""
+    component = [each for each in project.component(source) if isinstance(each, Cpp)]
+    every = [
+        each
+        for file in component
+        for each in kernels.functions(file)
+        if each.kernel and kernels.reaches(each, _NUMBERED)
+    ]
+    for function in every:
+        start = function.body.start_byte
+        if function.source is not source or _BEGINS.match(source.code, start) or within(start, source.cuda_only):
+            continue
+        need, header = include(source, project, "barrier.h")
+        if any(each.path.endswith("hipport/ptx.h") for each in source.includes):
+            need = None
+        below = re.compile(rb"\{[^\S\r\n]*([\r\n]+[ \t]*)?").match(source.code, start)
+        text = (below[1] if below and below[1] else b" ") + b"hipport::begin_numbered_barriers();"
+        edits = (Edit(Span(start + 1, start + 1), text), *((need,) if need else ()))
+        message = f"{function.name.decode()} comes to barriers with a number: it begins with setting them to 0"
+        yield Finding(Span(start, start + 1), "numbered", message, edits, creates=(header,))
+    if every:
+        return
+    for match in re.finditer(rb"\bhipport::numbered_(?:sync|arrive)\b", source.code):
+        message = "no kernel is seen to come here: those that do have to begin with hipport::begin_numbered_barriers()"
+        yield Finding(Span(*match.span()), "numbered", message, certainty=Certainty.MANUAL)
+        return
 
 
 def _votes(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]:

@@ -44,6 +44,8 @@ _COLLECTIVES = Collectives(
     re.compile(rb"(?:__)?activemask(?:_b32)?|__ballot(?:_sync)?|vote_(?:sync_)?ballot_b32|(?:__)?match_\w+"),
     re.compile(rb"__syncthreads\w*|(?:bar|barrier)_(?:cta_)?(?:sync|red_\w+)"),
 )
+# What hipport/warp.h has not.
+_MORE_THAN_LANES = re.compile(rb"hipport::(?:ptx::|numbered_)")
 _COLLECTIVE = re.compile(rb"(?:shfl|vote|match|redux|elect|bar|barrier)\b")
 # `add.s` is an instruction of MIPS, `fence.i` one of RISC-V, `b.ne` one of ARM.
 _SHORT = re.compile(rb"[a-z]{1,2}|\d?[sdhbqw](?:\.\w)?|tso")
@@ -93,7 +95,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 def _with_headers(source: Cpp, project: Project, findings: list[Finding]) -> list[Finding]:
     """Let a file that needs lanes alone include one header, not ten."""
     helped = [finding for finding in findings if finding.creates]
-    lanes = all(b"hipport::" in f.edits[0].new and b"hipport::ptx::" not in f.edits[0].new for f in helped)
+    lanes = all(b"hipport::" in f.edits[0].new and not _MORE_THAN_LANES.search(f.edits[0].new) for f in helped)
     if not helped or not lanes or families(source, project).statements:
         return findings
     need, header = include(source, project, "warp.h")

@@ -439,15 +439,29 @@ def _barrier(parts: list[bytes], instruction: Instruction, type_of: Callable[[Va
         return None
     operands = list(instruction.operands)
     at = 1 if b"red" in parts else 0
+    if operands[at : at + 1] == [Number(b"0")] and len(operands) == (3 if at else 1) and b"arrive" not in parts:
+        del operands[at]
+        return _plain(b".".join(parts), Instruction(instruction.opcode, tuple(operands)))
     # `bar.sync 0, n` counts threads, of which there may be fewer than in the block.
-    if operands[at : at + 1] != [Number(b"0")] or len(operands) != (3 if at else 1):
+    known = [part for part in parts[1:] if part != b"cta"]
+    if (
+        known not in ([b"sync"], [b"arrive"])
+        or len(operands) not in (1, 2)
+        or (known == [b"arrive"] and len(operands) == 1)
+    ):
+        row = load(TABLE)["refused"]["named_barrier"]
         raise Untranslated(
             "named_barrier",
-            f"{instruction.opcode.decode()} of a barrier with a number or a count of threads: AMD's barrier is for all "
-            "threads of a block; use __syncthreads() that all threads reach, or split the kernel where its roles part",
+            f"{instruction.opcode.decode()} of a barrier with a number or a count of threads: {row['why']}; "
+            f"{row['instead']}",
         )
-    del operands[at]
-    return _plain(b".".join(parts), Instruction(instruction.opcode, tuple(operands)))
+    return Operation(
+        called(b"hipport::numbered_" + known[0]),
+        tuple((each, b"u32") for each in operands),
+        effect=True,
+        changes=True,
+        assumes=load(TABLE)["named_barriers"]["why"],
+    )
 
 
 def _video(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation | None:

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// hipport/barrier.h: CUDA's barriers with a vote, for blocks that some threads have left. Put here by hipport.
+// hipport/barrier.h: CUDA's barriers with a vote, for blocks that some threads have left, and PTX's with a number.
+// Put here by hipport.
 //
 // HIP's __syncthreads_count, _and and _or take the vote of each wavefront from its lane 0, and need the first wavefront of
 // the block (__ockl_wgred_*_i32 in ROCm's device libraries). After an early return of some threads that lane may be gone.
 // CUDA counts the threads that are there, and so do these.
+//
+// PTX's barriers with a number are for some warps of a block. Here they are counters in shared memory, which a kernel that
+// uses them sets to 0 as it begins. Who waits looks again and again; wavefronts go on side by side, but the two warps that
+// share a wavefront of 64 lanes do not: neither may wait for what the other does later, or in another branch.
 #ifndef HIPPORT_BARRIER_H
 #define HIPPORT_BARRIER_H
 
@@ -39,7 +44,77 @@ HIPPORT_DEVICE int syncthreads_count(int predicate) {
 HIPPORT_DEVICE int syncthreads_or(int predicate) { return syncthreads_count(predicate) != 0; }
 HIPPORT_DEVICE int syncthreads_and(int predicate) { return syncthreads_count(predicate == 0) == 0; }
 
+namespace detail {
+struct numbered {
+  unsigned arrived[16], turn[16];
+};
+HIPPORT_DEVICE numbered& numbered_barriers() {
+  __shared__ numbered all;
+  return all;
+}
+/// Count the warps of 32 that are here as arrived, once for all lanes of the wavefront; the last ones open the barrier.
+HIPPORT_DEVICE void arrive(unsigned number, unsigned threads) {
+  numbered& all = numbered_barriers();
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_wave_barrier();
+  const unsigned long long here = __ballot(1);
+  if (static_cast<int>(__lane_id()) == static_cast<int>(__ffsll(here)) - 1) {
+    const unsigned more = 32u * ((static_cast<unsigned>(here) != 0) + (static_cast<unsigned>(here >> 32) != 0));
+    const unsigned before =
+        __hip_atomic_fetch_add(&all.arrived[number], more, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_WORKGROUP);
+    if (before + more >= threads) {
+      __hip_atomic_store(&all.arrived[number], 0u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+      __hip_atomic_fetch_add(&all.turn[number], 1u, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_WORKGROUP);
+    }
+  }
+  // So that the lane that counts does not get a loop of its own.
+  __builtin_amdgcn_wave_barrier();
+}
+}  // namespace detail
+
+/// Begin a kernel that uses barriers with a number; all threads of the block have to come here.
+HIPPORT_DEVICE void begin_numbered_barriers() {
+  const unsigned rank = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  const unsigned size = blockDim.x * blockDim.y * blockDim.z;
+  for (unsigned i = rank; i < 16; i += size) {
+    detail::numbered_barriers().arrived[i] = 0;
+    detail::numbered_barriers().turn[i] = 0;
+  }
+  __syncthreads();
+}
+/// PTX's `bar.arrive` of `threads` threads, a multiple of 32.
+HIPPORT_DEVICE void numbered_arrive(unsigned number, unsigned threads) { detail::arrive(number, threads); }
+/// PTX's `bar.sync`; without a number of threads, of all of the block.
+HIPPORT_DEVICE void numbered_sync(unsigned number, unsigned threads) {
+  const unsigned* turn = &detail::numbered_barriers().turn[number];
+  const unsigned before = __hip_atomic_load(turn, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+  detail::arrive(number, threads);
+  while (__hip_atomic_load(turn, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_WORKGROUP) == before) __builtin_amdgcn_s_sleep(1);
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+HIPPORT_DEVICE void numbered_sync(unsigned number) {
+  numbered_sync(number, (blockDim.x * blockDim.y * blockDim.z + 31u) / 32u * 32u);
+}
+
 #else  // nvcc
+
+#if defined(SIMT_CORE_H)  // hipport's CPU executor
+HIPPORT_DEVICE void numbered_arrive(unsigned number, unsigned threads, SIMT_HERE) {
+  ::simt::barrier_of(number, threads, true, SIMT_THERE);
+}
+HIPPORT_DEVICE void numbered_sync(unsigned number, unsigned threads = 0, SIMT_HERE) {
+  ::simt::barrier_of(number, threads, false, SIMT_THERE);
+}
+#else
+HIPPORT_DEVICE void numbered_arrive(unsigned number, unsigned threads) {
+  asm volatile("bar.arrive %0, %1;" : : "r"(number), "r"(threads) : "memory");
+}
+HIPPORT_DEVICE void numbered_sync(unsigned number, unsigned threads) {
+  asm volatile("bar.sync %0, %1;" : : "r"(number), "r"(threads) : "memory");
+}
+HIPPORT_DEVICE void numbered_sync(unsigned number) { asm volatile("bar.sync %0;" : : "r"(number) : "memory"); }
+#endif
+HIPPORT_DEVICE void begin_numbered_barriers() {}
 
 HIPPORT_DEVICE int syncthreads_count(int predicate) { return __syncthreads_count(predicate); }
 HIPPORT_DEVICE int syncthreads_or(int predicate) { return __syncthreads_or(predicate); }

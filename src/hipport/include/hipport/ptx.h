@@ -43,7 +43,8 @@
 // s16 and f16.
 //
 // BARRIERS. Barrier 0 of all threads is not named: bar.sync 0 is bar_sync(), bar.red.popc.u32 d, 0, p is d =
-// bar_red_popc_u32(p). Others have no function.
+// bar_red_popc_u32(p). Those with a number are numbered_sync(a, b) and numbered_arrive(a, b) of hipport/barrier.h, in
+// kernels that begin with begin_numbered_barriers(). Others have no function.
 //
 // VIDEO instructions. A selected part of a source is b0_s32(a) ... b3_s32(a), h0_s32(a), h1_s32(a), or the same with
 // u32, by the operand's type in the opcode. A destination's selector is the last part of the name, where a second
