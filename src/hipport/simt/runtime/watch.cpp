@@ -32,7 +32,14 @@ const int interrupt = SIGRTMIN + 5;
 // Never destroyed: the thread that watches outlives main.
 std::mutex& mutex = *new std::mutex;
 std::condition_variable& changed = *new std::condition_variable;
-std::vector<pthread_t>& running = *new std::vector<pthread_t>;
+struct Running {
+  pthread_t thread;
+  std::atomic<bool>* asked;
+};
+std::vector<Running>& running = *new std::vector<Running>;
+// Whether a signal is on its way to the thread. A second one is not sent meanwhile: on a machine that has much to do they
+// would come one inside the other, and a thread's stack has room for few.
+__thread std::atomic<bool> asked;
 // How long a thread runs before it is looked at; short once one was found to spin.
 std::atomic<int> period{200};
 
@@ -45,7 +52,9 @@ void watch() {
   for (;;) {
     changed.wait(lock, [] { return !running.empty(); });
     changed.wait_for(lock, std::chrono::milliseconds(period.load()));
-    for (const pthread_t thread : running) pthread_kill(thread, interrupt);
+    for (const Running& each : running) {
+      if (!each.asked->exchange(true)) pthread_kill(each.thread, interrupt);
+    }
   }
 }
 
@@ -90,7 +99,14 @@ void share(Worker& w) {
   }
 }
 
+/// Says that the next signal may come, when the handler ends or goes on with another thread.
+struct Answered {
+  ~Answered() { say(); }
+  void say() const { asked.store(false); }
+};
+
 void on_interrupt(int, siginfo_t*, void* raw) {
+  const Answered answered;
   Worker* w = worker;
   if (w == nullptr || w->launch == nullptr) return;
   share(*w);
@@ -114,6 +130,7 @@ void on_interrupt(int, siginfo_t*, void* raw) {
     watched.states.push_back(state);
   }
   period = 2;
+  answered.say();
   preempt(path);
   // Where it goes on, it is looked at afresh.
   w->watched.switches = 0;
@@ -137,7 +154,8 @@ void begin_watch() {
   });
   {
     const std::lock_guard<std::mutex> lock(mutex);
-    running.push_back(pthread_self());
+    asked.store(false);
+    running.push_back({pthread_self(), &asked});
     period = 200;
   }
   changed.notify_one();
@@ -145,7 +163,7 @@ void begin_watch() {
 
 void end_watch() {
   const std::lock_guard<std::mutex> lock(mutex);
-  running.erase(std::find_if(running.begin(), running.end(), [](pthread_t t) { return pthread_equal(t, pthread_self()) != 0; }));
+  running.erase(std::find_if(running.begin(), running.end(), [](const Running& each) { return pthread_equal(each.thread, pthread_self()) != 0; }));
 }
 
 }  // namespace simt
