@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -364,12 +365,14 @@ class Found:
 
     `said` are kernels that differ where the port has said that a person has to look; `silent` those where it has not;
     `unfit` those whose original does not end, or depends on the order of threads.
+    `printed` is the CRC-32 of what each original prints, a space between numbers.
     """
 
     right: int
     said: tuple[str, ...]
     silent: tuple[str, ...]
     unfit: tuple[str, ...]
+    printed: tuple[int, ...]
 
 
 def found(source: Path) -> Found:
@@ -391,9 +394,10 @@ def found(source: Path) -> Found:
         inner = [each for each in spans if each != name and each not in seen and f"{each}(" in text]
         return any(is_said(each, seen | {name}) for each in inner)
 
-    right, said, silent, unfit = 0, [], [], []
+    right, said, silent, unfit, printed = 0, [], [], [], []
     for number in range(KERNELS):
         first = _run(original, number, 32, "forward")
+        printed.append(zlib.crc32(first[1].strip().encode()))
         if first[0] != 0 or any(_run(original, number, 32, order) != first for order in ("reverse", "random:1")):
             unfit.append(f"kernel{number}: {first[1][:200]!r}")
             continue
@@ -405,7 +409,7 @@ def found(source: Path) -> Found:
             right += 1
         else:
             (said if is_said(f"kernel{number}", set()) else silent).append(f"kernel{number}: {wrong[0]}")
-    return Found(right, tuple(said), tuple(silent), tuple(unfit))
+    return Found(right, tuple(said), tuple(silent), tuple(unfit), tuple(printed))
 
 
 def _run(path: Path, number: int, lanes: int, order: str) -> tuple[int, str, str]:
