@@ -9,7 +9,8 @@ import pytest
 
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
-from hipport.languages.kernels import BLOCK, WARP, Call, Function, Kernels
+from hipport.languages.functions import Call, Function
+from hipport.languages.kernels import BLOCK, WARP, Kernels
 from hipport.project import Project
 
 HEADER = b"""

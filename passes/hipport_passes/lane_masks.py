@@ -22,7 +22,7 @@ from hipport.languages import constants
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import declarations, member_or_qualified
 from hipport.languages.flow import Flow, Kind, result_of
-from hipport.languages.kernels import Function, arguments, called_name, function_at, functions, nodes
+from hipport.languages.functions import Function, arguments, called_name, function_at, functions, nodes
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.kernels import Function, Kernels
+from hipport.languages.functions import Function
+from hipport.languages.kernels import Kernels
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project

@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from hipport.finding import Certainty, Finding
 from hipport.headers import include, own
 from hipport.languages.cpp import Cpp
-from hipport.languages.kernels import Function, Kernels
+from hipport.languages.functions import Function
+from hipport.languages.kernels import Kernels
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span

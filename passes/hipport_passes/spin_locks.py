@@ -34,7 +34,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.kernels import Call, Function, Kernels, arguments, called_name, nodes
+from hipport.languages.functions import Call, Function, arguments, called_name, nodes
+from hipport.languages.kernels import Kernels
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.kernels import Function, Kernels, Variable, arguments, called_name, functions
+from hipport.languages.functions import Function, Variable, arguments, called_name, functions
+from hipport.languages.kernels import Kernels
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hipport.languages import constants
 from hipport.languages.cpp import Cpp
 from hipport.languages.flow import Flow, Kind
-from hipport.languages.kernels import Function, Variable, called_name
+from hipport.languages.functions import Function, Variable, called_name
 from hipport.names import Names
 from hipport.project import Project
 from hipport.tables import load

@@ -28,7 +28,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.languages.cpp import Cpp
-from hipport.languages.kernels import WARP, Function, Kernels, Variable, arguments
+from hipport.languages.functions import Function, Variable, arguments
+from hipport.languages.kernels import WARP, Kernels
 from hipport.project import Component, Project
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.headers import own
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.kernels import Function, Kernels, Variable, arguments, called_name, nodes
+from hipport.languages.functions import Function, Variable, arguments, called_name, nodes
+from hipport.languages.kernels import Kernels
 from hipport.project import Project
 from hipport.source import Span
 

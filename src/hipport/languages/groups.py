@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from hipport.languages.cpp import Cpp
-from hipport.languages.kernels import WARP, Function, arguments
+from hipport.languages.functions import Function, arguments
+from hipport.languages.kernels import WARP
 
 if TYPE_CHECKING:
     from tree_sitter import Node
