@@ -218,7 +218,11 @@ def download(package: str, into: Path) -> Path:
     )
     (archive,) = into.glob("*.tar.gz")
     with tarfile.open(archive) as tar:
-        tar.extractall(into / "unpacked", filter="data")
+        # Python 3.11.2, which Debian 12 has, knows no filters yet.
+        if hasattr(tarfile, "data_filter"):
+            tar.extractall(into / "unpacked", filter="data")
+        else:
+            tar.extractall(into / "unpacked")
     (folder,) = (into / "unpacked").iterdir()
     return folder
 

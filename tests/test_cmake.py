@@ -316,6 +316,14 @@ def test_projects_below_another_share_what_hipport_writes() -> None:
     assert b'include("${CMAKE_CURRENT_LIST_DIR}/../../hipport/hipport.cmake")' in texts["b/c/CMakeLists.txt"]
 
 
+def test_the_choice_is_given_once_to_a_script_that_only_has_others_below_it() -> None:
+    below = "project(p LANGUAGES CXX CUDA)\nadd_executable(p main.cu)\n"
+    once = _port({"CMakeLists.txt": "project(all)\nadd_subdirectory(p)\n", "p/CMakeLists.txt": below})
+    texts = {str(each.path): each.text.decode() for each in once.project.sources}
+    assert all(text.count("hipport.cmake") == 1 for text in texts.values())
+    assert {str(each.path): each.text.decode() for each in _port(texts).project.sources} == texts
+
+
 def test_a_script_alone_gets_the_choice_too() -> None:
     (source,) = _port({"CMakeLists.txt": "enable_language(CUDA)\n"}).project.sources
     lines = source.text.decode().splitlines()

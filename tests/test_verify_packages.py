@@ -9,7 +9,6 @@ time of each.
 import os
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ import hipport
 from hipport import verifier, verify_report
 from hipport.simt import extension
 from hipport.verification import Configuration, Verified
+from source_packages import unpack
 
 #: Of those that are gathered into one unit, the files in csrc, csrc/cpu and csrc/cuda, by the name of their library.
 PACKAGES = {
@@ -90,8 +90,7 @@ def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path) -> None:
     (archive,) = tmp_path.glob("*.tar.gz")
     # The same place each time: what was compiled is kept by it.
     folder = verifier.Driver(tmp_path, env, Path(sys.executable)).kept / "packages"
-    with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="data")
+    unpack(archive, folder)
     tree = folder / archive.name.removesuffix(".tar.gz")
     name = package.partition("==")[0].replace("-", "_")
     libraries = PACKAGES[package]

@@ -125,7 +125,8 @@ def facts(source: CMake) -> Facts:
     projects = _PROJECT.search(source.text) is not None
     aware = _HIP.search(source.text) is not None
     if not MENTIONS.search(source.text) and not aware:
-        return Facts(projects, torch=b"Torch" in source.text)
+        helped = f"hipport/{HELPER}".encode() in source.text
+        return Facts(projects, includes_helper=helped, torch=b"Torch" in source.text)
     targets, defines, variables, sets = set(), set(), set(), set()
     includes_helper = language = find_cuda = find_toolkit = torch = False
     aware = False
