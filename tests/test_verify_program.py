@@ -3,6 +3,9 @@
 
 import json
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hipport import api, verifier
+from hipport import api, toolchain, verifier
 from hipport import program_verifier as programs
 from hipport.cli import main
 from hipport.pipeline import Ported
@@ -251,3 +254,36 @@ def test_sanitizers(tmp_path: Path, kind: str) -> None:
         ((fault,),) = [each["faults"] for each in configuration["cases"]]
         assert (fault["path"], fault["line"]) == ("overrun.cu", 5)
         assert fault["rule"] == ("simt/address" if kind == "address" else "simt/undefined")
+
+
+def _is_ours(exe: Path) -> bool:
+    """Whether a process runs a program of the executor; a compiler may have ended meanwhile."""
+    try:
+        return exe.readlink().is_relative_to(toolchain.cache(os.environ))
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_nothing_goes_on_when_hipport_is_ended(tmp_path: Path) -> None:
+    source = tmp_path / "endless.cu"
+    source.write_text(
+        "__global__ void k(float* out) { for (long i = 0; i < 1L << 50; ++i) *out = *out * 1.5f + threadIdx.x; }\n"
+        "int main() { float* out; cudaMalloc(&out, 4); k<<<1, 1>>>(out); cudaDeviceSynchronize(); }\n"
+    )
+    command = [sys.executable, "-m", "hipport", "verify", str(source), "--original-only", "--order", "forward"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        running: list[Path] = []
+        end = time.monotonic() + 100
+        while not running and time.monotonic() < end:
+            time.sleep(0.2)
+            children = [each.read_text().split() for each in Path(f"/proc/{process.pid}/task").glob("*/children")]
+            ran = [Path("/proc", pid) for pids in children for pid in pids]
+            running = [each for each in ran if _is_ours(each / "exe")]
+        assert running
+        process.terminate()
+        process.wait(20)
+    end = time.monotonic() + 20
+    while any((each / "exe").exists() for each in running) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any((each / "exe").exists() for each in running)

@@ -9,12 +9,15 @@ Runs the program, in child processes with limits.
 
 from __future__ import annotations
 
+import ctypes
 import difflib
 import json
 import os
 import re
 import resource
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -314,6 +317,8 @@ def run(
         if limits.memory:
             resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if _LIBC is not None:
+            _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
     with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
         report = Path(scratch, "report")
@@ -344,6 +349,10 @@ def run(
         wrong = _text(errors)
         return Run(status, _lines(said), wrong[-4000:], seconds, _faults(report, root) + _sanitizer_faults(wrong, root))
 
+
+# A program in a session of its own would outlive a hipport that is ended: see prctl(2).
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 _MOST = 4_000_000  # bytes of output that are looked at
 

@@ -160,9 +160,16 @@ def _shown(value: Any) -> str:
 # --- Running ----------------------------------------------------------------------------------------------------------
 
 
+def _end_with_parent() -> None:
+    """A process in a session of its own would outlive a hipport that is ended: see prctl(2), PR_SET_PDEATHSIG."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
 def _run_child(request: Mapping[str, Any], run: Mapping[str, Any], names: list[str], folder: Path, say: int) -> None:
     """In a process of its own: run cases, and tell of each through the pipe `say`."""
     os.setsid()
+    _end_with_parent()
     said = os.open(folder / "said", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(said, 1)
     os.dup2(said, 2)
@@ -476,4 +483,5 @@ def main(path: str) -> None:
 if __name__ == "__main__":
     # This folder, whose modules are not for an extension's package to import.
     del sys.path[0]
+    _end_with_parent()
     main(sys.argv[1])
