@@ -261,9 +261,10 @@ def install(name: str, mirror: Mirror, toolchains: Path) -> str:
     for folder in ("lib", "lib64"):
         if not (root / folder).exists():
             (root / folder).symlink_to(f"usr/{folder}")
+    # Debian's pyconfig.h includes <x86_64-linux-gnu/python3.11/pyconfig.h>: the machine's own headers come last.
+    flags = {"COMPILE": f"--sysroot={final / 'root'} -idirafter /usr/include", "LINK": f"--sysroot={final / 'root'}"}
     appended = "".join(
-        f'export {name}="--sysroot={final / "root"} ${name}"\n'
-        for name in ("HIPCC_COMPILE_FLAGS_APPEND", "HIPCC_LINK_FLAGS_APPEND")
+        f'export HIPCC_{step}_FLAGS_APPEND="{given} $HIPCC_{step}_FLAGS_APPEND"\n' for step, given in flags.items()
     )
     # hipcc 5.2 is a script that calls this one, with a Perl module that a small Debian does not have.
     script = "hipcc.pl" if (root / "usr/bin/hipcc.pl").exists() else "hipcc"
