@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
+import hipport
 from hipport.finding import Certainty
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
@@ -100,3 +101,19 @@ def test_cooperative_groups_are_used_by_a_file_that_includes_the_header(used: bo
     ported = port({"g.h": header, "a.cu": '#include "g.h"\n' + call})
     assert ("<cooperative_groups/scan.h>" in text(ported, "g.h")) is used
     assert any("inclusive_scan of it is used" in r.message for r in ported.reported) is used
+
+
+def test_hipports_own_headers_lead_no_kernel_to_a_barrier_with_a_number() -> None:
+    """They are among the sources only when what was ported is read again; a function of theirs has a common name."""
+    text = b"""#include <cuda_fp16.h>
+struct Shared {
+  __device__ void update(int n) { asm volatile("bar.sync %0, %1;" ::"r"(1), "r"(n) : "memory"); }
+};
+__global__ void meets(int* out) { Shared().update(64); out[threadIdx.x] = 1; }
+__global__ void adds(__half2* out) { atomicAdd(out, __float2half2_rn(1.0f)); }
+"""
+    once = hipport.rewrite({"a.cu": text})
+    written = {str(each.path): each.text for each in (*once.project.sources, *once.created)}
+    assert written["a.cu"].count(b"begin_numbered_barriers") == 1
+    again = hipport.rewrite(written)
+    assert {str(each.path): each.text for each in again.project.sources} == written

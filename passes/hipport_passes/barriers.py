@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hipport.finding import Certainty, Finding
-from hipport.headers import include
+from hipport.headers import include, own
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.functions import Call, Function
 from hipport.languages.kernels import BLOCK, Kernels
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _VOTE_NAMES = frozenset((b"__syncthreads_count", b"__syncthreads_and", b"__syncthreads_or"))
 _VOTES = Names(_VOTE_NAMES)
 # Barriers with a number, and what a kernel with such begins with.
-_NUMBERED = re.compile(rb"numbered_(?:sync|arrive)")
+_NUMBERED = frozenset((b"numbered_sync", b"numbered_arrive"))
 _BEGINS = re.compile(rb"\{\s*hipport::begin_numbered_barriers\(\)")
 _BARRIER = re.compile(rb"__syncthreads(?:_count|_and|_or)?|syncthreads_(?:count|and|or)")
 _PLAIN = re.compile(rb"\s*__syncthreads\s*\(\s*\)\s*;?\s*")
@@ -71,18 +71,20 @@ def _barrier_functions(source: Cpp) -> frozenset[bytes]:
 
 
 def _numbered(source: Cpp) -> frozenset[bytes]:
-    return frozenset(re.findall(rb"\bhipport::(numbered_(?:sync|arrive))\b", source.code))
+    return (
+        frozenset() if own(source) else frozenset(re.findall(rb"\bhipport::(numbered_(?:sync|arrive))\b", source.code))
+    )
 
 
 def _begun(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]:
     """Yield a finding per kernel that comes to a barrier with a number, and one where no kernel is seen to."""
-    component = [each for each in project.component(source) if isinstance(each, Cpp)]
-    every = [
-        each
-        for file in component
-        for each in kernels.functions(file)
-        if each.kernel and kernels.reaches(each, _NUMBERED)
-    ]
+    # Not by way of hipport's own headers, which are here only when what was ported is read again.
+    files = [each for each in project.component(source) if isinstance(each, Cpp) and not own(each)]
+    functions = [function for file in files for function in kernels.functions(file)]
+    comes: frozenset[bytes] = _NUMBERED
+    while (more := comes | {each.name for each in functions if not each.kernel and each.called & comes}) != comes:
+        comes = more
+    every = [each for each in functions if each.kernel and each.called & comes]
     for function in every:
         start = function.body.start_byte
         if function.source is not source or _BEGINS.match(source.code, start) or within(start, source.cuda_only):
