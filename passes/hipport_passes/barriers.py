@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from hipport.finding import Certainty, Finding
 from hipport.headers import include, own
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import Call, Function
+from hipport.languages.functions import DEFINE, Call, Function
 from hipport.languages.kernels import BLOCK, Kernels
 from hipport.names import Names
 from hipport.pipeline import Pass
@@ -76,13 +76,24 @@ def _numbered(source: Cpp) -> frozenset[bytes]:
     )
 
 
+def _macros(source: Cpp) -> frozenset[tuple[bytes, frozenset[bytes]]]:
+    """The file's macros, each with the names in what it stands for."""
+    directives = (DEFINE.match(source.code, each.start, each.end) for each in source.directives)
+    return frozenset((match[1], frozenset(_WORDS.findall(match[3]))) for match in directives if match)
+
+
 def _begun(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]:
     """Yield a finding per kernel that comes to a barrier with a number, and one where no kernel is seen to."""
     # Not by way of hipport's own headers, which are here only when what was ported is read again.
     files = [each for each in project.component(source) if isinstance(each, Cpp) and not own(each)]
     functions = [function for file in files for function in kernels.functions(file)]
+    macros = {each for file in files for each in file.fact(_macros)}
     comes: frozenset[bytes] = _NUMBERED
-    while (more := comes | {each.name for each in functions if not each.kernel and each.called & comes}) != comes:
+    while (
+        more := comes
+        | {each.name for each in functions if not each.kernel and each.called & comes}
+        | {name for name, words in macros if words & comes}
+    ) != comes:
         comes = more
     every = [each for each in functions if each.kernel and each.called & comes]
     for function in every:

@@ -4,7 +4,8 @@
 Old extensions fail with every PyTorch for ROCm of today, whatever becomes of their kernels. `x.type()` where
 `AT_DISPATCH_…` wants a type of numbers becomes `x.scalar_type()`, also through a macro of the program or a variable;
 `AT_CHECK` and its like become what they stood for; of THC, what has an equal gets that, and the variable for its state
-goes when nothing else uses it. Each means the same in every release that has both, for CUDA and for ROCm. What is only
+goes when nothing else uses it. Each means the same in every release that has both, for CUDA and for ROCm, but for
+`x.toType(y.type())`, for review. What is only
 deprecated (`x.data<T>()`, `x.type().is_cuda()`, `at::zeros(sizes, x.type())`, `c10::optional`) is left as it is.
 """
 
@@ -215,8 +216,11 @@ def _members(source: Cpp) -> Iterator[Finding]:
     for match in _TO_TYPE.finditer(code) if b"toType" in source.words else ():
         if not _untouched(source, match.start()):
             place = Span(*match.span(1))
-            message = "toType() takes a ScalarType; to() takes the type of a tensor, with its device"
-            yield Finding(place, "to_type", message, (Edit(place, b"to"),))
+            message = (
+                "toType() takes a ScalarType; to() takes the type of a tensor, with its device: assumes that tensors "
+                "are on the current device, which is the one that a type names"
+            )
+            yield Finding(place, "to_type", message, (Edit(place, b"to"),), Certainty.REVIEW)
     for match in _MEMBER.finditer(code):
         instead = table().members.get(match["name"])
         if instead and not _untouched(source, match.start()):

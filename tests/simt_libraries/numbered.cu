@@ -43,6 +43,16 @@ __global__ void apart(int* out) {
   out[t] = cells[0] * 1000 + cells[128];
 }
 
+// Warps that share a wavefront of 64 lanes come to barriers of different numbers in one call.
+__global__ void paired(int* out) {
+  hipport::begin_numbered_barriers();
+  __shared__ int cells[128];
+  const unsigned t = threadIdx.x, warp = t / 32;
+  cells[t] = static_cast<int>(t);
+  hipport::numbered_sync(1 + (warp & 1), 64);
+  out[t] = cells[t ^ 64];
+}
+
 template <int width>
 void handed_over(int blocks, int rounds) {
   const Device<int> out(blocks * width);
@@ -62,6 +72,12 @@ int main(int argc, char**) {
   }
   handed_over<64>(3, 7);
   handed_over<128>(1, 4);
+  {
+    const Device<int> out(128);
+    paired<<<1, 128>>>(out);
+    const auto got = out.get();
+    for (int i = 0; i < 128; ++i) check(got[i] == (i ^ 64), "paired", i);
+  }
   for (const int n : {250, 225}) {
     const Device<int> out(std::vector<int>(n, -1));
     apart<<<1, n>>>(out);

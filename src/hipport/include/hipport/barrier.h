@@ -52,17 +52,17 @@ HIPPORT_DEVICE numbered& numbered_barriers() {
   __shared__ numbered all;
   return all;
 }
-/// Count the warps of 32 that are here as arrived, once for all lanes of the wavefront; the last ones open the barrier.
+/// Count the warps of 32 that are here as arrived, each once, at its own number; the last ones open the barrier.
 HIPPORT_DEVICE void arrive(unsigned number, unsigned threads) {
   numbered& all = numbered_barriers();
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
   __builtin_amdgcn_wave_barrier();
-  const unsigned long long here = __ballot(1);
-  if (static_cast<int>(__lane_id()) == static_cast<int>(__ffsll(here)) - 1) {
-    const unsigned more = 32u * ((static_cast<unsigned>(here) != 0) + (static_cast<unsigned>(here >> 32) != 0));
+  const unsigned half = __lane_id() & 32u;
+  const unsigned here = static_cast<unsigned>(__ballot(1) >> half);
+  if (__lane_id() - half == static_cast<unsigned>(__ffs(static_cast<int>(here))) - 1) {
     const unsigned before =
-        __hip_atomic_fetch_add(&all.arrived[number], more, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_WORKGROUP);
-    if (before + more >= threads) {
+        __hip_atomic_fetch_add(&all.arrived[number], 32u, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_WORKGROUP);
+    if (before + 32u >= threads) {
       __hip_atomic_store(&all.arrived[number], 0u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
       __hip_atomic_fetch_add(&all.turn[number], 1u, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_WORKGROUP);
     }
