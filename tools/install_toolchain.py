@@ -82,6 +82,10 @@ RECIPES: Mapping[str, Recipe] = {
 
 OS_RELEASE = Path("/etc/os-release")
 
+TRIPLE = "x86_64-linux-gnu"
+PYTHONS = tuple(f"python3.{minor}" for minor in range(10, 16))
+"""Debian's names for the Pythons that hipport runs on: extensions are built for any of them."""
+
 SMOKE_TEST = """\
 #include <hip/hip_runtime.h>
 #include <vector>
@@ -212,7 +216,7 @@ def download(recipe: Recipe, mirror: Mirror, work: Path) -> list[Path]:
 def relocate(root: Path, final: Path) -> Path:
     """Make the compilers unpacked in `root` run from `final`, and return clang's folder there."""
     [llvm] = (root / "usr/lib").glob("llvm-*/bin")
-    folders = [folder for name in ("lib", "usr/lib") if (folder := root / name / "x86_64-linux-gnu").is_dir()]
+    folders = [folder for name in ("lib", "usr/lib") if (folder := root / name / TRIPLE).is_dir()]
     here = ":".join(map(str, folders))
     there = ":".join(str(final / folder.relative_to(root)) for folder in folders)
     [interpreter] = [path for folder in folders for path in folder.glob("ld-linux-x86-64.so.2")]
@@ -261,8 +265,16 @@ def install(name: str, mirror: Mirror, toolchains: Path) -> str:
     for folder in ("lib", "lib64"):
         if not (root / folder).exists():
             (root / folder).symlink_to(f"usr/{folder}")
-    # Debian's pyconfig.h includes <x86_64-linux-gnu/python3.11/pyconfig.h>: the machine's own headers come last.
-    flags = {"COMPILE": f"--sysroot={final / 'root'} -idirafter /usr/include", "LINK": f"--sysroot={final / 'root'}"}
+    # Debian's pyconfig.h includes <x86_64-linux-gnu/python3.11/pyconfig.h>. Of the machine's own headers, those of its
+    # Pythons are reached and no others: what a compilation finds does not depend on what else is installed.
+    machine = partial / "python" / TRIPLE
+    machine.mkdir(parents=True)
+    for python in PYTHONS:
+        (machine / python).symlink_to(Path("/usr/include", TRIPLE, python))
+    flags = {
+        "COMPILE": f"--sysroot={final / 'root'} -idirafter {final / 'python'}",
+        "LINK": f"--sysroot={final / 'root'}",
+    }
     appended = "".join(
         f'export HIPCC_{step}_FLAGS_APPEND="{given} $HIPCC_{step}_FLAGS_APPEND"\n' for step, given in flags.items()
     )
