@@ -88,6 +88,7 @@ NOT_WITH_OLD: dict[str, str] = {
     "cub_thrust/lanes": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/lanes_not_qualified": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/look_alikes": "there is no hipCUB beside HIP 5.2",
+    "cub_thrust/spaces": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/transposed": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/widths": "there is no hipCUB beside HIP 5.2",
     "headers/early": "there is no rocThrust beside HIP 5.2",

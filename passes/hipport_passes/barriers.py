@@ -23,12 +23,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include, own
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import DEFINE, Call, Function
+from hipport.languages.functions import DEFINE, Call, Function, nodes
 from hipport.languages.kernels import BLOCK, Kernels
 from hipport.names import Names
 from hipport.pipeline import Pass
@@ -40,11 +40,15 @@ if TYPE_CHECKING:
 
 _VOTE_NAMES = frozenset((b"__syncthreads_count", b"__syncthreads_and", b"__syncthreads_or"))
 _VOTES = Names(_VOTE_NAMES)
+_NAMES = _VOTE_NAMES | {b"__syncthreads"}
 # Barriers with a number, and what a kernel with such begins with.
 _NUMBERED = frozenset((b"numbered_sync", b"numbered_arrive"))
 _BEGINS = re.compile(rb"\{\s*hipport::begin_numbered_barriers\(\)")
 _BARRIER = re.compile(rb"__syncthreads(?:_count|_and|_or)?|syncthreads_(?:count|and|or)")
 _PLAIN = re.compile(rb"\s*__syncthreads\s*\(\s*\)\s*;?\s*")
+# What a macro that is a plain barrier stands for.
+_STANDS_FOR = re.compile(rb"\s*(?:do\s*\{)?" + _PLAIN.pattern + rb"(?:\}\s*while\s*\(\s*0\s*\))?;?\s*")
+_CALLED = re.compile(rb"\s*(\w+)\s*(?:\(\s*\))?\s*;\s*")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
 
 
@@ -56,14 +60,39 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     kernels = Kernels.of(project)
     yield from _votes(source, project, kernels)
-    carriers = kernels.carriers(source, _BARRIER)
-    if b"sync" not in source.words and carriers.isdisjoint(source.words) and not source.matched(_BARRIER):
+    barriers = _Barriers.of(source, project)
+    carriers = kernels.carriers(source, barriers.pattern)
+    if b"sync" not in source.words and carriers.isdisjoint(source.words) and not source.matched(barriers.pattern):
         return
     widest = max(project.target.wavefronts)
     for function in kernels.functions(source):
         if within(function.body.start_byte, source.hip_only) or within(function.body.start_byte, source.cuda_only):
             continue
-        yield from _parted(function, kernels, widest)
+        yield from _parted(function, kernels, barriers, widest)
+
+
+class _Barriers(NamedTuple):
+    """What a barrier is called in files that belong together: CUDA's names, and the program's macros for them."""
+
+    pattern: re.Pattern[bytes]
+    macros: frozenset[bytes]
+    #: Macros that are `__syncthreads()` and nothing else, however they are defined.
+    plain: frozenset[bytes]
+
+    @staticmethod
+    def of(source: Cpp, project: Project) -> _Barriers:
+        macros = project.together(source, _macros)
+        found: set[bytes] = set()
+        while more := {name for name, words in macros if words & (found | _NAMES)} - found:
+            found |= more
+        others = project.together(source, _more_than_barriers)
+        names = b"|".join(map(re.escape, sorted(found)))
+        pattern = re.compile(_BARRIER.pattern + b"|" + names) if found else _BARRIER
+        return _Barriers(pattern, frozenset(found), frozenset(found - others))
+
+    def is_plain(self, text: bytes) -> bool:
+        called = _CALLED.fullmatch(text)
+        return _PLAIN.fullmatch(text) is not None or (called is not None and called[1] in self.plain)
 
 
 def _barrier_functions(source: Cpp) -> frozenset[bytes]:
@@ -80,6 +109,13 @@ def _macros(source: Cpp) -> frozenset[tuple[bytes, frozenset[bytes]]]:
     """The file's macros, each with the names in what it stands for."""
     directives = (DEFINE.match(source.code, each.start, each.end) for each in source.directives)
     return frozenset((match[1], frozenset(_WORDS.findall(match[3]))) for match in directives if match)
+
+
+def _more_than_barriers(source: Cpp) -> frozenset[bytes]:
+    """The file's macros, apart from those that stand for a plain barrier."""
+    directives = (DEFINE.match(source.code, each.start, each.end) for each in source.directives)
+    found = (match for match in directives if match)
+    return frozenset(match[1] for match in found if not _STANDS_FOR.fullmatch(match[3].replace(b"\\", b" ")))
 
 
 def _begun(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]:
@@ -157,12 +193,21 @@ def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -
     return None
 
 
-def _parted(function: Function, kernels: Kernels, widest: int) -> Iterator[Finding]:
-    carriers = kernels.carriers(function.source, _BARRIER)
-    waiting = {name for name in function.called if name == b"sync" or name in carriers or _BARRIER.fullmatch(name)}
-    barriers = [call for call in function.calls(waiting) if _is_barrier(call, kernels, carriers)]
+def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int) -> Iterator[Finding]:
+    carriers = kernels.carriers(function.source, called.pattern)
+    lambdas = frozenset(_lambdas(function, called, carriers))
+    waiting = {
+        name
+        for name in function.called
+        if name == b"sync" or name in carriers or name in lambdas or called.pattern.fullmatch(name)
+    }
+    barriers = [
+        call for call in function.calls(waiting) if call.name in lambdas or _is_barrier(call, kernels, called, carriers)
+    ]
+    barriers += _without_parentheses(function, called.macros)
     if len(barriers) < 2:
         return
+    barriers.sort(key=lambda each: each.node.start_byte)
     done: set[int] = set()
     for barrier in barriers:
         for condition in function.conditions(barrier.node):
@@ -176,7 +221,7 @@ def _parted(function: Function, kernels: Kernels, widest: int) -> Iterator[Findi
             done.add(statement.id)
             text = b" ".join(function.text(condition.expression).split()).decode("utf-8", "replace")
             head = statement.child_by_field_name("condition") or statement
-            edits = _divided(function, statement, [barrier, *others])
+            edits = _divided(function, statement, [barrier, *others], called)
             if edits:
                 yield Finding(
                     Span(statement.start_byte, head.end_byte),
@@ -196,11 +241,34 @@ def _parted(function: Function, kernels: Kernels, widest: int) -> Iterator[Findi
                 )
 
 
-def _is_barrier(call: Call, kernels: Kernels, carriers: frozenset[bytes]) -> bool:
-    called = call.node.child_by_field_name("function")
-    if called is not None and called.type == "field_expression":
+def _lambdas(function: Function, called: _Barriers, carriers: frozenset[bytes]) -> Iterator[bytes]:
+    """Yield the variables of a function that are lambdas with a barrier in them."""
+    if b"[" not in function.text(function.body):
+        return
+    for node in nodes(function.body):
+        outer = node.parent if node.type == "lambda_expression" else None
+        variable = outer.child_by_field_name("declarator") if outer and outer.type == "init_declarator" else None
+        if variable is not None and variable.type == "identifier":
+            words = frozenset(_WORDS.findall(function.text(node)))
+            if words & carriers or any(called.pattern.fullmatch(word) for word in words):
+                yield function.text(variable)
+
+
+def _without_parentheses(function: Function, macros: frozenset[bytes]) -> Iterator[Call]:
+    """Yield the places where a function has a macro with a barrier in it as a statement: `SYNC;`."""
+    for name in macros:
+        for match in re.finditer(rb"\b" + name + rb"\b(?!\s*\()", function.text(function.body)):
+            start = function.body.start_byte + match.start()
+            node = function.body.descendant_for_byte_range(start, start + len(name))
+            if node is not None and node.parent is not None and node.parent.type == "expression_statement":
+                yield Call(function, name, node, ())
+
+
+def _is_barrier(call: Call, kernels: Kernels, called: _Barriers, carriers: frozenset[bytes]) -> bool:
+    function = call.node.child_by_field_name("function")
+    if function is not None and function.type == "field_expression":
         # `block.sync()` of a cooperative group; other members are not CUDA's.
-        group = called.child_by_field_name("argument")
+        group = function.child_by_field_name("argument")
         if call.name != b"sync" or group is None:
             return False
         variable = call.function.locals.named(call.function.text(group), group.start_byte)
@@ -210,14 +278,14 @@ def _is_barrier(call: Call, kernels: Kernels, carriers: frozenset[bytes]) -> boo
             if each.variable == variable
             for value in each.values
         )
-    if _BARRIER.fullmatch(call.name):
+    if called.pattern.fullmatch(call.name):
         return True
     if call.name not in carriers:
         return False
     definitions = kernels.definitions(call.function.source, call.name)
     # Of functions of one name it may be any that is called.
     return bool(definitions) and all(
-        definition is not call.function and kernels.reaches(definition, _BARRIER) for definition in definitions
+        definition is not call.function and kernels.reaches(definition, called.pattern) for definition in definitions
     )
 
 
@@ -258,7 +326,7 @@ def _leaves(branch: Node) -> bool:
     return last.type == "return_statement"
 
 
-def _divided(function: Function, statement: Node, barriers: list[Call]) -> tuple[Edit, ...]:
+def _divided(function: Function, statement: Node, barriers: list[Call], called: _Barriers) -> tuple[Edit, ...]:
     """Return the edits that divide both branches of an `if` at their barriers; none if that cannot be done."""
     source = function.source
     yes, clause = statement.child_by_field_name("consequence"), statement.child_by_field_name("alternative")
@@ -272,12 +340,15 @@ def _divided(function: Function, statement: Node, barriers: list[Call]) -> tuple
     for branch in (yes, no):
         if branch.type != "compound_statement" or _has_jumps(branch):
             return ()
-        direct = [each for each in branch.named_children if _PLAIN.fullmatch(function.text(each))]
+        direct = [each for each in branch.named_children if called.is_plain(function.text(each))]
         if len(direct) != sum(_in(branch, each.node) for each in barriers):
             return ()
         sides.append((branch, direct))
     if len(sides[0][1]) != len(sides[1][1]):
         return ()
+    written = {b"".join(function.text(each).split()) for _, direct in sides for each in direct}
+    # The program's own word for it stays.
+    word = written.pop() if len(written) == 1 else b"__syncthreads();"
     pieces = [_pieces(source, branch, direct) for branch, direct in sides]
     indent = _indent(source, statement.start_byte)
     if indent is None:
@@ -285,7 +356,7 @@ def _divided(function: Function, statement: Node, barriers: list[Call]) -> tuple
     newline = source.newline
     if len(sides[0][1]) == 1 and not any(source.code[side[-1].start : side[-1].end].strip() for side in pieces):
         # Both end with it: it goes behind them.
-        after = Edit(Span(statement.end_byte, statement.end_byte), newline + indent + b"__syncthreads();")
+        after = Edit(Span(statement.end_byte, statement.end_byte), newline + indent + word)
         return (*(Edit(_whole_line(source, direct[0]), b"") for _, direct in sides), after)
     if any(_crosses(function, branch, direct) for branch, direct in sides):
         return ()
@@ -297,7 +368,7 @@ def _divided(function: Function, statement: Node, barriers: list[Call]) -> tuple
     text = b"const bool " + side + b" = " + source[Span(*_range(condition.named_children[0]))] + b";"
     for number, (first, second) in enumerate(zip(*pieces, strict=True)):
         if number:
-            text += newline + indent + b"__syncthreads();"
+            text += newline + indent + word
         here, there = _block(source, first, indent), _block(source, second, indent)
         if source.code[second.start : second.end].strip():
             text += newline + indent + b"if (" + side + b") " + here + b" else " + there

@@ -27,14 +27,21 @@ from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport.tables import load
 
-_NAME = re.compile(rb"(?P<space>(?:hip)?cub\s*::\s*)?\b(?P<name>Warp[A-Z]\w+|BlockLoad|BlockStore)\s*<(?!<)")
+_NAME = re.compile(rb"(?:(?P<root>\b\w+)(?P<colons>\s*::\s*))?\b(?P<name>Warp[A-Z]\w+|BlockLoad|BlockStore)\s*<(?!<)")
 _LANES = re.compile(
-    rb"(?:::\s*)?\b\w*cub\s*::\s*(?P<name>LaneId|WarpId|LaneMask\w\w|WARP_\w+|WarpMask|ShuffleUp|ShuffleDown)\b"
+    rb"(?:::\s*)?\b(?P<root>\w+)\s*::\s*"
+    rb"(?P<name>LaneId|WarpId|LaneMask\w\w|WARP_\w+|WarpMask|ShuffleUp|ShuffleDown)\b"
 )
-_OPENED_WHOLE = re.compile(rb"\busing\s+namespace\s+(?:::\s*)?(?:hip)?cub\b")
+_ALIAS = re.compile(
+    rb"\bnamespace\s+(\w+)\s*=\s*(?:(?:\w+\s*)?::\s*)*(\w+)\s*;|"
+    rb"#[ \t]*define[ \t]+(\w+)[ \t]+(?:(?:\w+[ \t]*)?::[ \t]*)*(\w+)[ \t]*[\r\n]"
+)
+_DECLARED = re.compile(rb"\b(?:struct|class)\s+(Warp[A-Z]\w+|BlockLoad|BlockStore)\b(?!\s*[;<])")
+_OPENED = re.compile(rb"\busing\s+(?:namespace\s+(?:::\s*)?(\w+)\s*;|(?:::\s*)?(\w+)\s*::\s*(\w+)\s*;)")
 _USING = re.compile(rb"\busing\s+(?:::\s*)?\Z")
 _ALGORITHM = re.compile(rb"(?:\w+\s*::\s*)*(\w+)")
-_OPENED = re.compile(rb"\busing\s+(?:namespace\s+(?:hip)?cub\b|(?:hip)?cub\s*::\s*(?:Warp|Block)\w+)")
+#: In place of a name: all names of a namespace.
+_ALL = b"*"
 
 
 @cache
@@ -45,15 +52,21 @@ def _table() -> dict[str, Any]:
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per class of a warp without a width, and per block that cannot be transposed by warps."""
     code = source.code
-    if b"cub" in code and (b"Lane" in code or b"W" in code or b"Shuffle" in code):
-        yield from _lanes(source, project)
+    if b"Lane" not in code and b"W" not in code and b"Shuffle" not in code:
+        return
+    roots = _roots(source, project)
+    opened = _opened(source, project, roots)
+    yield from _lanes(source, project, roots, _ALL in opened)
     if b"Warp" not in code and b"WARP" not in code:
         return
     yield from _constants(source)
-    opened = _OPENED.search(code) is not None
+    own = project.together(source, _declared) if opened else frozenset()
     for match in _NAME.finditer(code):
         start = match.start("name")
-        if not match["space"] and (not opened or member_or_qualified(code, start)):
+        if match["root"]:
+            if match["root"] not in roots:
+                continue
+        elif opened.isdisjoint((_ALL, match["name"])) or match["name"] in own or member_or_qualified(code, start):
             continue
         if _ported(source, start):
             continue
@@ -61,10 +74,42 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if arguments is None:
             continue
         name = match["name"].decode()
+        space = match["root"] + match["colons"] if match["root"] else b""
         if name in _table()["width"]:
-            yield from _warp(source, name, Span(*match.span("name")), match["space"] or b"", arguments)
+            yield from _warp(source, name, Span(*match.span("name")), space, arguments)
         elif len(arguments) > 3:
             yield from _block(source, project, arguments)
+
+
+def _roots(source: Cpp, project: Project) -> frozenset[bytes]:
+    """The names that stand for CUB's namespace: its own, and those that the program gives it."""
+    roots = frozenset((b"cub", b"hipcub"))
+    named = project.together(source, _aliases)
+    while more := {name for name, of in named if of in roots} - roots:
+        roots |= more
+    return roots
+
+
+def _aliases(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    if b"cub" not in source.code:
+        return frozenset()
+    return frozenset((match[1] or match[3], match[2] or match[4]) for match in _ALIAS.finditer(source.code))
+
+
+def _opened(source: Cpp, project: Project, roots: frozenset[bytes]) -> frozenset[bytes]:
+    """CUB's names that may stand alone, in this file or one that it belongs to."""
+    return frozenset(name for space, name in project.together(source, _usings) if space in roots)
+
+
+def _usings(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    if b"using" not in source.code:
+        return frozenset()
+    return frozenset((match[1] or match[2], match[3] or _ALL) for match in _OPENED.finditer(source.code))
+
+
+def _declared(source: Cpp) -> frozenset[bytes]:
+    """Classes of the program's own by names of CUB's."""
+    return frozenset(match[1] for match in _DECLARED.finditer(source.code))
 
 
 def _ported(source: Cpp, offset: int) -> bool:
@@ -89,13 +134,15 @@ def _constants(source: Cpp) -> Iterator[Finding]:
                 yield Finding(span, "constant", message, (Edit(span, number.encode()),))
 
 
-def _lanes(source: Cpp, project: Project) -> Iterator[Finding]:
+def _lanes(source: Cpp, project: Project, roots: frozenset[bytes], opened: bool) -> Iterator[Finding]:
     """Find CUB's functions of lanes, masks and votes."""
     table = _table()
-    found = [match for match in _LANES.finditer(source.code) if not _ported(source, match.start())]
+    found = [
+        match for match in _LANES.finditer(source.code) if match["root"] in roots and not _ported(source, match.start())
+    ]
     # One header for all: that of the number of a warp includes that of lanes.
     need, header = include(source, project, "ptx.h" if any(match["name"] == b"WarpId" for match in found) else "warp.h")
-    if _OPENED_WHOLE.search(source.code):
+    if opened:
         for span, word in _lane_names().uses(source, project):
             if not _ported(source, span.start) and not member_or_qualified(source.code, span.start):
                 yield _not_qualified(span, word.decode())

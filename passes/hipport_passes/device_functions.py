@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include, together
@@ -22,10 +22,11 @@ from hipport.languages.cpp import Cpp
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.source import Edit, NewFile, Span
 from hipport.tables import load
 
 _ROUNDINGS = {"rn": "rn", "rz": "rz", "rd": "rm", "ru": "rp"}
+_OURS = "hipport::"
 _CALL = re.compile(rb"\s*\(")
 _LONG_LONG = re.compile(rb"(?:\(\s*|static_cast\s*<\s*)(?:unsigned\s+)?long\s+long(?:\s+int)?\s*[)>].*", re.DOTALL)
 
@@ -49,7 +50,9 @@ def _helpers() -> tuple[Names, dict[bytes, str], frozenset[bytes]]:
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use of such a function."""
     names, helpers, copies = _helpers()
-    for span, name in names.uses(source, project):
+    uses = list(names.uses(source, project))
+    need, headers = _headers(source, project, {name in copies for _, name in uses if helpers[name].startswith(_OURS)})
+    for span, name in uses:
         if name == b"__ffsll" and _is_long_long(source, span):
             continue
         called = _CALL.match(source.code, span.end) is not None
@@ -58,18 +61,29 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         helper = helpers[name]
         message = f"{name.decode()} → {helper}"
         edit = Edit(span, helper.encode())
-        if not helper.startswith("hipport::"):
+        if not helper.startswith(_OURS):
             yield Finding(span, "builtin", message, (edit,))
             continue
-        need, header = include(source, project, "async.h" if name in copies else "device.h")
-        if name in copies and any(each.path.startswith("cuda_pipeline") for each in source.includes):
-            need = None  # which `headers` makes the header that is needed
         certainty = Certainty.SAFE
         if not called:
             message += "; assumes that what it is given to calls it, and declares nothing by that name"
             certainty = Certainty.REVIEW
         edits = (edit, *((need,) if need else ()))
-        yield Finding(span, "helper", message, edits, certainty, creates=together(header))
+        yield Finding(span, "helper", message, edits, certainty, creates=headers)
+
+
+def _headers(source: Cpp, project: Project, copies: set[bool]) -> tuple[Edit | None, tuple[NewFile, ...]]:
+    """Return one edit that includes what a file needs, for copies and for other functions, and the headers."""
+    edits: list[Edit] = []
+    headers: dict[PurePath, NewFile] = {}
+    for copy in sorted(copies, reverse=True):
+        need, header = include(source, project, "async.h" if copy else "device.h")
+        headers |= {each.path: each for each in together(header)}
+        # That one of CUDA's `headers` makes the header that is needed.
+        if need and not (copy and any(each.path.startswith("cuda_pipeline") for each in source.includes)):
+            edits.append(need)
+    lines = b"".join(each.new for each in edits)
+    return Edit(edits[0].span, lines) if edits else None, tuple(headers.values())
 
 
 def _is_long_long(source: Cpp, span: Span) -> bool:

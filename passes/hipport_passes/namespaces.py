@@ -30,6 +30,9 @@ from hipport.tables import load
 _ANY = re.compile(rb"(?:cub|nvcuda|thrust\s*::\s*(?:system\s*::\s*)?cuda\w*|cuda\s*::\s*\w+)\b")
 _CUB_NAME = re.compile(rb"\s*::\s*(\w+)")
 _ALONE = re.compile(rb"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*(?:::\s*)?$")
+# `#define CUB_NS cub`, and nothing else.
+_DEFINED = re.compile(rb"#[ \t]*define[ \t]+\w+[ \t]+(?:::[ \t]*)?$")
+_LINE_END = re.compile(rb"[ \t]*(?:[\r\n]|$)")
 _STD_NAME = re.compile(rb"\s*::\s*(\w+)")
 # What `headers` makes hipport's header of atomic objects, and the one that has it in it.
 _ATOMIC_HEADER = re.compile(r"cuda/(?:std/)?atomic")
@@ -111,7 +114,11 @@ def _cub(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
     name = _CUB_NAME.match(code, span.end)
     if name is not None and name[1].decode() in _words("cub", "missing"):
         yield _manual(Span(*name.span(1)), "cub", f"cub::{name[1].decode()}: {_table()['cub']['why']}")
-    elif name is not None or _ALONE.search(code[max(0, span.start - 80) : span.start]):
+    elif (
+        name is not None
+        or _ALONE.search(before := code[max(0, span.start - 80) : span.start])
+        or (_DEFINED.search(before) and _LINE_END.match(code, span.end))
+    ):
         yield Finding(span, "cub", "cub → hipcub", (Edit(span, b"hipcub"),))
 
 
