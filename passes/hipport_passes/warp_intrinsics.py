@@ -32,6 +32,9 @@ from hipport.source import Edit, Span
 from hipport.tables import load
 
 _MACRO = re.compile(rb"#[ \t]*define\b")
+# A name that a macro pastes together: what it begins with, and what it is given.
+_PASTED = re.compile(rb"(?<![\w#])(?<!#[ \t])(__(?:[a-z]\w*)?)[ \t]*##[ \t]*(\w+)[ \t]*##[ \t]*(\w*_sync)\b")
+_OF_WARPS = re.compile(rb"__\w+_sync")
 _FOR_CUDA = re.compile(
     rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?[ \t]+(__(?:shfl\w*|ballot|any|all)_sync)\b", re.M
 )
@@ -76,6 +79,42 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             message += f"; assumes that {assumption(source, project, apart[span.start], span.start)}"
         yield Finding(span, "helper", message, edits, certainty, (header,))
     yield from _macros(source, project, helpers)
+    yield from _pasted(source, project, helpers)
+
+
+def _pasted(source: Cpp, project: Project, helpers: dict[bytes, bytes]) -> Iterator[Finding]:
+    """Find macros that paste the names of intrinsics together, `__##op##_sync`."""
+    if b"##" not in source.code:
+        return
+    for match in _PASTED.finditer(source.code):
+        start, given, end = match.groups()
+        if start in helpers and not _includes_hip(source):
+            continue  # Found as a name itself.
+        if within(match.start(), source.hip_only) or within(match.start(), source.cuda_only):
+            continue
+        if not any(name.startswith(start) and name.endswith(end) for name in helpers):
+            continue
+        span = Span(*match.span())
+        said = source[span].decode("utf-8", "replace")
+        others = [name for name in project.together(source, _others) if name.startswith(start) and name.endswith(end)]
+        if others:
+            message = f"{said} may make names of intrinsics, and {min(others).decode()}: write the intrinsics out"
+            yield Finding(span, "pasted", message, certainty=Certainty.MANUAL)
+            continue
+        need, header = include(source, project, "warp.h")
+        # `hipport::##op` would paste two things that make none.
+        new = b"hipport::" + (start[2:] + b"##" if start != b"__" else b"") + given + b"##" + end
+        message = (
+            f"{said} → {new.decode()}: assumes that what it is given makes names of CUDA's intrinsics, and that the "
+            "lanes of a mask come to them together"
+        )
+        edits = (Edit(span, new), *((need,) if need else ()))
+        yield Finding(span, "pasted", message, edits, Certainty.REVIEW, (header,))
+
+
+def _others(source: Cpp) -> frozenset[bytes]:
+    """Names in the file that look like those of intrinsics with a mask, and are none."""
+    return frozenset(source.matched(_OF_WARPS)) - _helpers()[1].keys()
 
 
 def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, which: str = "that its mask names") -> str:

@@ -238,6 +238,8 @@ class Widening:
             self.settle(right, b"(" + SIZE + b" - 1)")
         elif number == 31 and sign.type == "+" and sized:
             self.settle(right, SIZE + b" - 1")
+        elif number == 32 and sign.type == "+" and sized and self.less_one(node):
+            self.settle(right, SIZE)
         elif number == 5 and sign.type == ">>" and (counts or sized):
             self.shift(left, sign, right, b"/")
         elif number == 5 and sign.type == "<<" and warp:
@@ -272,6 +274,16 @@ class Widening:
             self.settle(left, SIZE + b" - 1")
         elif lane or (counts and sign in ("+", *_COMPARES)) or (warp and sign in _COMPARES):
             self.refuse(node, "")
+
+    def less_one(self, node: Node) -> bool:
+        """Whether 1 is subtracted from `node`, as of `blockDim.x + WARP_SIZE` to round up."""
+        outer = node.parent
+        if outer is None or outer.type != "binary_expression" or outer.child_by_field_name("left") != node:
+            return False
+        sign, right = outer.child_by_field_name("operator"), outer.child_by_field_name("right")
+        return (
+            sign is not None and sign.type == "-" and right is not None and self.flow.number(self.function, right) == 1
+        )
 
     def count(self, node: Node, right: Node) -> None:
         """`256 / 32`: how many warps a block has. An array may have room for more."""
