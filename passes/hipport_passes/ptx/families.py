@@ -150,7 +150,7 @@ def _uses(statement: Statement, macro: Span, files: list[Cpp]) -> Iterator[_Use]
                 argument = arguments.get(each.lstrip(b"# \t"))
                 if argument is None:
                     raise Unreadable("it is not known what the macro is given")
-                string = text_of(source, argument, statement.strings)
+                string = text_of(source, argument, statement.macros)
                 if not each.startswith(b"#") and string.holes:
                     raise Unreadable("the macro is given no string")
                 given.append(b" ".join(source[argument].split()) if each.startswith(b"#") else string.text)

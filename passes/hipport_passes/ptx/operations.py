@@ -394,6 +394,18 @@ def _prefetch(parts: list[bytes], instruction: Instruction, type_of: Callable[[V
     return Operation(_function(b"prefetch"), ((base, b"address"),))
 
 
+def _hint(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
+    """A policy of caches is looked at by hints alone, which change no value; nor does leaving out `discard`."""
+    if not instruction.operands:
+        raise _operands(instruction, "no operands")
+    first = instruction.operands[0]
+    if parts[0] == b"createpolicy":
+        return Operation(lambda _: b"0", (), (first, b"u64"))
+    if not isinstance(first, Address):
+        raise _operands(instruction)
+    return Operation(_format(b"(void)(%b)"), ((first.base, b"address"),))
+
+
 def _copy(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
     """`cp.async`: the copy may be done at once, and what commits and waits then has nothing left to do."""
     operands = list(instruction.operands)
@@ -525,6 +537,7 @@ _SPECIAL: Mapping[bytes, Callable[[list[bytes], Instruction, Callable[[Value], b
     **dict.fromkeys((b"and", b"or", b"xor", b"not"), _logic),
     **dict.fromkeys((b"ld", b"ldu", b"st", b"atom", b"red"), _memory),
     **dict.fromkeys((b"prefetch", b"prefetchu"), _prefetch),
+    **dict.fromkeys((b"createpolicy", b"applypriority", b"discard"), _hint),
     b"cp": _copy,
     **dict.fromkeys((b"bar", b"barrier"), _barrier),
     **dict.fromkeys((b"vadd", b"vsub", b"vabsdiff", b"vmin", b"vmax", b"vset", b"vmad", b"vshl", b"vshr"), _video),

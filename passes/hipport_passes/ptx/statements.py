@@ -24,6 +24,11 @@ _GAP = rb"(?:\s|\\(?=[ \t]*[\r\n]))*"
 _OPENING = re.compile(rb"(?:%s%s\b)*%s\(" % (_GAP, _QUALIFIER, _GAP))
 _ALIAS = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\(\))?[ \t]+%s(?:[ \t]+%s)*[ \t]*" % (_KEYWORD, _QUALIFIER))
 _STRING_MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\s|\\(?=[\r\n]))+(.*)", re.DOTALL)
+_QUOTING_MACRO = re.compile(
+    rb"#[ \t]*define[ \t]+(\w+)\([ \t]*(\w+)[ \t]*\)[ \t]+(?:#[ \t]*\2|(\w+)[ \t]*\([ \t]*\2[ \t]*\))[ \t]*"
+)
+_VALUE_MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)[ \t]+\(?[ \t]*(\w+)[ \t]*\)?[ \t]*")
+_QUOTED = re.compile(rb"\s*\(\s*([\w.]+)\s*\)")
 _MACRO_HEAD = re.compile(rb"#[ \t]*define[ \t]+\w+(?P<parameters>\([^()]*\))?(?:\s|\\)*", re.DOTALL)
 _STATEMENT_BEFORE = re.compile(rb"(?:[;{}):]|\b(?:else|do))\Z")
 _PIECE = re.compile(
@@ -56,6 +61,34 @@ class Unreadable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Macros:
+    """What the program's macros put into the text of a statement: strings, and strings made of what they are given."""
+
+    strings: Mapping[bytes, bytes]
+    #: Macros that make a string of their argument, and whether that is expanded first.
+    quoting: Mapping[bytes, bool]
+    #: What other macros stand for, if it is one word.
+    values: Mapping[bytes, bytes]
+
+    @staticmethod
+    def of(source: Cpp, project: Project) -> Macros:
+        quoting: dict[bytes, bool] = {}
+        made = project.together(source, _quoting_macros)
+        while more := {name for name, by in made if (not by or by in quoting) and name not in quoting}:
+            quoting |= {name: (name, b"") not in made for name in more}
+        values = _values(project.together(source, _value_macros)) if quoting else {}
+        return Macros(_values(project.together(source, _string_macros)), quoting, values)
+
+    def quoted(self, name: bytes, argument: bytes) -> bytes | None:
+        """Return the string that macro `name` makes of `argument`; None if it depends on what that stands for."""
+        text = self.values.get(argument, argument) if self.quoting[name] else argument
+        return text if text[:1].isdigit() else None
+
+
+_NO_MACROS = Macros({}, {}, {})
+
+
+@dataclass(frozen=True, slots=True)
 class Operand:
     """`[name] "constraint" (expression)`; the expression is on one line, without its comments."""
 
@@ -73,12 +106,12 @@ class Statement:
     macro: Span | None
     #: The sections between the colons, without the comments at their ends.
     sections: tuple[Span, ...]
-    strings: Mapping[bytes, bytes]
+    macros: Macros
 
     @cached_property
     def template(self) -> Template:
         """The text of the assembly, as far as it is known."""
-        return text_of(self.source, self.sections[0], self.strings)
+        return text_of(self.source, self.sections[0], self.macros)
 
     @cached_property
     def outputs(self) -> tuple[Operand, ...]:
@@ -132,7 +165,7 @@ class Statement:
         if section >= len(self.sections):
             return ()
         return tuple(
-            _operand(self.source, span, self.strings) for span in _split(self.source, self.sections[section], b",")
+            _operand(self.source, span, self.macros) for span in _split(self.source, self.sections[section], b",")
         )
 
 
@@ -157,7 +190,7 @@ def statements(source: Cpp, project: Project) -> Iterator[Statement]:
     if b"asm" not in source.text and not project.together(source, _aliases):
         return
     code = source.code
-    strings: Mapping[bytes, bytes] | None = None
+    macros: Macros | None = None
     end = 0
     for span, _ in source.names(_KEYWORDS | project.together(source, _aliases)):
         opening = _OPENING.match(code, span.end)
@@ -167,11 +200,11 @@ def statements(source: Cpp, project: Project) -> Iterator[Statement]:
         macro = source.directive(span.start)
         if closing is None or (macro is not None and closing >= macro.end):
             continue
-        if strings is None:
-            strings = _values(project.together(source, _string_macros))
+        if macros is None:
+            macros = Macros.of(source, project)
         end = closing + 1
         inside = Span(opening.end(), closing)
-        yield Statement(source, Span(span.start, end), macro, tuple(_split(source, inside, b":")), strings)
+        yield Statement(source, Span(span.start, end), macro, tuple(_split(source, inside, b":")), macros)
 
 
 def _not_taken(source: Cpp) -> tuple[Span, ...]:
@@ -227,10 +260,26 @@ def _string_macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
             value = source.trimmed(Span(*match.span(2)))
             while source.code[value.start : value.start + 1] == b"(" and source.closing(value.start) == value.end - 1:
                 value = source.trimmed(Span(value.start + 1, value.end - 1))
-            template = text_of(source, value, {})
+            template = text_of(source, value, _NO_MACROS)
             if not template.holes:
                 found.add((match[1], template.text))
     return frozenset(found)
+
+
+def _quoting_macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    """Macros that make a string of their argument, `#define STR(x) #x`, and those that leave it to another macro."""
+    if b"define" not in source.code:
+        return frozenset()
+    found = (_QUOTING_MACRO.fullmatch(source.code, span.start, span.end) for span in source.directives)
+    return frozenset((match[1], match[3] or b"") for match in found if match)
+
+
+def _value_macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    """Macros that are one word."""
+    if b"define" not in source.code:
+        return frozenset()
+    found = (_VALUE_MACRO.fullmatch(source.code, span.start, span.end) for span in source.directives)
+    return frozenset((match[1], match[2]) for match in found if match)
 
 
 def _values(macros: frozenset[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
@@ -267,17 +316,24 @@ def _trimmed(source: Cpp, span: Span) -> Span:
     return Span(start, max(start, span.start + len(piece.rstrip(b" \t\r\n\f\v\\"))))
 
 
-def text_of(source: Cpp, span: Span, strings: Mapping[bytes, bytes]) -> Template:
+def text_of(source: Cpp, span: Span, macros: Macros) -> Template:
     text = bytearray()
     holes: list[bytes] = []
+    end = span.start
     for match in _PIECE.finditer(source.code, span.start, span.end):
-        if match["gap"] is not None:
+        if match["gap"] is not None or match.start() < end:
             continue
+        quoted = _QUOTED.match(source.code, match.end(), span.end) if match["name"] in macros.quoting else None
         if match["text"] is not None:
             inside = source.text[match.start("text") : match.end("text")]
             text += _raw(inside) if match["raw"] else _unescaped(inside)
-        elif match["name"] in strings:
-            text += strings[match["name"]]
+        elif quoted is not None:
+            end = quoted.end()
+            made = macros.quoted(match["name"], quoted[1])
+            text += hole(len(holes)) if made is None else made
+            holes += [b"#" + quoted[1]] if made is None else []
+        elif match["name"] in macros.strings:
+            text += macros.strings[match["name"]]
         else:
             text += hole(len(holes))
             holes.append(match.group())
@@ -302,14 +358,14 @@ def _unescaped(inside: bytes) -> bytes:
     return _ESCAPE.sub(value, inside)
 
 
-def _operand(source: Cpp, span: Span, strings: Mapping[bytes, bytes]) -> Operand:
+def _operand(source: Cpp, span: Span, macros: Macros) -> Operand:
     code = source.code
     match = _OPERAND.match(code, span.start, span.end)
     if match is None or source.closing(match.end() - 1) != span.end - 1:
         raise Unreadable(
             f'its operand {_line(code[span.start : span.end])} is not of the form "constraint"(expression)'
         )
-    constraint = text_of(source, Span(*match.span("constraint")), strings)
+    constraint = text_of(source, Span(*match.span("constraint")), macros)
     text = constraint.text.strip()
     if constraint.holes:
         # A macro that is "r" or "l", by the size of a pointer.

@@ -229,9 +229,10 @@ class _Translator:
             if re.match(rb"n?cluster|is_explicit_cluster", leaf.name):
                 row = load(TABLE)["refused"]["cluster"]
                 raise Untranslated("cluster", f"%{leaf.name.decode()}: {row['why']}; {row['instead']}")
-            raise Untranslated(
-                "unreadable", f"it uses {leaf.name.decode(errors='replace')}, which is declared nowhere in its text"
-            )
+            name = leaf.name.decode(errors="replace")
+            if re.fullmatch(load(TABLE)["others"]["registers"], name):
+                raise Untranslated("unknown", f"AMD has no equal of PTX's register %{name}")
+            raise Untranslated("unreadable", f"it uses {name}, which is declared nowhere in its text")
 
     @staticmethod
     def special(register: Register) -> Mapping[str, str] | None:
