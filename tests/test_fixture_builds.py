@@ -81,6 +81,7 @@ NOT_COMPILED: dict[str, str] = {
     "inline_ptx/carry_through_calls": "the PTX in it stays",
     "inline_ptx/refused": "the PTX in it stays",
     "inline_ptx/unreadable": "the PTX in it stays",
+    "unevaluated/concepts": "it needs C++20; tests/test_unevaluated.py compiles it",
     "textures/fetches": "gfx942 has no texture units, which is what it shows",
 }
 #: Fixtures that cannot be compiled with HIP 5.2, and why.

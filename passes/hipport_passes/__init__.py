@@ -40,6 +40,7 @@ from hipport_passes import (
     spin_locks,
     template_keyword,
     textures,
+    unevaluated,
     vector_types,
     vendored,
     warp_intrinsics,
@@ -73,6 +74,7 @@ PASSES: tuple[Pass[Any], ...] = (
     device_functions.PASS,
     register_keyword.PASS,
     template_keyword.PASS,
+    unevaluated.PASS,
     host_math.PASS,
     vector_types.PASS,
     # By the names that CUB has in CUDA.

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Give device code a `std::declval` of its own, and the concepts of the standard library that use it.
+
+nvcc lets device code name functions of the host where nothing is evaluated, in `decltype` for example. clang does not
+(up to 21), and `std::declval` is the host's: in what a `__device__` function says of its types it does not compile, and
+`std::convertible_to` and the concepts made of it are false where device code asks first, so that another overload is
+taken, or the other branch of an `if constexpr`. `hipport::declval` is for both, and nothing ever calls it; hipport's
+concepts are the standard's. Where classes and functions for host and device use `std::declval` it compiles, and stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.finding import Finding
+from hipport.headers import include, own, together
+from hipport.languages.cpp import Cpp, within, word_before
+from hipport.languages.declarations import heads
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+
+# Those of <concepts> that clang 21 with libstdc++ does not find to hold in device code for types that satisfy them,
+# tried one by one; and those that are made of these.
+_CONCEPTS = (
+    b"convertible_to common_reference_with common_with assignable_from move_constructible copy_constructible movable "
+    b"copyable semiregular regular equality_comparable equality_comparable_with totally_ordered totally_ordered_with "
+    b"predicate relation equivalence_relation strict_weak_order"
+).split()
+_NAMES = re.compile(rb"declval|" + b"|".join(_CONCEPTS))
+_STD = re.compile(rb"(?:::\s*)?\bstd\s*::\s*$")
+_USING_STD = re.compile(rb"\busing\s+namespace\s+std\s*;")
+_DEVICE = re.compile(rb"\b__(?:device|global)__\b")
+_HOST = re.compile(rb"\b__host__\b")
+_MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?[ \t]+([^\n]*)")
+# What is looked at where it is used: a concept, a requirement, the alias template that `using A = …` is.
+_ASKED = re.compile(rb"\bconcept\b|\brequires\b")
+_ALIAS = re.compile(rb"\btemplate\b.*\busing\s+\w+\s*=", re.DOTALL)
+_HOST_COMPILED = frozenset((".c", ".cc", ".cpp", ".cxx"))
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per use that device code may look at."""
+    if own(source) or source.path.suffix in _HOST_COMPILED or not source.matched(_NAMES):
+        return
+    if not project.together(source, _device_code):
+        return
+    macros = dict(project.together(source, _macros))
+    for span, name in source.names(_NAMES):
+        if within(span.start, source.hip_only) or within(span.start, source.cuda_only):
+            continue
+        qualified = _STD.search(source.code, max(0, span.start - 40), span.start)
+        if name == b"declval":
+            if qualified is None and not _bare(source, span.start):
+                continue
+            if not _for_device(source, span, macros):
+                continue
+        elif qualified is None:
+            continue
+        start = qualified.start() if qualified else span.start
+        need, header = include(source, project, "unevaluated.h")
+        edits = (Edit(Span(start, span.end), b"hipport::" + name), *((need,) if need else ()))
+        kind = "declval" if name == b"declval" else "concept"
+        message = (
+            f"std::{name.decode()} is the host's, which clang does not let device code name: hipport's is for both"
+        )
+        yield Finding(Span(start, span.end), kind, message, edits, creates=together(header))
+
+
+def _bare(source: Cpp, start: int) -> bool:
+    """Say whether `declval` without a namespace at `start` is that of std."""
+    code = source.code
+    if code[:start].rstrip()[-2:] in (b"::", b"->") or code[:start].rstrip()[-1:] == b".":
+        return False
+    return _USING_STD.search(code) is not None
+
+
+def _device_code(source: Cpp) -> frozenset[bool]:
+    return frozenset({True}) if _DEVICE.search(source.code) else frozenset()
+
+
+def _macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    """Return the macros that stand for `__device__` or `__host__`, with what they stand for."""
+    found = set()
+    for directive in source.directives:
+        macro = _MACRO.match(source.code, directive.start)
+        if macro is not None and (_DEVICE.search(macro[2]) or _HOST.search(macro[2])):
+            found.add((macro[1], macro[2]))
+    return frozenset(found)
+
+
+def _for_device(source: Cpp, span: Span, macros: dict[bytes, bytes]) -> bool:
+    """Say whether clang looks at the types that are written at `span` as device code, or may do so."""
+    if source.directive(span.start) is not None:
+        return True
+    code = source.code
+    start = max(code.rfind(end, 0, span.start) + 1 for end in (b";", b"{", b"}"))
+    if word_before(code, _start_of_name(code, span.start)) == b"using":
+        return True
+    ends = [end for end in (code.find(b"{", span.end), code.find(b";", span.end)) if end >= 0]
+    statement = code[start : min(ends, default=len(code))]
+    if _ALIAS.search(statement):
+        return True
+    for text in (statement, *(code[head.start : head.end] for head in heads(source, span.start))):
+        if _ASKED.search(text):
+            return True
+        text = b" ".join((text, *(macros.get(word, b"") for word in re.findall(rb"\w+", text))))
+        if _DEVICE.search(text):
+            return _HOST.search(text) is None
+    return False
+
+
+def _start_of_name(code: bytes, start: int) -> int:
+    qualified = _STD.search(code, max(0, start - 40), start)
+    return qualified.start() if qualified else start
+
+
+PASS = Pass(Cpp, find)
