@@ -10,6 +10,7 @@ from hipport_passes import (
     atomics,
     barriers,
     cmake,
+    compute_capability,
     cooperative_groups,
     cpp_extension,
     cub_thrust,
@@ -84,6 +85,7 @@ PASSES: tuple[Pass[Any], ...] = (
     shared_memory.PASS,
     dynamic_parallelism.PASS,
     textures.PASS,
+    compute_capability.PASS,
     api_names.PASS,
     namespaces.PASS,
     # What it puts needs headers of PyTorch's, which `headers` does not know.
