@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Join the brackets of kernel launches that are written apart: `k << <grid, block>> >(x)`.
+"""Write launches as clang reads them: brackets together, `k << <grid, block>> >(x)`, and no grid or block in braces.
 
 nvcc takes `<< <` and `>> >` for the brackets of a launch; clang does not, and PyTorch's hipify does not see such a
 launch. In C++ no operand starts with `<`, so `<< <` and `< <<` stand for nothing else, except after `operator`.
 Where the launch ends is decided by its brackets: the last `> > >` in front of an argument list, outside of any
 parentheses, before the statement (or the macro) ends or another launch begins.
+
+A grid or block in braces, `k<<<{x, y}, 32>>>(x)`, is a `dim3` to nvcc and an error to clang. `dim3(x, y)` is the same,
+and takes numbers that braces would not, as nvcc does.
 
 PyTorch's hipify writes hipLaunchKernelGGL over the launch and the one blank before it, so that `else k<<<…` becomes
 `elsehipLaunchKernelGGL` (tried with 2.13): a second blank is put there.
@@ -32,6 +35,8 @@ _STEP = re.compile(
     rb"(?P<close>>" + _GAP + rb">" + _GAP + rb">)(?P<next>" + _GAP + rb"\(|" + _GAP + rb"$)?|(?P<open>(?<!<)<" + _GAP
     + rb"<" + _GAP + rb"<)|[()\[\]{};]"
 )  # fmt: skip
+
+_PART = re.compile(rb"[()\[\]{},]")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -62,6 +67,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 f"a second blank after {glued[1].decode()}: PyTorch's hipify takes one away",
                 (Edit(Span(place, place), b" "),),
             )
+        for braces in _in_braces(code, Span(opening.end, closing.start)):
+            edits = (
+                Edit(Span(braces.start, braces.start + 1), b"dim3("),
+                Edit(Span(braces.end - 1, braces.end), b")"),
+            )
+            yield Finding(braces, "braces", "{…} → dim3(…), as clang takes no braces there", edits)
         if len(opening) == 3 and len(closing) == 3:
             continue
         brackets = [(opening, b"<<<"), (closing, b">>>")]
@@ -75,6 +86,22 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         edits = tuple(Edit(span, new) for span, new in brackets if len(span) > 3)
         yield Finding(Span(opening.start, closing.end), "spaced", "<< < … >> > → <<< … >>>", edits)
+
+
+def _in_braces(code: bytes, configuration: Span) -> Iterator[Span]:
+    """Yield the grid and the block of `configuration` as far as they are lists in braces."""
+    depth, start = 0, configuration.start
+    parts: list[Span] = []
+    for match in _PART.finditer(code, configuration.start, configuration.end):
+        if match.group() != b",":
+            depth += 1 if match.group() in b"([{" else -1
+        elif not depth:
+            parts.append(Span(start, match.start()))
+            start = match.end()
+    for part in (*parts, Span(start, configuration.end))[:2]:
+        text = code[part.start : part.end]
+        if text.lstrip().startswith(b"{") and text.rstrip().endswith(b"}"):
+            yield Span(part.end - len(text.lstrip()), part.start + len(text.rstrip()))
 
 
 def _closing(source: Cpp, start: int) -> Span | None:
