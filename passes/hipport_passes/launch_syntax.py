@@ -68,11 +68,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 (Edit(Span(place, place), b" "),),
             )
         for braces in _in_braces(code, Span(opening.end, closing.start)):
-            edits = (
+            inside = (
                 Edit(Span(braces.start, braces.start + 1), b"dim3("),
                 Edit(Span(braces.end - 1, braces.end), b")"),
             )
-            yield Finding(braces, "braces", "{…} → dim3(…), as clang takes no braces there", edits)
+            yield Finding(braces, "braces", "{…} → dim3(…), as clang takes no braces there", inside)
         if len(opening) == 3 and len(closing) == 3:
             continue
         brackets = [(opening, b"<<<"), (closing, b">>>")]
