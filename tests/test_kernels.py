@@ -7,10 +7,11 @@ from pathlib import PurePosixPath
 
 import pytest
 
+from hipport.languages.agreement import BLOCK, WARP
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.languages.functions import Call, Function
-from hipport.languages.kernels import BLOCK, WARP, Kernels
+from hipport.languages.kernels import Kernels
 from hipport.project import Project
 
 HEADER = b"""

@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include, own
+from hipport.languages.agreement import BLOCK
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.functions import DEFINE, Call, Function, nodes
-from hipport.languages.kernels import BLOCK, Kernels
+from hipport.languages.kernels import Kernels
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project

@@ -30,9 +30,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
+from hipport.languages.agreement import BLOCK, WARP
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.functions import Function, called_name, device_macros, function_at, nodes
-from hipport.languages.kernels import BLOCK, LED, WARP, Kernels
+from hipport.languages.kernels import LED, Kernels
 from hipport.pipeline import Pass
 from hipport.project import Component, Project
 from hipport.source import Edit, Span

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from hipport.headers import own
 from hipport.languages import constants
+from hipport.languages.agreement import BLOCK, WARP
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import launches
 from hipport.languages.functions import Function, arguments, called_name
-from hipport.languages.kernels import BLOCK, WARP
 from hipport.project import Project
 from hipport_passes.wide_warps.masks import SHUFFLE, Masks, inner_nodes, returned
 

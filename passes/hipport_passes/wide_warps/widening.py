@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hipport.languages import constants
+from hipport.languages.agreement import BLOCK, WARP
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.flow import Declared, result_of, span
 from hipport.languages.functions import Function, arguments, called_name
-from hipport.languages.kernels import BLOCK, WARP
 from hipport.project import Project
 from hipport.source import Span
 from hipport_passes.wide_warps.masks import SHUFFLE, Masks, helpers, inner_nodes, macros_of_warps, returned

@@ -27,9 +27,10 @@ from itertools import accumulate
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
+from hipport.languages.agreement import WARP
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import Function, Variable, arguments
-from hipport.languages.kernels import WARP, Kernels
+from hipport.languages.kernels import Kernels
 from hipport.project import Component, Project
 
 if TYPE_CHECKING:

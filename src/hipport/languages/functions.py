@@ -154,7 +154,7 @@ class Function:
     node: Node
     body: Node
 
-    @property
+    @cached_property
     def kernel(self) -> bool:
         """Whether it is launched by the host."""
         return b"__global__" in self.head
@@ -202,6 +202,11 @@ class Function:
     @cached_property
     def _exits(self) -> tuple[Node, ...]:
         return tuple(statements(self.body, _EXITS)) if self.mentions(_EXIT) else ()
+
+    @cached_property
+    def returns(self) -> tuple[Node, ...]:
+        """The `return` statements, in order."""
+        return tuple(each for each in self._exits if each.type == "return_statement")
 
     @cached_property
     def _loops(self) -> dict[int, Node | None]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hipport.languages.agreement import WARP
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import Function, arguments
-from hipport.languages.kernels import WARP
 
 if TYPE_CHECKING:
     from tree_sitter import Node

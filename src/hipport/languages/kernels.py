@@ -17,12 +17,11 @@ show.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from hipport.languages.agreement import BLOCK, WARP, Expressions, varies
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import (
     DEFINE,
@@ -32,22 +31,15 @@ from hipport.languages.functions import (
     Variable,
     arguments,
     bare,
-    called_name,
     device_macros,
     functions,
     is_method,
-    statements,
 )
 from hipport.project import Component, Project
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-#: All threads of a block agree on a value. Smaller agreements are powers of two: each group of so many neighbouring
-#: threads, counted from the first of the block, agrees; 1 says that every thread may have a value of its own.
-BLOCK = 1 << 16
-#: The threads of a warp agree.
-WARP = 32
 #: A lane stores, all do an atomic operation on that, and the lane loads. `~`: white space, as macros have it.
 LED = re.compile(
     rb"\bif~\((?P<who>[^;{}]*)\)~(?:\{~)?(?:\*~(?P<at>\w+)|(?P<element>\w+~\[[^;{}\[\]]*\]))~=(?!=)[^;{}]*;~(?:\}~)?"
@@ -57,32 +49,10 @@ LED = re.compile(
 # `\bconst` in a form that a search finds by its first letter, many times as fast.
 _CONSTANT = re.compile(rb"c(?<!\wc)onst(?:expr)?\b[\w\s]*?\b(\w+)\s*=\s*(\d+)[uUlL]*\s*[;,]")
 _NUMBER = re.compile(rb"\(*\s*(0[xX][0-9a-fA-F]+|\d+)[uUlL]*\s*\)*")
-# Named by what both CUDA and HIP call them; a helper of hipport's has the name without underscores.
-_BY_THREAD = re.compile(
-    rb"threadIdx|hipThreadIdx_[xyz]|atomic\w*|(?:__)?lane_?id|(?:__)?lanemask_\w+|thread_(?:rank|index)|"
-    rb"(?:__)?shfl\w*|(?:__)?match_any(?:_sync)?|clock(?:64)?|wall_clock64|get_thread_id\w*|fetch_\w+|exchange|"
-    rb"compare_exchange\w*"
-)
-_BY_WARP = re.compile(
-    rb"(?:__)?(?:any|all|ballot|uni|match_all|activemask|reduce_\w+)(?:_sync)?|meta_group_rank|__activemask"
-)
-_BY_BLOCK = re.compile(rb"(?:__)?syncthreads_(?:count|and|or)|blockIdx|blockDim|gridDim")
-# The number of a thread in its block or in the grid, without white space.
-_COUNTS_THREADS = re.compile(
-    rb"(?:hipT|t)hreadIdx[._]x|(?:\w+(?:\.|->))?thread_rank\(?|"
-    rb"blockIdx\.x\*blockDim\.x\+threadIdx\.x|blockDim\.x\*blockIdx\.x\+threadIdx\.x|"
-    rb"threadIdx\.x\+blockIdx\.x\*blockDim\.x|threadIdx\.x\+blockDim\.x\*blockIdx\.x|"
-    rb"threadIdx\.y\*blockDim\.x\+threadIdx\.x|threadIdx\.x\+threadIdx\.y\*blockDim\.x|"
-    rb"threadIdx\.x\+blockDim\.x\*threadIdx\.y|blockDim\.x\*threadIdx\.y\+threadIdx\.x"
-)
-_SHUFFLES = frozenset((b"shfl", b"__shfl", b"shfl_sync", b"__shfl_sync"))
 _OTHER_DIMENSIONS = re.compile(rb"threadIdx\s*\.\s*[yz]")
 _WARP_SIZES = re.compile(rb"(?:k?warp_?size|c10_warp_size|num_threads_per_warp|threads_per_warp)", re.IGNORECASE)
-_TILE_SIZE = re.compile(rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*(\w+)")
 # Constants and macros by their looks, and what every thread has.
 _GIVEN = re.compile(rb"[A-Z][A-Z0-9_]*|k[A-Z]\w*|(?:thread|block)Idx|(?:block|grid)Dim|warpSize|true|false")
-# How many assignments back a variable is followed.
-_STEPS = 6
 
 
 class _Known:
@@ -92,9 +62,11 @@ class _Known:
         self.functions: dict[PurePath, tuple[Function, ...]] = {}
         self.definitions: dict[bytes, tuple[Function, ...]] = {}
         self.callers: dict[Function, tuple[Call, ...]] = {}
+        self.callers_in: dict[PurePath, dict[bytes, list[Function]]] = {}
         self.variables: dict[Function, dict[Variable, int]] = {}
         self.results: dict[Function, int] = {}
         self.agreed: dict[tuple[Function, int], int] = {}
+        self.expressions: dict[Function, Expressions] = {}
         self.one_warp: dict[tuple[Function, int], bool] = {}
         self.reaches: dict[tuple[Function, re.Pattern[bytes]], bool] = {}
         self.carriers: dict[re.Pattern[bytes], frozenset[bytes]] = {}
@@ -158,12 +130,22 @@ class Kernels:
                 call
                 for other in component
                 if isinstance(other, Cpp) and function.name in other.words
-                for caller in self.functions(other)
-                if caller is not function and function.name in caller.called
+                for caller in self._callers_in(other).get(function.name, ())
+                if caller is not function
                 for call in caller.calls({function.name})
                 if len(call.arguments) <= len(function.parameters)
             )
         return known[function]
+
+    def _callers_in(self, source: Cpp) -> Mapping[bytes, list[Function]]:
+        """The device functions of the file that may call what has a name, in order."""
+        known = self._known(source).callers_in
+        if source.path not in known:
+            by_name = known[source.path] = {}
+            for function in self.functions(source):
+                for name in function.called:
+                    by_name.setdefault(name, []).append(function)
+        return known[source.path]
 
     def reaches(self, function: Function, pattern: re.Pattern[bytes]) -> bool:
         """Whether the function calls what `pattern` matches whole, itself or through functions it calls."""
@@ -211,7 +193,7 @@ class Kernels:
         key = (function, node.id)
         if key not in known.agreed:
             self._solve_with(function)
-            known.agreed[key] = self._expression(function).agreement(node)
+            known.agreed[key] = self._expressions(function).agreement(node, known.variables[function], known.results)
         return known.agreed[key]
 
     def variables(self, function: Function) -> dict[Variable, int]:
@@ -223,10 +205,6 @@ class Kernels:
         """Return the agreement on what the function returns, over all its calls."""
         self._solve_with(function)
         return self._known(function.source).results[function]
-
-    def known_result(self, function: Function) -> int:
-        """Return the same while it is being worked out: what has been found so far."""
-        return self._known(function.source).results.get(function, BLOCK)
 
     def may_differ(self, function: Function, expression: Node, size: int) -> bool:
         """Whether `size` lanes may disagree on the expression: also on a member, of which nothing is known."""
@@ -295,9 +273,12 @@ class Kernels:
             return WARP
         return self._project.component(function.source).fact(_constant_values).get(name)
 
-    def counts_threads(self, function: Function, node: Node) -> bool:
-        """Whether `node` is the number of the thread in its block, up to an offset that is the same for the block."""
-        return _Expression(self, function, {}).counts_threads(node)
+    def counts_threads(self, function: Function, node: Node, depth: int = 4) -> bool:
+        """Whether `node` is the number of the thread in its block, up to an offset that is the same for the block.
+
+        Variables are followed over so many assignments and calls.
+        """
+        return self._expressions(function).counts_threads(node, depth)
 
     def one_warp(self, function: Function, node: Node) -> bool:
         """Whether only lanes of one warp come to `node`, by a condition like `threadIdx.x < 32` or `warp == 0`.
@@ -415,181 +396,54 @@ class Kernels:
 
     def _refine(self, function: Function, known: _Known) -> bool:
         """Look at the function with what is known of the others by now; return whether more is found to differ."""
-        variables = known.variables[function]
-        before = dict(variables), known.results[function]
+        variables, results = known.variables[function], known.results
+        before = dict(variables), results[function]
         if not function.kernel:
             parameters = [function.locals.named(name, function.body.start_byte) for name in function.parameters]
             for call in self.callers(function):
+                theirs, values = self._expressions(call.function), known.variables[call.function]
                 for parameter, argument in zip(parameters, call.arguments, strict=False):
                     if parameter is not None and variables[parameter] > 1:
-                        given = self._expression(call.function).agreement(argument)
-                        variables[parameter] = min(variables[parameter], given)
+                        variables[parameter] = min(variables[parameter], theirs.agreement(argument, values, results))
+        expressions = self._expressions(function)
         assignments = [each for each in function.locals.assignments if each.variable not in function.locals.shared]
-        values = _Expression(self, function, variables, steps=0)
         changed = True
         while changed:
             changed = False
             for each in assignments:
-                if variables[each.variable] <= 1:
+                agreed = variables[each.variable]
+                if agreed <= 1:
                     continue
-                agreed = min(map(values.agreement, each.values), default=BLOCK)
-                if not each.declares:
+                for value in each.values:
+                    agreed = min(agreed, expressions.agreement(value, variables, results, steps=0))
+                if not each.declares and agreed > 1:
                     # Only some threads may come here; outside of the variable's own scope that makes no difference.
                     for condition in function.conditions(each.node):
                         if condition.statement.start_byte >= each.variable.start:
-                            agreed = min(agreed, values.agreement(condition.expression))
+                            found = expressions.agreement(condition.expression, variables, results, steps=0)
+                            agreed = min(agreed, found)
                 if agreed < variables[each.variable]:
                     variables[each.variable] = agreed
                     changed = True
-        result = self._expression(function)
-        for statement in statements(function.body, frozenset(("return_statement",))):
-            for value in statement.named_children:
-                known.results[function] = min(known.results[function], result.agreement(value))
-            for condition in function.conditions(statement):
-                known.results[function] = min(known.results[function], result.agreement(condition.expression))
-        return (variables, known.results[function]) != before
+        for statement in function.returns:
+            decisive = [*statement.named_children, *(each.expression for each in function.conditions(statement))]
+            for node in decisive:
+                if results[function] > 1:
+                    results[function] = min(results[function], expressions.agreement(node, variables, results))
+        return (variables, results[function]) != before
 
-    def _expression(self, function: Function) -> _Expression:
-        return _Expression(self, function, self._known(function.source).variables[function])
-
-
-@dataclass(frozen=True)
-class _Expression:
-    """The agreement on expressions of a function, where that on its variables is given."""
-
-    kernels: Kernels
-    function: Function
-    variables: dict[Variable, int]
-    steps: int = _STEPS
-
-    @cached_property
-    def macros(self) -> frozenset[bytes]:
-        return self.kernels.varying_macros(self.function.source)
-
-    def agreement(self, node: Node) -> int:
-        kind = node.type
-        if kind in ("identifier", "field_identifier"):
-            return self.name(node, self.function.text(node))
-        if kind == "call_expression":
-            return self.call(node)
-        if kind == "binary_expression":
-            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-            operator = node.child_by_field_name("operator")
-            if left is not None and right is not None and operator is not None:
-                return self.binary(left, operator.type, right)
-        if kind in ("lambda_expression", "sizeof_expression", "type_descriptor", "template_argument_list"):
-            return BLOCK
-        return min((self.agreement(child) for child in node.named_children), default=BLOCK)
-
-    def name(self, node: Node, name: bytes) -> int:
-        variable = self.function.locals.named(name, node.start_byte)
-        if variable is not None:
-            agreed = self.variables.get(variable, BLOCK)
-            if agreed >= BLOCK or variable in self.function.locals.shared or self.steps <= 0:
-                return agreed
-            last = self.function.locals.last(variable, node)
-            if last is None:
-                return agreed
-            before = replace(self, steps=self.steps - 1)
-            return max(agreed, min(map(before.agreement, last.values), default=BLOCK))
-        built_in = _built_in(name)
-        if built_in is not None and name in self.macros:
-            return 1
-        if name == b"meta_group_rank":
-            return self.function.source.fact(_smallest_tile)
-        return built_in or BLOCK
-
-    def call(self, node: Node) -> int:
-        name = called_name(node, self.function.source.code)
-        given = arguments(node)
-        if _BY_BLOCK.fullmatch(name):
-            return BLOCK
-        if name in _SHUFFLES and len(given) > 1:
-            lane = given[1 + name.endswith(b"sync")] if len(given) > 1 + name.endswith(b"sync") else given[-1]
-            return min(WARP, self.agreement(lane))
-        found = self.name(node, name)
-        if found < BLOCK:
-            return found
-        definitions = self.kernels.definitions(self.function.source, name) if name else ()
-        if definitions:
-            # Of functions of one name, the one that is meant may be any.
-            return min(self.kernels.known_result(each) for each in definitions)
-        function = node.child_by_field_name("function")
-        # `object.method(…)`: what the object is matters as much as an argument does.
-        objects = function.named_children[:1] if function is not None and function.type == "field_expression" else []
-        return min((self.agreement(each) for each in (*objects, *given)), default=BLOCK)
-
-    def binary(self, left: Node, operator: str, right: Node) -> int:
-        agreed = min(self.agreement(left), self.agreement(right))
-        if agreed >= BLOCK:
-            return BLOCK
-        if operator in (">", "<="):
-            # Like `<` and `>=` of the number behind.
-            number = self.kernels.constant(self.function, right)
-            number = None if number is None else number + 1
-        else:
-            number = self.kernels.constant(self.function, right)
-        if number is None or not self.counts_threads(left):
-            return agreed
-        if operator == ">>":
-            return max(agreed, min(1 << min(number, 16), BLOCK))
-        if operator in ("/", "<", ">=", ">", "<="):
-            # The largest power of two that divides it.
-            return max(agreed, min(number & -number or BLOCK, BLOCK))
-        return agreed
-
-    def counts_threads(self, node: Node, depth: int = 4) -> bool:
-        """Whether neighbouring threads have numbers one apart, a block beginning at a multiple of its size."""
-        text = b"".join(self.function.text(node).split()).strip(b"()")
-        if _COUNTS_THREADS.fullmatch(text):
-            return True
-        if node.type == "cast_expression" or (node.type == "parenthesized_expression" and node.named_children):
-            return self.counts_threads(node.named_children[-1], depth)
-        if node.type == "binary_expression" and depth:
-            # `blockIdx.x * blockDim.x + tid`
-            right = node.child_by_field_name("right")
-            if right is None or right.type != "identifier":
-                return False
-            offset = self.function.text(node)[: right.start_byte - node.start_byte]
-            whole = b"".join(offset.split()) + b"threadIdx.x"
-            return bool(_COUNTS_THREADS.fullmatch(whole)) and self.counts_threads(right, depth - 1)
-        if node.type != "identifier" or not depth:
-            return False
-        variable = self.function.locals.named(text, node.start_byte)
-        given = [each.values for each in self.function.locals.given.get(variable, ())] if variable is not None else []
-        if given:
-            return len(given) == 1 and len(given[0]) == 1 and self.counts_threads(given[0][0], depth - 1)
-        if text not in self.function.parameters:
-            return False
-        position = self.function.parameters.index(text)
-        calls = [call for call in self.kernels.callers(self.function) if len(call.arguments) > position]
-        return bool(calls) and all(
-            _Expression(self.kernels, call.function, {}).counts_threads(call.arguments[position], depth - 1)
-            for call in calls
-        )
-
-
-@lru_cache(maxsize=4096)
-def _built_in(name: bytes) -> int | None:
-    """Return the agreement on what has that name and is no variable; None for what is surely the block's."""
-    if _BY_BLOCK.fullmatch(name):
-        return None
-    if _BY_THREAD.fullmatch(name):
-        return 1
-    return WARP if _BY_WARP.fullmatch(name) else BLOCK
-
-
-def _smallest_tile(source: Cpp) -> int:
-    """How many lanes the smallest tile in the file has, for which a place in a larger group is the same."""
-    sizes = _TILE_SIZE.findall(source.code)
-    return min((int(size) if size.isdigit() else 1 for size in sizes), default=WARP)
+    def _expressions(self, function: Function) -> Expressions:
+        known = self._known(function.source).expressions
+        if function not in known:
+            known[function] = Expressions(self, function)
+        return known[function]
 
 
 def _varying_macros(source: Cpp) -> frozenset[bytes]:
     return frozenset(
         match[1]
         for match in DEFINE.finditer(source.code)
-        if any(_BY_THREAD.fullmatch(word) for word in re.findall(rb"\w+", match[3]))
+        if any(varies(word) for word in re.findall(rb"\w+", match[3]))
     )
 
 
