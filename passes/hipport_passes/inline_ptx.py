@@ -18,6 +18,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from pathlib import PurePath
+from typing import cast
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include, together
@@ -25,8 +27,8 @@ from hipport.languages.convergence import Collectives, meetings
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, NewFile, Span
+from hipport.project import Component, Project
+from hipport.source import Edit, NewFile, Source, Span
 from hipport.tables import load
 from hipport_passes.ptx import carry
 from hipport_passes.ptx.assembly import Unparsed, opcodes, parse
@@ -82,14 +84,28 @@ def _refusals() -> tuple[tuple[bytes, str, str, str], ...]:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per asm statement of PTX, and per argument and function that change with one."""
-    findings = _with_headers(source, project, list(_find(source, project)))
-    apart = _apart(source, project, findings)
-    for finding in findings:
+    apart = _apart(source, project)
+    for finding in _findings(source, project):
         if finding.span in apart:
             word = " and that " if finding.certainty is Certainty.REVIEW else "; assumes that "
             message = finding.message + word + apart[finding.span]
             finding = replace(finding, message=message, certainty=Certainty.REVIEW)
         yield finding
+
+
+class _Known:
+    """What was found in files that belong together, and the files as they will be."""
+
+    def __init__(self, component: Component) -> None:
+        self.findings: dict[PurePath, list[Finding]] = {}
+        self.after: Project | None = None
+
+
+def _findings(source: Cpp, project: Project) -> list[Finding]:
+    known = project.component(source).fact(_Known).findings
+    if source.path not in known:
+        known[source.path] = _with_headers(source, project, list(_find(source, project)))
+    return known[source.path]
 
 
 def _with_headers(source: Cpp, project: Project, findings: list[Finding]) -> list[Finding]:
@@ -309,18 +325,19 @@ def _is_pointer(source: Cpp, statement: Statement, text: bytes) -> bool:
     return bool(declared) and b"*" in declared[-1]
 
 
-def _apart(source: Cpp, project: Project, findings: list[Finding]) -> dict[Span, str]:
+def _apart(source: Cpp, project: Project) -> dict[Span, str]:
     """Return the statements whose lanes may come to them apart, and what must not be so.
 
     That is known of calls, by their names, so it is looked for in the text as it will be.
     """
+    findings = _findings(source, project)
     if not any(_COLLECTIVES.names.search(edit.new) for finding in findings for edit in finding.edits):
         return {}
-    after = type(source)(source.path, source.text).apply(edit for finding in findings for edit in finding.edits)
-    others = [other for other in project.component(source) if other.path != source.path]
+    after = _after(source, project)
+    ported = cast("Cpp", after.by_path[source.path])
     found = {}
-    for offset, meeting in meetings(after, Project((after, *others), project.target), _COLLECTIVES).items():
-        start = after.origin(Span(offset, offset + 1)).start
+    for offset, meeting in meetings(ported, after, _COLLECTIVES).items():
+        start = ported.origin(Span(offset, offset + 1)).start
         for finding in findings:
             if finding.edits and finding.span.start <= start < finding.span.end:
                 found[finding.span] = (
@@ -329,6 +346,23 @@ def _apart(source: Cpp, project: Project, findings: list[Finding]) -> dict[Span,
                     else "none of the lanes that its mask names is at another such statement meanwhile"
                 )
     return found
+
+
+def _after(source: Cpp, project: Project) -> Project:
+    """Return the files that `source` is connected to, with all their asm statements replaced."""
+    component = project.component(source)
+    known = component.fact(_Known)
+    if known.after is None:
+        files: list[Source] = []
+        for each in component:
+            if isinstance(each, Cpp) and (each is source or each.path in project.by_path):
+                edits = [edit for finding in _findings(each, project) for edit in finding.edits]
+                # A text of its own, for origins to be places in what there is now.
+                files.append(type(each)(each.path, each.text).apply(edits))
+            else:
+                files.append(each)
+        known.after = Project(tuple(files), project.target)
+    return known.after
 
 
 PASS = Pass(Cpp, find)
