@@ -33,7 +33,7 @@ from hipport.languages.functions import DEFINE, Call, Function, nodes
 from hipport.languages.kernels import Kernels
 from hipport.names import Names
 from hipport.pipeline import Pass
-from hipport.project import Project
+from hipport.project import Component, Project
 from hipport.source import Edit, Span
 
 if TYPE_CHECKING:
@@ -119,20 +119,30 @@ def _more_than_barriers(source: Cpp) -> frozenset[bytes]:
     return frozenset(match[1] for match in found if not _STANDS_FOR.fullmatch(match[3].replace(b"\\", b" ")))
 
 
+class _Begun:
+    """The kernels, of files that belong together, that come to barriers with a number; None before it is asked."""
+
+    def __init__(self, component: Component) -> None:
+        self.kernels: tuple[Function, ...] | None = None
+
+
 def _begun(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]:
     """Yield a finding per kernel that comes to a barrier with a number, and one where no kernel is seen to."""
-    # Not by way of hipport's own headers, which are here only when what was ported is read again.
-    files = [each for each in project.component(source) if isinstance(each, Cpp) and not own(each)]
-    functions = [function for file in files for function in kernels.functions(file)]
-    macros = {each for file in files for each in file.fact(_macros)}
-    comes: frozenset[bytes] = _NUMBERED
-    while (
-        more := comes
-        | {each.name for each in functions if not each.kernel and each.called & comes}
-        | {name for name, words in macros if words & comes}
-    ) != comes:
-        comes = more
-    every = [each for each in functions if each.kernel and each.called & comes]
+    known = project.component(source).fact(_Begun)
+    if known.kernels is None:
+        # Not by way of hipport's own headers, which are here only when what was ported is read again.
+        files = [each for each in project.component(source) if isinstance(each, Cpp) and not own(each)]
+        functions = [function for file in files for function in kernels.functions(file)]
+        macros = {each for file in files for each in file.fact(_macros)}
+        comes: frozenset[bytes] = _NUMBERED
+        while (
+            more := comes
+            | {each.name for each in functions if not each.kernel and not comes.isdisjoint(each.called)}
+            | {name for name, words in macros if not comes.isdisjoint(words)}
+        ) != comes:
+            comes = more
+        known.kernels = tuple(each for each in functions if each.kernel and not comes.isdisjoint(each.called))
+    every = known.kernels
     for function in every:
         start = function.body.start_byte
         if function.source is not source or _BEGINS.match(source.code, start) or within(start, source.cuda_only):

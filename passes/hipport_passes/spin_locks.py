@@ -300,7 +300,8 @@ def _gets_on_by(function: Function, loop: Node, condition: Node | None, guarded:
         and _contains(loop, each.node)
         and (first is None or not _contains(first, each.node))
     ]
-    steps += [each for each in nodes(loop) if each.type == "break_statement" and _innermost_loop(each, True) == loop]
+    inside = nodes(loop) if b"break" in function.text(loop) else ()
+    steps += [each for each in inside if each.type == "break_statement" and _innermost_loop(each, True) == loop]
     return bool(steps) and all(guarded.start <= each.start_byte and each.end_byte <= guarded.end for each in steps)
 
 
