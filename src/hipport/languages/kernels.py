@@ -373,31 +373,40 @@ class Kernels:
         known = self._known(function.source)
         if function in known.variables:
             return
-        members: dict[Function, tuple[Function, ...]] = {}
+        #: What each may call, and what may call it.
+        called: dict[Function, list[Function]] = {}
+        users: dict[Function, list[Function]] = {}
         stack = [function]
         while stack:
             each = stack.pop()
-            if each in members or each in known.variables:
+            if each in called or each in known.variables:
                 continue
-            called = [other for name in each.called for other in self.definitions(each.source, name)]
-            callers = [] if each.kernel else [call.function for call in self.callers(each)]
-            # Not the order of a set: what is looked at first does not change the outcome, but who reads a trace.
-            members[each] = tuple(dict.fromkeys((*called, *callers)))
-            stack += members[each]
-        for each in members:
+            called[each] = [other for name in each.called for other in self.definitions(each.source, name)]
+            for other in called[each]:
+                users.setdefault(other, []).append(each)
+            stack += called[each]
+            stack += () if each.kernel else (call.function for call in self.callers(each))
+        for each in called:
             known.variables[each] = dict.fromkeys(each.locals.variables, BLOCK)
             known.results[each] = BLOCK
-        open_: dict[Function, None] = dict.fromkeys(members)
+        # Not a set: what is looked at first does not change the outcome, but who reads a trace.
+        open_: dict[Function, None] = dict.fromkeys(called)
         while open_:
             each = next(iter(open_))
             del open_[each]
-            if self._refine(each, known):
-                open_.update((other, None) for other in (each, *members[each]) if other in members)
+            values, result = self._refine(each, known)
+            if values:
+                open_.update((other, None) for other in called[each] if other in called)
+            if result:
+                open_.update((other, None) for other in users.get(each, ()))
 
-    def _refine(self, function: Function, known: _Known) -> bool:
-        """Look at the function with what is known of the others by now; return whether more is found to differ."""
+    def _refine(self, function: Function, known: _Known) -> tuple[bool, bool]:
+        """Look at the function with what is known of the others by now.
+
+        Return whether more of its variables is found to differ, and whether what it returns is.
+        """
         variables, results = known.variables[function], known.results
-        before = dict(variables), results[function]
+        before, returned = dict(variables), results[function]
         if not function.kernel:
             parameters = [function.locals.named(name, function.body.start_byte) for name in function.parameters]
             for call in self.callers(function):
@@ -430,7 +439,7 @@ class Kernels:
             for node in decisive:
                 if results[function] > 1:
                     results[function] = min(results[function], expressions.agreement(node, variables, results))
-        return (variables, results[function]) != before
+        return variables != before, results[function] != returned
 
     def _expressions(self, function: Function) -> Expressions:
         known = self._known(function.source).expressions
