@@ -56,6 +56,15 @@ def test_asynchronous_copies_are_done_at_once() -> None:
     assert verified.ok
 
 
+def test_collective_instructions_are_what_their_definitions_say() -> None:
+    """The program says itself what they have to give; also where only some lanes come by in a turn of a loop."""
+    collectives = SUMS.with_name("ptx_collectives.cu")
+    verified = programs.program(
+        [collectives], [], env=ENV, port=lambda paths: api.rewrite(paths), passes=(inline_ptx.PASS,)
+    )
+    assert verified.ok and all(each.ok for each in verified.ran)
+
+
 def test_atomic_objects_mean_the_same_when_ported() -> None:
     verified = programs.program(
         [SUMS.with_name("atomic_objects.cu")], env=ENV, port=lambda paths: api.rewrite(paths), orders=("forward",)

@@ -26,7 +26,8 @@ from hipport.project import Component, Project
 from hipport.source import Edit, Span
 
 _PRESENT = rb"__activemask|coalesced_threads|__(?:ballot|any|all|shfl(?:_up|_down|_xor)?)(?=\s*\()"
-_CUDA = re.compile(rb"\b(?:" + _PRESENT + rb")")
+# In originals, what asm statements ask of the lanes that are there.
+_CUDA = re.compile(rb"\b(?:" + _PRESENT + rb"|hipport::ptx::(?:activemask_b32|elect_sync|(?:vote|shfl)_(?!sync)\w+))")
 _HIP = re.compile(
     rb"\b(?:"
     + _PRESENT
