@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import Call, Function, arguments, called_name, nodes
+from hipport.languages.functions import Call, Function, Variable, arguments, called_name, nodes
 from hipport.languages.kernels import Kernels
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -59,6 +59,9 @@ _FENCE = re.compile(rb"\s*__threadfence(?:_block|_system)?\s*\(\s*\)\s*;\s*")
 # What all lanes of a warp or block have to come to.
 _TOGETHER = re.compile(rb"(?i)\w*(?:sync|barrier|shfl|ballot)\w*|__(?:any|all|activemask)")
 _BLOCK_TOGETHER = re.compile(rb"__syncthreads\w*|syncthreads_\w+|sync|\w*barrier\w*")
+# Looking at the lock until it seems free, before trying again.
+_LOOKS = re.compile(rb"\bwhile\s*\((?:[^(){};=]|[!=]=|\([^(){};=]*\))*\)\s*(?:;|\{[\s;]*\})")
+_GOTO = re.compile(rb"\bgoto\b")
 _SLEEP = re.compile(rb"(?:__)?(?:nanosleep|builtin_amdgcn_s_sleep)")
 _TURNS = re.compile(rb"hipport::(?:one_by_one|warp_by_warp)\b")
 # `lane == 0`, and what a lane's number in its warp is made of.
@@ -115,6 +118,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             # What is compared is looked at last: it takes the longest.
             if findings and not kernels.one_thread(function, loop):
                 yield from findings
+        yield from _by_goto(function, kernels)
         yield from _of_calls(function, kernels, project)
     yield from _of_macros(source, kernels, project)
 
@@ -408,10 +412,12 @@ def _waits_for(function: Function, loop: Node) -> _Acquire | None:
     """Return the lock that a loop does nothing but wait for; it may wait longer each time."""
     condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
     acquire = _acquire(function, condition) if condition is not None and loop.type != "for_statement" else None
-    if (
-        acquire is None
-        or body is None
-        or any(_releases(function, node, acquire) for node in nodes(body) if node.type == "expression_statement")
+    if acquire is None and condition is not None and loop.type != "for_statement":
+        acquire = _by_bits(function, condition)
+    if acquire is None:
+        return _taken_in_body(function, loop)
+    if body is None or any(
+        _releases(function, node, acquire) for node in nodes(body) if node.type == "expression_statement"
     ):
         return None
     text = function.text(body)
@@ -419,7 +425,7 @@ def _waits_for(function: Function, loop: Node) -> _Acquire | None:
         # What was expected is set anew each time.
         expected = re.escape(function.text(arguments(acquire.call)[0]))
         text = re.sub(rb"\b" + expected + rb"\s*=\s*(?:\w+|\{\s*\w*\s*\})\s*;", b"", text)
-    if _WAITS.fullmatch(text):
+    if _WAITS.fullmatch(_LOOKS.sub(b"", text)):
         return acquire
     # `while (atomicCAS(&table[slot], EMPTY, key) != EMPTY) slot = …;` looks for a place.
     names = set(_NAME.findall(function.text(acquire.call)))
@@ -428,6 +434,148 @@ def _waits_for(function: Function, loop: Node) -> _Acquire | None:
     }
     sleeps = any(_SLEEP.fullmatch(called_name(call, function.source.code)) for call in _calls(body))
     return acquire if sleeps and not names & changed else None
+
+
+def _by_bits(function: Function, condition: Node) -> _Acquire | None:
+    """Return the lock of `while (atomicOr(&word, bit) & bit)`, which is a bit of a word."""
+    for call in _calls(condition):
+        outer, given = call.parent, arguments(call)
+        if called_name(call, function.source.code) != b"atomicOr" or len(given) != 2 or outer is None:
+            continue
+        sign = outer.child_by_field_name("operator") if outer.type == "binary_expression" else None
+        whole = _bare(function.text(condition)).removesuffix(b"!=0")
+        if sign is not None and sign.type == "&" and _bare(whole) == b"".join(function.text(outer).split()):
+            return _Acquire(call, _pointer(b"".join(function.text(given[0]).split())), b"|")
+    return None
+
+
+def _taken_in_body(function: Function, loop: Node) -> _Acquire | None:
+    """Return the lock of a loop that tries for it in its body, and is left when it has it: by `break` or a variable."""
+    body = loop.child_by_field_name("body")
+    if body is None or (loop.type == "for_statement" and loop.child_by_field_name("update") is not None):
+        return None
+    for call in _calls(body):
+        acquire = _acquire(function, call)
+        if acquire is None or acquire.call != call or not acquire.free or _innermost_loop(call) != loop:
+            continue
+        last = b"".join(function.text(arguments(call)[-1]).split())
+        leaves = [_turn(function, loop, acquire, result) for result in (acquire.free, last)]
+        return acquire if leaves == [True, False] else None
+    return None
+
+
+class _Unknown(Exception):
+    """What a turn of a loop does is not seen in its text."""
+
+
+def _turn(function: Function, loop: Node, acquire: _Acquire, result: bytes) -> bool | None:
+    """Whether a turn of a loop is its last if trying for the lock gives `result`; None if that is not known.
+
+    The turn does nothing else, and there is one.
+    """
+    known: dict[bytes, bytes] = {}
+    condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
+
+    def value(node: Node) -> bytes:
+        if node == acquire.call:
+            return result
+        text = function.text(node).strip()
+        parts = node.named_children
+        if node.type in ("condition_clause", "parenthesized_expression", "cast_expression") and parts:
+            return value(parts[-1])
+        if node.type in ("number_literal", "true", "false"):
+            return {b"true": b"1", b"false": b"0"}.get(text, text.rstrip(b"uUlL"))
+        if node.type == "identifier":
+            variable = function.locals.named(text, node.start_byte)
+            if text in known:
+                return known[text]
+            if variable is None:
+                return text  # a constant
+            before = function.locals.last(variable, loop)
+            if before is not None and len(before.values) == 1:
+                return value(before.values[0])
+        if node.type == "unary_expression" and text.startswith(b"!"):
+            return b"0" if truth(parts[-1]) else b"1"
+        if node.type == "call_expression" and called_name(node, function.source.code) == b"opaque":
+            return value(arguments(node)[0])
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        sign = node.child_by_field_name("operator")
+        if left is not None and right is not None and sign is not None:
+            if node.type == "assignment_expression" and sign.type == "=" and left.type == "identifier":
+                known[function.text(left)] = value(right)
+                return known[function.text(left)]
+            if node.type == "binary_expression" and sign.type in ("==", "!="):
+                return b"1" if (value(left) == value(right)) == (sign.type == "==") else b"0"
+        raise _Unknown
+
+    def truth(node: Node) -> bool:
+        text = value(node)
+        if not text.lstrip(b"-").isdigit():
+            raise _Unknown
+        return int(text) != 0
+
+    def leaves(node: Node) -> bool | None:
+        """Whether a statement leaves the loop, or (False) the turn; None if what is behind it is next."""
+        if node.type in ("compound_statement", "else_clause"):
+            for each in node.named_children:
+                left = leaves(each)
+                if left is not None:
+                    return left
+            return None
+        if node.type in ("break_statement", "continue_statement"):
+            return node.type == "break_statement"
+        if node.type == "if_statement":
+            asked, yes = node.child_by_field_name("condition"), node.child_by_field_name("consequence")
+            no = node.child_by_field_name("alternative")
+            if asked is None or yes is None:
+                raise _Unknown
+            branch = yes if truth(asked) else no
+            return leaves(branch) if branch is not None else None
+        if node.type == "declaration":
+            for each in node.children_by_field_name("declarator"):
+                name, given = each.child_by_field_name("declarator"), each.child_by_field_name("value")
+                if name is None or given is None:
+                    raise _Unknown
+                known[function.text(name)] = value(given)
+            return None
+        if node.type != "comment" and not _WAITS.fullmatch(function.text(node)):
+            if node.type != "expression_statement" or not node.named_children:
+                raise _Unknown
+            value(node.named_children[0])
+        return None
+
+    try:
+        if loop.type != "do_statement" and condition is not None and not truth(condition):
+            return None  # There may be no turn.
+        left = leaves(body) if body is not None else None
+        return left if left else condition is not None and not truth(condition)
+    except _Unknown:
+        return None
+
+
+def _by_goto(function: Function, kernels: Kernels) -> Iterator[Finding]:
+    """Find `again: if (…the lock is taken…) goto again;`."""
+    if not function.mentions(_GOTO):
+        return
+    for node in nodes(function.body):
+        if node.type != "goto_statement":
+            continue
+        label = re.compile(rb"\b" + re.escape(function.text(node.named_children[0])) + rb"\s*:(?!:)")
+        for condition in function.conditions(node):
+            acquire = _acquire(function, condition.expression)
+            if acquire is None or not label.search(function.source.code, function.body.start_byte, node.start_byte):
+                continue
+            if not kernels.one_thread(function, node):
+                name = acquire.lock.decode("utf-8", "replace")
+                yield Finding(
+                    Span(node.start_byte, node.end_byte),
+                    "lock",
+                    f"lanes of one wavefront that wait for {name} keep the lane that has it from going on; put what is "
+                    "done under the lock into a loop, for (bool done = false; !hipport::opaque(done);) if (taken) { …; "
+                    "unlock; done = true; }, with hipport/lock.h",
+                    certainty=Certainty.MANUAL,
+                )
+            break
 
 
 def _gives_back(function: Function) -> bool:
@@ -688,6 +836,15 @@ def _around(
     )
     if why:
         return why, ()
+    in_body = condition is None or not _contains(condition, acquire.call)
+    needless: list[Edit] = []
+    for each in function.locals.assignments if in_body else ():
+        if not _contains(body, each.node) or _contains(body, _declaration(function, each.variable) or function.body):
+            continue
+        name = each.variable.name
+        if re.search(rb"\b" + name + rb"\b", function.source.code[loop.end_byte : function.body.end_byte]):
+            return f"{name.decode()} is used behind it", ()
+        needless += _without(function, each.variable, loop)
     done = b"hipport_done"
     while any(each.name == done and each.start <= loop.start_byte < each.end for each in function.locals.variables):
         done += b"_"
@@ -701,9 +858,14 @@ def _around(
     if not statements or not _FENCE.fullmatch(function.text(statements[0])):
         opening += steps[2] + fence
     waiting = source[Span(body.start_byte, body.end_byte)]
-    if not waiting.strip(b" \t\r\n;{}"):
+    if in_body:
+        sleep = next((each for each in _calls(body) if _SLEEP.fullmatch(called_name(each, source.code))), None)
+        waiting = source[Span(sleep.start_byte, sleep.end_byte)] + b";" if sleep is not None else b""
+    elif not waiting.strip(b" \t\r\n;{}") or _LOOKS.search(function.text(body)):
         waiting = b""
     elif body.type != "compound_statement":
+        waiting = b"{ " + waiting + b" }"
+    if in_body and waiting:
         waiting = b"{ " + waiting + b" }"
     closing = steps[2] + done + b" = true;" + steps[1] + b"}" + (b" else " + waiting if waiting else b"")
     edits = [
@@ -719,7 +881,31 @@ def _around(
         edits.append(Edit(at, (2 * _STEP if any(each.span == at for each in deeper) else b"") + fence + apart))
         deeper = [each for each in deeper if each.span != at]
     edits += deeper
-    return "", tuple(edits)
+    return "", tuple(dict.fromkeys((*edits, *needless)))
+
+
+def _declaration(function: Function, variable: Variable) -> Node | None:
+    """Return the statement that declares a local variable."""
+    node = function.body.descendant_for_byte_range(variable.start, variable.start)
+    while node is not None and node.type != "declaration":
+        node = node.parent
+    return node
+
+
+def _without(function: Function, variable: Variable, loop: Node) -> list[Edit]:
+    """Return the edit that drops the declaration of a variable that a loop alone has used, and no other."""
+    declaration = _declaration(function, variable)
+    if declaration is None or len(declaration.children_by_field_name("declarator")) != 1:
+        return []
+    between = function.source.code[declaration.end_byte : loop.start_byte]
+    if re.search(rb"\b" + variable.name + rb"\b", between) or not _contains(function.body, declaration):
+        return []
+    start, text = declaration.start_byte, function.source.text
+    line = max(text.rfind(b"\n", 0, start), text.rfind(b"\r", 0, start)) + 1
+    end = re.compile(rb"[ \t]*(?:\r\n|\n|\r)?").match(text, declaration.end_byte)
+    if text[line:start].strip() or end is None:
+        return [Edit(Span(start, declaration.end_byte), b"")]
+    return [Edit(Span(line, end.end()), b"")]
 
 
 def _inside(
@@ -861,12 +1047,16 @@ def _constant(function: Function, text: bytes, at: Node) -> bool:
 
 def _when_taken(function: Function, condition: Node | None, acquire: _Acquire) -> bytes | None:
     """Return the condition under which the lock was taken, from the one under which the loop goes on."""
-    node = condition
+    source = function.source
+    if condition is None or not _contains(condition, acquire.call):
+        return source[Span(acquire.call.start_byte, acquire.call.end_byte)] + b" == " + acquire.free
+    node: Node | None = condition
     while node is not None and node.type in ("condition_clause", "parenthesized_expression") and node.named_children:
         node = node.named_children[0]
     if node is None:
         return None
-    source = function.source
+    if acquire.free == b"|":
+        return b"!(" + source[Span(node.start_byte, node.end_byte)] + b")"
     if not acquire.free and _METHODS.fullmatch(called_name(acquire.call, source.code)):
         # It says whether it was taken.
         refused = node.type == "unary_expression" and node.child_by_field_name("argument") == acquire.call
@@ -885,7 +1075,10 @@ def _when_taken(function: Function, condition: Node | None, acquire: _Acquire) -
 
 def _releases(function: Function, node: Node, acquire: _Acquire) -> bool:
     """Whether a statement gives the lock back."""
-    text = b"".join(function.text(node).split())
+    # `*(volatile int*)lock = 0;`
+    text = re.sub(
+        rb"^\*\((?:volatile|unsigned|int|uint32_t|long)[\w*]*\*\)", b"*", b"".join(function.text(node).split())
+    )
     lock = acquire.lock
     plain = lock[1:] if lock.startswith(b"&") else b"*" + lock
     for call in _calls(node) if node.type == "expression_statement" else ():
@@ -894,7 +1087,7 @@ def _releases(function: Function, node: Node, acquire: _Acquire) -> bool:
             return call != acquire.call
         given = [b"".join(function.text(each).split()) for each in arguments(call)]
         if name.startswith(b"atomic") and given and _pointer(given[0]) == lock:
-            return call != acquire.call
+            return call != acquire.call and (acquire.free != b"|" or name != b"atomicOr")
     return node.type == "expression_statement" and (
         text.startswith((plain + b"=", b"(" + plain + b")=", lock + b"[0]=", lock + b"=false;", lock + b"=0;"))
         and not text.startswith(plain + b"==")
