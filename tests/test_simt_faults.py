@@ -12,7 +12,7 @@ from hipport.verification import Configuration
 from hipport.verifier import Limits
 
 HERE = Path(__file__).parent / "simt_faults"
-CUDA, HIP = HERE / "faults.cu", HERE / "faults.hip"
+CUDA, HIP, WAITS = HERE / "faults.cu", HERE / "faults.hip", HERE / "waits.hip"
 ENV = {**os.environ}
 
 
@@ -164,3 +164,38 @@ def test_amd(hip: Path, lanes: int) -> None:
     result = ran(hip, "too-much-shared", "ported", lanes)
     (fault,) = result.faults
     assert (result.status, fault.kind, fault.line) == (97, "launch-limit", marked(HIP, "too-much-shared"))
+
+
+@pytest.fixture(scope="module")
+def waits() -> Path:
+    return compiling.program([WAITS], "hip", compiling.Options(ENV)).path
+
+
+@pytest.mark.parametrize("order", ["forward", "reverse", "random:3"])
+@pytest.mark.parametrize("lanes", [32, 64])
+def test_lanes_that_wait_in_a_loop_for_what_others_of_their_wavefront_do_behind_it(
+    waits: Path, lanes: int, order: str
+) -> None:
+    for what in ("takes-before", "after-the-lane-before", "returns-from-it"):
+        result = ran(waits, what, "ported", lanes, order, SIMT_WATCHDOG="0.3")
+        assert result.status == 97, (what, result.status, result.errors)
+        (fault,) = result.faults
+        assert (fault.kind, fault.line) == ("spin-in-wavefront", marked(WAITS, what)), result.errors
+        assert "wait in the end of a loop that others of the wavefront are in" in fault.message
+        assert "spin at" in fault.message
+
+
+@pytest.mark.parametrize("order", ["forward", "reverse", "random:3"])
+@pytest.mark.parametrize("lanes", [32, 64])
+def test_lanes_that_wait_for_others_end(waits: Path, lanes: int, order: str) -> None:
+    for what in (
+        "takes-inside",
+        "after-the-block-before",
+        "in-two-branches",
+        "in-two-branches-the-other-way",
+        "one-in-each-turn",
+        "leaves-others-to-meet",
+        "after-the-wave-before",
+    ):
+        result = ran(waits, what, "ported", lanes, order, SIMT_WATCHDOG="2")
+        assert (result.status, result.lines, result.faults) == (0, ("done",), ()), (what, result.errors)

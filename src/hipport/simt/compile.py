@@ -63,7 +63,12 @@ _DEFINES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 # Loops are rewritten in all files; those of the host have none of the executor's headers to say what stands in them.
-_NO_TURNS = ("-DSIMT_NEXT_TURN=((void)0)", "-DSIMT_LOCKSTEP_TURN=((void)0)")
+_NO_TURNS = (
+    "-DSIMT_NEXT_TURN=((void)0)",
+    "-DSIMT_LOCKSTEP_TURN=((void)0)",
+    "-DSIMT_LOOP_TURN=((void)0)",
+    "-DSIMT_WAITING_LOOP=",
+)
 _HOST_DEFINES: Mapping[str, tuple[str, ...]] = {"cuda": (), "hip": ("-DSIMT_HIP", "-D__HIP_PLATFORM_AMD__=1")}
 
 # Lanes that go different ways are told apart by the chain of calls that they wait in, and those that are further behind

@@ -56,7 +56,7 @@ inline std::uint64_t path_hash(const void* call, const void* frame, const void* 
 }
 
 enum class State : std::uint8_t { unstarted, ready, running, waiting, exited };
-enum class Wait : std::uint8_t { none, masked, present, barrier, arrived, named, grid };
+enum class Wait : std::uint8_t { none, masked, present, barrier, arrived, named, grid, loop };
 /// Whether it is known on which path a thread came to where it waits: by a call, or kept where a signal interrupted it.
 enum class Came : std::uint8_t { unknown, called, kept };
 
@@ -171,6 +171,13 @@ struct Block {
     Meeting* meeting;
     List list;
   };
+  /// A loop in which lanes wait for memory, and those that came to it together: see `leave_loop`.
+  struct Loop {
+    std::uint64_t inside = 0;
+    List left;  // who wait for those that are inside
+    bool open = false;  // whether nobody waits at its end any more
+    std::string stuck;  // who was where when nothing went on, and it was opened for that
+  };
   struct alignas(64) Wave {
     std::uint64_t alive = 0;
     unsigned busy = 0;  // lanes that run, may run, or have not begun
@@ -178,6 +185,7 @@ struct Block {
     List present;  // lanes that wait for those that are there
     Meeting* given = nullptr;  // what they gave
     std::vector<Group> groups;
+    std::vector<Loop*> loops;
   };
   std::vector<Wave> wave;
   Racing* racing = nullptr;  // see races.cpp

@@ -32,6 +32,8 @@ __thread Worker* worker = nullptr;
 __thread Started last_launch = Started::yes;
 namespace detail {
 __thread unsigned row_end = 0;
+const Operation loop_begins{"the beginning of a loop", nullptr};
+const Operation loop_turns{"the end of a turn of a loop", nullptr};
 }
 
 namespace {
@@ -299,6 +301,9 @@ void leave_for_ready(Worker& w, Block& block) {
 
 bool settle_stalled(Block& block);
 
+/// Whether lanes wait in an operation only for those that will get there, and not for those that spin.
+bool is_of_loops(const Operation* operation) { return operation == &detail::loop_begins || operation == &detail::loop_turns; }
+
 /// The rounds of yields that all who could run made in vain.
 bool is_stalled(const Block& block) { return block.idle > 256 + 64 * std::uint64_t(block.ready.count); }
 
@@ -340,7 +345,7 @@ bool same_operation(const Operation* a, const Operation* b) {
 void finish(Block& block, const Thread& one, Meeting& meeting, const Operation& operation, std::uint64_t lanes) {
   meeting.lanes = lanes;
   if (operation.finish != nullptr) operation.finish(meeting);
-  if (races_looked_for) races_meeting(block, one.rank - one.lane, lanes);
+  if (races_looked_for && !is_of_loops(&operation)) races_meeting(block, one.rank - one.lane, lanes);
 }
 
 /// All lanes of a group have come: they go on, but for `last`, who has not waited.
@@ -432,12 +437,20 @@ bool later(const Path& a, const Path& b) {
   }
   return a.depth > b.depth;
 }
-/// Of the threads that are present in a wavefront, those that came on the path that comes first.
-List take_first(Block& block, Block::Wave& wave) {
+/// Of the threads that are present in a wavefront (or only of those at loops), those that came on the path that comes first.
+List take_first(Block& block, Block::Wave& wave, bool at_loops) {
   List all = wave.present, first;
   wave.present = List{};
   const bool alone = settings().minimal && dialect_is(Dialect::cuda);
   if (wave.together && !alone) return all;
+  if (at_loops) {
+    List here;
+    while (all.count != 0) {
+      Thread& t = *all.pop();
+      (is_of_loops(t.operation) ? here : wave.present).push(&t);
+    }
+    all = here;
+  }
   Thread* least = all.first;
   for (Thread* t = all.first; t != nullptr; t = t->next) {
     if (t->path_hash != least->path_hash && later(path_of(block, *least), path_of(block, *t))) least = t;
@@ -451,14 +464,45 @@ List take_first(Block& block, Block::Wave& wave) {
   return first;
 }
 
-/// No lane of the wavefront can run: let those that came together, and come first, go on.
-__attribute__((noinline)) bool settle_present(Block& block, Block::Wave& wave) {
+/// Let lanes go on that wait at the end of a loop.
+void open_loop(Block::Wave& wave, Block::Loop& loop) {
+  wave.busy += loop.left.count;
+  wake_all(loop.left);
+}
+
+/// Have nobody wait any more at the ends of loops of the wavefront; whether anybody did.
+bool open_loops(Block& block, Block::Wave& wave) {
+  bool any = false;
+  for (Block::Loop* loop : wave.loops) {
+    if (loop->left.count != 0) any = true;
+    loop->open = true;
+    open_loop(wave, *loop);
+  }
+  if (any) block.idle = 0;
+  return any;
+}
+bool open_loops(Block& block) {
+  bool any = false;
+  if (!block.loud) return false;
+  for (unsigned i = 0; i < block.waves; ++i) any = open_loops(block, block.wave[i]) || any;
+  return any;
+}
+
+/// No lane of the wavefront can run: let those that came together, and come first, go on. Also, where some spin, those
+/// at loops.
+__attribute__((noinline)) bool settle_present(Block& block, Block::Wave& wave, bool at_loops = false) {
   if (wave.present.count == 0) return false;
-  List list = take_first(block, wave);
+  List list = take_first(block, wave, at_loops);
   const Thread& one = *list.first;
   std::uint64_t lanes = 0;
   for (Thread* t = list.first; t != nullptr; t = t->next) lanes |= t->bit();
   if (one.wait == Wait::barrier) {
+    if (lanes != wave.alive && open_loops(block, wave)) {
+      // What looked like a loop without a barrier has one: who has left it may be on the way to it.
+      while (list.count != 0) wave.present.push(list.pop());
+      wave.together = false;
+      return true;
+    }
     if (lanes != wave.alive) {
       fault_with("divergent-barrier", one.place(),
                  std::string(one.name) + " is reached by some lanes of a wavefront while others are elsewhere: on AMD the "
@@ -481,6 +525,11 @@ __attribute__((noinline)) bool settle_present(Block& block, Block::Wave& wave) {
     meeting->readers = list.count;
   }
   finish(block, one, *meeting, *one.operation, lanes);
+  if (one.operation == &detail::loop_begins && list.count > 1) {
+    wave.loops.push_back(new Block::Loop);
+    wave.loops.back()->inside = lanes;
+    meeting->word = reinterpret_cast<std::uintptr_t>(wave.loops.back());
+  }
   wave.busy += list.count;
   block.idle = 0;
   wake_all(list);
@@ -494,12 +543,30 @@ inline void less_busy(Block& block, Block::Wave& wave) {
 
 /// All that could run only looks whether something has changed: let lanes go on that would wait for those.
 bool settle_stalled(Block& block) {
-  // A wavefront of AMD's does not go on without the lanes that it waits for.
-  if (dialect_is(Dialect::hip)) return false;
   for (unsigned i = 0; i < block.waves; ++i) {
-    if (settle_present(block, block.wave[i])) return true;
+    Block::Wave& wave = block.wave[i];
+    if (dialect_is(Dialect::hip)) {
+      // A wavefront of AMD's does not go on without the lanes that it waits for.
+      bool at_loops = false;
+      for (Thread* t = wave.present.first; t != nullptr && !at_loops; t = t->next) at_loops = t->wait == Wait::present && is_of_loops(t->operation);
+      if (!at_loops) continue;
+      settle_present(block, wave, true);
+      return true;
+    }
+    if (settle_present(block, wave)) return true;
   }
   return false;
+}
+
+/// A lane is not in a loop any more. Returns whether nobody is; the loop is gone then.
+bool is_left(Block& block, Block::Wave& wave, Block::Loop& loop, std::uint64_t lane) {
+  loop.inside &= ~lane;
+  if ((loop.inside & wave.alive) != 0) return false;
+  if (loop.left.count != 0) block.idle = 0;
+  open_loop(wave, loop);
+  wave.loops.erase(std::find(wave.loops.begin(), wave.loops.end(), &loop));
+  delete &loop;
+  return true;
 }
 
 // --------------------------------------------------------------------------------------------- starting and ending
@@ -549,6 +616,7 @@ void exited(Block& block, Thread& thread) {
   block.idle = 0;
   while (settle_masked(block, wave)) {
   }
+  for (std::size_t i = wave.loops.size(); i-- != 0;) is_left(block, wave, *wave.loops[i], thread.bit());
   less_busy(block, wave);
   check_done(block);
 }
@@ -623,6 +691,7 @@ void make_loud() {
     each.present = List{};
     each.given = nullptr;
     each.groups.clear();
+    each.loops.clear();
   }
   if (block.shape.x != blockDim.x || block.shape.y != blockDim.y || block.shape.z != blockDim.z) {
     block.shape = blockDim;
@@ -760,6 +829,26 @@ Entered enter(Worker& w, Block& block) {
                  waiting_text(block));
 }
 
+/// Nothing of a launch has gone on for long. If lanes wait at the ends of loops for others that spin in them, let them go
+/// on: then it is seen whether those wait for them.
+bool look_behind_loops(Worker& w, const std::vector<Block*>& resident) {
+  bool any = false;
+  for (Block* block : resident) {
+    w.block = block;
+    w.thread = nullptr;
+    std::string where;
+    for (unsigned i = 0; block->loud && i < block->waves; ++i) {
+      for (Block::Loop* loop : block->wave[i].loops) {
+        if (loop->left.count == 0) continue;
+        if (where.empty()) where = waiting_text(*block);
+        loop->stuck = where;
+      }
+      any = open_loops(*block, block->wave[i]) || any;
+    }
+  }
+  return any;
+}
+
 bool at_grid_barrier(const Block& block) { return block.grid.count != 0 && block.grid.count == block.alive; }
 
 void run_blocks(Worker& w) {
@@ -778,7 +867,7 @@ void run_blocks(Worker& w) {
         w.block = &block;
         reset(block, index);
         if (enter(w, block) == Entered::stuck) {
-          if (block.ready.count == 0 && block.grid.count == 0) deadlock(block);
+          if (block.ready.count == 0 && block.grid.count == 0 && !open_loops(block)) deadlock(block);
           resident.push_back(&block);
           w.resident = true;
         } else {
@@ -804,7 +893,7 @@ void run_blocks(Worker& w) {
     for (std::size_t i = 0; i < resident.size(); ++i) {
       Block& block = *resident[i];
       if (block.ready.count == 0) {
-        if (block.grid.count == 0 || (!more && !at_grid_barrier(block))) deadlock(block);
+        if ((block.grid.count == 0 || (!more && !at_grid_barrier(block))) && !open_loops(block)) deadlock(block);
         continue;
       }
       const unsigned alive = block.alive;
@@ -825,7 +914,8 @@ void run_blocks(Worker& w) {
     } else if (since == 0) {
       since = now();
     } else if (now() - since > settings().watchdog) {
-      deadlock(*resident.front());
+      if (!look_behind_loops(w, resident)) deadlock(*resident.front());
+      since = 0;
     }
     if (resident.empty() && !w.launch->cooperative) w.resident = false;
   }
@@ -1126,6 +1216,26 @@ Turn come_to_barrier(const char* name, int predicate, Place place) {
     less_busy(block, wave);
     if (block.barrier.count == block.alive) release_barrier(block);
   }
+  return turn(block, self);
+}
+
+Turn leave_loop(void* raw, Place place) {
+  Thread& self = waiter("the end of a loop that others of the wavefront are in", place);
+  Block& block = *worker->block;
+  Block::Wave& wave = wave_of(block, self);
+  Block::Loop& loop = *static_cast<Block::Loop*>(raw);
+  keep_call(self);
+  if (!loop.stuck.empty()) {
+    fault_with("spin-in-wavefront", place,
+               "lanes wait in this loop for what others of their wavefront do behind it: on AMD those do not go on before all "
+               "have left the loop, and the launch hangs" + loop.stuck);
+  }
+  if (is_left(block, wave, loop, self.bit())) return {&self, &self};
+  if (loop.open) return {&self, &self};
+  self.wait = Wait::loop;
+  loop.left.push(&self);
+  self.state = State::waiting;
+  less_busy(block, wave);
   return turn(block, self);
 }
 

@@ -168,6 +168,41 @@ inline constexpr Operation next_turn{"the end of a turn of a loop", nullptr};
 inline void next_turn(Place place) {
   if (in_kernel()) meet_present(detail::next_turn, nullptr, 0, place);
 }
+namespace detail {
+// Where lanes come to a loop in which they wait for memory, and the ends of turns of loops around one. Lanes do not wait
+// here for others that spin: on which of two branches a GPU goes first is not known.
+SIMT_EXPORT extern const Operation loop_begins, loop_turns;
+/// A lane leaves the loop: who goes on.
+SIMT_EXPORT Turn leave_loop(void* loop, Place);
+}  // namespace detail
+/// Lives as long as a lane is in a loop in which lanes wait for memory. On AMD those that have left it go on when all
+/// have that came to it together: who waits for one of those waits forever. Put there by the rewriter.
+class WaitingLoop {
+ public:
+  SIMT_INLINE explicit WaitingLoop(Place place) : place_(place) {
+    if (in_kernel()) loop_ = reinterpret_cast<void*>(meet_present(detail::loop_begins, nullptr, 0, place).word);
+  }
+  WaitingLoop(const WaitingLoop&) = delete;
+  WaitingLoop& operator=(const WaitingLoop&) = delete;
+  SIMT_INLINE ~WaitingLoop() {
+    if (loop_ != nullptr) detail::take_turn(detail::leave_loop(loop_, place_));
+  }
+  SIMT_INLINE bool once() { return !std::exchange(begun_, true); }
+
+ private:
+  Place place_;
+  void* loop_ = nullptr;  // null if no other lane came
+  bool begun_ = false;
+};
+SIMT_INLINE void loop_turn(Place place) {
+  if (in_kernel()) meet_present(detail::loop_turns, nullptr, 0, place);
+}
+// A `for` takes no `else` of an `if` around it.
+#undef SIMT_WAITING_LOOP
+#undef SIMT_LOOP_TURN
+#define SIMT_WAITING_LOOP for (::simt::WaitingLoop simt_waiting({__FILE__, __LINE__}); simt_waiting.once();)
+#define SIMT_LOOP_TURN ::simt::loop_turn({__FILE__, __LINE__})
+
 #undef SIMT_NEXT_TURN
 #undef SIMT_LOCKSTEP_TURN
 #define SIMT_NEXT_TURN ::simt::next_turn({__FILE__, __LINE__})
