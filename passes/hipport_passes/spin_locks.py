@@ -177,7 +177,9 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
     if acquire is None:
         if _WAITS.fullmatch(function.text(body)) is None:
             yield from _inside(function, loop, condition, body, kernels, project)
-        elif condition is not None and _own_flag(function, condition, kernels):
+        elif condition is not None and _own_flag(
+            function, condition, kernels, project.together(function.source, _readers)
+        ):
             yield Finding(
                 head,
                 "flag",
@@ -322,7 +324,8 @@ def _looked_at(function: Function, asked: Node, loop: Node, readers: frozenset[b
         if node.type == "subscript_expression":
             place = _place(function, node)
             head = function.source.code[function.node.start_byte : function.body.end_byte]
-            if place and not re.search(rb"\bvolatile\b[^;,(){}=]*\b" + re.escape(place[0]) + rb"\b", head):
+            watched = re.search(rb"\bvolatile\b[^;,(){}=]*\b" + re.escape(place[0]) + rb"\b", head) if place else None
+            if not watched and b"volatile" not in function.text(asked):
                 place = None
         elif node.type == "call_expression" and (passed := arguments(node)):
             name = called_name(node, function.source.code)
@@ -1115,8 +1118,11 @@ def _for_the_block(function: Function, loop: Node) -> Iterator[Finding]:
             return
 
 
-def _own_flag(function: Function, condition: Node, kernels: Kernels) -> bool:
-    """Whether the lanes of a wavefront look at different places in memory, which others change, or for other values."""
+def _own_flag(function: Function, condition: Node, kernels: Kernels, readers: frozenset[bytes]) -> bool:
+    """Whether the lanes of a wavefront look at different places in memory, which others change, or for other values.
+
+    `readers` are functions that return what is at a pointer.
+    """
     for node in nodes(condition):
         if node.type == "binary_expression":
             left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -1137,11 +1143,15 @@ def _own_flag(function: Function, condition: Node, kernels: Kernels) -> bool:
                 continue
             name = function.text(base)
             head = function.source.code[function.node.start_byte : function.body.end_byte]
-            if re.search(rb"\bvolatile\b[^;,(){}=]*\b" + re.escape(name) + rb"\b", head):
+            if b"volatile" in function.text(condition) or re.search(
+                rb"\bvolatile\b[^;,(){}=]*\b" + re.escape(name) + rb"\b", head
+            ):
                 return True
         elif node.type == "call_expression":
             name = called_name(node, function.source.code)
             given = arguments(node)
+            if name in readers and given and kernels.may_differ(function, given[0], 64):
+                return True
             if name.startswith(b"atomic") and given and kernels.may_differ(function, given[0], 64):
                 # A compare-and-swap with what was loaded changes the place itself.
                 return not _changes(function, given)
