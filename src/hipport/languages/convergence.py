@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _DEFINE = re.compile(rb"[ \t]*define[ \t]+(\w+)(?:\(([^()]*)\))?")
 _CHOICE = re.compile(rb"\belse\b|\?")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_CALL = re.compile(rb"\s*\(")
+_LAMBDA = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*\[")
 _COMPARISON = re.compile(rb"([^<>=!&|]+)(<=|>=|==|!=|<|>)([^<>=!&|]+)")
 _OPPOSITE = {b"<": b">=", b">": b"<=", b"==": b"!="}
 _OPPOSITE |= {opposite: sign for sign, opposite in _OPPOSITE.items()}
@@ -205,9 +207,17 @@ class _Search:
                 yield each._replace(skipped=each.skipped or skipped)
 
     def _find_mentions(self, unit: Function) -> Iterator[_Mention]:
+        lambdas = _lambdas(unit)
+        inside: dict[bytes, dict[Place, _Reached]] = {}
         for match in _WORD.finditer(unit.source.code, *_body(unit)):
             name = match.group()
             collective = self.collectives.names.fullmatch(name)
+            if name in inside and _CALL.match(unit.source.code, match.end()):
+                called = unit.body.descendant_for_byte_range(match.start(), match.end())
+                if called is not None and match.start() >= lambdas[name][1]:
+                    most = max(each.size for each in inside[name].values())
+                    yield _Mention(called, tuple(self._sides(unit, called, most)), tuple(inside[name].values()))
+                continue
             if not collective and name not in self.carriers:
                 continue
             node = unit.body.descendant_for_byte_range(match.start(), match.end())
@@ -234,6 +244,12 @@ class _Search:
                             lanes = _Named(inside=True)
                         reached[inner.place] = inner._replace(lanes=lanes)
             if reached:
+                for variable, (start, end) in lambdas.items():
+                    if start <= match.start() < end:
+                        inside.setdefault(variable, {}).update(
+                            (place, each._replace(lanes=_from_outside(each.lanes, start, end)))
+                            for place, each in reached.items()
+                        )
                 most = max(each.size for each in reached.values())
                 yield _Mention(node, tuple(self._sides(unit, node, most)), tuple(reached.values()))
 
@@ -522,6 +538,23 @@ def _squeezed(text: bytes) -> bytes:
 
 def _body(function: Function) -> tuple[int, int]:
     return function.body.start_byte, function.body.end_byte
+
+
+def _lambdas(function: Function) -> dict[bytes, tuple[int, int]]:
+    """The variables of a function that are lambdas, and where those stand."""
+    found = {}
+    for match in _LAMBDA.finditer(function.source.code, *_body(function)):
+        node = function.body.descendant_for_byte_range(match.end() - 1, match.end())
+        while node is not None and node.type not in ("lambda_expression", "compound_statement"):
+            node = node.parent
+        if node is not None and node.type == "lambda_expression":
+            found[match[1]] = node.start_byte, node.end_byte
+    return found
+
+
+def _from_outside(lanes: _Named, start: int, end: int) -> _Named:
+    """How lanes are named that a lambda names, for whoever calls it."""
+    return _Named(inside=True) if any(start <= each < end for each in lanes.found) else lanes
 
 
 def _macros(source: Cpp) -> tuple[_Macro, ...]:
