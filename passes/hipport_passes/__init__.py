@@ -30,6 +30,7 @@ from hipport_passes import (
     makefile,
     memory_order,
     namespaces,
+    narrowing,
     native_waves,
     python_gates,
     pytorch_api,
@@ -76,6 +77,7 @@ PASSES: tuple[Pass[Any], ...] = (
     register_keyword.PASS,
     template_keyword.PASS,
     unevaluated.PASS,
+    narrowing.PASS,
     host_math.PASS,
     vector_types.PASS,
     # By the names that CUB has in CUDA.
