@@ -3,6 +3,7 @@
 
 Without it clang takes what follows the name of a member of a dependent type for a comparison. It is written where the
 type depends on a parameter of the template that the call is in, and the program declares a member template so called.
+Behind `typename`, as in `typename Traits<A>::rebind_alloc<T>`, nothing else than a template can come in front of `<`.
 """
 
 from __future__ import annotations
@@ -26,11 +27,19 @@ _PARAMETER = re.compile(
     rb"(?:\btypename|\bclass|\bint|\bunsigned|\bsize_t|\bbool|\w)\s*(?:\.\.\.)?\s*\b(\w+)\s*(?:[,=]|$)"
 )
 
+_TYPENAME = re.compile(rb"\btypename\b")
+_SEGMENT = re.compile(rb"\s*(?:::\s*)?(?P<template>template\b\s*)?(?P<name>[A-Za-z_]\w*)\s*(?P<angle><)?")
+_ANGLE = re.compile(rb"[<>(){};]")
+_BEHIND = re.compile(rb"\s*::")
+
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per call of a member template that lacks the word."""
     code = source.code
-    if b"template" not in code or not _OF_TYPE.search(code):
+    if b"template" not in code:
+        return
+    yield from _types(source)
+    if not _OF_TYPE.search(code):
         return
     members: frozenset[bytes] | None = None
     for match in _CALL.finditer(code):
@@ -44,6 +53,46 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             name = match["name"].decode()
             message = f"{name} is a template in a type that is not known yet: C++ demands the word template"
             yield Finding(Span(*match.span("name")), "dependent", message, (Edit(Span(start, start), b"template "),))
+
+
+def _types(source: Cpp) -> Iterator[Finding]:
+    """Find the templates in the names of types that stand behind `typename`."""
+    code = source.code
+    for word in _TYPENAME.finditer(code):
+        end, dependent = word.end(), False
+        parameters: set[bytes] | None = None
+        while (part := _SEGMENT.match(code, end)) is not None:
+            end, start = part.end(), part.start("name")
+            if part["angle"] is not None:
+                if dependent and part["template"] is None and not within(start, source.hip_only + source.cuda_only):
+                    name = part["name"].decode()
+                    message = f"{name} is a template in a type that is not known yet: C++ demands the word template"
+                    yield Finding(Span(*part.span("name")), "type", message, (Edit(Span(start, start), b"template "),))
+                closing = _closing_angle(code, end - 1)
+                if closing is None:
+                    break
+                end, dependent = closing, True
+            elif not dependent:
+                parameters = _parameters(source, word.start()) if parameters is None else parameters
+                dependent = part["name"] in parameters
+            if _BEHIND.match(code, end) is None:
+                break
+
+
+def _closing_angle(code: bytes, opening: int) -> int | None:
+    """Return where the arguments that open at `opening` are over, None if that is not clear."""
+    depth, inner = 0, 0
+    for match in _ANGLE.finditer(code, opening):
+        token = match.group()
+        if token in b"(){};":
+            if token in b"{};":
+                return None
+            inner += 1 if token == b"(" else -1
+        elif not inner:
+            depth += 1 if token == b"<" else -1
+            if not depth:
+                return match.end()
+    return None
 
 
 def _members(source: Cpp) -> frozenset[bytes]:
