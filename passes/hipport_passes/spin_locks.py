@@ -72,6 +72,11 @@ _STATEMENTS = frozenset(("expression_statement",))
 # Short functions of a program's own, which return what is at a pointer now, or set it.
 _NOW = rb"\bvolatile\b|\batomic\w+|__ldc[gv]|\bld\w*_(?:acquire|relaxed)|__hip_atomic_load|\bload\w*\s*\("
 _THEN = rb"\bvolatile\b|\batomic\w+|__stcg|__stwt|\bst\w*_(?:release|relaxed)|__hip_atomic_store|\bstore\w*\s*\("
+# Words without which there is none of those.
+_LOADS = re.compile(rb"volatile|atomic\w+|\w*__ldc[gv]\w*|ld\w*_(?:acquire|relaxed)\w*|\w*__hip_atomic_load\w*|load\w*")
+_STORES = re.compile(
+    rb"volatile|atomic\w+|\w*__st(?:cg|wt)\w*|st\w*_(?:release|relaxed)\w*|\w*__hip_atomic_store\w*|store\w*"
+)
 _SHORT = rb"(?P<name>\w+)\s*\([^(){};]*[*\]][^(){};]*\)\s*\{(?=[^{}]*(?:%s))[^{}]{0,600}?"
 _READER = re.compile(rb"(?<!\bvoid)(?<!\bvoid )\b" + _SHORT % _NOW + rb"\breturn\b[^{}]*\}")
 _WRITER = re.compile(rb"\bvoid\s+" + _SHORT % _THEN + rb"\}")
@@ -403,12 +408,14 @@ def _place(function: Function, node: Node) -> tuple[bytes, Node] | None:
 
 def _readers(source: Cpp) -> frozenset[bytes]:
     """Functions that return what a pointer of theirs is at now, and change nothing."""
-    return frozenset(match["name"] for match in _READER.finditer(source.code))
+    found = _READER.finditer(source.code) if source.matched(_LOADS) else ()
+    return frozenset(match["name"] for match in found)
 
 
 def _writers(source: Cpp) -> frozenset[bytes]:
     """Functions that set what a pointer of theirs is at."""
-    return frozenset(match["name"] for match in _WRITER.finditer(source.code))
+    found = _WRITER.finditer(source.code) if source.matched(_STORES) else ()
+    return frozenset(match["name"] for match in found)
 
 
 def _waits_for(function: Function, loop: Node) -> _Acquire | None:
