@@ -24,22 +24,37 @@ from random import Random
 from hipport import api
 from hipport.simt import compile as compiling
 from hipport.simt.compile import Options
+from hipport_passes import inline_ptx
 
 KERNELS = 24
 BLOCK = 96
 
 _HEAD = """#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
+#include <cub/cub.cuh>
 #include <cstdio>
 #include <cstdlib>
 namespace cg = cooperative_groups;
 #define SHUFFLE(mask, value, lane) __shfl_sync(mask, value, lane)
 #define WARP_SIZE 32
+#define VOTES(mask, p) __popc(__ballot_sync((mask), (p)))
 template <int W> __device__ unsigned tree(unsigned mask, unsigned v) {
   for (int o = W / 2; o > 0; o /= 2) v += __shfl_xor_sync(mask, v, o, W);
   return v;
 }
 __device__ __forceinline__ unsigned prefix(unsigned mask, unsigned lane) { return mask & ((1u << lane) - 1u); }
 template <typename F> __device__ unsigned applied(F f, unsigned v) { return f(v); }
+struct Votes { unsigned yes, no[2]; };
+__device__ void count(unsigned mask, bool p, Votes& v) {
+  v.yes = __ballot_sync(mask, p);
+  v.no[0] = v.no[1] = mask & ~v.yes;
+}
+__device__ inline unsigned lanes_before() {
+  unsigned lanes;
+  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes));
+  return lanes;
+}
 struct Warp {
   unsigned mask, lane;
   __device__ unsigned first(unsigned v) const { return __shfl_sync(mask, v, __ffs(mask) - 1); }
@@ -100,7 +115,7 @@ class _Kernel:
         for _ in range(count):
             plain: list[Callable[[int, str, bool], None]] = [
                 self.shuffle, self.shuffle, self.vote, self.match, self.reduce, self.leaders, self.method, self.prefix,
-                self.wrapped, self.stored, self.skipped, self.guarded,
+                self.wrapped, self.stored, self.skipped, self.guarded, self.assembly, self.bits, self.typed,
             ]  # fmt: skip
             if self.random.random() < self.meeting:
                 plain = [self.parted]
@@ -110,9 +125,9 @@ class _Kernel:
                     self.helper,
                 ]  # fmt: skip
             if full and plain != [self.parted]:
-                plain += [self.exchange, self.tree, self.tile, self.segments]
+                plain += [self.exchange, self.tree, self.tile, self.segments, self.group, self.library]
             if top and plain != [self.parted]:
-                plain += [self.block]
+                plain += [self.block, self.stages, self.counted, self.bins]
             self.random.choice(plain)(depth, mask, full)
 
     # -- one thing that lanes do together
@@ -226,6 +241,117 @@ class _Kernel:
     def block(self, depth: int, mask: str, full: bool) -> None:
         self.say(depth, f"__syncthreads(); exchanged[thread] = {self.value()}; __syncthreads();")
         self.say(depth, f"{self.target()} += exchanged[{BLOCK - 1} - thread]; __syncthreads();")
+
+    def assembly(self, depth: int, mask: str, full: bool) -> None:
+        """The same in PTX."""
+        x, to, p = self.name("x"), self.target(), self.condition()
+        lane = f"(lane + {self.random.randrange(32)}) & 31" if full else f"__ffs({mask}) - 1"
+        texts = [
+            f'asm volatile("mov.u32 %0, %%laneid;" : "=r"({x}));',
+            f'asm volatile("{{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, %2; }}" : "=r"({x}) : '
+            f'"r"((unsigned)({p})), "r"({mask}));',
+            f'asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, %3;" : "=r"({x}) : "r"({self.value()}), "r"({lane}), '
+            f'"r"({mask}));',
+            f'asm volatile("redux.sync.add.u32 %0, %1, %2;" : "=r"({x}) : "r"({self.value()}), "r"({mask}));',
+            f'asm volatile("match.any.sync.b32 %0, %1, %2;" : "=r"({x}) : "r"(({self.value()}) & 1u), "r"({mask}));',
+            f'asm("bfind.u32 %0, %1;" : "=r"({x}) : "r"(__ballot_sync({mask}, {p})));',
+            f'asm("prmt.b32 %0, %1, %2, 0x3715;" : "=r"({x}) : "r"(a), "r"(__ballot_sync({mask}, {p})));',
+            f"{x} = __popc(__ballot_sync({mask}, {p}) & lanes_before());",
+        ]
+        if full:
+            texts.append(
+                f'asm volatile("{{ .reg .pred p; .reg .u32 r; shfl.sync.up.b32 r|p, %1, 1, 0, %2; mov.u32 %0, %1; @p '
+                f'add.u32 %0, r, %1; }}" : "=&r"({x}) : "r"({self.value()}), "r"({mask}));'
+            )
+        self.say(depth, f"unsigned {x}; {self.random.choice(texts)}")
+        self.say(depth, f"{to} += {x};")
+
+    def bits(self, depth: int, mask: str, full: bool) -> None:
+        """What is done with a ballot."""
+        votes, to = self.name("votes"), self.target()
+        self.say(depth, f"const unsigned {votes} = __ballot_sync({mask}, {self.condition()});")
+        texts = [
+            f"{to} += ({votes} >> lane) & 1u;",
+            f"if ({votes} & (1 << lane)) {to} += 13u;",
+            f"{to} += __popcll(((unsigned long long){votes} << 32 | {votes}) >> lane);",
+            f"{to} += __funnelshift_l({votes}, {votes}, lane);",
+            f"{to} += ({votes} >> (8 * (lane & 3))) & 0xff;",
+            f"{to} += {votes} ? 31 - __clz({votes}) : 32;",
+            f"{to} += {votes} == {mask} ? 3u : {votes} == 0 ? 5u : 7u;",
+            f"{to} += __popc({votes} & ((2u << lane) - 1)) - 1;",
+            f"{to} += __popc({votes} << (31 - lane)) + VOTES({mask}, {self.condition()});",
+            f"Votes v{votes}; count({mask}, {self.condition()}, v{votes}); "
+            f"{to} += v{votes}.yes ^ v{votes}.no[lane & 1];",
+        ]
+        self.say(depth, self.random.choice(texts))
+
+    def typed(self, depth: int, mask: str, full: bool) -> None:
+        """Shuffles of other types than int."""
+        kind = self.random.choice(["float", "double", "long long", "int", "unsigned long", "short"])
+        lane = "lane ^ 9" if full else f"__ffs({mask}) - 1"
+        value = f"({self.value()}) & 1023u"
+        self.say(depth, f"{self.target()} += (unsigned)__shfl_sync({mask}, ({kind})({value}), {lane});")
+
+    def group(self, depth: int, mask: str, full: bool) -> None:
+        """Tiles that reduce, scan and part."""
+        tile, size = self.name("tile"), self.random.choice([4, 8, 16, 32])
+        self.say(depth, f"const auto {tile} = cg::tiled_partition<{size}>(cg::this_thread_block());")
+        to, value = self.target(), self.value()
+        texts = [
+            f"{to} += cg::reduce({tile}, {value}, cg::plus<unsigned>());",
+            f"{to} ^= cg::reduce({tile}, {value}, cg::greater<unsigned>());",
+            f"{to} += cg::inclusive_scan({tile}, {value});",
+            f"{to} += cg::exclusive_scan({tile}, {value}, cg::plus<unsigned>());",
+            f"const auto part{tile} = cg::binary_partition({tile}, {self.condition()}); "
+            f"{to} += part{tile}.size() * 8 + part{tile}.thread_rank() + part{tile}.shfl({value}, 0);",
+            f"const auto part{tile} = cg::labeled_partition({tile}, ({value}) & 1u); {to} += part{tile}.size() * 8 + "
+            f"part{tile}.thread_rank() + cg::reduce(part{tile}, {value}, cg::plus<unsigned>());",
+            f"{to} += {tile}.meta_group_rank() * 16 + __popc({tile}.match_any(({value}) & 3u));",
+        ]
+        self.say(depth, self.random.choice(texts))
+
+    def library(self, depth: int, mask: str, full: bool) -> None:
+        """CUB's warps, of fewer lanes perhaps."""
+        size, of = self.random.choice([4, 8, 16, 32]), self.name("Of")
+        to, value, v = self.target(), self.value(), self.name("v")
+        kind = self.random.choice(["WarpReduce", "WarpScan"])
+        self.say(depth, f"using {of} = cub::{kind}<unsigned, {size}>;")
+        self.say(depth, f"__shared__ typename {of}::TempStorage temp{of}[{BLOCK} / {size}];")
+        if kind == "WarpReduce":
+            self.say(depth, f"const unsigned {v} = {of}(temp{of}[thread / {size}]).Sum({value});")
+            self.say(depth, f"if (lane % {size} == 0) {to} += {v};")
+        else:
+            self.say(depth, f"unsigned {v}; {of}(temp{of}[thread / {size}]).InclusiveSum({value}, {v});")
+            self.say(depth, f"{to} += {v};")
+        self.say(depth, "__syncwarp();")
+
+    def stages(self, depth: int, mask: str, full: bool) -> None:
+        """A sum over the block: each warp's, and then those."""
+        warp = self.random.choice(["thread / 32", "thread >> 5", "thread / WARP_SIZE", "thread / warpSize"])
+        first = self.random.choice(["thread < 32", "thread < warpSize", f"{warp} == 0", "thread < WARP_SIZE"])
+        v = self.name("v")
+        self.say(depth, f"unsigned {v} = tree<32>({mask}, {self.value()});")
+        self.say(depth, f"if (lane == 0) sums[{warp}] = {v};")
+        self.say(depth, "__syncthreads();")
+        self.say(depth, f"if ({first}) {{")
+        self.say(depth + 1, f"{v} = lane < {BLOCK} / 32 ? sums[lane] : 0;")
+        self.say(depth + 1, f"for (int o = 16; o > 0; o >>= 1) {v} += __shfl_down_sync({mask}, {v}, o);")
+        self.say(depth + 1, f"if (lane == 0) sums[0] = {v};")
+        self.say(depth, "}")
+        self.say(depth, f"__syncthreads(); {self.target()} += sums[0]; __syncthreads();")
+
+    def counted(self, depth: int, mask: str, full: bool) -> None:
+        of = self.random.choice(["count", "and", "or"])
+        self.say(depth, f"{self.target()} += __syncthreads_{of}({self.condition()}) ? 3u : 4u;")
+
+    def bins(self, depth: int, mask: str, full: bool) -> None:
+        """A histogram for which one lane adds what lanes of one key have."""
+        key, m = self.name("key"), self.name("m")
+        self.say(depth, "if (thread < 4) sums[thread] = 0;")
+        self.say(depth, f"__syncthreads(); const unsigned {key} = ({self.value()}) & 3u;")
+        self.say(depth, f"const unsigned {m} = __match_any_sync({mask}, {key});")
+        self.say(depth, f"if (lane == __ffs({m}) - 1) atomicAdd(&sums[{key}], __popc({m}));")
+        self.say(depth, f"__syncthreads(); {self.target()} += sums[lane & 3]; __syncthreads();")
 
     # -- lanes that part
 
@@ -346,7 +472,7 @@ def program(seed: int, meeting: float = 0.0) -> str:
             mask = kernel.leave("0xffffffffu", "out[t] = a + b; return;")
             kernel.body(0, mask, False, False, random.randrange(1, 3))
         text.append(f"__global__ void kernel{number}(const unsigned* in, unsigned* out) {{")
-        text.append(f"  __shared__ unsigned exchanged[{BLOCK}];")
+        text.append(f"  __shared__ unsigned exchanged[{BLOCK}], sums[4];")
         flat = random.random() < 0.7
         blocks.append(f"{BLOCK}" if flat else f"dim3({random.choice(['24, 4', '32, 3', '12, 4, 2'])})")
         thread = "threadIdx.x" if flat else "(threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x"
@@ -377,7 +503,7 @@ class Found:
 
 def found(source: Path) -> Found:
     """Port the program `source` and compare its kernels."""
-    options = Options(os.environ, optimize="-O1", jobs=1)
+    options = Options(os.environ, optimize="-O1", jobs=1, passes=(inline_ptx.PASS,))
     original = compiling.program([source], "cuda", options).path
     ported = api.rewrite([source])
     port = compiling.program(ported, "hip", options, given=[source]).path
@@ -399,7 +525,7 @@ def found(source: Path) -> Found:
         first = _run(original, number, 32, "forward")
         printed.append(zlib.crc32(first[1].strip().encode()))
         if first[0] != 0 or any(_run(original, number, 32, order) != first for order in ("reverse", "random:1")):
-            unfit.append(f"kernel{number}: {first[1][:200]!r}")
+            unfit.append(f"kernel{number}: {first[0]} {(first[1] + first[2])[-300:]!r}")
             continue
         runs = {(n, order): _run(port, number, n, order) for n in (32, 64) for order in ("forward", "random:2")}
         wrong = [
