@@ -39,8 +39,21 @@ def test_a_header_is_widened_with_all_kernels_that_use_it() -> None:
     assert "int o = hipport::native::wave_size() / 2" in header and "hipport::native::shfl_xor_sync(" in header
 
 
-def test_a_header_that_a_kernel_of_32_lanes_uses_stays() -> None:
+def test_a_header_that_a_kernel_of_32_lanes_uses_gets_a_second_version() -> None:
     files = {"sum.h": HELPER, "a.cu": KERNEL.format(ASKS, "a"), "b.cu": KERNEL.format("", "b")}
+    ported = port(files)
+    header = text(ported, "sum.h")
+    assert "int o = 16" in header and " hipport::shfl_xor_sync(" in header
+    assert "sum_of_wave(" in header and " hipport::native::shfl_xor_sync(" in header
+    assert "sum_of_wave(" in text(ported, "a.cu") and "sum_of_wave(" not in text(ported, "b.cu")
+    assert not [each for each in ported.reported if each.rule == "native_waves/refused"]
+    again = port({path: text(ported, path) for path in files})
+    assert all(text(again, path) == text(ported, path) for path in files)
+
+
+@pytest.mark.parametrize("more", ["__device__ double sum(double v) { return v; }\n", "#define SUM sum\n"])
+def test_a_function_without_a_second_version_keeps_its_kernel(more: str) -> None:
+    files = {"sum.h": HELPER + more, "a.cu": KERNEL.format(ASKS, "a"), "b.cu": KERNEL.format("", "b")}
     ported = port(files)
     assert "int o = 16" in text(ported, "sum.h") and " hipport::shfl_xor_sync(" in text(ported, "sum.h")
     (refused,) = [each for each in ported.reported if each.rule == "native_waves/refused"]

@@ -9,10 +9,11 @@ for each lane have 64. What the kernel calls is widened with it.
 
 A kernel stays on warps of 32 lanes, and is reported with the places, if it does something with them that has no such
 reading: shuffles by 16 and so on in a row, masks of some lanes as numbers, masks in the program's memory, rows of
-threads as warps, PTX, tiles of 32 lanes, functions that it shares with kernels of 32 lanes; an entry of the program's
-memory for each warp, a warp for each item of the grid, and any other 32 that is not seen to be about something else. So
-does one that is seen to be launched with blocks that are no multiple of 64 threads. That blocks are one elsewhere, and
-that which threads share a warp does not show in results, is for a person to confirm.
+threads as warps, PTX, tiles of 32 lanes; an entry of the program's memory for each warp, a warp for each item of the
+grid, and any other 32 that is not seen to be about something else. So does one that is seen to be launched with blocks
+that are no multiple of 64 threads. That blocks are one elsewhere, and that which threads share a warp does not show in
+results, is for a person to confirm. A function that it shares with a kernel on 32 lanes gets a second version for it;
+where that cannot be, as of methods and overloads, the kernel stays as well.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport_passes.wide_warps.masks import Masks, helpers, macros_of_warps
 from hipport_passes.wide_warps.remaining import launches_that_count
+from hipport_passes.wide_warps.twins import can_have_twin, name_of, renamed, twin
 from hipport_passes.wide_warps.widening import Widening, Work
 
 _ASKS = re.compile(rb"(?://|/\*)[^\r\n]*?\bhipport:[ \t]*warp=(native|logical32)\b")
@@ -51,7 +53,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         edits = tuple(Edit(where, new) for where, new in work.edits.get(source, {}).items())
         if function.source is source and edits:
             name = _name_span(function)
-            message = f"{function.name.decode()} on whole wavefronts: {_ASSUMED}"
+            twin_name = plan.twins.get(function.name)
+            second = f", as {twin_name.decode()}, beside the one for 32 lanes" if twin_name else ""
+            message = f"{function.name.decode()} on whole wavefronts{second}: {_ASSUMED}"
             more = (need,) if need else ()
             yield Finding(name, "native", message, (*edits, *more), Certainty.REVIEW, (header, warp))
         elif edits:
@@ -114,6 +118,8 @@ def _is_native(function: Function, project: Project) -> bool:
 class _Plan:
     widened: dict[Function, Work]
     refused: dict[Function, list[str]]
+    #: What second versions of functions are called, which others call on warps of 32 lanes.
+    twins: dict[bytes, bytes]
 
 
 def _plan(source: Cpp, project: Project) -> _Plan:
@@ -142,6 +148,9 @@ def _planned(source: Cpp, project: Project) -> _Plan:
     wide = {function for root, native in roots.items() if native for function in reached[root]}
     flow = Masks(project, source, wide)
     works = {function: Widening(function, flow, project).work() for function in wide}
+    # What has edits in it, or calls what has: with kernels of 32 lanes it is shared by way of a second version.
+    wider = {f for f in wide if any(works[each].edits for each in _reached(f, by_name))}
+    single = {f for f in wider if can_have_twin(f, works[f], files)}
     refused: dict[Function, list[str]] = {}
     changed = True
     while changed:
@@ -155,7 +164,7 @@ def _planned(source: Cpp, project: Project) -> _Plan:
                 continue
             for other in roots:
                 if not roots[other] or other in refused:
-                    shared = [f for f in reached[root] if f in reached[other] and (works[f].edits or works[f].places)]
+                    shared = [f for f in reached[root] if f in reached[other] and f in wider - single]
                     places += [
                         f"{name.decode()} is shared with {other.name.decode()}"
                         for name in sorted(f.name for f in shared)
@@ -163,8 +172,23 @@ def _planned(source: Cpp, project: Project) -> _Plan:
             if places:
                 refused[root] = _listed(places)
                 changed = True
+    accepted = [root for root, native in roots.items() if native and root not in refused]
     keeps = {function for root in roots if not roots[root] or root in refused for function in reached[root]}
-    return _Plan({f: works[f] for f in device if f in wide and f not in keeps and works[f].edits}, refused)
+    taken = {function for root in accepted for function in reached[root]}
+    shared_ones = [f for f in device if f in wider and f in keeps and f in taken]
+    names = {function.name: name_of(function, files) for function in shared_ones}
+    widened: dict[Function, Work] = {}
+    for function in device:
+        if function in shared_ones:
+            widened[function] = twin(function, works[function], names)
+        elif function in taken and function not in keeps:
+            for where, new in renamed(function, names).items():
+                works[function].edit(function.source, where, new)
+            if works[function].edits:
+                widened[function] = works[function]
+        elif function in wide and function not in keeps and works[function].edits:
+            widened[function] = works[function]
+    return _Plan(widened, refused, names)
 
 
 def _has_warps(function: Function, macros: frozenset[bytes]) -> bool:
