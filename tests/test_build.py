@@ -578,6 +578,19 @@ def test_a_source_is_built_as_the_setup_above_it_builds_it(extension: Workshop) 
     assert [row[0].owner for row in built.units] != ["scale._C"]
 
 
+def test_a_setup_by_another_name_is_run_where_there_is_no_setup(extension: Workshop) -> None:
+    extension.write("setup_helpers.py", "def setup(): return Extension\n")
+    text = (extension.tree / "setup.py").read_text()
+    extension.write("setup_cuda.py", text)
+    assert extension.build(archs=["gfx942"]).ran == ("setup.py",)
+    (extension.tree / "setup.py").unlink()
+    built = extension.build(archs=["gfx942"])
+    assert built.ok and built.ran == ("setup_cuda.py",)
+    assert {row[0].owner for row in built.units} == {"scale._C"} and not any(row[0].guess for row in built.units)
+    built = extension.build(extension.tree / "csrc/cuda/scale.cu", archs=["gfx942"])
+    assert built.ran == ("setup_cuda.py",)
+
+
 def test_errors_in_what_hipify_made_come_back_where_they_were_written(extension: Workshop) -> None:
     text = KERNEL.replace("  int n = x.numel();\n", "//! 3: error: cudaThis\n")
     extension.write("csrc/cuda/scale.cu", text)

@@ -77,6 +77,9 @@ _ARCHITECTURE = re.compile(rb"\b__CUDA_ARCH__\b")
 _DEFINES = re.compile(rb"#[ \t]*(?:define|undef)[ \t]+__CUDACC__")
 _BY_BUILD = re.compile(rb"USE_ROCM|USE_HIP|WITH_HIP")
 _BY_HIPCC = re.compile(rb"\b(?:__HIP_\w+__|__HIPCC__|__HIP__|HIP_VERSION|__AMDGCN__)\b")
+_OF_AMD = re.compile(rb"(?:^|_)(?:HIP|HIPCC|ROCM|AMD|AMDGCN|AMDGPU|HCC)(?:_|$)")
+#: The compiler before hipcc, which no ROCm of today has.
+_OLD_COMPILER = b"__HIP_PLATFORM_HCC__"
 _PYTORCH = ("torch/", "ATen/", "c10/", "caffe2/")
 # What is in no branch that is ported as a whole: other conditions, PTX, and names that look like CUDA's.
 _NOT_PORTED = re.compile(
@@ -116,7 +119,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     yield from _build_macros(source, project)
     code = source.code
-    told = {part.span for group in source.conditionals if any(part.tells for part in group) for part in group}
+    told = {
+        part.span: not any(before.tells for before in group[:number])
+        for group in source.conditionals
+        if any(part.tells for part in group)
+        for number, part in enumerate(group)
+    }
     conditions = {part.span.start: part.span for group in source.conditionals for part in group}
     reported: set[int] = set()
     for span, name in source.names(_NAME):
@@ -127,9 +135,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if name in _COMPILER:
                 yield _outside(source, span, name, directive)
             continue
-        if conditions[directive.start] in told:
-            continue
         text = code[directive.start : directive.end]
+        if conditions[directive.start] in told:
+            # Renamed by an earlier run, perhaps: what it compares with is still for a person.
+            asked = name not in _COMPILER and told[directive] and directive.start not in reported
+            if asked and _is_undecided(text):
+                reported.add(directive.start)
+                yield _decide(span, name)
+            continue
         asks = _ASKS.search(code[directive.start : span.start]) is not None
         if name in _COMPILER:
             yield _compiler(span, name)
@@ -154,12 +167,16 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             group = next(each for each in source.conditionals if any(part.span == directive for part in each))
             if not _same_branches(source, project, group) and not _only_loads(source, group):
                 kind = "architecture" if name == b"__CUDA_ARCH__" else "version"
-                yield _chosen(source, project, group, directive, span, kind) or Finding(
-                    span,
-                    kind,
-                    f"{name.decode()} is not defined on AMD and counts as 0 here: decide which branch AMD takes",
-                    certainty=Certainty.MANUAL,
-                )
+                yield _chosen(source, project, group, directive, span, kind) or _decide(span, name)
+
+
+def _decide(span: Span, name: bytes) -> Finding:
+    return Finding(
+        span,
+        "architecture" if name == b"__CUDA_ARCH__" else "version",
+        f"{name.decode()} is not defined on AMD and counts as 0 here: decide which branch AMD takes",
+        certainty=Certainty.MANUAL,
+    )
 
 
 def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]) -> bool:
@@ -323,23 +340,36 @@ def _tokens(condition: bytes) -> list[bytes]:
     return [words.get(token, token) for token in _TOKEN.findall(condition.replace(b"\\", b" "))]
 
 
-def _as_on_the_newest(directive: bytes) -> bool:
-    """Say whether AMD takes the branch that the newest CUDA takes, whatever other macros in the condition are."""
+def _as_on_the_newest(directive: bytes, given: dict[bytes, int] | None = None) -> bool:
+    """Say whether AMD takes the branch that the newest CUDA takes, whatever macros that are not `given` are."""
+    given = given or {}
     match = _CONDITION.match(directive)
     if match is None:
         return False
     tokens = _tokens(match[1])
-    others = sorted({token for token in tokens if _WORD.fullmatch(token) and not _NAME.fullmatch(token)} - {b"defined"})
+    names = {token for token in tokens if _WORD.fullmatch(token) and not _NAME.fullmatch(token)}
+    others = sorted(names - {b"defined"} - given.keys())
     if len(others) > 4:
         return False
     try:
         for values in product((0, 1), repeat=len(others)):
-            known = dict(zip(others, values, strict=True))
+            known = {name: value for name, value in given.items() if value} | dict(zip(others, values, strict=True))
             if bool(_Condition(tokens, known).value) is not bool(_Condition(tokens, known | _NEWEST).value):
                 return False
     except _Unreadable:
         return False
     return True
+
+
+def _is_undecided(directive: bytes) -> bool:
+    """Say whether a condition that asks for AMD as well still comes out on AMD by a release or GPU of NVIDIA's."""
+    words = set(_WORD.findall(directive))
+    of_amd = {word for word in words if _OF_AMD.search(word)}
+    if not of_amd or any(b"VERSION" in word for word in of_amd):
+        return False
+    # What is defined on AMD, but in one of the two compilations only.
+    amd = dict.fromkeys(of_amd - {b"__HIP_DEVICE_COMPILE__"}, 1)
+    return not _as_on_the_newest(directive, amd | {_OLD_COMPILER: 0})
 
 
 class _Unreadable(Exception):

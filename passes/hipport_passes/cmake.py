@@ -632,6 +632,8 @@ class _Script:
         given = values(source, command, 1 if command.name == "set" else 2)
         copy = copied(source, [argument.content for argument in given], self.tree.torch, self.rocm)
         yield from self._left(command, copy)
+        if copy.manual:
+            return  # all of it is for whoever decides: in a copy, what is for a person would not be seen any more
         own = sum(source[argument.content].count(f"${{{variable}}}".encode()) for argument in given)
         if copy.kept - own <= 0:
             return
@@ -890,7 +892,7 @@ class _Script:
         if not copy.changes:
             return
         yield from self._left(command, copy)
-        if len(copy.manual) == len(copy.changes):
+        if copy.manual:
             return
         kind = copy.changes[0].kind
         message = _changed(copy)

@@ -5,8 +5,9 @@ hipify puts what it converts from a folder with `cuda`, `CUDA` or `THC` in its n
 `csrc/hip`), and corrects the quoted includes of what it converts as well: of `.inl` and the like never, for
 `CUDAExtension` of nothing outside of the build script's folder, and for `load` of headers in no folder that it was
 told of. Such a file is then not where it is looked for. Where it still is, it may include a header whose converted copy
-is there already; with `#pragma once` alone the compiler gets both. So the build script names these files to hipify,
-with its sources: the files are converted, and the includes corrected. Where hipify does not run, nothing changes.
+is there already; with `#pragma once` alone the compiler gets both. Or it includes PyTorch's headers for CUDA, which a
+PyTorch for ROCm has by other names. So the build script names these files to hipify, with its sources: the files are
+converted, and the includes corrected. Where hipify does not run, nothing changes.
 
 Read in torch/utils/cpp_extension.py and torch/utils/hipify/hipify_python.py of PyTorch 2.13, and tried. Third-party
 code that is not to be converted is found by an include folder instead, which a person has to give.
@@ -19,6 +20,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath, PurePosixPath
 
+from hipport.discover import HEADERS
 from hipport.extensions import Extension, extensions
 from hipport.finding import Certainty, Finding
 from hipport.languages.cpp import Cpp
@@ -35,6 +37,8 @@ _RENAMED = re.compile(r"cuda|CUDA|THC")
 _CONVERTED = frozenset(".cu .cuh .c .cc .cpp .h .in .hpp".split())
 _NOT_LOOKED_IN = frozenset(("build", "third_party"))
 _ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
+#: What a PyTorch for ROCm has by other names, which hipify puts.
+_PYTORCH = re.compile(rb"\b(?:at|c10|torch)::cuda\b|[<\"](?:ATen|c10)/cuda/")
 #: What hipify changes in a file that is ported already: names of PyTorch's, and the runtime's header that it adds.
 _CHANGED = re.compile(rb"\b(?:at|c10|torch)::cuda\b|<(?:ATen|c10)/cuda/|__global__|__shared__|__syncthreads")
 
@@ -62,7 +66,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     builds = hipify_lines.BUILDS.search(source.text)
     if builds is None or _TOLD.search(source.text) or source.path.suffix != ".py":
         return
-    if not any(isinstance(each, Cpp) and _suspect(each.path) for each in project.sources):
+    if not any(isinstance(each, Cpp) and _suspect(each) for each in project.sources):
         return
     built = [
         each for each in extensions(project) if each.path == source.path and each.kind in ("CUDAExtension", "load")
@@ -96,8 +100,13 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         yield Finding(lines[0], "behind", said, (lines[1],))
 
 
-def _suspect(path: PurePath) -> bool:
-    return path.suffix not in _CONVERTED or _RENAMED.search(path.parent.as_posix()) is not None
+def _suspect(source: Source) -> bool:
+    path = source.path
+    return (
+        path.suffix not in _CONVERTED
+        or _RENAMED.search(path.parent.as_posix()) is not None
+        or (path.suffix in HEADERS and _PYTORCH.search(source.text) is not None)
+    )
 
 
 class _Reach:
@@ -126,7 +135,7 @@ class _Reach:
             if not include.angled and (other := self.project.by_path.get(beside)) is not None:
                 if self._by_itself(beside):
                     yield from (other,) if isinstance(other, Cpp) else ()
-                elif self._parted(source.path, include.path) or self._twice(other):
+                elif self._parted(source.path, include.path) or self._twice(other) or self._needs(other, set()):
                     self.behind.add(beside.as_posix())
                     yield from (other,) if isinstance(other, Cpp) else ()
             elif not include.angled and self._there(beside):
@@ -158,6 +167,20 @@ class _Reach:
                 if self._by_itself(other.path) and _ONCE.search(other.text) and _CHANGED.search(other.text):
                     return True
         return False
+
+    def _needs(self, source: Source, visited: set[PurePath]) -> bool:
+        """Say whether a file compiles only once hipify has converted it: it, or what it includes, has PyTorch's CUDA."""
+        visited.add(source.path)
+        if not isinstance(source, Cpp):
+            return False
+        if _PYTORCH.search(source.text):
+            return True
+        return any(
+            other.path not in visited and self._needs(other, visited)
+            for include in source.includes
+            if not include.angled
+            for other in self.project.included(source, include.path)
+        )
 
     def _there(self, path: PurePath) -> bool:
         """Say whether there is such a file, of a kind that hipport does not read."""

@@ -25,6 +25,7 @@ _MENTIONS = re.compile(
     re.IGNORECASE,
 )
 _HIP = re.compile(rb"(?<![A-Za-z0-9])(?:hipcc|HIPCC|HIP|ROCM|rocm|hipify)(?![A-Za-z0-9])")
+_USES_HIP = re.compile(rb"USE_HIP\)?\s*,\s*1\b")
 _OWN = b"# hipport: make USE_HIP=0 builds with CUDA, as before the port."
 
 _REFERENCE = re.compile(r"\$(?:\((?:[^()]|\([^()]*\))*\)|\{[^{}]*\}|[@<^?*+%|])")
@@ -90,6 +91,10 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
     for line in source.lines:
         if _decided(source, line):
             run = []
+            if _for_hip(source, line):
+                script.about(line)
+                yield from script.reported
+                script.reported.clear()
             continue
         said = script.about(line)
         yield from script.reported
@@ -104,6 +109,14 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
     option = None if ported else _option(source, project)
     for stretch in chosen:
         yield _finding(source, stretch, option)
+
+
+def _for_hip(source: Makefile, line: Line) -> bool:
+    """Say whether a line is there with HIP alone, perhaps from an earlier run, and so has what is left to a person."""
+    return any(
+        _USES_HIP.search(source[block[0].span]) and (block[0].kind == "ifeq") == (len(block) == 1)
+        for block in source.around(line)
+    )
 
 
 def _decided(source: Makefile, line: Line) -> bool:

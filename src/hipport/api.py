@@ -377,6 +377,7 @@ def _verifications(
     """Run each extension and program beside its port, or say why not: for `why_not`, if there is such a reason."""
     from hipport import program_verifier, verifier
     from hipport.evidence import Verification, digest
+    from hipport.units import setup_script
     from hipport_passes import inline_ptx
 
     ported, root = scanned.ported, scanned.ported.before.root
@@ -389,7 +390,8 @@ def _verifications(
         "gpu": _gpu(env, True),
         "on_progress": on_progress,
     }
-    scripts = dict.fromkeys(e.path for e in scanned.extensions if e.path is not None and e.path.name == "setup.py")
+    built = [e.path for e in scanned.extensions if e.path is not None]
+    scripts = dict.fromkeys(path for path in built if setup_script(root / path.parent) == root / path)
     if (cases or recording) and len(scripts) != 1:
         raise verifier.BadCases(f"cases and recordings are for one extension; here are {len(scripts)}")
     for script in scripts:

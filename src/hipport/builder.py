@@ -19,7 +19,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
@@ -43,6 +43,8 @@ from hipport.units import (
     includes,
     just_in_time,
     programs,
+    setup_script,
+    setup_scripts,
 )
 
 HOST = "host"
@@ -238,9 +240,8 @@ def _trees(paths: Iterable[Path]) -> tuple[list[Path], dict[Path, set[Path]]]:
 def _owner(path: Path) -> Path | None:
     """The nearest folder above `path`, as far as the repository reaches, with a setup.py that builds extensions."""
     for folder in path.parents:
-        with suppress(OSError):
-            if b"Extension" in (folder / "setup.py").read_bytes():
-                return folder
+        if setup_script(folder) is not None:
+            return folder
         if (folder / ".git").exists():
             break
     return None
@@ -279,13 +280,13 @@ def _outermost(paths: Iterable[Path]) -> list[Path]:
 def _found(tree: Path, recorder: Recorder, env: Mapping[str, str], translate: Translate) -> Iterator[Found]:
     """Yield what is to be compiled at `tree`: extensions first, then programs of what they leave over."""
     root, members = recorder.root, recorder.members
-    if tree.is_file() and tree.name != "setup.py":
+    if tree.is_file() and not setup_scripts([tree]):
         units, not_built, ran = programs(root, [tree], members, env, translate)
         chosen = tuple(unit for unit in units if unit.source == tree)
         yield Found(chosen, () if chosen else tuple(not_built), tuple(ran))
         return
     scripts = [path for path in members if path.suffix == ".py" and path.is_relative_to(tree)]
-    setups = [path for path in scripts if path.name == "setup.py" and b"Extension" in path.read_bytes()]
+    setups = setup_scripts(scripts)
     calls: list[tuple[Path, JustInTime]] = []
     unreadable: list[NotBuilt] = []
     for path in scripts:

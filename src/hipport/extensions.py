@@ -82,6 +82,10 @@ class Extension:
 
 def extensions(project: Project) -> tuple[Extension, ...]:
     """Return the extensions and programs that have anything to do with CUDA, in the order of their paths."""
+    return project.fact(_extensions)
+
+
+def _extensions(project: Project) -> tuple[Extension, ...]:
     files = {source.path: source for source in project.sources if isinstance(source, Cpp)}
     found: list[Extension] = []
     unsure: dict[PurePath, Extension] = {}  # by its folder: what takes the sources that nothing else has
@@ -162,7 +166,7 @@ def _complete(extension: Extension, project: Project, files: Mapping[PurePath, C
     sources: list[Source] = [files[path] for path in reached]
     script = project.by_path.get(extension.path) if extension.path else None
     for source in [script, *sources] if script else sources:
-        for sign in _signs(source):
+        for sign in source.fact(_signs):
             before = signs.setdefault(sign.kind, replace(sign, count=0))
             signs[sign.kind] = replace(before, count=before.count + 1)
     return replace(extension, headers=headers, rocm=tuple(signs.values()))
@@ -519,8 +523,12 @@ _SHIM = re.compile(
 _ROCM_NAME = re.compile(r"(?:is|use|has|with)?_?(?:hip|rocm)(?:_\w*)?", re.IGNORECASE)
 
 
-def _signs(source: Source) -> Iterator[Evidence]:
-    """Yield what says that a source is for ROCm already: a sign of each kind for each place."""
+def _signs(source: Source) -> tuple[Evidence, ...]:
+    """Return what says that a source is for ROCm already: a sign of each kind for each place."""
+    return tuple(_signs_in(source))
+
+
+def _signs_in(source: Source) -> Iterator[Evidence]:
     if isinstance(source, Cpp):
         if not re.search(rb"hip|HIP|ROCM|AMD", source.text):
             return

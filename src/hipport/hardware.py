@@ -20,7 +20,7 @@ from hipport.machine import Gpu, known_gpus
 from hipport.pipeline import Ported
 from hipport.source import Source
 from hipport.toolchain import NoToolchain, Toolchain, cache, choose, find
-from hipport.units import Translate, Unit, copy_tree, limited, programs, write_port
+from hipport.units import Translate, Unit, copy_tree, limited, programs, setup_script, write_port
 
 #: What a library's headers are, and what it is linked as; names of the libraries of ROCm 7.0.
 _LIBRARIES = {
@@ -211,7 +211,10 @@ def extension(tree: Path, ported: Ported, found: Hardware, *, env: Mapping[str, 
             # What scripts that ask for it are told where there is a GPU.
             "FORCE_CUDA": "1",
         }
-        command = [str(python), "setup.py", "build", "--build-base", str(folder / "base"), "--build-lib", str(built)]
+        script = setup_script(copy)
+        if script is None:
+            raise NotBuilt("there is no setup.py")
+        command = [str(python), script.name, "build", "--build-base", str(folder / "base"), "--build-lib", str(built)]
         status, said = limited(command, copy, environment, _SECONDS)
         if status != 0:
             raise NotBuilt(_errors(said))

@@ -154,6 +154,13 @@ class Project:
                 by_name.setdefault(source.path.name, []).append(source.path)
         return by_name
 
+    def fact(self, compute: Callable[[Project], T]) -> T:
+        """Return `compute(self)`, computed once for these sources."""
+        facts: dict[Callable[[Project], T], T] = self.__dict__.setdefault("_facts", {})
+        if compute not in facts:
+            facts[compute] = compute(self)
+        return facts[compute]
+
     def included(self, source: Source, path: str) -> Iterable[Source]:
         """Return the files of the project that `#include` of `path` in `source` may mean: the nearest ones."""
         return [self._readable[found] for found in self._included(source.path, path)]

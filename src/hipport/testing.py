@@ -22,6 +22,7 @@ Use it for passes of your own:
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -144,11 +145,14 @@ def expected(each: Pass[Any], fixture: Fixture) -> None:
 
 
 def converges(each: Pass[Any], fixture: Fixture) -> None:
-    """A second run changes nothing, and reports again only what a person must do."""
-    once = port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside).project.sources[0]
+    """A second run changes nothing, and reports again what a person must do, and only that."""
+    first = port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside)
+    once = first.project.sources[0]
     again = port(each, type(once)(once.path, once.text), skipped=fixture.skipped, beside=fixture.beside)
     assert _text(again) == once.text
     assert all(reported.outcome is Outcome.REPORTED for reported in again.reported)
+    left, still = (Counter(r.rule for r in run.reported if r.outcome is Outcome.REPORTED) for run in (first, again))
+    assert left <= still, f"no longer reported: {left - still}"
 
 
 def parses(each: Pass[Any], fixture: Fixture) -> None:

@@ -133,6 +133,25 @@ def write_port(ported: Ported, tree: Path, copy: Path) -> None:
 
 # --- PyTorch extensions -----------------------------------------------------------------------------------------------
 
+#: What a script that builds extensions is called; beside a `setup.py`, others are other ways to the same.
+_SETUP = re.compile(r"setup(?:[-_]\w+)?\.py|\w+_setup\.py")
+
+
+def setup_scripts(paths: Iterable[Path]) -> list[Path]:
+    """Return those of `paths` that build extensions by setuptools: `setup.py`, or else `setup_cuda.py` and its like."""
+    found = [path for path in paths if _SETUP.fullmatch(path.name) and b"Extension" in _read(path)]
+    named = {path.parent for path in found if path.name == "setup.py"}
+    return [
+        path
+        for path in found
+        if path.name == "setup.py" or (path.parent not in named and re.search(rb"(?<!def )\bsetup\s*\(", _read(path)))
+    ]
+
+
+def setup_script(folder: Path) -> Path | None:
+    """Return the script in a folder that builds extensions, the first where there are several."""
+    return next(iter(setup_scripts(sorted(folder.glob("*setup*.py")))), None)
+
 
 @dataclass(frozen=True)
 class Recorder:
@@ -153,10 +172,10 @@ class Recorder:
     timeout: float = 300.0
 
     def setup(self, script: Path) -> Found:
-        """Run a setup.py of the tree; where that fails, guess."""
+        """Run a setup.py, or what stands for one, of the tree; where that fails, guess."""
         folder = self.copy / script.parent.relative_to(self.root)
         name = PurePath(script.relative_to(self.root))
-        recorded, problem = self._run({"kind": "setup", "script": "setup.py"}, folder)
+        recorded, problem = self._run({"kind": "setup", "script": script.name}, folder)
         ran = (name.as_posix(),)
         if not problem:
             found = self._found(recorded, folder)

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 
 from hipport.finding import Finding
 from hipport.project import Project
@@ -37,6 +38,13 @@ class Asking:
                 return b"torch" in source.text
         return False
 
+    @cached_property
+    def ours(self) -> frozenset[str]:
+        """The words that hipport writes for ROCm, which a file has once it is ported."""
+        installs = [word for family in self.recipes.families for each in family.install for word in each.split()]
+        named = [name for family in self.recipes.families for name in family.renamed.values()]
+        return frozenset((self.index.url, *installs, *named))
+
     def index_for_rocm(self, url: str) -> str | None:
         """Return PyTorch's index of wheels for ROCm that stands for one of wheels for CUDA."""
         match = _INDEX.match(url)
@@ -59,6 +67,16 @@ class _Imports(Mapping[str, str]):
 
     def __len__(self) -> int:
         return 0
+
+
+def unless_both(found: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield what a file that knows ROCm leaves to a person; nothing of one that has both ways on purpose.
+
+    hipport leaves nothing for CUDA behind that it could change: where there is such a thing, it was left there.
+    """
+    findings = list(found)
+    if not any(each.edits for each in findings):
+        yield from findings
 
 
 def part(verdict: Verdict, text: str, start: int) -> Edit:

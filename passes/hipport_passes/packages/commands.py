@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from hipport.finding import Certainty, Finding
 from hipport.languages.shell import Command, Dockerfile, Instruction, Markdown, Shell, Word
 from hipport.source import Edit, Source, Span
-from hipport_passes.packages.asking import Asking, note, says_cuda_index
+from hipport_passes.packages.asking import Asking, note, says_cuda_index, unless_both
 from hipport_passes.packages.judge import Verdict
 from hipport_passes.packages.lists import commented
 from hipport_passes.packages.recipes import Family, for_rocm
@@ -137,11 +137,16 @@ def in_shell(source: Source, asking: Asking) -> Iterator[Finding]:
 
 def in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
     """Yield what is to be said of a Dockerfile."""
-    if any(
+    knows_rocm = any(
         each.name == "FROM" and any(_ROCM_WORDS.search(word.text) for word in each.words)
         for each in source.instructions
-    ):
-        return  # one stage for each vendor
+    )
+    # Perhaps it has a stage for each vendor.
+    found = _in_dockerfile(source, asking)
+    yield from unless_both(found) if knows_rocm else found
+
+
+def _in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
     if any(each.name == "FROM" and b"windows" in source[each.span] for each in source.instructions):
         return
     variables = {name for each in source.instructions if each.name == "FROM" for name in _variables(each)}
@@ -201,9 +206,9 @@ def _environment(words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
 
 
 def _in_commands(source: Source, commands: Sequence[Command], asking: Asking) -> Iterator[Finding]:
-    knows_rocm = any(_ROCM_WORDS.search(word.text) for command in commands for word in command.words) or any(
-        _ROCM_WORDS.search(asked) for command in commands for asked in command.under
-    )
+    knows_rocm = any(
+        _ROCM_WORDS.search(word.text) and word.text not in asking.ours for command in commands for word in command.words
+    ) or any(_ROCM_WORDS.search(asked) for command in commands for asked in command.under)
     folder = _Folder()
     for command in commands:
         folder.follow(command)
@@ -410,7 +415,7 @@ def _others(
     judged = [
         (word, verdict)
         for word, verdict in asked
-        if verdict is not None and not (verdict.family and _is_asked_for_rocm(source, verdict.family))
+        if verdict is not None and not (verdict.family and _is_asked_for_rocm(source, install, verdict.family))
     ]
     staying = more + len(install.asked) - more + len(install.editable) + len(install.lists)
     staying -= sum(1 for _, verdict in asked if verdict is not None and verdict.what == "out")
@@ -441,9 +446,17 @@ def _others(
             yield Finding(word.span, verdict.kind, verdict.message, (), Certainty.MANUAL)
 
 
-def _is_asked_for_rocm(source: Source, family: Family) -> bool:
-    """Say whether the file sets what makes the family's installation one for ROCm."""
-    return any(name.endswith("_ENABLE") and name.encode() in source.text for name in family.environment)
+def _is_asked_for_rocm(source: Source, install: Install, family: Family) -> bool:
+    """Say whether the file sets what makes the family's installation one for ROCm, if not in front of another."""
+    others = [
+        word.text.partition("=")[0]
+        for command in (source.commands if isinstance(source, (Shell, Dockerfile, Markdown)) else ())
+        if command.span != install.command.span
+        for word in command.assigned
+    ]
+    return any(
+        name.endswith("_ENABLE") and source.text.count(name.encode()) > others.count(name) for name in family.environment
+    )
 
 
 def _called(word: Word) -> str:
@@ -522,8 +535,13 @@ def _chooses(command: Command) -> bool:
 
 def in_markdown(source: Markdown, asking: Asking) -> Iterator[Finding]:
     """Yield what is to be said of commands in a text: each that there is another for, and one finding for the rest."""
-    if for_rocm(" ".join(word.text for command in source.commands for word in command.words)):
-        return  # it tells users of ROCm what to do
+    found = _in_markdown(source, asking)
+    # It tells users of ROCm what to do, perhaps beside those of CUDA.
+    knows_rocm = for_rocm(" ".join(word.text for command in source.commands for word in command.words))
+    yield from unless_both(found) if knows_rocm else found
+
+
+def _in_markdown(source: Markdown, asking: Asking) -> Iterator[Finding]:
     left: list[Command] = []
     folder = _Folder()
     for command in source.commands:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from hipport.finding import Certainty, Finding
 from hipport.languages.toml import Entry, Path, Toml
 from hipport.source import Edit, Span
-from hipport_passes.packages.asking import Asking, finding, note, part, says_cuda_index
+from hipport_passes.packages.asking import Asking, finding, note, part, says_cuda_index, unless_both
 from hipport_passes.packages.judge import Verdict
 from hipport_passes.packages.lists import commented, without
 from hipport_passes.packages.recipes import Family, for_rocm, normalised
@@ -40,8 +40,13 @@ def in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
     if source.document is None:
         return
     # One that offers both, say as extras with an index each, is somebody's port.
-    if any(_URLS.fullmatch(joined(entry.path)) and for_rocm(entry.value) for entry in source.entries):
-        return
+    knows_rocm = any(_URLS.fullmatch(joined(entry.path)) and for_rocm(entry.value) for entry in source.entries)
+    found = _in_toml(source, asking)
+    yield from unless_both(found) if knows_rocm else found
+
+
+def _in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
+    assert source.document is not None
     is_pixi = source.path.name == "pixi.toml" or "pixi" in source.document.get("tool", {})
     lists: dict[Path, list[Entry]] = defaultdict(list)
     lines: dict[int, Finding] = {}

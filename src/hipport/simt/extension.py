@@ -34,7 +34,7 @@ from hipport.project import Project
 from hipport.simt import compile as compiling
 from hipport.simt import torch_devices
 from hipport.simt.prepare import Dialect, Prepared, prepare
-from hipport.units import copy_tree, just_in_time, limited, write_port
+from hipport.units import copy_tree, just_in_time, limited, setup_scripts, write_port
 
 #: What PyTorch takes itself for while it says how an extension is built.
 _CUDA = "12.4"
@@ -273,10 +273,10 @@ class _Recorder:
         modules: dict[str, Path] = {}
         about: dict[str, str] = {}
         scripts = [path for path in sorted(self.copy.rglob("*.py")) if ".hipport" not in path.parts]
-        setups = [path for path in scripts if path.name == "setup.py" and b"Extension" in path.read_bytes()]
+        setups = setup_scripts(scripts)
         problems = []
         for script in setups:
-            answer, problem = self._run({"kind": "setup", "script": "setup.py"}, script.parent)
+            answer, problem = self._run({"kind": "setup", "script": script.name}, script.parent)
             if problem:
                 problems.append(f"{script.relative_to(self.copy)}: {problem}")
                 continue
