@@ -455,7 +455,8 @@ def _is_asked_for_rocm(source: Source, install: Install, family: Family) -> bool
         for word in command.assigned
     ]
     return any(
-        name.endswith("_ENABLE") and source.text.count(name.encode()) > others.count(name) for name in family.environment
+        name.endswith("_ENABLE") and source.text.count(name.encode()) > others.count(name)
+        for name in family.environment
     )
 
 
