@@ -329,6 +329,8 @@ def test_cmake_lists_are_read_as_far_as_they_are_written_out(workshop: Workshop)
         set(CMAKE_CXX_STANDARD 20)
         set(INC ${CMAKE_CURRENT_SOURCE_DIR}/inc)  # set(INC wrong)
         include_directories(${INC} "${UNKNOWN}/x")
+        set(WIDTH 61)
+        set(CMAKE_CXX_FLAGS "${CMAKE_CXX_FLAGS} -Wall -march=native -DWIDTH=${WIDTH}")
         target_compile_definitions(a PRIVATE N=3 $<BUILD_INTERFACE:X>)
         """,
     )
@@ -337,6 +339,7 @@ def test_cmake_lists_are_read_as_far_as_they_are_written_out(workshop: Workshop)
     built = workshop.build(archs=["gfx942"])
     command = built.units[0][0].command
     assert {"-std=c++20", f"-I{workshop.tree}/inc", "-DN=3"} <= set(command) and "CMakeLists" in built.units[0][0].guess
+    assert "-DWIDTH=61" in command and "-Wall" not in command
     assert not any("UNKNOWN" in word or "INTERFACE" in word for word in command)
 
 

@@ -49,7 +49,8 @@ NOT_COMPILED: dict[str, str] = {
     **dict.fromkeys(
         """
         api_names/pytorch arch_guards/build_macros_of_pytorch arch_guards/told atomics/overload_of_another_type
-        headers/thc host_math/calls lane_masks/torch_handed_on lane_masks/torch_sizes_alone namespaces/look_alikes
+        headers/of_tensors_in_c headers/thc host_math/calls lane_masks/torch_handed_on lane_masks/torch_sizes_alone
+        namespaces/look_alikes
         """.split(),
         "PyTorch's headers are not here; tests/test_packages.py compiles such sources",
     ),
@@ -57,7 +58,7 @@ NOT_COMPILED: dict[str, str] = {
         """
         pytorch_api/dispatch pytorch_api/dispatch_look_alikes pytorch_api/macros pytorch_api/macros_of_another_program
         pytorch_api/macros_own pytorch_api/members pytorch_api/own_type pytorch_api/thc pytorch_api/thc_state
-        pytorch_api/thc_unsupported
+        pytorch_api/thc_unsupported pytorch_api/in_c pytorch_api/c_without_tensors
         """.split(),
         "PyTorch's headers are not here; tests/test_pytorch_api.py compiles what becomes of each row of its table",
     ),

@@ -23,6 +23,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import hipport
 from hipport import write
 from hipport.write import Change, Refused, Written
 
@@ -887,3 +888,19 @@ def test_what_a_killed_copy_left_goes_with_the_next_one(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2
     write.write_tree(tmp_path / "root", tmp_path / "out", [PurePosixPath(".")], [change("a.cu", b"a", b"A")])
     assert {path.name for path in tmp_path.iterdir()} == {"root", "out"}
+
+
+def test_headers_lie_where_a_link_to_a_source_looks_for_them(tmp_path: Path) -> None:
+    (tmp_path / "binding").mkdir()
+    source = tmp_path / "scan.cu"
+    source.write_text("__global__ void k(int *p) { p[0] = __shfl_up_sync(~0u, p[0], 1); }\n")
+    (tmp_path / "plain.cu").write_text("__global__ void k(int *p) { p[0] = 1; }\n")
+    for name in ("scan.cu", "plain.cu"):
+        (tmp_path / "binding" / name).symlink_to(f"../{name}")
+    hipport.save(hipport.rewrite([tmp_path]))
+    names = sorted(path.name for path in (tmp_path / "hipport").iterdir())
+    assert '#include "hipport/warp.h"' in source.read_text() and "warp.h" in names
+    assert sorted(path.name for path in (tmp_path / "binding/hipport").iterdir()) == names
+    assert (tmp_path / "binding/scan.cu").is_symlink()
+    again = hipport.rewrite([tmp_path])
+    assert not again.changed and not again.created

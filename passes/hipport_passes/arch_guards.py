@@ -80,7 +80,7 @@ _BY_HIPCC = re.compile(rb"\b(?:__HIP_\w+__|__HIPCC__|__HIP__|HIP_VERSION|__AMDGC
 _OF_AMD = re.compile(rb"(?:^|_)(?:HIP|HIPCC|ROCM|AMD|AMDGCN|AMDGPU|HCC)(?:_|$)")
 #: The compiler before hipcc, which no ROCm of today has.
 _OLD_COMPILER = b"__HIP_PLATFORM_HCC__"
-_PYTORCH = ("torch/", "ATen/", "c10/", "caffe2/")
+_PYTORCH = ("torch/", "ATen/", "c10/", "caffe2/", "TH/", "THC/")
 # What is in no branch that is ported as a whole: other conditions, PTX, and names that look like CUDA's.
 _NOT_PORTED = re.compile(
     rb"^[ \t]*#[ \t]*(?:if|error)|\b(?:__)?asm(?:__)?\b|\b(?:cuda\w+|cu[A-Z]\w*|CUDA_\w+|(?:__)?nv\w+)|(?<!::)\bcuda::",

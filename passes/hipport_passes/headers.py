@@ -140,6 +140,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if within(start, source.cuda_only):
             continue
         row = None if within(start, source.hip_only) else lookup(include.path)
+        if source.path.suffix == ".c" and include.path.startswith(("TH/", "THC/")):
+            row = None  # What takes their place is C++; `pytorch_api` says what is to be done.
         here = include.path
         if row is not None and _own(source, include, project):
             row = None

@@ -169,7 +169,7 @@ class _Reach:
         return False
 
     def _needs(self, source: Source, visited: set[PurePath]) -> bool:
-        """Say whether a file compiles only once hipify has converted it: it, or what it includes, has PyTorch's CUDA."""
+        """Say whether a file compiles only once hipify has converted it: it, or an include of it, has CUDA names."""
         visited.add(source.path)
         if not isinstance(source, Cpp):
             return False

@@ -39,7 +39,7 @@ _CLASSES = Names(
     _BEHIND,
 )
 _STD = re.compile(rb"\busing\s+(?:namespace\s+std\b|std\s*::\s*is\w+)")
-_PYTORCH = ("torch/", "ATen/", "c10/")
+_PYTORCH = ("torch/", "ATen/", "c10/", "TH/", "THC/")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

@@ -38,6 +38,7 @@ _QUESTIONS = {
     "arch_lists": re.compile(rb"\bget_arch_list\b"),
     "switches": re.compile(rb"\bsdpa?_kernel\b|cudnn\.version\b"),
     "homes": re.compile(rb"\bCUDA_(?:HOME|PATH)\b"),
+    "removed": re.compile(rb"\butils[ \t]*\.[ \t]*ffi\b|\btorch\.utils[ \t]+import[ \t][^\n]*\bffi\b"),
     "libraries": re.compile(rb"\b(?:CDLL|LoadLibrary|PyDLL|find_library)\b[^\n]*(?:cu|nv|nccl)"),
     "sources": re.compile(rb"\bload_inline\b"),
     "kernels": re.compile(
@@ -84,6 +85,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         "arch_lists": lambda: probes.arch_lists(program),
         "switches": lambda: probes.switches(program),
         "homes": lambda: probes.homes(program),
+        "removed": lambda: imports.imports(program, _TABLE["removed"]),
         "libraries": lambda: imports.libraries(program, _TABLE["libraries"]),
         "sources": lambda: sources.sources(program),
         "kernels": lambda: triton.kernels(program),

@@ -5,8 +5,8 @@ Old extensions fail with every PyTorch for ROCm of today, whatever becomes of th
 `AT_DISPATCH_…` wants a type of numbers becomes `x.scalar_type()`, also through a macro of the program or a variable;
 `AT_CHECK` and its like become what they stood for; of THC, what has an equal gets that, and the variable for its state
 goes when nothing else uses it. Each means the same in every release that has both, for CUDA and for ROCm, but for
-`x.toType(y.type())`, for review. What is only
-deprecated (`x.data<T>()`, `x.type().is_cuda()`, `at::zeros(sizes, x.type())`, `c10::optional`) is left as it is.
+`x.toType(y.type())`, for review. An extension in C, which torch.utils.ffi built, is for a person as a whole. What is
+only deprecated (`x.data<T>()`, `x.type().is_cuda()`, `at::zeros(sizes, x.type())`, `c10::optional`) is left as it is.
 """
 
 from __future__ import annotations
@@ -86,6 +86,9 @@ def table() -> _Tables:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use of what is gone."""
+    if source.path.suffix == ".c":
+        yield from _in_c(source)
+        return
     if not project.together(source, _of_pytorch):
         return
     yield from _dispatched(source, project)
@@ -94,6 +97,18 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _functions(source)
     if any(_TH.match(word) or word.startswith(b"AT_") for word in source.words):
         yield from _names(source, project)
+
+
+def _in_c(source: Cpp) -> Iterator[Finding]:
+    """Extensions in C were for torch.utils.ffi; what takes the place of their tensors is C++."""
+    for include in source.includes:
+        if include.path.startswith(("TH/", "THC/")):
+            message = (
+                f"{include.path}: PyTorch has had no extensions in C since 1.0, for CUDA either: write it in C++ on "
+                "at::Tensor, with PYBIND11_MODULE, and build it with CUDAExtension, the .cu files among its sources"
+            )
+            yield Finding(include.target, "in_c", message, certainty=Certainty.MANUAL)
+            return
 
 
 def _untouched(source: Cpp, offset: int) -> bool:

@@ -129,7 +129,10 @@ def discover(
         for each in sorted(context, key=lambda each: str(each.path))
         if isinstance(each, Cpp) and not own(each) and _unported(each)
     )
-    return Project(sources, target or Target(), (*skipped, *left), root, context)
+    linked: dict[PurePath, tuple[PurePath, ...]] = {
+        PurePosixPath(path): tuple(map(PurePosixPath, links)) for path, links in walk.linked.items()
+    }
+    return Project(sources, target or Target(), (*skipped, *left), root, context, linked)
 
 
 def _context(root: Path, sources: Iterable[Source]) -> tuple[Source, ...]:
@@ -226,6 +229,7 @@ class _Walk:
         self.seen: set[str] = set()  # folders
         self.files: dict[str, str] = {}  # with the name that tells the language: that of a link to the file
         self.links: list[tuple[str, Path]] = []
+        self.linked: dict[str, list[str]] = {}
         self.libraries: dict[str, str] = {}
         self.skipped: dict[str, Skipped] = {}
 
@@ -372,11 +376,12 @@ class _Walk:
                 if not real.exists():
                     self._skip(name, "refused", "a link to a file that does not exist")
                 elif path in self.files:
-                    continue
+                    self.linked.setdefault(path, []).append(name)
                 elif (folder and folder + "/") not in self.seen or self.excluded(real, folder=False):
                     self._skip(name, "refused", f"a link to {path}, which is left alone")
                 else:
                     self.files[path] = link.name
+                    self.linked.setdefault(path, []).append(name)
 
     def _leave_libraries(self) -> None:
         """Leave third-party code alone, but for what was given."""

@@ -7,10 +7,11 @@ passes to is written at `run`.
 
 from __future__ import annotations
 
+import posixpath
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -19,7 +20,7 @@ from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
 from hipport.finding import Certainty, Finding
-from hipport.headers import own
+from hipport.headers import own, together
 from hipport.languages.cpp import Cpp
 from hipport.project import Project
 from hipport.source import Conflict, Edit, NewFile, Source, Span
@@ -175,8 +176,31 @@ def run(
             if path in project.by_path and project.by_path[path].text != file.text
         }
     )
+    for file in _beside_links(project, created):
+        created.setdefault(file.path, file)
     new = tuple(sorted(file for path, file in created.items() if path not in project.by_path))
     return Ported(before, project, tuple(reported), new)
+
+
+def _beside_links(project: Project, created: Mapping[PurePath, NewFile]) -> Iterator[NewFile]:
+    """Yield hipport's headers once more for each link to a file: a compiler looks for them from where the link is."""
+    for path, links in project.links.items():
+        source = project.by_path.get(path)
+        for include in source.includes if isinstance(source, Cpp) else ():
+            place = _resolved(path, include.path)
+            known = created.get(place) or project.by_path.get(place)
+            if include.angled or known is None or (isinstance(known, Source) and not _is_own(known)):
+                continue
+            for link in links:
+                yield from together(NewFile(_resolved(link, include.path), known.text))
+
+
+def _is_own(source: Source) -> bool:
+    return isinstance(source, Cpp) and own(source)
+
+
+def _resolved(path: PurePath, include: str) -> PurePath:
+    return type(path)(posixpath.normpath((path.parent / include).as_posix()))
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,8 @@ class Project:
     root: Path | None = None
     #: Files that `sources` include and that were not given: read for what they declare, never changed.
     context: tuple[Source, ...] = ()
+    #: Of files that links in other folders lead to: the paths of those links.
+    links: Mapping[PurePath, tuple[PurePath, ...]] = field(default_factory=dict)
     #: The user's own rows for the tables of passes, by the name of the pass.
     rules: Mapping[str, Any] = field(default_factory=dict)
 

@@ -47,6 +47,7 @@ _LANGUAGES: dict[str, type[Source]] = {
     ".cuh": Cuda,
     ".inl": Cuda,
     ".py": Python,
+    ".c": Cpp,
     ".h": Cpp,
     ".hpp": Cpp,
     ".cpp": Cpp,

@@ -694,6 +694,8 @@ def _cmake_flags(folder: Path) -> list[str] | None:
         if command == "set":
             name, *values = expanded(words) or [""]
             variables[name] = " ".join(values)
+            if re.fullmatch(r"CMAKE_(?:CXX|CUDA|HIP)_FLAGS|(?:CUDA|HIP)_(?:NVCC|HIPCC)_FLAGS", name):
+                flags += (value for value in values if re.fullmatch(r"-D\w+(?:=[\w.]*)?", value))
             if name in ("CMAKE_CXX_STANDARD", "CMAKE_HIP_STANDARD", "CMAKE_CUDA_STANDARD") and values:
                 flags.append(f"-std=c++{values[0]}")
         elif command in ("set_target_properties", "set_property", "target_compile_features"):
