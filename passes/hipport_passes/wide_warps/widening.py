@@ -375,6 +375,13 @@ class Widening:
                             self.settle(size, NATIVE + b"max_lanes")
                         elif (self.flow.number(self.function, size) or 64) < 64:
                             self.refuse(size, "an array with an entry for each lane")
+                    elif (
+                        size is not None
+                        and size.type == "identifier"
+                        and self.flow.number(self.function, size) is None
+                        and self.agreed(index) == WARP
+                    ):
+                        self.refuse(size, "as many warps as the kernel is told of")
 
     def subscripts(self, name: bytes) -> Iterator[list[Node]]:
         for node in inner_nodes(self.function.body):
