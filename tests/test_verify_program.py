@@ -65,6 +65,14 @@ def test_collective_instructions_are_what_their_definitions_say() -> None:
     assert verified.ok and all(each.ok for each in verified.ran)
 
 
+def test_what_stands_in_for_cuda_is_what_its_documentation_says() -> None:
+    """The program says itself what is wrong: device functions, vectors in memory, votes of a block, groups."""
+    verified = programs.program(
+        [SUMS.with_name("stand_ins.cu")], [], env=ENV, port=lambda paths: api.rewrite(paths), passes=(inline_ptx.PASS,)
+    )
+    assert verified.ok and all(each.ok for each in verified.ran)
+
+
 def test_atomic_objects_mean_the_same_when_ported() -> None:
     verified = programs.program(
         [SUMS.with_name("atomic_objects.cu")], env=ENV, port=lambda paths: api.rewrite(paths), orders=("forward",)
