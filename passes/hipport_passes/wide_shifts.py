@@ -8,13 +8,14 @@ NVIDIA GPUs do, and the plain shift for smaller amounts: the change is REVIEW, a
 
 An amount counts as one that may be 32 where that can be told from lanes, `__popc`, `__ffs`, `__clz`, `&`, `%`, `min`
 and constants; not where a condition on the same variables stands before it, nor in rotations, which are right either
-way. The text of a macro is looked at as a function's; what its parameters are is told by their names alone.
+way. `__clz(x)` is no 32 where the program has asked whether x is 0, and not changed it since. The text of a macro is
+looked at as a function's; what its parameters are is told by their names alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -52,6 +53,7 @@ _OF_32 = re.compile(
     rb"(?:__)?(?:ballot|match_any|match_all|reduce_(?:and|or|xor))_sync|(?:__)?activemask|__popcl?l?|__ffsl?l?|__brev"
     rb"|__float_as_u?int|(?:__)?lanemask_\w+"
 )
+_LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
 _COUNTS = {b"popc": 0, b"ffs": 0, b"clz": 1}
 _COUNT = re.compile(rb"__(popc|ffs|clz)(ll)?")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
@@ -185,7 +187,8 @@ class _Values:
         if counted and len(given) == 1:
             # No bit of a number that counts something is set in front of the first ones.
             least = _COUNTS[counted[1]] if not _MASKS.search(self.function.text(given[0])) else 0
-            return _Range(least, 64 if counted[2] else 32)
+            most = 64 if counted[2] else 32
+            return _Range(least, most - (counted[1] == b"clz" and _never_zero(self.function, _bare(given[0]))))
         if name == b"min" and len(given) == 2:
             known = [each for each in (self.range(argument, depth) for argument in given) if each is not None]
             return _Range(min(0, *(r.least for r in known)), min(r.most for r in known)) if known else None
@@ -321,6 +324,67 @@ def _asked(function: Function, node: Node, right: Node) -> bool:
                 conditions.append(first)
         outer = outer.parent
     return any(names & set(_NAME.findall(function.text(each))) for each in conditions)
+
+
+def _never_zero(function: Function, node: Node) -> bool:
+    """Whether a variable is asked for 0 in front of its use `node`, and keeps its value up to there."""
+    name = function.text(node)
+    variable = function.locals.named(name, node.start_byte) if node.type == "identifier" else None
+    if variable is None:
+        return False
+    given = [each.node for each in function.locals.given.get(variable, ())]
+    for condition in function.conditions(node):
+        if condition.taken is None or condition.statement.type == "do_statement":
+            continue
+        if _says_not_zero(function, condition.expression, name, condition.taken):
+            body = condition.statement.child_by_field_name("body")
+            start = condition.expression.end_byte
+            if condition.statement.type == "for_statement" and (body is None or not _inside(node, body)):
+                changes = [each for each in given if body is None or _inside(each, body)]  # It follows the body.
+            else:
+                changes = [each for each in given if start <= each.start_byte and each.end_byte <= node.start_byte]
+            if not changes and not _changed_in_loop(given, node, condition.statement):
+                return True
+    for leaving in function.exits_before(node):
+        if leaving.end_byte > node.start_byte:
+            continue
+        asked = next(iter(function.conditions(leaving)), None)
+        if asked is None or asked.taken is None or asked.statement.type != "if_statement":
+            continue
+        if _says_not_zero(function, asked.expression, name, not asked.taken):
+            start = asked.statement.end_byte
+            changes = [each for each in given if start <= each.start_byte and each.end_byte <= node.start_byte]
+            if not changes and not _changed_in_loop(given, node, asked.statement):
+                return True
+    return False
+
+
+def _says_not_zero(function: Function, expression: Node, name: bytes, holds: bool) -> bool:
+    """Whether the variable `name` is not 0 where `expression` holds, or does not hold."""
+    expression = _bare(expression)
+    text = b"".join(function.text(expression).split())
+    if expression.type == "binary_expression":
+        operator = expression.child_by_field_name("operator")
+        sides = [expression.child_by_field_name(side) for side in ("left", "right")]
+        if operator is not None and operator.type in (("&&", "and") if holds else ("||", "or")):
+            return any(_says_not_zero(function, side, name, holds) for side in sides if side is not None)
+    if holds:
+        return text in (name, name + b"!=0", name + b"!=0u", b"0!=" + name, name + b">0", name + b">0u")
+    return text in (b"!" + name, name + b"==0", name + b"==0u", b"0==" + name)
+
+
+def _changed_in_loop(given: Sequence[Node], node: Node, asked: Node) -> bool:
+    """Whether one of the assignments comes before `node` in a later turn of a loop that does not ask again."""
+    outer = node.parent
+    while outer is not None and outer != asked:
+        if outer.type in _LOOPS and not _inside(asked, outer) and any(_inside(each, outer) for each in given):
+            return True
+        outer = outer.parent
+    return False
+
+
+def _inside(node: Node, outer: Node) -> bool:
+    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
 
 
 def _made_of(function: Function, node: Node, depth: int = 3) -> set[bytes]:
