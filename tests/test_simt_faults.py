@@ -115,6 +115,18 @@ def test_threads_that_spin_on_a_plain_load_let_others_run(cuda: Path, order: str
     assert (result.status, result.lines) == (0, ("9 1",)), result.errors
 
 
+@pytest.mark.parametrize("what", ["computes", "computes-in-turns"])
+def test_the_order_of_threads_and_blocks_does_not_depend_on_how_long_they_compute(cuda: Path, what: str) -> None:
+    result = ran(cuda, what)
+    assert (result.status, result.lines) == (0, ("0 1",)), result.errors
+
+
+def test_threads_begin_where_others_look_in_turn_for_what_they_do() -> None:
+    program = compiling.program([HERE / "chain_in_turns.cu"], "cuda", compiling.Options(ENV)).path
+    result = run(program, [], Configuration("original", 32, "reverse"), ENV, HERE, Limits(30), HERE)
+    assert (result.status, result.lines) == (0, ("512",)), result.errors
+
+
 def test_looking_in_vain_costs_no_time_slice() -> None:
     program = compiling.program([HERE / "chain.cu"], "cuda", compiling.Options(ENV)).path
     result = run(program, [], Configuration("original", 32, "reverse"), ENV, HERE, Limits(30), HERE)

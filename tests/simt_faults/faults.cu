@@ -55,6 +55,24 @@ __global__ void locksForever(int* lock) {
   }
 }
 
+__device__ unsigned mixed(unsigned x, unsigned turns) {
+  for (unsigned i = 0; i < turns; ++i) x = (x * 1664525u + 1013904223u) ^ (x >> 7);
+  return x;
+}
+// Who is first to have computed, in order: of threads, and of blocks.
+__global__ void computes(int* out, unsigned turns) {
+  const unsigned x = mixed(threadIdx.x, threadIdx.x == 0 ? turns : 1);
+  out[atomicAdd(out + 40, 1)] = int(threadIdx.x + x / 0xffffffff);
+}
+__global__ void computesInTurns(int* out, unsigned turns) {
+  unsigned x = threadIdx.x;
+  for (int i = 0; i < 64; ++i) {
+    x = mixed(x, blockIdx.x == 0 ? turns / 800 : 1);
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) out[atomicAdd(out + 40, 1)] = int(blockIdx.x + x / 0xffffffff);
+}
+
 __global__ void spinsForAWhile(volatile int* out) {
   if (threadIdx.x == 0) {
     while (out[31] != 1) {
@@ -212,6 +230,8 @@ int main(int argc, char** argv) {
   WHEN("past-dynamic") pastDynamic<<<1, 32, 16 * sizeof(int)>>>(memory);
   WHEN("spins-forever") spinsForever<<<1, 32>>>(memory);
   WHEN("locks-forever") locksForever<<<1, 32>>>(memory);
+  WHEN("computes") computes<<<1, 32>>>(memory, 400000000u + argc);
+  WHEN("computes-in-turns") computesInTurns<<<3, 32>>>(memory, 400000000u + argc);
   WHEN("spins-for-a-while") spinsForAWhile<<<1, 32>>>(memory);
   WHEN("deep") deep<<<1, 1>>>(memory);
   WHEN("divides") divides<<<1, 32>>>(memory, argc - 2);

@@ -90,6 +90,8 @@ struct alignas(64) Thread : detail::Left {
   int number = 0;
   Came came = Came::unknown;
   bool yielding = false;
+  const void* looked_at = nullptr;  // volatile memory, last; see races.cpp
+  unsigned looks = 0;
 
   std::uint64_t bit() const { return std::uint64_t(1) << lane; }
   Place place() const { return {file, line}; }
@@ -139,6 +141,7 @@ struct Block {
   unsigned alive = 0;
   List ready;
   std::uint64_t idle = 0;  // yields since anything else happened
+  std::uint64_t patience = 0;  // switches after which a thread begins though others can go on
 
   List barrier;
   int count = 0, all = 1;
@@ -215,17 +218,22 @@ struct Worker {
   std::int64_t ticks = 0;
   std::uint64_t switches = 0;
   // A block that polls may never be stalled: each turn of its loop comes to a shuffle or a barrier. So one that has
-  // yielded often, or run for long, lets other blocks run: `due`, which a signal's handler may set.
-  volatile bool due = false;
-  bool fresh = false;  // whether that block has not run before
-  std::uint64_t yields = 0, entries = 0;  // since a block was entered; how often one was
+  // yielded often, or switched often, lets other blocks run, and threads begin that have not: counted, not by time, so
+  // that blocks meet in one order in each run.
+  bool due = false;
+  std::uint64_t yields = 0;  // since a block was entered
+  std::uint64_t until = 0;  // the number of switches at which that is asked
+  std::uint64_t end = 0;  // and at which the block has had its share
+  std::uint64_t share = 0;  // of a block that has run before, in switches
   struct Watched {  // see watch.cpp
-    std::uint64_t entries = 0;  // the one that `since`, in seconds of processor time, is of
-    double since = 0, slice = 0.5;
     std::uint64_t switches = 0;
     uint3 thread{}, block{};
+    double since = 0;  // that thread has run, in seconds of processor time
+    std::uint64_t stay = 0;  // times that it was found running since
+    std::vector<std::uint64_t> stays;  // and the states that it was in
     std::uint64_t samples = 0;
     std::vector<std::uint64_t> states;
+    std::vector<const void*> waits;  // where threads were found to wait
   } watched;
   struct Looked {  // at volatile memory, last: see races.cpp
     const void* at = nullptr;

@@ -39,6 +39,15 @@ void together(const void* address) {
     return;
   }
   // Who looks at one place again and again waits for it to change.
+  if (Thread* self = worker->thread) {
+    if (self->looked_at == address) {
+      if (++self->looks % 64 == 0) yield({"", 0});
+    } else {
+      self->looked_at = address;
+      self->looks = 0;
+    }
+    return;
+  }
   auto& looked = worker->looked;
   if (looked.at == address && std::memcmp(&looked.thread, &threadIdx, sizeof threadIdx) == 0) {
     if (++looked.times % 64 == 0) yield({"", 0});

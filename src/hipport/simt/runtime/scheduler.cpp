@@ -301,6 +301,11 @@ void leave_for_ready(Worker& w, Block& block) {
 
 bool settle_stalled(Block& block);
 
+// How often threads of a block change before one begins that has not, though others can go on, and before another block
+// runs: about a millisecond and half a second where they do nothing else. Who has waited in vain gets less.
+constexpr std::uint64_t most_patience = 1 << 16, least_patience = 1 << 8;
+constexpr std::uint64_t most_share = 1 << 24, fresh_share = 1 << 18, least_share = 1 << 16;
+
 /// Whether lanes wait in an operation only for those that will get there, and not for those that spin.
 bool is_of_loops(const Operation* operation) { return operation == &detail::loop_begins || operation == &detail::loop_turns; }
 
@@ -315,6 +320,20 @@ __attribute__((noinline)) void dispatch() {
     if (!settle_stalled(block)) return leave_for(w.root);  // perhaps another block changes what they wait for
     block.idle = 0;
   }
+  if (w.switches >= w.until && block.ready.count != 0) {
+    if (block.started != block.size) {
+      // What the others wait for may be what one does that has not begun.
+      block.patience = std::max<std::uint64_t>(least_patience, block.patience / 2);
+      w.until = w.switches + block.patience;
+      return leave_for(take_fiber());
+    }
+    w.until = w.end;
+    if (w.switches >= w.end) {
+      w.due = true;
+      w.until = ~std::uint64_t(0);
+      w.share = std::max(least_share, w.share / 2);
+    }
+  }
   if (w.due && block.ready.count != 0 && block.started == block.size) return leave_for(w.root);
   if (block.ready.count != 0) {
     leave_for_ready(w, block);
@@ -326,7 +345,7 @@ __attribute__((noinline)) void dispatch() {
 /// The running thread waits, as its record says: who is next, if nothing but a switch is left to do; else itself, when
 /// it has been woken and is to go on.
 inline detail::Turn turn(Block& block, Thread& self) {
-  if (!switches_are_plain || block.ready.count == 0 || block.idle > 256 || worker->due) {
+  if (!switches_are_plain || block.ready.count == 0 || block.idle > 256 || worker->due || worker->switches >= worker->until) {
     dispatch();
     return {&self, &self};
   }
@@ -592,6 +611,7 @@ void begin(Block& block, unsigned position) {
   thread.yielding = false;
   thread.came = Came::unknown;
   thread.met = nullptr;
+  thread.looked_at = nullptr;
   w.thread = &thread;
   threadIdx = thread.index;
   block.position = position;
@@ -640,6 +660,7 @@ void reset(Block& block, const uint3& index) {
   block.position = 0;
   block.started = 0;
   block.idle = 0;
+  block.patience = most_patience;
   block.ready = block.barrier = block.grid = List{};
   blockIdx = index;
   if (races_looked_for) races_block(block);
@@ -806,9 +827,9 @@ Entered enter(Worker& w, Block& block) {
   blockIdx = block.index;
   set_dynamic(block);
   w.due = false;
-  w.fresh = !block.entered;
   w.yields = 0;
-  ++w.entries;
+  w.end = w.switches + (block.entered ? w.share : std::max(fresh_share, w.share));  // all that have begun take memory
+  w.until = block.entered && block.started == block.size ? w.end : w.switches + block.patience;
   if (!block.entered) {
     leave_for(take_fiber());
   } else if (block.ready.count != 0) {
@@ -961,6 +982,7 @@ void run_on(const Launch& how, detail::Run body, void* context, std::atomic<std:
   Worker* before = worker;
   worker = &w;
   w.watched = Worker::Watched{};
+  w.share = most_share;
   begin_watch();
   run_blocks(w);
   end_watch();

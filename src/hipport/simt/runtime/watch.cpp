@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that spin on a plain load call nothing of ours. While kernels run, another thread of the operating system
-// looks whether the same thread of a block has been running for long, and interrupts it by a signal; the handler lets
-// the block's other threads run, as if the loop had called `yield`.
+// looks whether the same thread of a block has been running for long, and interrupts it by a signal; where the thread's
+// registers go round in few states, it is taken for one that waits, and the handler lets the block's other threads run, as
+// if the loop had called `yield`. What a thread does that waits is the same however long it does it, so results do not
+// depend on when that was. A thread that computes is left alone, but for one that does so for seconds: it may count the
+// times that it has looked.
 //
-// A block whose threads look in turn (one loads a flag, all shuffle what it saw) is not found so, as its threads go on
-// all the time. One that has run for long is to let other blocks run as soon as one of its threads waits.
-//
-// A thread that computes for long is interrupted too, which changes nothing for it. Only one whose registers go round
-// in few states is taken for one that waits: a fault says so when nothing else goes on for as long as SIMT_WATCHDOG.
+// A fault says so when nothing but looking goes on for as long as SIMT_WATCHDOG.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -82,21 +81,28 @@ std::uint64_t registers_of(const ucontext_t& context) {
   return hash;
 }
 
-/// Say so if the block that runs has had its share. That is half a second for the first of a launch, which may only have
-/// much to do. Where shares are used up they become short; those of new blocks less so, as all that have begun take memory.
-void share(Worker& w) {
+double processor_time() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  const double now = static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-  auto& watched = w.watched;
-  if (watched.entries != w.entries) {
-    watched.entries = w.entries;
-    watched.since = now;
-  } else if (!w.due && now - watched.since > (w.fresh ? std::max(0.1, watched.slice) : watched.slice)) {
-    w.due = true;
-    watched.slice = std::max(0.02, watched.slice / 2);
-    period = std::min(period.load(), 10);
-  }
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+bool are_few(std::uint64_t samples, std::size_t states) { return samples >= 64 && states * 4 < samples; }
+
+void keep(std::vector<std::uint64_t>& states, std::uint64_t state) {
+  if (std::find(states.begin(), states.end(), state) == states.end() && states.size() < 4096) states.push_back(state);
+}
+
+/// Whether the thread that was interrupted, and has not waited since it was last, waits by looking. Where one was found
+/// to, all do. What has come to nothing for so long may as well let others run, whatever it is.
+bool looks(Worker::Watched& watched, const void* at, std::uint64_t state) {
+  constexpr double long_enough = 5;  // seconds of processor time
+  constexpr std::size_t most = 256;
+  if (std::find(watched.waits.begin(), watched.waits.end(), at) != watched.waits.end()) return true;
+  keep(watched.stays, state);
+  if (!are_few(++watched.stay, watched.stays.size()) && processor_time() - watched.since < long_enough) return false;
+  if (watched.waits.size() < most) watched.waits.push_back(at);
+  return true;
 }
 
 /// Says that the next signal may come, when the handler ends or goes on with another thread.
@@ -109,7 +115,6 @@ void on_interrupt(int, siginfo_t*, void* raw) {
   const Answered answered;
   Worker* w = worker;
   if (w == nullptr || w->launch == nullptr) return;
-  share(*w);
   if (&w->stack() == &w->root || w->block == nullptr) return;
   if (!w->stack().has(__builtin_frame_address(0))) return;  // on its way from one stack to another
   // Between two threads, nobody runs.
@@ -123,13 +128,18 @@ void on_interrupt(int, siginfo_t*, void* raw) {
   watched.switches = w->switches;
   watched.thread = threadIdx;
   watched.block = blockIdx;
-  if (!same || !may_leave(static_cast<char*>(path.frames[0]) - 1)) return;
+  if (!same) {
+    watched.stay = 0;
+    watched.stays.clear();
+    watched.since = processor_time();
+    return;
+  }
+  if (!may_leave(static_cast<char*>(path.frames[0]) - 1)) return;
   const std::uint64_t state = registers_of(context);
   ++watched.samples;
-  if (std::find(watched.states.begin(), watched.states.end(), state) == watched.states.end() && watched.states.size() < 4096) {
-    watched.states.push_back(state);
-  }
+  keep(watched.states, state);
   period = 2;
+  if (!looks(watched, path.frames[0], state)) return;
   answered.say();
   preempt(path);
   // Where it goes on, it is looked at afresh.
@@ -138,7 +148,7 @@ void on_interrupt(int, siginfo_t*, void* raw) {
 
 }  // namespace
 
-bool spins(const Worker& w) { return w.watched.samples >= 64 && w.watched.states.size() * 4 < w.watched.samples; }
+bool spins(const Worker& w) { return are_few(w.watched.samples, w.watched.states.size()); }
 
 void begin_watch() {
   static std::once_flag once;
