@@ -110,7 +110,7 @@ def _waits_for_flag(function: Function, loop: Node) -> bool:
 
 
 def _data_behind(function: Function, loop: Node) -> bytes:
-    """Return the array that is loaded behind the loop, with no fence before, and stored to in the function."""
+    """Return the array that is loaded behind the loop, with no fence before, and that the function may store to."""
     code, end = function.source.code, function.body.end_byte
     fence = _FENCE.search(code, loop.end_byte, end)
     local = {variable.name for variable in function.locals.variables} - set(function.parameters)
@@ -129,7 +129,15 @@ def _data_behind(function: Function, loop: Node) -> bytes:
             fence.start() if fence else end
         ):
             loaded.append(name)
-    return next((name for name in loaded if name in stored), b"")
+    return next((name for name in loaded if name in stored or _writable(function, name)), b"")
+
+
+def _writable(function: Function, name: bytes) -> bool:
+    """Whether an array is a parameter through which somebody may store: another kernel, perhaps."""
+    if name not in function.parameters:
+        return False
+    head = function.source.code[function.node.start_byte : function.body.start_byte]
+    return re.search(rb"\bconst\b[^,()]*\b" + name + rb"\b", head) is None
 
 
 def _loops(node: Node) -> Iterator[Node]:
