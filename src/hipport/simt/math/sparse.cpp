@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <complex>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "../include/simt/host.h"
@@ -273,6 +275,167 @@ void convert(const Call& call, const SparseMatrix& from, const SparseMatrix& to,
       write(to.minor, to.minor_type, at, number.other + to.base);
       if (!symbolic) write(to.values, to.type, at, read(from.values, from.type, number.from));
     }
+  }
+}
+
+namespace {
+
+/// The numbers of op(A) by rows, of the triangle that counts.
+template <typename T>
+struct Rows {
+  struct Number {
+    Index column;
+    T value;
+  };
+  std::vector<std::vector<Number>> of;
+  std::vector<T> diagonal;
+
+  Rows(const Call& call, const SparseMatrix& a, Operation op, Triangle triangle) : of(static_cast<std::size_t>(a.rows)), diagonal(of.size()) {
+    if (triangle.unit) std::fill(diagonal.begin(), diagonal.end(), T(1));
+    const bool turned = op == Operation::transposed || op == Operation::adjoint;
+    each(call, a, [&](Index i, Index row, Index column) {
+      if (row != column && (row < column) != triangle.upper) return;
+      Wide value = read(a.values, a.type, i);
+      if (op == Operation::adjoint || op == Operation::conjugated) value = std::conj(value);
+      if (row != column) {
+        of[static_cast<std::size_t>(turned ? column : row)].push_back({turned ? row : column, as<T>(value)});
+      } else if (!triangle.unit) {
+        diagonal[static_cast<std::size_t>(row)] = as<T>(value);
+      }
+    });
+  }
+
+  /// Solve for one column, which becomes the result. Rows are worked on from the one that depends on no other.
+  void solve(std::vector<T>& x, bool from_below) const {
+    const auto size = static_cast<Index>(of.size());
+    for (Index step = 0; step < size; ++step) {
+      const auto row = static_cast<std::size_t>(from_below ? size - 1 - step : step);
+      for (const Number& number : of[row]) x[row] -= times(number.value, x[static_cast<std::size_t>(number.column)]);
+      x[row] = x[row] / diagonal[row];
+    }
+  }
+};
+
+bool from_below(Operation op, Triangle triangle) { return triangle.upper == (op == Operation::none || op == Operation::conjugated); }
+
+Wide number_of(const DenseMatrix& a, Operation op, Index row, Index column) {
+  if (op == Operation::none) return read(a.values, a.type, place(a, row, column));
+  const Wide value = read(a.values, a.type, place(a, column, row));
+  return op == Operation::adjoint ? std::conj(value) : value;
+}
+
+}  // namespace
+
+void solve(const Call& call, hipDataType compute, Operation op, Scalar alpha, const SparseMatrix& a, Triangle triangle,
+           const DenseVector& x, const DenseVector& y) {
+  check(call, a);
+  blas::check(call, "x", blas::Vector{x.values, x.type, x.size, 1});
+  blas::check(call, "y", blas::Vector{y.values, y.type, y.size, 1});
+  with_computed(compute, [&](auto zero) {
+    using T = decltype(zero);
+    const Rows<T> rows(call, a, op, triangle);
+    std::vector<T> values;
+    for (Index i = 0; i < x.size; ++i) values.push_back(times(as<T>(read(alpha.at, alpha.type, 0)), as<T>(read(x.values, x.type, i))));
+    rows.solve(values, from_below(op, triangle));
+    for (Index i = 0; i < y.size; ++i) write(y.values, y.type, i, Wide(values[static_cast<std::size_t>(i)]));
+  });
+}
+
+void solve(const Call& call, hipDataType compute, Operation op_a, Operation op_b, Scalar alpha, const SparseMatrix& a, Triangle triangle,
+           const DenseMatrix& b, const DenseMatrix& c) {
+  check(call, a);
+  check(call, b);
+  check(call, c);
+  with_computed(compute, [&](auto zero) {
+    using T = decltype(zero);
+    const Rows<T> rows(call, a, op_a, triangle);
+    for (Index j = 0; j < c.columns; ++j) {
+      std::vector<T> values;
+      for (Index i = 0; i < c.rows; ++i) values.push_back(times(as<T>(read(alpha.at, alpha.type, 0)), as<T>(number_of(b, op_b, i, j))));
+      rows.solve(values, from_below(op_a, triangle));
+      for (Index i = 0; i < c.rows; ++i) write(c.values, c.type, place(c, i, j), Wide(values[static_cast<std::size_t>(i)]));
+    }
+  });
+}
+
+void multiply_sampled(const Call& call, hipDataType compute, Operation op_a, Operation op_b, Scalar alpha, const DenseMatrix& a,
+                      const DenseMatrix& b, Scalar beta, const SparseMatrix& c) {
+  check(call, a);
+  check(call, b);
+  check(call, c);
+  const Index inner = op_a == Operation::none ? a.columns : a.rows;
+  with_computed(compute, [&](auto zero) {
+    using T = decltype(zero);
+    const T by = as<T>(read(alpha.at, alpha.type, 0)), old = as<T>(read(beta.at, beta.type, 0));
+    each(call, c, [&](Index i, Index row, Index column) {
+      T sum = T();
+      for (Index k = 0; k < inner; ++k) sum += times(as<T>(number_of(a, op_a, row, k)), as<T>(number_of(b, op_b, k, column)));
+      sum = times(by, sum);
+      if (old != T()) sum += times(old, as<T>(read(c.values, c.type, i)));
+      write(c.values, c.type, i, Wide(sum));
+    });
+  });
+}
+
+Product multiply(const Call& call, hipDataType compute, Scalar alpha, const SparseMatrix& a, const SparseMatrix& b) {
+  check(call, a);
+  check(call, b);
+  Product product;
+  with_computed(compute, [&](auto zero) {
+    using T = decltype(zero);
+    const T by = as<T>(read(alpha.at, alpha.type, 0));
+    std::vector<std::vector<std::pair<Index, T>>> rows(static_cast<std::size_t>(b.rows));
+    each(call, b, [&](Index i, Index row, Index column) {
+      rows[static_cast<std::size_t>(row)].push_back({column, as<T>(read(b.values, b.type, i))});
+    });
+    std::vector<std::map<Index, T>> sums(static_cast<std::size_t>(a.rows));
+    each(call, a, [&](Index i, Index row, Index column) {
+      const T value = as<T>(read(a.values, a.type, i));
+      for (const auto& [at, other] : rows[static_cast<std::size_t>(column)]) sums[static_cast<std::size_t>(row)][at] += times(value, other);
+    });
+    product.offsets.push_back(0);
+    for (const auto& row : sums) {
+      for (const auto& [column, sum] : row) {
+        product.columns.push_back(column);
+        product.values.push_back(Wide(times(by, sum)));
+      }
+      product.offsets.push_back(static_cast<Index>(product.columns.size()));
+    }
+  });
+  return product;
+}
+
+void write(const Call& call, const Product& from, const SparseMatrix& to) {
+  check(call, to);
+  for (std::size_t i = 0; i < from.offsets.size(); ++i) write(to.major, to.major_type, static_cast<Index>(i), from.offsets[i] + to.base);
+  for (std::size_t i = 0; i < from.columns.size(); ++i) {
+    write(to.minor, to.minor_type, static_cast<Index>(i), from.columns[i] + to.base);
+    write(to.values, to.type, static_cast<Index>(i), from.values[i]);
+  }
+}
+
+void sort(const Call& call, const SparseMatrix& a, bool by_columns, int* order) {
+  check(call, "the offsets or rows of a sparse matrix", a.major, a.major_type, offsets_of(a));
+  check(call, "the indices of a sparse matrix", a.minor, a.minor_type, a.count);
+  if (order != nullptr) check(call, "the permutation", order, IndexType::bits32, a.count);
+  struct Number {
+    Index first, second;
+    int at;
+  };
+  std::vector<Number> numbers;
+  each(call, a, [&](Index i, Index row, Index column) {
+    const Number by_row{row, column, order != nullptr ? order[i] : 0}, by_column{column, row, by_row.at};
+    numbers.push_back(by_columns ? by_column : by_row);
+  });
+  std::stable_sort(numbers.begin(), numbers.end(), [](const Number& x, const Number& y) {
+    return x.first != y.first ? x.first < y.first : x.second < y.second;
+  });
+  for (std::size_t n = 0; n < numbers.size(); ++n) {
+    const auto i = static_cast<Index>(n);
+    const Index row = by_columns ? numbers[n].second : numbers[n].first, column = by_columns ? numbers[n].first : numbers[n].second;
+    if (a.format == Format::coo) write(a.major, a.major_type, i, row + a.base);
+    write(a.minor, a.minor_type, i, (a.format == Format::csc ? row : column) + a.base);
+    if (order != nullptr) order[i] = numbers[n].at;
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // simt/sparse.h: cuSPARSE's generic functions and hipSPARSE's: sparse matrices by rows, by columns and by coordinates,
-// their products with dense vectors and matrices, and conversions. Numbers are those of CUDA 12 and of hipSPARSE 3 (ROCm
-// 6.0). What is missing here is missing at compile time.
+// their products with dense vectors and matrices and with each other, triangular solves, and conversions. Numbers are
+// those of CUDA 12 and of hipSPARSE 3 (ROCm 6.0). What is missing here is missing at compile time.
 #ifndef SIMT_SPARSE_H
 #define SIMT_SPARSE_H
 
@@ -53,6 +53,17 @@ SIMT_SPARSE_ENUM(SparseToDenseAlg_t, SIMT_S(SPARSETODENSE_ALG_DEFAULT) = 0);
 SIMT_SPARSE_ENUM(DenseToSparseAlg_t, SIMT_S(DENSETOSPARSE_ALG_DEFAULT) = 0);
 SIMT_SPARSE_ENUM(Action_t, SIMT_S(ACTION_SYMBOLIC) = 0, SIMT_S(ACTION_NUMERIC) = 1);
 SIMT_SPARSE_ENUM(Csr2CscAlg_t, SIMT_S(CSR2CSC_ALG_DEFAULT) = 1, SIMT_S(CSR2CSC_ALG1) = 1, SIMT_S(CSR2CSC_ALG2) = 2);
+SIMT_SPARSE_ENUM(SpSVAlg_t, SIMT_S(SPSV_ALG_DEFAULT) = 0);
+SIMT_SPARSE_ENUM(SpSMAlg_t, SIMT_S(SPSM_ALG_DEFAULT) = 0);
+SIMT_SPARSE_ENUM(SDDMMAlg_t, SIMT_S(SDDMM_ALG_DEFAULT) = 0);
+SIMT_SPARSE_ENUM(SpGEMMAlg_t, SIMT_S(SPGEMM_DEFAULT) = 0, SIMT_S(SPGEMM_ALG1) = 3, SIMT_S(SPGEMM_ALG2) = 4,
+                 SIMT_S(SPGEMM_ALG3) = 5);
+SIMT_SPARSE_ENUM(SpMatAttribute_t, SIMT_S(SPMAT_FILL_MODE) = 0, SIMT_S(SPMAT_DIAG_TYPE) = 1);
+SIMT_SPARSE_ENUM(FillMode_t, SIMT_S(FILL_MODE_LOWER) = 0, SIMT_S(FILL_MODE_UPPER) = 1);
+SIMT_SPARSE_ENUM(DiagType_t, SIMT_S(DIAG_TYPE_NON_UNIT) = 0, SIMT_S(DIAG_TYPE_UNIT) = 1);
+SIMT_SPARSE_ENUM(MatrixType_t, SIMT_S(MATRIX_TYPE_GENERAL) = 0, SIMT_S(MATRIX_TYPE_SYMMETRIC) = 1,
+                 SIMT_S(MATRIX_TYPE_HERMITIAN) = 2, SIMT_S(MATRIX_TYPE_TRIANGULAR) = 3);
+SIMT_SPARSE_ENUM(Direction_t, SIMT_S(DIRECTION_ROW) = 0, SIMT_S(DIRECTION_COLUMN) = 1);
 #undef SIMT_SPARSE_ENUM
 
 /// What a handle stands for.
@@ -60,14 +71,35 @@ struct cusparseContext {
   hipStream_t stream = nullptr;
   SIMT_SPARSE(PointerMode_t) mode = SIMT_S(POINTER_MODE_HOST);
 };
-struct cusparseSpMatDescr : simt::sparse::SparseMatrix {};
+struct cusparseSpMatDescr : simt::sparse::SparseMatrix {
+  simt::sparse::Triangle triangle;
+};
+/// Of the functions from before descriptors had the numbers.
+struct cusparseMatDescr {
+  SIMT_SPARSE(MatrixType_t) type = SIMT_S(MATRIX_TYPE_GENERAL);
+  SIMT_SPARSE(FillMode_t) fill = SIMT_S(FILL_MODE_LOWER);
+  SIMT_SPARSE(DiagType_t) diagonal = SIMT_S(DIAG_TYPE_NON_UNIT);
+  SIMT_SPARSE(IndexBase_t) base = SIMT_S(INDEX_BASE_ZERO);
+};
+/// What solving and multiplying keep between their steps.
+struct cusparseSpSVDescr {};
+struct cusparseSpSMDescr {};
+struct cusparseSpGEMMDescr : simt::sparse::Product {};
 struct cusparseDnVecDescr : simt::sparse::DenseVector {};
 struct cusparseDnMatDescr : simt::sparse::DenseMatrix {};
 #ifdef SIMT_HIP
 typedef void *hipsparseHandle_t, *hipsparseSpMatDescr_t, *hipsparseDnVecDescr_t, *hipsparseDnMatDescr_t;
+typedef void* hipsparseMatDescr_t;
+typedef cusparseSpSVDescr* hipsparseSpSVDescr_t;
+typedef cusparseSpSMDescr* hipsparseSpSMDescr_t;
+typedef cusparseSpGEMMDescr* hipsparseSpGEMMDescr_t;
 typedef const void *hipsparseConstSpMatDescr_t, *hipsparseConstDnVecDescr_t, *hipsparseConstDnMatDescr_t;
 #else
 typedef cusparseContext* cusparseHandle_t;
+typedef cusparseMatDescr* cusparseMatDescr_t;
+typedef cusparseSpSVDescr* cusparseSpSVDescr_t;
+typedef cusparseSpSMDescr* cusparseSpSMDescr_t;
+typedef cusparseSpGEMMDescr* cusparseSpGEMMDescr_t;
 typedef cusparseSpMatDescr* cusparseSpMatDescr_t;
 typedef cusparseDnVecDescr* cusparseDnVecDescr_t;
 typedef cusparseDnMatDescr* cusparseDnMatDescr_t;
@@ -415,6 +447,8 @@ SIMT_SPARSE_STATUS SIMT_SPARSE(Csr2cscEx2)(SIMT_SPARSE(Handle_t) handle, int row
                         IndexType::bits32, IndexType::bits32, int(base), type};
   return submit(handle, [=] { convert(simt_call, from, to, action == SIMT_S(ACTION_SYMBOLIC)); });
 }
+
+#include "sparse_solve.h"
 
 #undef SIMT_S
 

@@ -4,6 +4,9 @@
 #ifndef SIMT_SPARSE_CORE_H
 #define SIMT_SPARSE_CORE_H
 
+#include <complex>
+#include <vector>
+
 #include "blas_core.h"
 
 namespace simt {
@@ -55,6 +58,30 @@ SIMT_EXPORT Index count(const Call&, const DenseMatrix& from, const SparseMatrix
 SIMT_EXPORT void to_sparse(const Call&, const DenseMatrix& from, const SparseMatrix& to);
 /// The same matrix in another format, numbers in the order of its places; without values if `symbolic`.
 SIMT_EXPORT void convert(const Call&, const SparseMatrix& from, const SparseMatrix& to, bool symbolic);
+
+/// Which part of a square matrix counts, and whether its diagonal is 1 whatever is there.
+struct Triangle {
+  bool upper = false, unit = false;
+};
+/// Solve op(A) y = alpha x with the triangle of A, which may have numbers elsewhere.
+SIMT_EXPORT void solve(const Call&, hipDataType compute, Operation, Scalar alpha, const SparseMatrix& a, Triangle,
+                       const DenseVector& x, const DenseVector& y);
+/// Solve op(A) C = alpha op(B).
+SIMT_EXPORT void solve(const Call&, hipDataType compute, Operation, Operation, Scalar alpha, const SparseMatrix& a, Triangle,
+                       const DenseMatrix& b, const DenseMatrix& c);
+/// C = alpha (op(A) op(B)) where C has numbers, + beta C.
+SIMT_EXPORT void multiply_sampled(const Call&, hipDataType compute, Operation, Operation, Scalar alpha, const DenseMatrix& a,
+                                  const DenseMatrix& b, Scalar beta, const SparseMatrix& c);
+/// alpha A B by rows, numbers in the order of their columns; kept until it is written.
+struct Product {
+  std::vector<Index> offsets, columns;
+  std::vector<std::complex<double>> values;
+};
+SIMT_EXPORT Product multiply(const Call&, hipDataType compute, Scalar alpha, const SparseMatrix& a, const SparseMatrix& b);
+SIMT_EXPORT void write(const Call&, const Product& from, const SparseMatrix& to);
+/// In what order the numbers of a matrix by rows or columns, or by coordinates, are in the order of their places:
+/// `order[i]` is where the i-th is. What they are ordered by is put in that order.
+SIMT_EXPORT void sort(const Call&, const SparseMatrix& a, bool by_columns, int* order);
 
 }  // namespace sparse
 }  // namespace simt
