@@ -3,7 +3,9 @@
 
 nvcc declares `max` and `min` without a namespace for all types of numbers, on the host too. There HIP has them for
 `int` alone, and `max(0.5f, 0.0f)` becomes 0 without a word: files whose host code calls them get the others from one of
-hipport's headers. `isnan` and its like come from math.h, which CUDA's headers include and HIP's do not.
+hipport's headers. So do those whose host code calls what CUDA has for the host too, and HIP for the device alone:
+`rsqrt`, `normcdf`, `erfcinv` and the like, worked out by C's functions. `isnan` and its like come from math.h, which
+CUDA's headers include and HIP's do not.
 
 PyTorch's build takes `std::` from calls of some functions in `.cu` and `.cuh` files, wherever they stand. On the
 device `::max` has the overloads of `std::max`. In parentheses, `(std::max)(a, b)`, the call means the same and is left
@@ -33,6 +35,15 @@ _HOST = re.compile(rb"\b__host__\b")
 _HOST_COMPILED = frozenset((".c", ".cc", ".cpp", ".cxx"))
 _BEHIND = re.compile(rb"\s*\(")
 _MIN_MAX = Names(frozenset((b"min", b"max")), _BEHIND)
+# Of crt/math_functions.h of CUDA 13.0: what the host may call and neither HIP nor C's library, before C23, has.
+_FUNCTIONS = Names(
+    frozenset(
+        name + single
+        for name in b"rsqrt rcbrt sinpi cospi sincospi normcdf normcdfinv erfinv erfcinv erfcx".split()
+        for single in (b"", b"f")
+    ),
+    _BEHIND,
+)
 # Macros of C, which <cmath> takes away, and functions that math.h puts into the global namespace again.
 _CLASSES = Names(
     frozenset(b"isnan isinf isfinite isnormal signbit fpclassify isgreater isless islessgreater isunordered".split()),
@@ -67,14 +78,17 @@ def _global(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find the first call of each kind in host code, in files that are compiled as CUDA."""
     if source.path.suffix in _HOST_COMPILED or project.together(source, _compiled_as) != {"cuda"}:
         return
-    for span, name in _MIN_MAX.uses(source, project):
-        if _only_device(source, span.start):
-            continue
-        need, header = include(source, project, "host_math.h")
-        if need is not None:
-            message = f"{name.decode()} of the host is for int alone in HIP: the others are in hipport/host_math.h"
-            yield Finding(span, "min_max", message, (need,), creates=together(header))
-        return  # That header includes math.h.
+    for wanted, kind, message in (
+        (_MIN_MAX, "min_max", "{} of the host is for int alone in HIP: the others are in hipport/host_math.h"),
+        (_FUNCTIONS, "function", "{} is for the device alone in HIP: the host's is in hipport/host_math.h"),
+    ):
+        for span, name in wanted.uses(source, project):
+            if _only_device(source, span.start):
+                continue
+            need, header = include(source, project, "host_math.h")
+            if need is not None:
+                yield Finding(span, kind, message.format(name.decode()), (need,), creates=together(header))
+            return  # That header includes math.h.
     if project.together(source, _has_classes):
         return
     for span, name in _CLASSES.uses(source, project):
