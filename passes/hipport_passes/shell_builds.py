@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report what shell scripts, Dockerfiles and notebooks compile with nvcc, and port the ABI that they ask for.
+"""Report what shell scripts, Dockerfiles and notebooks do with NVIDIA's tools, and port the ABI that they ask for.
 
 `hipport build` reads makefiles and setup.py files; a compiler that is called by hand is to be called by hand on ROCm
 too, with the flags that the message has. PyTorch's builds for ROCm have the new ABI of the C++ library, as ROCm's own
@@ -25,12 +25,19 @@ _OLD_ABI = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=0(?!\w)")
 _ROCM_WORDS = re.compile(r"rocm|(?<![a-z])hip(?:cc)?(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE)
 _CUDA_WORDS = re.compile(r"cuda|nvidia|nvcc", re.IGNORECASE)
 _SOURCE = re.compile(r".*\.(?:cu|cuh)")
+_NVIDIA_SMI = re.compile(r"(?:.*/)?nvidia-smi")
+#: What Debian's and NVIDIA's repositories call NVIDIA's compiler, libraries and drivers.
+_DEBIAN = re.compile(
+    r"(?:cuda(?:-[\w.-]+)?|nvidia-(?:cuda|driver|utils|container|kernel|dkms|settings|fs)[\w.-]*"
+    r"|lib(?:cudnn|nccl|cublas|cufft|curand|cusolver|cusparse|npp|nvjpeg|nvinfer|nvonnx|nvtoolsext|cudart)\d*[\w.-]*"
+    r"|tensorrt(?:-[\w.-]+)?)(?:[=:].*)?"
+)
 #: Magics of extensions for notebooks that give a cell to nvcc: nvcc4jupyter's, old and new.
 _CELLS = frozenset({"cu", "cuda", "cuda_run", "cuda_group_save", "nvcc", "nvcc_plugin"})
 
 
 def find(source: Source, project: Project) -> Iterator[Finding]:
-    """Yield a finding per call of nvcc, flag for the old ABI, and cell with CUDA."""
+    """Yield a finding per call of nvcc or nvidia-smi, flag for the old ABI, and cell with CUDA."""
     match source:
         case Shell() | Dockerfile():
             yield from _of_commands(source, source.commands, project)
@@ -38,6 +45,8 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
                 for each in source.instructions:
                     if each.name in ("ENV", "ARG"):
                         yield from _abi(source, each.span)
+                    elif each.name in ("CMD", "ENTRYPOINT") and b"nvidia-smi" in source[each.span]:
+                        yield _asks_nvidia(each.span)
         case Notebook():
             commands = source.commands
             assert isinstance(commands.source, Shell)
@@ -61,8 +70,32 @@ def _of_commands(source: Source, commands: Sequence[Command], project: Project) 
             continue
         first = [*command.assigned, *command.words][0]
         yield from _abi(source, Span(first.span.start, command.span.end))
-        if _NVCC.fullmatch(command.words[0].text):
-            yield _compiled([word.text for word in command.words[1:]], command, project)
+        words = [word.text for word in command.words]
+        while words[0] in ("sudo", "exec", "time", "watch") and len(words) > 1:
+            del words[0]
+        if _NVCC.fullmatch(words[0]):
+            yield _compiled(words[1:], command, project)
+        elif _NVIDIA_SMI.fullmatch(words[0]) and "nvidia-smi" not in under and not _may_fail(source, command):
+            yield _asks_nvidia(command.span)
+        elif words[0] in ("apt", "apt-get") and "install" in words:
+            names = [word for word in words[words.index("install") :] if _DEBIAN.fullmatch(word)]
+            if names:
+                message = (
+                    f"{', '.join(names)}: NVIDIA's, which are not needed on ROCm, and nvcc on the path misleads hipcc; "
+                    "leave them out, AMD's images have ROCm's libraries"
+                )
+                yield Finding(command.span, "packages", message, (), Certainty.MANUAL)
+
+
+def _may_fail(source: Source, command: Command) -> bool:
+    """Say whether the script goes on by itself where the command is not there: `… || true`."""
+    end = command.span.end
+    return re.match(rb"[^\n;&]*?\|\|", source.text[end : end + 200]) is not None
+
+
+def _asks_nvidia(span: Span) -> Finding:
+    message = "there is no nvidia-smi on ROCm; `rocm-smi`, or `amd-smi` from ROCm 6 on, tells of GPUs, in other words"
+    return Finding(span, "nvidia_smi", message, (), Certainty.MANUAL)
 
 
 def _abi(source: Source, span: Span) -> Iterator[Finding]:

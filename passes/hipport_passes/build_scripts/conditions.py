@@ -257,10 +257,44 @@ class Conditions(Names):
     @cached_property
     def aware(self) -> bool:
         """Whether the script asks about ROCm anywhere."""
-        return any(
-            isinstance(node, (cst.Name, cst.Attribute)) and self.truth(node, True) and self.truth(node, False) is False
-            for node in self.nodes
-        )
+        return any(map(self.asks, self.nodes))
+
+    def stops(self, block: cst.BaseSuite) -> bool:
+        """Say whether a block ends by raising an error, or the program."""
+        body = list(block.body)
+        last = body[-1] if body else None
+        if isinstance(last, cst.SimpleStatementLine):
+            last = last.body[-1]
+        if isinstance(last, cst.Expr):
+            return re.match(r"(?:\w+\.)?_?exit\(", self.code(last)) is not None
+        return isinstance(last, cst.Raise)
+
+    def insists_on(self, call: cst.Call) -> bool:
+        """Say whether the program stops where the exit status that `call` returns says that the command failed."""
+        node: cst.CSTNode = call
+        above = self.parent[node]
+        failed = True
+        if isinstance(above, cst.Comparison) and above.left is call and len(above.comparisons) == 1:
+            target = above.comparisons[0]
+            if self.code(target.comparator) != "0":
+                return False
+            failed = not isinstance(target.operator, (cst.Equal, cst.Is))
+            node, above = above, self.parent[above]
+        if isinstance(above, cst.UnaryOperation) and isinstance(above.operator, cst.Not):
+            failed = not failed
+            node, above = above, self.parent[above]
+        if isinstance(above, cst.Assert):
+            return above.test is node and not failed
+        if not isinstance(above, cst.If) or above.test is not node:
+            return False
+        if failed:
+            return self.stops(above.body)
+        return isinstance(above.orelse, cst.Else) and self.stops(above.orelse.body)
+
+    def asks(self, node: cst.CSTNode) -> bool:
+        """Whether the name `node` is true on ROCm and false on CUDA."""
+        named = isinstance(node, (cst.Name, cst.Attribute))
+        return named and bool(self.truth(node, True)) and self.truth(node, False) is False
 
 
 def _both(one: Runs, other: Runs) -> Runs:

@@ -268,12 +268,18 @@ def probes(script: Script) -> Iterator[Said]:
         match node:
             case cst.Assign(targets=[cst.AssignTarget(cst.Subscript() as target)], value=value) if (
                 script.key(target) == "TORCH_CUDA_ARCH_LIST"
-                and HOLE not in (script.text(value) or HOLE)
-                and not _guarded(script, node)
             ):
-                message = "has no effect on ROCm: PYTORCH_ROCM_ARCH says what to build for, or the GPUs that are there"
-                yield Said(script.source.span(target), "arch_list", message, Certainty.MANUAL)
-                return  # Once is enough: what is said of one is true of all.
+                pass
+            case cst.Call(
+                func=cst.Attribute(value=environ, attr=cst.Name("setdefault")), args=[cst.Arg(target), cst.Arg(value)]
+            ) if script.text(target) == "TORCH_CUDA_ARCH_LIST" and script.code(environ).endswith("environ"):
+                pass
+            case _:
+                continue
+        if HOLE not in (script.text(value) or HOLE) and not _guarded(script, node):
+            message = "has no effect on ROCm: PYTORCH_ROCM_ARCH says what to build for, or the GPUs that are there"
+            yield Said(script.source.span(target), "arch_list", message, Certainty.MANUAL)
+            return  # Once is enough: what is said of one is true of all.
 
 
 def _device_links(script: Script) -> Iterator[Said]:
@@ -310,7 +316,7 @@ def _expected(script: Script, call: cst.Call) -> bool:
         if isinstance(above, (cst.Try, cst.TryStar)) and child is above.body:
             return True
         if isinstance(above, cst.Comparison):
-            return True
+            return not script.insists_on(call)
         if isinstance(above, cst.FunctionDef):
             places = [name for name in script.named(above.name.value) if name is not above.name]
             return bool(places) and all(_guarded(script, place) for place in places)

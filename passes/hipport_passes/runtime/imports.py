@@ -71,8 +71,10 @@ def _longest(module: str, modules: Mapping[str, str]) -> str | None:
 
 def _needed(program: Program, node: cst.CSTNode) -> bool:
     """Say whether the program fails on ROCm without the module, as far as can be told where it is imported."""
-    if not program.runs(node).rocm or program.copes(node, "ImportError|ModuleNotFoundError"):
+    if not program.runs(node).rocm:
         return False
+    if program.copes(node, "ImportError|ModuleNotFoundError"):
+        return _called_all_the_same(program, node)
     for above, _ in program.ancestors(node):
         tried = program.parent[above] if isinstance(above, cst.ExceptHandler) else None
         # `try: import amdsmi`, and this where that is not there
@@ -82,6 +84,48 @@ def _needed(program: Program, node: cst.CSTNode) -> bool:
         wanted and _OPTIONAL.search(code := program.code(test)) and ("env" in code or not _CHOICE.search(code))
         for test, wanted in program.conditions(node)
     )
+
+
+def _called_all_the_same(program: Program, node: cst.CSTNode) -> bool:
+    """Say whether nothing asks if what was tried to be imported is there, and it is called.
+
+    `try: import a except ImportError: a = None`, or `pass`, and then `a.f()`.
+    """
+    outer = next((above for above, _ in program.ancestors(node) if isinstance(above, cst.Try)), None)
+    if outer is None or program.function(node) is not None or not isinstance(node, (cst.Import, cst.ImportFrom)):
+        return False
+    if isinstance(node.names, cst.ImportStar):
+        return False
+    names = {program.code(alias.asname.name if alias.asname else alias.name).partition(".")[0] for alias in node.names}
+    blocks = [outer.body, *(each.body for each in outer.handlers), *([outer.orelse.body] if outer.orelse else [])]
+    lines = [line for block in blocks for line in block.body]
+    if any(isinstance(line, cst.BaseCompoundStatement) for line in lines):
+        return False
+    for small in (each for line in lines for each in (line.body if isinstance(line, cst.SimpleStatementLine) else ())):
+        match small:
+            case cst.Import() | cst.ImportFrom() | cst.Pass():
+                pass
+            case cst.Expr(value=cst.Call(func=func)) if re.search(r"(?i)print|warn|info", program.code(func)):
+                pass
+            case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))], value=cst.Name("None")) if name in names:
+                pass
+            case _:
+                return False
+    called = False
+    for name in names:
+        for place in program.named(name):
+            if any(above is outer for above, _ in program.ancestors(place)):
+                continue
+            above = program.parent[place]
+            if isinstance(above, cst.Attribute) and above.value is place:
+                called = called or program.function(place) is not None
+            elif not (isinstance(above, cst.Call) and above.func is place):
+                return False  # asked about, handed on, or given another value
+            else:
+                called = True
+            if program.copes(place, "TypeError|AttributeError|NameError"):
+                return False
+    return called
 
 
 def _choice(program: Program, node: cst.CSTNode) -> tuple[cst.CSTNode | None, str]:

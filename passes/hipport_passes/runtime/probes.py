@@ -35,7 +35,9 @@ def nvidia_smi(program: Program) -> Iterator[Finding]:
         if "nvidia-smi" not in text or not _NVIDIA_SMI.fullmatch(text) or not program.runs(node).both:
             continue
         call = _given_to(program, node)
-        if call is None or program.copes(call, _ERRORS) or _prepared(program, call) or _compared(program, call):
+        if call is None or program.copes(call, _ERRORS) or _prepared(program, call):
+            continue
+        if _compared(program, call) and not program.insists_on(call):
             continue
         name = program.code(call.func)
         if _LOOKS.search(name):
@@ -190,6 +192,24 @@ def arch_lists(program: Program) -> Iterator[Finding]:
             yield finding(program, call, "arch_list", message)
 
 
+def warp_sizes(program: Program) -> Iterator[Finding]:
+    """Yield where a program asks how many lanes the GPU's warps have."""
+    if program.decided:
+        return
+    for node in program.nodes:
+        if not isinstance(node, cst.Attribute) or node.attr.value != "warp_size" or not program.runs(node).both:
+            continue
+        values = [node.value]
+        if isinstance(node.value, (cst.Name, cst.Attribute)):
+            values += [value for value, index in program.assigned(node.value) or [] if index is None]
+        if any(isinstance(each, cst.Call) and program.is_of_torch(each, "get_device_properties") for each in values):
+            message = (
+                "64 on AMD's gfx9 GPUs; kernels that hipport has ported keep warps of 32 lanes there: say 32 where "
+                "this is about those"
+            )
+            yield finding(program, node, "warp_size", message)
+
+
 def switches(program: Program) -> Iterator[Finding]:
     """Yield the switches of PyTorch that mean something else on ROCm."""
     for call in program.calls("version"):
@@ -227,8 +247,6 @@ def switches(program: Program) -> Iterator[Finding]:
 
 def homes(program: Program) -> Iterator[Finding]:
     """Yield the paths below CUDA's folder that are needed while the program runs."""
-    if re.search(rb"CUDAExtension|\bload(?:_inline)?\(|extra_cuda_cflags|\bsetup\(", program.source.text):
-        return  # a build script: `cpp_extension` looks at those
     for node in program.nodes:
         if isinstance(node, cst.Subscript) and re.fullmatch(r"(?:os\.)?environ", program.code(node.value)):
             name = program.key(node)
@@ -237,6 +255,8 @@ def homes(program: Program) -> Iterator[Finding]:
             if program.runs(node).both and not program.copes(node, "KeyError") and not _asks_home(program, node, name):
                 message = f"{name} is not set on ROCm; ROCM_PATH is its counterpart, by default /opt/rocm"
                 yield finding(program, node, "cuda_home", message)
+    if re.search(rb"CUDAExtension|\bload(?:_inline)?\(|extra_cuda_cflags|\bsetup\(", program.source.text):
+        return  # a build script: `cpp_extension` looks at PyTorch's
     for name_node in program.named("CUDA_HOME"):
         statement = program.imported(name_node)
         if (

@@ -14,10 +14,11 @@ from hipport.languages.python import Python
 from hipport.source import Edit, Span
 from hipport_passes.build_scripts.script import Script
 
-_HIP = re.compile(rb"(?i)\bhip\b|rocm|\bamd")
+# What hipport puts into conditions, flags and paths: it is no program's own choice for ROCm.
 _OURS = re.compile(
-    rb"\bversion\.hip is (?:not )?None (?:and|or) |(?:and|or) [\w.]+\.hip is (?:not )?None"
-    rb"|\bversion\.cuda or [\w.]+\.hip\b"
+    rb"[\w.]+\bversion\.hip is (?:not )?None (?:and|or) |(?:and|or) [\w.]+\.hip is (?:not )?None"
+    rb"|\bversion\.cuda or [\w.]+\.hip\b|\bif [\w.]+\.version\.hip else\b"
+    rb"|\bif [\w.]+\.version\.hip is None:\s+raise\b|\b(?:or|and) ROCM_HOME\b|\bimport\b[^\n]*\bROCM_HOME\b"
 )
 _NVIDIA = re.compile(r"(?i)_*(?:is|on|has)_*(?:on_)?nvidia(?:_*(?:gpu|device|platform|backend))?")
 _ANY_ERROR = re.compile(r"\b(?:Base)?Exception\b")
@@ -52,8 +53,12 @@ class Program(Script):
 
     @cached_property
     def decided(self) -> bool:
-        """Whether the program asks about ROCm anywhere but in what this pass puts into conditions."""
-        return self.aware and _HIP.search(_OURS.sub(b"", self.source.text)) is not None
+        """Whether the program asks about ROCm anywhere but in what hipport puts there."""
+        if not self.aware:
+            return False
+        ours = [match.span() for match in _OURS.finditer(self.source.text)]
+        asked = (self.source.span(node) for node in self.nodes if self.asks(node))
+        return any(not any(start <= span.start and span.end <= end for start, end in ours) for span in asked)
 
     def assigned(self, name: cst.Name | cst.Attribute) -> list[tuple[cst.BaseExpression, int | None]] | None:
         """Return what `name` is assigned: expressions, with the index where one is taken apart; None if not known."""
@@ -138,16 +143,6 @@ class Program(Script):
         function = self.function(node)
         places = self._uses(function) if function is not None and depth < 4 else []
         return bool(places) and all(self.copes(place, errors, depth + 1) for place in places)
-
-    def stops(self, block: cst.BaseSuite) -> bool:
-        """Say whether a block ends by raising an error, or the program."""
-        body = list(block.body)
-        last = body[-1] if body else None
-        if isinstance(last, cst.SimpleStatementLine):
-            last = last.body[-1]
-        if isinstance(last, cst.Expr):
-            return re.match(r"(?:\w+\.)?_?exit\(", self.code(last)) is not None
-        return isinstance(last, cst.Raise)
 
     def function_code(self, node: cst.CSTNode) -> str:
         """Return the text of the function around `node`, or of its statement where there is none."""
