@@ -2,6 +2,7 @@
 """Compiling: what is compiled with which flags, what comes back, and when nothing need be done."""
 
 import os
+import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -637,6 +638,18 @@ def test_device_code_that_no_extension_builds_is_said(extension: Workshop) -> No
     assert [(str(n.path), n.why, n.needs_person) for n in built.not_built] == [
         ("csrc/cuda/scale.cu", "no extension that is built here has it among its sources", True)
     ]
+
+
+def test_hipify_gets_the_headers_that_a_script_names_to_it(extension: Workshop) -> None:
+    (extension.tree / "setup.py").unlink()
+    shutil.rmtree(extension.tree / "csrc")
+    fixtures = Path(__file__).parent.parent / "fixtures/hipify_reach"
+    shutil.copytree(fixtures / "loaded_headers.beside", extension.tree, dirs_exist_ok=True)
+    for name, header in (("before", "launch.cuh"), ("after", "launch_hip.cuh")):
+        extension.write("ops.py", (fixtures / f"loaded_headers.{name}.py").read_text())
+        built = extension.build(archs=["gfx942"])
+        (source,) = (row[1].made for row in built.units if row[0].path.name == "query.cu")
+        assert f'#include "../{header}"' in source.read_text()
 
 
 def test_an_inline_extension_is_compiled(extension: Workshop) -> None:

@@ -172,6 +172,19 @@ def test_what_stands_in_for_flash_attn_is_attention(attention: Callable[[str], d
     torch.testing.assert_close(apart, attended(q, *every).flatten(0, 1))
 
 
+def test_what_stands_in_inside_of_a_function_is_attention(attention: Callable[[str], dict[str, Any]]) -> None:
+    import torch
+
+    names = attention((FIXTURES / "attention_in_function.after.py").read_text())
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, 5, 4, 8), torch.randn(2, 5, 4, 8), torch.randn(2, 5, 4, 8)
+    hidden = torch.full((5, 5), float("-inf")).triu(1)
+    module = names["Attention"]()
+    module.fast = True
+    torch.testing.assert_close(module.forward(torch.stack((q, k, v), 2)), attended(q, k, v, hidden))
+    torch.testing.assert_close(module.other(q, k, v), attended(q, k, v, hidden) + attended(q, k, v))
+
+
 def test_what_stands_in_for_xformers_is_attention(attention: Callable[[str], dict[str, Any]]) -> None:
     import torch
 

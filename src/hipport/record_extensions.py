@@ -185,6 +185,8 @@ def _extension(recorder: _Recorder) -> None:
 def _just_in_time(recorder: _Recorder) -> None:
     """Do what `torch.utils.cpp_extension.load` or `load_inline` does."""
     recorder.extension = recorder.request["arguments"]["name"]
+    if hooks := recorder.request.get("hooks"):
+        exec(compile(hooks, recorder.request["script"], "exec"), {"__file__": recorder.request["script"]})
     function = getattr(import_module("torch.utils.cpp_extension"), recorder.request["function"])
     function(**{**recorder.request["arguments"], "build_directory": recorder.request["scratch"], "verbose": False})
 

@@ -218,7 +218,14 @@ class Recorder:
                 arguments[name] = [self._copied(value, script.parent) for value in values]
         place = PurePath(script.relative_to(self.root))
         written = self.scratch / f"{'-'.join(place.with_suffix('').parts)}-{call.line}"
-        request = {"kind": "jit", "function": call.function, "arguments": arguments, "scratch": str(written)}
+        request = {
+            "kind": "jit",
+            "function": call.function,
+            "arguments": arguments,
+            "scratch": str(written),
+            "hooks": call.hooks,
+            "script": str(self.copy / place),
+        }
         found = self._jit(request, folder, place, call.line)
         embedded: dict[Path, tuple[Embedded, ...]] = {}
         for file in sorted(written.glob("*.c*")) if call.function == "load_inline" else ():
@@ -326,13 +333,15 @@ def limited(command: Sequence[str], folder: Path, env: Mapping[str, str], timeou
 class JustInTime:
     """A call of `torch.utils.cpp_extension.load` or `load_inline` whose arguments could be read.
 
-    `texts` are the strings that are compiled, with the line that each begins on.
+    `texts` are the strings that are compiled, with the line that each begins on, `hooks` what the file has PyTorch's
+    hipify do besides.
     """
 
     function: str
     line: int
     arguments: Mapping[str, Any]
     texts: tuple[tuple[str, int], ...] = ()
+    hooks: str = ""
 
 
 class _Unreadable(Exception):
@@ -390,8 +399,25 @@ def just_in_time(path: Path, root: Path) -> tuple[list[JustInTime], list[NotBuil
                 not_built.append(NotBuilt(PurePath(path.relative_to(root)), node.lineno, why))
             else:
                 texts = [text for each in ("cpp_sources", "cuda_sources") for text in _texts(given.get(each), bound)]
-                calls.append(JustInTime(function, node.lineno, arguments, tuple(texts)))
+                calls.append(JustInTime(function, node.lineno, arguments, tuple(texts), _hooks(tree)))
     return sorted(calls, key=lambda call: call.line), sorted(not_built, key=lambda each: each.line)
+
+
+def _hooks(tree: ast.Module) -> str:
+    """Return the statements that put something in the place of PyTorch's hipify, as `hipify_reach` writes them."""
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.Assign))
+        and (
+            re.search(r"\bhipify_python\.hipify\b|\bimport hipify_python\b", ast.unparse(node))
+            or (isinstance(node, ast.Import) and ast.unparse(node) == "import os")
+        )
+        # A function that has such statements in it is not one that stands in.
+        and not (isinstance(node, ast.FunctionDef) and any(isinstance(each, ast.ImportFrom) for each in node.body))
+    ]
+    replaces = any(isinstance(node, ast.Assign) for node in found)
+    return "\n".join(ast.unparse(node) for node in found) if replaces else ""
 
 
 def _texts(node: ast.expr | None, bound: Mapping[str, list[ast.expr]]) -> Iterator[tuple[str, int]]:

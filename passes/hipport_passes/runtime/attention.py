@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention by xformers and flash-attn, put in terms of PyTorch's own where those are not installed.
 
-The import stays, and so do all calls: only where it fails on ROCm, functions of the same names stand in. They are for
+The import stays, and so do all calls: only where it fails on ROCm, functions of the same names stand in, in a function
+as well: torch is not imported there then, as the name would be the function's throughout. They are for
 what can be put in terms of `scaled_dot_product_attention` exactly, but for rounding; a file that uses anything else of
 these packages is left to a person. Read in flash-attn 2.8 and xformers 0.0.33: tensors are [batch, sequence, heads,
 features], where PyTorch's are [batch, heads, sequence, features]; flash-attn's causal mask is aligned to the last key.
@@ -123,8 +124,13 @@ def expressed(program: Program, node: cst.CSTNode, module: str) -> Finding | Non
     if functions is None or line is None or (module == "xformers" and _BIASES.search(program.source.text)):
         return None
     lines = _imports(program, line, module)
-    uses = _uses(program, lines, module, functions) if lines else None
-    if not uses or not _free(program, uses, functions):
+    uses = _uses(program, lines, functions, module) if lines else None
+    function = program.function(line)
+    if not uses or not _free(program, uses, functions, function):
+        return None
+    taken = function is not None and _takes_names(program, function, uses)
+    torch = function is None or not _is_global(program, "torch")
+    if taken or (torch and function is not None and _within(program, function, "torch")):
         return None
     unit, newline = program.module.default_indent, program.source.newline
     starts = [program.source.span(each.body[0]).start for each in lines]
@@ -132,8 +138,10 @@ def expressed(program: Program, node: cst.CSTNode, module: str) -> Finding | Non
     assert end is not None
     # A blank line where there is none between a block and other imports.
     gap = "\n" if re.search(rb"\S[ \t]*\r?\n\Z", program.source.text[: starts[0]]) else ""
-    before = f"{gap}try:\n{unit}"
-    after = "".join(f"\n{each}" for each in ("except ImportError:", *_fallback(uses, functions, unit)))
+    indent = program.source.text[program.source.text.rfind(b"\n", 0, starts[0]) + 1 : starts[0]].decode()
+    before = f"{gap}try:\n{indent}{unit}"
+    fallback = _fallback(uses, functions, unit, torch)
+    after = "".join(f"\n{each and indent + each}" for each in ("except ImportError:", *fallback))
     edits = (
         Edit(Span(starts[0], starts[0]), before.encode().replace(b"\n", newline)),
         *(Edit(Span(start, start), unit.encode()) for start in starts[1:]),
@@ -148,20 +156,21 @@ def expressed(program: Program, node: cst.CSTNode, module: str) -> Finding | Non
 
 
 def _imports(program: Program, line: cst.SimpleStatementLine, module: str) -> list[cst.SimpleStatementLine]:
-    """Return the lines that import the module, if they all stand together."""
+    """Return the lines of the function, or of what is in none, that import the module, if they all stand together."""
     found = [
         statement
         for node in program.nodes
         if isinstance(node, (cst.Import, cst.ImportFrom))
         and re.match(rb"(?:import|from)[ \t]+" + module.encode() + rb"\b", program.source[program.source.span(node)])
         and (statement := program.statement(node)) is not None
+        and program.function(statement) is program.function(line)
     ]
     block = program.parent[line]
     if any(len(each.body) != 1 or program.parent[each] is not block for each in found):
         return []
-    # In a function, what is imported in place of it would be a name of the function's throughout.
-    if not isinstance(block, cst.Module):
+    if not isinstance(block, cst.Module if program.function(line) is None else cst.IndentedBlock):
         return []
+    assert isinstance(block, (cst.Module, cst.IndentedBlock))
     body: list[cst.CSTNode] = list(block.body)
     first = body.index(found[0])
     if body[first : first + len(found)] != found or any(each.leading_lines for each in found[1:]):
@@ -169,10 +178,42 @@ def _imports(program: Program, line: cst.SimpleStatementLine, module: str) -> li
     return found
 
 
+def _is_global(program: Program, name: str) -> bool:
+    """Say whether the module of that name is imported at the top of the file, and bound nowhere else."""
+    places = [
+        alias
+        for node in program.nodes
+        if isinstance(node, cst.Import)
+        for alias in node.names
+        if alias.asname is None and program.code(alias.name).partition(".")[0] == name
+    ]
+    return bool(places) and all(program.function(alias) is None for alias in places)
+
+
+def _within(program: Program, function: cst.FunctionDef, name: str) -> bool:
+    """Say whether a name is used anywhere in a function."""
+    return any(any(outer is function for outer, _ in program.ancestors(place)) for place in program.named(name))
+
+
+def _takes_names(program: Program, function: cst.FunctionDef, uses: list[_Use]) -> bool:
+    """Say whether what is put into the function binds a name that means something else there."""
+    spaces = any(use.path in _PATHS or use.path == "xformers" for use in uses)
+    return spaces and _within(program, function, "SimpleNamespace")
+
+
 def _uses(
-    program: Program, lines: list[cst.SimpleStatementLine], module: str, functions: Mapping[str, _Function]
+    program: Program, lines: list[cst.SimpleStatementLine], functions: Mapping[str, _Function], module: str
 ) -> list[_Use] | None:
     """Return the names that the imports bind and what is called by them; None where that cannot be expressed."""
+    scope = program.function(lines[0])
+    apart = {
+        inner
+        for node in program.nodes
+        if isinstance(node, (cst.Import, cst.ImportFrom))
+        and re.match(rb"(?:import|from)[ \t]+" + module.encode() + rb"\b", program.source[program.source.span(node)])
+        and (inner := program.function(node)) is not None
+        and inner is not scope
+    }
     bound: dict[str, str] = {}
     for line in lines:
         match line.body[0]:
@@ -195,8 +236,11 @@ def _uses(
     for name, path in bound.items():
         called: set[str] = set()
         for place in program.named(name):
-            if any(isinstance(outer, (cst.Import, cst.ImportFrom)) for outer, _ in program.ancestors(place)):
+            outside = [outer for outer, _ in program.ancestors(place)]
+            if any(isinstance(outer, (cst.Import, cst.ImportFrom)) or outer in apart for outer in outside):
                 continue
+            if scope is not None and scope not in outside:
+                continue  # another function's
             above = program.parent[place]
             if isinstance(above, cst.Attribute) and above.attr is place:
                 continue  # of something else
@@ -225,14 +269,17 @@ def _uses(
     return uses or None
 
 
-def _free(program: Program, uses: list[_Use], functions: Mapping[str, _Function]) -> bool:
-    """Say whether the names that are defined in place of the package mean nothing else in the file."""
+def _free(
+    program: Program, uses: list[_Use], functions: Mapping[str, _Function], function: cst.FunctionDef | None
+) -> bool:
+    """Say whether the names that are defined in place of the package mean nothing else in the file, or the function."""
     ours = {use.name for use in uses}
     return not any(
         name not in ours and not (isinstance(above := program.parent[place], cst.Attribute) and above.attr is place)
         for name in functions
         for place in program.named(name)
         if not any(isinstance(outer, (cst.Import, cst.ImportFrom)) for outer, _ in program.ancestors(place))
+        and (function is None or any(outer is function for outer, _ in program.ancestors(place)))
     )
 
 
@@ -245,11 +292,11 @@ def _takes(call: cst.Call, parameters: tuple[str, ...]) -> bool:
     return positional <= len(parameters) - 1 and named <= set(parameters)
 
 
-def _fallback(uses: list[_Use], functions: Mapping[str, _Function], unit: str) -> list[str]:
-    """Return the lines that stand in for the package, to be put into a block of their own."""
+def _fallback(uses: list[_Use], functions: Mapping[str, _Function], unit: str, torch: bool) -> list[str]:
+    """Return the lines that stand in for the package, to be put into a block of their own, which imports `torch`."""
     called = {name for use in uses for name in use.functions}
     wanted = called | {need for name in called for need in functions[name].needs}
-    lines = ["import torch", "", "if torch.version.hip is None:", "    raise"]
+    lines = [*(("import torch", "") if torch else ()), "if torch.version.hip is None:", "    raise"]
     spaces = [use for use in uses if use.path in _PATHS or use.path == "xformers"]
     if spaces:
         lines.insert(0, "from types import SimpleNamespace")

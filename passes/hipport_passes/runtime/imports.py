@@ -24,20 +24,22 @@ _OPTIONAL = re.compile(
 
 def imports(program: Program, modules: Mapping[str, str]) -> Iterator[Finding]:
     """Yield what is imported that a machine with ROCm lacks, once for each module."""
-    seen: set[str] = set()
+    seen: set[tuple[str, cst.FunctionDef | None]] = set()
+    told: set[str] = set()
     chains: set[cst.CSTNode] = set()
     for node in program.nodes:
         for module in _imported(program, node):
             known = _longest(module, modules)
-            if known is None or known in seen:
+            if known is None or (known, program.function(node)) in seen:
                 continue
             if not _needed(program, node):
                 continue
-            seen.add(known)
+            seen.add((known, program.function(node)))
             fallback = expressed(program, node, known)
             if fallback is not None:
                 yield fallback
-            else:
+            elif known not in told:
+                told.add(known)
                 chain, choice = _choice(program, node)
                 if chain in chains:
                     continue

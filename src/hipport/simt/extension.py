@@ -286,7 +286,13 @@ class _Recorder:
         if not setups:
             for script in scripts:
                 for call in just_in_time(script, self.copy)[0]:
-                    request = {"kind": "jit", "function": call.function, "arguments": dict(call.arguments)}
+                    request = {
+                        "kind": "jit",
+                        "function": call.function,
+                        "arguments": dict(call.arguments),
+                        "hooks": call.hooks,
+                        "script": str(script),
+                    }
                     answer, problem = self._run(request, script.parent)
                     if problem:
                         problems.append(f"{script.relative_to(self.copy)}, line {call.line}: {problem}")
