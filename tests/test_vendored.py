@@ -189,6 +189,19 @@ def _found(script: str, text: str, *skipped: Skipped) -> str:
     return run(project, (vendored.PASS,)).project.sources[0].text.decode()
 
 
+def test_cmakes_own_module_is_left_alone_and_no_matter_of_hipifys(tmp_path: Path) -> None:
+    for name in ("cmake/FindCUDA.cmake", "cmake/FindTorch.cmake", "modules/FindCUDA/run_nvcc.cmake"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("find_package(CUDA)\n")
+    (tmp_path / "setup.py").write_text(
+        "from torch.utils.cpp_extension import CUDAExtension\nCUDAExtension('a', ['a.cu'], include_dirs=['.'])\n"
+    )
+    project = discover([tmp_path], vendored=vendored.markers())
+    assert {str(each.path) for each in project.skipped} == {"cmake/FindCUDA.cmake", "modules/FindCUDA"}
+    assert "cmake/FindTorch.cmake" in {str(each.path) for each in project.sources}
+    assert not list(vendored.PASS.find(next(each for each in project.sources if isinstance(each, Python)), project))
+
+
 def test_a_tree_elsewhere_counts_when_the_script_names_it() -> None:
     glm = Skipped(PurePosixPath("external/glm"), "vendored", "")
     script = """\

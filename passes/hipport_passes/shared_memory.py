@@ -3,8 +3,8 @@
 
 CUDA's blocks have 48 KiB, and up to 227 KiB where `cudaFuncSetAttribute` asks for it. Seen are arrays in `__shared__`
 variables of a function, the third argument of a launch, and the size that the attribute is set to, as far as they are
-constants. Static arrays that are too large do not compile for AMD; the others fail when the program runs, and a launch
-that failed is told of by a later call only.
+constants, or variables that were declared with one and not changed. Static arrays that are too large do not compile for
+AMD; the others fail when the program runs, and a launch that failed is told of by a later call only.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _BYTES = 65536
 _BYTES_OF = {"gfx950": 163840}
 _ATTRIBUTE = frozenset((b"cudaFuncSetAttribute", b"hipFuncSetAttribute"))
 _CALL = re.compile(rb"\s*\(")
+_NAME = re.compile(rb"[A-Za-z_]\w*")
 _DYNAMIC = re.compile(rb"\b(?:cuda|hip)FuncAttributeMaxDynamicSharedMemorySize\b")
 _ARRAY = re.compile(
     rb"\b__shared__\s+(?:__align__\s*\([^()]*\)\s*|alignas\s*\([^()]*\)\s*|volatile\s+)*"
@@ -48,9 +49,33 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _checked(source: Cpp, project: Project, span: Span, kind: str) -> Iterator[Finding]:
-    amount = value(source, project, source.code[span.start : span.end])
+    text = source.code[span.start : span.end]
+    amount = value(source, project, text)
+    if amount is None and (given := _given(source, span)) is not None:
+        amount = value(source, project, given)
     if amount is not None:
         yield from _too_much(source, project, span, kind, amount)
+
+
+def _given(source: Cpp, use: Span) -> bytes | None:
+    """Return what a variable of the function was declared with, if it can be nothing else where it is used."""
+    name = source.code[use.start : use.end].strip()
+    if not _NAME.fullmatch(name):
+        return None
+    code = source.code[: use.start]
+    declared = list(
+        re.finditer(rb"\b(?:int|unsigned|size_t|long|auto|u?int\d+_t)\s+" + name + rb"\s*=\s*([^;]+);", code)
+    )
+    if not declared:
+        return None
+    between = code[declared[-1].end() :]
+    depth = 0
+    for bracket in re.findall(rb"[{}]", between):
+        depth += 1 if bracket == b"{" else -1
+        if depth < 0:
+            return None  # that one was another block's
+    changed = rb"(?:\+\+|--|&)\s*\b" + name + rb"\b|\b" + name + rb"\b\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))"
+    return None if re.search(changed, between) else declared[-1][1]
 
 
 def _too_much(source: Cpp, project: Project, span: Span, kind: str, amount: int) -> Iterator[Finding]:

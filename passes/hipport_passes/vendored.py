@@ -74,6 +74,8 @@ def _trees(project: Project) -> Iterator[PurePath]:
     """Third-party code that is there, and submodules that are to be: what they are called is known."""
     known = {library.lower() for library in markers()}
     for skipped in project.skipped:
+        if skipped.path.suffix == ".cmake" or skipped.path.name == "FindCUDA":
+            continue  # CMake's own, which no compiler reads
         if skipped.kind == "vendored" or (skipped.kind == "missing" and skipped.path.name.lower() in known):
             yield skipped.path
 

@@ -55,6 +55,7 @@ def unseen(script: Script, answered: Callable[[cst.BaseExpression], bool]) -> It
     """
     if not script.calls("CUDAExtension") and not re.search(rb"\bCUDAExtension\b", script.source.text):
         return
+    settled: set[cst.CSTNode] = set()
     forced = re.search(rb"force_?(?:only_?)?cuda", script.source.text, re.IGNORECASE)
     for name in ("is_available", "device_count"):
         for called_name in script.named(name):
@@ -64,13 +65,26 @@ def unseen(script: Script, answered: Callable[[cst.BaseExpression], bool]) -> It
             trail = _Trail(script)
             if not trail.decides(call):
                 continue
-            yield _asked_gpu(script, call, trail.needs_gpu, forced is not None)
+            said = _asked_gpu(script, call, trail.needs_gpu, forced is not None)
+            if said.edits:
+                settled.add(_whole(script, call))
+            yield said
     for question, what in _of_cuda(script):
+        if _whole(script, question) in settled:
+            continue  # `… or torch.version.hip is not None`, in the same condition
         if script.runs(question).both and not answered(question) and _Trail(script).decides(question):
             message = (
                 f"decides whether kernels are built by {what}, which ROCm does not have: ask torch.version.hip too"
             )
             yield Said(script.source.span(question), "cuda_only", message, Certainty.MANUAL)
+
+
+def _whole(script: Script, question: cst.BaseExpression) -> cst.CSTNode:
+    """Return the alternatives that a question is one of: `a or b or c`."""
+    node: cst.CSTNode = question
+    while isinstance(above := script.parent[node], cst.BooleanOperation) and isinstance(above.operator, cst.Or):
+        node = above
+    return node
 
 
 def _asked_gpu(script: Script, call: cst.Call, needs_gpu: bool, forced: bool) -> Said:

@@ -285,7 +285,7 @@ def _of_pip(source: Source, install: Install, asking: Asking) -> Iterator[Findin
             )
             yield Finding(install.command.span, "torch", message, (), Certainty.MANUAL)
             return
-        yield _torch(install, torch, cuda, bool(foreign), asking)
+        yield _torch(source, install, torch, cuda, bool(foreign), asking)
         others = [(word, verdict) for word, verdict in others if verdict is not None]
     elif cuda and not torch:
         yield from _from_index(source, install, others, cuda, asking)
@@ -303,6 +303,7 @@ def _bare(text: str) -> str:
 
 
 def _torch(
+    source: Source,
     install: Install,
     torch: list[tuple[Word, Verdict | None]],
     cuda: list[tuple[str, Span, str]],
@@ -321,6 +322,7 @@ def _torch(
     if cuda:
         edits.append(Edit(cuda[0][1], option))
         edits += [Edit(span, b"") for _, span, _ in cuda[1:]]
+        edits += _without_no_index(source, install)
     elif not mixed:
         last = max(word.span.end for word, _ in torch)
         edits.append(Edit(Span(last, last), b" " + option))
@@ -396,6 +398,7 @@ def _replaced(
     new = [part for part in lines[0].removeprefix("pip install ").split(" ") if part not in install.flags]
     edits = [Edit(word.span, " ".join(new).encode())]
     edits += [Edit(_with_space(source, span), b"") for _, span, _ in cuda]
+    edits += _without_no_index(source, install)
     variables = "".join(f"{name}={value} " for name, value in family.environment.items() if name.endswith("_ENABLE"))
     set_already = {each.text.partition("=")[0] for each in install.command.assigned}
     if variables and not any(name in set_already for name in family.environment):
@@ -403,6 +406,12 @@ def _replaced(
         edits.append(Edit(Span(start, start), variables.encode()))
     message = f"{word.text}: {family.why}; assumes that the program runs with what `{lines[0]}` installs"
     return Finding(install.command.span, "separate", message, tuple(edits), Certainty.REVIEW)
+
+
+def _without_no_index(source: Source, install: Install) -> list[Edit]:
+    """Take away what keeps pip from looking anywhere but where links to builds for CUDA were."""
+    words = [word for word in install.command.words if word.text == "--no-index"]
+    return [Edit(_with_space(source, word.span), b"") for word in words]
 
 
 def _normal(text: str) -> str:

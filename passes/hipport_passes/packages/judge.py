@@ -128,6 +128,8 @@ def judge(
         return None
     if not on_linux(each.marker):
         return None
+    if re.search(r"\+cpu\b|/cpu(?:/|$)", f"{each.version} {unquote(each.address)}"):
+        return None  # on purpose for no GPU
     family = family_of(each, recipes)
     if family is None:
         return _unknown(each)
