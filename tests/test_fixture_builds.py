@@ -93,6 +93,7 @@ NOT_WITH_OLD: dict[str, str] = {
     "cub_thrust/spaces": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/transposed": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/widths": "there is no hipCUB beside HIP 5.2",
+    "atomics/bfloats": "HIP 5.2 has no hip_bf16.h",
     "headers/early": "there is no rocThrust beside HIP 5.2",
     "headers/mapped": "it includes libraries, which are not beside HIP 5.2",
     "namespaces/ported": "there is no hipCUB beside HIP 5.2",
