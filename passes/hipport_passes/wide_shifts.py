@@ -49,6 +49,12 @@ _NARROW = re.compile(
     rb"(?:\s|\b(?:const|volatile|static|constexpr|register|std\s*::|unsigned|signed|int|short|char|uint|uchar|ushort"
     rb"|u?int(?:8|16|32)_t|[ui](?:8|16|32))\b)+"
 )
+# `#define ALL 0xffffffffu`, `constexpr uint64_t all = ~0`
+_CONSTANT = re.compile(
+    rb"#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+(?P<number>\(*~?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\)*)[ \t]*[\r\n]|"
+    rb"c(?<!\wc)onst(?:expr)?\b(?P<type>[\w\s:]*?)\b(?P<constant>\w+)\s*(?:=|\{)"
+)
+_MOST = {b"UINT_MAX": 32, b"UINT32_MAX": 32, b"INT_MAX": 32, b"INT32_MAX": 32, b"UINT64_MAX": 64, b"ULLONG_MAX": 64}
 _OF_32 = re.compile(
     rb"(?:__)?(?:ballot|match_any|match_all|reduce_(?:and|or|xor))_sync|(?:__)?activemask|__popcl?l?|__ffsl?l?|__brev"
     rb"|__float_as_u?int|(?:__)?lanemask_\w+"
@@ -115,7 +121,7 @@ def _of_shift(
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     if left is None or right is None or sign.type not in ("<<", ">>", "<<=", ">>="):
         return
-    values = _Values(function, kernels)
+    values = _Values(function, kernels, project.together(source, _constants))
     amount = values.range(right)
     if amount is None or not 32 <= amount.most <= 64:
         return
@@ -144,9 +150,10 @@ def _of_shift(
 class _Values:
     """What is known of values in a function."""
 
-    def __init__(self, function: Function, kernels: Kernels) -> None:
+    def __init__(self, function: Function, kernels: Kernels, constants: frozenset[tuple[bytes, int]]) -> None:
         self.function = function
         self.kernels = kernels
+        self.constants = constants
 
     def range(self, node: Node, depth: int = 4) -> _Range | None:
         """The values that an expression may have; None where nothing is known."""
@@ -255,8 +262,26 @@ class _Values:
             return max(one, other) if one and other else None
         if node.type == "identifier":
             variable = self.function.locals.named(text, node.start_byte)
-            return _bits(self._declared(variable)) if variable is not None else None
+            if variable is not None:
+                return _bits(self._declared(variable))
+            # A constant, by what it stands for.
+            widths = {bits for name, bits in self.constants if name == text}
+            return widths.pop() if len(widths) == 1 else _MOST.get(text) if not widths else None
+        if node.type == "subscript_expression":
+            base = node.child_by_field_name("argument")
+            return self._element(self.function.text(base)) if base is not None and base.type == "identifier" else None
         return None
+
+    def _element(self, name: bytes) -> int | None:
+        """How many bits an element of an array has, or of what a pointer is to; None if it is declared otherwise."""
+        declared = re.findall(
+            rb"(?:^|[(,;{}])([\w\s:]*?)\s*(?:\*\s*(?:(?:const|__restrict__|__restrict|volatile)\s+)*|(?<=\s))"
+            + re.escape(name)
+            + rb"\s*([\[,)=;])",
+            self.function.text(self.function.node),
+        )
+        widths = {_bits(re.sub(rb"\b(?:__shared__|extern)\b", b"", made)) for made, _ in declared if made.strip()}
+        return widths.pop() if len(widths) == 1 else None
 
     def _declared(self, variable: Variable) -> bytes:
         """The type that a variable is declared with; empty if that is not seen."""
@@ -273,6 +298,18 @@ class _Values:
         if made is None or re.search(rb"[*&\[]\s*" + re.escape(variable.name) + rb"\b", declarator):
             return b""
         return self.function.text(made)
+
+
+def _constants(source: Cpp) -> frozenset[tuple[bytes, int]]:
+    """Macros that are numbers, and constants, with how many bits they have."""
+    found = set()
+    for match in _CONSTANT.finditer(source.code):
+        if match["macro"]:
+            wide = b"l" in match["number"].lower() or len(match["number"].strip(b"()~uUlL")) > 10
+            found.add((match["macro"], 64 if wide else 32))
+        elif (bits := _bits(match["type"])) is not None:
+            found.add((match["constant"], bits))
+    return frozenset(found)
 
 
 def _bits(type_: bytes) -> int | None:
