@@ -123,6 +123,9 @@ def _release(text: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
+_COMPARED = re.compile(rb"__CUDA_ARCH__\s*(>=|<=|>|<)\s*(\d+)\b(?!\s*[-+*/%<>]|[\w.])")
+
+
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per name that is renamed, and per line for a name that cannot be."""
     yield from _pasted(source, project)
@@ -152,11 +155,22 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if row.value:
                 message = f"{name.decode()} → {row.value}: {row.review}"
                 yield Finding(span, "version", message, (Edit(span, row.value.encode()),), Certainty.REVIEW)
-            elif (name, line) not in reported:
+            elif (name, line) not in reported and not (directive is None and settled(source.code, span)):
                 reported.add((name, line))
                 yield _manual(span, name, row)
         else:
             yield from _renamed(source, span, name, row)
+
+
+def settled(code: bytes, span: Span) -> tuple[Span, bytes] | None:
+    """Return the comparison of `__CUDA_ARCH__` at `span` that has one result on every GPU of today, and that result.
+
+    CUDA 12 knows GPUs since compute capability 5.0.
+    """
+    match = _COMPARED.match(code, span.start)
+    if match is None or int(match[2]) > 500 or (match[1] in (b">", b"<=") and int(match[2]) == 500):
+        return None
+    return Span(*match.span()), b"true" if match[1] in (b">", b">=") else b"false"
 
 
 def _pasted(source: Cpp, project: Project) -> Iterator[Finding]:

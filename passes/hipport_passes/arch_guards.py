@@ -6,7 +6,8 @@
 those macros are not defined and count as 0, takes another branch than the newest CUDA and NVIDIA GPU do. Where the
 branches mean the same once they are ported, there is nothing to report. Where CUDA 11.0 and all later ones take one
 branch and all that is in it is ported, or the other one is an `#error`, AMD takes that branch too, for review; so it
-does with code that GPUs up to compute capability 8.0 have, and others none in its place: it would silently be lost. A
+does with code that GPUs up to compute capability 8.0 have, and others none in its place: it would silently be lost. It
+leaves out code for CUDA before 11.0, or GPUs before 5.0, alone. A
 condition that tells AMD from NVIDIA already is left alone, with all its branches, except that `USE_ROCM` and its like,
 which PyTorch's build defines and hipcc does not, are helped by a macro that hipcc defines, in programs without PyTorch.
 Runs last: once a guard names HIP, what it guards looks as if it were ported.
@@ -129,6 +130,19 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     reported: set[int] = set()
     for span, name in source.names(_NAME):
         directive = source.directive(span.start)
+        if name == b"__CUDA_ARCH__" and directive is None:
+            compared = api_names.settled(code, span)
+            if compared is not None and not within(span.start, source.cuda_only):
+                written = code[span.start : compared[0].end].decode()
+                yield Finding(
+                    compared[0],
+                    "value",
+                    f"{written} → {compared[1].decode()}, as for every NVIDIA GPU since compute capability 5.0; assumes "
+                    "that what is right for all of them is right for AMD",
+                    (Edit(*compared),),
+                    Certainty.REVIEW,
+                )
+                continue
         if directive is None or within(span.start, source.hip_only) or within(span.start, source.cuda_only):
             continue
         if directive.start not in conditions:
@@ -248,7 +262,9 @@ def _chosen(
     else:
         since = 600 if b"atomicAdd" in code[directive.end : group[-1].span.start] else _OLDEST[b"__CUDA_ARCH__"]
     try:
-        taken = {bool(_Condition(tokens, values).value) for values in (_OLDEST | {b"__CUDA_ARCH__": since}, _NEWEST)}
+        taken = _taken(tokens, since)
+        if alone and taken != {True}:
+            taken = _taken(tokens, _OLDEST[b"__CUDA_ARCH__"])  # Code that no CUDA of today has is none for AMD either.
     except _Unreadable:
         return None
     if len(taken) > 1:
@@ -258,8 +274,6 @@ def _chosen(
     (is_first,) = taken
     newest, oldest = (first, second) if is_first else (second, first)
     text = code[newest.start : newest.end]
-    if alone and not is_first:
-        return None
     if not _ERRORS.fullmatch(code, oldest.start, oldest.end) and (
         not (alone or _PORTED.search(text))
         or _NOT_PORTED.search(text)
@@ -282,11 +296,16 @@ def _chosen(
             start = end - len(condition.lstrip())
             edits = [Edit(Span(start, start), b"("), Edit(Span(end, end), b")" + edits[0].new)]
     those = f"NVIDIA GPU since compute capability {since // 100}.0" if kind == "architecture" else "CUDA since 11.0"
-    whose = ", and others have none" if alone else ""
+    whose = ", and others have none" if alone and is_first else ", which is none" if alone else ""
     message = (
         f"AMD takes the branch of every {those}{whose}; assumes that what is right for all of them is right for AMD"
     )
     return Finding(span, kind, message, tuple(edits), Certainty.REVIEW)
+
+
+def _taken(tokens: list[bytes], since: int) -> set[bool]:
+    """What a condition is for the oldest CUDA of today, with GPUs of capability `since` / 100, and for the newest."""
+    return {bool(_Condition(tokens, values).value) for values in (_OLDEST | {b"__CUDA_ARCH__": since}, _NEWEST)}
 
 
 def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
