@@ -137,8 +137,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield Finding(
                     compared[0],
                     "value",
-                    f"{written} → {compared[1].decode()}, as for every NVIDIA GPU since compute capability 5.0; assumes "
-                    "that what is right for all of them is right for AMD",
+                    f"{written} → {compared[1].decode()}, as for every NVIDIA GPU since compute capability 5.0; "
+                    "assumes that what is right for all of them is right for AMD",
                     (Edit(*compared),),
                     Certainty.REVIEW,
                 )
