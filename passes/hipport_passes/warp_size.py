@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.cpp import Cpp, within
+from hipport.languages.functions import function_at
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -37,6 +38,9 @@ _ADDRESS = re.compile(rb"&\s*(?P<variable>[A-Za-z_](?:[\w.\[\]]|->)*)")
 _STATEMENT_BEFORE = re.compile(rb"[;{}]\s*\Z")
 _STATEMENT_AFTER = re.compile(rb"\s*;")
 _OWN_MEMBER = re.compile(rb"\b(?:int|unsigned|size_t|u?int\d+_t|long|short)\s+(warpSize)\s*[;={]")
+_DEFINE = re.compile(rb"#[ \t]*define\b")
+# `int Params::`, in front of the name of a method.
+_OF_CLASS = re.compile(rb"(\w+)\s*(?:<[^<>]*>\s*)?::\s*\Z")
 _ASSIGNED = re.compile(rb"\s*=[^=]")
 # A print is no launch, no shift of a number, and no logarithm.
 _PRINTS = re.compile(
@@ -57,7 +61,15 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     hip = _includes(source.first, "hip/")
     if hip and not _includes(source, "hipport/warp.h"):
         return
+    owners = project.together(source, _owners)
     for span, _ in _WARP_SIZE.uses(source, project):
+        directive = source.directive(span.start)
+        if directive is not None and not _DEFINE.match(code, directive.start):
+            continue  # `#ifdef warpSize`: asked, not used.
+        method = function_at(source, span.start) if owners else None
+        of_class = _OF_CLASS.search(method.head) if method is not None else None
+        if of_class is not None and of_class[1] in owners:
+            continue
         message = "warpSize → hipport::warp_size, which is 32"
         certainty = Certainty.SAFE
         if hip:
@@ -112,6 +124,19 @@ def _includes(source: Source, part: str) -> bool:
 def _members(source: Cpp) -> frozenset[bytes]:
     """Whether the program has a member of that name itself: `int warpSize;` in one of its structures."""
     return frozenset(match[1] for match in _OWN_MEMBER.finditer(source.code) if _is_member(source, match.start(1)))
+
+
+def _owners(source: Cpp) -> frozenset[bytes]:
+    """The program's structures that have a member of that name."""
+    found = set()
+    for match in _OWN_MEMBER.finditer(source.code):
+        node = source.tree.root_node.descendant_for_byte_range(match.start(1), match.start(1))
+        while node is not None and node.type not in ("struct_specifier", "class_specifier", "compound_statement"):
+            node = node.parent
+        name = node.child_by_field_name("name") if node is not None else None
+        if name is not None:
+            found.add(source.code[name.start_byte : name.end_byte])
+    return frozenset(found)
 
 
 def _is_member(source: Cpp, offset: int) -> bool:
