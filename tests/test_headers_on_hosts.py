@@ -14,8 +14,13 @@ import hipport
 INCLUDE = Path(hipport.__file__).parent / "include"
 HEADERS = sorted(path.name for path in (INCLUDE / "hipport").glob("*.h") if not path.name.startswith("ptx_"))
 # What a host compiler finds of HIP, as far as the headers use it.
-HIP = "enum hipError_t { hipSuccess };\nenum { hipDeviceAttributeWarpSize };\n" + (
+HIP = "#pragma once\nenum hipError_t { hipSuccess };\nenum { hipDeviceAttributeWarpSize };\n" + (
     "inline hipError_t hipDeviceGetAttribute(int* value, int, int) { return *value = 64, hipSuccess; }\n"
+    "#include <cstddef>\nusing std::size_t;\nusing hipStream_t = void*;\nconstexpr int hipCpuDeviceId = -1;\n"
+    "enum hipMemLocationType { hipMemLocationTypeInvalid, hipMemLocationTypeDevice };\nenum hipMemoryAdvise {};\n"
+    "struct hipMemLocation { hipMemLocationType type; int id; };\n"
+    "inline hipError_t hipMemPrefetchAsync(const void*, size_t, int, hipStream_t) { return hipSuccess; }\n"
+    "inline hipError_t hipMemAdvise(const void*, size_t, hipMemoryAdvise, int) { return hipSuccess; }\n"
 )
 
 

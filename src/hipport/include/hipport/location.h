@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// hipport/location.h: advice on managed memory by places, as since CUDA 13, for AMD. Put here by hipport.
+//
+// HIP's functions take the number of a device, as CUDA's did up to 12, and hipCpuDeviceId for the host.
+#ifndef HIPPORT_LOCATION_H
+#define HIPPORT_LOCATION_H
+
+#if defined(__HIP__) || defined(__HIP_PLATFORM_AMD__)
+
+#include <hip/hip_runtime_api.h>
+
+namespace hipport {
+
+/// What HIP of ROCm 6.4 has no name for: a place that is no device.
+constexpr hipMemLocationType memory_of_host = hipMemLocationTypeInvalid;
+
+inline int device_of(hipMemLocation place) {
+  return place.type == hipMemLocationTypeDevice ? place.id : hipCpuDeviceId;
+}
+
+inline hipError_t prefetch(const void* from, size_t bytes, hipMemLocation to, unsigned, hipStream_t stream = nullptr) {
+  return hipMemPrefetchAsync(from, bytes, device_of(to), stream);
+}
+
+inline hipError_t advise(const void* from, size_t bytes, hipMemoryAdvise advice, hipMemLocation place) {
+  return hipMemAdvise(from, bytes, advice, device_of(place));
+}
+
+}  // namespace hipport
+
+#endif
+
+#endif
