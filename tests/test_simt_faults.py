@@ -53,6 +53,9 @@ FOUND = [
     ("named-deadlock", "deadlock", "waitsForAnother"),
     ("arrives-too-often", "barrier-count", "arrivesTooOften"),
     ("never-initialized", "barrier-count", "neverInitialized"),
+    ("launches", "launch-in-kernel", "launches"),
+    ("meets-on-the-host", "not-in-kernel", ""),
+    ("copies-aside", "misaligned", "copiesAside"),
 ]
 
 
@@ -64,6 +67,16 @@ def test_a_fault_names_what_and_where(cuda: Path, what: str, kind: str, kernel: 
     (fault,) = [each for each in result.faults if each.level == "fault"]
     assert (fault.kind, fault.kernel, str(fault.path)) == (kind, kernel, CUDA.name), result.errors
     assert fault.line == marked(CUDA, what), result.errors
+
+
+def test_a_copy_onto_itself_is_suspicious(cuda: Path) -> None:
+    result = ran(cuda, "copies-onto-itself")
+    (warning,) = result.faults
+    assert (warning.kind, warning.level, warning.line) == (
+        "overlapping-copy",
+        "warning",
+        marked(CUDA, "copies-onto-itself"),
+    )
 
 
 def test_a_deadlock_says_who_waits_where(cuda: Path) -> None:
@@ -209,5 +222,5 @@ def test_lanes_that_wait_for_others_end(waits: Path, lanes: int, order: str) -> 
         "leaves-others-to-meet",
         "after-the-wave-before",
     ):
-        result = ran(waits, what, "ported", lanes, order, SIMT_WATCHDOG="2")
+        result = ran(waits, what, "ported", lanes, order, SIMT_WATCHDOG="10")
         assert (result.status, result.lines, result.faults) == (0, ("done",), ()), (what, result.errors)

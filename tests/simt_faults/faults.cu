@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One kernel for each thing that can go wrong, chosen by the first argument. A comment `// here: NAME` marks the line
 // that has to be named.
+#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 #include <cuda/barrier>
 
@@ -211,6 +212,20 @@ __global__ void neverInitialized(int*) {
   bar.arrive_and_wait();  // here: never-initialized
 }
 
+__global__ void launches(int* out) {
+  neverInitialized<<<1, 1>>>(out);  // here: launches
+}
+
+__host__ __device__ void meets(int* out) {
+  __syncthreads();  // here: meets-on-the-host
+  *out = 1;
+}
+
+__global__ void copiesAside(int* out) {
+  __shared__ alignas(16) char to[32];
+  __pipeline_memcpy_async(to, reinterpret_cast<char*>(out) + 4, 16);  // here: copies-aside
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   int* memory;
@@ -228,6 +243,12 @@ int main(int argc, char** argv) {
   }
   WHEN("past-shared") pastShared<<<3, 32>>>(memory);
   WHEN("past-dynamic") pastDynamic<<<1, 32, 16 * sizeof(int)>>>(memory);
+  WHEN("launches") launches<<<1, 1>>>(memory);
+  WHEN("meets-on-the-host") meets(memory);
+  WHEN("copies-aside") copiesAside<<<1, 1>>>(memory);
+  WHEN("copies-onto-itself") {
+    cudaMemcpy(memory + 1, memory, 8 * sizeof(int), cudaMemcpyDeviceToDevice);  // here: copies-onto-itself
+  }
   WHEN("spins-forever") spinsForever<<<1, 32>>>(memory);
   WHEN("locks-forever") locksForever<<<1, 32>>>(memory);
   WHEN("computes") computes<<<1, 32>>>(memory, 400000000u + argc);

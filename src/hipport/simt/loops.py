@@ -44,6 +44,11 @@ _HIP = re.compile(
     rb"|__builtin_amdgcn_(?:ballot|readfirstlane|readlane|ds_bpermute|ds_permute|ds_swizzle|mov_dpp|update_dpp|mbcnt)\w*"
     rb"|__lastbit|one_by_one|this_wave)"
 )
+# hipport's own functions in which all lanes that come to them come to the same operations, one after the other: as
+# operations themselves.
+_PLAIN = frozenset(
+    b"shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync ballot_sync any_sync all_sync activemask syncwarp".split()
+)
 _LOOP = re.compile(rb"\b(?P<word>for|while)\s*(?:constexpr\s*)?\(")
 _DO = re.compile(rb"\bdo\s*\{")
 _FUNCTION = re.compile(rb"\b(?P<name>[A-Za-z_]\w*)\s*\([^;{}]*\)\s*(?:const\s*|noexcept\s*|->\s*[\w:<>]+\s*)*\{")
@@ -74,23 +79,29 @@ _MEMORY = re.compile(rb"[\[(*.]|->")
 
 
 def _callers(component: Component, operation: re.Pattern[bytes]) -> frozenset[bytes]:
-    """Return the functions of the program that have such an operation in them, or call one that has."""
+    """Return the functions of the program that have such an operation in them, or call one that has.
+
+    Those of `_PLAIN` that are hipport's are left out, as a call of one is an operation.
+    """
     if not any(isinstance(source, Cpp) and operation.search(source.code) for source in component):
         return frozenset()
     bodies: list[tuple[bytes, bytes]] = []
+    written: set[bytes] = set()  # by the user
     for source in component:
         if isinstance(source, Cpp):
             for match in _FUNCTION.finditer(source.code):
                 end = source.closing(match.end() - 1)
                 if match["name"] not in _KEYWORDS and end is not None:
                     bodies.append((match["name"], source.code[match.end() : end]))
+                    if not own(source):
+                        written.add(match["name"])
     found: set[bytes] = {name for name, body in bodies if operation.search(body)}
     waiting = set(found)
     while waiting:
         calls = re.compile(rb"\b(?:" + b"|".join(map(re.escape, sorted(waiting))) + rb")\s*[(<]")
         waiting = {name for name, body in bodies if name not in found and calls.search(body)}
         found |= waiting
-    return frozenset(found)
+    return frozenset(found - (_PLAIN - written))
 
 
 def _cuda_callers(component: Component) -> frozenset[bytes]:
