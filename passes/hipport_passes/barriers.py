@@ -45,25 +45,29 @@ _NAMES = _VOTE_NAMES | {b"__syncthreads"}
 # Barriers with a number, and what a kernel with such begins with.
 _NUMBERED = frozenset((b"numbered_sync", b"numbered_arrive"))
 _BEGINS = re.compile(rb"\{\s*hipport::begin_numbered_barriers\(\)")
-_BARRIER = re.compile(rb"__syncthreads(?:_count|_and|_or)?|syncthreads_(?:count|and|or)")
-_PLAIN = re.compile(rb"\s*__syncthreads\s*\(\s*\)\s*;?\s*")
+_BARRIER = re.compile(
+    rb"__syncthreads(?:_count|_and|_or)?|syncthreads_(?:count|and|or)|(?:bar|barrier)_(?:cta_)?(?:sync|red_\w+)"
+)
+_PLAIN = re.compile(rb"\s*(?:__syncthreads|hipport::ptx::(?:bar|barrier)_(?:cta_)?sync)\s*\(\s*\)\s*;?\s*")
 # What a macro that is a plain barrier stands for.
 _STANDS_FOR = re.compile(rb"\s*(?:do\s*\{)?" + _PLAIN.pattern + rb"(?:\}\s*while\s*\(\s*0\s*\))?;?\s*")
 _CALLED = re.compile(rb"\s*(\w+)\s*(?:\(\s*\))?\s*;\s*")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
+_THIS_BLOCK = re.compile(rb"\s*(?:\w+\s*::\s*)*this_thread_block\s*\(\s*\)\s*")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per vote that threads may be missing at, and per `if` with barriers that AMD takes for two."""
     if project.together(source, _numbered):
         yield from _begun(source, project, Kernels.of(project))
-    if b"__syncthreads" not in source.code and not project.together(source, _barrier_functions):
+    if not project.together(source, _barrier_functions):
         return
     kernels = Kernels.of(project)
     yield from _votes(source, project, kernels)
-    barriers = _Barriers.of(source, project)
+    barriers = _Barriers.of(source, project, kernels)
     carriers = kernels.carriers(source, barriers.pattern)
-    if b"sync" not in source.words and carriers.isdisjoint(source.words) and not source.matched(barriers.pattern):
+    called = carriers | barriers.functions | {b"sync"}
+    if called.isdisjoint(source.words) and not source.matched(barriers.pattern):
         return
     widest = max(project.target.wavefronts)
     for function in kernels.functions(source):
@@ -79,9 +83,11 @@ class _Barriers(NamedTuple):
     macros: frozenset[bytes]
     #: Macros that are `__syncthreads()` and nothing else, however they are defined.
     plain: frozenset[bytes]
+    #: Functions that have the block given as a group wait.
+    functions: frozenset[bytes]
 
     @staticmethod
-    def of(source: Cpp, project: Project) -> _Barriers:
+    def of(source: Cpp, project: Project, kernels: Kernels) -> _Barriers:
         macros = project.together(source, _macros)
         found: set[bytes] = set()
         while more := {name for name, words in macros if words & (found | _NAMES)} - found:
@@ -89,7 +95,15 @@ class _Barriers(NamedTuple):
         others = project.together(source, _more_than_barriers)
         names = b"|".join(map(re.escape, sorted(found)))
         pattern = re.compile(_BARRIER.pattern + b"|" + names) if found else _BARRIER
-        return _Barriers(pattern, frozenset(found), frozenset(found - others))
+        files = [each for each in project.component(source) if isinstance(each, Cpp) and not own(each)]
+        waiting = frozenset(
+            function.name
+            for file in files
+            if b"thread_block" in file.words and b"sync" in file.words
+            for function in kernels.functions(file)
+            if not function.kernel and any(map(_waits_as_group, function.calls({b"sync"})))
+        )
+        return _Barriers(pattern, frozenset(found), frozenset(found - others), waiting)
 
     def is_plain(self, text: bytes) -> bool:
         called = _CALLED.fullmatch(text)
@@ -97,7 +111,8 @@ class _Barriers(NamedTuple):
 
 
 def _barrier_functions(source: Cpp) -> frozenset[bytes]:
-    return frozenset((b"__syncthreads",)) if b"__syncthreads" in source.code else frozenset()
+    waits = b"__syncthreads" in source.code or b"thread_block" in source.words or b"hipport::ptx::bar" in source.code
+    return frozenset((b"__syncthreads",)) if waits else frozenset()
 
 
 def _numbered(source: Cpp) -> frozenset[bytes]:
@@ -210,7 +225,11 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
     waiting = {
         name
         for name in function.called
-        if name == b"sync" or name in carriers or name in lambdas or called.pattern.fullmatch(name)
+        if name == b"sync"
+        or name in carriers
+        or name in lambdas
+        or name in called.functions
+        or called.pattern.fullmatch(name)
     }
     barriers = [
         call for call in function.calls(waiting) if call.name in lambdas or _is_barrier(call, kernels, called, carriers)
@@ -280,15 +299,11 @@ def _is_barrier(call: Call, kernels: Kernels, called: _Barriers, carriers: froze
     if function is not None and function.type == "field_expression":
         # `block.sync()` of a cooperative group; other members are not CUDA's.
         group = function.child_by_field_name("argument")
-        if call.name != b"sync" or group is None:
-            return False
-        variable = call.function.locals.named(call.function.text(group), group.start_byte)
-        return any(
-            b"this_thread_block" in call.function.text(value)
-            for each in call.function.locals.assignments
-            if each.variable == variable
-            for value in each.values
-        )
+        return call.name == b"sync" and group is not None and _is_block(call.function, group)
+    if call.name == b"sync":
+        return len(call.arguments) == 1 and _is_block(call.function, call.arguments[0])
+    if call.name in called.functions:
+        return True
     if called.pattern.fullmatch(call.name):
         return True
     if call.name not in carriers:
@@ -297,6 +312,37 @@ def _is_barrier(call: Call, kernels: Kernels, called: _Barriers, carriers: froze
     # Of functions of one name it may be any that is called.
     return bool(definitions) and all(
         definition is not call.function and kernels.reaches(definition, called.pattern) for definition in definitions
+    )
+
+
+def _is_group_barrier(function: Function, statement: Node, barriers: list[Call]) -> bool:
+    """Whether a statement is nothing but `block.sync();` of the block."""
+    inner = statement.named_children[0] if statement.type == "expression_statement" else None
+    return inner is not None and any(each.node == inner and each.name == b"sync" for each in barriers)
+
+
+def _waits_as_group(call: Call) -> bool:
+    function = call.node.child_by_field_name("function")
+    field = function is not None and function.type == "field_expression"
+    group = function.child_by_field_name("argument") if field and function is not None else None
+    group = group or next(iter(call.arguments), None)
+    return group is not None and _is_block(call.function, group)
+
+
+def _is_block(function: Function, group: Node) -> bool:
+    """Whether a cooperative group is the block: by its type, or by what it is made of."""
+    text = function.text(group)
+    if _THIS_BLOCK.fullmatch(text):
+        return True
+    head = function.source.code[function.node.start_byte : function.body.start_byte]
+    if text in function.parameters:
+        return re.search(rb"\bthread_block\b[\s&]*(?:const\b[\s&]*)?\b" + re.escape(text) + rb"\b", head) is not None
+    variable = function.locals.named(text, group.start_byte)
+    return any(
+        _THIS_BLOCK.fullmatch(function.text(value))
+        for each in function.locals.assignments
+        if each.variable == variable
+        for value in each.values
     )
 
 
@@ -351,7 +397,11 @@ def _divided(function: Function, statement: Node, barriers: list[Call], called: 
     for branch in (yes, no):
         if branch.type != "compound_statement" or _has_jumps(branch):
             return ()
-        direct = [each for each in branch.named_children if called.is_plain(function.text(each))]
+        direct = [
+            each
+            for each in branch.named_children
+            if called.is_plain(function.text(each)) or _is_group_barrier(function, each, barriers)
+        ]
         if len(direct) != sum(_in(branch, each.node) for each in barriers):
             return ()
         sides.append((branch, direct))
@@ -359,7 +409,8 @@ def _divided(function: Function, statement: Node, barriers: list[Call], called: 
         return ()
     written = {b"".join(function.text(each).split()) for _, direct in sides for each in direct}
     # The program's own word for it stays.
-    word = written.pop() if len(written) == 1 else b"__syncthreads();"
+    same = written.pop() if len(written) == 1 else b""
+    word = same if called.is_plain(same) else b"__syncthreads();"
     pieces = [_pieces(source, branch, direct) for branch, direct in sides]
     indent = _indent(source, statement.start_byte)
     if indent is None:
