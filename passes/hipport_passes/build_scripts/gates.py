@@ -23,12 +23,34 @@ _SEARCHES = ("which", "find_executable")
 def gates(script: Script) -> Iterator[Said]:
     """Yield the conditions that keep an extension from being built on ROCm."""
     yield from _homes(script)
+    yield from _not_hipified(script)
     yield from unseen(script, lambda asked: _answered(script, asked) or _insists(script, asked))
 
 
 def _insists(script: Script, asked: cst.BaseExpression) -> bool:
     """Say whether a search for nvcc ends the build, which is reported as a probe."""
     return isinstance(asked, cst.Call) and called(asked) in _SEARCHES and _insisted(script, asked)
+
+
+def _not_hipified(script: Script) -> Iterator[Said]:
+    """CppExtension compiles .cu files, but has PyTorch's hipify convert none, so they include what ROCm lacks."""
+    text = script.source.text
+    if b"CUDAExtension" in text or not re.search(rb"\.cu[\"']", text):
+        return
+    for call in script.calls("CppExtension"):
+        if not script.runs(call).both:
+            continue
+        span = script.source.span(call.func)
+        message = "CppExtension has PyTorch's hipify convert no source, CUDAExtension does: that is it on ROCm"
+        said = Said(span, "cpp_extension", message, Certainty.SAFE)
+        if isinstance(call.func, cst.Attribute):
+            module = script.code(call.func.value)
+            new = f"({module}.CUDAExtension if {module}.IS_HIP_EXTENSION else {module}.CppExtension)"
+            said.edits = [Edit(span, new.encode())]
+        else:
+            said.message = "CppExtension has PyTorch's hipify convert no source: build with CUDAExtension"
+            said.certainty = Certainty.MANUAL
+        yield said
 
 
 def _homes(script: Script) -> Iterator[Said]:
