@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.notebook import Notebook
@@ -26,6 +27,8 @@ _ROCM_WORDS = re.compile(r"rocm|(?<![a-z])hip(?:cc)?(?![a-z])|(?<![a-z])amd(?!64
 _CUDA_WORDS = re.compile(r"cuda|nvidia|nvcc", re.IGNORECASE)
 _SOURCE = re.compile(r".*\.(?:cu|cuh)")
 _NVIDIA_SMI = re.compile(r"(?:.*/)?nvidia-smi")
+_ARCHS = re.compile(r"\$\{?\w*(?:ARCH|GENCODE)\w*\}?", re.IGNORECASE)
+_NVIDIA_CONTAINER = re.compile(r"--gpus(?:=|$)|--runtime=nvidia\b|--device=/dev/nvidia|nvidia\.com/gpu")
 #: What Debian's and NVIDIA's repositories call NVIDIA's compiler, libraries and drivers.
 _DEBIAN = re.compile(
     r"(?:cuda(?:-[\w.-]+)?|nvidia-(?:cuda|driver|utils|container|kernel|dkms|settings|fs)[\w.-]*"
@@ -37,7 +40,7 @@ _CELLS = frozenset({"cu", "cuda", "cuda_run", "cuda_group_save", "nvcc", "nvcc_p
 
 
 def find(source: Source, project: Project) -> Iterator[Finding]:
-    """Yield a finding per call of nvcc or nvidia-smi, flag for the old ABI, and cell with CUDA."""
+    """Yield a finding per call of NVIDIA's tools or container runtime, flag for the old ABI, and cell with CUDA."""
     match source:
         case Shell() | Dockerfile():
             yield from _of_commands(source, source.commands, project)
@@ -77,6 +80,17 @@ def _of_commands(source: Source, commands: Sequence[Command], project: Project) 
             yield _compiled(words[1:], command, project)
         elif _NVIDIA_SMI.fullmatch(words[0]) and "nvidia-smi" not in under and not _may_fail(source, command):
             yield _asks_nvidia(command.span)
+        elif words[0] in ("nvidia-docker", "nvidia-docker2") or (
+            words[0] in ("docker", "podman")
+            and (any(map(_NVIDIA_CONTAINER.match, words)) or ("--runtime", "nvidia") in pairwise(words))
+        ):
+            message = (
+                "NVIDIA's container runtime gives containers NVIDIA's GPUs: for AMD's, docker run --device=/dev/kfd "
+                "--device=/dev/dri --group-add=video --ipc=host"
+                if not {"build", "pull"} & set(words[1:2])
+                else "nvidia-docker is for NVIDIA's GPUs: docker builds images"
+            )
+            yield Finding(command.span, "container", message, (), Certainty.MANUAL)
         elif words[0] in ("apt", "apt-get") and "install" in words:
             names = [word for word in words[words.index("install") :] if _DEBIAN.fullmatch(word)]
             if names:
@@ -113,6 +127,8 @@ def _compiled(flags: Sequence[str], command: Command, project: Project) -> Findi
     if {"--version", "-V"} & set(flags):
         message = "asks nvcc for its version, which ROCm does not have; `hipcc --version` says what its compiler is"
         return Finding(command.span, "version", message, (), Certainty.MANUAL)
+    # What such a variable holds is for nvcc: the GPUs are named in the message.
+    flags = [flag for flag in flags if not _ARCHS.fullmatch(flag)]
     translated = translate(flags, rocm=project.target.rocm)
     archs = [f"--offload-arch={arch}" for arch in project.target.archs]
     instead = " ".join(["hipcc", *archs, *(_quoted(flag) for flag in translated.kept)])

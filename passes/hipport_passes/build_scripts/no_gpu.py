@@ -53,10 +53,10 @@ def unseen(script: Script, answered: Callable[[cst.BaseExpression], bool]) -> It
 
     `answered` says of a question whether the script has an answer for ROCm beside it.
     """
-    if not re.search(rb"\bCUDAExtension\b", script.source.text):
-        # CppExtension takes sources of CUDA, too.
-        if not script.calls("CppExtension") or not re.search(rb"\.cu[\"']", script.source.text):
-            return
+    # CppExtension takes sources of CUDA, too.
+    cpp = script.calls("CppExtension") and re.search(rb"\.cu[\"']", script.source.text)
+    if not cpp and not re.search(rb"\bCUDAExtension\b", script.source.text):
+        return
     settled: set[cst.CSTNode] = set()
     forced = re.search(rb"force_?(?:only_?)?cuda", script.source.text, re.IGNORECASE)
     for name in ("is_available", "device_count"):
