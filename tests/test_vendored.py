@@ -213,6 +213,23 @@ def test_a_tree_elsewhere_counts_when_the_script_names_it() -> None:
     assert "hipify" not in _found("python/setup.py", script.format("include"), glm)
 
 
+def test_what_another_script_builds_is_no_matter_of_the_one_above(tmp_path: Path) -> None:
+    text = (
+        "from torch.utils.cpp_extension import CUDAExtension\nCUDAExtension('a', ['a.cu'], include_dirs=['i'{more}])\n"
+    )
+    for name in ("viewer/pybind11/include/pybind11/pybind11.h", "glm/glm/glm.hpp"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "viewer/setup.py").write_text("from setuptools import setup\n")
+    for more, said in (("", ["*/glm/*"]), (", 'viewer/pybind11/include'", ["*/glm/*", "*/viewer/pybind11/*"])):
+        (tmp_path / "setup.py").write_text(text.replace("{more}", more))
+        project = discover([tmp_path], vendored=vendored.markers())
+        script = next(each for each in project.sources if str(each.path) == "setup.py" and isinstance(each, Python))
+        (found,) = vendored.PASS.find(script, project)
+        edit = b"".join(edit.new for edit in found.edits).decode()
+        assert [name for name in ("*/glm/*", "*/viewer/pybind11/*") if f'"{name}"' in edit] == said
+
+
 def test_a_submodule_that_is_not_checked_out_will_be_third_party_code() -> None:
     script = "from torch.utils.cpp_extension import CUDAExtension\nCUDAExtension('a', ['a.cu'], include_dirs=[b])\n"
     missing = Skipped(PurePosixPath("third_party/Eigen"), "missing", "a git submodule")

@@ -54,7 +54,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield one finding if the script builds with PyTorch and there is third-party code near it."""
     if not hipify_lines.BUILDS.search(source.text) or _IGNORES.search(source.text):
         return
-    trees = [tree for tree in _trees(project) if _concerns(tree, source)]
+    trees = [tree for tree in _trees(project) if _concerns(tree, source, project)]
     if not _FOLDERS.search(source.text):
         quoted = _quoted(project) if trees else set()
         trees = [tree for tree in trees if any(path.is_relative_to(tree) for path in quoted)]
@@ -80,11 +80,17 @@ def _trees(project: Project) -> Iterator[PurePath]:
             yield skipped.path
 
 
-def _concerns(tree: PurePath, source: Python) -> bool:
+def _concerns(tree: PurePath, source: Python, project: Project) -> bool:
     """Say whether the script's build comes across the tree: it lies below, or its name is part of a path there."""
-    if tree.is_relative_to(source.path.parent):
-        return True
     name = re.escape(tree.name.encode())
+    folder = source.path.parent
+    if tree.is_relative_to(folder):
+        # What another script builds, in a folder between, is that one's.
+        others = (
+            each.path.parent for each in project.sources if each.path.name == "setup.py" and each.path.parent != folder
+        )
+        if not any(tree.is_relative_to(other) and other.is_relative_to(folder) for other in others):
+            return True
     return re.search(rb"[\"'][^\"'\r\n]*(?<![\w.-])" + name + rb"(?![\w.-])[^\"'\r\n]*[\"']", source.text) is not None
 
 
