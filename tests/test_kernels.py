@@ -163,6 +163,29 @@ def test_one_warp_and_one_thread(guard: str, warp: bool, thread: bool) -> None:
     assert (kernels.one_warp(f, place), kernels.one_thread(f, place)) == (warp, thread)
 
 
+@pytest.mark.parametrize(
+    ("condition", "agreement"),
+    [
+        ("threadIdx.x < n >> 1", 1),
+        ("tid < blockDim.x >> 1", 1),
+        ("tid < 64 && n > (m)", WARP * 2),
+        ("tid < 64 || n > -m", WARP * 2),
+        ("tid < 63 && n > (m)", 1),
+        ("p->at < n >> m && tid", 1),
+        ("n < m >> 1", BLOCK),
+        ("same_v<int, float> && n > (m)", BLOCK),
+        ("of<int, pair<int, int>>(n)", BLOCK),
+    ],
+)
+def test_what_could_be_a_template_is_a_comparison(condition: str, agreement: int) -> None:
+    text = "__global__ void k(P* p, int n, int m) { int tid = threadIdx.x; if (%s) probe(1); }" % condition
+    kernels, _ = parsed(text.encode())
+    [probe] = probes(kernels.functions(source(kernels._project, "more0.cu"))[0])
+    [asked] = probe.function.conditions(probe.node)
+    assert kernels.agreement(probe.function, asked.expression) == agreement
+    assert not probe.function.source.errors
+
+
 def test_what_calls_itself_ends() -> None:
     text = b"__device__ int f(int n) { return n ? g(n - 1) : threadIdx.x; } __device__ int g(int n) { return f(f(n)); }"
     project = Project((Cuda(PurePosixPath("a.cu"), text),))

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function, Variable, arguments, called_name
+from hipport.languages.functions import Function, Variable, arguments, called_name, operator_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -132,9 +132,8 @@ class Expressions:
             elif kind == "binary_expression":
                 left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
                 floor = 0
-                operator = node.child_by_field_name("operator")
-                if left is not None and right is not None and operator is not None:
-                    floor = self._floor(left, operator.type, right)
+                if left is not None and right is not None:
+                    floor = self._floor(left, operator_of(node, self._function.source.code), right)
                 if floor > 1:
                     assert left is not None and right is not None
                     parts += [(floor, self._form(left)), (floor, self._form(right))]

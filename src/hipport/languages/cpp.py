@@ -131,6 +131,12 @@ _DEFINED_BY_NVCC = frozenset(b"__CUDACC__ __NVCC__ __CUDA_ARCH__ CUDA_VERSION CU
 
 # The head of a statement that has another in it; a bracket, and pragmas behind it.
 _HEAD = re.compile(rb"\b(?:for|while|if)\s*(?:constexpr\s*)?\(")
+# `<`, up to a `>` that a template's arguments could end with, in front of what could follow those or be compared.
+_LESS = re.compile(
+    rb"(?<!<)<(?![<=])(?P<between>(?:->|[^<>;{}])*)>(?:>(?![>=])\s*(?P<shift>[\w(])|\s*(?P<next>[-(*&:{]))"
+)
+_NAME_BEFORE = re.compile(rb"(?:[A-Za-z_]\w*\s*(?:\.|->)\s*)*[A-Za-z_]\w*\s*\Z")
+_INDEX = re.compile(rb"(?:threadIdx|blockIdx|blockDim|gridDim)\s*\.\s*[xyz]")
 _PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)+)")
 
 
@@ -555,18 +561,52 @@ class Cpp(Source):
     def _to_parse(self) -> bytes:
         """The text without the pragmas between the head of a loop or an `if` and what belongs to it.
 
-        The grammar would take the head for a statement with nothing in it, and what follows for another one.
+        The grammar would take the head for a statement with nothing in it, and what follows for another one. And where
+        it would take `i < n >> 1` and `i < n && j > (k)` for templates, `<` is `>`: what an operator is, the text says.
         """
         parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(self.code)}
-        if not parted:
+        compared = list(self._compared())
+        if not parted and not compared:
             return self.text
         text = bytearray(self.text)
+        for place in compared:
+            text[place] = 0x3E  # `>`
         for head in _HEAD.finditer(self.code):
             closing = self.closing(head.end() - 1)
             if closing is not None and (pragmas := parted.get(closing)) is not None:
                 piece = bytes(text[pragmas.start : pragmas.end])
                 text[pragmas.start : pragmas.end] = re.sub(rb"[^\r\n]", b" ", piece)
         return bytes(text)
+
+    def _compared(self) -> Iterator[int]:
+        """Yield where a `<` compares, and the grammar would take it for the beginning of a template's arguments."""
+        code = self.code
+        for match in _LESS.finditer(code):
+            between = match["between"]
+            if not _balanced(between):
+                continue
+            name = _NAME_BEFORE.search(code, max(0, match.start() - 80), match.start())
+            if name is None:
+                continue
+            if match["shift"] is not None and match["shift"].isdigit():
+                yield match.start()
+                continue
+            if match["shift"] is not None:
+                # `map<int, pair<int, int>> x`
+                certain = code[max(0, name.start() - 8) : name.start()].rstrip()[-1:] not in (b"<", b",", b":")
+            else:
+                certain = b"&&" in between or b"||" in between
+            if certain and (_INDEX.match(name.group()) or self._is_value(name.group().strip())):
+                yield match.start()
+
+    def _is_value(self, name: bytes) -> bool:
+        """Whether something that has this name is given a value in the file, or is a parameter: no template is."""
+        last = re.split(rb"\.|->", name)[-1].strip()
+        given = (
+            rb"(?<![\w:])%(name)s\s*(?:\+\+|--|(?:[-+*/%%|&^]|<<|>>)?=(?!=))|[\w*&>]\s*[\s*&]%(name)s\s*[,)]"
+            rb"|#[ \t]*define[ \t]+%(name)s[ \t]+\S"
+        )
+        return re.search(given % {b"name": last}, self.code) is not None
 
     @property
     def grammar(self) -> str:
@@ -803,6 +843,18 @@ def _places(code: bytes, word: bytes) -> Iterator[int]:
 
 
 _parsers: dict[str, Any] = {}
+
+
+def _balanced(code: bytes) -> bool:
+    depth = 0
+    for byte in code:
+        if byte in b"([":
+            depth += 1
+        elif byte in b")]":
+            depth -= 1
+            if depth < 0:
+                return False
+    return depth == 0
 
 
 def _parser(grammar: str) -> tree_sitter.Parser:

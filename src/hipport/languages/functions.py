@@ -525,6 +525,15 @@ def _condition(outer: Node, inner: Node) -> Condition | None:
     return None
 
 
+def operator_of(node: Node, code: bytes) -> str:
+    """Return the operator of an expression as it is written, "" if it has none.
+
+    The type of its node is the other one of `<` and `>` at times: see `Cpp.tree`.
+    """
+    sign = node.child_by_field_name("operator")
+    return code[sign.start_byte : sign.end_byte].decode("ascii", "replace") if sign is not None else ""
+
+
 def bare(node: Node) -> Node:
     """An expression without the parentheses that the statement needs."""
     if node.type in ("condition_clause", "parenthesized_expression") and len(node.named_children) == 1:

@@ -34,6 +34,7 @@ from hipport.languages.functions import (
     device_macros,
     functions,
     is_method,
+    operator_of,
 )
 from hipport.project import Component, Project
 
@@ -318,16 +319,16 @@ class Kernels:
             # `!threadIdx.x`; and `if (threadIdx.x) return;`
             return taken and self._numbers_threads(function, node.named_children[0])
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        sign = node.child_by_field_name("operator")
-        if left is None or right is None or sign is None:
+        sign = operator_of(node, function.source.code)
+        if left is None or right is None or not sign:
             return not taken and self._numbers_threads(function, node)
-        if sign.type in ("&&", "and") if taken else sign.type in ("||", "or"):
+        if sign in ("&&", "and") if taken else sign in ("||", "or"):
             return self._one_thread(function, left, taken) or self._one_thread(function, right, taken)
-        if sign.type in (">", ">=", "<", "<="):
-            bound = {">": 0, ">=": 1, "<": 1, "<=": 0}[sign.type]
-            less = sign.type in ("<", "<=")
+        if sign in (">", ">=", "<", "<="):
+            bound = {">": 0, ">=": 1, "<": 1, "<=": 0}[sign]
+            less = sign in ("<", "<=")
             return taken == less and self.constant(function, right) == bound and self._numbers_threads(function, left)
-        if sign.type not in ("==", "!=") or taken != (sign.type == "=="):
+        if sign not in ("==", "!=") or taken != (sign == "=="):
             return False
         return any(
             self._numbers_threads(function, one) and not self.may_differ(function, other, BLOCK)
@@ -343,10 +344,9 @@ class Kernels:
             # `!warp`
             return taken and WARP <= self.agreement(function, node.named_children[0]) < BLOCK
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        sign = node.child_by_field_name("operator")
-        if left is None or right is None or sign is None:
+        operator = operator_of(node, function.source.code)
+        if left is None or right is None or not operator:
             return False
-        operator = sign.type
         if operator in ("&&", "and") if taken else operator in ("||", "or"):
             return self._one_warp(function, left, taken) or self._one_warp(function, right, taken)
         if operator in ("==", "!="):
