@@ -70,7 +70,7 @@ _NOT_CLASSES = frozenset(
 )
 _STRUCT = re.compile(rb"\bstruct\s+(?:__align__\s*\(\s*\d+\s*\)\s*|alignas\s*\(\s*\d+\s*\)\s*)?(\w+)\s*\{([^{}()]*)\}")
 _FIELD = re.compile(rb"\s*(?:const\s+)?" + _TYPE + rb"\s+(?P<names>\w+(?:\s*,\s*\w+)*)\s*")
-_NAME = re.compile(rb"[A-Za-z_]\w*")
+_NAME = re.compile(rb"[A-Za-z_.]")  # else it is an integer
 _PART = re.compile(rb"[()\[\]{},;]")
 _TEMPLATE = re.compile(rb"\btemplate\s*<[^;{}()]*$")
 # In front of the name that is declared: `const float* __restrict__`, `std::vector<int>`, `unsigned long&`.
@@ -123,10 +123,13 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         values = _values(source, match.start("brace"))
         for target, span in zip(targets, values, strict=False):
             text = code[span.start : span.end]
-            if target is None or not text or not _NAME.search(text) or value(source, project, text) is not None:
+            if target is None or not _NAME.search(text) or value(source, project, text) is not None:
                 continue
             found = _Expression(source, span).value()
-            if found is not None and not found.constant and _narrows(found.number, target):
+            # A fraction is no whole number to clang, whatever its value.
+            if found is None or (found.constant and (target.real or not found.number.real)):
+                continue
+            if _narrows(found.number, target):
                 point = source.include_point
                 message = (
                     f"{text.decode(errors='replace')} becomes a narrower type in braces, which clang refuses and nvcc "
