@@ -53,6 +53,7 @@ _PLAIN = re.compile(rb"\s*(?:__syncthreads|hipport::ptx::(?:bar|barrier)_(?:cta_
 _STANDS_FOR = re.compile(rb"\s*(?:do\s*\{)?" + _PLAIN.pattern + rb"(?:\}\s*while\s*\(\s*0\s*\))?;?\s*")
 _CALLED = re.compile(rb"\s*(\w+)\s*(?:\(\s*\))?\s*;\s*")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
+_LAMBDA = re.compile(rb"=\s*\[")
 _THIS_BLOCK = re.compile(rb"\s*(?:\w+\s*::\s*)*this_thread_block\s*\(\s*\)\s*")
 
 
@@ -273,7 +274,7 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
 
 def _lambdas(function: Function, called: _Barriers, carriers: frozenset[bytes]) -> Iterator[bytes]:
     """Yield the variables of a function that are lambdas with a barrier in them."""
-    if b"[" not in function.text(function.body):
+    if not function.mentions(_LAMBDA):
         return
     for node in nodes(function.body):
         outer = node.parent if node.type == "lambda_expression" else None
