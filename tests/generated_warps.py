@@ -522,12 +522,12 @@ def found(source: Path) -> Found:
 
     right, said, silent, unfit, printed = 0, [], [], [], []
     for number in range(KERNELS):
-        first = _run(original, number, 32, "forward")
+        first = run(original, number, 32, "forward")
         printed.append(zlib.crc32(first[1].strip().encode()))
-        if first[0] != 0 or any(_run(original, number, 32, order) != first for order in ("reverse", "random:1")):
+        if first[0] != 0 or any(run(original, number, 32, order) != first for order in ("reverse", "random:1")):
             unfit.append(f"kernel{number}: {first[0]} {(first[1] + first[2])[-300:]!r}")
             continue
-        runs = {(n, order): _run(port, number, n, order) for n in (32, 64) for order in ("forward", "random:2")}
+        runs = {(n, order): run(port, number, n, order) for n in (32, 64) for order in ("forward", "random:2")}
         wrong = [
             f"{n} lanes, {order}: {run[0]} {run[2][-300:]}" for (n, order), run in runs.items() if run[:2] != first[:2]
         ]
@@ -538,7 +538,8 @@ def found(source: Path) -> Found:
     return Found(right, tuple(said), tuple(silent), tuple(unfit), tuple(printed))
 
 
-def _run(path: Path, number: int, lanes: int, order: str) -> tuple[int, str, str]:
+def run(path: Path, number: int, lanes: int, order: str) -> tuple[int, str, str]:
+    """Return the exit status, output and errors of a kernel of a program."""
     env = {**os.environ, "SIMT_WAVE": str(lanes), "SIMT_ORDER": order}
     try:
         ran = subprocess.run(

@@ -178,7 +178,7 @@ def test_one_warp_and_one_thread(guard: str, warp: bool, thread: bool) -> None:
     ],
 )
 def test_what_could_be_a_template_is_a_comparison(condition: str, agreement: int) -> None:
-    text = "__global__ void k(P* p, int n, int m) { int tid = threadIdx.x; if (%s) probe(1); }" % condition
+    text = f"__global__ void k(P* p, int n, int m) {{ int tid = threadIdx.x; if ({condition}) probe(1); }}"
     kernels, _ = parsed(text.encode())
     [probe] = probes(kernels.functions(source(kernels._project, "more0.cu"))[0])
     [asked] = probe.function.conditions(probe.node)

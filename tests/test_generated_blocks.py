@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels made at random for blocks give the same where their warps are whole wavefronts."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from generated_blocks import KERNELS, found, program
+from hipport.simt.compile import NoCompiler, find_compiler
+
+
+@pytest.mark.parametrize("seed", [2, 15])
+def test_what_a_block_gives_is_the_same_on_whole_wavefronts(seed: int, tmp_path: Path) -> None:
+    try:
+        find_compiler(os.environ)
+    except NoCompiler as reason:
+        pytest.skip(str(reason))
+    source = tmp_path / "generated.cu"
+    source.write_text(program(seed))
+    native, wrong = found(source)
+    assert wrong == []
+    # Else nothing was tried.
+    assert native > KERNELS // 2
