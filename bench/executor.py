@@ -62,7 +62,7 @@ def main() -> None:
     arguments = [str(given.runs), str(given.size)]
     options = compiling.Options(os.environ)
     original = compiling.program([PROGRAM], "cuda", options).path
-    port = compiling.program(api.rewrite([PROGRAM]).project, "hip", options).path
+    port = compiling.program(api.rewrite([PROGRAM]), "hip", options, given=[PROGRAM]).path
     rows = {
         "original, 32 lanes": times(original, arguments),
         "port, 32 lanes": times(port, arguments, SIMT_WAVE="32"),

@@ -109,6 +109,11 @@ struct List {
     last = thread;
     ++count;
   }
+  void append(const List& other) {
+    (last ? last->next : first) = other.first;
+    last = other.last;
+    count += other.count;
+  }
   Thread* pop() {
     Thread* thread = first;
     first = thread->next;
@@ -185,6 +190,8 @@ struct Block {
     std::uint64_t alive = 0;
     unsigned busy = 0;  // lanes that run, may run, or have not begun
     bool together = false;  // whether those that are present came on one path to one operation
+    std::uint64_t lanes = 0;  // they, then; and what they said, in a barrier
+    int count = 0, all = 1;
     List present;  // lanes that wait for those that are there
     Meeting* given = nullptr;  // what they gave
     std::vector<Group> groups;

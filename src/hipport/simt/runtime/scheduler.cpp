@@ -115,10 +115,7 @@ void wake_all(List& list) {
     for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[next_random(worker->random) % i]);
     for (Thread* each : all) wake(*each);
   } else if (thread != nullptr) {
-    List& ready = worker->block->ready;
-    (ready.last != nullptr ? ready.last->next : ready.first) = thread;
-    ready.last = list.last;
-    ready.count += list.count;
+    worker->block->ready.append(list);
   }
   list = List{};
 }
@@ -438,6 +435,19 @@ inline void arrive(Block& block, Thread& thread) {
   block.all &= thread.predicate;
 }
 
+/// The same for a wavefront of which all came by one call.
+void arrive_together(Block& block, const Block::Wave& wave, const List& list) {
+  const Thread& one = *list.first;
+  if (block.barrier.count == 0) {
+    block.barrier_place = one.place();
+  } else if (block.barrier_place.line != one.line || block.barrier_place.file != one.file) {
+    meets_elsewhere(block, one);
+  }
+  block.barrier.append(list);
+  block.count += wave.count;
+  block.all &= wave.all;
+}
+
 bool open_named(Block& block, Block::Named& named) {
   const bool open = named.wanted != 0 ? arrived(block, named) >= static_cast<unsigned>(named.wanted) : named.list.count == block.alive;
   if (!open) return false;
@@ -513,8 +523,10 @@ __attribute__((noinline)) bool settle_present(Block& block, Block::Wave& wave, b
   if (wave.present.count == 0) return false;
   List list = take_first(block, wave, at_loops);
   const Thread& one = *list.first;
-  std::uint64_t lanes = 0;
-  for (Thread* t = list.first; t != nullptr; t = t->next) lanes |= t->bit();
+  // Most often all came together. Records of a wavefront do not fit into the first level of the cache: they are not read.
+  const bool all = wave.together && list.count == static_cast<unsigned>(__builtin_popcountll(wave.lanes));
+  std::uint64_t lanes = all ? wave.lanes : 0;
+  for (Thread* t = all ? nullptr : list.first; t != nullptr; t = t->next) lanes |= t->bit();
   if (one.wait == Wait::barrier) {
     if (lanes != wave.alive && open_loops(block, wave)) {
       // What looked like a loop without a barrier has one: who has left it may be on the way to it.
@@ -527,7 +539,11 @@ __attribute__((noinline)) bool settle_present(Block& block, Block::Wave& wave, b
                  std::string(one.name) + " is reached by some lanes of a wavefront while others are elsewhere: on AMD the "
                  "wavefront counts as arrived, and its other lanes arrive again or never" + waiting_text(block));
     }
-    while (list.count != 0) arrive(block, *list.pop());
+    if (all) {
+      arrive_together(block, wave, list);
+    } else {
+      while (list.count != 0) arrive(block, *list.pop());
+    }
     if (block.barrier.count == block.alive) release_barrier(block);
     return true;
   }
@@ -1123,6 +1139,12 @@ inline void join_present(Block::Wave& wave, Thread& self, Wait what, const Opera
   self.operation = operation;
   self.path_hash = path_hash(self.call, self.frame, self.base);
   const Thread* first = wave.present.first;
+  if (first == nullptr) {
+    wave.lanes = 0;
+    wave.count = 0;
+    wave.all = 1;
+  }
+  wave.lanes |= self.bit();
   wave.together = first == nullptr || (wave.together && first->wait == what && first->path_hash == self.path_hash &&
                                        (operation == nullptr || same_operation(first->operation, operation)));
   wave.present.push(&self);
@@ -1232,6 +1254,8 @@ Turn come_to_barrier(const char* name, int predicate, Place place) {
   if (said == Dialect::hip) {
     keep_call(self);
     join_present(wave, self, Wait::barrier, nullptr);
+    wave.count += self.predicate;
+    wave.all &= self.predicate;
     less_busy(block, wave);
   } else {
     arrive(block, self);
