@@ -126,6 +126,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     known = table()
     # What has been included so far, under no condition, by its path in HIP.
     seen: set[str] = set()
+    told: set[str] = set()
     if source.path.suffix == ".cu" and _needs_runtime(source, project):
         at = source.include_point
         yield Finding(
@@ -148,17 +149,25 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if include.path in known.groups and row is None:
             yield from _group(source, project, include, known.groups[include.path])
         elif row is not None:
-            here = yield from _mapped(source, project, include, row, seen)
+            library = next((folder for folder in known.folders if row.hip is None and here.startswith(folder)), "")
+            if library and library in told:
+                continue  # what is to be done about a library is said once
+            told.add(library)
+            others = sum(each.path.startswith(library) for each in source.includes) - 1 if library else 0
+            more = f" (and {others} more of {library})" if others else ""
+            here = yield from _mapped(source, project, include, row, seen, more)
         if here and not within(start, source.conditional):
             seen.add(here)
     yield from _transitive(source, project)
 
 
-def _mapped(source: Cpp, project: Project, include: Include, row: Row, seen: set[str]) -> Generator[Finding, None, str]:
+def _mapped(
+    source: Cpp, project: Project, include: Include, row: Row, seen: set[str], more: str = ""
+) -> Generator[Finding, None, str]:
     """Yield the finding for an include of CUDA's, and return what is included there now."""
     path, hip = include.path, row.hip
     if hip is None:
-        yield Finding(include.target, "unsupported", f"{path}: {row.advice}", certainty=Certainty.MANUAL)
+        yield Finding(include.target, "unsupported", f"{path}{more}: {row.advice}", certainty=Certainty.MANUAL)
         return ""
     if row.since > project.target.rocm:
         release = f"{row.since[0]}.{row.since[1]}"
