@@ -7,7 +7,11 @@
 
 #if defined(__HIP__) || defined(__HIP_PLATFORM_AMD__)
 
+#if defined(__HIP__)
+#include <hip/hip_runtime.h>
+#else
 #include <hip/hip_runtime_api.h>
+#endif
 
 namespace hipport {
 
