@@ -22,17 +22,37 @@ from hipport.pipeline import Outcome
 from hipport.project import Target
 from hipport.simt import compile as compiling
 from hipport.simt.compile import Options
+from hipport_passes import inline_ptx
 
 KERNELS = 24
 THREADS = 1024
 
-_HEAD = """#include <cstdio>
+_HEAD = """#include <cooperative_groups.h>
+#include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime.h>
 #define WARP_SIZE 32
 #define FULL_MASK 0xffffffff
 #define LOG_WARP 5
 constexpr int kWarp = 32;
+namespace cg = cooperative_groups;
+template <int W> __device__ unsigned summed(unsigned v) {
+  for (int o = W / 2; o > 0; o >>= 1) v += __shfl_down_sync(FULL_MASK, v, o, W);
+  return v;
+}
+template <typename T, int Lanes = 32> struct Warp {
+  static constexpr int kLanes = Lanes;
+  static __device__ T largest(T v) {
+    for (int o = kLanes / 2; o > 0; o /= 2) v = max(v, __shfl_xor_sync(0xffffffff, v, o));
+    return v;
+  }
+  static __device__ int lane() { return threadIdx.x & (kLanes - 1); }
+};
+__device__ unsigned before_me() {
+  unsigned mask;
+  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));
+  return mask;
+}
 """
 
 _MAIN = """
@@ -71,8 +91,9 @@ class _Kernel:
         self.function = ""
         styles: list[Callable[[], list[str]]] = [
             self.reduced, self.reduced, self.scanned, self.compacted, self.counted, self.added, self.smallest,
-            self.asked,
+            self.asked, self.rows, self.tail, self.tiled, self.templated, self.ranked, self.strided,
         ]  # fmt: skip
+        self.shape = str(self.block)
         self.lines = r.choice(styles)()
 
     def text(self) -> str:
@@ -205,13 +226,116 @@ class _Kernel:
             "}",
         ]
 
+    def rows(self) -> list[str]:
+        """A warp is a row of the block."""
+        self.shape = f"dim3({self.random.choice(['32', 'kWarp'])}, {self.block // 32})"
+        self.lane, self.warp = "threadIdx.x", "threadIdx.y"
+        return [
+            f"__shared__ unsigned part[{self.block // 32}];",
+            f"const unsigned row = threadIdx.y * {self.random.choice(['32', 'blockDim.x'])};",
+            f"const unsigned i = blockIdx.x * {self.block} + row + lane;",
+            "v = in[i];",
+            f"for (int o = {self.half}; o > 0; o >>= 1) v += __shfl_down_sync({self.mask}, v, o);",
+            "if (lane == 0) part[warp] = v;",
+            "__syncthreads();",
+            "if (lane == 0 && warp == 0) {",
+            "  v = 0; for (int j = 0; j < blockDim.y; ++j) v += part[j];",
+            "  out[blockIdx.x] = v;",
+            "}",
+        ]
+
+    def tail(self) -> list[str]:
+        """The last steps of a tree in shared memory, by one warp."""
+        half = self.block // 2
+        sync = self.random.choice(["__syncwarp();", "__syncthreads();"])
+        lines = [
+            f"__shared__ {self.random.choice(['', 'volatile '])}unsigned tree[{self.block}];",
+            "tree[threadIdx.x] = v;",
+            "__syncthreads();",
+        ]
+        if sync == "__syncthreads();":
+            lines += [
+                f"for (int o = {half}; o > 0; o >>= 1) {{",
+                "  if (threadIdx.x < o) tree[threadIdx.x] += tree[threadIdx.x + o];",
+                f"  {sync}", "}",
+            ]  # fmt: skip
+        else:
+            lines += [
+                f"for (int o = {half}; o >= {self.random.choice(['32', self.size])}; o >>= 1) {{",
+                "  if (threadIdx.x < o) tree[threadIdx.x] += tree[threadIdx.x + o];", "  __syncthreads();", "}",
+                f"if (threadIdx.x < {self.random.choice(['32', 'WARP_SIZE'])}) {{", "  v = tree[threadIdx.x];",
+                f"  for (int o = {self.half}; o > 0; o >>= 1) v += __shfl_down_sync({self.mask}, v, o);",
+                "  if (threadIdx.x == 0) tree[0] = v;", "}", "__syncthreads();",
+            ]  # fmt: skip
+        return [*lines, "if (threadIdx.x == 0) out[blockIdx.x] = tree[0];"]
+
+    def tiled(self) -> list[str]:
+        size = self.random.choice(["32", "16", "8", "kWarp"])
+        return [
+            f"__shared__ unsigned part[{self.block} / 8];",
+            f"const {self.random.choice(['auto', f'cg::thread_block_tile<{size}>'])} tile = "
+            f"cg::tiled_partition<{size}>(cg::this_thread_block());",
+            "for (int o = tile.size() / 2; o > 0; o /= 2) v += tile.shfl_down(v, o);",
+            f"if (tile.thread_rank() == 0) part[threadIdx.x / {size}] = v;",
+            "__syncthreads();",
+            "if (threadIdx.x == 0) {",
+            f"  v = 0; for (int j = 0; j < {self.block} / {size}; ++j) v += part[j];",
+            "  out[blockIdx.x] = v;",
+            "}",
+        ]
+
+    def templated(self) -> list[str]:
+        call = self.random.choice(
+            ["summed<32>(v)", "summed<kWarp>(v)", "summed<WARP_SIZE>(v)", "Warp<unsigned>::largest(v)",
+             "Warp<unsigned, 32>::largest(v)"]
+        )  # fmt: skip
+        lane = self.random.choice(["lane == 0", "Warp<int>::lane() == 0"])
+        return [
+            f"__shared__ unsigned part[{self.room}];",
+            f"v = {call};",
+            f"if ({lane}) part[warp] = v;",
+            "__syncthreads();",
+            f"if (warp == 0) {{ v = lane < {self.warps} ? part[lane] : 0; v = {call};",
+            "  if (lane == 0) out[blockIdx.x] = v; }",
+        ]
+
+    def ranked(self) -> list[str]:
+        before = self.random.choice(["before_me()", "(1u << lane) - 1u", "0xffffffffu >> (31 - lane) >> 1"])
+        return [
+            "__shared__ unsigned next;",
+            "if (threadIdx.x == 0) next = 0;",
+            "__syncthreads();",
+            "const bool p = v % 5 < 2;",
+            f"const unsigned votes = __ballot_sync({self.mask}, p);",
+            "unsigned base = 0;",
+            "if (lane == 0) base = atomicAdd(&next, __popc(votes));",
+            f"base = __shfl_sync({self.mask}, base, 0);",
+            "__syncthreads();",
+            f"if (p) atomicXor(&out[blockIdx.x], base + __popc(votes & ({before})));",
+        ]
+
+    def strided(self) -> list[str]:
+        """Each warp takes every so many pieces of 32."""
+        return [
+            "__shared__ unsigned total;",
+            "if (threadIdx.x == 0) total = 0;",
+            "__syncthreads();",
+            "v = 0;",
+            f"for (int piece = warp; piece < {THREADS} / 32; piece += {self.warps})",
+            "  v += in[piece * 32 + lane];",
+            f"for (int o = {self.half}; o > 0; o >>= 1) v += __shfl_down_sync({self.mask}, v, o);",
+            "if (lane == 0) atomicAdd(&total, v);",
+            "__syncthreads();",
+            "if (threadIdx.x == 0) out[blockIdx.x] = total;",
+        ]
+
 
 def program(seed: int) -> str:
     """Return a program whose kernel number `argv[1]` prints what its blocks have worked out."""
     random = Random(seed)
     kernels = [_Kernel(random, number) for number in range(KERNELS)]
     cases = "\n".join(
-        f"    case {each.number}: kernel{each.number}<<<{THREADS // each.block}, {each.block}>>>(in, out); break;"
+        f"    case {each.number}: kernel{each.number}<<<{THREADS // each.block}, {each.shape}>>>(in, out); break;"
         for each in kernels
     )
     return _HEAD + "".join(each.text() for each in kernels) + _MAIN % {"threads": THREADS, "cases": cases}
@@ -219,7 +343,7 @@ def program(seed: int) -> str:
 
 def found(source: Path) -> tuple[int, list[str]]:
     """Port `source` to whole wavefronts; return how many kernels became native, and those that give something else."""
-    options = Options(os.environ, optimize="-O1", jobs=1)
+    options = Options(os.environ, optimize="-O1", jobs=1, passes=(inline_ptx.PASS,))
     original = compiling.program([source], "cuda", options).path
     ported = api.rewrite([source], target=Target(warp="native"))
     port = compiling.program(ported, "hip", options, given=[source]).path

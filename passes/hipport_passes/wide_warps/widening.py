@@ -25,9 +25,10 @@ _OF_MASKS = {b"__popc": b"popc", b"__ffs": b"ffs"}
 _FULL = re.compile(rb"0[xX][fF]{8}[uUlL]*|~\s*0[uU]?|-1|UINT_MAX|\(unsigned(?:\s+int)?\)\s*-1|(?:u?int32_t)\(-1\)")
 #: What has no reading on wavefronts of 64 lanes.
 _REFUSED = re.compile(
-    rb"\b(?P<asm>asm|__asm__)\b|\btiled_partition\s*<\s*32\s*>|\bcoalesced_threads\b|\b(?:hip)?cub\s*::\s*Warp\w+|"
+    rb"\b(?P<asm>asm|__asm__)\b|\btiled_partition\s*\([^;]*?,\s*(?:32|\w*[A-Za-z]\w*)\s*\)|\bcoalesced_threads\b|\b(?:hip)?cub\s*::\s*Warp\w+|"
     rb"\bWARP_(?:SHFL\w*|BALLOT|ANY|ALL)\b|\bhipport::(?!native\b)\w+|\b__fns\b|\b__brev\b|\bC10_WARP_SIZE\b"
 )
+_TILE = re.compile(rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*([^<>;]+?)\s*(?:,[^<>;]*)?>")
 _GRID = re.compile(rb"\b(?:blockIdx|gridDim)\.[xyz]\s*\Z|\A\s*(?:blockIdx|gridDim)\.[xyz]\b(?!\s*\*\s*blockDim)")
 _COMPARES = ("<", ">=", "==", "!=", ">", "<=")
 #: Threads of other rows, unless it is to number all threads of a block.
@@ -66,6 +67,10 @@ class Widening:
             return self.done
         for match in _REFUSED.finditer(self.code, function.body.start_byte, function.body.end_byte):
             self.refuse_at(match.start(), match.group().decode("utf-8", "replace"))
+        for match in _TILE.finditer(self.code, function.body.start_byte, function.body.end_byte):
+            size = constants.value(function.source, self.project, match[1])
+            if size is None or size >= 32:
+                self.refuse_at(match.start(), match.group().decode("utf-8", "replace"))
         for match in _ROWS.finditer(self.code, function.body.start_byte, function.body.end_byte):
             self.refuse_at(match.start(), f"{match.group().decode()}: rows of threads as warps")
         nodes = list(inner_nodes(function.body))
