@@ -28,6 +28,7 @@ _REFUSED = re.compile(
     rb"\b(?P<asm>asm|__asm__)\b|\btiled_partition\s*\([^;]*?,\s*(?:32|\w*[A-Za-z]\w*)\s*\)|\bcoalesced_threads\b|\b(?:hip)?cub\s*::\s*Warp\w+|"
     rb"\bWARP_(?:SHFL\w*|BALLOT|ANY|ALL)\b|\bhipport::(?!native\b)\w+|\b__fns\b|\b__brev\b|\bC10_WARP_SIZE\b"
 )
+_OF_WAVES = re.compile(rb"\bwarpSize\b|\bwave_size\b")
 _TILE = re.compile(rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*([^<>;]+?)\s*(?:,[^<>;]*)?>")
 _GRID = re.compile(rb"\b(?:blockIdx|gridDim)\.[xyz]\s*\Z|\A\s*(?:blockIdx|gridDim)\.[xyz]\b(?!\s*\*\s*blockDim)")
 _COMPARES = ("<", ">=", "==", "!=", ">", "<=")
@@ -191,12 +192,20 @@ class Widening:
             if call.type == "call_expression"
         ):
             return
+        right = None
+        if condition is not None and condition.type == "binary_expression":
+            right = condition.child_by_field_name("right")
+        for each in (value, right):
+            known = each is None or self.flow.number(self.function, each) is not None
+            if each is not None and not known and not _OF_WAVES.search(self.function.text(each)):
+                # `kLanes / 2`, of a template's parameter perhaps
+                self.refuse(each, "how far shuffles reach")
+                return
         if self.flow.number(self.function, value) == 16:
             self.settle(value, SIZE + b" / 2")
-        elif condition is not None and condition.type == "binary_expression":
-            right = condition.child_by_field_name("right")
-            number = self.flow.number(self.function, right) if right is not None else None
-            if right is not None and number in (16, 32):
+        elif right is not None:
+            number = self.flow.number(self.function, right)
+            if number in (16, 32):
                 self.settle(right, SIZE if number == 32 else SIZE + b" / 2")
 
     # -- lanes, warps and what is compared with them
