@@ -66,7 +66,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     builds = hipify_lines.BUILDS.search(source.text)
     if builds is None or _TOLD.search(source.text) or source.path.suffix != ".py":
         return
-    if not any(isinstance(each, Cpp) and _suspect(each) for each in project.sources):
+    if not any(isinstance(each, Cpp) and each.fact(_suspect) for each in project.sources):
         return
     built = [
         each for each in extensions(project) if each.path == source.path and each.kind in ("CUDAExtension", "load")

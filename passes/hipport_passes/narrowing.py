@@ -63,8 +63,12 @@ _TYPE = rb"(?P<type>" + _WORD + rb"(?:\s+" + _WORD + rb")*)"
 _LIST = re.compile(
     rb"(?<![\w:.>])(?:const\s+|static\s+)*(?:(?:std\s*::\s*)?(?:vector|array|initializer_list)\s*<\s*"
     rb"(?P<element>" + _WORD + rb"(?:\s+" + _WORD + rb")*)\s*(?:,[^<>;{}]*)?>|" + _TYPE + rb"|(?P<class>[A-Za-z_]\w*))"
-    rb"(?:\s+(?P<name>[A-Za-z_]\w*)(?P<array>\s*\[[^\]{};]*\])?\s*=?)?\s*(?P<brace>\{)"
+    rb"(?:\s+(?P<name>[A-Za-z_]\w*)(?P<array>\s*\[[^\]{};]*\])?\s*=?)?\s*\Z"
 )  # fmt: skip
+# A brace that opens no body, as far as a statement in it would tell; where the next one opens is looked for from there.
+_BRACE = re.compile(rb"\{(?=[^;}]*\})")
+# How much may stand in front of it.
+_HEAD = 200
 _NOT_CLASSES = frozenset(
     b"struct class union enum namespace else do try return new const static auto extern typename const_cast".split()
 )
@@ -103,8 +107,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if own(source) or source.path.suffix in _HOST_COMPILED or b"-Wc++11-narrowing" in source.text or b"{" not in code:
         return
     structures: Mapping[bytes, tuple[_Number | None, ...]] | None = None
-    for match in _LIST.finditer(code):
-        if within(match.start(), source.hip_only) or within(match.start(), source.cuda_only):
+    for brace in _BRACE.finditer(code):
+        start = brace.start()
+        if code[max(0, start - 20) : start].rstrip().endswith(b")"):
+            continue  # a function's
+        match = _LIST.search(code, max(0, start - _HEAD, code.rfind(b";", 0, start)), start)
+        if match is None or within(match.start(), source.hip_only) or within(match.start(), source.cuda_only):
             continue
         name = match["class"]
         if name in _NOT_CLASSES or source.directive(match.start()) is not None:
@@ -120,7 +128,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             targets = structures[name]
         else:
             targets = (_number(match["element"] or match["type"]),) * (64 if match["element"] or match["array"] else 1)
-        values = _values(source, match.start("brace"))
+        values = _values(source, start)
         for target, span in zip(targets, values, strict=False):
             text = code[span.start : span.end]
             if target is None or not _NAME.search(text) or value(source, project, text) is not None:
