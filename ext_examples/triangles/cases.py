@@ -166,10 +166,17 @@ def reference(seen, vertices, attributes, triangles, weights, width, height):
     }
 
 
-def tolerance(size=0.3, mesh=0, dtype="float32", nearness=0.0, **_):
+def tolerance(width, height, size=0.3, mesh=0, dtype="float32", nearness=0.0, **_):
     # Corners are rounded, and then subtracted from one another: what is left is of the order of the triangle's size.
-    # The gradient is larger the smaller the triangle.
+    # The gradient is larger the smaller the triangle. It is a sum over pixels, all of them perhaps, in any order: each
+    # addition rounds, and what that comes to grows with the root of their number.
     eps = float(np.finfo(dtype).eps) * (1 + nearness)
     small = min(1.0, 0.1 if mesh else size)
     near = (32 * eps / small, 32 * eps / small)
-    return {"image": near, "grad_attributes": near, "grad_vertices": (near[0], 8 * near[1] / small)}
+    added = eps * float(np.sqrt(width * height))
+    attributes = (near[0] + added, near[1] + added)
+    return {
+        "image": near,
+        "grad_attributes": attributes,
+        "grad_vertices": (attributes[0], 8 * attributes[1] / small),
+    }

@@ -149,8 +149,9 @@ def setup_scripts(paths: Iterable[Path]) -> list[Path]:
 
 
 def setup_script(folder: Path) -> Path | None:
-    """Return the script in a folder that builds extensions, the first where there are several."""
-    return next(iter(setup_scripts(sorted(folder.glob("*setup*.py")))), None)
+    """Return the script in a folder that builds extensions: `setup.py` whatever it has in it, or else the first."""
+    named = folder / "setup.py"
+    return named if named.is_file() else next(iter(setup_scripts(sorted(folder.glob("*setup*.py")))), None)
 
 
 @dataclass(frozen=True)
