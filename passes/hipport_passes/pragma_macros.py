@@ -27,7 +27,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per such macro."""
     if b"pragma" not in source.words:
         return
-    helped = False
+    helper: Edit | None = None
     for directive in source.directives:
         match = _DEFINE.fullmatch(source.code, directive.start, directive.end)
         if match is None or within(directive.start, source.hip_only) or within(directive.start, source.cuda_only):
@@ -37,10 +37,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if match["parameters"] is None:
             edits = (Edit(span, b'_Pragma("' + match["text"] + b'")'),)
         else:
-            edits = (Edit(span, b"HIPPORT_PRAGMA(" + match["text"] + b")"),)
-            if not helped:
-                edits = (Edit(Span(directive.start, directive.start), _HELPER.replace(b"\n", source.newline)), *edits)
-                helped = True
+            # The same with each, as a person may leave the first one out.
+            text = _HELPER.replace(b"\n", source.newline)
+            helper = helper or Edit(Span(directive.start, directive.start), text)
+            edits = (helper, Edit(span, b"HIPPORT_PRAGMA(" + match["text"] + b")"))
         yield Finding(span, "pragma", "#pragma in a macro → _Pragma", edits)
 
 
