@@ -96,6 +96,8 @@ class _Acquire(NamedTuple):
     call: Node
     lock: bytes
     free: bytes  #: what the call returns if the lock was free
+    #: Whether the loop is left for whatever is not what a taken lock has, and not for what a free one has.
+    two_valued: bool = False
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -198,13 +200,15 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
     why, edits = _around(function, loop, condition, body, acquire, kernels)
     if edits:
         need, header = include(function.source, project, "lock.h")
+        assumed = "; assumes that it is never anything but free or taken" if acquire.two_valued else ""
         yield Finding(
             head,
             "lock",
             f"the critical section of {name} goes into the loop: behind it, the lane with the lock waits for the lanes "
-            "of its wavefront that wait for the lock",
+            f"of its wavefront that wait for the lock{assumed}",
             (*edits, *((need,) if need else ())),
-            creates=(header,),
+            Certainty.REVIEW if assumed else Certainty.SAFE,
+            (header,),
         )
         return
     first, last = _taken_for_others(function, loop, lambda node: _releases(function, node, acquire))
@@ -470,8 +474,14 @@ def _taken_in_body(function: Function, loop: Node) -> _Acquire | None:
             continue
         last = b"".join(function.text(arguments(call)[-1]).split())
         leaves = [_turn(function, loop, acquire, result) for result in (acquire.free, last)]
-        return acquire if leaves == [True, False] else None
+        if leaves != [True, False]:
+            return None
+        return acquire._replace(two_valued=_turn(function, loop, acquire, _NEITHER) is not False)
     return None
+
+
+#: What neither a free nor a taken lock has.
+_NEITHER = b"2000000011"
 
 
 class _Unknown(Exception):
