@@ -55,6 +55,14 @@ def test_a_list_that_its_counterpart_reads_in_is_ported(tmp_path: Path) -> None:
     assert text_of(ported(tmp_path, files), "requirements.txt") == "torch\n"
 
 
+def test_a_dockerfile_beside_one_for_rocm_is_left_alone(tmp_path: Path) -> None:
+    files = {
+        "docker/Dockerfile": "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\n",
+        "docker/rocm7_1.Dockerfile": "# as in Dockerfile\nFROM rocm/pytorch:rocm7.1\n",
+    }
+    assert not ported(tmp_path, files).reported
+
+
 def test_lists_that_are_read_in_are_found_whatever_their_name(tmp_path: Path) -> None:
     files = {"requirements.txt": "-r deps/gpu\n", "deps/gpu": "--constraint=pins\n", "deps/pins": "torch==2.1.0\n"}
     assert text_of(ported(tmp_path, files), "deps/pins") == "torch\n"

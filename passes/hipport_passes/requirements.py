@@ -96,8 +96,8 @@ def _is_ported(source: Source, project: Project) -> bool:
         if type(other) is not type(source) or not for_rocm(other.path.as_posix()):
             continue
         if _bare(other.path) == bare:
-            # One that reads ours and adds to it is no counterpart.
-            return source.path.name.encode() not in other.text
+            # One that reads ours and adds to it is no counterpart; a Dockerfile reads no other.
+            return isinstance(source, Dockerfile) or source.path.name.encode() not in other.text
         for ours, theirs in zip(source.path.parts[:-1], other.path.parts[:-1], strict=False):
             if ours != theirs:
                 if for_rocm(theirs) and _bare(PurePath(ours)) == _bare(PurePath(theirs)):

@@ -26,6 +26,8 @@ _OLD_ABI = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=0(?!\w)")
 _ROCM_WORDS = re.compile(r"rocm|(?<![a-z])hip(?:cc)?(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE)
 _CUDA_WORDS = re.compile(r"cuda|nvidia|nvcc", re.IGNORECASE)
 _SOURCE = re.compile(r".*\.(?:cu|cuh)")
+# What these are given is said, or looked for, and no flag.
+_PRINTS = frozenset({"echo", "printf", "grep", "egrep", "awk", "log", "info", "warn", "die"})
 _NVIDIA_SMI = re.compile(r"(?:.*/)?nvidia-smi")
 _ARCHS = re.compile(r"\$\{?\w*(?:ARCH|GENCODE)\w*\}?", re.IGNORECASE)
 _NVIDIA_CONTAINER = re.compile(r"--gpus(?:=|$)|--runtime=nvidia\b|--device=/dev/nvidia|nvidia\.com/gpu")
@@ -71,9 +73,10 @@ def _of_commands(source: Source, commands: Sequence[Command], project: Project) 
         # A branch for ROCm, or one of a script that has another for ROCm.
         if _ROCM_WORDS.search(under) or (knows_rocm and _CUDA_WORDS.search(under)):
             continue
-        first = [*command.assigned, *command.words][0]
-        yield from _abi(source, Span(first.span.start, command.span.end))
         words = [word.text for word in command.words]
+        if words[0] not in _PRINTS or re.match(rb"[ \t]*>", source.text[command.span.end : command.span.end + 9]):
+            first = [*command.assigned, *command.words][0]
+            yield from _abi(source, Span(first.span.start, command.span.end))
         while words[0] in ("sudo", "exec", "time", "watch") and len(words) > 1:
             del words[0]
         if _NVCC.fullmatch(words[0]):

@@ -197,8 +197,9 @@ def _guarded_by(script: Script, test: cst.BaseExpression) -> tuple[list[cst.CSTN
         if isinstance(above, cst.BooleanOperation):
             if child is above.left and isinstance(above.operator, cst.And):
                 guarded.append(above.right)
-        elif isinstance(above, cst.If):
-            guarded.append(above.body)
+        elif isinstance(above, (cst.If, cst.IfExp)):
+            if child is above.test:
+                guarded.append(above.body)
             break
         elif not isinstance(above, (cst.UnaryOperation, cst.Comparison)):
             break
@@ -328,21 +329,48 @@ def _runs_nvcc(script: Script, call: cst.Call) -> bool:
         return False
     command = call.args[0].value
     if isinstance(command, (cst.List, cst.Tuple)):
-        return bool(command.elements) and bool(NVCC.fullmatch(script.text(command.elements[0].value)))
-    return bool(NVCC.fullmatch(script.text(command)))
+        return bool(command.elements) and _is_nvcc(script, command.elements[0].value)
+    return _is_nvcc(script, command)
+
+
+def _is_nvcc(script: Script, command: cst.BaseExpression, depth: int = 0) -> bool:
+    """Say whether a command is nvcc, written there or in the variable that it names."""
+    if NVCC.fullmatch(script.text(command)):
+        return True
+    match command:
+        case cst.IfExp(body=first, orelse=second):
+            return depth < 3 and _is_nvcc(script, first, depth + 1) and _is_nvcc(script, second, depth + 1)
+        case cst.Call(args=[*_, cst.Arg(last)]) if script.code(command.func).endswith("path.join"):
+            return re.fullmatch(r"(?:.*/)?nvcc", script.text(last)) is not None
+        case cst.Name(name):
+            values = [
+                each.value
+                for each in script.nodes
+                if isinstance(each, cst.Assign) and any(script.code(target.target) == name for target in each.targets)
+            ]
+            return depth < 3 and bool(values) and all(_is_nvcc(script, value, depth + 1) for value in values)
+    return False
 
 
 def _expected(script: Script, call: cst.Call) -> bool:
     """Say whether the script copes with there being no nvcc: it is tried, compared, or behind a shut gate."""
     for above, child in script.ancestors(call):
         if isinstance(above, (cst.Try, cst.TryStar)) and child is above.body:
-            return True
+            return not all(_ends(handler.body) for handler in above.handlers)
         if isinstance(above, cst.Comparison):
             return not script.insists_on(call)
         if isinstance(above, cst.FunctionDef):
             places = [name for name in script.named(above.name.value) if name is not above.name]
             return bool(places) and all(_guarded(script, place) for place in places)
     return _guarded(script, call)
+
+
+def _ends(body: cst.BaseSuite) -> bool:
+    """Say whether a handler of errors ends in raising one."""
+    last = body.body[-1] if body.body else None
+    if isinstance(last, cst.SimpleStatementLine):
+        last = last.body[-1]
+    return isinstance(last, cst.Raise)
 
 
 def _guarded(script: Script, node: cst.CSTNode) -> bool:

@@ -30,11 +30,15 @@ _CONDA_VALUES = frozenset("-c --channel -n --name -p --prefix --file -f --solver
 _CUDA_WORDS = re.compile(r"cuda|nvidia|nvcc", re.IGNORECASE)
 _ROCM_WORDS = re.compile(r"rocm|(?<![a-z])hip(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE)
 _IMAGE = re.compile(
-    r"(?P<ours>(?:docker\.io/)?nvidia/cuda(?::.*)?|(?:docker\.io/)?pytorch/pytorch:.*cuda.*|nvcr\.io/nvidia/pytorch:.*)"
+    r"(?P<ours>(?:(?:docker\.io|nvcr\.io)/)?nvidia/cuda(?::.*)?|(?:docker\.io/)?pytorch/pytorch:.*cuda.*|nvcr\.io/nvidia/pytorch:.*)"
     r"|(?:docker\.io/)?nvidia/.*|nvcr\.io/.*|.*(?:cuda\d|:.*-gpu\b).*"
 )
 _OTHER_SYSTEM = re.compile(r"centos|rockylinux|ubi\d|opensuse|windows", re.IGNORECASE)
 _ARCHS = re.compile(r"TORCH_CUDA_ARCH_LIST(?==)")
+# A heading or an item on AMD's GPUs, or an image of AMD's: no command that hipport writes has these.
+_FOR_USERS_OF_ROCM = re.compile(
+    rb"^[ \t]*(?:#+|[-*+]|\d+[.)])[ \t][^\r\n]{0,60}\b(?:ROCm|AMD GPUs?)\b|\brocm/(?:pytorch|dev)\b", re.MULTILINE
+)
 
 
 @dataclass
@@ -343,7 +347,8 @@ def _from_index(
     asking: Asking,
 ) -> Iterator[Finding]:
     """Say what is to be said of other packages that come from an index of builds for CUDA."""
-    families = [family for word, _ in asked if (family := asking.recipes.distribution(_bare(word.text)))]
+    known = [(_normal(word.text), asking.recipes.distribution(_bare(word.text))) for word, _ in asked]
+    families = list({family.name: family for _, family in known if family is not None}.values())
     if (
         len(asked) == 1
         and families
@@ -351,15 +356,21 @@ def _from_index(
     ):
         yield replaced
         return
-    advice = _advice(families, asking)
+    advice = _advice(families, asking, [name for name, _ in known])
     message = (
         f"{cuda[0][2]} has builds for CUDA; {advice or 'build the package from its sources, with --no-build-isolation'}"
     )
     yield Finding(install.command.span, "index", message, (), Certainty.MANUAL)
 
 
-def _advice(families: Sequence[Family], asking: Asking) -> str:
-    commands = [line for family in families for line in filled(family, asking.index.url, ()) if line]
+def _advice(families: Sequence[Family], asking: Asking, asked: Sequence[str]) -> str:
+    """Return what installs, on ROCm, what of `asked` is of the families."""
+    commands = [
+        line
+        for family in families
+        for line in filled(family, asking.index.url, [family.renamed[name] for name in asked if name in family.renamed])
+        if line
+    ]
     return "on ROCm: " + "; ".join(commands) if commands else ""
 
 
@@ -442,7 +453,7 @@ def _others(
             if gone:
                 yield Finding(word.span, verdict.kind, verdict.message, gone, verdict.certainty)
                 continue
-            advice = _advice([verdict.family], asking) or "leave it out"
+            advice = _advice([verdict.family], asking, [_normal(word.text)]) or "leave it out"
             yield Finding(
                 word.span, verdict.kind, f"{_called(word)}: {verdict.family.why}; {advice}", (), Certainty.MANUAL
             )
@@ -534,7 +545,7 @@ def _of_conda(source: Source, command: Command, packages: Sequence[Word], asking
         yield Finding(command.span, "cuda_only", message, (), Certainty.MANUAL)
     else:
         family = next(family for family in families if family is not None)
-        message = f"{family.name}: {family.why}; {_advice([family], asking) or 'leave it out'}"
+        message = f"{family.name}: {family.why}; {_advice([family], asking, named) or 'leave it out'}"
         yield Finding(command.span, "separate", message, (), Certainty.MANUAL)
 
 
@@ -548,6 +559,7 @@ def in_markdown(source: Markdown, asking: Asking) -> Iterator[Finding]:
     found = _in_markdown(source, asking)
     # It tells users of ROCm what to do, perhaps beside those of CUDA.
     knows_rocm = for_rocm(" ".join(word.text for command in source.commands for word in command.words))
+    knows_rocm = knows_rocm or _FOR_USERS_OF_ROCM.search(source.text) is not None
     yield from unless_both(found) if knows_rocm else found
 
 
