@@ -18,6 +18,7 @@ from pathlib import Path
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.cmake import Argument, CMake, Command, Expression
+from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, NewFile, Span
@@ -32,6 +33,7 @@ from hipport_passes.build_scripts.cmake_trees import (
     decided,
     elsewhere,
     facts,
+    language_variables,
     links,
     searched,
     text,
@@ -50,6 +52,7 @@ _FALSE = frozenset("OFF NO FALSE N 0 IGNORE".split())
 _VERSION = re.compile(
     r"(?:\$\{)?((?:CUDA|CUDAToolkit)_VERSION(?:_STRING|_MAJOR|_MINOR)?|CMAKE_CUDA_COMPILER_VERSION)\}?"
 )
+_OF_PYTORCH = re.compile(r"(?:ATen|ATen/native|c10|torch/csrc)/cuda/")
 _CUDA_FOLDER = re.compile(rb"(?:/usr/local|/opt)/cuda(?:[-/0-9]|$)")
 _PROBE = re.compile(rb"\bnvcc\b|nvidia-smi|deviceQuery")
 _PROBED = re.compile(
@@ -176,8 +179,12 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
             break
     line = source.text.rfind(b"\n", 0, first.span.start) + 1
     indent = source.text[line : first.span.start]
-    start = first.span.start
-    before = _include(source, tree, HELPER) + source.newline + (indent if not indent.strip() else b"")
+    indent = indent if not indent.strip() else b""
+    start, before = first.span.start, _include(source, tree, HELPER) + source.newline + indent
+    if line:
+        # Behind the line above: the command itself may get lines in front, too.
+        start = line - (2 if source.text[:line].endswith(b"\r\n") else 1)
+        before = source.newline + indent + _include(source, tree, HELPER)
     archs = ", ".join(project.target.archs)
     yield Finding(
         first.written,
@@ -259,6 +266,7 @@ class _Script:
     def __init__(self, source: CMake, tree: Tree, project: Project) -> None:
         self.source = source
         self.tree = tree
+        self.project = project
         self.rocm = project.target.rocm
         self.told: set[str] = set()
         self.commands: dict[str, Callable[[Command, Command | None], Iterator[_Said]]] = {
@@ -346,8 +354,12 @@ class _Script:
     def _language(self, command: Command, following: Command | None) -> Iterator[_Said]:
         """project(… CUDA), enable_language(CUDA), check_language(CUDA)."""
         source = self.source
+        named = ""
         for argument in command.arguments[1 if command.name == "project" else 0 :]:
             if source[argument.content] == b"CUDA":
+                break
+            named = self._languages(argument)
+            if named:
                 break
         else:
             return
@@ -364,9 +376,35 @@ class _Script:
                 lines += [f"  set({name} {value})" for name, value in asked.items()]
             if any(name.endswith(("_VERSION", "_MAJOR", "_MINOR", "_ID")) for name in asked):
                 certainty, message = Certainty.REVIEW, message + _AS_CUDA_11
-        edit = Edit(argument.content, b"${HIP_OR_CUDA}")
-        after = tuple(line.encode() for line in ("if(USE_HIP)", *lines, "endif()")) if lines else ()
-        yield _Said(argument.span, "language", message, certainty, (edit,), None, after)
+        edits = () if named else (Edit(argument.content, b"${HIP_OR_CUDA}"),)
+        condition = f'if(USE_HIP AND "HIP" IN_LIST {named})' if named else "if(USE_HIP)"
+        after = tuple(line.encode() for line in (condition, *lines, "endif()")) if lines else ()
+        behind = source[Span(command.span.end, following.span.start)] if following else b""
+        if edits or (after and not (following and source[following.span] == condition.encode() and not behind.strip())):
+            yield _Said(argument.span, "language", message, certainty, edits, None, after)
+
+    def _languages(self, argument: Argument) -> str:
+        """Return the variable that an argument is, if it has CUDA among languages."""
+        source = self.source
+        said = source[argument.content].decode("utf-8", "replace")
+        name = said[2:-1] if said.startswith("${") and said.endswith("}") else ""
+        of_cuda = any(
+            source[each.content] in (b"CUDA", b"${HIP_OR_CUDA}")
+            for command in source.commands
+            if command.name in ("set", "list") and self._variable(command) == name
+            for each in command.arguments
+        )
+        return name if of_cuda else ""
+
+    def _listed(self, command: Command) -> Iterator[_Said]:
+        """`set(languages CXX CUDA)`, `list(APPEND languages CUDA)`, of what project() gets."""
+        source = self.source
+        if self._variable(command) not in language_variables(source):
+            return
+        for argument in command.arguments[1 if command.name == "set" else 2 :]:
+            if source[argument.content] == b"CUDA":
+                edit = Edit(argument.content, b"${HIP_OR_CUDA}")
+                yield _Said(argument.span, "language", "HIP where USE_HIP is ON", edits=(edit,))
 
     def _packages(self) -> list[str]:
         """The packages that have what the tree links; none if it links nothing."""
@@ -412,6 +450,9 @@ class _Script:
                 instead += [f"set({each} {_OF_TOOLKIT[each]})" for each in asked]
             if any("_VERSION" in each for each in asked):
                 certainty, message = Certainty.REVIEW, message + _AS_CUDA_11
+        elif name == "Torch":
+            yield from self._not_hipified(command)
+            return
         elif name in load(_TABLE)["package"]:
             packages = load(_TABLE)["package"][name].split()
             instead = [f"find_package({package}{how})" for package in packages]
@@ -427,6 +468,26 @@ class _Script:
             return
         lines = tuple(line.encode() for line in instead)
         yield _Said(command.written, "find_package", message, certainty, (), lines)
+
+    def _not_hipified(self, command: Command) -> Iterator[_Said]:
+        """PyTorch's names for CUDA in sources that CMake builds, where nothing converts them."""
+        home = self.tree.home
+        files = [
+            each.path.relative_to(home).as_posix()
+            for each in self.project.sources
+            if isinstance(each, Cpp)
+            and each.path.is_relative_to(home)
+            and any(_OF_PYTORCH.match(include.path) for include in each.includes)
+        ]
+        if files and "Torch" not in self.told:
+            self.told.add("Torch")
+            who = f"{files[0]} and {len(files) - 1} more use" if len(files) > 1 else f"{files[0]} uses"
+            message = (
+                f"{who} PyTorch's headers for CUDA, which one for ROCm has by other names (c10/hip, "
+                "ATen/hip): PyTorch's own build of extensions converts them, CMake does not. Have torch.utils.hipify "
+                "convert them, or build them by a setup.py with CUDAExtension"
+            )
+            yield _Said(command.written, "torch_names", message, Certainty.MANUAL)
 
     def _include(self, command: Command, following: Command | None) -> Iterator[_Said]:
         name = text(self.source, command, 0)
@@ -594,6 +655,8 @@ class _Script:
     def _set(self, command: Command, following: Command | None) -> Iterator[_Said]:
         source = self.source
         variable = self._variable(command)
+        if command.name in ("set", "list"):
+            yield from self._listed(command)
         if _FLAGS.fullmatch(variable):
             yield from self._language_flags(command, following, variable)
         elif command.name != "set":
@@ -726,6 +789,12 @@ class _Script:
 
     def _probe(self, command: Command, following: Command | None) -> Iterator[_Said]:
         source = self.source
+        variable = text(source, command, 0)
+        if command.name == "find_program" and searched(source, command) == ["nvcc"] and self._only_asked(variable):
+            message = f"hipcc with HIP: {variable} only tells whether there is a compiler"
+            line = f'find_program({variable} hipcc HINTS "$ENV{{ROCM_PATH}}/bin" /opt/rocm/bin)'
+            yield _Said(command.written, "probe", message, instead=(line.encode(),))
+            return
         pattern = _PROBE if command.name.startswith("exec") else _PROBED
         for argument in command.arguments[0 if command.name.startswith("exec") else 1 :]:
             said = source[argument.content]
@@ -734,6 +803,16 @@ class _Script:
                 message = f"{what} is not there on ROCm: put if(NOT USE_HIP) around it, or ask for ROCm's"
                 yield _Said(command.written, "probe", message, Certainty.MANUAL)
                 return
+
+    def _only_asked(self, variable: str) -> bool:
+        """Say whether a variable's value is nowhere used but in conditions and messages."""
+        scripts = [each for each in self.tree.scripts if variable.encode() in each.text]
+        return all(
+            command.name in ("if", "elseif", "message", "find_program", "mark_as_advanced")
+            for script in scripts
+            for command in script.commands
+            if variable.encode() in script[command.inner]
+        )
 
     def _find_file(self, command: Command, following: Command | None) -> Iterator[_Said]:
         """find_library(CUDA_LIB cuda …), find_path(DIR cuda.h): what ROCm has, where it is linked anyway."""
@@ -795,7 +874,7 @@ class _Script:
                 yield from self._expression(command, inside)
             return
         first = Span(*tests[0].span())
-        copy = copied(source, leaves(expression), self.tree.torch, self.rocm, gap=b";")
+        copy = copied(source, leaves(source, expression), self.tree.torch, self.rocm, gap=b";")
         plain = all(match["languages"] for match in tests)
         if not copy.changes and plain:
             edits = tuple(Edit(self._name(match), b"${HIP_OR_CUDA}") for match in tests)

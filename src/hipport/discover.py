@@ -49,7 +49,8 @@ _PYTHON = re.compile(
 # What is neither Python nor C++ is known by its name.
 _NAMED: tuple[tuple[re.Pattern[str], type[Source]], ...] = (
     (re.compile(r"CMakeLists\.txt|.+\.cmake"), CMake),
-    (re.compile(r"(?:GNU)?[Mm]akefile(?:\..+)?|.+\.(?:mk|mak)"), Makefile),
+    # NDK's makefiles are for phones.
+    (re.compile(r"(?:GNU)?[Mm]akefile(?:\..+)?|(?!(?:Android|Application)\.mk).+\.(?:mk|mak)"), Makefile),
     (re.compile(r".+\.ipynb"), Notebook),
     (re.compile(r"(?:.*[-_.])?(?:requirements?|constraints?|reqs?)(?:[-_.].*)?\.(?:txt|in|pip)"), Requirements),
     (re.compile(r"pyproject\.toml|pixi\.toml"), Toml),

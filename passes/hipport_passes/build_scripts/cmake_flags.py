@@ -57,9 +57,14 @@ class Copy:
 def words(source: CMake, span: Span) -> list[tuple[str, Span]]:
     """Return the words in `span`; a part that is not known is HOLE."""
     return [
-        (_REFERENCE.sub(HOLE, match[1].decode("utf-8", "replace")).replace('\\"', '"'), Span(*match.span(1)))
+        (_REFERENCE.sub(HOLE, _plain(match[1].decode("utf-8", "replace"))).replace('\\"', '"'), Span(*match.span(1)))
         for match in _WORD.finditer(source.text, span.start, span.end)
     ]
+
+
+def _plain(word: str) -> str:
+    """Return a word without the expression that a comma has to be in generator expressions."""
+    return word.replace("$<COMMA>", ",")
 
 
 def tells(source: CMake, arguments: Sequence[Argument], torch: bool) -> bool:
@@ -115,7 +120,7 @@ def copied(
 
 def _filled(hip: Sequence[str], given: Sequence[str]) -> list[str] | None:
     """Put what the flags `given` have in place of each HOLE; None if it is not clear which belongs where."""
-    parts = [part for flag in given for part in _REFERENCE.findall(flag)]
+    parts = [part for flag in given for part in _REFERENCE.findall(_plain(flag))]
     holes = sum(flag.count(HOLE) for flag in hip)
     if holes and holes != len(parts):
         return None
@@ -141,17 +146,20 @@ def _joined(source: CMake, region: Span, kept: Sequence[str], gap: bytes) -> byt
     return begin.group() + gap.join(word.encode() for word in kept) + end
 
 
-def leaves(expression: Expression) -> list[Span]:
-    """Return the parts of an expression's content that are no expressions themselves, and those of the ones inside."""
+def leaves(source: CMake, expression: Expression) -> list[Span]:
+    """Return the parts of an expression's content that are no expressions themselves, and those of the ones inside.
+
+    `$<COMMA>` is text.
+    """
     if expression.content is None:
         return []
     found: list[Span] = []
     start = expression.content.start
     for inside in expression.inside:
-        if inside.span.start < expression.content.start:
+        if inside.span.start < expression.content.start or source[inside.span] == b"$<COMMA>":
             continue
         found.append(Span(start, inside.span.start))
-        found += leaves(inside)
+        found += leaves(source, inside)
         start = inside.span.end
     found.append(Span(start, expression.content.end))
     return [span for span in found if len(span)]

@@ -60,6 +60,18 @@ def searched(source: CMake, command: Command) -> list[str]:
     return names
 
 
+def language_variables(source: CMake) -> frozenset[str]:
+    """Return the variables whose items a script makes languages: `project(ops ${languages})`."""
+    return frozenset(
+        reference.name
+        for command in source.commands
+        if command.name in ("project", "enable_language")
+        for argument in command.arguments[1 if command.name == "project" else 0 :]
+        for reference in source.references(argument.span)
+        if source[argument.span] == source[reference.span] and reference.name != "HIP_OR_CUDA"
+    )
+
+
 def knows_hip(source: CMake, command: Command) -> bool:
     """Say whether what a command asks has to do with HIP."""
     return _HIP.search(_OWN.sub(b"", source[command.inner])) is not None
@@ -130,6 +142,7 @@ def facts(source: CMake) -> Facts:
     targets, defines, variables, sets = set(), set(), set(), set()
     includes_helper = language = find_cuda = find_toolkit = torch = False
     aware = False
+    of_languages = language_variables(source)
     for command in source.commands:
         first = text(source, command, 0)
         said = {text(source, command, i) for i in range(len(command.arguments))}
@@ -160,6 +173,9 @@ def facts(source: CMake) -> Facts:
             sets.add(first)
         elif command.name in ("list", "string"):
             sets.add(text(source, command, 1))
+        if command.name in ("set", "list") and text(source, command, command.name == "list") in of_languages:
+            aware |= "HIP" in said
+            language |= bool(said & {"CUDA", "${HIP_OR_CUDA}"})
         if command.name in ("if", "elseif", "while"):
             variables |= said
         if command.name not in ("message", "option"):
