@@ -104,6 +104,7 @@ In file included from src/a.h:7:
 src/b.h:20:9: note: in instantiation of function template specialization 'f<int>' requested here
 src/main.cu:8:36: warning: unused variable 'x' [-Wunused-variable]
 src/main.cu:9:1: fatal error: 'y.h' file not found
+src/main.cu:12:3: internal compiler error: in gimplify_expr, at gimplify.cc:3058
 lld: error: undefined hidden symbol: g(int)
 >>> referenced by /tmp/a.o:(k(int*))
 clang++: error: amdgcn-link command failed with exit code 1 (use -v to see invocation)
@@ -121,12 +122,13 @@ def test_messages_are_read() -> None:
         ("/opt/rocm/include/x.hpp", 10, 5, "error", "static assertion failed: no", ""),
         ("src/main.cu", 8, 36, "warning", "unused variable 'x'", "-Wunused-variable"),
         ("src/main.cu", 9, 1, "error", "'y.h' file not found", ""),
+        ("src/main.cu", 12, 3, "error", "internal compiler error: in gimplify_expr, at gimplify.cc:3058", ""),
         ("src/main.cu", 0, 0, "error", "undefined hidden symbol: g(int)", ""),
         ("src/main.cu", 30, 17, "error", "in function k void (): stack frame size (1) exceeds limit (0)", ""),
     ]
     assert [note.line for note in messages[0].notes] == [20]
     assert [(str(note.path), note.line) for note in messages[0].included_from] == [("src/a.h", 7), ("src/main.cu", 3)]
-    assert [note.text for note in messages[3].notes] == ["referenced by /tmp/a.o:(k(int*))"]
+    assert [note.text for note in messages[4].notes] == ["referenced by /tmp/a.o:(k(int*))"]
 
 
 def test_a_message_in_a_header_of_others_stands_where_the_tree_led_there(tmp_path: Path) -> None:

@@ -252,7 +252,7 @@ def test_every_form_of_launches_and_shared_memory(
     done = subprocess.run([str(built.path)], capture_output=True, text=True, env={**env, "SIMT_WAVE": wave}, timeout=60)
     assert done.returncode == 0, done.stderr
     # Worked out by hand; the original prints the same on a GPU.
-    assert done.stdout == "158 59 60 61\n7 8.5 9 11 12 1 4 5\n"
+    assert done.stdout == "158 59 60 61\n7 8.5 42 42 43\n9 11 12 1 4 5\n"
 
 
 def test_lanes_of_different_turns_are_not_together(tmp_path: Path, env: dict[str, str]) -> None:

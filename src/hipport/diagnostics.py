@@ -19,7 +19,7 @@ from hipport.source import Source, Span
 
 _LOCATED = re.compile(
     r"(?P<path>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? "
-    r"(?P<severity>fatal error|error|warning|note|remark): (?P<text>.*)"
+    r"(?P<severity>fatal error|error|warning|note|remark|internal compiler error): (?P<text>.*)"
 )
 _INCLUDED = re.compile(r"In file included from (?P<path>.+?):(?P<line>\d+)[:,]")
 _BARE = re.compile(r"(?:(?P<tool>[\w.+/-]+): )?(?P<severity>fatal error|error|warning): (?P<text>.*)")
@@ -100,6 +100,9 @@ def _message(
     path: PurePath, line: int, column: int, severity: str, text: str, included_from: tuple[Note, ...]
 ) -> Message:
     option = _OPTION.search(text)
+    if severity == "internal compiler error":
+        # The text alone ("in gimplify_expr, at gimplify.cc:1") does not say whose fault it is.
+        severity, text = "error", f"{severity}: {text}"
     return Message(
         path,
         line,

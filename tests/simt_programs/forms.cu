@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches and shared memory in every form, for tests/test_simt_compile.py.
 #include <cstdio>
+#include <map>
 #include <type_traits>
 
 #define LOCAL __shared__
@@ -95,6 +96,32 @@ struct Class {
 };
 }  // namespace inner
 
+// A constant of one lambda, which another names in the arguments of a template.
+#define BY_SIZE(size, ...)          \
+  [&] {                             \
+    switch (size) {                 \
+      case 1: {                     \
+        const int SIZE = 1;         \
+        return __VA_ARGS__();       \
+      }                             \
+      default: {                    \
+        const int SIZE = 2;         \
+        return __VA_ARGS__();       \
+      }                             \
+    }                               \
+  }()
+template <typename T, int N>
+__global__ void sized(T* out, long x) { *out = static_cast<T>(N * x); }
+
+void by_size(int* out, int size) {
+  long x = 21;
+  [&] {
+    using scalar_t = int;
+    BY_SIZE(size, [&] { sized<scalar_t, SIZE><<<1, 1>>>(out, x); });
+    BY_SIZE(size, [&] { GO((sized<scalar_t, SIZE>), out + 1, x); });
+  }();
+}
+
 int main() {
   float* out;
   int* ints;
@@ -117,6 +144,10 @@ int main() {
   deduced<<<1, 1, 0, 0>>>(ints + 3, 4);
   if (ints) deduced<float> <<< 1,
       1 >>> (out, 5); else plain<<<1, 1>>>(ints, 0);
+  std::map<int, void (*)(int*, short, const int*)> named{{1, plain}};
+  by_size(ints + 4, 2);
+  named[1]<<<1, 1>>>(ints + 6, 43, nullptr);
   cudaDeviceSynchronize();
+  printf("%d %d %d\n", ints[4], ints[5], ints[6]);
   printf("%d %d %d %lld %d %g\n", ints[0], ints[1], ints[2], longs[0], ints[3], out[0]);
 }

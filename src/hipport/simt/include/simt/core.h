@@ -376,11 +376,13 @@ struct Deduced {
   Started operator()(A&&... arguments) const {
     std::tuple<std::decay_t<A>...> kept(std::forward<A>(arguments)...);
     if (records(how.stream)) return keep(std::move(kept));
-    return launch(how, [f = call, kept] { std::apply([&](const auto&... values) { f(values...); }, kept); });
+    return launch(how, [f = call, kept]() mutable {
+      std::apply([&](const auto&... values) { f(values...); }, std::as_const(kept));
+    });
   }
   template <typename Kept>
   Started keep(Kept kept) const {
-    auto work = [how = how, f = call, kept = std::move(kept)] {
+    auto work = [how = how, f = call, kept = std::move(kept)]() mutable {
       launch(how, [&] { std::apply([&](auto&... values) { f(std::as_const(values)...); }, kept); });
     };
     record(how.stream, NodeKind::kernel, new WorkOf<decltype(work)>(std::move(work)));
@@ -439,11 +441,14 @@ auto bind(Launch how, TypedFn typed, Call call) {
 ///
 /// so that the arguments are evaluated once, on the host, and converted to the types of the kernel's parameters where
 /// the kernel is one function; where it is a template whose arguments are deduced, from the arguments' types.
-#define SIMT_LAUNCH(name, configuration, ...)                                                         \
-  ::simt::bind(                                                                                       \
-      (::simt::Configure{name, {__FILE__, __LINE__}} configuration),                                  \
-      [&](auto simt_make) -> decltype(simt_make(__VA_ARGS__)) { return simt_make(__VA_ARGS__); },     \
-      [&](auto&... simt_arguments) { __VA_ARGS__(simt_arguments...); })
+///
+/// What the kernel's name has of the function around it is captured by value: g++ 12 breaks off ("internal compiler
+/// error in gimplify_var_or_parm_decl") where `k<N>` names a constant of a lambda around it by reference.
+#define SIMT_LAUNCH(name, configuration, ...)                                                             \
+  ::simt::bind(                                                                                           \
+      (::simt::Configure{name, {__FILE__, __LINE__}} configuration),                                      \
+      [=](auto simt_make) mutable -> decltype(simt_make(__VA_ARGS__)) { return simt_make(__VA_ARGS__); }, \
+      [=](auto&... simt_arguments) mutable { __VA_ARGS__(simt_arguments...); })
 
 // --------------------------------------------------------------------------------------------------- shared memory
 
