@@ -159,8 +159,12 @@ class _Search:
         self.units: list[Function | _Macro] = []
         self.carriers: dict[bytes, list[Function | _Macro]] = {}
         self._mentions: dict[Function, tuple[_Mention, ...]] = {}
-        self._open: set[_Macro] = set()
+        #: What functions were seen to come to before, for those that call themselves.
+        self._again: dict[Function, tuple[_Mention, ...]] = {}
+        self._open: set[_Macro | Function] = set()
+        self._recursive = False
         self._find_carriers()
+        self._follow_recursion()
         for unit in self.units:
             if isinstance(unit, Function):
                 self._check(unit)
@@ -191,10 +195,25 @@ class _Search:
                         self.carriers.setdefault(unit.name, []).append(unit)
                         wanted.add(unit.name)
 
+    def _follow_recursion(self) -> None:
+        """See what functions come to that call themselves, or each other: each round knows what the one before found."""
+        functions = [unit for unit in self.units if isinstance(unit, Function)]
+        found = -1
+        while True:
+            count = sum(len(mention.reached) for function in functions for mention in self.mentions(function))
+            if not self._recursive or count == found:
+                return
+            found = count
+            self._again, self._mentions = self._mentions, {}
+
     def mentions(self, function: Function) -> tuple[_Mention, ...]:
+        if function in self._open:
+            self._recursive = True
+            return self._again.get(function, ())
         if function not in self._mentions:
-            self._mentions[function] = ()  # What a recursion finds here.
+            self._open.add(function)
             self._mentions[function] = tuple(self._find_mentions(function))
+            self._open.remove(function)
         return self._mentions[function]
 
     def reached(self, unit: Function | _Macro) -> Iterator[_Reached]:
@@ -233,8 +252,6 @@ class _Search:
                 reached[place] = _Reached(place, name, self._named(unit, group), False, size)
             else:
                 for each in self.carriers.get(name, ()):
-                    if each is unit:
-                        continue
                     for inner in self.reached(each):
                         lanes = inner.lanes
                         if lanes.parameter >= 0:
