@@ -196,7 +196,7 @@ class _Search:
                         wanted.add(unit.name)
 
     def _follow_recursion(self) -> None:
-        """See what functions come to that call themselves, or each other: each round knows what the one before found."""
+        """See what functions come to that call themselves, or each other, until a round finds no more than the last."""
         functions = [unit for unit in self.units if isinstance(unit, Function)]
         found = -1
         while True:
