@@ -29,6 +29,9 @@ _GRID = re.compile(rb"gridDim\.[xyz]")
 _MEMORY = re.compile(rb"atomic|__ld|tex[123]D|surf[123]D")
 _DIVIDED = re.compile(rb"/\s*\(?\s*(\w+)|>>\s*(5)\b")
 _WORD = re.compile(rb"[A-Za-z_]\w*|\d\w*")
+_REAL = re.compile(rb"3[12]\.0*[fF]?")
+_SIZE = re.compile(rb"blockDim\.[xyz]")
+_THREADS = re.compile(rb"(?:threadIdx|blockDim)\.[xyz]")
 _WRAPPED = ("parenthesized_expression", "cast_expression", "unary_expression")
 
 
@@ -63,6 +66,8 @@ class _Remaining:
             yield node.start_byte, f"`{text.decode()}` counts warps of 32"
             return
         value = self.flow.number(self.function, node)
+        if _REAL.fullmatch(text):
+            yield from self._real(node)
         if value not in (31, 32, 5):
             return
         whole = node
@@ -77,6 +82,14 @@ class _Remaining:
             return
         shown = outer.parent if outer.type == "argument_list" and outer.parent is not None else outer
         yield whole.start_byte, f"`{self._shown(shown)}`"
+
+    def _real(self, node: Node) -> Iterator[tuple[int, str]]:
+        """`ceilf((blockDim.x + 31.f) / 32.f)`; what data is multiplied by is none of this."""
+        whole = node
+        while whole.parent is not None and whole.parent.type in (*_WRAPPED, "binary_expression"):
+            whole = whole.parent
+        if self._from(whole, _THREADS):
+            yield node.start_byte, f"`{self._shown(whole)}`"
 
     def _counts_warps(self, node: Node, name: bytes) -> bool:
         """Whether it is a constant that is defined as something divided by 32."""
@@ -163,6 +176,9 @@ class _Remaining:
         stack = list(indices.named_children)
         while stack:
             part = stack.pop()
+            if self._counts_block(part):
+                yield node.start_byte, f"`{self._shown(node)}`, places by the number of warps of a block"
+                return
             if self._is_warp(part) and not any(self._goes_on(each, each.start_byte) for each in _names(part)):
                 yield node.start_byte, f"`{self._shown(node)}`, an entry for each warp"
                 return
@@ -172,6 +188,23 @@ class _Remaining:
                 continue
             if part.type not in ("subscript_expression", "call_expression"):
                 stack += part.named_children
+
+    def _counts_block(self, node: Node, depth: int = 3) -> bool:
+        """Whether it is how many warps a block has, `blockDim.x / warpSize`, or worked out from that."""
+        left, right = _left(node), _right(node)
+        if left is not None and right is not None and _sign(node) in ("/", ">>"):
+            by = self.flow.number(self.function, right)
+            sized = self._from(left, _SIZE) and not self._from(left, _THREAD)
+            return sized and by == (32 if _sign(node) == "/" else 5)
+        if node.type == "identifier" and depth:
+            variable = self.function.locals.named(self.function.text(node), node.start_byte)
+            given = self.function.locals.given.get(variable, []) if variable is not None else []
+            # `row += warps` goes on to the next of all items.
+            given = [each for each in given if _sign(each.node) != "+="]
+            return any(self._counts_block(value, depth - 1) for each in given for value in each.values)
+        if node.type in (*_WRAPPED, "binary_expression"):
+            return any(self._counts_block(child, depth) for child in node.named_children)
+        return False
 
     def _is_warp(self, node: Node) -> bool:
         """Whether it is the number of a warp in its block, or worked out from that; not where its lanes start."""

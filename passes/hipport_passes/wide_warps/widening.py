@@ -31,6 +31,8 @@ _REFUSED = re.compile(
 _OF_WAVES = re.compile(rb"\bwarpSize\b|\bwave_size\b")
 _TILE = re.compile(rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*([^<>;]+?)\s*(?:,[^<>;]*)?>")
 _GRID = re.compile(rb"\b(?:blockIdx|gridDim)\.[xyz]\s*\Z|\A\s*(?:blockIdx|gridDim)\.[xyz]\b(?!\s*\*\s*blockDim)")
+#: `blockDim.x / 32.f`
+_REAL = re.compile(rb"32\.0*([fF]?)")
 _COMPARES = ("<", ">=", "==", "!=", ">", "<=")
 #: Threads of other rows, unless it is to number all threads of a block.
 _ROWS = re.compile(
@@ -182,15 +184,8 @@ class Widening:
         value = target.child_by_field_name("value") or target.child_by_field_name("right")
         if variable is None or value is None:
             return
-        name = re.escape(self.function.text(variable))
-        if not any(
-            SHUFFLE.fullmatch(called_name(call, self.code))
-            and any(
-                re.search(rb"(?<!\w)" + name + rb"(?!\w)", self.function.text(each)) for each in arguments(call)[1:]
-            )
-            for call in inner_nodes(node)
-            if call.type == "call_expression"
-        ):
+        shuffles = list(self.shuffles_by(variable, node))
+        if not shuffles:
             return
         right = None
         if condition is not None and condition.type == "binary_expression":
@@ -201,12 +196,40 @@ class Widening:
                 # `kLanes / 2`, of a template's parameter perhaps
                 self.refuse(each, "how far shuffles reach")
                 return
-        if self.flow.number(self.function, value) == 16:
+        start_at = self.flow.number(self.function, value)
+        end_at = self.flow.number(self.function, right) if right is not None else None
+        widths = {self.flow.number(self.function, given[2]) if len(given) > 2 else 32 for _, given in shuffles}
+        if widths <= {2, 4, 8, 16}:
+            return  # Parts of a warp, which stay what they are.
+        if widths != {32}:
+            self.refuse(value, "how far shuffles reach")
+        elif not all(by for by, _ in shuffles):
+            # A loop over the lanes themselves.
+            if end_at == 32 and start_at == 0:
+                assert right is not None
+                self.settle(right, SIZE)
+            elif 16 in (start_at, end_at):
+                self.refuse(node.child_by_field_name("condition") or value, "some of the lanes by number")
+        elif start_at == 16:
             self.settle(value, SIZE + b" / 2")
-        elif right is not None:
-            number = self.flow.number(self.function, right)
-            if number in (16, 32):
-                self.settle(right, SIZE if number == 32 else SIZE + b" / 2")
+        elif right is not None and end_at in (16, 32):
+            sign = condition.child_by_field_name("operator") if condition is not None else None
+            if end_at == 32:
+                self.settle(right, SIZE)
+            elif sign is not None and sign.type == "<=":
+                self.settle(right, SIZE + b" / 2")
+
+    def shuffles_by(self, variable: Node, loop: Node) -> Iterator[tuple[bool, tuple[Node, ...]]]:
+        """Yield the shuffles in a loop that take `variable` as a lane or distance: whether it is a distance, and the
+        value, lane or distance, and width."""
+        name = re.compile(rb"(?<!\w)" + re.escape(self.function.text(variable)) + rb"(?!\w)")
+        for call in inner_nodes(loop):
+            called = called_name(call, self.code) if call.type == "call_expression" else b""
+            if not SHUFFLE.fullmatch(called):
+                continue
+            given = arguments(call)[called.endswith(b"_sync") :]
+            if len(given) > 1 and name.search(self.function.text(given[1])):
+                yield re.fullmatch(rb"__shfl(?:_sync)?", called) is None, given
 
     # -- lanes, warps and what is compared with them
 
@@ -235,7 +258,8 @@ class Widening:
             self.from_the_left(node, left, sign.type, right)
             return
         number = flow.number(function, right)
-        if right.start_byte in self.settled or number not in (5, 16, 31, 32, -32, 0xFFFFFFE0):
+        real = _REAL.fullmatch(function.text(right)) if sign.type == "/" else None
+        if right.start_byte in self.settled or (real is None and number not in (5, 16, 31, 32, -32, 0xFFFFFFE0)):
             return
         if _GRID.search(function.text(left)) and (sign.type, number) in (("*", 32), ("<<", 5)):
             self.refuse(node, "the grid is laid out by 32")
@@ -246,6 +270,9 @@ class Widening:
         warp = not sized and self.agreed(left) == WARP
         if number == 32 and sign.type in ("%", "/") and (counts or sized):
             self.settle(right, SIZE)
+        elif real is not None:
+            if counts or sized:
+                self.settle(right, b"static_cast<" + (b"float" if real[1] else b"double") + b">(" + SIZE + b")")
         elif number == 32 and sign.type == "/" and flow.number(function, left) is not None:
             self.count(node, right)
         elif number == 31 and sign.type == "&" and counts:

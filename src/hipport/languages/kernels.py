@@ -53,7 +53,10 @@ _NUMBER = re.compile(rb"\(*\s*(0[xX][0-9a-fA-F]+|\d+)[uUlL]*\s*\)*")
 _OTHER_DIMENSIONS = re.compile(rb"threadIdx\s*\.\s*[yz]")
 _WARP_SIZES = re.compile(rb"(?:k?warp_?size|c10_warp_size|num_threads_per_warp|threads_per_warp)", re.IGNORECASE)
 # Constants and macros by their looks, and what every thread has.
-_GIVEN = re.compile(rb"[A-Z][A-Z0-9_]*|k[A-Z]\w*|(?:thread|block)Idx|(?:block|grid)Dim|warpSize|true|false")
+_GIVEN = re.compile(
+    rb"[A-Z][A-Z0-9_]*|k[A-Z]\w*|(?:thread|block)Idx|(?:block|grid)Dim|warpSize|true|false|"
+    rb"this_(?:thread_block|grid|multi_grid|cluster)"
+)
 
 
 class _Known:
