@@ -11,6 +11,7 @@ from hipport_passes import (
     barriers,
     cmake,
     compute_capability,
+    containers,
     cooperative_groups,
     cpp_extension,
     cub_thrust,
@@ -51,6 +52,7 @@ from hipport_passes import (
     warp_size,
     warp_synchronous,
     wide_shifts,
+    workflows,
 )
 
 PASSES: tuple[Pass[Any], ...] = (
@@ -119,4 +121,7 @@ PASSES: tuple[Pass[Any], ...] = (
     cmake.PASS,
     makefile.PASS,
     shell_builds.PASS,
+    # Where it all runs.
+    containers.PASS,
+    workflows.PASS,
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report what shell scripts, Dockerfiles and notebooks do with NVIDIA's tools, and port the ABI that they ask for.
+"""Report what shell scripts, Dockerfiles and notebooks do with NVIDIA's tools, and port the ABI and folders they name.
 
 `hipport build` reads makefiles and setup.py files; a compiler that is called by hand is to be called by hand on ROCm
 too, with the flags that the message has. PyTorch's builds for ROCm have the new ABI of the C++ library, as ROCm's own
@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.notebook import Notebook
-from hipport.languages.shell import Command, Dockerfile, Shell
+from hipport.languages.shell import Command, Dockerfile, Instruction, Shell
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Source, Span
@@ -28,6 +28,11 @@ _CUDA_WORDS = re.compile(r"cuda|nvidia|nvcc", re.IGNORECASE)
 _SOURCE = re.compile(r".*\.(?:cu|cuh)")
 # What these are given is said, or looked for, and no flag.
 _PRINTS = frozenset({"echo", "printf", "grep", "egrep", "awk", "log", "info", "warn", "die"})
+# What lies elsewhere in ROCm (stubs, targets, compat), and nvcc itself, are not in these folders.
+_FOLDER = re.compile(
+    rb"/usr/local/cuda(?:-[\d.]+\d)?(?:(?P<lib>/lib64)(?!/)|(?=/bin(?!/)|/include|/lib(?!\w|/)|/?(?:[\s:\"']|$)))"
+)
+_VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _NVIDIA_SMI = re.compile(r"(?:.*/)?nvidia-smi")
 _ARCHS = re.compile(r"\$\{?\w*(?:ARCH|GENCODE)\w*\}?", re.IGNORECASE)
 _NVIDIA_CONTAINER = re.compile(r"--gpus(?:=|$)|--runtime=nvidia\b|--device=/dev/nvidia|nvidia\.com/gpu")
@@ -45,17 +50,20 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
     """Yield a finding per call of NVIDIA's tools or container runtime, flag for the old ABI, and cell with CUDA."""
     match source:
         case Shell() | Dockerfile():
-            yield from _of_commands(source, source.commands, project)
+            yield from in_commands(source, source.commands, project)
             if isinstance(source, Dockerfile):
+                on_rocm = set(_on_rocm(source))
                 for each in source.instructions:
                     if each.name in ("ENV", "ARG"):
                         yield from _abi(source, each.span)
+                    if each.name == "ENV" and each in on_rocm:
+                        yield from _folders(source, each.span)
                     elif each.name in ("CMD", "ENTRYPOINT") and b"nvidia-smi" in source[each.span]:
                         yield _asks_nvidia(each.span)
         case Notebook():
             commands = source.commands
             assert isinstance(commands.source, Shell)
-            for finding in _of_commands(commands.source, commands.source.commands, project):
+            for finding in in_commands(commands.source, commands.source.commands, project):
                 yield commands.carried(finding)
             for name, rest, span in source.magics:
                 if name in _CELLS or (name in ("writefile", "file") and _SOURCE.fullmatch(rest.split(" ")[-1])):
@@ -66,7 +74,8 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
                     yield Finding(span, "cell", message, (), Certainty.MANUAL)
 
 
-def _of_commands(source: Source, commands: Sequence[Command], project: Project) -> Iterator[Finding]:
+def in_commands(source: Source, commands: Sequence[Command], project: Project) -> Iterator[Finding]:
+    """Yield what is to be said of commands that are NVIDIA's, or flags for the old ABI in them."""
     knows_rocm = any(_ROCM_WORDS.search(word.text) for command in commands for word in command.words)
     for command in commands:
         under = " ".join(command.under)
@@ -123,6 +132,32 @@ def _abi(source: Source, span: Span) -> Iterator[Finding]:
         )
         edit = Edit(Span(match.end() - 1, match.end()), b"1")
         yield Finding(Span(*match.span()), "abi", message, (edit,), Certainty.REVIEW)
+
+
+def _on_rocm(source: Dockerfile) -> Iterator[Instruction]:
+    """Yield the instructions of stages that start from an image for ROCm."""
+    arguments: dict[str, str] = {}
+    rocm = False
+    for each in source.instructions:
+        if each.name == "ARG":
+            arguments |= dict(word.text.split("=", 1) for word in each.words if "=" in word.text)
+        elif each.name == "FROM":
+            said = [word.text for word in each.words]
+            said += [arguments.get(name, "") for text in said for name in _VARIABLE.findall(text)]
+            rocm = any(map(_ROCM_WORDS.search, said))
+        elif rocm:
+            yield each
+
+
+def _folders(source: Source, span: Span) -> Iterator[Finding]:
+    """Yield the folders of CUDA's that an image's environment names: in paths, and as CUDA_HOME and its like."""
+    edits = []
+    for match in _FOLDER.finditer(source.text, span.start, span.end):
+        new = b"/opt/rocm" + (b"/lib" if match["lib"] else b"")
+        edits.append(Edit(Span(*match.span()), new))
+    if edits:
+        message = "AMD's images have ROCm in /opt/rocm; assumes that what is looked for in CUDA's folder is there"
+        yield Finding(span, "folder", message, tuple(edits), Certainty.REVIEW)
 
 
 def _compiled(flags: Sequence[str], command: Command, project: Project) -> Finding:

@@ -26,6 +26,7 @@ from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.languages.python import Python
 from hipport.languages.shell import Dockerfile, Markdown, Shell
 from hipport.languages.toml import Toml
+from hipport.languages.yaml import Compose, Workflow
 from hipport.project import Project, Skipped, Target
 from hipport.source import Source
 
@@ -59,7 +60,18 @@ _NAMED: tuple[tuple[re.Pattern[str], type[Source]], ...] = (
     (re.compile(r".+\.(?:sh|bash)"), Shell),
     (re.compile(r"(?:README|INSTALL)(?:[-_.].*)?\.(?:md|rst)", re.IGNORECASE), Markdown),
     (re.compile(r"(?:.*[-_.])?(?:conda|env|environment)(?:[-_.].*)?\.ya?ml", re.IGNORECASE), CondaEnvironment),
+    (re.compile(r"(?:.*[-_.])?(?:docker-)?compose(?:[-_.].*)?\.ya?ml|cog\.ya?ml", re.IGNORECASE), Compose),
+    (re.compile(r"\.gitlab-ci\.ya?ml|\.travis\.yml|azure-pipelines(?:[-_.].*)?\.ya?ml"), Workflow),
 )
+# Of folders whose names begin with a point, these are looked into, for these files.
+_HIDDEN: tuple[tuple[str, re.Pattern[str], type[Source]], ...] = (
+    (".github", re.compile(r"(?:workflows/[^/]+|actions/.+/action)\.ya?ml"), Workflow),
+    (".circleci", re.compile(r"[^/]+\.ya?ml"), Workflow),
+    (".buildkite", re.compile(r".+\.ya?ml"), Workflow),
+    (".devcontainer", re.compile(r"(?:.+/)?[^/]*Dockerfile[^/]*"), Dockerfile),
+    (".devcontainer", re.compile(r"(?:.+/)?(?:docker-)?compose[^/]*\.ya?ml"), Compose),
+)
+_LOOKED_INTO = frozenset(folder for folder, _, _ in _HIDDEN)
 # Of files that only install packages, those are read that install what has builds for GPUs.
 _INSTALLING: tuple[type[Source], ...] = (Toml, SetupCfg, CondaEnvironment, Dockerfile, Shell, Markdown)
 _INSTALLS = re.compile(
@@ -67,6 +79,7 @@ _INSTALLS = re.compile(
     rb"|kaolin|faiss-gpu|onnxruntime-gpu|pynvml|install_requires|install [^\r\n]*\./",
     re.IGNORECASE,
 )
+_RUNS = re.compile(rb"cuda|nvidia|\bgpus?\b", re.IGNORECASE)
 # Files that are given by name may be in any language; in one of these nothing is C++.
 _OTHER = frozenset(
     ".bat .cfg .cmake .conf .css .csv .diff .f90 .go .html .ini .ipynb .java .js .json .lock .md .mk .patch .proto .rs "
@@ -178,6 +191,9 @@ def source(path: PurePath, text: bytes) -> Source:
     suffix = path.suffix.lower()
     if suffix == ".py":
         return Python(path, text)
+    hidden = _hidden(path.as_posix())
+    if hidden is not None:
+        return hidden(path, text)
     for name, language in _NAMED:
         if name.fullmatch(path.name):
             return language(path, text)
@@ -277,9 +293,10 @@ class _Walk:
                     if not self.excluded(entry.path, folder=False):
                         self.links.append((path, Path(entry.path)))
                 elif entry.is_dir(follow_symlinks=False):
-                    if not entry.name.startswith(".") and not self.excluded(entry.path, folder=True):
+                    seen = not entry.name.startswith(".") or entry.name in _LOOKED_INTO
+                    if seen and not self.excluded(entry.path, folder=True):
                         folders.append((entry.path, path + "/"))
-                elif _wanted(entry.name) and not self.excluded(entry.path, folder=False):
+                elif _wanted(path) and not self.excluded(entry.path, folder=False):
                     self.files.setdefault(path, entry.name)
 
     def _mark(self, folder: Path, top: Path, marker: str) -> None:
@@ -353,6 +370,8 @@ class _Walk:
         concerned = path.name == "setup.py" or _PYTHON.search(text)
         if isinstance(typed, Python) and not concerned and not given:
             return None
+        if isinstance(typed, (Workflow, Compose)) and not _RUNS.search(text) and not given:
+            return None
         if isinstance(typed, _INSTALLING) and not _INSTALLS.search(text) and not given:
             return None
         if type(typed) is Source:
@@ -419,7 +438,19 @@ class _Excluded:
         return excluded
 
 
-def _wanted(name: str) -> bool:
+def _hidden(path: str) -> type[Source] | None:
+    """Return the language of a file in a folder whose name begins with a point, if hipport reads it."""
+    for folder, pattern, language in _HIDDEN:
+        *_, below = f"/{path}".partition(f"/{folder}/")
+        if below and pattern.fullmatch(below):
+            return language
+    return None
+
+
+def _wanted(path: str) -> bool:
+    *folders, name = path.split("/")
+    if _LOOKED_INTO & set(folders):
+        return _hidden(path) is not None
     suffix = PurePosixPath(name).suffix.lower()
     if suffix in UNITS or suffix in HEADERS or suffix == ".py":
         return True

@@ -38,6 +38,7 @@ from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.languages.python import Python
 from hipport.languages.shell import Dockerfile, Markdown, Shell
 from hipport.languages.toml import Toml
+from hipport.languages.yaml import Compose, Workflow
 from hipport.pipeline import Outcome, Pass, Ported, Reported, run
 from hipport.project import Project, Skipped, Target
 from hipport.source import Source, Span
@@ -61,6 +62,8 @@ _LANGUAGES: dict[str, type[Source]] = {
     ".dockerfile": Dockerfile,
     ".sh": Shell,
     ".md": Markdown,
+    ".workflow": Workflow,
+    ".compose": Compose,
 }
 
 

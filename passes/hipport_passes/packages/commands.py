@@ -136,7 +136,7 @@ def conda_install(command: Command) -> list[Word] | None:
 def in_shell(source: Source, asking: Asking) -> Iterator[Finding]:
     """Yield what is to be said of a shell script."""
     assert isinstance(source, Shell)
-    yield from _in_commands(source, source.commands, asking)
+    yield from in_commands(source, source.commands, asking)
 
 
 def in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
@@ -158,16 +158,16 @@ def _in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
         if each.name == "FROM":
             named = [word for word in each.words if not word.text.startswith("--")]
             if named:
-                yield from _image(named[0], named[0].text, named[0].start, asking)
+                yield from image(named[0], named[0].text, named[0].start, asking)
         elif each.name == "ARG":
             for word in each.words:
                 name, _, value = word.text.partition("=")
                 if name in variables and value:
                     bare = value.strip("\"'")
-                    yield from _image(word, bare, word.start + word.text.index(bare), asking)
+                    yield from image(word, bare, word.start + word.text.index(bare), asking)
         elif each.name == "ENV":
             yield from _environment(each.words, asking)
-    yield from _in_commands(source, source.commands, asking)
+    yield from in_commands(source, source.commands, asking)
 
 
 def _variables(each: Instruction) -> Iterator[str]:
@@ -177,20 +177,26 @@ def _variables(each: Instruction) -> Iterator[str]:
             yield match[1]
 
 
-def _image(word: Word, name: str, start: int, asking: Asking) -> Iterator[Finding]:
+def for_cuda_image(name: str) -> bool:
+    """Say whether a container's image is one for CUDA, by its name."""
+    return _IMAGE.fullmatch(name) is not None and not for_rocm(name)
+
+
+def image(word: Word, name: str, start: int, asking: Asking) -> Iterator[Finding]:
+    """Yield what becomes of an image that a container starts from, whose `name` begins at `start`."""
     match = _IMAGE.fullmatch(name)
     if match is None or for_rocm(name):
         return
-    image = asking.recipes.image(asking.project.target.rocm)
+    ours = asking.recipes.image(asking.project.target.rocm)
     if match["ours"] is None or _OTHER_SYSTEM.search(name) or not word.plain:
-        message = f"{name} is an image for CUDA; start from one for ROCm, for example {image.name}"
+        message = f"{name} is an image for CUDA; start from one for ROCm, for example {ours.name}"
         yield Finding(word.span, "image", message, (), Certainty.MANUAL)
         return
     message = (
-        f"{name} is an image for CUDA; assumes that {image.name} has what is used of it "
-        f"(Ubuntu, Python {image.python} with PyTorch for ROCm)"
+        f"{name} is an image for CUDA; assumes that {ours.name} has what is used of it "
+        f"(Ubuntu, Python {ours.python} with PyTorch for ROCm)"
     )
-    edit = Edit(Span(start, start + len(name.encode())), image.name.encode())
+    edit = Edit(Span(start, start + len(name.encode())), ours.name.encode())
     yield Finding(word.span, "image", message, (edit,), Certainty.REVIEW)
 
 
@@ -209,7 +215,8 @@ def _environment(words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
         yield Finding(word.span, "archs", message, (edit,), Certainty.REVIEW)
 
 
-def _in_commands(source: Source, commands: Sequence[Command], asking: Asking) -> Iterator[Finding]:
+def in_commands(source: Source, commands: Sequence[Command], asking: Asking) -> Iterator[Finding]:
+    """Yield what is to be said of commands that install something."""
     knows_rocm = any(
         _ROCM_WORDS.search(word.text) and word.text not in asking.ours for command in commands for word in command.words
     ) or any(_ROCM_WORDS.search(asked) for command in commands for asked in command.under)

@@ -147,6 +147,11 @@ class Markdown(Source):
         return tuple(sorted(found, key=lambda each: each.span.start))
 
 
+def commands_in(text: bytes, span: Span) -> tuple[Command, ...]:
+    """Return the commands in a part of a text that is a script."""
+    return tuple(_Reader(text, span).read())
+
+
 def _in_lines(text: bytes, span: Span) -> Iterator[Command]:
     """Read each line by itself, behind its prompt: what is around is not always a script."""
     at = span.start
