@@ -92,6 +92,8 @@ class Widening:
                 self.variable(node)
             elif node.type == "declaration":
                 self.array(node)
+            elif node.type == "subscript_expression":
+                self.piece(node)
         for match in re.finditer(rb"(?<![\w.>:])warpSize\b", function.text(function.body)):
             start = function.body.start_byte + match.start()
             if start not in self.settled and function.locals.named(b"warpSize", start) is None:
@@ -258,6 +260,11 @@ class Widening:
             self.from_the_left(node, left, sign.type, right)
             return
         number = flow.number(function, right)
+        if self.share(left, sign.type, number) or (
+            sign.type == "*" and self.share(right, "*", flow.number(function, left))
+        ):
+            self.refuse(node, "how much a warp does at a time")
+            return
         real = _REAL.fullmatch(function.text(right)) if sign.type == "/" else None
         if right.start_byte in self.settled or (real is None and number not in (5, 16, 31, 32, -32, 0xFFFFFFE0)):
             return
@@ -296,6 +303,10 @@ class Widening:
             or (warp and sign.type in (*_COMPARES, "%", "/"))
         ):
             self.refuse(node, "")
+
+    def share(self, warp: Node, sign: str, number: int | None) -> bool:
+        """Whether it is where a warp starts that does more than one thing for each lane: `warp * 128`."""
+        return sign in ("*", "<<") and (number or 0) > (32 if sign == "*" else 5) and self.agreed(warp) == WARP
 
     def from_the_left(self, node: Node, left: Node, sign: str, right: Node) -> None:
         """`31 - lane`, `32 * warp` and the like."""
@@ -360,8 +371,42 @@ class Widening:
             elif self.flow.kernels.unknown(self.function, left):
                 self.refuse(node, "")
             return
-        if sign.type in ("=", "|=", "&=", "^="):
+        if sign.type == "+=" and (self.flow.number(self.function, right) or 0) > 32 and self.of_a_lane(left):
+            self.refuse(node, "how much a warp does at a time")
+        elif sign.type in ("=", "|=", "&=", "^="):
             self.given(left, right)
+
+    def of_a_lane(self, node: Node, depth: int = 3) -> bool:
+        """Whether it is worked out from the number of a lane: `lane * 4`, and what starts there."""
+        for each in (node, *inner_nodes(node)):
+            if each.type == "subscript_expression":
+                return False
+            if self.flow.is_lane(self.function, each):
+                return True
+            if each.type == "identifier" and depth:
+                variable = self.function.locals.named(self.function.text(each), each.start_byte)
+                given = self.function.locals.given.get(variable, []) if variable is not None else []
+                if any(self.of_a_lane(value, depth - 1) for one in given for value in one.values):
+                    return True
+        return False
+
+    def piece(self, node: Node) -> None:
+        """`part[warp][lane * 4]`, in shared memory that has room for 32 lanes."""
+        array, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
+        while array is not None and array.type == "subscript_expression":
+            array = array.child_by_field_name("argument")
+        if array is None or indices is None or array.type != "identifier":
+            return
+        if self.function.locals.named(self.function.text(array), array.start_byte) not in self.function.locals.shared:
+            return
+        for each in inner_nodes(indices):
+            left, sign = each.child_by_field_name("left"), each.child_by_field_name("operator")
+            right = each.child_by_field_name("right")
+            if left is None or right is None or sign is None or sign.type not in ("*", "<<"):
+                continue
+            if any(self.flow.is_lane(self.function, one) for one in (left, right)):
+                self.refuse(node, "places for each lane")
+                return
 
     def variable(self, node: Node) -> None:
         """`int size = 32;`, which is no constant."""
