@@ -24,6 +24,7 @@ _MADE = re.compile(rb"__ballot(?:_sync)?|__activemask|__match_a(?:ny|ll)_sync")
 SHUFFLE = re.compile(rb"__shfl(?:_up|_down|_xor)?(?:_sync)?")
 _SHIFTED = re.compile(rb"[12][uU]?|-1|~0[uU]?|0[xX][fF]{8}[uU]?")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+_PARAMETERS = re.compile(rb"\A\([^()]*\)")
 _WARPS = re.compile(
     rb"\b__(?:shfl|ballot|any|all|uni|activemask|syncwarp|match_a|reduce_)\w*|\bhipport::(?!native\b)\w+"
 )
@@ -49,6 +50,16 @@ def macros_of_warps(source: Cpp) -> frozenset[bytes]:
         match = _DEFINE.match(source.code, directive.start, directive.end)
         if match and _WARPS.search(source.code, match.end(), directive.end):
             found.add(match[1])
+    return frozenset(found)
+
+
+def macro_bodies(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    """Return what the macros of the file stand for, those with parameters too."""
+    found = set()
+    for directive in source.directives:
+        match = _DEFINE.match(source.code, directive.start, directive.end)
+        if match:
+            found.add((match[1], _PARAMETERS.sub(b"", source.code[match.end() : directive.end], count=1)))
     return frozenset(found)
 
 

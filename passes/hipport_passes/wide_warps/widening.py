@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,15 @@ from hipport.languages.flow import Declared, result_of, span
 from hipport.languages.functions import Function, arguments, called_name
 from hipport.project import Project
 from hipport.source import Span
-from hipport_passes.wide_warps.masks import SHUFFLE, Masks, helpers, inner_nodes, macros_of_warps, returned
+from hipport_passes.wide_warps.masks import (
+    SHUFFLE,
+    Masks,
+    helpers,
+    inner_nodes,
+    macro_bodies,
+    macros_of_warps,
+    returned,
+)
 from hipport_passes.wide_warps.remaining import remaining
 
 if TYPE_CHECKING:
@@ -33,6 +41,8 @@ _TILE = re.compile(rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*([^<>;]+?)\s
 _GRID = re.compile(rb"\b(?:blockIdx|gridDim)\.[xyz]\s*\Z|\A\s*(?:blockIdx|gridDim)\.[xyz]\b(?!\s*\*\s*blockDim)")
 #: `blockDim.x / 32.f`
 _REAL = re.compile(rb"32\.0*([fF]?)")
+_NUMBER_OR_NAME = re.compile(rb"(?<![\w.])(?:[A-Za-z_]\w*|\d\w*)(?![\w.])")
+_BY_FIVE = re.compile(rb"(?:<<|>>)\s*5\b")
 _COMPARES = ("<", ">=", "==", "!=", ">", "<=")
 #: Threads of other rows, unless it is to number all threads of a block.
 _ROWS = re.compile(
@@ -489,6 +499,28 @@ class Widening:
         words = set(re.findall(rb"\w+", self.function.text(self.function.body)))
         for name in sorted(words & self.project.together(self.function.source, macros_of_warps)):
             self.done.places.append(f"{name.decode()} is a macro with intrinsics in it: make it a function")
+        bodies: dict[bytes, list[bytes]] = {}
+        for name, body in self.project.together(self.function.source, macro_bodies):
+            bodies.setdefault(name, []).append(body)
+        self.places_of_32(sorted(words & bodies.keys()), bodies)
+
+    def places_of_32(self, names: Iterable[bytes], bodies: Mapping[bytes, list[bytes]]) -> None:
+        """Macros that are no constants and have 32 in them, `#define WARPS(n) (n / 32)`."""
+        source = self.function.source
+
+        def counts(name: bytes, depth: int) -> bool:
+            if constants.value(source, self.project, name) is not None:
+                return False
+            return any(
+                constants.value(source, self.project, word) in (31, 32)
+                or (depth > 0 and word in bodies and counts(word, depth - 1))
+                for body in bodies[name]
+                for word in _NUMBER_OR_NAME.findall(body)
+            ) or any(_BY_FIVE.search(body) for body in bodies[name])
+
+        for name in names:
+            if counts(name, 3):
+                self.done.places.append(f"{name.decode()} is a macro that counts by 32: make it a function")
 
     def types(self) -> None:
         function, flow = self.function, self.flow
