@@ -103,7 +103,6 @@ def test_flags_of_the_host_compiler_and_the_linker() -> None:
         ("-dlink", "rdc"),
         ("-gencode", "arch"),
         ("-ftz=maybe", "denormals"),
-        ("-Xcompiler=/EHsc", "compiler_options"),
         ("-lcudnn", "library"),
         (f"-ftz={HOLE}", "denormals"),
         (f"-Xcompiler=-Wall,{HOLE}", "compiler_options"),
@@ -113,6 +112,11 @@ def test_what_only_a_person_can_say_stays_and_is_reported(flags: str, kind: str)
     translated = translate(flags.split())
     assert translated.kept == tuple(flags.split())
     assert [(change.kind, change.certainty) for change in translated.changes] == [(kind, Certainty.MANUAL)]
+
+
+def test_what_microsofts_compiler_is_told_stays() -> None:
+    flags = ("-Xcompiler=/EHsc", "-Xcompiler", "/Zc:preprocessor")
+    assert translate(flags).kept == flags and translate(flags).changes == ()
 
 
 def test_parts_that_are_not_known() -> None:

@@ -149,6 +149,9 @@ def _flag(flags: Sequence[str], i: int, torch: bool, of: str, rocm: tuple[int, i
             continue
         hip, why = (None, "its value is not next to it") if missing else _hip(row, name, value, torch, rocm)
         given = tuple(flags[i:stop])
+        if row.hip == ("{values}",) and value.startswith("/"):
+            # Microsoft's compiler gets it, which is not used where hipcc is.
+            return Change(i, stop, row.kind, given, given, row.why, Certainty.SAFE, row.once)
         certainty = Certainty.MANUAL if hip is None else row.certainty
         return Change(i, stop, row.kind, given, given if hip is None else hip, why, certainty, row.once)
     return None
@@ -168,8 +171,6 @@ def _hip(row: _Row, name: str, value: str, torch: bool, rocm: tuple[int, int]) -
     if hip == ("{values}",):
         if value != HOLE and HOLE in value and ("," in value or value[0] in f"{HOLE}'\""):
             return None, "what it passes on is put together when the build runs"
-        if value.startswith("/"):
-            return None, "an option of Microsoft's compiler"
         return translate(_unquoted(value), torch=torch, rocm=rocm).kept, row.why
     older = {flag: spelled for flag, since, spelled in row.before if rocm < since}
     return tuple(older.get(flag, flag).replace("{name}", name).replace("{value}", value) for flag in hip), row.why

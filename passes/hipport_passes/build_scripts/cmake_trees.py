@@ -96,7 +96,8 @@ def elsewhere(source: CMake, command: Command) -> bool:
             said = source[part.inner].split()
             if b"CMAKE_CUDA_COMPILER_ID" in source[part.inner] and re.search(rb"\bClang\b", source[part.inner]):
                 return b"NVIDIA" not in source[part.inner] and b"NOT" not in said
-            if said and said[0] in (b"MSVC", b"WIN32", b"APPLE") and b"OR" not in said:
+            by_name = b"NOT" not in said and b"MSVC" in (word.strip(b'"') for word in said)
+            if said and (said[0] in (b"MSVC", b"WIN32", b"APPLE") or by_name) and b"OR" not in said:
                 return True
     return False
 

@@ -19,6 +19,7 @@ from hipport_passes.build_scripts.script import NVCC, Group, Script
 from hipport_passes.nvcc_flags import HOLE, Change, library, translate
 
 _CUDA_FOLDER = re.compile(r"/(?:usr/local|opt)/cuda(?:[-/0-9]|$)")
+_COMMENT = re.compile(rb"(?<!\S)#[^\r\n]*")
 _BRACED = re.compile(rb"\{[^{}\"']*\}")
 _WORD = re.compile(rb"(?:\{[^{}\"']*\}|\S)+")
 _RENAMED = re.compile(r"-D((?:(?!CUDA)[A-Za-z0-9_])*CUDA[A-Za-z0-9_]*)(=.*)?")
@@ -36,7 +37,7 @@ class _Token(NamedTuple):
 
 def flags(script: Script, project: Project) -> Iterator[Said]:
     """Yield what is to be said of the strings that compilers and linkers get."""
-    torch = b"torch" in script.source.text
+    torch = b"torch" in _COMMENT.sub(b"", script.source.text)
     found = _of_groups(script, project, torch)
     if torch:
         yield from found
