@@ -29,7 +29,7 @@ _GRID = re.compile(rb"gridDim\.[xyz]")
 _MEMORY = re.compile(rb"atomic|__ld|tex[123]D|surf[123]D")
 _DIVIDED = re.compile(rb"/\s*\(?\s*(\w+)|>>\s*(5)\b")
 _WORD = re.compile(rb"[A-Za-z_]\w*|\d\w*")
-_REAL = re.compile(rb"3[12]\.0*[fF]?")
+_REAL = re.compile(rb"(?:3[12]\.0*|0?\.03125)[fF]?")
 _SIZE = re.compile(rb"blockDim\.[xyz]")
 _THREADS = re.compile(rb"(?:threadIdx|blockDim)\.[xyz]")
 _WRAPPED = ("parenthesized_expression", "cast_expression", "unary_expression")
@@ -66,7 +66,7 @@ class _Remaining:
             yield node.start_byte, f"`{text.decode()}` counts warps of 32"
             return
         value = self.flow.number(self.function, node)
-        if _REAL.fullmatch(text):
+        if _REAL.fullmatch(text) and node.type == "number_literal":
             yield from self._real(node)
         if value not in (31, 32, 5):
             return
@@ -84,12 +84,14 @@ class _Remaining:
         yield whole.start_byte, f"`{self._shown(shown)}`"
 
     def _real(self, node: Node) -> Iterator[tuple[int, str]]:
-        """`ceilf((blockDim.x + 31.f) / 32.f)`; what data is multiplied by is none of this."""
+        """`sum / 32.f`, a mean of a warp perhaps; `ceilf((blockDim.x + 31.f) / 32.f)`."""
+        outer = node.parent
+        divides = outer is not None and _sign(outer) in ("/", "/=") and _right(outer) == node
         whole = node
         while whole.parent is not None and whole.parent.type in (*_WRAPPED, "binary_expression"):
             whole = whole.parent
-        if self._from(whole, _THREADS):
-            yield node.start_byte, f"`{self._shown(whole)}`"
+        if divides or b"0.03125" in self.function.text(node) or self._from(whole, _THREADS):
+            yield node.start_byte, f"`{self._shown(outer if divides and outer is not None else whole)}`"
 
     def _counts_warps(self, node: Node, name: bytes) -> bool:
         """Whether it is a constant that is defined as something divided by 32."""

@@ -41,6 +41,7 @@ _TILE = re.compile(rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*([^<>;]+?)\s
 _GRID = re.compile(rb"\b(?:blockIdx|gridDim)\.[xyz]\s*\Z|\A\s*(?:blockIdx|gridDim)\.[xyz]\b(?!\s*\*\s*blockDim)")
 #: `blockDim.x / 32.f`
 _REAL = re.compile(rb"32\.0*([fF]?)")
+_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
 _NUMBER_OR_NAME = re.compile(rb"(?<![\w.])(?:[A-Za-z_]\w*|\d\w*)(?![\w.])")
 _BY_FIVE = re.compile(rb"(?:<<|>>)\s*5\b")
 _COMPARES = ("<", ">=", "==", "!=", ">", "<=")
@@ -266,6 +267,11 @@ class Widening:
                 elif flow.number(function, other) not in (0, 1):
                     self.refuse(other, "a mask of 32 bits")
             return
+        if sign.type in _TURNED and flow.number(function, right) is None:
+            why = self.by_number(right, _TURNED[sign.type], flow.number(function, left))
+            if why:
+                self.refuse(node, why)
+                return
         if flow.number(function, left) in (16, 31, 32) and flow.number(function, right) is None:
             self.from_the_left(node, left, sign.type, right)
             return
@@ -274,6 +280,10 @@ class Widening:
             sign.type == "*" and self.share(right, "*", flow.number(function, left))
         ):
             self.refuse(node, "how much a warp does at a time")
+            return
+        why = self.by_number(left, sign.type, number)
+        if why:
+            self.refuse(node, why)
             return
         real = _REAL.fullmatch(function.text(right)) if sign.type == "/" else None
         if right.start_byte in self.settled or (real is None and number not in (5, 16, 31, 32, -32, 0xFFFFFFE0)):
@@ -314,9 +324,42 @@ class Widening:
         ):
             self.refuse(node, "")
 
+    def by_number(self, left: Node, sign: str, number: int | None) -> str:
+        """Why what is said of lanes, warps or threads by a number cannot be said of a wavefront; else nothing."""
+        flow, function = self.flow, self.function
+        if number is None:
+            return ""
+        if sign in ("/", ">>") and number > 0 and flow.is_lane(function, left):
+            return "groups of so many lanes"
+        if sign in _COMPARES:
+            if flow.is_thread(function, left) and number % 64 == 32 and (number > 32 or sign in ("==", "!=")):
+                return "a part of a wavefront"
+            # `warp == 0` and `warp < 1` are of the first, whatever their number.
+            first = number == 0 if sign in ("==", "!=", ">", "<=") else number in (0, 1)
+            if not first and self.numbers_warps(left):
+                return "warps by their numbers"
+        return ""
+
     def share(self, warp: Node, sign: str, number: int | None) -> bool:
         """Whether it is where a warp starts that does more than one thing for each lane: `warp * 128`."""
-        return sign in ("*", "<<") and (number or 0) > (32 if sign == "*" else 5) and self.agreed(warp) == WARP
+        return sign in ("*", "<<") and (number or 0) > (32 if sign == "*" else 5) and self.numbers_warps(warp)
+
+    def numbers_warps(self, node: Node, depth: int = 4) -> bool:
+        """Whether it is the number of a warp, in its block or in the grid."""
+        flow, function = self.flow, self.function
+        while node.type in ("parenthesized_expression", "cast_expression") and node.named_children:
+            node = node.named_children[-1]
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        sign = node.child_by_field_name("operator")
+        if left is not None and right is not None and sign is not None:
+            if (sign.type, flow.number(function, right)) in (("/", 32), (">>", 5)):
+                return flow.is_thread(function, left)
+            return sign.type == "+" and any(self.numbers_warps(each, depth) for each in (left, right))
+        if node.type != "identifier" or not depth:
+            return False
+        variable = function.locals.named(function.text(node), node.start_byte)
+        given = function.locals.given.get(variable, []) if variable is not None else []
+        return any(self.numbers_warps(value, depth - 1) for each in given for value in each.values)
 
     def from_the_left(self, node: Node, left: Node, sign: str, right: Node) -> None:
         """`31 - lane`, `32 * warp` and the like."""
@@ -466,10 +509,12 @@ class Widening:
             name = self.function.text(inner)
             for indices in self.subscripts(name):
                 for size, index in zip(sizes, indices, strict=False):
-                    if size is not None and self.flow.is_lane(self.function, index):
+                    # `s[threadIdx.x]`, of the threads of the first warp.
+                    thread = self.flow.is_thread(self.function, index) and len(sizes) == 1
+                    if size is not None and (thread or self.flow.is_lane(self.function, index)):
                         if self.flow.number(self.function, size) == 32:
                             self.settle(size, NATIVE + b"max_lanes")
-                        elif (self.flow.number(self.function, size) or 64) < 64:
+                        elif (33 if thread else 0) <= (self.flow.number(self.function, size) or 64) < 64:
                             self.refuse(size, "an array with an entry for each lane")
                     elif (
                         size is not None
