@@ -41,6 +41,8 @@ _KINDS: dict[str, Callable[[Capability], object]] = {
     "tens": lambda c: c[0] * 10 + c[1],
     "hundreds": lambda c: c[0] * 100 + c[1] * 10,
     "decimal": lambda c: c[0] + c[1] / 10,
+    "digits": lambda c: f"{c[0]}{c[1]}",
+    "dotted": lambda c: f"{c[0]}.{c[1]}",
 }
 _OPERATORS: dict[type[cst.BaseCompOp], Callable[[Any, Any], bool]] = {
     cst.GreaterThanEqual: operator.ge,
@@ -74,6 +76,12 @@ def capabilities(program: Program) -> Iterator[Finding]:
             )
             edits = program.and_on_cuda(node, neutral)
             yield finding(program, node, "capability", message, edits)
+        elif isinstance(node, cst.Comparison) and reader.refuses(node) and program.runs(node).both:
+            message = (
+                "this stops the program on every AMD GPU, where a capability is a gfx number, as (9, 4) or (11, 0): "
+                "let it pass where torch.version.hip is set, if what follows runs there"
+            )
+            yield finding(program, node, "capability", message)
         elif isinstance(node, cst.FormattedString) and program.runs(node).both and reader.names_arch(node):
             message = (
                 "makes the name of an NVIDIA architecture of a capability, which on ROCm is a gfx number; the name is "
@@ -184,11 +192,29 @@ class _Reader:
     def _part(kind: str | None, index: int) -> str | None:
         return ("major", "minor")[index] if kind == "pair" and index in (0, 1) else None
 
-    def asked(self, node: cst.Comparison) -> tuple[bool, str] | None:
-        """Return what the comparison should be on ROCm and which GPUs it means; None if that is what it is."""
+    def refuses(self, node: cst.Comparison) -> bool:
+        """Say whether the program stops because of the comparison on all of AMD's GPUs, and not on all of NVIDIA's."""
+        holds = self._holds(node)
+        above = self.program.parent[node]
+        if holds is None:
+            return False
+        if isinstance(above, cst.Assert) and above.test is node:
+            wanted = False
+        elif isinstance(above, cst.If) and above.test is node and self.program.stops(above.body):
+            wanted = True
+        else:
+            return False
+        try:
+            everywhere = {holds(each) for each in ((7, 5), (8, 0), *(each for each, _ in _NVIDIA))}
+            return all(holds(each) is wanted for each in AMD) and everywhere == {True, False}
+        except TypeError:
+            return False
+
+    def _holds(self, node: cst.Comparison) -> Callable[[Capability], bool] | None:
+        """Return what the comparison says of a capability; None where it is not about one."""
         operands = [node.left, *(each.comparator for each in node.comparisons)]
         kinds = [self._kind_in_comparison(each) for each in operands]
-        constants = [_constant(each) for each in operands]
+        constants = [self._constant(each) for each in operands]
         known = [i for i, kind in enumerate(kinds) if kind is not None]
         if len(known) != 1 or any(constants[i] is None for i in range(len(operands)) if i not in known):
             return None
@@ -203,6 +229,14 @@ class _Reader:
             values = [_KINDS[kind](capability) if i == place else constants[i] for i in range(len(operands))]
             return all(_OPERATORS[type(each)](values[i], values[i + 1]) for i, each in enumerate(operators))
 
+        return holds
+
+    def asked(self, node: cst.Comparison) -> tuple[bool, str] | None:
+        """Return what the comparison should be on ROCm and which GPUs it means; None if that is what it is."""
+        holds = self._holds(node)
+        operators = [each.operator for each in node.comparisons]
+        if holds is None:
+            return None
         try:
             if isinstance(operators[0], _NOT_NAMING):
                 neutral = True
@@ -220,6 +254,13 @@ class _Reader:
             if names
             else None
         )
+
+    def _constant(self, node: cst.BaseExpression) -> object:
+        """Return the value of a constant, written there or in a variable of the module that is set once."""
+        if isinstance(node, cst.Name):
+            values = self.program.assigned(node) or ()
+            return _constant(values[0][0]) if len(values) == 1 and values[0][1] is None else None
+        return _constant(node)
 
     def _kind_in_comparison(self, node: cst.BaseExpression) -> str | None:
         # `(major, minor) >= (9, 0)`
@@ -243,6 +284,8 @@ def _constant(node: cst.BaseExpression) -> object:
     match node:
         case cst.Integer(value) | cst.Float(value):
             return float(value) if isinstance(node, cst.Float) else int(value.replace("_", ""), 0)
+        case cst.SimpleString():
+            return node.evaluated_value
         case cst.Tuple(elements) | cst.List(elements) | cst.Set(elements):
             values = [_constant(each.value) if isinstance(each, cst.Element) else None for each in elements]
             return tuple(values) if values and None not in values else None

@@ -123,7 +123,9 @@ def _compared(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
         yield from _fails(program, node)
     elif program.code(other) == "None":
         yield from _asked(program, node, comparison, isinstance(operator, (cst.Is, cst.Equal)))
-    elif isinstance(operator, cst.NotEqual) and _stops(program, comparison):
+    elif (isinstance(operator, (cst.NotEqual, cst.NotIn)) and _stops(program, comparison)) or (
+        isinstance(operator, (cst.Equal, cst.In)) and _needed(program, comparison)
+    ):
         message = (
             "torch.version.cuda is None on ROCm, so this stops the program; there, torch.version.hip is the version"
         )
@@ -144,6 +146,14 @@ def _insists(program: Program, test: cst.CSTNode) -> bool:
     while isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.And):
         node, above = above, program.parent[above]
     return isinstance(above, cst.Assert) and above.test is node
+
+
+def _needed(program: Program, test: cst.CSTNode) -> bool:
+    """Say whether the program stops where the condition is false, in an assertion or by its `else`."""
+    above = program.parent[test]
+    if isinstance(above, cst.If) and above.test is test and isinstance(above.orelse, cst.Else):
+        return program.stops(above.orelse.body)
+    return _insists(program, test)
 
 
 def _asked(program: Program, node: cst.BaseExpression, test: cst.BaseExpression, absent: bool) -> Iterator[Finding]:
