@@ -380,7 +380,7 @@ class _Script:
             puts[span] = " ".join(new).encode()
             found.append(Change(0, 0, "cuda_path", (word,), new, "ROCm's folder", Certainty.SAFE))
         texts = [_REFERENCE.sub(HOLE, word) for word, _ in rest]
-        for change in translate(texts, of=of, rocm=self.rocm).changes:
+        for change in translate(texts, of=of, rocm=self.rocm, shell=True).changes:
             words = rest[change.start : change.stop]
             hip = self._filled(change, [word for word, _ in words])
             if change.certainty is Certainty.MANUAL or hip is None:

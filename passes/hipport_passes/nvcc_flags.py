@@ -83,15 +83,21 @@ class _Row:
 
 
 def translate(
-    flags: Sequence[str], *, torch: bool = False, of: str = "nvcc", rocm: tuple[int, int] = (6, 4)
+    flags: Sequence[str],
+    *,
+    torch: bool = False,
+    of: str = "nvcc",
+    rocm: tuple[int, int] = (6, 4),
+    shell: bool = False,
 ) -> Translated:
     """Return what hipcc is given where nvcc is given `flags`, one argument each.
 
     `torch` says that PyTorch's extension build adds its own; `of` whose flags they are: `nvcc`, `host` for a C++
-    compiler of its own, `link` for the linker. `rocm` is the oldest release that must understand the result.
+    compiler of its own, `link` for the linker. `rocm` is the oldest release that must understand the result. `shell`
+    says that a shell parts the result into words, and so what a variable in it stands for.
     A part of a flag that is not known is HOLE.
     """
-    changes = tuple(_changes(flags, torch, of, rocm))
+    changes = tuple(_changes(flags, torch, of, rocm, shell))
     kept: list[str] = []
     done = 0
     for change in changes:
@@ -120,11 +126,11 @@ def telling() -> re.Pattern[str]:
     return re.compile(f"(?:{'|'.join(sorted(map(re.escape, names), reverse=True))})(?:=.*)?", re.DOTALL)
 
 
-def _changes(flags: Sequence[str], torch: bool, of: str, rocm: tuple[int, int]) -> Iterator[Change]:
+def _changes(flags: Sequence[str], torch: bool, of: str, rocm: tuple[int, int], shell: bool) -> Iterator[Change]:
     given = set(flags)
     i = 0
     while i < len(flags):
-        change = (_library(flags, i) if of != "host" else None) or _flag(flags, i, torch, of, rocm)
+        change = (_library(flags, i) if of != "host" else None) or _flag(flags, i, torch, of, rocm, shell)
         if change is None:
             i += 1
             continue
@@ -136,7 +142,7 @@ def _changes(flags: Sequence[str], torch: bool, of: str, rocm: tuple[int, int]) 
         i = change.stop
 
 
-def _flag(flags: Sequence[str], i: int, torch: bool, of: str, rocm: tuple[int, int]) -> Change | None:
+def _flag(flags: Sequence[str], i: int, torch: bool, of: str, rocm: tuple[int, int], shell: bool) -> Change | None:
     for row in _rows(torch, of):
         name = row.named(flags[i])
         if name is None:
@@ -147,17 +153,21 @@ def _flag(flags: Sequence[str], i: int, torch: bool, of: str, rocm: tuple[int, i
             stop, value, missing = i + 2, flags[i + 1], False
         if row.value == "listed" and value not in row.by:
             continue
-        hip, why = (None, "its value is not next to it") if missing else _hip(row, name, value, torch, rocm)
+        hip, why = (None, "its value is not next to it") if missing else _hip(row, name, value, torch, rocm, shell)
         given = tuple(flags[i:stop])
         if row.hip == ("{values}",) and value.startswith("/"):
             # Microsoft's compiler gets it, which is not used where hipcc is.
             return Change(i, stop, row.kind, given, given, row.why, Certainty.SAFE, row.once)
         certainty = Certainty.MANUAL if hip is None else row.certainty
+        if hip is not None and row.hip == ("{values}",) and HOLE in value[1:-1]:
+            certainty, why = Certainty.REVIEW, f"{why}; assumes that clang knows what is put together there"
         return Change(i, stop, row.kind, given, given if hip is None else hip, why, certainty, row.once)
     return None
 
 
-def _hip(row: _Row, name: str, value: str, torch: bool, rocm: tuple[int, int]) -> tuple[tuple[str, ...] | None, str]:
+def _hip(
+    row: _Row, name: str, value: str, torch: bool, rocm: tuple[int, int], shell: bool
+) -> tuple[tuple[str, ...] | None, str]:
     """Return what becomes of an option with `value`, or None where a person must say, and why."""
     hip = row.hip
     if row.certainty is Certainty.MANUAL:
@@ -169,7 +179,9 @@ def _hip(row: _Row, name: str, value: str, torch: bool, rocm: tuple[int, int]) -
             return None, f"what it becomes depends on the value; {row.why}"
         hip = tuple(row.by[value])
     if hip == ("{values}",):
-        if value != HOLE and HOLE in value and ("," in value or value[0] in f"{HOLE}'\""):
+        words = value[1:-1].split() if value[:1] in ("'", '"') else [value]
+        parted = shell and "," not in value and all(HOLE not in word or word == HOLE for word in words)
+        if value != HOLE and HOLE in value and not parted and ("," in value or value[0] in f"{HOLE}'\""):
             return None, "what it passes on is put together when the build runs"
         return translate(_unquoted(value), torch=torch, rocm=rocm).kept, row.why
     older = {flag: spelled for flag, since, spelled in row.before if rocm < since}

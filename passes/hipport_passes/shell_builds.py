@@ -167,7 +167,7 @@ def _compiled(flags: Sequence[str], command: Command, project: Project) -> Findi
         return Finding(command.span, "version", message, (), Certainty.MANUAL)
     # What such a variable holds is for nvcc: the GPUs are named in the message.
     flags = [flag for flag in flags if not _ARCHS.fullmatch(flag)]
-    translated = translate(flags, rocm=project.target.rocm)
+    translated = translate(flags, rocm=project.target.rocm, shell=True)
     archs = [f"--offload-arch={arch}" for arch in project.target.archs]
     instead = " ".join(["hipcc", *archs, *(_quoted(flag) for flag in translated.kept)])
     message = f"runs nvcc, which ROCm does not have; hipport does not edit such calls: `{instead}`"
