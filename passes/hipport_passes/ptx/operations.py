@@ -329,7 +329,10 @@ def _memory(parts: list[bytes], instruction: Instruction, type_of: Callable[[Val
         else:
             raise _unknown(instruction)
     atomic = root in (b"atom", b"red")
-    if not kind or (atomic and (not done or vector)) or (root == b"ldu" and order):
+    small = kind in (b"f16", b"bf16", b"f16x2", b"bf16x2")
+    # Each element is added by itself, in whatever order.
+    elements = done == b"add" and (small or kind == b"f32")
+    if not kind or (atomic and (not done or (vector and not elements))) or (root == b"ldu" and order):
         raise _unknown(instruction)
     operands = list(instruction.operands)
     to = operands.pop(0) if root in (b"ld", b"ldu", b"atom") and operands else None
@@ -342,9 +345,8 @@ def _memory(parts: list[bytes], instruction: Instruction, type_of: Callable[[Val
         operands.pop()
     if len(operands) != count:
         raise _operands(instruction, f"{len(instruction.operands)} operands")
-    small = kind in (b"f16", b"bf16", b"f16x2", b"bf16x2")
     if atomic and small:
-        name = b"_".join([root, *order, done, kind])
+        name = b"_".join([root, *order, done, kind, *([vector] if vector else [])])
     else:
         name = (
             b"_".join([root, *order, *([done] if done else []), *([vector] if vector else [])])
@@ -369,7 +371,7 @@ def _memory(parts: list[bytes], instruction: Instruction, type_of: Callable[[Val
         if isinstance(each, Vector) != bool(vector):
             raise _operands(instruction)
         values += [(item, kind) for item in each.items] if isinstance(each, Vector) else [(each, kind)]
-    if root == b"st" and len(values) != int(vector[1:] or b"1"):
+    if (root == b"st" or (atomic and vector)) and len(values) != int(vector[1:] or b"1"):
         raise _operands(instruction)
     sources += values
     if root in (b"st", b"red"):
@@ -380,7 +382,11 @@ def _memory(parts: list[bytes], instruction: Instruction, type_of: Callable[[Val
         if not isinstance(to, Vector) or len(to.items) != int(vector[1:]):
             raise _operands(instruction)
         return Operation(
-            call, tuple(sources), before=tuple((item, kind) for item in to.items), effect=ordered, changes=ordered
+            call,
+            tuple(sources),
+            before=tuple((item, kind) for item in to.items),
+            effect=atomic or ordered,
+            changes=atomic or ordered,
         )
     if isinstance(to, (Vector, Pair)):
         raise _operands(instruction)

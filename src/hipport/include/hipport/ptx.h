@@ -86,7 +86,7 @@
 //   memory      ld[_cg|_cv|_volatile|_{relaxed,acquire}_{cta,gpu,sys}][_v2|_v4]<T> ldu<T>
 //               st[_cg|_wt|_volatile|_{relaxed,release}_{cta,gpu,sys}][_v2|_v4]<T>
 //               {atom,red}[_{relaxed,acquire,release,acq_rel}][_{cta,gpu,sys}]_OP<T>, OP one of add min max and or xor
-//               exch cas inc dec; _add_{f16,bf16}[x2]
+//               exch cas inc dec; _add_{f16,bf16}[x2]; of vectors _add_v{2,4}<T>, _add_{f16,bf16}[x2]_v{2,4}
 //               fence_{sc,acq_rel,acquire,release}_{cta,gpu,sys} membar_{cta,gl,sys} prefetch(p) (all kinds; does
 //               nothing) isspacep_{global,shared,local}(p) cvta_{global,shared,local,const,param}_u64 cvta_to_ the same
 //               cp_async(to, from, size[, given]) cp_async_unless(to, from, size, ignored) cp_async_commit_group()

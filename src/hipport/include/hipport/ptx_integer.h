@@ -272,6 +272,18 @@ HIPPORT_DEVICE b32 lop3_b32(b32 a, b32 b, b32 c, b32 lut) {
   return result;
 }
 
+/// The same; `p` is whether there is a bit in it, combined with `q`.
+HIPPORT_DEVICE b32 lop3_and_b32(b32 a, b32 b, b32 c, b32 lut, pred q, bool& p) {
+  const b32 result = lop3_b32(a, b, c, lut);
+  p = result != 0 && q;
+  return result;
+}
+HIPPORT_DEVICE b32 lop3_or_b32(b32 a, b32 b, b32 c, b32 lut, pred q, bool& p) {
+  const b32 result = lop3_b32(a, b, c, lut);
+  p = result != 0 || q;
+  return result;
+}
+
 #define HIPPORT_FUNNEL(mode, ...)                                                                        \
   HIPPORT_DEVICE b32 shf_l_##mode##_b32(b32 a, b32 b, u32 c) {                                           \
     const u32 n = __VA_ARGS__;                                                                           \

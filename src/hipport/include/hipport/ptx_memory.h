@@ -454,6 +454,55 @@ HIPPORT_ON_GPU void cp_async_wait_all() {}
   }                                                                                                            \
   HIPPORT_ON_GPU void red##kind##_add_##type(void* p, u16 b) { atom##kind##_add_##type(p, b); }                \
   HIPPORT_ON_GPU void red##kind##_add_##type##x2(void* p, u32 b) { atom##kind##_add_##type##x2(p, b); }
+// Of a vector each element is added by itself.
+#define HIPPORT_ATOM_VECTORS_OF(kind, type, word)                                            \
+  HIPPORT_ON_GPU void red##kind##_add_##type##_v2(void* p, word x, word y) {                 \
+    red##kind##_add_##type(p, x);                                                            \
+    red##kind##_add_##type(detail::at<word>(p, 1), y);                                       \
+  }                                                                                          \
+  HIPPORT_ON_GPU void red##kind##_add_##type##_v4(void* p, word x, word y, word z, word w) { \
+    red##kind##_add_##type##_v2(p, x, y);                                                    \
+    red##kind##_add_##type##_v2(detail::at<word>(p, 2), z, w);                               \
+  }                                                                                          \
+  template <typename X, typename Y>                                                          \
+  HIPPORT_ON_GPU void atom##kind##_add_##type##_v2(X& x, Y& y, void* p, word a, word b) {    \
+    const word first = atom##kind##_add_##type(p, a);                                        \
+    const word second = atom##kind##_add_##type(detail::at<word>(p, 1), b);                  \
+    put(x, first);                                                                           \
+    put(y, second);                                                                          \
+  }                                                                                          \
+  template <typename X, typename Y, typename Z, typename W>                                  \
+  HIPPORT_ON_GPU void atom##kind##_add_##type##_v4(                                          \
+      X& x, Y& y, Z& z, W& w, void* p, word a, word b, word c, word d) {                     \
+    atom##kind##_add_##type##_v2(x, y, p, a, b);                                             \
+    atom##kind##_add_##type##_v2(z, w, detail::at<word>(p, 2), c, d);                        \
+  }
+#define HIPPORT_ATOM_VECTORS(kind)                                                                   \
+  template <typename T>                                                                              \
+  HIPPORT_ON_GPU void red##kind##_add_v2(void* p, T x, T y) {                                        \
+    red##kind##_add<T>(p, x);                                                                        \
+    red##kind##_add<T>(detail::at<T>(p, 1), y);                                                      \
+  }                                                                                                  \
+  template <typename T>                                                                              \
+  HIPPORT_ON_GPU void red##kind##_add_v4(void* p, T x, T y, T z, T w) {                              \
+    red##kind##_add_v2<T>(p, x, y);                                                                  \
+    red##kind##_add_v2<T>(detail::at<T>(p, 2), z, w);                                                \
+  }                                                                                                  \
+  template <typename T, typename X, typename Y>                                                      \
+  HIPPORT_ON_GPU void atom##kind##_add_v2(X& x, Y& y, void* p, T a, T b) {                           \
+    const T first = atom##kind##_add<T>(p, a), second = atom##kind##_add<T>(detail::at<T>(p, 1), b); \
+    put(x, first);                                                                                   \
+    put(y, second);                                                                                  \
+  }                                                                                                  \
+  template <typename T, typename X, typename Y, typename Z, typename W>                              \
+  HIPPORT_ON_GPU void atom##kind##_add_v4(X& x, Y& y, Z& z, W& w, void* p, T a, T b, T c, T d) {     \
+    atom##kind##_add_v2<T>(x, y, p, a, b);                                                           \
+    atom##kind##_add_v2<T>(z, w, detail::at<T>(p, 2), c, d);                                         \
+  }                                                                                                  \
+  HIPPORT_ATOM_VECTORS_OF(kind, f16, u16)                                                            \
+  HIPPORT_ATOM_VECTORS_OF(kind, bf16, u16)                                                           \
+  HIPPORT_ATOM_VECTORS_OF(kind, f16x2, u32)                                                          \
+  HIPPORT_ATOM_VECTORS_OF(kind, bf16x2, u32)
 #define HIPPORT_ATOMS(kind, how, where)                              \
   HIPPORT_ATOM_2(kind, how, where, add)                              \
   HIPPORT_ATOM_2(kind, how, where, min)                              \
@@ -469,7 +518,8 @@ HIPPORT_ON_GPU void cp_async_wait_all() {}
     return detail::atom_cas<detail::how, detail::where, T>(p, b, c); \
   }                                                                  \
   HIPPORT_ATOM_HALVES(kind, how, where, f16)                         \
-  HIPPORT_ATOM_HALVES(kind, how, where, bf16)
+  HIPPORT_ATOM_HALVES(kind, how, where, bf16)                        \
+  HIPPORT_ATOM_VECTORS(kind)
 #define HIPPORT_ATOMS_OF(how)           \
   HIPPORT_ATOMS(_##how, how, gpu)       \
   HIPPORT_ATOMS(_##how##_cta, how, cta) \
@@ -485,6 +535,8 @@ HIPPORT_ATOMS_OF(release)
 HIPPORT_ATOMS_OF(acq_rel)
 #undef HIPPORT_ATOMS_OF
 #undef HIPPORT_ATOMS
+#undef HIPPORT_ATOM_VECTORS
+#undef HIPPORT_ATOM_VECTORS_OF
 #undef HIPPORT_ATOM_HALVES
 #undef HIPPORT_ATOM_2
 
