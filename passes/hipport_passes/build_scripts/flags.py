@@ -15,6 +15,7 @@ from hipport.languages.cpp import Cpp
 from hipport.project import Project
 from hipport.source import Span
 from hipport_passes.build_scripts.edits import Becomes, Said, with_parentheses
+from hipport_passes.build_scripts.gates import left_out
 from hipport_passes.build_scripts.script import NVCC, Group, Script
 from hipport_passes.nvcc_flags import HOLE, Change, library, translate
 
@@ -54,7 +55,7 @@ def flags(script: Script, project: Project) -> Iterator[Said]:
 
 def _of_groups(script: Script, project: Project, torch: bool) -> Iterator[Said]:
     for group in script.groups():
-        if "maybe" in group.uses and _compared(script, group):
+        if ("maybe" in group.uses and _compared(script, group)) or left_out(script, group.node):
             continue
         tokens = _tokens(script, group)
         texts = [token.text for token in tokens]

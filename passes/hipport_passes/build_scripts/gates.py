@@ -16,6 +16,7 @@ from hipport_passes.build_scripts.no_gpu import unseen
 from hipport_passes.build_scripts.script import NVCC, Script
 from hipport_passes.nvcc_flags import HOLE
 
+_HOME = re.compile(r"(?:\w+\.)*CUDA_HOME(?: (?:is not|!=) None)?")
 _RUNS = ("check_output", "check_call", "run", "call", "Popen", "getoutput", "getstatusoutput", "popen", "system")
 _SEARCHES = ("which", "find_executable")
 
@@ -150,7 +151,7 @@ def _gate(
     if _answered(script, test):
         return
     guarded, about_cuda = _guarded_by(script, test)
-    if about_cuda:
+    if about_cuda or _names_unset(script, guarded):
         # Better shut on ROCm, unless the extension is behind it too.
         if any(_building(script, each) for each in guarded):
             message = (
@@ -209,6 +210,63 @@ def _guarded_by(script: Script, test: cst.BaseExpression) -> tuple[list[cst.CSTN
     builds = any(_building(script, each) for each in guarded)
     paths = builds and all(_path(script, home) for home in uses)
     return guarded, (bool(uses) and not paths) or any(_asks_nvcc(script, each) for each in guarded)
+
+
+def _stays_shut(script: Script, test: cst.BaseExpression) -> bool:
+    """Say whether a condition on CUDA_HOME is left as it is, as what it guards is about CUDA's files: false on ROCm."""
+    return not _answered(script, test) and _guarded_by(script, test)[1]
+
+
+def left_out(script: Script, node: cst.CSTNode) -> bool:
+    """Say whether ROCm does not come to `node` for a gate on CUDA_HOME that stays shut, and nothing is built there."""
+    for test, wanted in script.conditions(node):
+        for home in _homes_of(script, test) if wanted else ():
+            guarded, about_cuda = _guarded_by(script, home)
+            if (
+                (about_cuda or _names_unset(script, guarded))
+                and not _answered(script, home)
+                and not any(_building(script, each) for each in guarded)
+            ):
+                return True
+    return False
+
+
+def _homes_of(script: Script, test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """Yield the conditions on CUDA_HOME without which `test` is false."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        yield from _homes_of(script, test.left)
+        yield from _homes_of(script, test.right)
+    elif _HOME.fullmatch(script.code(test)):
+        yield test
+
+
+def set_for_cuda(script: Script) -> dict[tuple[cst.CSTNode | None, str], str]:
+    """Return the names that are set only behind gates that stay shut on ROCm, by where they are known, and the gate."""
+    found = {}
+    for (scope, name), bindings in script.bindings.items():
+        gates = {_gate_of(script, each.node) for each in bindings if each.how in ("is", "parameter")}
+        gate = gates.pop() if len(gates) == 1 else None
+        if gate is not None and name.isidentifier():
+            found[scope, name] = gate
+    return found
+
+
+def _gate_of(script: Script, node: cst.CSTNode) -> str | None:
+    """Return the condition on CUDA_HOME alone that a statement stands behind, if that stays shut on ROCm."""
+    for test, wanted in script.conditions(node):
+        code = script.code(test)
+        if wanted and _HOME.fullmatch(code) and _stays_shut(script, test):
+            return code
+    return None
+
+
+def _names_unset(script: Script, guarded: list[cst.CSTNode]) -> bool:
+    """Say whether what a gate guards needs what has no value on ROCm."""
+    return any(
+        script.scope(use, name) is scope and any(_inside(script, use, each) for each in guarded)
+        for scope, name in set_for_cuda(script)
+        for use in script.named(name)
+    )
 
 
 def _asks_nvcc(script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
