@@ -13,11 +13,10 @@ from hipport.source import Edit, Span
 from hipport_passes.build_scripts.edits import Said, either
 from hipport_passes.build_scripts.names import called
 from hipport_passes.build_scripts.no_gpu import unseen
-from hipport_passes.build_scripts.script import NVCC, Script
+from hipport_passes.build_scripts.script import NVCC, RUNS, Script
 from hipport_passes.nvcc_flags import HOLE
 
 _HOME = re.compile(r"(?:\w+\.)*CUDA_HOME(?: (?:is not|!=) None)?")
-_RUNS = ("check_output", "check_call", "run", "call", "Popen", "getoutput", "getstatusoutput", "popen", "system")
 _SEARCHES = ("which", "find_executable")
 
 
@@ -330,9 +329,9 @@ def probes(script: Script) -> Iterator[Said]:
         else:
             said.edits = [*asked[1], *either(script, chain, asked[0].encode(), text)]
         yield said
-    for name in _RUNS:
+    for name in RUNS:
         for call in script.calls(name):
-            if _runs_nvcc(script, call) and script.runs(call).both and not _expected(script, call):
+            if script.runs_nvcc(call) and script.runs(call).both and not _expected(script, call):
                 message = (
                     "runs nvcc, which ROCm does not have; torch.version.hip is the version PyTorch is built for, "
                     "hipcc --version that of the compiler"
@@ -379,35 +378,6 @@ def _device_links(script: Script) -> Iterator[Said]:
                 "into one file"
             )
             yield Said(script.source.span(place), "device_link", message, Certainty.MANUAL)
-
-
-def _runs_nvcc(script: Script, call: cst.Call) -> bool:
-    # What a notebook gives to the shell is read as such.
-    if not call.args or script.code(call.func) == "get_ipython().system":
-        return False
-    command = call.args[0].value
-    if isinstance(command, (cst.List, cst.Tuple)):
-        return bool(command.elements) and _is_nvcc(script, command.elements[0].value)
-    return _is_nvcc(script, command)
-
-
-def _is_nvcc(script: Script, command: cst.BaseExpression, depth: int = 0) -> bool:
-    """Say whether a command is nvcc, written there or in the variable that it names."""
-    if NVCC.fullmatch(script.text(command)):
-        return True
-    match command:
-        case cst.IfExp(body=first, orelse=second):
-            return depth < 3 and _is_nvcc(script, first, depth + 1) and _is_nvcc(script, second, depth + 1)
-        case cst.Call(args=[*_, cst.Arg(last)]) if script.code(command.func).endswith("path.join"):
-            return re.fullmatch(r"(?:.*/)?nvcc", script.text(last)) is not None
-        case cst.Name(name):
-            values = [
-                each.value
-                for each in script.nodes
-                if isinstance(each, cst.Assign) and any(script.code(target.target) == name for target in each.targets)
-            ]
-            return depth < 3 and bool(values) and all(_is_nvcc(script, value, depth + 1) for value in values)
-    return False
 
 
 def _expected(script: Script, call: cst.Call) -> bool:

@@ -17,7 +17,7 @@ from hipport.finding import Certainty
 from hipport.source import Edit
 from hipport_passes.build_scripts.edits import Said
 from hipport_passes.build_scripts.names import called
-from hipport_passes.build_scripts.script import NVCC, Script
+from hipport_passes.build_scripts.script import NVCC, RUNS, Script
 
 #: What is built, or not: an extension for GPUs, a source of CUDA, the macro by which sources know.
 _BUILDS = re.compile(r"\bCUDAExtension\b|\.cu[\"']|[\"'](?:-D)?WITH_CUDA\b")
@@ -75,10 +75,13 @@ def unseen(script: Script, answered: Callable[[cst.BaseExpression], bool]) -> It
         if _whole(script, question) in settled:
             continue  # `… or torch.version.hip is not None`, in the same condition
         if script.runs(question).both and not answered(question) and _Trail(script).decides(question):
-            message = (
-                f"decides whether kernels are built by {what}, which ROCm does not have: ask torch.version.hip too"
-            )
-            yield Said(script.source.span(question), "cuda_only", message, Certainty.MANUAL)
+            asking = _asking(script, question)
+            yield from (_by_nvcc(script, call) for call in asking if not answered(call))
+            if not asking:
+                message = (
+                    f"decides whether kernels are built by {what}, which ROCm does not have: ask torch.version.hip too"
+                )
+                yield Said(script.source.span(question), "cuda_only", message, Certainty.MANUAL)
 
 
 def _whole(script: Script, question: cst.BaseExpression) -> cst.CSTNode:
@@ -98,8 +101,7 @@ def _asked_gpu(script: Script, call: cst.Call, needs_gpu: bool, forced: bool) ->
     if forced:
         message += "; without this, FORCE_CUDA=1 has to be set"
     said = Said(script.source.span(whole), "is_available", message, Certainty.REVIEW)
-    hip = script.hip(whole)
-    if needs_gpu or hip is None or there is None:
+    if needs_gpu or there is None or not _or_rocm(script, said, whole, there):
         said.message = (
             "builds no kernels where there is no GPU, and more behind it asks the GPU: let torch.version.hip be "
             "reason enough to build, and PYTORCH_ROCM_ARCH say what for"
@@ -107,7 +109,14 @@ def _asked_gpu(script: Script, call: cst.Call, needs_gpu: bool, forced: bool) ->
             else "builds no kernels where there is no GPU: let torch.version.hip be reason enough to build"
         )
         said.certainty = Certainty.MANUAL
-        return said
+    return said
+
+
+def _or_rocm(script: Script, said: Said, whole: cst.BaseExpression, there: bool) -> bool:
+    """Have `said` ask for ROCm beside a question, which is `there` where it is answered by yes; False if it cannot."""
+    hip = script.hip(whole)
+    if hip is None:
+        return False
     name, imported = hip
     code = script.source[said.span].decode("utf-8", "replace")
     if there:
@@ -119,6 +128,27 @@ def _asked_gpu(script: Script, call: cst.Call, needs_gpu: bool, forced: bool) ->
         isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.Or if there else cst.And)
     )
     said.edits = [*imported, Edit(said.span, (text if plain or whole.lpar else f"({text})").encode())]
+    return True
+
+
+def _asking(script: Script, question: cst.BaseExpression) -> list[cst.Call]:
+    """Return what calls a function that tries to run nvcc, and says nothing else than whether it could."""
+    function = script.function(question)
+    if function is None or not (isinstance(question, cst.Call) and called(question) in RUNS):
+        return []
+    if {script.code(each.value) for each in script.returns(function) if each.value is not None} != {"True", "False"}:
+        return []
+    calls = [call for call in script.calls(function.name.value) if script.runs(call).both]
+    trails = {call: _Trail(script) for call in calls}
+    deciding = [call for call, trail in trails.items() if trail.decides(call)]
+    fit = all(not trails[call].needs_gpu and script.hip(call) is not None for call in deciding)
+    return deciding if fit else []
+
+
+def _by_nvcc(script: Script, call: cst.Call) -> Said:
+    message = "decides by running nvcc whether kernels are built: a PyTorch for ROCm, which has none, is reason enough"
+    said = Said(script.source.span(call), "cuda_only", message, Certainty.REVIEW)
+    _or_rocm(script, said, call, True)
     return said
 
 
@@ -149,6 +179,8 @@ def _of_cuda(script: Script) -> Iterator[tuple[cst.BaseExpression, str]]:
                 name = script.text(node.args[0].value)
                 if NVCC.fullmatch(name) or name == "nvidia-smi":
                     yield node, name
+            case cst.Call() if called(node) in RUNS and _tried(script, node) and script.runs_nvcc(node):
+                yield node, "running nvcc"
             case cst.Call() if called(node) in _LOOKS:
                 code = script.text(node.args[0].value) if node.args else _receiver(script, node)
                 if _CUDA_PATH.search(code):
@@ -159,6 +191,17 @@ def _of_cuda(script: Script) -> Iterator[tuple[cst.BaseExpression, str]]:
             case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.In() | cst.NotIn())]):
                 if script.text(node.left) in _CUDA_VARIABLES and "environ" in script.code(node):
                     yield node, f"the variable {script.text(node.left)}"
+
+
+def _tried(script: Script, call: cst.Call) -> cst.Try | None:
+    """Return the `try` whose handlers, which go on, say that what is called is not there."""
+    for above, child in script.ancestors(call):
+        if isinstance(above, cst.Try):
+            goes_on = child is above.body and not any(script.stops(each.body) for each in above.handlers)
+            return above if goes_on else None
+        if isinstance(above, cst.FunctionDef):
+            return None
+    return None
 
 
 def _receiver(script: Script, call: cst.Call) -> str:
@@ -212,6 +255,10 @@ class _Trail:
     def decides(self, question: cst.BaseExpression) -> bool:
         """Say whether it decides that kernels are built, or that the build goes on."""
         self._left.append(question)
+        if isinstance(question, cst.Call) and called(question) in RUNS and (tried := _tried(self.script, question)):
+            # The answer is where the program goes on.
+            after = [tried.orelse] if tried.orelse is not None else []
+            self._branches([tried.body, *(handler.body for handler in tried.handlers), *after])
         while self._left:
             node = self._left.pop()
             if node not in self._seen:

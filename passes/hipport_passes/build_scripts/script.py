@@ -21,6 +21,8 @@ from hipport_passes.nvcc_flags import telling
 
 #: The name of nvcc in a command, or the beginning of one.
 NVCC = re.compile(r"(?:.*[/\\\s])?nvcc(?:\.exe)?(?:\s.*)?", re.DOTALL)
+#: Functions that run a command.
+RUNS = ("check_output", "check_call", "run", "call", "Popen", "getoutput", "getstatusoutput", "popen", "system")
 _OF_KEY = {"nvcc": "nvcc", "cxx": "host", "gcc": "host", "g++": "host"}
 _OF_KEYWORD = {
     "extra_cuda_cflags": "jit",
@@ -133,6 +135,34 @@ class Script(Conditions):
                     for returned in self.returns(node):
                         assert returned.value is not None
                         yield returned.value, "nvcc"
+
+    def runs_nvcc(self, call: cst.Call) -> bool:
+        """Say whether a call of one of RUNS runs nvcc."""
+        # What a notebook gives to the shell is read as such.
+        if not call.args or self.code(call.func) == "get_ipython().system":
+            return False
+        command = call.args[0].value
+        if isinstance(command, (cst.List, cst.Tuple)):
+            return bool(command.elements) and self._is_nvcc(command.elements[0].value)
+        return self._is_nvcc(command)
+
+    def _is_nvcc(self, command: cst.BaseExpression, depth: int = 0) -> bool:
+        """Say whether a command is nvcc, written there or in the variable that it names."""
+        if NVCC.fullmatch(self.text(command)):
+            return True
+        match command:
+            case cst.IfExp(body=first, orelse=second):
+                return depth < 3 and self._is_nvcc(first, depth + 1) and self._is_nvcc(second, depth + 1)
+            case cst.Call(args=[*_, cst.Arg(last)]) if self.code(command.func).endswith("path.join"):
+                return re.fullmatch(r"(?:.*/)?nvcc", self.text(last)) is not None
+            case cst.Name(name):
+                values = [
+                    each.value
+                    for each in self.nodes
+                    if isinstance(each, cst.Assign) and any(self.code(target.target) == name for target in each.targets)
+                ]
+                return depth < 3 and bool(values) and all(self._is_nvcc(value, depth + 1) for value in values)
+        return False
 
     def key(self, node: cst.Subscript) -> str:
         """Return the string that something is subscripted with, or ""."""
