@@ -17,7 +17,7 @@ from hipport.languages.make import Line, Makefile
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
-from hipport_passes.nvcc_flags import HOLE, Change, telling, translate
+from hipport_passes.nvcc_flags import HOLE, Change, library, telling, translate
 
 _MENTIONS = re.compile(
     rb"nvcc|nvc\+\+|cuda|nvidia-smi|-lcu[a-z]|-gencode|--?x[ =]cu\b|-Xcompiler|-Xptxas|-arch[ =]sm_|--expt-"
@@ -34,6 +34,8 @@ _WORD = re.compile(
 )
 _NVCC = re.compile(r"(?:(?:[\w./-]|\$[({]\w+[)}])*/)?nvcc")
 # The compiler of NVIDIA's HPC SDK, and what it makes kernels of besides CUDA.
+_QUIET = re.compile(r"\$[({]\w[)}](?=\$[({]|nvcc|/)")
+_NAMED = re.compile(rb"-l\$[({]|addprefix[ \t]+-l|%[ \t]*,[ \t]*-l%")
 _NVCPP = re.compile(_NVCC.pattern.replace("nvcc", r"nvc\+\+"))
 _TARGET_REGIONS = re.compile(rb"(?<![\w-])-(?:mp=\S*gpu|acc\b)")
 _HPC_SDK = ("-gpu=", "-mp", "-acc", "-Minfo", "-cudalib", "-stdpar")
@@ -219,7 +221,11 @@ class _Script:
         # What make itself takes off a command.
         if line.kind == "recipe" and found:
             word, place = found.pop(0)
-            if bare := word.lstrip("@-+"):
+            bare = word.lstrip("@-+")
+            # `$(Q)`, which is @ or nothing.
+            if quiet := _QUIET.match(bare):
+                bare = bare[quiet.end() :]
+            if bare:
                 found.insert(0, (bare, Span(place.end - len(bare.encode()), place.end)))
         return found
 
@@ -298,13 +304,31 @@ class _Script:
         meant = calls or line.name in self.for_nvcc or _FOR_NVCC.search(line.name) is not None
         of = "nvcc" if meant or tells else "link"
         if line.kind == "assignment" and not meant and not any(word.startswith("-") for word, _ in flags):
-            return None
+            return self._named(line, flags)
         before = len(self.reported)
         more = [*self._c(line, words, puts), *self._links(line, words, puts)] if calls and line.kind == "recipe" else []
         changes = self._changes([(word, span) for word, span in flags if span not in puts], of, puts) + more
         if nvcc and any(each.kind != "library" for each in self.reported[before:]):
             return None
         return self._put(line, puts, changes, messages)
+
+    def _named(self, line: Line, words: Sequence[tuple[str, Span]]) -> _Said | None:
+        """Put ROCm's libraries for CUDA's where they are named without -l, which another line puts before each."""
+        if "LIB" not in line.name.upper() or not _NAMED.search(self.source.text):
+            return None
+        puts: dict[Span, bytes] = {}
+        changes: list[Change] = []
+        for word, span in words:
+            found = library(word)
+            if found is None or not word.startswith(("cu", "nv", "nccl")):
+                continue
+            hip, why = found
+            if why:
+                self._report(span, "library", f"{word}: {why}")
+                continue
+            puts[span] = hip.encode()
+            changes.append(Change(0, 0, "library", (word,), (hip,), "the library of ROCm", Certainty.SAFE))
+        return self._put(line, puts, changes, [])
 
     def _c(self, line: Line, words: Sequence[tuple[str, Span]], puts: dict[Span, bytes]) -> list[Change]:
         """Put what hipcc gets where nvcc gives C to the C compiler of the host, and return what changed.

@@ -33,7 +33,10 @@ _WORDS = re.compile(
     r"(?i)(?<![a-z])(?:(?:rocm|hip|amd|cuda|nvidia|gpu)(?:\d+(?:[._]\d+)*)?|cu\d{2,3}|\d+(?:\.\d+)*)(?![a-z])"
 )
 # A list for the CPU, or for an accelerator of another kind, is no list for CUDA.
-_FOR_OTHERS = re.compile(r"(?i)(?<![a-z])(?:cpu(?:_?only)?|npu|xpu|hpu|tpu|mps|macos|windows|ascend)(?![a-z])")
+_FOR_OTHERS = re.compile(
+    r"(?i)(?<![a-z])(?:cpu(?:_?only)?|npu|xpu|hpu|tpu|mps|macos|windows|ascend|maca|musa|camb|cambricon|gaudi|neuron)"
+    r"(?![a-z])"
+)
 _REQUIRES = re.compile(rb"install_requires|extras_require|setup_requires|tests_require|dependency_links")
 
 Reader = Callable[[Any, Any], Iterable[Finding]]
