@@ -24,7 +24,7 @@ __all__ = ["PASS", "Translated", "find", "translate"]
 # What a script has that builds something for a GPU, or asks for nvcc.
 _MENTIONS = re.compile(
     rb"CUDAExtension|extra_cuda_cflags|get_gencode_flags|CUDA_HOME|TORCH_CUDA_ARCH_LIST|[\"']nvcc[\"' ]"
-    rb"|nvcc_?(?:flags|args)|NVCC_?(?:FLAGS|ARGS)|\.cu[\"']"
+    rb"|nvcc_?(?:flags|args)|NVCC_?(?:FLAGS|ARGS)|\.cu[\"']|-D(?!CMAKE_)\w*CUDA\w*="
 )
 _BUILDS = re.compile(rb"\b(?:CUDAExtension|extra_cuda_cflags)\b")
 

@@ -19,8 +19,9 @@ from hipport_passes.build_scripts.edits import Said
 from hipport_passes.build_scripts.names import called
 from hipport_passes.build_scripts.script import NVCC, RUNS, Script
 
-#: What is built, or not: an extension for GPUs, a source of CUDA, the macro by which sources know.
-_BUILDS = re.compile(r"\bCUDAExtension\b|\.cu[\"']|[\"'](?:-D)?WITH_CUDA\b")
+_FOR_CMAKE = r"-D(?!CMAKE_)\w*CUDA\w*="
+#: What is built, or not: an extension for GPUs, a source of CUDA, the macro by which sources know, CMake's option.
+_BUILDS = re.compile(rf"\bCUDAExtension\b|\.cu[\"']|[\"'](?:-D)?WITH_CUDA\b|{_FOR_CMAKE}")
 #: What raises where there is no GPU.
 _NEEDS_GPU = re.compile(r"\bget_device_(?:capability|properties|name)\(|\bcurrent_device\(|\bmem_get_info\(")
 _STOPS = re.compile(r"\braise\b|\bexit\(")
@@ -55,7 +56,7 @@ def unseen(script: Script, answered: Callable[[cst.BaseExpression], bool]) -> It
     """
     # CppExtension takes sources of CUDA, too.
     cpp = script.calls("CppExtension") and re.search(rb"\.cu[\"']", script.source.text)
-    if not cpp and not re.search(rb"\bCUDAExtension\b", script.source.text):
+    if not cpp and not re.search(rb"\bCUDAExtension\b|%b" % _FOR_CMAKE.encode(), script.source.text):
         return
     settled: set[cst.CSTNode] = set()
     forced = re.search(rb"force_?(?:only_?)?cuda", script.source.text, re.IGNORECASE)
@@ -278,6 +279,10 @@ class _Trail:
                 case cst.IfExp():
                     if child is above.test and _BUILDS.search(script.code(above)):
                         self._found = True
+                case cst.FormattedString() | cst.BinaryOperation():
+                    # `f"-DUSE_CUDA={there}"`
+                    if re.search(_FOR_CMAKE, script.code(above)):
+                        self._found = True
                 case cst.Assert():
                     self._found = self._found or bool(script.calls("setup"))
                     return
@@ -304,7 +309,11 @@ class _Trail:
                     call = script.parent[above]
                     if isinstance(call, cst.Call):
                         self._argument(call, above)
-                    if not isinstance(call, cst.Call) or called(call) not in _THROUGH:
+                    if not isinstance(call, cst.Call):
+                        return
+                    # What a variable of the environment is without being set.
+                    otherwise = called(call) in ("getenv", "get") and call.args[0] is not above
+                    if called(call) not in _THROUGH and not otherwise:
                         return
                 case cst.BaseCompoundStatement() | cst.Lambda() | cst.BaseSmallStatement():
                     return
