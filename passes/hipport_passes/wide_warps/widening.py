@@ -181,8 +181,25 @@ class Widening:
                 self.settle(given[1], SIZE + b" - 1")
             elif by and number is not None and number >= 16:
                 self.refuse(given[1], f"{name.decode()} by {number}: write the steps as a loop")
+            elif by and number is None and not self.steps(given[1]):
+                width = self.flow.number(self.function, given[2]) if len(given) > 2 else 32
+                if width not in (2, 4, 8, 16):
+                    self.refuse(given[1], "how far shuffles reach")
         if len(given) > 2 and self.flow.number(self.function, given[2]) == 32:
             self.settle(given[2], SIZE)
+
+    def steps(self, distance: Node) -> bool:
+        """Whether a distance is what a `for` loop counts, which `loop` looks at, or what the function is given."""
+        name = self.function.text(distance)
+        if name in self.function.parameters:
+            return True
+        outer = distance.parent
+        while outer is not None and outer != self.function.body:
+            start = outer.child_by_field_name("initializer") if outer.type == "for_statement" else None
+            if start is not None and re.search(rb"(?<!\w)" + re.escape(name) + rb"\s*=", self.function.text(start)):
+                return True
+            outer = outer.parent
+        return False
 
     # -- loops
 
