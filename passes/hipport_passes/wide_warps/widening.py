@@ -284,6 +284,16 @@ class Widening:
                 elif flow.number(function, other) not in (0, 1):
                     self.refuse(other, "a mask of 32 bits")
             return
+        known = flow.number(function, right)
+        shifted = sign.type in ("<<", ">>") and known
+        if (
+            carried[0]
+            and known is not None
+            and (shifted or (sign.type in ("<", ">", "<=", ">=") and (sign.type, known) != (">", 0)))
+        ):
+            # `mask >> 16`, and `mask < 0`, which asks for lane 31.
+            self.refuse(node, "some of the lanes by number")
+            return
         if sign.type in _TURNED and flow.number(function, right) is None:
             why = self.by_number(right, _TURNED[sign.type], flow.number(function, left))
             if why:
