@@ -213,6 +213,29 @@ def test_missing_submodules_come_first(tmp_path: Path) -> None:
     assert plan.steps[0].commands == ("git submodule update --init --recursive",)
 
 
+def test_folders_of_the_repository_have_steps_of_their_own(tmp_path: Path) -> None:
+    """Also where they are written without a dot, as pip takes them."""
+    extension = (
+        "from setuptools import setup\nfrom torch.utils.cpp_extension import BuildExtension, CUDAExtension\n"
+        'setup(name="r", ext_modules=[CUDAExtension("r", ["r.cu"])], cmdclass={"build_ext": BuildExtension})\n'
+    )
+    python = "import torch\nfrom setuptools import setup\nsetup(name='p', install_requires=['torch'])\n"
+    listed = "    - submodules/rasterizer\n    - submodules/tools/\n    - tqdm\n"
+    files = {
+        "environment.yml": f"name: x\ndependencies:\n  - pytorch=1.12\n  - pip:\n{listed}",
+        "submodules/rasterizer/setup.py": extension,
+        "submodules/rasterizer/r.cu": "__global__ void k() {}\n",
+        "submodules/tools/setup.py": python,
+    }
+    plan = hipport.deps([lay(tmp_path, files)])
+    (step,) = [each for each in plan.steps if each.files]
+    assert "submodules" not in step.files["environment.yml"] and "- tqdm" in step.files["environment.yml"]
+    assert [each.commands[0] for each in plan.steps[-2:]] == [
+        "pip install --no-build-isolation --no-deps ./submodules/rasterizer",
+        "pip install --no-build-isolation ./submodules/tools",
+    ]
+
+
 def test_an_environment_of_conda(tmp_path: Path) -> None:
     text = "name: x\ndependencies:\n  - python=3.8\n  - pytorch=2.1\n  - scipy\n  - pip:\n    - ./ext\n    - tqdm\n"
     plan = hipport.deps([lay(tmp_path, {"environment.yml": text})])

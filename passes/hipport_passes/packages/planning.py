@@ -29,7 +29,11 @@ from hipport_passes.packages.recipes import Family, Recipes, release
 from hipport_passes.packages.toml_lists import LISTS, POETRY, as_pip, joined
 
 _IMPORT = re.compile(rb"^([ \t]*)(?:import|from)[ \t]+(\w+)", re.MULTILINE)
-_LOCAL = re.compile(r"(?:-e\s+|--editable[ =])?(\.[/\\]?[\w./-]*)(?:\[[^\]]*\])?\s*(?:#.*)?")
+# What has a slash, and no scheme, is a folder to pip.
+_LOCAL = re.compile(
+    r"(?:-e\s+|--editable[ =])?(?:file:(?://)?)?(\.[/\\]?[\w./-]*|[\w.-]+(?:/[\w.-]+)+/?)(?:\[[^\]]*\])?\s*(?:#.*)?"
+)
+_BUILT_BY = ("setup.py", "pyproject.toml", "setup.cfg")
 _NOT_FOR_USE = re.compile(
     r"(?i)(?:^|[-_/])(?:dev|tests?|docs?|lint|ci|benchmarks?|examples?|build|lock|rocm|cuda|cpu)(?:[-_./]|$)"
 )
@@ -277,12 +281,31 @@ def _steps(
     yield from later
     for text in built:
         yield _built(text)
-    for folder in _folders(project):
+    folders = _folders(project)
+    for folder in folders:
         if folder != ".":
             command = f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}"
             yield Step(f"the extension in {folder}, once it is ported", (command,))
+    for folder in _local(project, lists):
+        if folder not in folders:
+            command = f"pip install --no-build-isolation ./{shlex.quote(folder)}"
+            yield Step(f"the package in {folder}", (command,))
     if _is_package(project):
         yield Step("the package itself", ("pip install --no-build-isolation --no-deps -e .",))
+
+
+def _local(project: Project, lists: Sequence[PurePath]) -> list[str]:
+    """Return the folders with packages of the repository that its lists, or conda's environment, ask for."""
+    asked_for: list[str] = []
+    for source in project.sources:
+        if isinstance(source, Requirements) and source.path in lists:
+            asked_for += [decoded(source, line.span) for line in source.lines]
+        elif isinstance(source, CondaEnvironment) and source.path.parent == PurePosixPath(".") and not lists:
+            asked_for += [decoded(source, span) for kind, span, _ in source.items if kind == "pip"]
+    found = [match[1] for text in asked_for if (match := _LOCAL.fullmatch(text.strip()))]
+    packages = {each.path.parent.as_posix() for each in project.sources if each.path.name in _BUILT_BY}
+    folders = dict.fromkeys(PurePosixPath(re.sub(r"^(?:\./)+", "", text)).as_posix() for text in found)
+    return [folder for folder in folders if folder in packages and folder != "."]
 
 
 def _is_required(mentions: Sequence[Mention]) -> bool:
