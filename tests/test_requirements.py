@@ -63,6 +63,20 @@ def test_a_dockerfile_beside_one_for_rocm_is_left_alone(tmp_path: Path) -> None:
     assert not ported(tmp_path, files).reported
 
 
+def test_extensions_in_an_environment_of_conda_wait_for_pytorch(tmp_path: Path) -> None:
+    listed = "    - submodules/knn\n    - ./tools\n    - tqdm\n"
+    files = {
+        "environment.yml": f"dependencies:\n  - pytorch=1.12\n  - pip:\n{listed}",
+        "submodules/knn/setup.py": "from torch.utils.cpp_extension import CUDAExtension\n",
+        "tools/setup.py": "from setuptools import setup\n",
+    }
+    result = ported(tmp_path, files)
+    lines = text_of(result, "environment.yml").splitlines()
+    assert [line for line in lines if line.startswith("    - ")] == ["    - ./tools", "    - tqdm"]
+    assert "    # - submodules/knn  # ROCm: pip install --no-build-isolation ./submodules/knn" in "\n".join(lines)
+    assert not [each for each in ported(tmp_path, {"environment.yml": "\n".join(lines)}).reported if each.edits]
+
+
 def test_lists_that_are_read_in_are_found_whatever_their_name(tmp_path: Path) -> None:
     files = {"requirements.txt": "-r deps/gpu\n", "deps/gpu": "--constraint=pins\n", "deps/pins": "torch==2.1.0\n"}
     assert text_of(ported(tmp_path, files), "deps/pins") == "torch\n"

@@ -14,6 +14,7 @@ from hipport_passes.packages.judge import Verdict
 from hipport_passes.packages.lists import commented
 
 _OPTION = re.compile(r"(--index-url|-i|--extra-index-url|--find-links|-f|--editable|-e)(?:\s*=\s*|\s+)(\S+)", re.DOTALL)
+_FOLDER = re.compile(r"(?:\./)*([\w.-]+(?:/[\w.-]+)*)/?")
 _CONDA = re.compile(r"(?:(?P<channel>[\w./-]+)::)?(?P<name>[\w.-]+)")
 _PYTORCH = "conda has no build of PyTorch for ROCm; assumes that it is installed with pip, as `hipport deps` says"
 
@@ -151,10 +152,20 @@ def _pip_item(source: CondaEnvironment, span: Span, line: Span, asking: Asking) 
             return None
         message = f"{option[2]} has builds for CUDA, which pip would take; assumes that PyTorch for ROCm is installed"
         return Finding(span, "index", message, _item_out(source, line, "builds for CUDA"), Certainty.REVIEW)
+    folder = _FOLDER.fullmatch(re.sub(r"^(?:-e|--editable)[ =]", "", text).split(" #")[0].strip())
+    if folder is not None and asking.builds_with_torch(folder[1]):
+        message = (
+            f"{text} is built against PyTorch, which conda does not bring for ROCm; assumes that it is installed "
+            "afterwards, as `hipport deps` says"
+        )
+        edits = _item_out(
+            source, line, f"pip install --no-build-isolation ./{folder[1]}, once PyTorch for ROCm is there"
+        )
+        return Finding(span, "isolation", message, edits, Certainty.REVIEW)
     verdict = asking.judge(requirement)
     if verdict is None:
         return None
-    edits: tuple[Edit, ...] = ()
+    edits = ()
     if verdict.what == "edit":
         edits = (part(verdict, text, span.start),)
     elif verdict.what == "out":
