@@ -11,7 +11,8 @@ section behind the loop again (clang 15 and 21, from -O1, seen in the assembly).
 the lane leaves. Loops that programs wrote this way for old GPUs need just that. Fences are added where a lock has none:
 without them neither vendor promises that one owner sees what the last one wrote.
 
-Where functions take and give back a lock (`lock.lock(); …; lock.unlock();`), the lanes pass one after the other. Where
+Where functions take and give back a lock (`lock.lock(); …; lock.unlock();`), by trying or by a number that is drawn
+(`while (serving != ticket);`), the lanes pass one after the other. Where
 one lane takes it for its warp (`if (lane == 0) lock(); __syncwarp(); …; if (lane == 0) unlock();`), two warps share a
 wavefront of 64 lanes, and the warps pass one after the other, for review: the lanes of a warp have to come together.
 
@@ -86,6 +87,9 @@ _LINE_START = re.compile(rb"(?:\r\n|\n|\r)(?=[ \t]*[^\s#])")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?")
 _LOOP = re.compile(rb"\b(?:while|for|do)\b")
 _TAKES = re.compile(rb"\b(atomic(?:CAS|Exch))(?:_block|_system)?\s*\(")
+_DRAWS = re.compile(_ATOMICS.pattern + rb"|atomic(?:Add|Inc)(?:_block|_system)?")
+_NUMBERED = re.compile(rb"=\s*atomic(?:Add|Inc)\w*\s*\([^;{}]*;[^;{}]*\bwhile\s*\([^;{}]*!=")
+_TAKES_NUMBER = re.compile(rb"\s*atomic(?:Add|Inc)(?:_block|_system)?\s*\(")
 _FIXED = re.compile(rb"[\s()]*(?:\d+[uUlL]*|true|false|[A-Z][A-Z0-9_]*)[\s()]*")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 
@@ -105,7 +109,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if source.words.isdisjoint((b"volatile", b"atomic")) and not source.matched(_ATOMIC):
         return
     kernels = Kernels.of(project)
-    takers = kernels.carriers(source, _ATOMICS)
+    # Who draws a number waits for it, where there are such locks.
+    takers = kernels.carriers(source, _DRAWS if project.together(source, _draws_numbers) else _ATOMICS)
     watched = frozenset(_VOLATILE.findall(source.code))
     for function in kernels.functions(source):
         start = function.body.start_byte
@@ -184,6 +189,8 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
     if acquire is None:
         if _WAITS.fullmatch(function.text(body)) is None:
             yield from _inside(function, loop, condition, body, kernels, project)
+        elif _NUMBERED.search(function.source.code) and _ticket(function, loop) and _all_in_turns(function, kernels):
+            return
         elif condition is not None and _own_flag(
             function, condition, kernels, project.together(function.source, _readers)
         ):
@@ -410,6 +417,10 @@ def _place(function: Function, node: Node) -> tuple[bytes, Node] | None:
     return function.text(base), index
 
 
+def _draws_numbers(source: Cpp) -> frozenset[bool]:
+    return frozenset({True} if _NUMBERED.search(source.code) else ())
+
+
 def _readers(source: Cpp) -> frozenset[bytes]:
     """Functions that return what a pointer of theirs is at now, and change nothing."""
     found = _READER.finditer(source.code) if source.matched(_LOADS) else ()
@@ -613,9 +624,48 @@ def _gives_back(function: Function) -> bool:
     ) or bool(re.search(rb"(?:\*\s*\w+|\]|\bstate\w*|\block\w*)\s*=\s*0\s*;", text))
 
 
+def _ticket(function: Function, loop: Node) -> bytes:
+    """What a loop waits for to reach a number that was drawn, `while (serving != ticket);`; else nothing."""
+    condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
+    if condition is None or body is None or loop.type == "for_statement" or not _WAITS.fullmatch(function.text(body)):
+        return b""
+    for node in nodes(condition):
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        sign = node.child_by_field_name("operator")
+        if left is None or right is None or sign is None or sign.type != "!=":
+            continue
+        for looked, number in ((left, right), (right, left)):
+            given = [
+                value
+                for each in function.locals.assignments
+                if number.type == "identifier" and each.variable.name == function.text(number)
+                for value in each.values
+            ]
+            if len(given) == 1 and _TAKES_NUMBER.match(function.text(given[0])) and _is_look(function, looked):
+                names = _NAME.findall(re.sub(rb"\[[^\]]*\]", b"", function.text(looked).split(b",")[0]))
+                return names[-1] if names else b""
+    return b""
+
+
+def _serves(function: Function, name: bytes) -> bool:
+    """Whether the function lets the next number go on, `atomicAdd(&serving, 1)` or `serving++`."""
+    text, word = function.text(function.body), re.escape(name) + rb"\b\s*(?:\[[^\]]*\]\s*)?"
+    added = rb"\batomicAdd(?:_block|_system)?\s*\([&*\w.\->\s()]*?\b" + word + rb",\s*1[uUlL]*\s*\)"
+    counted = rb"\b" + word + rb"(?:\+\+|\+=\s*1\s*;)|\+\+[\w.\->]*\b" + word
+    return bool(re.search(added + rb"|" + counted, text))
+
+
+def _all_in_turns(function: Function, kernels: Kernels) -> bool:
+    """Whether all who take a lock by calling the function do so in turns, or will."""
+    calls = kernels.callers(function)
+    return bool(calls) and not any(_turns(call, kernels)[0] for call in calls)
+
+
 def _takes(function: Function, tries: bool) -> bool:
     """Whether the function takes a lock and keeps it, at once or not at all (`tries`), or else after waiting."""
-    if not function.mentions(_ATOMICS) or _gives_back(function):
+    if not function.mentions(_ATOMICS):
+        return not tries and any(_ticket(function, loop) for loop in _loops(function))
+    if _gives_back(function):
         return False
     loops = [loop for loop in _loops(function) if _waits_for(function, loop) is not None]
     return bool(loops) != tries and _acquire(function, function.body) is not None
@@ -680,7 +730,7 @@ def _turns(call: Call, kernels: Kernels) -> tuple[str, tuple[Edit, ...]]:
     while first is not None and first != function.body:
         if first.parent is not None and first.parent.type == "compound_statement":
             last = first.next_named_sibling
-            while last is not None and not _unlocks(function, last, lock, kernels):
+            while last is not None and not _unlocks(function, last, lock, kernels, call.name):
                 last = last.next_named_sibling
             if last is not None:
                 break
@@ -783,10 +833,15 @@ def _of_warps(function: Function, span: Span, edits: tuple[Edit, ...], project: 
     )
 
 
-def _unlocks(function: Function, node: Node, lock: bytes, kernels: Kernels) -> bool:
+def _unlocks(function: Function, node: Node, lock: bytes, kernels: Kernels, taker: bytes = b"") -> bool:
+    """Whether `node` gives back the lock that the function `taker` takes."""
+    takers = kernels.definitions(function.source, taker) if taker else ()
+    numbers = {number for each in takers for loop in _loops(each) if (number := _ticket(each, loop))}
     for call in _calls(node):
         definitions = kernels.definitions(function.source, called_name(call, function.source.code))
-        if _object(function, call) == lock and definitions and all(map(_gives_back, definitions)):
+        if _object(function, call) != lock or not definitions:
+            continue
+        if all(_gives_back(each) or any(_serves(each, name) for name in numbers) for each in definitions):
             return True
     return False
 
