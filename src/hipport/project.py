@@ -129,6 +129,7 @@ class Project:
                 self._own_includes(self.by_path[path]) == self._own_includes(changed[path]) for path in changed
             ):
                 result.__dict__["_groups"] = self._groups
+                result.__dict__["_homes"] = self._homes
                 touched = {group[0] for path in changed if (group := self._groups.get(path)) is not None}
                 result.__dict__["_components"] = {
                     leader: known for leader, known in self._components.items() if leader not in touched
@@ -263,14 +264,23 @@ class Project:
 
         Files that are only context do not count: nothing is to be made outside of what was given.
         """
-        own = self.by_path
-        parents = [other.path.parent.parts for other in self.component(source) if other.path in own]
-        shared = []
-        for parts in zip(*parents, strict=False):
-            if len(set(parts)) > 1:
-                break
-            shared.append(parts[0])
-        return type(source.path)(*shared)
+        first = self._groups.get(source.path, (source.path,))[0]
+        known = self._homes.get(first)
+        if known is None:
+            own = self.by_path
+            folders = {other.path.parent for other in self.component(source) if other.path in own}
+            shared = []
+            for parts in zip(*(folder.parts for folder in folders), strict=False):
+                if len(set(parts)) > 1:
+                    break
+                shared.append(parts[0])
+            known = self._homes[first] = type(source.path)(*shared)
+        return known
+
+    @cached_property
+    def _homes(self) -> dict[PurePath, PurePath]:
+        """Those that were asked for, by the first file of their component."""
+        return {}
 
 
 def _unions(component: Component) -> dict[object, frozenset[Any]]:

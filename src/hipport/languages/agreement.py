@@ -7,7 +7,7 @@ What an expression depends on is read off its syntax once; the number is worked 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -61,6 +61,10 @@ class _Form(NamedTuple):
     parts: tuple[tuple[int, _Form], ...]
 
 
+#: Of what is the same for all, whatever is not.
+_ANY = _Form(BLOCK, (), (), ())
+
+
 class Expressions:
     """The agreement on the expressions of a function."""
 
@@ -69,6 +73,8 @@ class Expressions:
         self._function = function
         self._macros = kernels.varying_macros(function.source)
         self._forms: dict[int, _Form] = {}
+        self._assigned: tuple[tuple[Variable, tuple[_Form, ...]], ...] | None = None
+        self._returned: tuple[_Form, ...] | None = None
         self._before: dict[tuple[Variable, int], tuple[_Form, ...] | None] = {}
 
     def agreement(
@@ -79,6 +85,50 @@ class Expressions:
         What is not given is the same for all. A variable is looked for in its last assignment, up to `steps` deep.
         """
         return self._least(self._form(node), variables, results, steps)
+
+    def assigned(
+        self, variables: Mapping[Variable, int], results: Mapping[Function, int]
+    ) -> Iterator[tuple[Variable, int]]:
+        """Yield for each variable that is assigned to, and is not the block's, on how much what it is given agrees.
+
+        That is also the agreement on what decides whether it is. What is known to be each thread's own is left out.
+        """
+        if self._assigned is None:
+            self._assigned = tuple(self._find_assigned())
+        for variable, forms in self._assigned:
+            if variables[variable] > 1:
+                yield variable, min(self._least(form, variables, results, 0) for form in forms)
+
+    def _find_assigned(self) -> Iterator[tuple[Variable, tuple[_Form, ...]]]:
+        for variable, given in self._function.locals.given.items():
+            if variable in self._function.locals.shared:
+                continue
+            nodes = [value for each in given for value in each.values]
+            # Only some threads may come here; outside of the variable's own scope that makes no difference.
+            nodes += (
+                condition.expression
+                for each in given
+                if not each.declares
+                for condition in self._function.conditions(each.node)
+                if condition.statement.start_byte >= variable.start
+            )
+            forms = {id(form): form for form in map(self._form, nodes) if form != _ANY}
+            if forms:
+                yield variable, tuple(forms.values())
+
+    def returned(self, variables: Mapping[Variable, int], results: Mapping[Function, int]) -> int:
+        """Return the agreement on what the function returns, and on what decides which of its `return` is come to."""
+        if self._returned is None:
+            decisive = [
+                node
+                for statement in self._function.returns
+                for node in (
+                    *statement.named_children,
+                    *(each.expression for each in self._function.conditions(statement)),
+                )
+            ]
+            self._returned = tuple(form for form in map(self._form, decisive) if form != _ANY)
+        return min((self._least(form, variables, results, _STEPS) for form in self._returned), default=BLOCK)
 
     def _least(
         self, form: _Form, variables: Mapping[Variable, int], results: Mapping[Function, int], steps: int

@@ -21,9 +21,11 @@ nobody is seen to call.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -161,6 +163,9 @@ class _Search:
         self._mentions: dict[Function, tuple[_Mention, ...]] = {}
         #: What functions were seen to come to before, for those that call themselves.
         self._again: dict[Function, tuple[_Mention, ...]] = {}
+        self._reached: dict[Function, tuple[_Reached, ...]] = {}
+        self._places: dict[PurePath, list[tuple[int, bytes]]] = {}
+        self._named_by: dict[tuple[Function, int, int, int], _Named] = {}
         self._open: set[_Macro | Function] = set()
         self._recursive = False
         self._find_carriers()
@@ -173,21 +178,20 @@ class _Search:
 
     def _find_carriers(self) -> None:
         """Find what comes to a collective, by way of its name or of another carrier's."""
-        wanted: set[bytes] = set()
-        for file in self.files:
-            wanted |= {name for _, name in file.names(self.collectives.names)}
+        wanted: set[bytes] = set().union(*(file.matched(self.collectives.names) for file in self.files))
         seen: set[tuple[PurePath, int]] = set()
         while wanted:
-            pattern = re.compile(rb"\b(?:" + rb"|".join(sorted(wanted, reverse=True)) + rb")\b")
-            wanted = set()
+            sought, wanted = wanted, set()
             for file in self.files:
-                if not pattern.search(file.code):
+                places = [span.start for span, _ in file.names(sought)]
+                if not places:
                     continue
                 units: list[Function | _Macro] = [*file.fact(_macros)]
                 units += self.kernels.functions(file)
                 for unit in units:
                     start, end = (unit.start, unit.end) if isinstance(unit, _Macro) else _body(unit)
-                    if (file.path, start) in seen or not pattern.search(file.code, start, end):
+                    first = bisect_left(places, start)
+                    if first == len(places) or places[first] >= end or (file.path, start) in seen:
                         continue
                     seen.add((file.path, start))
                     self.units.append(unit)
@@ -204,7 +208,19 @@ class _Search:
             if not self._recursive or count == found:
                 return
             found = count
-            self._again, self._mentions = self._mentions, {}
+            self._again, self._mentions, self._reached = self._mentions, {}, {}
+
+    def _words_of(self, unit: Function | _Macro, more: AbstractSet[bytes] = frozenset()) -> Iterator[tuple[int, bytes]]:
+        """Yield where the names of collectives, of what comes to one, and `more` stand in a function or macro."""
+        source = unit.source
+        if source.path not in self._places:
+            found = [*source.names(source.matched(self.collectives.names) | self.carriers.keys())]
+            self._places[source.path] = [(span.start, name) for span, name in found]
+        places = self._places[source.path]
+        start, end = (unit.start, unit.end) if isinstance(unit, _Macro) else _body(unit)
+        if more - self.carriers.keys():
+            places = [(span.start, name) for span, name in source.names(more | {name for _, name in places})]
+        return islice(places, bisect_left(places, (start,)), bisect_left(places, (end,)))
 
     def mentions(self, function: Function) -> tuple[_Mention, ...]:
         if function in self._open:
@@ -216,31 +232,39 @@ class _Search:
             self._open.remove(function)
         return self._mentions[function]
 
-    def reached(self, unit: Function | _Macro) -> Iterator[_Reached]:
+    def reached(self, unit: Function | _Macro) -> Iterable[_Reached]:
         if isinstance(unit, _Macro):
-            yield from self._of_macro(unit)
-            return
-        for mention in self.mentions(unit):
+            return self._of_macro(unit)
+        mentions = self.mentions(unit)
+        if unit in self._open:
+            return self._reached_by(mentions)
+        if unit not in self._reached:
+            self._reached[unit] = tuple(self._reached_by(mentions))
+        return self._reached[unit]
+
+    @staticmethod
+    def _reached_by(mentions: tuple[_Mention, ...]) -> Iterator[_Reached]:
+        for mention in mentions:
             skipped = any(not side.often and not side.left for side in mention.sides)
             for each in mention.reached:
-                yield each._replace(skipped=each.skipped or skipped)
+                yield each if each.skipped or not skipped else each._replace(skipped=True)
 
     def _find_mentions(self, unit: Function) -> Iterator[_Mention]:
         lambdas = _lambdas(unit)
         inside: dict[bytes, dict[Place, _Reached]] = {}
-        for match in _WORD.finditer(unit.source.code, *_body(unit)):
-            name = match.group()
+        for start, name in self._words_of(unit, lambdas.keys()):
+            end = start + len(name)
             collective = self.collectives.names.fullmatch(name)
-            if name in inside and _CALL.match(unit.source.code, match.end()):
-                called = unit.body.descendant_for_byte_range(match.start(), match.end())
-                if called is not None and match.start() >= lambdas[name][1]:
+            if name in inside and _CALL.match(unit.source.code, end):
+                called = unit.body.descendant_for_byte_range(start, end)
+                if called is not None and start >= lambdas[name][1]:
                     most = max(each.size for each in inside[name].values())
                     yield _Mention(called, tuple(self._sides(unit, called, most)), tuple(inside[name].values()))
                 continue
             if not collective and name not in self.carriers:
                 continue
-            node = unit.body.descendant_for_byte_range(match.start(), match.end())
-            if node is None or unit.source.directive(match.start()):
+            node = unit.body.descendant_for_byte_range(start, end)
+            if node is None or unit.source.directive(start):
                 continue
             given = _arguments_of(node)
             reached: dict[Place, _Reached] = {}
@@ -248,7 +272,7 @@ class _Search:
             if collective and self.collectives.group is not None:
                 group, size = self.collectives.group(unit, node)
             if size:
-                place = Place(unit.source.path, match.start())
+                place = Place(unit.source.path, start)
                 reached[place] = _Reached(place, name, self._named(unit, group), False, size)
             else:
                 for each in self.carriers.get(name, ()):
@@ -259,12 +283,12 @@ class _Search:
                             lanes = self._named(unit, given[at] if at < len(given) else None)
                         elif lanes.found:
                             lanes = _Named(inside=True)
-                        reached[inner.place] = inner._replace(lanes=lanes)
+                        reached[inner.place] = inner if lanes is inner.lanes else inner._replace(lanes=lanes)
             if reached:
-                for variable, (start, end) in lambdas.items():
-                    if start <= match.start() < end:
+                for variable, (opening, closing) in lambdas.items():
+                    if opening <= start < closing:
                         inside.setdefault(variable, {}).update(
-                            (place, each._replace(lanes=_from_outside(each.lanes, start, end)))
+                            (place, each._replace(lanes=_from_outside(each.lanes, opening, closing)))
                             for place, each in reached.items()
                         )
                 most = max(each.size for each in reached.values())
@@ -275,23 +299,22 @@ class _Search:
         if macro in self._open:
             return
         self._open.add(macro)
-        for match in _WORD.finditer(code, macro.start, macro.end):
-            if self.collectives.names.fullmatch(match.group()):
-                given = macro.source.arguments(end) if code[(end := match.end()) : end + 1] == b"(" else None
+        for start, name in self._words_of(macro):
+            if self.collectives.names.fullmatch(name):
+                end = start + len(name)
+                given = macro.source.arguments(end) if code[end : end + 1] == b"(" else None
                 mask = macro.source[given[0]] if given else b""
                 if self.collectives.group is not None:
-                    before = _MEMBER.search(code, macro.start, match.start())
+                    before = _MEMBER.search(code, macro.start, start)
                     if before is None or not given:
                         continue
                     mask = before[1] or mask
                 words = _WORD.findall(mask)
                 parameter = macro.parameters.index(words[0]) if words and words[0] in macro.parameters else -1
                 inside = any(self.collectives.lanes.fullmatch(word) for word in words)
-                yield _Reached(
-                    Place(macro.source.path, match.start()), match.group(), _Named(inside, parameter), False, WARP
-                )
+                yield _Reached(Place(macro.source.path, start), name, _Named(inside, parameter), False, WARP)
             else:
-                for unit in self.carriers.get(match.group(), ()):
+                for unit in self.carriers.get(name, ()):
                     yield from self.reached(unit)
         self._open.remove(macro)
 
@@ -299,9 +322,15 @@ class _Search:
         """How the expression `mask` names lanes."""
         if mask is None:
             return _Named()
-        text = function.text(mask)
-        words = _WORD.findall(text)
-        if any(self.collectives.lanes.fullmatch(word) for word in words):
+        key = (function, mask.start_byte, mask.end_byte, depth)
+        if key not in self._named_by:
+            self._named_by[key] = self._find_named(function, mask, depth)
+        return self._named_by[key]
+
+    def _find_named(self, function: Function, mask: Node, depth: int) -> _Named:
+        lanes = function.source.matched(self.collectives.lanes)
+        words = _WORD.findall(function.text(mask))
+        if not lanes.isdisjoint(words):
             return _Named(inside=True)
         found: set[int] = set()
         asked: set[bytes] = set()
@@ -309,12 +338,12 @@ class _Search:
             variable = function.locals.named(word, mask.start_byte)
             if variable is None:
                 continue
-            given = [each for each in function.locals.assignments if each.variable == variable]
+            given = function.locals.given.get(variable, ())
             if not given and word in function.parameters:
                 return _Named(parameter=function.parameters.index(word))
             for each in given:
                 for value in each.values:
-                    if any(self.collectives.lanes.fullmatch(part) for part in _WORD.findall(function.text(value))):
+                    if not lanes.isdisjoint(_WORD.findall(function.text(value))):
                         found.add(each.node.start_byte)
                         asked |= {_squeezed(function.text(argument)) for argument in _last_arguments(value)}
                     elif depth:
@@ -374,11 +403,14 @@ class _Search:
         """A macro has no tree: with a choice in it, its calls are taken to be in different branches."""
         if not _CHOICE.search(macro.source.code, macro.start, macro.end):
             return
-        calls = [each for each in self._of_macro(macro) if not each.lanes.inside]
-        for one in calls:
-            for other in calls:
-                if one.name == other.name and one.place != other.place:
-                    self.found.setdefault(one.place, Meeting("branch", other.place))
+        calls: dict[bytes, dict[Place, None]] = {}
+        for each in self._of_macro(macro):
+            if not each.lanes.inside:
+                calls.setdefault(each.name, {})[each.place] = None
+        for places in calls.values():
+            first, *others = places
+            for place in places if others else ():
+                self.found.setdefault(place, Meeting("branch", others[0] if place == first else first))
 
     def _meet(self, kind: str, one: _Mention, own: _Side, two: _Mention, other: _Side) -> None:
         for a in one.reached:
@@ -419,10 +451,8 @@ class _Search:
 
     def _barrier_between(self, function: Function, one: Node, two: Node) -> bool:
         first, second = sorted((one.end_byte, two.start_byte))
-        return any(
-            self.collectives.barriers.fullmatch(match.group())
-            for match in _WORD.finditer(function.source.code, first, second)
-        )
+        barriers = function.source.matched(self.collectives.barriers)
+        return bool(barriers) and not barriers.isdisjoint(_WORD.findall(function.source.code, first, second))
 
 
 def _relation(function: Function, one: tuple[_Side, ...], two: tuple[_Side, ...]) -> tuple[str, _Side, _Side]:

@@ -17,7 +17,8 @@ show.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
+from operator import itemgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -59,14 +60,42 @@ _GIVEN = re.compile(
 )
 
 
+class _Index:
+    """The functions of a component by names that `names` tells of a function.
+
+    A file whose words a name is not among has none for it, and is not parsed for it.
+    """
+
+    def __init__(self, component: Component, names: Callable[[Function], Iterable[bytes]]) -> None:
+        self._names = names
+        self._waiting = [(i, source) for i, source in enumerate(component) if isinstance(source, Cpp)]
+        #: With the places of their files in the component: these are in order, within a file as they are written.
+        self._found: dict[bytes, list[tuple[int, Function]]] = {}
+
+    def named(self, name: bytes, functions: Callable[[Cpp], Iterable[Function]]) -> list[Function]:
+        """Return those for `name`, in order; `functions` tells those of a file."""
+        due = [each for each in self._waiting if name in each[1].words]
+        if due:
+            self._waiting = [each for each in self._waiting if name not in each[1].words]
+            for i, source in due:
+                for function in functions(source):
+                    for each in self._names(function):
+                        if each in source.words:
+                            self._found.setdefault(each, []).append((i, function))
+        found = self._found.get(name, [])
+        found.sort(key=itemgetter(0))
+        return [function for _, function in found]
+
+
 class _Known:
     """What was worked out of the device code in files that belong together."""
 
     def __init__(self, component: Component) -> None:
         self.functions: dict[PurePath, tuple[Function, ...]] = {}
+        self.named = _Index(component, lambda function: (function.name,))
+        self.calling = _Index(component, lambda function: function.called)
         self.definitions: dict[bytes, tuple[Function, ...]] = {}
         self.callers: dict[Function, tuple[Call, ...]] = {}
-        self.callers_in: dict[PurePath, dict[bytes, list[Function]]] = {}
         self.variables: dict[Function, dict[Variable, int]] = {}
         self.results: dict[Function, int] = {}
         self.agreed: dict[tuple[Function, int], int] = {}
@@ -113,43 +142,23 @@ class Kernels:
 
     def definitions(self, source: Cpp, name: bytes) -> tuple[Function, ...]:
         """Return the device functions called `name` in the files that `source` is connected to."""
-        component = self._project.component(source)
-        known = component.fact(_Known).definitions
-        if name not in known:
-            known[name] = tuple(
-                function
-                for other in component
-                if isinstance(other, Cpp) and name in other.words
-                for function in self.functions(other)
-                if function.name == name
-            )
-        return known[name]
+        known = self._known(source)
+        if name not in known.definitions:
+            known.definitions[name] = tuple(known.named.named(name, self.functions))
+        return known.definitions[name]
 
     def callers(self, function: Function) -> tuple[Call, ...]:
         """Return the calls of the function, by its name, in device code that it is connected to."""
-        component = self._project.component(function.source)
-        known = component.fact(_Known).callers
-        if function not in known:
-            known[function] = tuple(
+        known = self._known(function.source)
+        if function not in known.callers:
+            known.callers[function] = tuple(
                 call
-                for other in component
-                if isinstance(other, Cpp) and function.name in other.words
-                for caller in self._callers_in(other).get(function.name, ())
+                for caller in known.calling.named(function.name, self.functions)
                 if caller is not function
                 for call in caller.calls({function.name})
                 if len(call.arguments) <= len(function.parameters)
             )
-        return known[function]
-
-    def _callers_in(self, source: Cpp) -> Mapping[bytes, list[Function]]:
-        """The device functions of the file that may call what has a name, in order."""
-        known = self._known(source).callers_in
-        if source.path not in known:
-            by_name = known[source.path] = {}
-            for function in self.functions(source):
-                for name in function.called:
-                    by_name.setdefault(name, []).append(function)
-        return known[source.path]
+        return known.callers[function]
 
     def reaches(self, function: Function, pattern: re.Pattern[bytes]) -> bool:
         """Whether the function calls what `pattern` matches whole, itself or through functions it calls."""
@@ -389,60 +398,42 @@ class Kernels:
                 users.setdefault(other, []).append(each)
             stack += called[each]
             stack += () if each.kernel else (call.function for call in self.callers(each))
+        #: The calls that each makes of others among them, with the parameters that they give a value to.
+        calls: dict[Function, list[tuple[Function, Node, Variable]]] = {each: [] for each in called}
         for each in called:
             known.variables[each] = dict.fromkeys(each.locals.variables, BLOCK)
             known.results[each] = BLOCK
+            parameters = [each.locals.named(name, each.body.start_byte) for name in each.parameters]
+            for call in self.callers(each) if not each.kernel else ():
+                calls[call.function] += (
+                    (each, argument, parameter)
+                    for parameter, argument in zip(parameters, call.arguments, strict=False)
+                    if parameter is not None
+                )
         # Not a set: what is looked at first does not change the outcome, but who reads a trace.
         open_: dict[Function, None] = dict.fromkeys(called)
         while open_:
             each = next(iter(open_))
             del open_[each]
-            values, result = self._refine(each, known)
-            if values:
-                open_.update((other, None) for other in called[each] if other in called)
-            if result:
+            expressions, variables = self._expressions(each), known.variables[each]
+            changed = True
+            while changed:
+                changed = False
+                for variable, agreed in expressions.assigned(variables, known.results):
+                    if agreed < variables[variable]:
+                        variables[variable] = agreed
+                        changed = True
+            result = expressions.returned(variables, known.results)
+            if result < known.results[each]:
+                known.results[each] = result
                 open_.update((other, None) for other in users.get(each, ()))
-
-    def _refine(self, function: Function, known: _Known) -> tuple[bool, bool]:
-        """Look at the function with what is known of the others by now.
-
-        Return whether more of its variables is found to differ, and whether what it returns is.
-        """
-        variables, results = known.variables[function], known.results
-        before, returned = dict(variables), results[function]
-        if not function.kernel:
-            parameters = [function.locals.named(name, function.body.start_byte) for name in function.parameters]
-            for call in self.callers(function):
-                theirs, values = self._expressions(call.function), known.variables[call.function]
-                for parameter, argument in zip(parameters, call.arguments, strict=False):
-                    if parameter is not None and variables[parameter] > 1:
-                        variables[parameter] = min(variables[parameter], theirs.agreement(argument, values, results))
-        expressions = self._expressions(function)
-        assignments = [each for each in function.locals.assignments if each.variable not in function.locals.shared]
-        changed = True
-        while changed:
-            changed = False
-            for each in assignments:
-                agreed = variables[each.variable]
-                if agreed <= 1:
-                    continue
-                for value in each.values:
-                    agreed = min(agreed, expressions.agreement(value, variables, results, steps=0))
-                if not each.declares and agreed > 1:
-                    # Only some threads may come here; outside of the variable's own scope that makes no difference.
-                    for condition in function.conditions(each.node):
-                        if condition.statement.start_byte >= each.variable.start:
-                            found = expressions.agreement(condition.expression, variables, results, steps=0)
-                            agreed = min(agreed, found)
-                if agreed < variables[each.variable]:
-                    variables[each.variable] = agreed
-                    changed = True
-        for statement in function.returns:
-            decisive = [*statement.named_children, *(each.expression for each in function.conditions(statement))]
-            for node in decisive:
-                if results[function] > 1:
-                    results[function] = min(results[function], expressions.agreement(node, variables, results))
-        return variables != before, results[function] != returned
+            for other, argument, parameter in calls[each]:
+                theirs = known.variables[other]
+                if theirs[parameter] > 1:
+                    agreed = expressions.agreement(argument, variables, known.results)
+                    if agreed < theirs[parameter]:
+                        theirs[parameter] = agreed
+                        open_[other] = None
 
     def _expressions(self, function: Function) -> Expressions:
         known = self._known(function.source).expressions
