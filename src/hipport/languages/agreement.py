@@ -7,7 +7,7 @@ What an expression depends on is read off its syntax once; the number is worked 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,7 +49,7 @@ _SAME_FOR_ALL = frozenset(("lambda_expression", "sizeof_expression", "type_descr
 _STEPS = 6
 
 
-class _Form(NamedTuple):
+class Form(NamedTuple):
     """What the agreement on an expression is the least of."""
 
     bound: int
@@ -58,11 +58,7 @@ class _Form(NamedTuple):
     #: What is called: the agreement on what it returns.
     functions: tuple[Function, ...]
     #: Expressions that agree on so much at least, whatever is in them.
-    parts: tuple[tuple[int, _Form], ...]
-
-
-#: Of what is the same for all, whatever is not.
-_ANY = _Form(BLOCK, (), (), ())
+    parts: tuple[tuple[int, Form], ...]
 
 
 class Expressions:
@@ -72,67 +68,42 @@ class Expressions:
         self._kernels = kernels
         self._function = function
         self._macros = kernels.varying_macros(function.source)
-        self._forms: dict[int, _Form] = {}
-        self._assigned: tuple[tuple[Variable, tuple[_Form, ...]], ...] | None = None
-        self._returned: tuple[_Form, ...] | None = None
-        self._before: dict[tuple[Variable, int], tuple[_Form, ...] | None] = {}
+        self._forms: dict[int, Form] = {}
+        self._before: dict[tuple[Variable, int], tuple[Form, ...] | None] = {}
 
-    def agreement(
-        self, node: Node, variables: Mapping[Variable, int], results: Mapping[Function, int], steps: int = _STEPS
-    ) -> int:
-        """Return that on the expression `node`, where those on variables and on the results of functions are given.
+    def given(self, variable: Variable) -> Iterator[Form]:
+        """Yield what the variable is given, and what decides whether it is; of one of the block's, nothing."""
+        if variable in self._function.locals.shared:
+            return
+        for each in self._function.locals.given.get(variable, ()):
+            yield from map(self.form, each.values)
+            # Only some threads may come here; outside of the variable's own scope that makes no difference.
+            for condition in self._function.conditions(each.node) if not each.declares else ():
+                if condition.statement.start_byte >= variable.start:
+                    yield self.form(condition.expression)
+
+    def returned(self) -> Iterator[Form]:
+        """Yield what the function returns, and what decides which `return` a thread comes to."""
+        for statement in self._function.returns:
+            yield from map(self.form, statement.named_children)
+            for condition in self._function.conditions(statement):
+                yield self.form(condition.expression)
+
+    def read(self, form: Form, steps: int) -> Iterator[tuple[Function, Variable | None]]:
+        """Yield the variables that the agreement on `form` depends on, and the functions (with None)."""
+        yield from ((function, None) for function in form.functions)
+        for variable, node in form.variables:
+            yield self._function, variable
+            for each in (self._last(variable, node) or ()) if steps > 0 else ():
+                yield from self.read(each, steps - 1)
+        for _, inner in form.parts:
+            yield from self.read(inner, steps)
+
+    def least(self, form: Form, variables: Mapping[Variable, int], results: Mapping[Function, int], steps: int) -> int:
+        """Return the agreement on `form`, where those on variables and on the results of functions are given.
 
         What is not given is the same for all. A variable is looked for in its last assignment, up to `steps` deep.
         """
-        return self._least(self._form(node), variables, results, steps)
-
-    def assigned(
-        self, variables: Mapping[Variable, int], results: Mapping[Function, int]
-    ) -> Iterator[tuple[Variable, int]]:
-        """Yield for each variable that is assigned to, and is not the block's, on how much what it is given agrees.
-
-        That is also the agreement on what decides whether it is. What is known to be each thread's own is left out.
-        """
-        if self._assigned is None:
-            self._assigned = tuple(self._find_assigned())
-        for variable, forms in self._assigned:
-            if variables[variable] > 1:
-                yield variable, min(self._least(form, variables, results, 0) for form in forms)
-
-    def _find_assigned(self) -> Iterator[tuple[Variable, tuple[_Form, ...]]]:
-        for variable, given in self._function.locals.given.items():
-            if variable in self._function.locals.shared:
-                continue
-            nodes = [value for each in given for value in each.values]
-            # Only some threads may come here; outside of the variable's own scope that makes no difference.
-            nodes += (
-                condition.expression
-                for each in given
-                if not each.declares
-                for condition in self._function.conditions(each.node)
-                if condition.statement.start_byte >= variable.start
-            )
-            forms = {id(form): form for form in map(self._form, nodes) if form != _ANY}
-            if forms:
-                yield variable, tuple(forms.values())
-
-    def returned(self, variables: Mapping[Variable, int], results: Mapping[Function, int]) -> int:
-        """Return the agreement on what the function returns, and on what decides which of its `return` is come to."""
-        if self._returned is None:
-            decisive = [
-                node
-                for statement in self._function.returns
-                for node in (
-                    *statement.named_children,
-                    *(each.expression for each in self._function.conditions(statement)),
-                )
-            ]
-            self._returned = tuple(form for form in map(self._form, decisive) if form != _ANY)
-        return min((self._least(form, variables, results, _STEPS) for form in self._returned), default=BLOCK)
-
-    def _least(
-        self, form: _Form, variables: Mapping[Variable, int], results: Mapping[Function, int], steps: int
-    ) -> int:
         least = form.bound
         for function in form.functions:
             least = min(least, results.get(function, BLOCK))
@@ -143,34 +114,35 @@ class Expressions:
             if steps > 0:
                 last = self._last(variable, node)
                 if last is not None:
-                    given = [self._least(each, variables, results, steps - 1) for each in last]
+                    given = [self.least(each, variables, results, steps - 1) for each in last]
                     agreed = max(agreed, min(given, default=BLOCK))
             least = min(least, agreed)
         for floor, inner in form.parts:
             if floor < least:
-                least = min(least, max(floor, self._least(inner, variables, results, steps)))
+                least = min(least, max(floor, self.least(inner, variables, results, steps)))
         return least
 
-    def _last(self, variable: Variable, node: Node) -> tuple[_Form, ...] | None:
+    def _last(self, variable: Variable, node: Node) -> tuple[Form, ...] | None:
         """What a variable of the thread's own surely has been given last where it is read."""
         key = (variable, node.start_byte)
         if key not in self._before:
             of = self._function.locals
             last = None if variable in of.shared else of.last(variable, node)
-            self._before[key] = None if last is None else tuple(map(self._form, last.values))
+            self._before[key] = None if last is None else tuple(map(self.form, last.values))
         return self._before[key]
 
-    def _form(self, node: Node) -> _Form:
+    def form(self, node: Node) -> Form:
+        """Return what the agreement on an expression is the least of."""
         form = self._forms.get(node.id)
         if form is None:
             form = self._forms[node.id] = self._read(node)
         return form
 
-    def _read(self, root: Node) -> _Form:
+    def _read(self, root: Node) -> Form:
         bound = BLOCK
         variables: dict[Variable, list[Node]] = {}
         called: dict[Function, None] = {}
-        parts: list[tuple[int, _Form]] = []
+        parts: list[tuple[int, Form]] = []
         stack = [root]
         while stack and bound > 1:
             node = stack.pop()
@@ -186,15 +158,15 @@ class Expressions:
                     floor = self._floor(left, operator_of(node, self._function.source.code), right)
                 if floor > 1:
                     assert left is not None and right is not None
-                    parts += [(floor, self._form(left)), (floor, self._form(right))]
+                    parts += [(floor, self.form(left)), (floor, self.form(right))]
                 else:
                     stack.extend(node.named_children)
             elif kind not in _SAME_FOR_ALL:
                 stack.extend(node.named_children)
         if bound <= 1:
-            return _Form(1, (), (), ())
+            return Form(1, (), (), ())
         read = tuple((variable, node) for variable, nodes in variables.items() for node in nodes)
-        return _Form(bound, read, tuple(called), tuple(parts))
+        return Form(bound, read, tuple(called), tuple(parts))
 
     def _name(self, node: Node, name: bytes, variables: dict[Variable, list[Node]]) -> int:
         variable = self._function.locals.named(name, node.start_byte)
@@ -275,6 +247,104 @@ class Expressions:
         return bool(calls) and all(
             self._kernels.counts_threads(call.function, call.arguments[position], depth - 1) for call in calls
         )
+
+
+class Agreements:
+    """The agreement on variables, and on what functions return, over files that belong together.
+
+    It is worked out when it is asked for, of what that depends on: callers, and what is called.
+    """
+
+    def __init__(self, kernels: Kernels) -> None:
+        self._kernels = kernels
+        self._expressions: dict[Function, Expressions] = {}
+        self._variables: dict[Function, dict[Variable, int]] = {}
+        self._results: dict[Function, int] = {}
+
+    def of(self, function: Function, node: Node) -> int:
+        """Return that on the expression `node` of the function."""
+        expressions = self.expressions(function)
+        form = expressions.form(node)
+        self._solve(expressions.read(form, _STEPS))
+        return expressions.least(form, self._variables.get(function, {}), self._results, _STEPS)
+
+    def variables(self, function: Function) -> Mapping[Variable, int]:
+        """Return that on each parameter and local variable."""
+        self._solve((function, variable) for variable in function.locals.variables)
+        return self._variables.get(function, {})
+
+    def result(self, function: Function) -> int:
+        """Return that on what the function returns, over all its calls."""
+        self._solve([(function, None)])
+        return self._results[function]
+
+    def expressions(self, function: Function) -> Expressions:
+        """Return what is known of the expressions of the function."""
+        if function not in self._expressions:
+            self._expressions[function] = Expressions(self._kernels, function)
+        return self._expressions[function]
+
+    def _solve(self, wanted: Iterable[tuple[Function, Variable | None]]) -> None:
+        """Work out the agreement on variables and on what functions (with None) return.
+
+        All agree at first. What is found to differ somewhere is looked at again where it goes, until nothing changes:
+        what is known of one while others are worked out is an assumption, and no result.
+        """
+        terms: dict[tuple[Function, Variable | None], list[tuple[Function, Form, int]]] = {}
+        users: dict[tuple[Function, Variable | None], list[tuple[Function, Variable | None]]] = {}
+        stack = list(wanted)
+        while stack:
+            key = stack.pop()
+            function, variable = key
+            if key in terms or (
+                function in self._results if variable is None else variable in self._variables.get(function, ())
+            ):
+                continue
+            terms[key] = list(self._terms(function, variable))
+            for of, form, steps in terms[key]:
+                for read in self.expressions(of).read(form, steps):
+                    users.setdefault(read, []).append(key)
+                    stack.append(read)
+        for function, variable in terms:
+            if variable is None:
+                self._results[function] = BLOCK
+            else:
+                self._variables.setdefault(function, {})[variable] = BLOCK
+        # Not a set: what is looked at first does not change the outcome, but who reads a trace.
+        open_ = dict.fromkeys(terms)
+        while open_:
+            key = next(iter(open_))
+            del open_[key]
+            function, variable = key
+            known = self._results[function] if variable is None else self._variables[function][variable]
+            least = known
+            for of, form, steps in terms[key]:
+                if least > 1:
+                    values = self._variables.get(of, {})
+                    least = min(least, self.expressions(of).least(form, values, self._results, steps))
+            if least < known:
+                if variable is None:
+                    self._results[function] = least
+                else:
+                    self._variables[function][variable] = least
+                open_.update(dict.fromkeys(users.get(key, ())))
+
+    def _terms(self, function: Function, variable: Variable | None) -> Iterator[tuple[Function, Form, int]]:
+        """Yield what the agreement on a variable, or on what the function returns, is the least of: where it stands.
+
+        With each comes up to how many assignments back its variables are followed.
+        """
+        expressions = self.expressions(function)
+        if variable is None:
+            yield from ((function, form, _STEPS) for form in expressions.returned())
+            return
+        yield from ((function, form, 0) for form in expressions.given(variable))
+        if function.kernel or function.locals.named(variable.name, function.body.start_byte) != variable:
+            return
+        for position, name in enumerate(function.parameters):
+            for call in self._kernels.callers(function) if name == variable.name else ():
+                if position < len(call.arguments):
+                    yield call.function, self.expressions(call.function).form(call.arguments[position]), _STEPS
 
 
 @lru_cache(maxsize=4096)

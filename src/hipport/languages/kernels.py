@@ -17,12 +17,12 @@ show.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from hipport.languages.agreement import BLOCK, WARP, Expressions, varies
+from hipport.languages.agreement import BLOCK, WARP, Agreements, varies
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import (
     DEFINE,
@@ -96,10 +96,8 @@ class _Known:
         self.calling = _Index(component, lambda function: function.called)
         self.definitions: dict[bytes, tuple[Function, ...]] = {}
         self.callers: dict[Function, tuple[Call, ...]] = {}
-        self.variables: dict[Function, dict[Variable, int]] = {}
-        self.results: dict[Function, int] = {}
+        self.agreements: Agreements | None = None
         self.agreed: dict[tuple[Function, int], int] = {}
-        self.expressions: dict[Function, Expressions] = {}
         self.one_warp: dict[tuple[Function, int], bool] = {}
         self.reaches: dict[tuple[Function, re.Pattern[bytes]], bool] = {}
         self.carriers: dict[re.Pattern[bytes], frozenset[bytes]] = {}
@@ -202,22 +200,19 @@ class Kernels:
 
     def agreement(self, function: Function, node: Node) -> int:
         """Return how many neighbouring threads surely have the same value of the expression `node`, up to BLOCK."""
-        known = self._known(function.source)
+        known = self._known(function.source).agreed
         key = (function, node.id)
-        if key not in known.agreed:
-            self._solve_with(function)
-            known.agreed[key] = self._expressions(function).agreement(node, known.variables[function], known.results)
-        return known.agreed[key]
+        if key not in known:
+            known[key] = self._agreements(function.source).of(function, node)
+        return known[key]
 
-    def variables(self, function: Function) -> dict[Variable, int]:
+    def variables(self, function: Function) -> Mapping[Variable, int]:
         """Return the agreement on each parameter and local variable; other names are the same for all."""
-        self._solve_with(function)
-        return self._known(function.source).variables[function]
+        return self._agreements(function.source).variables(function)
 
     def result(self, function: Function) -> int:
         """Return the agreement on what the function returns, over all its calls."""
-        self._solve_with(function)
-        return self._known(function.source).results[function]
+        return self._agreements(function.source).result(function)
 
     def may_differ(self, function: Function, expression: Node, size: int) -> bool:
         """Whether `size` lanes may disagree on the expression: also on a member, of which nothing is known."""
@@ -291,7 +286,7 @@ class Kernels:
 
         Variables are followed over so many assignments and calls.
         """
-        return self._expressions(function).counts_threads(node, depth)
+        return self._agreements(function.source).expressions(function).counts_threads(node, depth)
 
     def one_warp(self, function: Function, node: Node) -> bool:
         """Whether only lanes of one warp come to `node`, by a condition like `threadIdx.x < 32` or `warp == 0`.
@@ -376,70 +371,11 @@ class Kernels:
         """Return the macros that mention what differs by thread."""
         return self._project.together(source, _varying_macros)
 
-    def _solve_with(self, function: Function) -> None:
-        """Work out `function` together with all that its values come from: callers, and what is called.
-
-        All agree at first. What is found to differ somewhere is looked at again where it goes, until nothing changes:
-        what one function is known of while others are worked out is an assumption, and no result.
-        """
-        known = self._known(function.source)
-        if function in known.variables:
-            return
-        #: What each may call, and what may call it.
-        called: dict[Function, list[Function]] = {}
-        users: dict[Function, list[Function]] = {}
-        stack = [function]
-        while stack:
-            each = stack.pop()
-            if each in called or each in known.variables:
-                continue
-            called[each] = [other for name in each.called for other in self.definitions(each.source, name)]
-            for other in called[each]:
-                users.setdefault(other, []).append(each)
-            stack += called[each]
-            stack += () if each.kernel else (call.function for call in self.callers(each))
-        #: The calls that each makes of others among them, with the parameters that they give a value to.
-        calls: dict[Function, list[tuple[Function, Node, Variable]]] = {each: [] for each in called}
-        for each in called:
-            known.variables[each] = dict.fromkeys(each.locals.variables, BLOCK)
-            known.results[each] = BLOCK
-            parameters = [each.locals.named(name, each.body.start_byte) for name in each.parameters]
-            for call in self.callers(each) if not each.kernel else ():
-                calls[call.function] += (
-                    (each, argument, parameter)
-                    for parameter, argument in zip(parameters, call.arguments, strict=False)
-                    if parameter is not None
-                )
-        # Not a set: what is looked at first does not change the outcome, but who reads a trace.
-        open_: dict[Function, None] = dict.fromkeys(called)
-        while open_:
-            each = next(iter(open_))
-            del open_[each]
-            expressions, variables = self._expressions(each), known.variables[each]
-            changed = True
-            while changed:
-                changed = False
-                for variable, agreed in expressions.assigned(variables, known.results):
-                    if agreed < variables[variable]:
-                        variables[variable] = agreed
-                        changed = True
-            result = expressions.returned(variables, known.results)
-            if result < known.results[each]:
-                known.results[each] = result
-                open_.update((other, None) for other in users.get(each, ()))
-            for other, argument, parameter in calls[each]:
-                theirs = known.variables[other]
-                if theirs[parameter] > 1:
-                    agreed = expressions.agreement(argument, variables, known.results)
-                    if agreed < theirs[parameter]:
-                        theirs[parameter] = agreed
-                        open_[other] = None
-
-    def _expressions(self, function: Function) -> Expressions:
-        known = self._known(function.source).expressions
-        if function not in known:
-            known[function] = Expressions(self, function)
-        return known[function]
+    def _agreements(self, source: Cpp) -> Agreements:
+        known = self._known(source)
+        if known.agreements is None:
+            known.agreements = Agreements(self)
+        return known.agreements
 
 
 def _varying_macros(source: Cpp) -> frozenset[bytes]:
