@@ -7,12 +7,13 @@ passes to is written at `run`.
 
 from __future__ import annotations
 
+import gc
 import posixpath
 import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import groupby
@@ -30,6 +31,9 @@ T = TypeVar("T")
 
 # Calls within calls. Python 3.10 needs some 500 bytes of stack for each, of the 8 MB that a process has.
 _DEEPEST = 10_000
+
+# How many more objects there have to be than were before Python looks for garbage among them.
+_COLLECTED = 50_000
 
 _IGNORE = re.compile(rb"(?://|/\*|#)[^\r\n]*?\bhipport:[ \t]*ignore\[([^\]\r\n]*)\][ \t]*([^\r\n]*)")
 
@@ -118,6 +122,18 @@ class Progress:
     total: int
 
 
+@contextmanager
+def _collecting_less() -> Iterator[None]:
+    """Look for garbage less often: what is made here is mostly kept, and looked through in vain."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(max(thresholds[0], _COLLECTED) if thresholds[0] else 0, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+@_collecting_less()
 def run(
     project: Project,
     passes: Sequence[Pass[Any]],
@@ -136,7 +152,9 @@ def run(
     """
     before = project
     done = 0
-    total = sum(sum(_concerns(each, source) for source in project.sources) for each in passes)
+    languages = {each.language for each in passes}
+    concerned = {language: len(_concerned(language, project.sources)) for language in languages}
+    total = sum(concerned[each.language] for each in passes)
 
     def tell(name: str, steps: int) -> None:
         nonlocal done
@@ -216,11 +234,16 @@ class _Result:
     calls: list[tuple[str, int]]
 
 
-def _concerns(each: Pass[Any], source: Source) -> bool:
-    """Whether the pass is called for the file. hipport's own headers, left by an earlier run, are finished."""
-    if isinstance(source, each.language):
+def _concerns(language: type[Source], source: Source) -> bool:
+    """Whether a pass over the language is called for the file. hipport's own headers are finished."""
+    if isinstance(source, language):
         return not (isinstance(source, Cpp) and own(source))
-    return any(issubclass(language, each.language) for language in source.embeds)
+    return any(issubclass(inside, language) for inside in source.embeds)
+
+
+def _concerned(language: type[Source], sources: Sequence[Source]) -> list[int]:
+    """The places of the files that a pass over the language is called for: the same ones in every step."""
+    return [i for i, source in enumerate(sources) if _concerns(language, source)]
 
 
 def _found(each: Pass[Any], source: Source, project: Project) -> list[tuple[Finding, Source, Finding]]:
@@ -249,13 +272,20 @@ class _Part:
 def _sequence(part: _Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: Callable[[str, int], None]) -> _Result:
     project = part.project
     result = _Result({}, {}, [], [], [])
+    concerned = {
+        language: [
+            i
+            for i in _concerned(language, project.sources)
+            if part.only is None or project.sources[i].path in part.only
+        ]
+        for language in {each.language for each in passes}
+    }
     for each in passes:
         name = each.name
         changed: dict[PurePath, Source] = {}
         calls = 0
-        for source in project.sources:
-            if not _concerns(each, source) or (part.only is not None and source.path not in part.only):
-                continue
+        for i in concerned[each.language]:
+            source = project.sources[i]
             after, said, made = _step(each, source, project, accept)
             result.reported.extend(said)
             result.created.extend(made)
@@ -280,8 +310,11 @@ _given: list[tuple[Sequence[_Part], Sequence[Pass[Any]], Certainty]] = []
 
 def _give(parts: Sequence[_Part], passes: Sequence[Pass[Any]], accept: Certainty) -> None:
     _given[:] = [(parts, passes, accept)]
+    # What the process has from the one before stays, and would only be copied where it is looked through.
+    gc.freeze()
 
 
+@_collecting_less()
 def _edits_only(number: int) -> _Result:
     ((parts, passes, accept),) = _given
     return replace(_sequence(parts[number], passes, accept, _untold), changed={})
@@ -292,7 +325,7 @@ def _shares(project: Project, passes: Sequence[Pass[Any]], jobs: int) -> list[_P
 
     A pass over such files reads C++, which it does not change, and of its own language one file.
     """
-    files = [source for source in project.sources if any(_concerns(each, source) for each in passes)]
+    files = [source for source in project.sources if any(_concerns(each.language, source) for each in passes)]
     shares = _shared(((source.path,) for source in files), lambda path: len(project.by_path[path].text), 4 * jobs)
     return [_Part(project, frozenset(share)) for share in shares] if len(shares) > 1 else [_Part(project)]
 
@@ -356,25 +389,19 @@ def _untold(name: str, steps: int) -> None:
     """A process tells of its progress when it is done."""
 
 
-@contextmanager
-def _deep() -> Iterator[None]:
-    """Let functions call themselves once per level of nesting: a generated `else if` chain has hundreds of levels."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _DEEPEST))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
-
-
 def _step(
     each: Pass[Any], source: Source, project: Project, accept: Certainty
 ) -> tuple[Source, list[Reported], tuple[NewFile, ...]]:
+    limit = sys.getrecursionlimit()
+    if isinstance(source, Cpp):
+        # Functions call themselves once per level of nesting: a generated `else if` chain has hundreds of levels.
+        sys.setrecursionlimit(max(limit, _DEEPEST))
     try:
-        with _deep() if isinstance(source, Cpp) else nullcontext():
-            findings = _found(each, source, project)
+        findings = _found(each, source, project)
     except Exception as error:
         return source, [_failure(each, source, error)], ()
+    finally:
+        sys.setrecursionlimit(limit)
     if not findings:
         return source, [], ()
     outcomes: list[tuple[Finding, Outcome, str]] = []

@@ -97,10 +97,11 @@ _OPERATIONS: dict[bytes, Callable[[int, int], int]] = {
 # A space for every byte that words have not, and whether a byte is part of one: 0-9 A-Z _ a-z, and any byte of a longer
 # UTF-8 character, which an identifier may have.
 _WORDS = bytes(byte if (chr(byte).isalnum() and byte < 128) or byte == 0x5F else 0x20 for byte in range(256))
+_ENDS_TYPE = bytes(byte in b"*&>" or _WORDS[byte] != 0x20 for byte in range(256))
+_IN_NAME = bytes(byte == 0x3A or _WORDS[byte] != 0x20 for byte in range(256))
 _IN_WORD = bytes(_WORDS[byte] != 0x20 or byte >= 128 for byte in range(256))
-# For each pattern the words that it was tried on, in any file, and those of them that it matches; and at most how many.
-_tried: dict[re.Pattern[bytes], tuple[set[bytes], set[bytes]]] = {}
-_MOST_TRIED = 1 << 14
+# How many words are remembered before others are begun with.
+_MOST_WORDS = 1 << 18
 
 # Words that the grammars treat as more than an identifier: replacing one, or by one, may change the parse.
 _KEYWORDS = frozenset(
@@ -133,10 +134,16 @@ _DEFINED_BY_NVCC = frozenset(b"__CUDACC__ __NVCC__ __CUDA_ARCH__ CUDA_VERSION CU
 _HEAD = re.compile(rb"\b(?:for|while|if)\s*(?:constexpr\s*)?\(")
 # `<`, up to a `>` that a template's arguments could end with, in front of what could follow those or be compared.
 _LESS = re.compile(
-    rb"(?<!<)<(?![<=])(?P<between>(?:->|[^<>;{}])*)>(?:>(?![>=])\s*(?P<shift>[\w(])|\s*(?P<next>[-(*&:{]))"
+    rb"<(?<!<<)(?![<=])(?P<between>(?:->|[^<>;{}])*)>(?:>(?![>=])\s*(?P<shift>[\w(])|\s*(?P<next>[-(*&:{]))"
 )
 _NAME_BEFORE = re.compile(rb"(?:[A-Za-z_]\w*\s*(?:\.|->)\s*)*[A-Za-z_]\w*\s*\Z")
 _INDEX = re.compile(rb"(?:threadIdx|blockIdx|blockDim|gridDim)\s*\.\s*[xyz]")
+_PARTS = re.compile(rb"\.|->")
+# Behind what is given a value, and behind a parameter with its type in front; behind and in front of a macro's name.
+_GIVEN = re.compile(rb"\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))")
+_LISTED = re.compile(rb"\s*[,)]")
+_APART = frozenset((b" ", b"\t", b"\n", b"\r", b"\f", b"\v", b"*", b"&"))
+_DEFINED = re.compile(rb"[ \t]+\S")
 _PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)+)")
 
 
@@ -166,6 +173,34 @@ class Conditional:
             for name in _IDENTIFIER.findall(self.condition)
         )
 
+
+class _Vocabulary:
+    """The words of many files, and which of them match a pattern: each word is tried once."""
+
+    def __init__(self) -> None:
+        self._words: set[bytes] = set()
+        self._in_order: list[bytes] = []
+        #: For each pattern, how many of the words it was tried on, and which it matches.
+        self._tried: dict[re.Pattern[bytes], tuple[int, set[bytes]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def add(self, words: frozenset[bytes]) -> None:
+        self._in_order += words - self._words
+        self._words |= words
+
+    def matched(self, pattern: re.Pattern[bytes]) -> AbstractSet[bytes]:
+        """Return the words that the pattern matches whole."""
+        tried, matched = self._tried.get(pattern, (0, set[bytes]()))
+        if tried < len(self._in_order):
+            matched.update(filter(pattern.fullmatch, self._in_order[tried:]))
+            self._tried[pattern] = len(self._in_order), matched
+        return matched
+
+
+#: The one that words are added to.
+_vocabularies = [_Vocabulary()]
 
 CppT = TypeVar("CppT", bound="Cpp")
 
@@ -330,16 +365,15 @@ class Cpp(Source):
 
     def matched(self, pattern: re.Pattern[bytes]) -> AbstractSet[bytes]:
         """Return those of `words` that `pattern` matches whole."""
-        tried, matched = _tried.setdefault(pattern, (set(), set()))
-        new = self.words - tried
-        if new:
-            if len(tried) > _MOST_TRIED:
-                tried.clear()
-                matched.clear()
-                new = self.words
-            tried |= new
-            matched |= set(filter(pattern.fullmatch, new))
-        return self.words & matched
+        return self.words & self._vocabulary.matched(pattern)
+
+    @cached_property
+    def _vocabulary(self) -> _Vocabulary:
+        """The one that has all of `words`."""
+        if len(_vocabularies[-1]) > _MOST_WORDS:
+            _vocabularies[:] = [_Vocabulary()]
+        _vocabularies[-1].add(self.words)
+        return _vocabularies[-1]
 
     def names(
         self, wanted: re.Pattern[bytes] | AbstractSet[bytes] = _IDENTIFIER, behind: re.Pattern[bytes] | None = None
@@ -581,32 +615,46 @@ class Cpp(Source):
     def _compared(self) -> Iterator[int]:
         """Yield where a `<` compares, and the grammar would take it for the beginning of a template's arguments."""
         code = self.code
+        values: dict[bytes, bool] = {}
         for match in _LESS.finditer(code):
-            between = match["between"]
-            if not _balanced(between):
+            between, shift = match["between"], match["shift"]
+            joined = b"&&" in between or b"||" in between
+            if (shift is None and not joined) or not _balanced(between):
                 continue
             name = _NAME_BEFORE.search(code, max(0, match.start() - 80), match.start())
             if name is None:
                 continue
-            if match["shift"] is not None and match["shift"].isdigit():
+            if shift is not None and shift.isdigit():
                 yield match.start()
                 continue
-            if match["shift"] is not None:
-                # `map<int, pair<int, int>> x`
-                certain = code[max(0, name.start() - 8) : name.start()].rstrip()[-1:] not in (b"<", b",", b":")
-            else:
-                certain = b"&&" in between or b"||" in between
-            if certain and (_INDEX.match(name.group()) or self._is_value(name.group().strip())):
+            # `map<int, pair<int, int>> x`
+            if shift is not None and code[max(0, name.start() - 8) : name.start()].rstrip()[-1:] in (b"<", b",", b":"):
+                continue
+            last = _PARTS.split(name.group())[-1].strip()
+            if last not in values:
+                values[last] = self._is_value(last)
+            if values[last] or _INDEX.match(name.group()):
                 yield match.start()
 
     def _is_value(self, name: bytes) -> bool:
         """Whether something that has this name is given a value in the file, or is a parameter: no template is."""
-        last = re.split(rb"\.|->", name)[-1].strip()
-        given = (
-            rb"(?<![\w:])%(name)s\s*(?:\+\+|--|(?:[-+*/%%|&^]|<<|>>)?=(?!=))|[\w*&>]\s*[\s*&]%(name)s\s*[,)]"
-            rb"|#[ \t]*define[ \t]+%(name)s[ \t]+\S"
-        )
-        return re.search(given % {b"name": last}, self.code) is not None
+        code = self.code
+        start = code.find(name)
+        while start >= 0:
+            end, last = start + len(name), code[start - 1 : start]
+            if _GIVEN.match(code, end) and not (last and _IN_NAME[last[0]]):
+                return True
+            # `float *name,`
+            if last in _APART and _LISTED.match(code, end):
+                before = _skipped(code, start - 1)
+                if before and _ENDS_TYPE[code[before - 1]]:
+                    return True
+            if last in (b" ", b"\t") and _DEFINED.match(code, end):
+                word = _skipped(code, start)
+                if code.endswith(b"define", 0, word) and code.endswith(b"#", 0, _skipped(code, word - 6)):
+                    return True
+            start = code.find(name, start + 1)
+        return False
 
     @property
     def grammar(self) -> str:
@@ -843,6 +891,13 @@ def _places(code: bytes, word: bytes) -> Iterator[int]:
 
 
 _parsers: dict[str, Any] = {}
+
+
+def _skipped(code: bytes, offset: int) -> int:
+    """Return where the white space in front of `offset` begins."""
+    while offset > 0 and code[offset - 1] in b" \t\n\r\f\v":
+        offset -= 1
+    return offset
 
 
 def _balanced(code: bytes) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
@@ -166,11 +166,6 @@ class Function:
     def mentions(self, pattern: re.Pattern[bytes]) -> bool:
         """Whether the body has a match: what to ask before walking through its tree."""
         return pattern.search(self.source.code, self.body.start_byte, self.body.end_byte) is not None
-
-    def has_any(self, texts: Iterable[bytes]) -> bool:
-        """Whether the body has one of `texts`, in a word perhaps."""
-        find, start, end = self.source.code.find, self.body.start_byte, self.body.end_byte
-        return any(find(text, start, end) >= 0 for text in texts)
 
     def calls(self, wanted: re.Pattern[bytes] | AbstractSet[bytes] | None = None) -> Iterator[Call]:
         """Yield the calls in the body, in order; only of names that are `wanted`, or that it matches whole."""

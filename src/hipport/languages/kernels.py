@@ -191,7 +191,7 @@ class Kernels:
                     for other in files
                     if not wanted.isdisjoint(other.words)
                     for function in self.functions(other)
-                    if function.has_any(wanted) and not wanted.isdisjoint(function.called)
+                    if not wanted.isdisjoint(function.called)
                 }
                 wanted = carriers - found
                 found |= carriers
