@@ -27,17 +27,19 @@ from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport.tables import load
 
-_NAME = re.compile(rb"(?:(?P<root>\b\w+)(?P<colons>\s*::\s*))?\b(?P<name>Warp[A-Z]\w+|BlockLoad|BlockStore)\s*<(?!<)")
+_CLASS_NAME = re.compile(rb"Warp[A-Z]\w+|BlockLoad|BlockStore")
+_LANE_NAME = re.compile(rb"LaneId|WarpId|LaneMask\w\w|WARP_\w+|WarpMask|ShuffleUp|ShuffleDown")
+_NAME = re.compile(rb"(?:(?P<root>\b\w+)(?P<colons>\s*::\s*))?\b(?P<name>" + _CLASS_NAME.pattern + rb")\s*<(?!<)")
 _LANES = re.compile(
     rb"(?:::\s*)?\b(?P<root>\w+)\s*::\s*"
-    rb"(?P<name>LaneId|WarpId|LaneMask\w\w|WARP_\w+|WarpMask|ShuffleUp|ShuffleDown)\b"
+    rb"(?P<name>" + _LANE_NAME.pattern + rb")\b"
 )
 _ALIAS = re.compile(
-    rb"\bnamespace\s+(\w+)\s*=\s*(?:(?:\w+\s*)?::\s*)*(\w+)\s*;|"
+    rb"namespace(?<!\wnamespace)\s+(\w+)\s*=\s*(?:(?:\w+\s*)?::\s*)*(\w+)\s*;|"
     rb"#[ \t]*define[ \t]+(\w+)[ \t]+(?:(?:\w+[ \t]*)?::[ \t]*)*(\w+)[ \t]*[\r\n]"
 )
 _DECLARED = re.compile(rb"\b(?:struct|class)\s+(Warp[A-Z]\w+|BlockLoad|BlockStore)\b(?!\s*[;<])")
-_OPENED = re.compile(rb"\busing\s+(?:namespace\s+(?:::\s*)?(\w+)\s*;|(?:::\s*)?(\w+)\s*::\s*(\w+)\s*;)")
+_OPENED = re.compile(rb"using(?<!\wusing)\s+(?:namespace\s+(?:::\s*)?(\w+)\s*;|(?:::\s*)?(\w+)\s*::\s*(\w+)\s*;)")
 _USING = re.compile(rb"\busing\s+(?:::\s*)?\Z")
 _ALGORITHM = re.compile(rb"(?:\w+\s*::\s*)*(\w+)")
 #: In place of a name: all names of a namespace.
@@ -61,7 +63,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     yield from _constants(source)
     own = project.together(source, _declared) if opened else frozenset()
-    for match in _NAME.finditer(code):
+    for match in _NAME.finditer(code) if source.matched(_CLASS_NAME) else ():
         start = match.start("name")
         if match["root"]:
             if match["root"] not in roots:
@@ -138,7 +140,9 @@ def _lanes(source: Cpp, project: Project, roots: frozenset[bytes], opened: bool)
     """Find CUB's functions of lanes, masks and votes."""
     table = _table()
     found = [
-        match for match in _LANES.finditer(source.code) if match["root"] in roots and not _ported(source, match.start())
+        match
+        for match in (_LANES.finditer(source.code) if source.matched(_LANE_NAME) else ())
+        if match["root"] in roots and not _ported(source, match.start())
     ]
     # One header for all: that of the number of a warp includes that of lanes.
     need, header = include(source, project, "ptx.h" if any(match["name"] == b"WarpId" for match in found) else "warp.h")

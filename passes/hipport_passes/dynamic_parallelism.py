@@ -17,7 +17,7 @@ from hipport.languages.declarations import heads
 from hipport.pipeline import Pass
 from hipport.project import Project
 
-_DEVICE = re.compile(rb"\b__(?:global|device)__\b")
+_DEVICE = re.compile(rb"__(?<!\w__)(?:global|device)__\b")
 _HOST = re.compile(rb"\b__host__\b")
 # What CUDA's runtime has on the device: CUDA C++ Programming Guide 13.0, "CUDA Dynamic Parallelism", "API Reference".
 _CALL = re.compile(rb"\s*\(")

@@ -105,7 +105,7 @@ def _suspect(source: Source) -> bool:
     return (
         path.suffix not in _CONVERTED
         or _RENAMED.search(path.parent.as_posix()) is not None
-        or (path.suffix in HEADERS and _PYTORCH.search(source.text) is not None)
+        or (path.suffix in HEADERS and source.fact(_names_pytorch))
     )
 
 
@@ -173,7 +173,7 @@ class _Reach:
         visited.add(source.path)
         if not isinstance(source, Cpp):
             return False
-        if _PYTORCH.search(source.text):
+        if source.fact(_names_pytorch):
             return True
         return any(
             other.path not in visited and self._needs(other, visited)
@@ -185,6 +185,11 @@ class _Reach:
     def _there(self, path: PurePath) -> bool:
         """Say whether there is such a file, of a kind that hipport does not read."""
         return self.project.root is not None and (self.project.root / path).is_file()
+
+
+def _names_pytorch(source: Source) -> bool:
+    text = source.text
+    return (b"::cuda" in text or b"/cuda/" in text) and _PYTORCH.search(text) is not None
 
 
 PASS = Pass(Python, find)

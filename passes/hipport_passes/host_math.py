@@ -29,7 +29,7 @@ from hipport.source import Edit, Span
 
 # torch/utils/hipify/cuda_to_hip_mappings.py of PyTorch 2.13, MATH_TRANSPILATIONS; only what a bracket follows directly.
 _CALL = re.compile(rb"\bstd::(?:max|min|ceil|floor|exp|log|pow|fabs|fmod|remainder|frexp)(?=\()")
-_DEVICE = re.compile(rb"\b__(?:device|global)__\b")
+_DEVICE = re.compile(rb"__(?<!\w__)(?:device|global)__\b")
 _HOST = re.compile(rb"\b__host__\b")
 # What a host's compiler reads, which has neither in CUDA.
 _HOST_COMPILED = frozenset((".c", ".cc", ".cpp", ".cxx"))
@@ -49,7 +49,7 @@ _CLASSES = Names(
     frozenset(b"isnan isinf isfinite isnormal signbit fpclassify isgreater isless islessgreater isunordered".split()),
     _BEHIND,
 )
-_STD = re.compile(rb"\busing\s+(?:namespace\s+std\b|std\s*::\s*is\w+)")
+_STD = re.compile(rb"using(?<!\wusing)\s+(?:namespace\s+std\b|std\s*::\s*is\w+)")
 _PYTORCH = ("torch/", "ATen/", "c10/", "TH/", "THC/")
 
 

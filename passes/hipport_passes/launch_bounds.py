@@ -20,7 +20,7 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 
-_BOUNDS = re.compile(rb"\b__launch_bounds__\s*\(")
+_BOUNDS = re.compile(rb"__launch_bounds__(?<!\w__launch_bounds__)\s*\(")
 _NO_BRACKETS = re.compile(rb"<<|[<>]=|->")
 _FIRST = re.compile(rb"dim3\s*[({](.*)[)}]", re.DOTALL)
 

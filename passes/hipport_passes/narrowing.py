@@ -72,7 +72,9 @@ _HEAD = 200
 _NOT_CLASSES = frozenset(
     b"struct class union enum namespace else do try return new const static auto extern typename const_cast".split()
 )
-_STRUCT = re.compile(rb"\bstruct\s+(?:__align__\s*\(\s*\d+\s*\)\s*|alignas\s*\(\s*\d+\s*\)\s*)?(\w+)\s*\{([^{}()]*)\}")
+_STRUCT = re.compile(
+    rb"struct(?<!\wstruct)\s+(?:__align__\s*\(\s*\d+\s*\)\s*|alignas\s*\(\s*\d+\s*\)\s*)?(\w+)\s*\{([^{}()]*)\}"
+)
 _FIELD = re.compile(rb"\s*(?:const\s+)?" + _TYPE + rb"\s+(?P<names>\w+(?:\s*,\s*\w+)*)\s*")
 _NAME = re.compile(rb"[A-Za-z_.]")  # else it is an integer
 _PART = re.compile(rb"[()\[\]{},;]")

@@ -29,7 +29,7 @@ _CALL = re.compile(rb"\s*\(")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _DYNAMIC = re.compile(rb"\b(?:cuda|hip)FuncAttributeMaxDynamicSharedMemorySize\b")
 _ARRAY = re.compile(
-    rb"\b__shared__\s+(?:__align__\s*\([^()]*\)\s*|alignas\s*\([^()]*\)\s*|volatile\s+)*"
+    rb"__shared__(?<!\w__shared__)\s+(?:__align__\s*\([^()]*\)\s*|alignas\s*\([^()]*\)\s*|volatile\s+)*"
     rb"(?P<type>[A-Za-z_][\w:\s]*?(?:\s*\*)?)\s*\b(?P<name>[A-Za-z_]\w*)\s*(?P<extents>(?:\[[^\[\]]+\]\s*)+);"
 )
 

@@ -50,7 +50,7 @@ _ATOMICS = re.compile(rb"atomic(?:CAS|Exch)(?:_block|_system)?|" + _METHODS.patt
 _ATOMIC = re.compile(rb"atomic\w*")
 _GIVES = re.compile(rb"store|clear|exchange")
 _POLLS = re.compile(rb"\bvolatile\b|\batomic\w+|\b(?:load|" + _METHODS.pattern + rb")\s*\(")
-_VOLATILE = re.compile(rb"\bvolatile\b[^;,(){}=]*?\b(\w+)\s*[\[=;]")
+_VOLATILE = re.compile(rb"volatile(?<!\wvolatile)\b[^;,(){}=]*?\b(\w+)\s*[\[=;]")
 _LOOPS = frozenset(("while_statement", "do_statement", "for_statement"))
 # What a loop that only waits may do, and what orders memory.
 _WAITS = re.compile(
@@ -72,6 +72,7 @@ _ZERO = re.compile(rb"\s*(?:0[uU]?|false|\w*(?i:free|unlocked|available|open))\s
 _STATEMENTS = frozenset(("expression_statement",))
 # Short functions of a program's own, which return what is at a pointer now, or set it.
 _NOW = rb"\bvolatile\b|\batomic\w+|__ldc[gv]|\bld\w*_(?:acquire|relaxed)|__hip_atomic_load|\bload\w*\s*\("
+_NAME_BEFORE = re.compile(rb"\w+\s*\Z")
 _THEN = rb"\bvolatile\b|\batomic\w+|__stcg|__stwt|\bst\w*_(?:release|relaxed)|__hip_atomic_store|\bstore\w*\s*\("
 # Words without which there is none of those.
 _LOADS = re.compile(rb"volatile|atomic\w+|\w*__ldc[gv]\w*|ld\w*_(?:acquire|relaxed)\w*|\w*__hip_atomic_load\w*|load\w*")
@@ -80,7 +81,7 @@ _STORES = re.compile(
 )
 _SHORT = rb"(?P<name>\w+)\s*\([^(){};]*[*\]][^(){};]*\)\s*\{(?=[^{}]*(?:%s))[^{}]{0,600}?"
 _READER = re.compile(rb"(?<!\bvoid)(?<!\bvoid )\b" + _SHORT % _NOW + rb"\breturn\b[^{}]*\}")
-_WRITER = re.compile(rb"\bvoid\s+" + _SHORT % _THEN + rb"\}")
+_WRITER = re.compile(rb"void(?<!\wvoid)\s+" + _SHORT % _THEN + rb"\}")
 _STEP = b"    "
 # In front of a line that is not empty, nor a directive.
 _LINE_START = re.compile(rb"(?:\r\n|\n|\r)(?=[ \t]*[^\s#])")
@@ -423,8 +424,21 @@ def _draws_numbers(source: Cpp) -> frozenset[bool]:
 
 def _readers(source: Cpp) -> frozenset[bytes]:
     """Functions that return what a pointer of theirs is at now, and change nothing."""
-    found = _READER.finditer(source.code) if source.matched(_LOADS) else ()
-    return frozenset(match["name"] for match in found)
+    code = source.code
+    found = set()
+    done = 0
+    for load, _ in source.names(_LOADS):
+        # Braces with no others in them; in front of those, parentheses with no others in them.
+        opening = code.rfind(b"{", done, load.start)
+        bracket = code.rfind(b"(", 0, opening)
+        if opening < 0 or bracket < 0 or code.find(b"}", opening, load.start) >= 0:
+            continue
+        done = opening + 1
+        name = _NAME_BEFORE.search(code, max(0, bracket - 200), bracket)
+        match = _READER.match(code, name.start()) if name is not None else None
+        if match is not None:
+            found.add(match["name"])
+    return frozenset(found)
 
 
 def _writers(source: Cpp) -> frozenset[bytes]:

@@ -21,13 +21,13 @@ _CALL = re.compile(
     rb"\b\w+\s*<([^;{}()<>]*(?:<[^;{}()<>]*>[^;{}()<>]*)*)>\s*::\s*(?P<name>[A-Za-z_]\w*)\s*<[^;{}()]*?>\s*\("
 )
 _OF_TYPE = re.compile(rb">\s*::\s*\w+\s*<")
-_MEMBER = re.compile(rb"\btemplate\s*<[^;{}()]*>[^;{}()]*?\b([A-Za-z_]\w*)\s*\(")
+_MEMBER = re.compile(rb"template(?<!\wtemplate)\s*<[^;{}()]*>[^;{}()]*?\b([A-Za-z_]\w*)\s*\(")
 _HEAD = re.compile(rb"\btemplate\s*<([^;{}()]*)>")
 _PARAMETER = re.compile(
     rb"(?:\btypename|\bclass|\bint|\bunsigned|\bsize_t|\bbool|\w)\s*(?:\.\.\.)?\s*\b(\w+)\s*(?:[,=]|$)"
 )
 
-_TYPENAME = re.compile(rb"\btypename\b")
+_TYPENAME = re.compile(rb"typename(?<!\wtypename)\b")
 _SEGMENT = re.compile(rb"\s*(?:::\s*)?(?P<template>template\b\s*)?(?P<name>[A-Za-z_]\w*)\s*(?P<angle><)?")
 _ANGLE = re.compile(rb"[<>(){};]")
 _BEHIND = re.compile(rb"\s*::")

@@ -34,6 +34,7 @@ _ATTRIBUTE = re.compile(
     rb"\b(?P<function>cu(?:da)?DeviceGetAttribute)\s*\(\s*(?P<place>" + _SIMPLE + rb"?)\s*,"
     rb"\s*(?P<attribute>cudaDevAttrWarpSize|CU_DEVICE_ATTRIBUTE_WARP_SIZE)\s*,\s*" + _SIMPLE + rb"\)"
 )
+_ASKS = frozenset((b"cudaDevAttrWarpSize", b"CU_DEVICE_ATTRIBUTE_WARP_SIZE"))
 _ADDRESS = re.compile(rb"&\s*(?P<variable>[A-Za-z_](?:[\w.\[\]]|->)*)")
 _STATEMENT_BEFORE = re.compile(rb"[;{}]\s*\Z")
 _STATEMENT_AFTER = re.compile(rb"\s*;")
@@ -53,7 +54,7 @@ _ALONE_AFTER = re.compile(rb"\s*\)?\s*(?:,|<<|\)|;)")
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per `warpSize` that is CUDA's."""
-    if b"warpSize" not in source.text and not _ATTRIBUTE.search(source.code):
+    if b"warpSize" not in source.text and source.words.isdisjoint(_ASKS):
         return
     code = source.code
     need, header = include(source, project, "warp.h")

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
@@ -50,10 +51,10 @@ _NARROW = re.compile(
     rb"|u?int(?:8|16|32)_t|[ui](?:8|16|32))\b)+"
 )
 # `#define ALL 0xffffffffu`, `constexpr uint64_t all = ~0`
-_CONSTANT = re.compile(
-    rb"#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+(?P<number>\(*~?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\)*)[ \t]*[\r\n]|"
-    rb"c(?<!\wc)onst(?:expr)?\b(?P<type>[\w\s:]*?)\b(?P<constant>\w+)\s*(?:=|\{)"
+_MACRO_NUMBER = re.compile(
+    rb"#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+(?P<number>\(*~?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\)*)[ \t]*[\r\n]"
 )
+_CONSTANT = re.compile(rb"const(?<!\wconst)(?:expr)?\b(?P<type>[\w\s:]*?)\b(?P<constant>\w+)\s*(?:=|\{)")
 _MOST = {b"UINT_MAX": 32, b"UINT32_MAX": 32, b"INT_MAX": 32, b"INT32_MAX": 32, b"UINT64_MAX": 64, b"ULLONG_MAX": 64}
 _OF_32 = re.compile(
     rb"(?:__)?(?:ballot|match_any|match_all|reduce_(?:and|or|xor))_sync|(?:__)?activemask|__popcl?l?|__ffsl?l?|__brev"
@@ -303,15 +304,17 @@ class _Values:
 def _constants(source: Cpp) -> frozenset[tuple[bytes, int]]:
     """Macros that are numbers, and constants, with how many bits they have."""
     found = set()
+    for match in _MACRO_NUMBER.finditer(source.code):
+        wide = b"l" in match["number"].lower() or len(match["number"].strip(b"()~uUlL")) > 10
+        found.add((match["macro"], 64 if wide else 32))
     for match in _CONSTANT.finditer(source.code):
-        if match["macro"]:
-            wide = b"l" in match["number"].lower() or len(match["number"].strip(b"()~uUlL")) > 10
-            found.add((match["macro"], 64 if wide else 32))
-        elif (bits := _bits(match["type"])) is not None:
+        bits = _bits(match["type"])
+        if bits is not None:
             found.add((match["constant"], bits))
     return frozenset(found)
 
 
+@lru_cache(maxsize=1024)
 def _bits(type_: bytes) -> int | None:
     if _WIDE.search(type_):
         return 64

@@ -367,8 +367,7 @@ class _Walk:
             return None
         # A link's name says the language; the source is the file itself.
         typed = source(path.with_name(called), text)
-        concerned = path.name == "setup.py" or _PYTHON.search(text)
-        if isinstance(typed, Python) and not concerned and not given:
+        if isinstance(typed, Python) and not given and path.name != "setup.py" and not _PYTHON.search(text):
             return None
         if isinstance(typed, (Workflow, Compose)) and not _RUNS.search(text) and not given:
             return None

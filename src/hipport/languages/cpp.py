@@ -267,7 +267,8 @@ class Cpp(Source):
                 span.start + shifts[bisect_right(ends, span.start)], span.end + shifts[bisect_right(ends, span.end)]
             )
 
-        directives = [moved(directive) for directive in self.directives]
+        gone = tuple(edit.span for edit in edits if not edit.new)
+        directives = [moved(directive) for directive in self.directives if not within(directive.start, gone)]
         inserted = [
             Span(edit.span.start + shift + match.start(), edit.span.start + shift + match.end())
             for edit, shift in zip(edits, shifts, strict=False)
@@ -275,7 +276,9 @@ class Cpp(Source):
             for match in _DIRECTIVE.finditer(edit.new)
         ]
         known["directives"] = tuple(sorted(directives + inserted) if inserted else directives)
-        if "includes" in self.__dict__ and not any(edit.new[:1] in (b"#", b'"', b"<", b" ", b"\t") for edit in edits):
+        if "includes" in self.__dict__ and not any(
+            edit.new[:1] in (b"", b"#", b'"', b"<", b" ", b"\t") for edit in edits
+        ):
             known["includes"] = tuple(
                 Include(moved(each.directive), moved(each.target), each.path, each.angled) for each in self.includes
             )
@@ -298,9 +301,21 @@ class Cpp(Source):
             return edit.new
         if _INCLUDE_LINES.fullmatch(edit.new) and not old and start == self.include_point:
             return _INCLUDED.sub(lambda path: path[1] + b" " * len(path[2]) + path[3], edit.new)
+        if not edit.new and self._is_include_lines(edit.span):
+            return b""
+        if edit.new in (b"<<<", b">>>") and old.translate(None, b" \t") == edit.new and old == self.code[start:end]:
+            return edit.new
         if _INCLUDED.fullmatch(edit.new) and any(edit.span == include.target for include in self.includes):
             return edit.new[:1] + b" " * (len(edit.new) - 2) + edit.new[-1:]
         return None
+
+    def _is_include_lines(self, span: Span) -> bool:
+        """Whether whole lines stand there, and on each an `#include` of a plain path."""
+        return (
+            _INCLUDE_LINES.fullmatch(self.text, span.start, span.end) is not None
+            and any(span.start <= include.directive.start < span.end for include in self.includes)
+            and (not span.start or self.text[span.start - 1 : span.start] in (b"\n", b"\r"))
+        )
 
     @cached_property
     def _lexed(self) -> tuple[bytes, tuple[Span, ...]]:
@@ -688,12 +703,7 @@ class Cpp(Source):
             return whole and old not in _KEYWORDS and edit.new not in _KEYWORDS
         if not edit.new or _INCLUDE_LINES.fullmatch(edit.new):
             start = edit.span.start
-            return (not old and start == self.include_point) or (
-                not edit.new
-                and _INCLUDE_LINES.fullmatch(old) is not None
-                and any(start <= include.directive.start < edit.span.end for include in self.includes)
-                and (not start or self.text[start - 1 : start] in (b"\n", b"\r"))
-            )
+            return (not old and start == self.include_point) or (not edit.new and self._is_include_lines(edit.span))
         if _QUALIFIED.fullmatch(edit.new) and _IDENTIFIER.fullmatch(old):
             return (
                 _CALLED.match(self.code, edit.span.end) is not None

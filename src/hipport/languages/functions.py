@@ -19,8 +19,8 @@ from hipport.languages.cpp import Cpp
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-#: What makes a function one of the device.
-DEVICE = re.compile(rb"\b__(?:device|global)__\b")
+#: What makes a function one of the device. A search finds first letters many times as fast as `\b` in front of them.
+DEVICE = re.compile(rb"__(?<!\w__)(?:device|global)__\b")
 #: A macro: its name, its parameters, what it stands for.
 DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^)]*\))?((?:[^\\\r\n]|\\[ \t]*(?:\r\n?|\n)|\\)*)")
 _CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*(?=[(<])")
