@@ -11,6 +11,7 @@ from hipport.languages.cuda import Cuda
 from hipport.project import Project
 from hipport.simt.prepare import PASSES, Dialect, _run, prepare
 from hipport.simt.shared import aliases
+from hipport_passes import BEFORE_EXECUTOR
 
 
 def made(text: str, dialect: Dialect = "cuda", **others: str) -> str:
@@ -293,6 +294,36 @@ def test_lines_of_a_port_in_memory_are_those_that_the_user_wrote(tmp_path: Path)
     assert next(n for line, n in places.items() if "SIMT_LAUNCH" in line) == 4
     assert next(n for line, n in places.items() if "__global__" in line) == 1
     assert prepared.root == tree.resolve()
+
+
+def test_a_link_leads_to_what_was_ported(tmp_path: Path) -> None:
+    tree = write(
+        tmp_path / "t",
+        core_h="#include <cuda_runtime.h>\nvoid run(cudaStream_t stream);\n",
+        core_cu='#include "core.h"\n__global__ void k() {}\nvoid run(cudaStream_t s) { k<<<1, 1, 0, s>>>(); }\n',
+    )
+    (tree / "binding").mkdir()
+    for name in ("core.h", "core.cu"):
+        (tree / "binding" / name).symlink_to(Path("..") / name)
+    (tree / "binding" / "main.cpp").write_text('#include "core.h"\nint main() { run(nullptr); }\n')
+    prepared = prepare(hipport.rewrite([tree]), tmp_path / "out", "hip")
+    for name, word in (("core.h", "hipStream_t stream"), ("core.cu", 'SIMT_LAUNCH("k"')):
+        text = prepared.made(tree / "binding" / name).read_text()
+        assert word in text and "cuda" not in text
+
+
+def test_an_original_for_an_old_pytorch_is_what_it_stood_for(tmp_path: Path) -> None:
+    text = """\
+#include <torch/extension.h>
+void f(torch::Tensor x) {
+  AT_CHECK(x.dim() == 1, "one dimension");
+  AT_DISPATCH_FLOATING_TYPES(x.type(), "f", [&] {});
+}
+"""
+    tree = write(tmp_path / "t", f_cu=text)
+    prepare([tree], tmp_path / "out", "cuda", passes=BEFORE_EXECUTOR)
+    made = (tmp_path / "out" / "f.cu").read_text()
+    assert "x.scalar_type()" in made and "TORCH_CHECK" in made and "AT_CHECK" not in made
 
 
 def test_what_a_project_in_memory_lacks_is_said(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ setup(name="small-sums", version="1.5", packages=["small"], ext_modules=[CUDAExt
 """
 KERNEL = """\
 #include <torch/extension.h>
-#include <ATen/cuda/Atomic.cuh>
+#include <ATen/cuda/CUDAApplyUtils.cuh>
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
 
@@ -155,7 +155,7 @@ torch::Tensor add_up(torch::Tensor x, int beyond) {
   const int n = x.numel() + beyond;
   if (n == 0) return sum;
   AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), "add", [&] {
-    add<scalar_t><<<(n + 63) / 64, 64, 0, at::cuda::getCurrentCUDAStream()>>>(
+    add<scalar_t><<<at::cuda::ATenCeilDiv(n, 64), 64, 0, at::cuda::getCurrentCUDAStream()>>>(
         x.packed_accessor32<scalar_t, 1, torch::RestrictPtrTraits>(), sum.data_ptr<scalar_t>(), beyond);
     C10_CUDA_KERNEL_LAUNCH_CHECK();
   });

@@ -127,3 +127,7 @@ PASSES: tuple[Pass[Any], ...] = (
     containers.PASS,
     workflows.PASS,
 )
+
+#: What the executor has done to an original before its own passes: PTX becomes C++, and what PyTorch has dropped since,
+#: for CUDA too, becomes what it stood for. Without that, most extensions of some years ago have no original to run.
+BEFORE_EXECUTOR: tuple[Pass[Any], ...] = (inline_ptx.PASS, pytorch_api.PASS)

@@ -378,13 +378,13 @@ def _verifications(
     from hipport import program_verifier, verifier
     from hipport.evidence import Verification, digest
     from hipport.units import setup_script
-    from hipport_passes import inline_ptx
+    from hipport_passes import BEFORE_EXECUTOR
 
     ported, root = scanned.ported, scanned.ported.before.root
     assert root is not None
     common: dict[str, Any] = {
         "env": env,
-        "passes": (inline_ptx.PASS,),
+        "passes": BEFORE_EXECUTOR,
         "limits": verifier.Limits(seconds),
         "jobs": jobs or processors(),
         "gpu": _gpu(env, True),
@@ -510,7 +510,7 @@ def verify_program(
     """
     from hipport import program_verifier as running
     from hipport import verifier as verifying
-    from hipport_passes import inline_ptx, nvcc_flags
+    from hipport_passes import BEFORE_EXECUTOR, nvcc_flags
 
     return running.program(
         [Path(path) for path in paths],
@@ -519,7 +519,7 @@ def verify_program(
         port=(lambda places: rewrite(places, target=target, exclude=exclude)) if port else None,
         waves=waves or verifying.WAVES,
         orders=orders or verifying.ORDERS,
-        passes=(inline_ptx.PASS,),
+        passes=BEFORE_EXECUTOR,
         vendored=_markers(),
         exclude=exclude,
         flags=flags,
@@ -557,7 +557,7 @@ def verify(
     or `python`. Runs code of the tree; see verifier.extension for the parameters and what is raised.
     """
     from hipport import verifier as verifying
-    from hipport_passes import inline_ptx
+    from hipport_passes import BEFORE_EXECUTOR
 
     return verifying.extension(
         Path(path),
@@ -568,7 +568,7 @@ def verify(
         names=names,
         waves=waves or verifying.WAVES,
         orders=orders or verifying.ORDERS,
-        passes=(inline_ptx.PASS,),
+        passes=BEFORE_EXECUTOR,
         limits=verifying.Limits(seconds),
         jobs=jobs or processors(),
         gpu=_gpu(env, gpu),
@@ -606,7 +606,7 @@ def replay(
     Runs code of the tree; see verifier.replay for the parameters and what is raised.
     """
     from hipport import verifier as verifying
-    from hipport_passes import inline_ptx
+    from hipport_passes import BEFORE_EXECUTOR
 
     return verifying.replay(
         Path(path),
@@ -616,7 +616,7 @@ def replay(
         port=(lambda root: rewrite([root], target=target, exclude=exclude)) if port else None,
         waves=waves or verifying.WAVES,
         orders=orders or verifying.ORDERS,
-        passes=(inline_ptx.PASS,),
+        passes=BEFORE_EXECUTOR,
         limits=verifying.Limits(seconds),
         jobs=jobs or processors(),
         gpu=_gpu(env, gpu),
@@ -664,7 +664,7 @@ def verify_teeth(
     """
     from hipport import program_verifier as running
     from hipport import verifier as verifying
-    from hipport_passes import inline_ptx
+    from hipport_passes import BEFORE_EXECUTOR
 
     places = [Path(path) for path in paths]
     if arguments or not has_cases(places, cases):
@@ -673,7 +673,7 @@ def verify_teeth(
             arguments,
             env=env,
             port=lambda all_of_it: rewrite(all_of_it, target=target, exclude=exclude),
-            passes=(inline_ptx.PASS,),
+            passes=BEFORE_EXECUTOR,
             vendored=_markers(),
             exclude=exclude,
             limits=verifying.Limits(seconds),
@@ -686,7 +686,7 @@ def verify_teeth(
         port=lambda root: rewrite([root], target=target, exclude=exclude),
         cases=cases,
         names=names,
-        passes=(inline_ptx.PASS,),
+        passes=BEFORE_EXECUTOR,
         limits=verifying.Limits(seconds),
         jobs=jobs or processors(),
         on_progress=on_progress,

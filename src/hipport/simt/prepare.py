@@ -116,7 +116,9 @@ def prepare(
             _write(out / file.path, rewritten(file.path, file.text, dialect))
     kept = {*written, *(out / file.path for file in created)}
     for folder in whole:
-        _link_others(folder, out / folder.relative_to(base), kept)
+        _link_others(
+            folder, out / folder.relative_to(base), kept, {base / each.path: out / each.path for each in after.sources}
+        )
     return Prepared(root, base, out, dialect, written, tuple(reported))
 
 
@@ -130,7 +132,9 @@ def rewritten(path: PurePath, text: bytes, dialect: Dialect) -> bytes:
 def _included(project: Project, root: Path, folders: Sequence[Path]) -> list[tuple[Path, Source]]:
     """Return all files of C++ with their places: those of the project, and what they include of others."""
     known = {Path(os.path.normpath(root / each.path)): each for each in project.sources if isinstance(each, Cpp)}
-    waiting = list(known.items())
+    # What a link leads to may have been ported already.
+    linked = {Path(os.path.realpath(path)): each for path, each in known.items()}
+    waiting: list[tuple[Path, Source]] = list(known.items())
     while waiting:
         path, each = waiting.pop()
         assert isinstance(each, Cpp)
@@ -144,7 +148,8 @@ def _included(project: Project, root: Path, folders: Sequence[Path]) -> list[tup
                 except (OSError, ValueError):
                     continue
                 name = PurePosixPath(os.path.relpath(place, root).replace(os.sep, "/"))
-                other = source(name, text)
+                target = linked.get(Path(os.path.realpath(place)))
+                other = source(name, text) if target is None else _moved(target, name)
                 known[place] = other if isinstance(other, Cpp) else Cuda(name, text)
                 waiting.append((place, known[place]))
                 break
@@ -247,19 +252,23 @@ def _write(place: Path, text: bytes) -> None:
     place.write_bytes(text)
 
 
-def _link_others(folder: Path, to: Path, kept: set[Path]) -> None:
-    """Put links where files are that are no C++, and take away what an earlier tree has left."""
+def _link_others(folder: Path, to: Path, kept: set[Path], made: Mapping[Path, Path]) -> None:
+    """Put links where files are that are no C++, or links to what was `made`; take away what an earlier tree left."""
     for here, names, files in os.walk(folder):
         names[:] = [name for name in names if not name.startswith(".") and name not in left_by_tools(here, names)]
         place = to / Path(here).relative_to(folder)
         place.mkdir(parents=True, exist_ok=True)
         for name in files:
             link = place / name
-            if link in kept or link.is_symlink():
+            if link in kept:
                 continue
-            if link.exists():
+            origin = Path(here, name)
+            target = made.get(Path(os.path.realpath(origin)), origin) if origin.is_symlink() else origin
+            if link.is_symlink() and link.readlink() == target:
+                continue
+            if link.is_symlink() or link.exists():
                 link.unlink()
-            link.symlink_to(Path(here, name))
+            link.symlink_to(target)
     for here, names, files in os.walk(to):
         origin = folder / Path(here).relative_to(to)
         for name in files:

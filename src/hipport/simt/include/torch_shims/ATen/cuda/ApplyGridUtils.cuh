@@ -9,6 +9,11 @@ namespace at::cuda {
 constexpr uint32_t AT_APPLY_THREADS_PER_BLOCK = 512;
 constexpr uint32_t AT_APPLY_BLOCKS_PER_SM = 4;
 
+template <typename T>
+constexpr T ATenCeilDiv(T a, T b) {
+  return (a + b - 1) / b;
+}
+
 template <int step = 1>
 bool getApplyGrid(uint64_t elements, dim3& grid, c10::DeviceIndex device, int threads = AT_APPLY_THREADS_PER_BLOCK) {
   if (device == -1) return false;

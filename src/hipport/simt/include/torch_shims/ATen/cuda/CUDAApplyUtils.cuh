@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// ATen/cuda/CUDAApplyUtils.cuh: what it includes. `CUDA_tensor_apply` and its kernels, which most who include this
+// header do not use, are not here: the compiler says so by name.
+#ifndef SIMT_ATEN_CUDA_APPLY_UTILS_CUH
+#define SIMT_ATEN_CUDA_APPLY_UTILS_CUH
+#include <ATen/ceil_div.h>
+#include <ATen/cuda/ApplyGridUtils.cuh>
+#include <ATen/cuda/Atomic.cuh>
+
+#include <cmath>
+
+#include "simt/torch.h"
+#endif
