@@ -335,6 +335,8 @@ class Builder:
             # So that a kernel can become part of the loop over its threads.
             "-fno-semantic-interposition",
             "-ftls-model=initial-exec",
+            # How fast a short loop over threads is depends on where its instructions lie: 0.75 to 1.25 ns a thread.
+            "-falign-loops=64",
             *_KEEP_CALLS[family],
             *_MEANING,
             *_LENIENT[family],

@@ -83,11 +83,11 @@ void prepare(Fiber& fiber, void (*entry)()) {
 #else
 
 // The registers that a called function must keep are saved on the stack that is left. Nothing else differs between two
-// fibers: rounding modes and signal masks are the thread's. It does not end in a return: a processor guesses where that
-// leads by the call before it, which came from another stack.
+// fibers: rounding modes and signal masks are the thread's.
 
 #if defined(__x86_64__)
 
+// On top lies the address to go on at, as `leave_stack` (core.h) has it as well.
 asm(R"(
 .text
 .p2align 4
@@ -100,16 +100,20 @@ hipport_simt_switch:
   pushq %r13
   pushq %r14
   pushq %r15
+  leaq 1f(%rip), %rax
+  pushq %rax
   movq %rsp, (%rdi)
   movq %rsi, %rsp
+  popq %rcx
+  jmpq *%rcx
+1:
   popq %r15
   popq %r14
   popq %r13
   popq %r12
   popq %rbx
   popq %rbp
-  popq %rcx
-  jmpq *%rcx
+  ret
 .size hipport_simt_switch, .-hipport_simt_switch
 )");
 
@@ -117,7 +121,6 @@ void prepare(Fiber& fiber, void (*entry)()) {
   auto* top = reinterpret_cast<void**>((reinterpret_cast<std::uintptr_t>(fiber.low) + fiber.size) & ~std::uintptr_t(15));
   *--top = nullptr;  // as if the entry had been called: 16 bytes aligned before the return address
   *--top = reinterpret_cast<void*>(entry);
-  for (int i = 0; i < 6; ++i) *--top = nullptr;
   fiber.start = top;
 }
 

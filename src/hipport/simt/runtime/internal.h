@@ -43,13 +43,14 @@ struct Path {
   unsigned depth = 0;
   void* frames[most];
 };
-/// A number for the path of `call`, in a function with this frame, that others have who came on it.
-inline std::uint64_t path_hash(const void* call, const void* frame, const void* base) {
+/// A number for the path of `call`, in a function with this frame, that others have who came on it. All kernels' threads
+/// are called by the function with the frame `row`: what is further out is the same for all, and not looked at.
+inline std::uint64_t path_hash(const void* call, const void* frame, const void* row) {
   std::uint64_t hash = reinterpret_cast<std::uintptr_t>(call) * 0x9e3779b97f4a7c15ull;
-  for (auto* at = static_cast<void* const*>(frame); at < base;) {
-    hash = (hash ^ reinterpret_cast<std::uintptr_t>(at[1])) * 0x9e3779b97f4a7c15ull;
+  for (auto* at = static_cast<void* const*>(frame); at < row;) {
     auto* up = static_cast<void* const*>(at[0]);
-    if (up <= at) break;
+    if (up <= at || up >= row) break;
+    hash = (hash ^ reinterpret_cast<std::uintptr_t>(at[1])) * 0x9e3779b97f4a7c15ull;
     at = up;
   }
   return hash;
@@ -69,7 +70,7 @@ struct Index {
 struct alignas(64) Thread : detail::Left {
   // What every wait touches is in the first line of the cache.
   Thread* next = nullptr;  // in a list of those that are ready, or wait together
-  void* base = nullptr;  // that of its stack
+  void* row = nullptr;  // the frame of the function that called it; see `path_hash`
   const char* name = nullptr;  // of what it waits in
   const char* file = "";  // and where
   int line = 0;
@@ -84,6 +85,7 @@ struct alignas(64) Thread : detail::Left {
   // others have that came on the same path.
   void* call = nullptr;
   void* frame = nullptr;
+  void* base = nullptr;  // that of its stack
   std::uint64_t path_hash = 0;
   const Operation* operation = nullptr;
   Fiber* fiber = nullptr;
@@ -192,6 +194,10 @@ struct Block {
     bool together = false;  // whether those that are present came on one path to one operation
     std::uint64_t lanes = 0;  // they, then; and what they said, in a barrier
     int count = 0, all = 1;
+    // What those that are present came to, and how, if together.
+    Wait wait = Wait::none;
+    const Operation* operation = nullptr;
+    std::uint64_t path_hash = 0;
     List present;  // lanes that wait for those that are there
     Meeting* given = nullptr;  // what they gave
     std::vector<Group> groups;

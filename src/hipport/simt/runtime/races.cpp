@@ -184,7 +184,7 @@ bool is_index(const void* address) {
     const auto* start = reinterpret_cast<const char*>(&variable);
     return a >= start && a < start + sizeof variable;
   };
-  return inside(threadIdx) || inside(detail::row_end) || inside(blockIdx) || inside(blockDim) || inside(gridDim);
+  return inside(threadIdx) || inside(detail::row_end) || inside(detail::row_frame) || inside(blockIdx) || inside(blockDim) || inside(gridDim);
 }
 
 __attribute__((noinline)) void access(const void* address, unsigned size, bool write, bool atomic, void* pc) {
@@ -312,6 +312,21 @@ SIMT_CALLED void __tsan_vptr_update(void**, void*) {}
 SIMT_CALLED void __tsan_vptr_read(void**) {}
 SIMT_CALLED void __tsan_read_range(void* address, std::size_t size) { SIMT_ACCESS(static_cast<unsigned>(size), false, false); }
 SIMT_CALLED void __tsan_write_range(void* address, std::size_t size) { SIMT_ACCESS(static_cast<unsigned>(size), true, false); }
+// Newer clang calls these in the place of the functions of C.
+SIMT_CALLED void* __tsan_memset(void* address, int value, std::size_t size) {
+  SIMT_ACCESS(static_cast<unsigned>(size), true, false);
+  return std::memset(address, value, size);
+}
+#define SIMT_COPIES(name)                                                        \
+  SIMT_CALLED void* __tsan_##name(void* to, const void* from, std::size_t size) { \
+    const void* address = from;                                                  \
+    SIMT_ACCESS(static_cast<unsigned>(size), false, false);                      \
+    address = to;                                                                \
+    SIMT_ACCESS(static_cast<unsigned>(size), true, false);                       \
+    return std::name(to, from, size);                                            \
+  }
+SIMT_COPIES(memcpy)
+SIMT_COPIES(memmove)
 SIMT_CALLED void __tsan_atomic_thread_fence(int order) { (void)order; __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 SIMT_CALLED void __tsan_atomic_signal_fence(int) {}
 

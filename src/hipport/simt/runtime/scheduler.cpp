@@ -32,6 +32,7 @@ __thread Worker* worker = nullptr;
 __thread Started last_launch = Started::yes;
 namespace detail {
 __thread unsigned row_end = 0;
+__thread void* row_frame = nullptr;
 const Operation loop_begins{"the beginning of a loop", nullptr};
 const Operation loop_turns{"the end of a turn of a loop", nullptr};
 }
@@ -339,16 +340,24 @@ __attribute__((noinline)) void dispatch() {
   }
 }
 
-/// The running thread waits, as its record says: who is next, if nothing but a switch is left to do; else itself, when
-/// it has been woken and is to go on.
+/// The running thread waits, as its record says: where to go on, if nothing but a switch is left to do; else it has been
+/// woken already.
 inline detail::Turn turn(Block& block, Thread& self) {
-  if (!switches_are_plain || block.ready.count == 0 || block.idle > 256 || worker->due || worker->switches >= worker->until) {
+  Worker& w = *worker;
+  if (!switches_are_plain || block.idle > 256 || w.due || w.switches >= w.until) {
     dispatch();
-    return {&self, &self};
+    return {&self, nullptr};
   }
-  Thread& next = take_ready(*worker, block);
+  if (block.ready.count == 0) {
+    Fiber& to = block.started != block.size ? take_fiber() : w.root;
+    w.thread = nullptr;
+    w.fiber = &to;
+    ++w.switches;
+    return {&self, to.start};
+  }
+  Thread& next = take_ready(w, block);
   if (block.ready.first != nullptr) expect(block.ready.first->stack);
-  return {&self, &next};
+  return {&self, &next != &self ? next.stack : nullptr};
 }
 
 // -------------------------------------------------------------------------------------------------------- meetings
@@ -623,6 +632,7 @@ void begin(Block& block, unsigned position) {
   thread.state = State::running;
   thread.fiber = w.fiber;
   thread.base = w.fiber->base;
+  thread.row = nullptr;
   thread.wait = Wait::none;
   thread.yielding = false;
   thread.came = Came::unknown;
@@ -692,11 +702,50 @@ void reset(Block& block, const uint3& index) {
   entered(*w.fiber);
   w.fiber->base = __builtin_frame_address(0);
   w.body(w.context);
-  // Nothing is left to start: this fiber is free, and whoever is ready goes on.
+  __builtin_unreachable();
+}
+
+/// Nothing is left to start: this fiber is free, and whoever is ready goes on.
+[[noreturn]] __attribute__((noinline)) void leave_stack_free() {
+  Worker& w = *worker;
   Fiber& self = *w.fiber;
   self.next = w.free;
   w.free = &self;
   for (;;) dispatch();
+}
+
+/// Set the index of the next thread to start; false if none is left.
+bool find_thread(Worker& w) {
+  Block* block = w.block;
+  if (block->loud) {
+    if (block->started == block->size) return false;
+    begin(*block, block->started);
+    return true;
+  }
+  for (;;) {
+    if (!block->entered) {
+      block->entered = true;
+      threadIdx = index_of(ordered(0));
+      block->position = 0;
+    } else {
+      const unsigned position = w.order.empty() ? thread_rank() : block->position + 1;  // a row has counted on
+      if (position == block->size) {
+        if (block->used) end_arena(*block);
+        uint3 index;
+        if (w.resident || !take_block(w, index)) {
+          block->started = block->size;
+          detail::row_end = 0;  // another block may go on, whose threads have waited
+          return false;
+        }
+        reset(*block, index);
+        continue;
+      }
+      block->position = position;
+      threadIdx = index_of(ordered(position));
+    }
+    detail::row_end = w.order.empty() ? blockDim.x : 0;
+    return true;
+  }
 }
 
 }  // namespace
@@ -779,45 +828,20 @@ bool compiled_as(Dialect dialect) {
   return true;
 }
 
-bool runs(unsigned x) { return worker->thread != nullptr && worker->thread->index.x == x; }
+void first_thread() {
+  if (!find_thread(*worker)) leave_stack_free();
+}
 
-bool next_row() {
+void next_thread(unsigned x) {
   Worker& w = *worker;
-  Block* block = w.block;
-  if (block->loud) {
-    if (w.thread != nullptr) {
-      exited(*block, *w.thread);
-      w.fiber = w.thread->fiber;
-      w.thread = nullptr;
-    }
-    if (block->started == block->size) return false;
-    begin(*block, block->started);
-    return true;
+  if (w.thread != nullptr) {
+    // A signal may have found the thread that a row had gone on to: that one is known, and has not run.
+    if (w.thread->index.x == x) return;
+    w.fiber = w.thread->fiber;
+    exited(*w.block, *w.thread);
+    w.thread = nullptr;
   }
-  for (;;) {
-    if (!block->entered) {
-      block->entered = true;
-      threadIdx = index_of(ordered(0));
-      block->position = 0;
-    } else {
-      const unsigned position = w.order.empty() ? thread_rank() : block->position + 1;  // a row has counted on
-      if (position == block->size) {
-        if (block->used) end_arena(*block);
-        uint3 index;
-        if (w.resident || !take_block(w, index)) {
-          block->started = block->size;
-          row_end = 0;  // another block may go on, whose threads have waited
-          return false;
-        }
-        reset(*block, index);
-        continue;
-      }
-      block->position = position;
-      threadIdx = index_of(ordered(position));
-    }
-    row_end = w.order.empty() ? blockDim.x : 0;
-    return true;
-  }
+  if (!find_thread(w)) leave_stack_free();
 }
 
 }  // namespace detail
@@ -1103,11 +1127,18 @@ __attribute__((noinline)) void make_loud_for(const char* name, Place place) {
   make_loud();
 }
 
+/// Keep which function called the thread: before another stack is used, where the same may be said of another thread. (It
+/// was, if a signal came before this one said it.)
+inline void keep_row(Thread& self) {
+  if (self.row == nullptr) self.row = worker->stack().has(detail::row_frame) ? detail::row_frame : self.base;
+}
+
 /// The running thread's record, ready to wait at `place`.
 inline Thread& waiter(const char* name, Place place) {
   if (worker == nullptr || worker->thread == nullptr) make_loud_for(name, place);
   Thread& self = *worker->thread;
   forget_meeting(self);
+  keep_row(self);
   self.came = Came::unknown;
   self.name = name;
   self.file = place.file;
@@ -1135,18 +1166,23 @@ inline __attribute__((always_inline)) void keep_call(Thread& self) {
 
 /// Wait for those that come by the same call.
 inline void join_present(Block::Wave& wave, Thread& self, Wait what, const Operation* operation) {
+  const std::uint64_t hash = path_hash(self.call, self.frame, self.row);
   self.wait = what;
   self.operation = operation;
-  self.path_hash = path_hash(self.call, self.frame, self.base);
-  const Thread* first = wave.present.first;
-  if (first == nullptr) {
+  self.path_hash = hash;
+  if (wave.present.count == 0) {
     wave.lanes = 0;
     wave.count = 0;
     wave.all = 1;
+    wave.wait = what;
+    wave.operation = operation;
+    wave.path_hash = hash;
+    wave.together = true;
+  } else {
+    wave.together = wave.together && wave.wait == what && wave.path_hash == hash &&
+                    (wave.operation == operation || (operation != nullptr && same_operation(wave.operation, operation)));
   }
   wave.lanes |= self.bit();
-  wave.together = first == nullptr || (wave.together && first->wait == what && first->path_hash == self.path_hash &&
-                                       (operation == nullptr || same_operation(first->operation, operation)));
   wave.present.push(&self);
 }
 
@@ -1181,6 +1217,7 @@ void preempt(const Path& path) {
   become_loud();
   Thread& self = *worker->thread;
   Block& block = *worker->block;
+  keep_row(self);
   // What it has read of a meeting it may be reading still.
   if (block.paths.size() < block.size) block.paths.resize(block.size);
   block.paths[self.rank] = path;
@@ -1221,7 +1258,7 @@ Turn come_masked(const Operation& operation, std::uint64_t mask, const void* val
   if ((mask & wave.alive & ~group.arrived) == 0) {
     // The last to come goes on at once.
     release(block, wave, group, self);
-    return {&self, &self};
+    return {&self, nullptr};
   }
   self.wait = Wait::masked;
   group.list.push(&self);
@@ -1276,8 +1313,8 @@ Turn leave_loop(void* raw, Place place) {
                "lanes wait in this loop for what others of their wavefront do behind it: on AMD those do not go on before all "
                "have left the loop, and the launch hangs" + loop.stuck);
   }
-  if (is_left(block, wave, loop, self.bit())) return {&self, &self};
-  if (loop.open) return {&self, &self};
+  if (is_left(block, wave, loop, self.bit())) return {&self, nullptr};
+  if (loop.open) return {&self, nullptr};
   self.wait = Wait::loop;
   loop.left.push(&self);
   self.state = State::waiting;

@@ -106,7 +106,7 @@ bool is_shared(const void* p) {
 namespace detail {
 
 void* shared_place(SharedSlot& slot, std::size_t size, std::size_t align) {
-  if (!in_kernel()) fault("not-in-kernel", slot.place, "shared variable %s is used on the host", slot.name);
+  if (!runs_kernel()) fault("not-in-kernel", slot.place, "shared variable %s is used on the host", slot.name);
   if (__atomic_load_n(&slot.number, __ATOMIC_ACQUIRE) < 0) {
     const std::lock_guard<std::mutex> lock(mutex);
     if (slot.number < 0) __atomic_store_n(&slot.number, slots++, __ATOMIC_RELEASE);

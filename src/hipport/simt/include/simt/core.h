@@ -128,10 +128,10 @@ struct Left {
   void* stack = nullptr;
   Meeting* met = nullptr;  // whose results it may still read
 };
-/// Who goes on once the running thread has come to where it waits: itself, if it need not leave.
+/// Where to go on once the running thread, `self`, has come to where it waits; null, if it need not leave.
 struct Turn {
   Left* self;
-  Left* next;
+  void* stack;
 };
 SIMT_EXPORT Turn come_masked(const Operation&, std::uint64_t mask, const void* value, std::size_t size, Place);
 SIMT_EXPORT Turn come_present(const Operation&, const void* value, std::size_t size, Place);
@@ -139,10 +139,39 @@ SIMT_EXPORT Turn come_to_barrier(const char* name, int predicate, Place);
 /// Save in `*save` where the caller is, and go on where `load` was saved.
 extern "C" SIMT_EXPORT void hipport_simt_switch(void** save, void* load);
 
-// A processor guesses by the calls that it has seen where a return leads, and is wrong where they were on another stack.
-// So the switch is called by the user's function itself, and does not end in a return.
+// A processor guesses by the calls that it has seen where a return leads, the last one first. So the user's function
+// itself leaves for another stack, and by a jump: a return behind it then takes a call of another thread's for its own,
+// which is the same call where threads go one way. What is saved is the address to go on at, on top of the stack; and the
+// compiler keeps what it needs, often less than all registers that a function must keep.
+SIMT_INLINE void leave_stack(void** save, void* load) {
+#if defined(__x86_64__)
+  // x87's registers hold long double.
+  asm volatile(
+      "push %%rbp\n\t"
+      "lea 1f(%%rip), %%rax\n\t"
+      "push %%rax\n\t"
+      "mov %%rsp, (%0)\n\t"
+      "mov %1, %%rsp\n\t"
+      "pop %%rcx\n\t"
+      "jmp *%%rcx\n"
+      "1:\n\t"
+      "pop %%rbp"
+      : "+D"(save), "+S"(load)
+      :
+      : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4",
+        "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)",
+        "st(3)", "st(4)", "st(5)", "st(6)", "st(7)",
+#ifdef __AVX512F__
+        "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", "xmm28",
+        "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7",
+#endif
+        "memory", "cc");
+#else
+  hipport_simt_switch(save, load);
+#endif
+}
 SIMT_INLINE Left& take_turn(Turn turn) {
-  if (turn.next != turn.self) hipport_simt_switch(&turn.self->stack, turn.next->stack);
+  if (turn.stack != nullptr) leave_stack(&turn.self->stack, turn.stack);
   return *turn.self;
 }
 }  // namespace detail
@@ -267,13 +296,17 @@ namespace detail {
 using Run = void (*)(void* context);
 /// Where the row of threads ends that need nothing but the next x: 0 once a thread has waited.
 extern SIMT_EXPORT __thread unsigned row_end;
-SIMT_EXPORT bool next_row();  // whatever else comes next, in the order asked for; false if none is left to start
-/// Whether a thread is known to run, and is the one with this x.
-SIMT_EXPORT bool runs(unsigned x);
+/// The frame of the function that runs a row, in the stack that began one last.
+extern SIMT_EXPORT __thread void* row_frame;
+/// Find a thread to run: the next of the row, or whatever else comes next in the order asked for. `x` is that after the
+/// last one that ran. Where none is left to start, it does not return: this stack is free.
+SIMT_EXPORT void next_thread(unsigned x);
+SIMT_EXPORT void first_thread();
 SIMT_EXPORT Started run(const Launch&, Run, void* context);
-/// Run the threads of a row from the one whose index is set; returns the x after the last.
+/// Run the threads of a row from the one whose index is set, and find the next. What is constant is so in here.
 template <typename Body>
-__attribute__((noinline)) unsigned run_row(Body& launched) {
+__attribute__((noinline)) void run_row(Body& launched) {
+  row_frame = __builtin_frame_address(0);
   // A copy that no store of a kernel can change, so that its arguments stay in registers.
   constexpr bool copied = std::is_trivially_copy_constructible_v<Body> && std::is_trivially_destructible_v<Body>;
   std::conditional_t<copied, Body, Body&> body = launched;
@@ -285,15 +318,13 @@ __attribute__((noinline)) unsigned run_row(Body& launched) {
     body();
     here = ++x;
   } while (x < end);
-  return x;
+  // Here, not where it returns to: a processor guesses wrong where that is once other stacks have been used.
+  next_thread(x);
 }
 template <typename Body>
 void run_threads(void* context) {
-  while (next_row()) {
-    // It may have found the thread that a row had gone on to: that one is known, and has not run.
-    while (runs(run_row(*static_cast<Body*>(context)))) {
-    }
-  }
+  first_thread();
+  for (;;) run_row(*static_cast<Body*>(context));
 }
 
 /// Every unit says what it was compiled as; units of both kinds in one program are refused.
