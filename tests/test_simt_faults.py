@@ -12,7 +12,8 @@ from hipport.verification import Configuration
 from hipport.verifier import Limits
 
 HERE = Path(__file__).parent / "simt_faults"
-CUDA, HIP, WAITS = HERE / "faults.cu", HERE / "faults.hip", HERE / "waits.hip"
+CUDA, HIP, WAITS, BALLOTS = (HERE / name for name in ("faults.cu", "faults.hip", "waits.hip", "ballots.hip"))
+LIBRARIES, MEMORY = HERE / "libraries.cu", HERE / "memory.cu"
 ENV = {**os.environ}
 
 
@@ -56,6 +57,7 @@ FOUND = [
     ("launches", "launch-in-kernel", "launches"),
     ("meets-on-the-host", "not-in-kernel", ""),
     ("copies-aside", "misaligned", "copiesAside"),
+    ("reads-nothing", "segmentation-fault", ""),
 ]
 
 
@@ -224,3 +226,80 @@ def test_lanes_that_wait_for_others_end(waits: Path, lanes: int, order: str) -> 
     ):
         result = ran(waits, what, "ported", lanes, order, SIMT_WATCHDOG="10")
         assert (result.status, result.lines, result.faults) == (0, ("done",), ()), (what, result.errors)
+
+
+@pytest.fixture(scope="module")
+def ballots() -> Path:
+    return compiling.program([BALLOTS], "hip", compiling.Options(ENV)).path
+
+
+LOST = {
+    "variable": "variable",
+    "constant": "constant",
+    "element": "element",
+    "member": "member",
+    "pointed": "pointed",
+    "active": "active",
+    "counted": "counted",
+    "inverted": "inverted",
+    "returned": "inReturn",
+    "template": "inTemplate",
+    "method": "inMethod",
+    "some-lanes": "someLanes",
+}
+
+
+@pytest.mark.parametrize("what", LOST)
+def test_a_ballot_that_loses_votes_in_32_bits_is_a_fault_with_64_lanes(ballots: Path, what: str) -> None:
+    result = ran(ballots, what, "ported", 64)
+    assert result.status == 97, (result.status, result.errors)
+    (fault,) = result.faults
+    assert (fault.kind, fault.kernel, fault.line) == ("lost-lanes", LOST[what], marked(BALLOTS, what)), result.errors
+    lanes = "lanes 40, 61-63" if what == "some-lanes" else "lanes 32-63"
+    assert f"is kept in 32 bits: what {lanes} said is lost" in fault.message
+    result = ran(ballots, what, "ported", 32)
+    assert (result.status, result.lines, result.faults) == (0, ("done",), ()), result.errors
+
+
+@pytest.mark.parametrize("lanes", [32, 64])
+def test_a_half_of_a_ballot_that_is_taken_on_purpose_is_none(ballots: Path, lanes: int) -> None:
+    result = ran(ballots, "halves", "ported", lanes)
+    assert (result.status, result.lines, result.faults) == (0, ("done",), ()), result.errors
+    result = ran(ballots, "others", "ported", lanes)
+    assert (result.status, result.lines, result.faults) == (0, ("0", "done"), ()), result.errors
+
+
+@pytest.fixture(scope="module")
+def libraries() -> Path:
+    return compiling.program([LIBRARIES], "cuda", compiling.Options(ENV)).path
+
+
+WRONG_SIDE = [
+    ("factor-of-the-device", "pointer-mode", "cublasSaxpy: a factor is memory of the device"),
+    ("factor-of-the-host", "pointer-mode", "cublasSscal: a factor is memory of the host"),
+    ("result-of-the-host", "pointer-mode", "cublasSasum: the result is memory of the host"),
+    ("result-of-the-device", "pointer-mode", "cublasSasum: the result is memory of the device"),
+    ("matrix-of-the-host", "host-memory", "cublasSgemm: B is memory of the host"),
+    ("pointers-of-the-host", "host-memory", "cublasSgemmBatched: the array of pointers is memory of the host"),
+    ("signal-of-the-host", "host-memory", "cufftExecC2C: the output is memory of the host"),
+]
+
+
+@pytest.mark.parametrize(("what", "kind", "said"), WRONG_SIDE, ids=[what for what, *_ in WRONG_SIDE])
+def test_memory_of_the_wrong_side_is_a_fault_of_a_library(libraries: Path, what: str, kind: str, said: str) -> None:
+    result = ran(libraries, what)
+    assert result.status == 97, (result.status, result.errors)
+    (fault,) = result.faults
+    assert (fault.kind, str(fault.path), fault.line) == (kind, LIBRARIES.name, marked(LIBRARIES, what)), result.errors
+    assert said in fault.message
+    right = ran(libraries, "right")
+    assert (right.status, right.lines, right.faults) == (0, ("done",), ()), right.errors
+
+
+def test_looking_for_races_without_memory_for_it_is_a_fault() -> None:
+    program = compiling.program([MEMORY], "cuda", compiling.Options(ENV, sanitize=("thread",))).path
+    result = run(program, [], Configuration("original", 32), ENV, HERE, Limits(60, memory=8 << 30), HERE)
+    assert (result.status, result.lines, result.faults) == (0, ("done",), ()), result.errors
+    result = run(program, [], Configuration("original", 32), ENV, HERE, Limits(60, memory=1 << 30), HERE)
+    (fault,) = result.faults
+    assert (result.status, fault.kind, fault.kernel) == (97, "out-of-memory", "touches"), result.errors

@@ -46,7 +46,7 @@ MATH = HERE / "math"
 HELPERS = HERE.parent / "include"
 
 _FORMAT = 1
-_PASSES = frozenset(("assembly", "launches", "loops", "prepare", "shared"))
+_PASSES = frozenset(("assembly", "ballots", "launches", "loops", "prepare", "shared"))
 #: For how long a precompiled header that is not used is kept.
 _DAYS = 3
 _OLDEST = {"g++": 11, "clang": 14}
@@ -68,6 +68,7 @@ _NO_TURNS = (
     "-DSIMT_LOCKSTEP_TURN=((void)0)",
     "-DSIMT_LOOP_TURN=((void)0)",
     "-DSIMT_WAITING_LOOP=",
+    "-DSIMT_KEPT(...)=",
 )
 _HOST_DEFINES: Mapping[str, tuple[str, ...]] = {"cuda": (), "hip": ("-DSIMT_HIP", "-D__HIP_PLATFORM_AMD__=1")}
 

@@ -21,7 +21,7 @@ from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Outcome, Pass, Ported, Reported
 from hipport.project import Project
-from hipport.simt import assembly, launches, loops, shared
+from hipport.simt import assembly, ballots, launches, loops, shared
 from hipport.source import Edit, NewFile, Source, Span
 
 Dialect = Literal["cuda", "hip"]
@@ -30,7 +30,7 @@ Dialect = Literal["cuda", "hip"]
 _ALL: tuple[Pass[Any], ...] = (shared.PASS, launches.PASS)
 PASSES: Mapping[Dialect, tuple[Pass[Any], ...]] = {
     "cuda": (loops.CUDA, assembly.CUDA, *_ALL),
-    "hip": (loops.HIP, assembly.HIP, *_ALL),
+    "hip": (loops.HIP, assembly.HIP, ballots.HIP, *_ALL),
 }
 _OWN = frozenset(id(each) for passes in PASSES.values() for each in passes)
 

@@ -188,8 +188,8 @@ unsigned arrived(const Block& block, const Block::Named& named) {
   return count;
 }
 
-std::string lanes_text(const std::vector<unsigned>& ranks) {
-  std::string text = ranks.size() == 1 ? "thread " : "threads ";
+std::string numbers_text(const char* what, const std::vector<unsigned>& ranks) {
+  std::string text = std::string(what) + (ranks.size() == 1 ? " " : "s ");
   for (std::size_t i = 0; i < ranks.size();) {
     std::size_t j = i;
     while (j + 1 < ranks.size() && ranks[j + 1] == ranks[j] + 1) ++j;
@@ -242,7 +242,7 @@ std::string waiting_text(Block& block) {
     }
   }
   std::string text;
-  for (const auto& [what, ranks] : places) text += "\n    " + lanes_text(ranks) + " " + what;
+  for (const auto& [what, ranks] : places) text += "\n    " + numbers_text("thread", ranks) + " " + what;
   if (exited != 0) text += "\n    " + std::to_string(exited) + " threads have exited";
   if (block.started != block.size) text += "\n    " + std::to_string(block.size - block.started) + " have not begun";
   return text;
@@ -1239,6 +1239,15 @@ void stop_here(const char* kind, const char* message) {
 }
 
 namespace detail {
+
+void lost_lanes(std::uint64_t ballot, unsigned bits, Place place) {
+  std::vector<unsigned> lanes;
+  for (unsigned lane = bits; lane < 64; ++lane) {
+    if ((ballot >> lane & 1) != 0) lanes.push_back(lane);
+  }
+  fault("lost-lanes", place, "a ballot of 64 lanes, 0x%llx, is kept in %u bits: what %s said is lost",
+        static_cast<unsigned long long>(ballot), bits, numbers_text("lane", lanes).c_str());
+}
 
 Turn come_masked(const Operation& operation, std::uint64_t mask, const void* value, std::size_t size, Place place) {
   Thread& self = waiter(operation.name, place);

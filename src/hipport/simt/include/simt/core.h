@@ -241,6 +241,27 @@ SIMT_INLINE void loop_turn(Place place) {
 #define SIMT_LOCKSTEP_TURN ((void)0)
 #endif
 
+namespace detail {
+[[noreturn]] SIMT_EXPORT void lost_lanes(std::uint64_t ballot, unsigned bits, Place);
+}
+/// Passes on what is kept as a `T`: faults if that is a ballot, or bits of one, and votes of lanes are lost in fewer bits.
+/// Put there by the rewriter.
+template <typename T>
+struct Kept {
+  Place place;
+  template <typename Ballot>
+  SIMT_INLINE Ballot operator()(Ballot ballot) const {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 4 && std::is_integral_v<Ballot> &&
+                  sizeof(Ballot) == 8) {
+      const auto bits = static_cast<std::uint64_t>(ballot);
+      if (warpSize == 64 && bits >> 32 != 0 && in_kernel()) detail::lost_lanes(bits, 8 * sizeof(T), place);
+    }
+    return ballot;
+  }
+};
+#undef SIMT_KEPT
+#define SIMT_KEPT(...) (::simt::Kept<std::remove_cv_t<std::remove_reference_t<__VA_ARGS__>>>{{__FILE__, __LINE__}})
+
 /// A barrier of the block: what all threads that have not exited said together.
 struct Votes {
   int count, all, any;
