@@ -134,6 +134,8 @@ _MEANING = (
     "-ffp-contract=off",
     "-fno-math-errno",
 )
+# Processors that give 0 for a division by it, where others stop: the runtime has what this calls.
+_DIVISION = ("-fsanitize=integer-divide-by-zero", "-fno-sanitize-recover=integer-divide-by-zero")
 # What nvcc takes and other compilers refuse, or warn of.
 _LENIENT = {
     "g++": ("-fpermissive", "-w", "-Wno-narrowing"),
@@ -171,12 +173,13 @@ class NotCompiled(Exception):
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C++ compiler that works. `family` is `g++` or `clang`."""
+    """A C++ compiler that works. `family` is `g++` or `clang`, `machine` what it compiles for (x86_64-linux-gnu)."""
 
     path: str
     family: str
     version: tuple[int, ...]
     identity: str = field(repr=False)
+    machine: str = field(default="", repr=False)
 
     @property
     def precompiled(self) -> str:
@@ -285,7 +288,9 @@ def probe(path: Path, env: Mapping[str, str]) -> Compiler | None:
     if not re.fullmatch(r"\d+(?:\.\d+)*", version):
         return None
     family = "clang" if clang else "g++"
-    return Compiler(str(path), family, tuple(map(int, version.split("."))), f"{path.resolve()} {said}")
+    machine = _said([str(path), "-dumpmachine"], env).strip()
+    identity = f"{path.resolve()} {machine} {said}"
+    return Compiler(str(path), family, tuple(map(int, version.split("."))), identity, machine)
 
 
 def _said(command: Sequence[str], env: Mapping[str, str]) -> str:
@@ -341,6 +346,7 @@ class Builder:
             *_KEEP_CALLS[family],
             *_MEANING,
             *_LENIENT[family],
+            *(_DIVISION if self.compiler.machine.startswith("aarch64") else ()),
             *self._sanitize(),
             *(_DEFINES if device else _HOST_DEFINES)[self.dialect],
             *(() if device else _NO_TURNS),

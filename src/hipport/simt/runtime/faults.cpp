@@ -214,21 +214,21 @@ const char* signal_kind(int number, const siginfo_t* info, char* text, std::size
     std::snprintf(text, size, "an access at %s", where);
     return "out-of-bounds";
   }
-  if (in_kernel() && worker->block != nullptr && worker->block->arena != nullptr) {
+  const char* a = static_cast<const char*>(address);
+  const char* low = in_kernel() ? worker->stack().low : nullptr;
+  // What lies right in front of a stack may lie right behind shared memory as well.
+  const auto below = [&](long most) { return low != nullptr && a < low && low - a <= most; };
+  if (!below(sysconf(_SC_PAGESIZE)) && in_kernel() && worker->block != nullptr && worker->block->arena != nullptr) {
     const char* end = worker->block->dynamic + worker->block->dynamic_size;
-    const char* a = static_cast<const char*>(address);
     if (a >= end && a < end + 8192) {
       std::snprintf(text, size, "an access at %zu bytes past the end of the dynamic shared memory of %zu bytes",
                     static_cast<std::size_t>(a - end), worker->block->dynamic_size);
       return "out-of-bounds";
     }
   }
-  if (in_kernel() && worker->stack().low != nullptr) {
-    const char* a = static_cast<const char*>(address);
-    if (a < worker->stack().low && a > worker->stack().low - 65536) {
-      std::snprintf(text, size, "a thread's stack is full: its local variables are too large, or it recurses too deep");
-      return "stack-overflow";
-    }
+  if (below(65536)) {
+    std::snprintf(text, size, "a thread's stack is full: its local variables are too large, or it recurses too deep");
+    return "stack-overflow";
   }
   std::snprintf(text, size, "an access to %p, which is no memory%s", address, in_kernel() ? " of the device" : "");
   return in_kernel() ? "out-of-bounds" : "segmentation-fault";
@@ -355,3 +355,15 @@ void install_handlers() {
 }
 
 }  // namespace simt
+
+#if defined(__aarch64__)
+// What the compiler calls where an integer would be divided by 0: see compile.py.
+struct DivisionPlace {
+  const char* file;
+  std::uint32_t line, column;
+};
+extern "C" __attribute__((visibility("default"))) void __ubsan_handle_divrem_overflow_abort(const DivisionPlace* at, std::uintptr_t, std::uintptr_t) {
+  simt::fault("division", {at->file, static_cast<int>(at->line)},
+              "a division by zero of integers, or one that overflows (undefined on a GPU, where it goes on)");
+}
+#endif

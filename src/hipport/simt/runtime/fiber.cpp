@@ -65,7 +65,7 @@ bool is_local(const void* address) {
 
 #ifdef SIMT_UCONTEXT
 
-extern "C" void hipport_simt_switch(void** save, void* load) {
+extern "C" SIMT_EXPORT void hipport_simt_switch(void** save, void* load) {
   if (*save == nullptr) *save = new ucontext_t;
   swapcontext(static_cast<ucontext_t*>(*save), static_cast<ucontext_t*>(load));
 }

@@ -5,7 +5,8 @@
 
 #include "narrow.h"
 
-#if !defined(__FLT16_MANT_DIG__)
+// g++ has it in C++ for aarch64 from version 13 on, and the macro before.
+#if !defined(__FLT16_MANT_DIG__) || (defined(__aarch64__) && !defined(__clang__) && __GNUC__ < 13)
 // A number that computes as float and is rounded when it is stored.
 struct _Float16 {
   unsigned short simt_bits;
