@@ -13,7 +13,7 @@ from hipport.verifier import Limits
 
 HERE = Path(__file__).parent / "simt_faults"
 CUDA, HIP, WAITS, BALLOTS = (HERE / name for name in ("faults.cu", "faults.hip", "waits.hip", "ballots.hip"))
-LIBRARIES, MEMORY = HERE / "libraries.cu", HERE / "memory.cu"
+LIBRARIES, MEMORY, BRANCHES = (HERE / name for name in ("libraries.cu", "memory.cu", "branches.cu"))
 ENV = {**os.environ}
 
 
@@ -303,3 +303,10 @@ def test_looking_for_races_without_memory_for_it_is_a_fault() -> None:
     result = run(program, [], Configuration("original", 32), ENV, HERE, Limits(60, memory=1 << 30), HERE)
     (fault,) = result.faults
     assert (result.status, fault.kind, fault.kernel) == (97, "out-of-memory", "touches"), result.errors
+
+
+@pytest.mark.parametrize("order", ["forward", "reverse", "random:3"])
+def test_lanes_in_different_branches_are_apart_in_a_function_that_both_call(order: str) -> None:
+    program = compiling.program([BRANCHES], "cuda", compiling.Options(ENV)).path
+    result = run(program, [], Configuration("original", 32, order), ENV, HERE, Limits(30), HERE)
+    assert (result.status, result.lines) == (0, ("55555555 aaaaaaaa 3 3 33333330 33333330",)), result.errors

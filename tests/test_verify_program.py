@@ -116,7 +116,7 @@ def test_what_a_program_includes_is_ported_with_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "lanes"),
     [
-        (b"hipport::ballot_sync(0xffffffff, ", b"__ballot(", {64}),
+        (b"hipport::ballot_sync(0xffffffff, ", b"(unsigned)__ballot(", {64}),
         (b"lanes > 0", b"lanes > 1", {32, 64}),
         (b"total += result[2 * w];", b"total += result[2 * w] * 1.01;", {32, 64}),
     ],

@@ -43,14 +43,14 @@ struct Path {
   unsigned depth = 0;
   void* frames[most];
 };
-/// A number for the path of `call`, in a function with this frame, that others have who came on it. All kernels' threads
-/// are called by the function with the frame `row`: what is further out is the same for all, and not looked at.
+/// A number for the path of `call`, in a function with this frame, that others have who came on it. The kernel may be
+/// part of the function with the frame `row`, that of a row: what is further out is the same for all, and not looked at.
 inline std::uint64_t path_hash(const void* call, const void* frame, const void* row) {
   std::uint64_t hash = reinterpret_cast<std::uintptr_t>(call) * 0x9e3779b97f4a7c15ull;
   for (auto* at = static_cast<void* const*>(frame); at < row;) {
-    auto* up = static_cast<void* const*>(at[0]);
-    if (up <= at || up >= row) break;
     hash = (hash ^ reinterpret_cast<std::uintptr_t>(at[1])) * 0x9e3779b97f4a7c15ull;
+    auto* up = static_cast<void* const*>(at[0]);
+    if (up <= at) break;
     at = up;
   }
   return hash;
