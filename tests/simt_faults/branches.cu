@@ -17,7 +17,7 @@ static __device__ __noinline__ unsigned oneOf(int lane) {
 
 // Launched once: it becomes part of the loop over its threads.
 template <typename T>
-__global__ void byCalls(T* out) {
+__global__ __forceinline__ void byCalls(T* out) {
   const int lane = threadIdx.x;
   if (lane % 2) {
     out[lane] = here();
