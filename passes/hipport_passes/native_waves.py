@@ -147,7 +147,7 @@ def _planned(source: Cpp, project: Project) -> _Plan:
     roots = {root: native and any(_has_warps(f, macros) for f in reached[root]) for root, native in roots.items()}
     wide = {function for root, native in roots.items() if native for function in reached[root]}
     flow = Masks(project, source, wide)
-    works = {function: Widening(function, flow, project).work() for function in wide}
+    works = {function: Widening(function, flow, project).work() for function in device if function in wide}
     # What has edits in it, or calls what has: with kernels of 32 lanes it is shared by way of a second version.
     wider = {f for f in wide if any(works[each].edits for each in _reached(f, by_name))}
     single = {f for f in wider if can_have_twin(f, works[f], files)}

@@ -603,7 +603,8 @@ class Widening:
                     self.refuse(node, "")
             elif node == function.body:
                 break
-        for variable in flow.variables.get(function, ()):
+        # In the order of the source: what is reported must not depend on how a set is laid out.
+        for variable in sorted(flow.variables.get(function, ()), key=lambda each: (each.start, each.name)):
             declared = flow.declared(function, variable)
             if declared is None:
                 self.done.places.append(f"the type of {variable.name.decode()} is not known")
@@ -617,7 +618,7 @@ class Widening:
             declared = result_of(function)
             if declared is not None and any(flow.carries(function, value) for value in returned(function.body)):
                 self.widen(declared)
-        for name in flow.members:
+        for name in sorted(flow.members):
             if re.search(rb"(?:\.|->)\s*" + re.escape(name) + rb"\b", function.text(function.body)):
                 for declared in flow.members_named(name):
                     self.widen(declared)
