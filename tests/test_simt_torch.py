@@ -135,6 +135,7 @@ setup(name="small-sums", version="1.5", packages=["small"], ext_modules=[CUDAExt
 KERNEL = """\
 #include <torch/extension.h>
 #include <ATen/cuda/CUDAApplyUtils.cuh>
+#include <ATen/cuda/CUDABlas.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
 
@@ -217,7 +218,7 @@ def test_an_extension_runs_and_its_faults_are_found(small: Path) -> None:
         # What comes behind a fault is run all the same.
         fault = outcomes["beyond"].faults[-1]
         assert outcomes["beyond"].status == "fault"
-        assert (fault.kind, fault.path, fault.line) == ("out-of-bounds", PurePath("small.cu"), 10), fault
+        assert (fault.kind, fault.path, fault.line) == ("out-of-bounds", PurePath("small.cu"), 11), fault
         assert fault.kernel.startswith("add<scalar_t>")
         assert outcomes["raises"].status == "error" and "not implemented for 'Int'" in outcomes["raises"].message
     assert not verified.ok
@@ -237,7 +238,7 @@ def test_one_changed_kernel_is_compiled_in_seconds(small: Path) -> None:
 
 def test_what_does_not_compile_is_said_at_the_users_line(small: Path) -> None:
     (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i]);", "gpuAtomicAdd(sum, no_such_thing);"))
-    with pytest.raises(extension.NotBuildable, match=r"small\.cu:10: .*no_such_thing"):
+    with pytest.raises(extension.NotBuildable, match=r"small\.cu:11: .*no_such_thing"):
         verifier.Driver(small, os.environ, Path(sys.executable)).build("original")
 
 

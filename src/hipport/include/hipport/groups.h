@@ -260,7 +260,12 @@ class thread_block_tile<Size, void> : public details::tile_base<Size> {
       : details::tile_base<Size>(tile.meta_group_rank(), tile.meta_group_size()) {}
   HIPPORT_MEMBER unsigned meta_group_rank() const { return this->meta_rank_; }
   HIPPORT_MEMBER unsigned meta_group_size() const { return this->meta_size_; }
+
+ private:
+  friend HIPPORT_MEMBER thread_block_tile<1, void> this_thread();
+  HIPPORT_MEMBER thread_block_tile() : details::tile_base<Size>(0, 1) {}
 };
+HIPPORT_MEMBER thread_block_tile<1, void> this_thread() { return thread_block_tile<1, void>(); }
 
 template <unsigned Size, typename Parent>
 HIPPORT_DEVICE thread_block_tile<Size, Parent> tiled_partition(const Parent& parent) {
