@@ -77,6 +77,10 @@ def test_launches_in_macros_take_their_parameters() -> None:
     [
         ("__shared__ float s[32], n;", 'float (&s)[32] = SIMT_SHARED("s"), (&n) = SIMT_SHARED("n");'),
         ("__shared__ T a[N][M + 1];", 'T (&a)[N][M + 1] = SIMT_SHARED("a");'),
+        (
+            "__shared__ char a[C10_WARP_SIZE * sizeof(T)];",
+            'char (&a)[SIMT_C10_WARP_SIZE_BOUND * sizeof(T)] = SIMT_SHARED("a");',
+        ),
         ("static __shared__ int a;", 'int (&a) = SIMT_SHARED("a");'),
         ("volatile __shared__ int a, b[3];", 'volatile int (&a) = SIMT_SHARED("a"), (&b)[3] = SIMT_SHARED("b");'),
         ("__shared__ volatile T a[2];", 'volatile T (&a)[2] = SIMT_SHARED("a");'),

@@ -138,6 +138,7 @@ KERNEL = """\
 #include <ATen/cuda/CUDABlas.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <ATen/native/SharedReduceOps.h>
 
 template <typename T>
 __global__ void add(torch::PackedTensorAccessor32<T, 1, torch::RestrictPtrTraits> x, T* sum, int beyond) {
@@ -189,6 +190,15 @@ def reference(x, beyond):
 """
 
 
+def test_every_header_of_cuda_has_its_counterpart_of_hip() -> None:
+    shims = Path(extension.__file__).parent / "include" / "torch_shims"
+    names = [path.relative_to(shims) for folder in shims.glob("*/**/cuda") for path in folder.rglob("*.*")]
+    assert len(names) > 20
+    for name in names:
+        hip = str(name).replace("/cuda", "/hip").replace("CUDA", "HIP").replace("cuda_cmake", "hip_cmake")
+        assert (shims / hip).is_file(), hip
+
+
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("torch", reason="PyTorch is not installed: no extension was built for the executor")
@@ -218,7 +228,7 @@ def test_an_extension_runs_and_its_faults_are_found(small: Path) -> None:
         # What comes behind a fault is run all the same.
         fault = outcomes["beyond"].faults[-1]
         assert outcomes["beyond"].status == "fault"
-        assert (fault.kind, fault.path, fault.line) == ("out-of-bounds", PurePath("small.cu"), 11), fault
+        assert (fault.kind, fault.path, fault.line) == ("out-of-bounds", PurePath("small.cu"), 12), fault
         assert fault.kernel.startswith("add<scalar_t>")
         assert outcomes["raises"].status == "error" and "not implemented for 'Int'" in outcomes["raises"].message
     assert not verified.ok
@@ -238,7 +248,7 @@ def test_one_changed_kernel_is_compiled_in_seconds(small: Path) -> None:
 
 def test_what_does_not_compile_is_said_at_the_users_line(small: Path) -> None:
     (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i]);", "gpuAtomicAdd(sum, no_such_thing);"))
-    with pytest.raises(extension.NotBuildable, match=r"small\.cu:11: .*no_such_thing"):
+    with pytest.raises(extension.NotBuildable, match=r"small\.cu:12: .*no_such_thing"):
         verifier.Driver(small, os.environ, Path(sys.executable)).build("original")
 
 

@@ -85,6 +85,10 @@ class _Declaration:
     declarators: list[_Declarator]
 
 
+#: PyTorch's name for the lanes of a wavefront: a constant there, but one build runs at 32 and 64 lanes.
+_WAVEFRONT = re.compile(rb"\bC10_WARP_SIZE\b")
+
+
 def aliases(source: Cpp) -> frozenset[Alias]:
     """Return the macros of this file that stand for `__shared__` and, at most, the type."""
     found = set()
@@ -162,6 +166,10 @@ def _references(source: Cpp, span: Span, declaration: _Declaration) -> Finding:
         edits += (
             Edit(Span(each.name.start, each.name.start), b"(&"),
             *_after(each, b")", b" = " + place),
+            *(
+                Edit(Span(*match.span()), b"SIMT_C10_WARP_SIZE_BOUND")
+                for match in _WAVEFRONT.finditer(source.code, each.name.end, each.end)
+            ),
         )
     names = ", ".join(source[each.name].decode(errors="replace") for each in declaration.declarators)
     return Finding(span, "extern" if declaration.external else "variable", f"{names} in the block", tuple(edits))

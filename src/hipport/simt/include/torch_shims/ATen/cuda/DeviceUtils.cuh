@@ -26,6 +26,11 @@ template <typename T>
 T WARP_SHFL_DOWN(T value, unsigned delta, int width = warpSize, unsigned = 0xffffffff) {
   return __shfl_down(value, delta, width);
 }
+template <typename T>
+c10::complex<T> WARP_SHFL_DOWN(c10::complex<T> value, unsigned delta, int width = warpSize, unsigned = 0xffffffff) {
+  return {__shfl_down(value.real(), delta, width), __shfl_down(value.imag(), delta, width)};
+}
+inline unsigned ACTIVE_MASK() { return 0xffffffff; }
 inline void WARP_SYNC(unsigned = 0xffffffff) {}
 #else
 inline unsigned WARP_BALLOT(int predicate, unsigned mask = 0xffffffff) { return __ballot_sync(mask, predicate); }
@@ -46,6 +51,12 @@ template <typename T>
 T WARP_SHFL_DOWN(T value, unsigned delta, int width = warpSize, unsigned mask = 0xffffffff) {
   return __shfl_down_sync(mask, value, delta, width);
 }
+template <typename T>
+c10::complex<T> WARP_SHFL_DOWN(c10::complex<T> value, unsigned delta, int width = warpSize,
+                               unsigned mask = 0xffffffff) {
+  return {__shfl_down_sync(mask, value.real(), delta, width), __shfl_down_sync(mask, value.imag(), delta, width)};
+}
+inline unsigned ACTIVE_MASK() { return __activemask(); }
 inline void WARP_SYNC(unsigned mask = 0xffffffff) { __syncwarp(mask); }
 #endif
 
