@@ -23,6 +23,7 @@ from hipport_passes import (
     half_types,
     headers,
     hipify_reach,
+    host_constructors,
     host_math,
     inline_ptx,
     kernel_arguments,
@@ -86,6 +87,7 @@ PASSES: tuple[Pass[Any], ...] = (
     unevaluated.PASS,
     deduction_guides.PASS,
     narrowing.PASS,
+    host_constructors.PASS,
     host_math.PASS,
     vector_types.PASS,
     # By the names that CUB has in CUDA.

@@ -6,7 +6,8 @@ left alone, and so is what lies in PyTorch's `at::cuda::cub`. Names of `cuda::st
 can compile those for the device. Atomic objects with a scope, `cuda::atomic` and its like, become those of
 `hipport/scoped_atomic.h`, for review where the whole system may see them: AMD's GPUs do not all operations on memory of
 the host. Barriers, latches, pipelines and the copies that they are told of become those of `hipport/async.h`, where
-copies are done at once, for review where threads wait: a wavefront cannot wait for its own lanes.
+copies are done at once, for review where threads wait: a wavefront cannot wait for its own lanes. What takes keys apart
+for CUB's radix sorts gives rocPRIM's tuples, which hipCUB asks for.
 """
 
 from __future__ import annotations
@@ -41,6 +42,13 @@ _ASYNC_HEADER = re.compile(r"cuda/(?:(?:std/)?(?:barrier|latch)|pipeline)|cuda_p
 _NARROW = re.compile(rb"\s*<[^;{}()]*\bthread_scope_(?:device|block|thread)\b")
 # A pipeline of one thread, which waits for nobody.
 _OF_ONE = re.compile(rb"\s*(?:<[^;{}()]*\bthread_scope_thread\b|\(\s*\))")
+# What takes a key of CUB's radix sorts apart: `cuda::std::tuple<A&, B&> operator()(K& key) const { return {…}; }`.
+_MEMBER = rb"\s*(?:const\s+)?[\w:]+(?:\s+[\w:]+)*\s*&\s*"
+_DECOMPOSER = re.compile(
+    rb"\s*::\s*tuple\s*(?P<members><" + _MEMBER + rb"(?:," + _MEMBER + rb")*>)\s*operator\s*\(\s*\)"
+    rb"\s*\([^(){}]*&[^(){}]*\)"
+    rb"\s*(?:const\s*)?(?:noexcept\s*)?\{\s*return\s*(?P<opening>)\{[^{};]*\}\s*;\s*\}"
+)
 _OWN = re.compile(rb"n(?<!\wn)amespace\s+(?:\w+\s*::\s*)*(cub|cuda|nvcuda)\s*[{=]|#[ \t]*define[ \t]+(cub|nvcuda)\b")
 
 
@@ -148,6 +156,15 @@ def _cuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
         yield _atomic(code, Span(span.start, inner.end()), f"cuda::std::{what}", what, inner.end())
     elif inner and what in _words("libcupp", "system_waits"):
         yield _async(code, Span(span.start, inner.end()), f"cuda::std::{what}", what, inner.end())
+    elif b"DeviceRadixSort" in code and (sorts := _DECOMPOSER.match(code, span.end)):
+        # hipCUB hands it to rocPRIM, which knows tuples of its own; their constructor is explicit.
+        opening = Span(sorts.start("opening"), sorts.start("opening"))
+        global_ = b"" if code[: span.start].rstrip().endswith(b"::") else b"::"
+        edits = (
+            Edit(span, global_ + b"rocprim"),
+            Edit(opening, b"::rocprim::tuple" + sorts["members"]),
+        )
+        yield Finding(span, "decomposer", "cuda::std::tuple → rocprim::tuple: what hipCUB's radix sorts take", edits)
     elif what in _words("libcupp", "std"):
         message = f"cuda::std::{what} → std::{what}: {libcupp['review']}"
         yield Finding(span, "libcupp", message, (Edit(span, b"std"),), Certainty.REVIEW)

@@ -4,9 +4,12 @@
 #ifdef __HIP__
 #include <hipcub/hipcub.hpp>
 namespace lib = hipcub;
+namespace tuples = rocprim;
 #else
 #include <cub/cub.cuh>
+#include <cuda/std/tuple>
 namespace lib = cub;
+namespace tuples = cuda::std;
 #endif
 #include <algorithm>
 #include <limits>
@@ -127,6 +130,40 @@ void sorts(int n, int modulus, int minus) {
   }
 }
 
+struct Edge {
+  int from, to;
+  float length;
+  bool operator==(const Edge& o) const { return from == o.from && to == o.to && length == o.length; }
+};
+struct ByEndAndLength {
+  __host__ __device__ tuples::tuple<int&, float&> operator()(Edge& edge) const {
+    return tuples::tuple<int&, float&>{edge.to, edge.length};
+  }
+};
+
+void members() {
+  const int n = 257;
+  std::vector<Edge> edges(n);
+  std::vector<int> places(n);
+  for (int i = 0; i < n; ++i) edges[i] = {i, (i * 7919) % 5 - 2, static_cast<float>((i * 31) % 11) - 5.5f};
+  std::iota(places.begin(), places.end(), 0);
+  Device<Edge> in(edges), out(n);
+  Device<int> values(places), moved(n);
+  const auto less = [&](int a, int b) {
+    return edges[a].to != edges[b].to ? edges[a].to < edges[b].to : edges[a].length < edges[b].length;
+  };
+  RUN("members", DeviceRadixSort::SortPairs, in.data, out.data, values.data, moved.data, n, ByEndAndLength{});
+  std::vector<int> order = places;
+  std::stable_sort(order.begin(), order.end(), less);
+  same(moved.get(), order, "by members", n);
+  RUN("members, descending", DeviceRadixSort::SortKeysDescending, in.data, out.data, n, ByEndAndLength{});
+  order = places;
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return less(b, a); });
+  std::vector<Edge> sorted;
+  for (int i : order) sorted.push_back(edges[i]);
+  same(out.get(), sorted, "by members, descending", n);
+}
+
 void segments() {
   const int n = 1000;
   const std::vector<int> in = numbers<int>(n, 100, 50), offsets{0, 0, 1, 33, 500, 500, 1000};
@@ -210,6 +247,7 @@ int main() {
   sorts<long long>(100, 10, 5);
   sorts<float>(1000, 100, 50);
   sorts<double>(1000, 100000, 50000);
+  members();
   segments();
   selections();
   // Sums of many floats keep their places: 2^24 ones are 2^24, and so on.

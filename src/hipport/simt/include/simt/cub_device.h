@@ -391,10 +391,50 @@ struct DeviceScan {
 
 // --------------------------------------------------------------------------------------------------------------- sorts
 
+namespace detail {
+
+/// By the members that `decompose` gives of a key, the first of them first, as their bits are sorted.
+template <bool Descending, typename Key, typename Value, typename Decompose>
+void decomposed_sort(const Key* keys_in, Key* keys_out, const Value* values_in, Value* values_out, std::size_t count,
+                     Decompose decompose) {
+  std::vector<Key> keys(keys_in, keys_in + count);
+  std::vector<std::size_t> order(count);
+  for (std::size_t i = 0; i < count; ++i) order[i] = i;
+  const auto bits = [&](std::size_t i) {
+    return std::apply([](const auto&... each) { return std::make_tuple(sortable(each)...); }, decompose(keys[i]));
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) {
+    return Descending ? bits(j) < bits(i) : bits(i) < bits(j);
+  });
+  permute(keys_in, keys_out, 0, order);
+  if constexpr (!std::is_same_v<Value, NullType>) permute(values_in, values_out, 0, order);
+}
+template <typename T>
+using if_decomposer = std::enable_if_t<!std::is_convertible_v<T, int>, int>;
+
+}  // namespace detail
+
 struct DeviceRadixSort {
   static constexpr const char* name = "cub::DeviceRadixSort";
 
 #define SIMT_CUB_SORT(suffix, descending)                                                                              \
+  template <typename Key, typename N, typename Decompose, detail::if_decomposer<Decompose> = 0>                        \
+  static hipError_t SortKeys##suffix(void* temp, std::size_t& bytes, const Key* in, Key* out, N n,                     \
+                                     Decompose decompose, hipStream_t = {}) {                                          \
+    SIMT_CUB_PHASE(n);                                                                                                 \
+    detail::decomposed_sort<descending>(in, out, static_cast<const NullType*>(nullptr),                                \
+                                        static_cast<NullType*>(nullptr), static_cast<std::size_t>(n), decompose);      \
+    return hipSuccess;                                                                                                 \
+  }                                                                                                                    \
+  template <typename Key, typename Value, typename N, typename Decompose, detail::if_decomposer<Decompose> = 0>        \
+  static hipError_t SortPairs##suffix(void* temp, std::size_t& bytes, const Key* keys_in, Key* keys_out,               \
+                                      const Value* values_in, Value* values_out, N n, Decompose decompose,             \
+                                      hipStream_t = {}) {                                                              \
+    SIMT_CUB_PHASE(n);                                                                                                 \
+    detail::decomposed_sort<descending>(keys_in, keys_out, values_in, values_out, static_cast<std::size_t>(n),         \
+                                        decompose);                                                                    \
+    return hipSuccess;                                                                                                 \
+  }                                                                                                                    \
   template <typename Key, typename N>                                                                                  \
   static hipError_t SortKeys##suffix(void* temp, std::size_t& bytes, const Key* in, Key* out, N n, int begin_bit = 0,  \
                                      int end_bit = sizeof(Key) * 8, hipStream_t = {}, bool = false) {                  \
