@@ -242,7 +242,10 @@ def _homes_of(script: Script, test: cst.BaseExpression) -> Iterator[cst.BaseExpr
 def set_for_cuda(script: Script) -> dict[tuple[cst.CSTNode | None, str], str]:
     """Return the names that are set only behind gates that stay shut on ROCm, by where they are known, and the gate."""
     found = {}
+    elsewhere = script.bound_elsewhere
     for (scope, name), bindings in script.bindings.items():
+        if elsewhere is None or name in elsewhere:
+            continue
         gates = {_gate_of(script, each.node) for each in bindings if each.how in ("is", "parameter")}
         gate = gates.pop() if len(gates) == 1 else None
         if gate is not None and name.isidentifier():

@@ -224,6 +224,35 @@ class Names:
         return found
 
     @cached_property
+    def bound_elsewhere(self) -> frozenset[str] | None:
+        """Names that get a value, or lose it, in other ways than those that are followed; None if any name may."""
+        found: set[str] = set()
+        for node in self.nodes:
+            match node:
+                case cst.ImportFrom(names=cst.ImportStar()):
+                    return None
+                case cst.AsName(name=target):
+                    found.update(each.value for each in self.nodes_below(target) if isinstance(each, cst.Name))
+                case cst.FunctionDef(name=cst.Name(name)) | cst.ClassDef(name=cst.Name(name)):
+                    found.add(name)
+                case cst.Global(names=names) | cst.Nonlocal(names=names):
+                    found.update(each.name.value for each in names)
+                case cst.Del(target=target):
+                    found.update(each.value for each in self.nodes_below(target) if isinstance(each, cst.Name))
+                case cst.Call(func=cst.Name("globals" | "locals" | "vars" | "exec")):
+                    return None
+        return frozenset(found)
+
+    @staticmethod
+    def nodes_below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """Yield a node and all that it is made of."""
+        stack = [node]
+        while stack:
+            each = stack.pop()
+            yield each
+            stack += each.children
+
+    @cached_property
     def order(self) -> dict[cst.CSTNode, int]:
         return {node: i for i, node in enumerate(self.nodes)}
 
