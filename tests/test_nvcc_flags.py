@@ -152,6 +152,8 @@ def _samples(row: dict[str, Any], name: str) -> Iterator[list[str]]:
             yield [name]
         case "prefix":
             yield [f"{name}/lib"]
+        case "joined":
+            yield [f"{name}=4"]
         case "yes" | "listed" | "attached":
             for value in row.get("by", {"4": []}):
                 yield [f"{name}={value}"]

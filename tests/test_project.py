@@ -101,6 +101,15 @@ def test_files_that_include_each_other_belong_together(files: dict[str, str], of
     assert component(files, of) == expected
 
 
+def test_headers_of_hipport_connect_nothing() -> None:
+    files = {
+        "a/k.cu": '#include "../hipport/warp.h"\n',
+        "b/k.cu": '#include "../hipport/warp.h"\n',
+        "hipport/warp.h": "// Put here by hipport.\n",
+    }
+    assert component(files, "a/k.cu") == ["a/k.cu"]
+
+
 def test_includes_may_begin_above_what_was_given(tmp_path: Path) -> None:
     whole = replace(project({"u/a.cuh": "#include <lib/gpu/u/b.cuh>", "u/b.cuh": ""}), root=tmp_path / "lib" / "gpu")
     elsewhere = replace(whole, root=tmp_path / "other" / "gpu")

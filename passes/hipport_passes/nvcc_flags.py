@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -73,8 +73,8 @@ class _Row:
             if not flag.startswith(name):
                 continue
             if (
-                not rest
-                or (self.value in ("yes", "listed", "attached") and rest.startswith("="))
+                (not rest and self.value != "joined")
+                or (self.value in ("yes", "joined", "listed", "attached") and rest.startswith("="))
                 or (self.value == "attached" and rest.replace(HOLE, "0").isdecimal())
                 or (self.value == "prefix" and _AFTER_PREFIX.match(rest))
             ):
@@ -120,10 +120,18 @@ def library(name: str) -> tuple[str, str] | None:
 @cache
 def telling() -> re.Pattern[str]:
     """Return a pattern for flags that only nvcc has, wherever they are found."""
-    names = set()
+    names, joined = set(), set()
     for row in load(_TABLE)["flag"]:
-        names |= {name for name in row["names"] if name not in row.get("common", ()) and row.get("value") != "prefix"}
-    return re.compile(f"(?:{'|'.join(sorted(map(re.escape, names), reverse=True))})(?:=.*)?", re.DOTALL)
+        own = {name for name in row["names"] if name not in row.get("common", ()) and row.get("value") != "prefix"}
+        if row.get("value") == "joined":
+            joined |= own
+        else:
+            names |= own
+    return re.compile(f"(?:{_either(names)})(?:=.*)?|(?:{_either(joined)})=.*", re.DOTALL)
+
+
+def _either(names: Iterable[str]) -> str:
+    return "|".join(sorted(map(re.escape, names), reverse=True))
 
 
 def _changes(flags: Sequence[str], torch: bool, of: str, rocm: tuple[int, int], shell: bool) -> Iterator[Change]:

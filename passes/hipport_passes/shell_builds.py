@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.notebook import Notebook
-from hipport.languages.shell import Command, Dockerfile, Instruction, Shell
+from hipport.languages.shell import Command, Dockerfile, Instruction, Shell, Word, settings
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Source, Span
@@ -33,6 +33,8 @@ _FOLDER = re.compile(
     rb"/usr/local/cuda(?:-[\d.]+\d)?(?:(?P<lib>/lib64)(?!/)|(?=/bin(?!/)|/include|/lib(?!\w|/)|/?(?:[\s:\"']|$)))"
 )
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
+# nvcc reads options from these ("CUDA Compiler Driver NVCC", 13.0).
+_NVCC_OPTIONS = re.compile(r"NVCC_(?:PREPEND|APPEND)_FLAGS")
 _NVIDIA_SMI = re.compile(r"(?:.*/)?nvidia-smi")
 _ARCHS = re.compile(r"\$\{?\w*(?:ARCH|GENCODE)\w*\}?", re.IGNORECASE)
 _NVIDIA_CONTAINER = re.compile(r"--gpus(?:=|$)|--runtime=nvidia\b|--device=/dev/nvidia|nvidia\.com/gpu")
@@ -58,6 +60,7 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
                         yield from _abi(source, each.span)
                     if each.name == "ENV" and each in on_rocm:
                         yield from _folders(source, each.span)
+                        yield from _compilers(each.words, project, image=True)
                     elif each.name in ("CMD", "ENTRYPOINT") and b"nvidia-smi" in source[each.span]:
                         yield _asks_nvidia(each.span)
         case Notebook():
@@ -86,6 +89,8 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
         if words[0] not in _PRINTS or re.match(rb"[ \t]*>", source.text[command.span.end : command.span.end + 9]):
             first = [*command.assigned, *command.words][0]
             yield from _abi(source, Span(first.span.start, command.span.end))
+        set_here = command.words[1:] if words[0] == "export" else command.words if "=" in words[0] else command.assigned
+        yield from _compilers([word for word in set_here if "=" in word.text], project)
         while words[0] in ("sudo", "exec", "time", "watch") and len(words) > 1:
             del words[0]
         if _NVCC.fullmatch(words[0]):
@@ -158,6 +163,25 @@ def _folders(source: Source, span: Span) -> Iterator[Finding]:
     if edits:
         message = "AMD's images have ROCm in /opt/rocm; assumes that what is looked for in CUDA's folder is there"
         yield Finding(span, "folder", message, tuple(edits), Certainty.REVIEW)
+
+
+def _compilers(words: Sequence[Word], project: Project, *, image: bool = False) -> Iterator[Finding]:
+    """Yield the variables that name nvcc to CMake, or give it options; in an image for ROCm the first are HIP's."""
+    for name, value, span in settings(words):
+        if name == "CUDACXX":
+            # cmake-env-variables(7): HIPCXX is a clang++ that compiles HIP, and must not be hipcc.
+            message = "CMake asks HIPCXX for HIP's compiler, ROCm's clang++, and not CUDACXX"
+            if image and _NVCC.fullmatch(value):
+                edit = Edit(span, b"HIPCXX=/opt/rocm/llvm/bin/clang++")
+                message += "; assumes that ROCm is in /opt/rocm"
+                yield Finding(span, "compiler", message, (edit,), Certainty.REVIEW)
+            else:
+                yield Finding(span, "compiler", message, (), Certainty.MANUAL)
+        elif _NVCC_OPTIONS.fullmatch(name):
+            kept = translate(value.split(), rocm=project.target.rocm, shell=True).kept
+            if kept:
+                message = f"nvcc alone reads {name}; hipcc: HIPCC_COMPILE_FLAGS_APPEND={_quoted(' '.join(kept))}"
+                yield Finding(span, "compiler", message, (), Certainty.MANUAL)
 
 
 def _compiled(flags: Sequence[str], command: Command, project: Project) -> Finding:

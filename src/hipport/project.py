@@ -211,10 +211,15 @@ class Project:
         return [group for group in found if group]
 
     def _connected(self, includes: Callable[[Cpp], Iterable[str]]) -> Mapping[PurePath, tuple[PurePath, ...]]:
-        """Return, for each C++ file, those that it is connected to by the paths that `includes` tells of a file."""
+        """Return, for each C++ file, those that it is connected to by the paths that `includes` tells of a file.
+
+        hipport's own headers connect nothing: what belongs together is the same before a port and after it.
+        """
+        from hipport.headers import own
         from hipport.languages.cpp import Cpp
 
         files = [source for source in (*self.sources, *self.context) if isinstance(source, Cpp)]
+        put_there = {source.path for source in files if own(source)}
         leader: dict[PurePath, PurePath] = {source.path: source.path for source in files}
 
         def find(path: PurePath) -> PurePath:
@@ -226,7 +231,8 @@ class Project:
         for source in files:
             for include in includes(source):
                 for other in self._included(source.path, include):
-                    leader[find(other)] = find(source.path)
+                    if other not in put_there:
+                        leader[find(other)] = find(source.path)
         members: dict[PurePath, list[PurePath]] = {}
         for source in files:
             members.setdefault(find(source.path), []).append(source.path)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.shell import Command, Dockerfile, Instruction, Markdown, Shell, Word
+from hipport.languages.shell import Command, Dockerfile, Instruction, Markdown, Shell, Word, settings
 from hipport.source import Edit, Source, Span
 from hipport_passes.packages.asking import Asking, note, says_cuda_index, unless_both
 from hipport_passes.packages.judge import Verdict
@@ -34,7 +34,14 @@ _IMAGE = re.compile(
     r"|(?:docker\.io/)?nvidia/.*|nvcr\.io/.*|.*(?:cuda\d|:.*-gpu\b).*"
 )
 _OTHER_SYSTEM = re.compile(r"centos|rockylinux|ubi\d|opensuse|windows", re.IGNORECASE)
-_ARCHS = re.compile(r"TORCH_CUDA_ARCH_LIST(?==)")
+# Where pip and uv take an index or a page of links from besides their options
+# (docs.astral.sh/uv, "Environment variables" and "Using uv with PyTorch").
+_INDEX_VARIABLE = re.compile(
+    r"PIP_(?:(?:EXTRA_)?INDEX_URL|FIND_LINKS)|UV_(?:(?:EXTRA_)?INDEX_URL|(?:DEFAULT_)?INDEX|FIND_LINKS)"
+)
+_RELEASE = re.compile(rb"cu\d{2,3}(?!\d)")
+_URL = re.compile(rb"https?://(?:\$\([^)]*\)|[^\s\"'])+")
+_UNKNOWN_RELEASE = re.compile(r"/whl/(?:nightly/|test/)?(?:cu)?\$")
 # A heading or an item on AMD's GPUs, or an image of AMD's: no command that hipport writes has these.
 _FOR_USERS_OF_ROCM = re.compile(
     rb"^[ \t]*(?:#+|[-*+]|\d+[.)])[ \t][^\r\n]{0,60}\b(?:ROCm|AMD GPUs?)\b|\brocm/(?:pytorch|dev)\b", re.MULTILINE
@@ -165,8 +172,10 @@ def _in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
                 if name in variables and value:
                     bare = value.strip("\"'")
                     yield from image(word, bare, word.start + word.text.index(bare), asking)
+                yield from _indexes(source, [word], asking)
         elif each.name == "ENV":
             yield from _environment(each.words, asking)
+            yield from _indexes(source, each.words, asking)
     yield from in_commands(source, source.commands, asking)
 
 
@@ -201,18 +210,47 @@ def image(word: Word, name: str, start: int, asking: Asking) -> Iterator[Finding
 
 
 def _environment(words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
-    """Yield what is to be said of variables that are set: `NAME=value`, or `NAME value`."""
-    for word in words:
-        match = _ARCHS.match(word.text)
-        if match is None:
+    """Yield the GPUs that variables have PyTorch build for."""
+    for name, _, span in settings(words):
+        if name != "TORCH_CUDA_ARCH_LIST":
             continue
         archs = ";".join(asking.project.target.archs)
         message = (
             "PyTorch builds for the GPUs that PYTORCH_ROCM_ARCH names, and in a build of an image for none without it; "
             f"assumes that {archs} are meant"
         )
-        edit = Edit(word.span, f'PYTORCH_ROCM_ARCH="{archs}"'.encode())
-        yield Finding(word.span, "archs", message, (edit,), Certainty.REVIEW)
+        edit = Edit(span, f'PYTORCH_ROCM_ARCH="{archs}"'.encode())
+        yield Finding(span, "archs", message, (edit,), Certainty.REVIEW)
+
+
+def _indexes(source: Source, words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
+    """Yield the indexes of builds for CUDA that variables give pip and uv."""
+    for name, _, span in settings(words):
+        if name in ("UV_TORCH_BACKEND", "--torch-backend"):
+            yield from _backend(source, span, asking)
+        if not _INDEX_VARIABLE.fullmatch(name):
+            continue
+        found = [
+            (Span(*match.span()), match.group().decode()) for match in _URL.finditer(source.text, span.start, span.end)
+        ]
+        cuda = [(place, url) for place, url in found if says_cuda_index(url) or _UNKNOWN_RELEASE.search(url)]
+        ours = [asking.index_for_rocm(url) for _, url in cuda]
+        edits = tuple(Edit(place, new.encode()) for (place, _), new in zip(cuda, ours, strict=True) if new)
+        if cuda and len(edits) == len(cuda):
+            message = f"{name} has builds for CUDA; assumes that the program runs with PyTorch's for ROCm"
+            yield Finding(span, "index", message, edits, Certainty.REVIEW)
+        elif cuda:
+            message = f"{name} has builds for CUDA; PyTorch's for ROCm are at {asking.index.url}"
+            yield Finding(span, "index", message, (), Certainty.MANUAL)
+
+
+def _backend(source: Source, span: Span, asking: Asking) -> Iterator[Finding]:
+    """Yield the release of CUDA that uv is to take PyTorch for."""
+    match = _RELEASE.search(source.text, span.start, span.end)
+    if match is not None:
+        release = asking.index.url.rpartition("/")[2]
+        message = f"uv takes a build of PyTorch for CUDA; assumes that uv knows {release}, and that its build will do"
+        yield Finding(span, "index", message, (Edit(Span(*match.span()), release.encode()),), Certainty.REVIEW)
 
 
 def in_commands(source: Source, commands: Sequence[Command], asking: Asking) -> Iterator[Finding]:
@@ -233,6 +271,9 @@ def in_commands(source: Source, commands: Sequence[Command], asking: Asking) -> 
                 continue
             if behind and found.edits:
                 message = f"{found.message}. It is behind a test for CUDA, which comes out otherwise on ROCm"
+                found = Finding(found.span, found.kind, message, (), Certainty.MANUAL)
+            elif any(quote in edit.new.decode() for edit in found.edits for quote in command.quotes):
+                message = f"{found.message}. As it stands in quotes, change it by hand"
                 found = Finding(found.span, found.kind, message, (), Certainty.MANUAL)
             yield found
 
@@ -266,11 +307,16 @@ class _Folder:
 def _of_command(source: Source, command: Command, asking: Asking, folder: str = "") -> Iterator[Finding]:
     if command.words[0].text == "export" or all("=" in word.text for word in command.words):
         # On a machine with a GPU, PyTorch builds for that one; a build of an image sees none.
+        assigned = [word for word in command.words if "=" in word.text]
         if isinstance(source, Dockerfile):
-            yield from _environment(command.words, asking)
+            yield from _environment(assigned, asking)
+        yield from _indexes(source, assigned, asking)
         return
+    yield from _indexes(source, command.assigned, asking)
     install = pip_install(command)
     if install is not None:
+        options = [word for word in command.words if word.text.startswith("--torch-backend=")]
+        yield from _indexes(source, options, asking)
         yield from _of_pip(source, install, asking)
         yield from _isolated(install, asking, folder)
         return
@@ -421,7 +467,7 @@ def _replaced(
     set_already = {each.text.partition("=")[0] for each in install.command.assigned}
     if variables and not any(name in set_already for name in family.environment):
         start = install.command.span.start
-        edits.append(Edit(Span(start, start), variables.encode()))
+        edits.append(Edit(Span(start, start), (f"env {variables}" if install.command.wrapped else variables).encode()))
     message = f"{word.text}: {family.why}; assumes that the program runs with what `{lines[0]}` installs"
     return Finding(install.command.span, "separate", message, tuple(edits), Certainty.REVIEW)
 

@@ -11,7 +11,7 @@ from hipport.finding import Certainty, Finding
 from hipport.languages.toml import Entry, Path, Toml
 from hipport.source import Edit, Span
 from hipport_passes.packages.asking import Asking, finding, note, part, says_cuda_index, unless_both
-from hipport_passes.packages.judge import Verdict
+from hipport_passes.packages.judge import Verdict, asked, on_linux
 from hipport_passes.packages.lists import commented, without
 from hipport_passes.packages.recipes import Family, for_rocm, normalised
 
@@ -104,11 +104,12 @@ def _list(source: Toml, path: Path, entries: list[Entry], asking: Asking) -> Ite
 
 
 def _isolated(entry: Entry, asking: Asking) -> Finding | None:
-    family = asking.recipes.distribution(re.split(r"[^\w.-]", entry.value)[0])
-    if family is None or family.action != "keep":
+    each = asked(entry.value)
+    family = asking.recipes.distribution(each.name) if each is not None else None
+    if each is None or family is None or family.action != "keep" or not on_linux(each.marker):
         return None
     message = (
-        f"to build this, pip makes an environment with {entry.value} in it, a build for CUDA: install with "
+        f"to build this, pip makes an environment with {each.name}{each.version} in it, a build for CUDA: install with "
         "`pip install --no-build-isolation`, which takes the PyTorch that is there (`hipport deps` does)"
     )
     return Finding(entry.span, "build_requires", message, (), Certainty.MANUAL)

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 from hipport.source import Source, Span
 
@@ -25,6 +27,12 @@ _FLAGS = re.compile(rb"(?:[ \t]*--[a-z]+=\S+)*")
 _FENCE = re.compile(rb"^[ \t>]*(?:```|~~~)[^\r\n]*\r?\n(.*?)^[ \t>]*(?:```|~~~)", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(rb"(?<!`)`([^`\r\n]+)`(?!`)")
 _INDENTED = re.compile(rb"^(?:\t| {4,})([^\s-][^\r\n]*)", re.MULTILINE)
+# Shells that are given a script as a word, and the option that says so, perhaps among others: `bash -lc "…"`.
+_SHELL = re.compile(r"(?:.*/)?(?:ba|da|z|a|k)?sh")
+_SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
+# Programs that run the command behind `run` in an environment, and those of their options that have a value.
+_RUNNERS = frozenset("conda mamba micromamba poetry pipenv pdm hatch uv".split())
+_RUNNERS_VALUES = frozenset("-n --name -p --prefix --cwd -e --env".split())
 _PROMPT = re.compile(rb"[ \t]*(?:[$>%!]|\([\w.-]+\)[ \t]*\$?)[ \t]+|[ \t]*[!%](?=\w)")
 
 
@@ -48,12 +56,17 @@ class Word:
 class Command:
     """A simple command: its words without the assignments in front, and the conditions that it is under.
 
-    Each of `under` has all that the branches of one `if` or `case` ask.
+    Each of `under` has all that the branches of one `if` or `case` ask. What a shell is given to run (`bash -c "…"`),
+    or a program that runs others (`conda run -n env …`), is a command in its place.
     """
 
     words: tuple[Word, ...]
     assigned: tuple[Word, ...] = ()
     under: tuple[str, ...] = ()
+    #: the quotes around the script that it stands in, which nothing put there may have
+    quotes: str = ""
+    #: whether a program runs it that takes no assignments in front of it
+    wrapped: bool = False
 
     @property
     def span(self) -> Span:
@@ -111,9 +124,25 @@ class Dockerfile(Source):
             assert flags is not None
             inside = Span(flags.end(), span.end)
             at = end
-            commands = tuple(_Reader(self.text, inside, lines=False).read())
+            commands = tuple(self._listed(inside) or _Reader(self.text, inside, lines=False).read())
             words = tuple(word for each in commands for word in (*each.assigned, *each.words)) if name != "RUN" else ()
             yield Instruction(name, span, words, commands if name == "RUN" else ())
+
+    def _listed(self, inside: Span) -> list[Command]:
+        """Return the commands of a shell's script in an instruction that is a list in JSON: `["bash", "-c", "…"]`."""
+        text = self.text[inside.start : inside.end].strip()
+        try:
+            words = json.loads(text) if text.startswith(b"[") else None
+        except ValueError:
+            return []
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words) or len(words) < 3:
+            return []
+        script = words[-1].encode()
+        at = self.text.find(b'"' + script + b'"', inside.start, inside.end) + 1
+        if not (at and _SHELL.fullmatch(words[0]) and _SCRIPT_FOLLOWS.fullmatch(words[-2])):
+            return []
+        found = _Reader(self.text, Span(at, at + len(script))).read()
+        return [replace(each, quotes='"' + each.quotes) for each in found]
 
     def _line_end(self, at: int) -> int:
         end = self.text.find(b"\n", at)
@@ -145,6 +174,19 @@ class Markdown(Source):
                 taken.append(span)
                 found += _in_lines(self.text, span)
         return tuple(sorted(found, key=lambda each: each.span.start))
+
+
+def settings(words: Sequence[Word]) -> Iterator[tuple[str, str, Span]]:
+    """Yield variables, their values, and what sets them: `NAME=value` for each, or `NAME value` for one."""
+    if words and "=" not in words[0].text:
+        if len(words) > 1:
+            value = " ".join(word.text for word in words[1:])
+            yield words[0].text, value, Span(words[0].span.start, words[-1].span.end)
+        return
+    for word in words:
+        name, equals, value = word.text.partition("=")
+        if equals:
+            yield name, value, word.span
 
 
 def commands_in(text: bytes, span: Span) -> tuple[Command, ...]:
@@ -262,8 +304,16 @@ class _Reader:
         # An assignment by itself is a command of that word alone.
         if count == len(words):
             yield Command(tuple(words), (), under)
-        else:
-            yield Command(tuple(words[count:]), tuple(words[:count]), under)
+            return
+        run = words[count:]
+        script = _script(run)
+        if script is None:
+            behind = _behind_runner(run)
+            yield Command(tuple(run[behind:]), tuple(words[:count]), under, wrapped=behind > 0)
+            return
+        inside = Span(script.start, script.span.end - len(script.quote))
+        for each in _Reader(self.text, inside).read():
+            yield replace(each, under=(*under, *each.under), quotes=script.quote + each.quotes)
 
     def _word(self) -> Word | None:
         start = self.at
@@ -293,6 +343,28 @@ class _Reader:
                 if (line.lstrip(b"\t") if tabs else line) == word:
                     break
         self.heredocs.clear()
+
+
+def _script(words: Sequence[Word]) -> Word | None:
+    """Return the script that a shell is given as a word, if it stands in the file as the shell gets it."""
+    if not _SHELL.fullmatch(words[0].text):
+        return None
+    for option, word in pairwise(words[1:]):
+        if _SCRIPT_FOLLOWS.fullmatch(option.text):
+            return word if word.quote and word.plain else None
+        if not option.text.startswith("-") and option.text != "pipefail":
+            break
+    return None
+
+
+def _behind_runner(words: Sequence[Word]) -> int:
+    """Return the number of words in front of a command that a program runs in an environment, 0 where there is none."""
+    if words[0].text.rpartition("/")[2] not in _RUNNERS or len(words) < 3 or words[1].text != "run":
+        return 0
+    at = 2
+    while at < len(words) and words[at].text.startswith("-"):
+        at += 2 if words[at].text in _RUNNERS_VALUES else 1
+    return at if at < len(words) else 0
 
 
 def _unquoted(piece: bytes) -> bytes:
