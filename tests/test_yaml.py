@@ -6,7 +6,11 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from hipport.discover import discover
-from hipport.languages.yaml import Compose, Workflow, Yaml
+from hipport.languages.json import Devcontainer
+from hipport.languages.other_builds import OtherBuild
+from hipport.languages.packaging import Lock
+from hipport.languages.shell import Definition
+from hipport.languages.yaml import Compose, Manifest, Workflow, Yaml
 
 TEXT = b"""\
 on: [push]  # a list
@@ -65,6 +69,16 @@ def test_workflows_are_found_in_folders_with_a_point(tmp_path: Path) -> None:
         ".gitlab-ci.yml": "image: nvidia/cuda\n",
         "docker/docker-compose.gpu.yaml": "runtime: nvidia\n",
         "configs/model.yaml": "gpus: all\n",
+        "deploy/train.yaml": "limits: {nvidia.com/gpu: 1}\n",
+        "deploy/web.yaml": "limits: {cpu: 1}\n",
+        ".devcontainer/gpu/devcontainer.json": '{"runArgs": ["--gpus=all"]}',
+        ".devcontainer/devcontainer.json": '{"image": "ubuntu"}',
+        "image.def": "Bootstrap: docker\nFrom: nvidia/cuda:12\n",
+        "windows.def": "EXPORTS\n  cuda_begin\n",
+        "meson.build": "add_languages('cuda')\n",
+        "lib/meson.build": "project('lib', 'c')\n",
+        "uv.lock": '[[package]]\nname = "torch"\n',
+        "docs/uv.lock": '[[package]]\nname = "sphinx"\n',
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -74,4 +88,9 @@ def test_workflows_are_found_in_folders_with_a_point(tmp_path: Path) -> None:
         ".github/workflows/gpu.yml": Workflow,
         ".gitlab-ci.yml": Workflow,
         "docker/docker-compose.gpu.yaml": Compose,
+        "deploy/train.yaml": Manifest,
+        ".devcontainer/gpu/devcontainer.json": Devcontainer,
+        "image.def": Definition,
+        "meson.build": OtherBuild,
+        "uv.lock": Lock,
     }

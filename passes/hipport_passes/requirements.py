@@ -5,8 +5,9 @@ An installer takes what a list names: `torch==2.1.0+cu118` replaces the PyTorch 
 no AMD GPU, and so does any other version. Versions that only another build can satisfy go, the package stays; packages
 that are for CUDA alone become comments that say what is there instead; indexes of CUDA builds become PyTorch's for
 ROCm. Requirements files, constraints, pyproject.toml, pixi.toml, setup.py, setup.cfg, conda environments, Dockerfiles,
-shell scripts and the commands of notebooks are read; commands in a README are reported. What packages become is written
-in requirements.toml; `--rules` adds to it. `hipport deps` says how the rest is installed.
+definition files of Singularity, shell scripts and the commands of notebooks are read; commands in a README are
+reported. What packages become is written in requirements.toml; `--rules` adds to it. `hipport deps` says how the rest
+is installed.
 
 A list that is for CUDA and has a counterpart for ROCm beside it is somebody's own port: both stay.
 """
@@ -22,7 +23,7 @@ from hipport.finding import Certainty, Finding
 from hipport.languages.notebook import Notebook
 from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.languages.python import Python
-from hipport.languages.shell import Dockerfile, Markdown, Shell
+from hipport.languages.shell import Definition, Dockerfile, Markdown, Shell
 from hipport.languages.toml import Toml
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -71,11 +72,13 @@ def _reader(source: Source) -> Reader | None:
         from hipport_passes.packages.toml_lists import in_toml
 
         return in_toml
-    if isinstance(source, (Shell, Dockerfile, Markdown)):
+    if isinstance(source, (Shell, Dockerfile, Definition, Markdown)):
         from hipport_passes.packages import commands
 
         if isinstance(source, Shell):
             return commands.in_shell
+        if isinstance(source, Definition):
+            return commands.in_definition
         return commands.in_dockerfile if isinstance(source, Dockerfile) else commands.in_markdown
     return None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report what shell scripts, Dockerfiles and notebooks do with NVIDIA's tools, and port the ABI and folders they name.
+"""Report what scripts, descriptions of images and notebooks do with NVIDIA's tools; port the ABI and folders they name.
 
 `hipport build` reads makefiles and setup.py files; a compiler that is called by hand is to be called by hand on ROCm
 too, with the flags that the message has. PyTorch's builds for ROCm have the new ABI of the C++ library, as ROCm's own
@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.notebook import Notebook
-from hipport.languages.shell import Command, Dockerfile, Instruction, Shell, Word, settings
+from hipport.languages.shell import Command, Definition, Dockerfile, Instruction, Shell, Word, settings
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Source, Span
@@ -51,8 +51,12 @@ _CELLS = frozenset({"cu", "cuda", "cuda_run", "cuda_group_save", "nvcc", "nvcc_p
 def find(source: Source, project: Project) -> Iterator[Finding]:
     """Yield a finding per call of NVIDIA's tools or container runtime, flag for the old ABI, and cell with CUDA."""
     match source:
-        case Shell() | Dockerfile():
+        case Shell() | Dockerfile() | Definition():
             yield from in_commands(source, source.commands, project)
+            if isinstance(source, Definition) and any(_ROCM_WORDS.search(word.text) for _, word in source.headers):
+                for command in source.commands:
+                    if command.words[0].text == "export" or "=" in command.words[0].text:
+                        yield from _folders(source, command.span)
             if isinstance(source, Dockerfile):
                 on_rocm = set(_on_rocm(source))
                 for each in source.instructions:
@@ -97,6 +101,11 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
             yield _compiled(words[1:], command, project)
         elif _NVIDIA_SMI.fullmatch(words[0]) and "nvidia-smi" not in under and not _may_fail(source, command):
             yield _asks_nvidia(command.span)
+        elif {"singularity", "apptainer"} & set(words) and "--nv" in words and words[0] not in _PRINTS:
+            option = command.words[[word.text for word in command.words].index("--nv")]
+            message = "--nv gives a container NVIDIA's GPUs, --rocm AMD's; assumes that its image is one for ROCm"
+            edit = Edit(option.span, b"--rocm")
+            yield Finding(option.span, "container", message, (edit,), Certainty.REVIEW)
         elif words[0] in ("nvidia-docker", "nvidia-docker2") or (
             words[0] in ("docker", "podman")
             and (any(map(_NVIDIA_CONTAINER.match, words)) or ("--runtime", "nvidia") in pairwise(words))

@@ -20,13 +20,15 @@ from hipport.headers import own
 from hipport.languages.cmake import CMake
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
+from hipport.languages.json import Devcontainer
 from hipport.languages.make import Makefile
 from hipport.languages.notebook import Notebook
-from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
+from hipport.languages.other_builds import OtherBuild
+from hipport.languages.packaging import CondaEnvironment, Lock, Requirements, SetupCfg
 from hipport.languages.python import Python
-from hipport.languages.shell import Dockerfile, Markdown, Shell
+from hipport.languages.shell import Definition, Dockerfile, Markdown, Shell
 from hipport.languages.toml import Toml
-from hipport.languages.yaml import Compose, Workflow
+from hipport.languages.yaml import Compose, Manifest, Workflow
 from hipport.project import Project, Skipped, Target
 from hipport.source import Source
 
@@ -53,6 +55,7 @@ _NAMED: tuple[tuple[re.Pattern[str], type[Source]], ...] = (
     # NDK's makefiles are for phones.
     (re.compile(r"(?:GNU)?[Mm]akefile(?:\..+)?|(?!(?:Android|Application)\.mk).+\.(?:mk|mak)"), Makefile),
     (re.compile(r".+\.ipynb"), Notebook),
+    (re.compile(r"(?:poetry|uv|pdm|Pipfile|pixi)\.lock|pylock(?:\..+)?\.toml|(?:.*[-_.])?conda-lock\.ya?ml"), Lock),
     (re.compile(r"(?:.*[-_.])?(?:requirements?|constraints?|reqs?)(?:[-_.].*)?\.(?:txt|in|pip)"), Requirements),
     (re.compile(r"pyproject\.toml|pixi\.toml"), Toml),
     (re.compile(r"setup\.cfg"), SetupCfg),
@@ -62,6 +65,14 @@ _NAMED: tuple[tuple[re.Pattern[str], type[Source]], ...] = (
     (re.compile(r"(?:.*[-_.])?(?:conda|env|environment)(?:[-_.].*)?\.ya?ml", re.IGNORECASE), CondaEnvironment),
     (re.compile(r"(?:.*[-_.])?(?:docker-)?compose(?:[-_.].*)?\.ya?ml|cog\.ya?ml", re.IGNORECASE), Compose),
     (re.compile(r"\.gitlab-ci\.ya?ml|\.travis\.yml|azure-pipelines(?:[-_.].*)?\.ya?ml"), Workflow),
+    (re.compile(r".+\.def|(?:Singularity|Apptainer)(?:[-_.].*)?"), Definition),
+    (re.compile(r"\.devcontainer\.json"), Devcontainer),
+    (
+        re.compile(r"meson\.build|BUILD(?:\.bazel)?|.+\.bzl|SCons(?:truct|cript)|xmake\.lua|configure\.(?:ac|in)"),
+        OtherBuild,
+    ),
+    # Any other, if it asks a cluster for GPUs.
+    (re.compile(r".+\.ya?ml"), Manifest),
 )
 # Of folders whose names begin with a point, these are looked into, for these files.
 _HIDDEN: tuple[tuple[str, re.Pattern[str], type[Source]], ...] = (
@@ -70,16 +81,23 @@ _HIDDEN: tuple[tuple[str, re.Pattern[str], type[Source]], ...] = (
     (".buildkite", re.compile(r".+\.ya?ml"), Workflow),
     (".devcontainer", re.compile(r"(?:.+/)?[^/]*Dockerfile[^/]*"), Dockerfile),
     (".devcontainer", re.compile(r"(?:.+/)?(?:docker-)?compose[^/]*\.ya?ml"), Compose),
+    (".devcontainer", re.compile(r"(?:[^/]+/)?devcontainer\.json"), Devcontainer),
 )
 _LOOKED_INTO = frozenset(folder for folder, _, _ in _HIDDEN)
 # Of files that only install packages, those are read that install what has builds for GPUs.
-_INSTALLING: tuple[type[Source], ...] = (Toml, SetupCfg, CondaEnvironment, Dockerfile, Shell, Markdown)
+_INSTALLING = (Toml, SetupCfg, CondaEnvironment, Lock, Dockerfile, Definition, Shell, Markdown)
 _INSTALLS = re.compile(
     rb"torch|cuda|nvidia|\bcu1\d\d\b|xformers|flash[-_]attn|triton|spconv|cupy|tensorrt|bitsandbytes|gsplat|apex|tinycudann"
     rb"|kaolin|faiss-gpu|onnxruntime-gpu|pynvml|install_requires|install [^\r\n]*\./",
     re.IGNORECASE,
 )
 _RUNS = re.compile(rb"cuda|nvidia|\bgpus?\b", re.IGNORECASE)
+# What files of these names say that are meant; `.def` is also a list of a library's names on Windows.
+_SAYS: dict[type[Source], re.Pattern[bytes]] = {
+    Definition: re.compile(rb"^[ \t]*bootstrap[ \t]*:", re.IGNORECASE | re.MULTILINE),
+    Manifest: re.compile(rb"nvidia\.com/|gke-accelerator|runtimeClassName:[ \t]*[\"']?nvidia"),
+    OtherBuild: re.compile(rb"cuda|nvcc|\.cu\b|rocm|hip", re.IGNORECASE),
+}
 # Files that are given by name may be in any language; in one of these nothing is C++.
 _OTHER = frozenset(
     ".bat .cfg .cmake .conf .css .csv .diff .f90 .go .html .ini .ipynb .java .js .json .lock .md .mk .patch .proto .rs "
@@ -369,7 +387,9 @@ class _Walk:
         typed = source(path.with_name(called), text)
         if isinstance(typed, Python) and not given and path.name != "setup.py" and not _PYTHON.search(text):
             return None
-        if isinstance(typed, (Workflow, Compose)) and not _RUNS.search(text) and not given:
+        if isinstance(typed, (Workflow, Compose, Devcontainer)) and not _RUNS.search(text) and not given:
+            return None
+        if type(typed) in _SAYS and not _SAYS[type(typed)].search(text) and not given:
             return None
         if isinstance(typed, _INSTALLING) and not _INSTALLS.search(text) and not given:
             return None

@@ -32,13 +32,15 @@ from hipport.finding import Certainty
 from hipport.languages.cmake import CMake
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
+from hipport.languages.json import Devcontainer
 from hipport.languages.make import Makefile
 from hipport.languages.notebook import Notebook
-from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
+from hipport.languages.other_builds import OtherBuild
+from hipport.languages.packaging import CondaEnvironment, Lock, Requirements, SetupCfg
 from hipport.languages.python import Python
-from hipport.languages.shell import Dockerfile, Markdown, Shell
+from hipport.languages.shell import Definition, Dockerfile, Markdown, Shell
 from hipport.languages.toml import Toml
-from hipport.languages.yaml import Compose, Workflow
+from hipport.languages.yaml import Compose, Manifest, Workflow
 from hipport.pipeline import Outcome, Pass, Ported, Reported, run
 from hipport.project import Project, Skipped, Target
 from hipport.source import Source, Span
@@ -64,6 +66,13 @@ _LANGUAGES: dict[str, type[Source]] = {
     ".md": Markdown,
     ".workflow": Workflow,
     ".compose": Compose,
+    ".manifest": Manifest,
+    ".def": Definition,
+    ".build": OtherBuild,
+    ".bzl": OtherBuild,
+    ".lock": Lock,
+    ".conda_lock": Lock,
+    ".devcontainer": Devcontainer,
 }
 
 

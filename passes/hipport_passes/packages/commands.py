@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.shell import Command, Dockerfile, Instruction, Markdown, Shell, Word, settings
+from hipport.languages.shell import Command, Definition, Dockerfile, Instruction, Markdown, Shell, Word, settings
 from hipport.source import Edit, Source, Span
 from hipport_passes.packages.asking import Asking, note, says_cuda_index, unless_both
 from hipport_passes.packages.judge import Verdict
@@ -179,6 +179,19 @@ def _in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
     yield from in_commands(source, source.commands, asking)
 
 
+def in_definition(source: Definition, asking: Asking) -> Iterator[Finding]:
+    """Yield what is to be said of a definition file of Singularity or Apptainer."""
+    images = [word for key, word in source.headers if key == "from"]
+    found = _in_definition(source, images, asking)
+    yield from unless_both(found) if any(for_rocm(word.text) for word in images) else found
+
+
+def _in_definition(source: Definition, images: Sequence[Word], asking: Asking) -> Iterator[Finding]:
+    for word in images:
+        yield from image(word, word.text, word.start, asking)
+    yield from in_commands(source, source.commands, asking)
+
+
 def _variables(each: Instruction) -> Iterator[str]:
     for word in each.words:
         match = re.fullmatch(r"\$\{?(\w+)\}?", word.text)
@@ -308,7 +321,7 @@ def _of_command(source: Source, command: Command, asking: Asking, folder: str = 
     if command.words[0].text == "export" or all("=" in word.text for word in command.words):
         # On a machine with a GPU, PyTorch builds for that one; a build of an image sees none.
         assigned = [word for word in command.words if "=" in word.text]
-        if isinstance(source, Dockerfile):
+        if isinstance(source, (Dockerfile, Definition)):
             yield from _environment(assigned, asking)
         yield from _indexes(source, assigned, asking)
         return
@@ -523,7 +536,7 @@ def _is_asked_for_rocm(source: Source, install: Install, family: Family) -> bool
     """Say whether the file sets what makes the family's installation one for ROCm, if not in front of another."""
     others = [
         word.text.partition("=")[0]
-        for command in (source.commands if isinstance(source, (Shell, Dockerfile, Markdown)) else ())
+        for command in (source.commands if isinstance(source, (Shell, Dockerfile, Definition, Markdown)) else ())
         if command.span != install.command.span
         for word in command.assigned
     ]

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from hipport.languages.json import Json
+from hipport.languages.toml import Toml
+from hipport.languages.yaml import Yaml
 from hipport.source import Source, Span
 
 _LINE = re.compile(rb"(?:[^\r\n\\]|\\(?!\r?\n|\Z)|\\\r?\n|\\\Z)*")
@@ -161,3 +164,70 @@ class CondaEnvironment(Source):
                 if text[:1] in b"\"'" and len(text) > 1:
                     left, text = left + 1, text[1:-1]
                 yield inside, Span(start + left, start + left + len(text)), Span(start, start + len(bare))
+
+
+@dataclass(frozen=True)
+class Locked:
+    """A package that a lock file holds to one version; `span` is its name there."""
+
+    name: str
+    version: str
+    span: Span
+
+
+# A table of packages in a lock file, and its members. What one says is on lines of their own in all that write these.
+_TABLE = re.compile(rb"^\[\[packages?\]\][ \t]*\r?$", re.MULTILINE)
+_ANY_TABLE = re.compile(rb"^\[", re.MULTILINE)
+_TABLE_NAME = re.compile(rb'^name[ \t]*=[ \t]*"([^"\r\n]+)"', re.MULTILINE)
+_TABLE_VERSION = re.compile(rb'^version[ \t]*=[ \t]*"([^"\r\n]+)"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Lock(Source):
+    """A lock file: in TOML (Poetry, uv, PDM, pylock.toml), in JSON (Pipenv) or in YAML (conda-lock, pixi).
+
+    It is made by a tool from lists of requirements, with hashes, and is never edited.
+    """
+
+    @cached_property
+    def of_conda(self) -> bool:
+        """Whether packages are, or may be, conda's: such files are in YAML."""
+        return re.search(rb"^[\w-]+:", self.text, re.MULTILINE) is not None and not _TABLE.search(self.text)
+
+    @cached_property
+    def packages(self) -> tuple[Locked, ...]:
+        """The packages, in their order; none for a file that is not what its beginning says."""
+        if self.text.lstrip()[:1] == b"{":
+            return tuple(self._in_json())
+        if self.of_conda:
+            return tuple(self._in_yaml())
+        return tuple(self._in_toml()) if Toml(self.path, self.text).document is not None else ()
+
+    def _in_toml(self) -> Iterator[Locked]:
+        for table in _TABLE.finditer(self.text):
+            following = _ANY_TABLE.search(self.text, table.end())
+            end = following.start() if following else len(self.text)
+            name = _TABLE_NAME.search(self.text, table.end(), end)
+            version = _TABLE_VERSION.search(self.text, table.end(), end)
+            if name:
+                yield Locked(name[1].decode(), version[1].decode() if version else "", Span(*name.span(1)))
+
+    def _in_json(self) -> Iterator[Locked]:
+        for entry in Json(self.path, self.text).entries:
+            if len(entry.path) == 3 and entry.path[0] in ("default", "develop") and entry.path[2] == "version":
+                yield Locked(str(entry.path[1]), (entry.value or "").lstrip("="), entry.key)
+
+    def _in_yaml(self) -> Iterator[Locked]:
+        names: dict[int, tuple[str, Span]] = {}
+        for entry in Yaml(self.path, self.text).entries:
+            value = self[entry.value].decode("utf-8", "replace")
+            if entry.key == "name":
+                names[entry.indent] = value, entry.value
+            elif entry.key == "version" and entry.indent in names:
+                name, span = names.pop(entry.indent)
+                yield Locked(name, value, span)
+            elif entry.key in ("conda", "pypi") and "packages" in entry.keys:
+                # pixi's: the address of the package, of conda's with the version in its name.
+                part = re.match(r"(?:.*/)?([A-Za-z0-9_.-]+?)-(\d[^-/]*)(?:-[^/]*)?(?:\.conda|\.whl|\.tar\.\w+)$", value)
+                if part:
+                    yield Locked(part[1], part[2], entry.value)

@@ -157,6 +157,46 @@ class Dockerfile(Source):
         return tuple(command for each in self.instructions for command in each.commands)
 
 
+_SECTION = re.compile(rb"^%(?P<name>[a-z]+)(?P<rest>[^\r\n]*)", re.MULTILINE)
+_HEADER = re.compile(
+    rb"^[ \t]*(?P<key>[A-Za-z]+)[ \t]*:[ \t]*(?P<value>[^\r\n#]*?)[ \t]*(?:#[^\r\n]*)?\r?$", re.MULTILINE
+)
+_BOOTSTRAP = re.compile(rb"^[ \t]*bootstrap[ \t]*:", re.IGNORECASE | re.MULTILINE)
+#: The sections of a definition file that are scripts (apptainer.org, "Definition Files").
+_SCRIPTS = frozenset(b"setup post environment runscript startscript test pre appinstall appenv apprun apptest".split())
+
+
+@dataclass(frozen=True)
+class Definition(Source):
+    """A definition file of Singularity or Apptainer: a header for each stage, and sections, most of them scripts."""
+
+    @cached_property
+    def _sections(self) -> tuple[tuple[bytes, Span], ...]:
+        found = list(_SECTION.finditer(self.text))
+        ends = [*(match.start() for match in found[1:]), len(self.text)]
+        return tuple((match["name"], Span(match.end(), end)) for match, end in zip(found, ends, strict=True))
+
+    @cached_property
+    def headers(self) -> tuple[tuple[str, Word], ...]:
+        """What the headers say: a key in small letters, and its value."""
+        scripts = [span for _, span in self._sections]
+        found = []
+        for match in _HEADER.finditer(self.text):
+            # The header of a stage stands behind the sections of the one before it, the last of which it seems to end.
+            inside = next((span for span in scripts if span.start <= match.start() < span.end), None)
+            if inside is None or _BOOTSTRAP.search(self.text, inside.start, match.end()):
+                text = match["value"].decode("utf-8", "replace")
+                found.append((match["key"].decode().lower(), Word(text, Span(*match.span("value")))))
+        return tuple(found)
+
+    @cached_property
+    def commands(self) -> tuple[Command, ...]:
+        """The commands of the sections that are scripts, in their order."""
+        return tuple(
+            command for name, span in self._sections if name in _SCRIPTS for command in commands_in(self.text, span)
+        )
+
+
 @dataclass(frozen=True)
 class Markdown(Source):
     """A text in Markdown, or much like it."""

@@ -130,3 +130,8 @@ class Workflow(Yaml):
 @dataclass(frozen=True)
 class Compose(Yaml):
     """Containers and what they start from: compose.yaml, and Cog's cog.yaml."""
+
+
+@dataclass(frozen=True)
+class Manifest(Yaml):
+    """What runs on a cluster: manifests of Kubernetes, and values of Helm's charts."""

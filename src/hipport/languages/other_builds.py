@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scripts of build systems that are told apart from other files, and not taken apart."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from hipport.source import Source, Span
+
+# A string, which is kept, or a comment: of Python and its like (#), of Lua (--), of Autoconf (dnl).
+_COMMENT = re.compile(
+    rb"(?P<kept>'''(?:.|\n)*?'''|\"\"\"(?:.|\n)*?\"\"\"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")"
+    rb"|(?:#|(?<!\S)--(?!\w)|\bdnl\b)[^\n]*"
+)
+
+
+@dataclass(frozen=True)
+class OtherBuild(Source):
+    """A script of Meson, Bazel, SCons, xmake or Autoconf."""
+
+    @cached_property
+    def code(self) -> bytes:
+        """The text with blanks for comments, as long as the text."""
+        return _COMMENT.sub(lambda match: match["kept"] or b" " * len(match.group()), self.text)
+
+    def place_of(self, pattern: re.Pattern[bytes]) -> Span | None:
+        """Return where the first match of a pattern outside of comments is."""
+        match = pattern.search(self.code)
+        return Span(*match.span()) if match else None
