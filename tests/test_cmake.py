@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from hipport.discover import source as sourced
 from hipport.finding import Certainty
 from hipport.languages.cmake import CMake
 from hipport.pipeline import Ported, run
@@ -340,3 +341,78 @@ def test_every_row_of_the_table_has_one_meaning() -> None:
     table = load(ROOT / "passes/hipport_passes/cmake.toml")
     for name, row in [*table["target"].items(), *table["other"].items()]:
         assert set(row) in ({"package", "target"}, {"link"}, {"why"}, set()), name
+
+
+# With PyTorch
+
+_TORCH = """\
+add_library(torch INTERFACE IMPORTED)
+set_target_properties(torch PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_LIST_DIR}/include")
+set(TORCH_LIBRARIES torch)
+set(Torch_FOUND TRUE)
+"""
+_FIELD = {
+    "CMakeLists.txt": """\
+cmake_minimum_required(VERSION 3.18)
+project(field LANGUAGES CXX CUDA)
+find_package(Torch REQUIRED)
+add_library(guards INTERFACE)
+target_include_directories(guards INTERFACE include)
+target_link_libraries(guards INTERFACE ${TORCH_LIBRARIES})
+add_library(field STATIC src/field.cu src/plain.cpp)
+target_include_directories(field PRIVATE include)
+target_link_libraries(field PUBLIC guards)
+set_source_files_properties(src/field.cu PROPERTIES COMPILE_DEFINITIONS FIELD=1)
+add_library(other STATIC src/other.cu)
+""",
+    "include/guard.h": "#pragma once\n#include <c10/cuda/CUDAStream.h>\ninline void* now() "
+    "{ return c10::cuda::getCurrentCUDAStream().stream(); }\n",
+    "src/field.cu": '#include "guard.h"\n#ifndef FIELD\n#error\n#endif\n#ifndef USE_ROCM\n#error\n#endif\n'
+    "__global__ void fill(int* at) { *at = 1; }\n"
+    "void launch(int* at) { fill<<<1, 1, 0, (hipStream_t)now()>>>(at); }\n",
+    "src/plain.cpp": '#include "guard.h"\nvoid* plain() { return now(); }\n',
+    "src/other.cu": "#include <hip/hip_runtime.h>\n__global__ void other(int* at) { *at = 2; }\n",
+}
+
+
+def test_sources_with_names_of_pytorch_are_converted_when_cmake_configures(
+    hip: tuple[list[str], dict[str, str]], tmp_path: Path
+) -> None:
+    """The names of a PyTorch for ROCm are those that the converter of the one that is here writes."""
+    hipify = pytest.importorskip("torch.utils.hipify.hipify_python", reason="NOT CHECKED with PyTorch: it is not here")
+    # A PyTorch for ROCm as far as these sources see: the header that the converter names.
+    mapped = next(m["c10/cuda/CUDAStream.h"] for m in hipify.CUDA_TO_HIP_MAPPINGS if "c10/cuda/CUDAStream.h" in m)
+    headers = [mapped, "ATen/hip/impl/HIPStreamMasqueradingAsCUDA.h", "c10/hip/HIPStream.h"]
+    for name in headers:
+        header = tmp_path / "torch/include" / name
+        header.parent.mkdir(parents=True, exist_ok=True)
+        body = "#pragma once\n#include <hip/hip_runtime.h>\n"
+        if name == headers[0]:
+            body += "struct Stream { hipStream_t stream() const { return nullptr; } };\n"
+            for space in ("c10::cuda", "c10::hip", "at::hip"):
+                for got in ("CUDAStream", "HIPStream", "HIPStreamMasqueradingAsCUDA"):
+                    body += f"namespace {space} {{ inline Stream getCurrent{got}() {{ return {{}}; }} }}\n"
+        header.write_text(body)
+    (tmp_path / "torch/TorchConfig.cmake").write_text(_TORCH)
+
+    sources = tuple(sourced(PurePosixPath(name), text.encode()) for name, text in _FIELD.items())
+    ported = run(Project(sources, Target(archs=ARCHS)), (cmake.PASS,))
+    assert ("cmake/torch_names", Certainty.REVIEW) in {(said.rule, said.certainty) for said in ported.reported}
+    tree = tmp_path / "tree"
+    for each in (*ported.project.sources, *ported.created):
+        text = each.text
+        (tree / each.path).parent.mkdir(parents=True, exist_ok=True)
+        (tree / each.path).write_bytes(text)
+    options, environment = hip
+    options = [*options, f"-DTorch_DIR={tmp_path / 'torch'}", f"-DPython3_EXECUTABLE={sys.executable}"]
+    for _ in range(2):  # What was converted already is converted no more.
+        commands, _ = _configure(tree, *options, env=environment)
+        built = {Path(each["file"]).relative_to(tree).as_posix() for each in commands}
+        assert built == {"src/field.hip", "src/plain_hip.cpp", "src/other.cu"}
+    assert (tree / "include/guard_hip.h").exists()
+    _built(tree, "all", environment)
+    # A source that changes is converted anew.
+    plain = tree / "src/plain.cpp"
+    plain.write_text(plain.read_text().replace("plain()", "changed()"))
+    _built(tree, "all", environment)
+    assert "changed()" in (tree / "src/plain_hip.cpp").read_text()

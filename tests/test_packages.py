@@ -40,8 +40,8 @@ def tree(request: pytest.FixtureRequest, packages: dict[str, Path], tmp_path: Pa
 def test_rewriting_leaves_only_what_is_beside_the_build_to_a_person_and_converges(tree: Path) -> None:
     ported = hipport.rewrite([tree])
     left = {r.rule for r in ported.reported if r.certainty is hipport.Certainty.MANUAL}
-    # Their READMEs tell people to install builds for CUDA, their workflows do; some can be built with libtorch, too.
-    assert left <= {"requirements/told", "workflows/cuda", "cmake/torch_names"}
+    # Their READMEs tell people to install builds for CUDA, and their workflows do.
+    assert left <= {"requirements/told", "workflows/cuda"}
     assert ported.changed, "there is CUDA in every one of these packages"
     hipport.save(ported)
     assert not hipport.rewrite([tree]).changed

@@ -48,6 +48,7 @@ from hipport_passes import (
     shared_memory,
     shell_builds,
     simd_in_word,
+    spaced_includes,
     spin_locks,
     template_keyword,
     textures,
@@ -111,6 +112,8 @@ PASSES: tuple[Pass[Any], ...] = (
     # Before `headers`, which drops what nothing uses.
     cooperative_groups.PASS,
     headers.PASS,
+    # By the includes that are left.
+    spaced_includes.PASS,
     # Last over C++: once a guard names HIP, what it guards looks as if it were ported.
     arch_guards.PASS,
     # Build scripts; what they already do for ROCm is read first, and `vendored` adds to that.

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.cmake import Argument, CMake, Command, Expression
-from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, NewFile, Span
@@ -28,6 +27,7 @@ from hipport_passes.build_scripts.cmake_trees import (
     FIND_CUDA,
     HELPER,
     MENTIONS,
+    TORCH,
     Facts,
     Tree,
     decided,
@@ -52,7 +52,6 @@ _FALSE = frozenset("OFF NO FALSE N 0 IGNORE".split())
 _VERSION = re.compile(
     r"(?:\$\{)?((?:CUDA|CUDAToolkit)_VERSION(?:_STRING|_MAJOR|_MINOR)?|CMAKE_CUDA_COMPILER_VERSION)\}?"
 )
-_OF_PYTORCH = re.compile(r"(?:ATen|ATen/native|c10|torch/csrc)/cuda/")
 _CUDA_FOLDER = re.compile(rb"(?:/usr/local|/opt)/cuda(?:[-/0-9]|$)")
 _PROBE = re.compile(rb"\bnvcc\b|nvidia-smi|deviceQuery")
 _PROBED = re.compile(
@@ -192,9 +191,11 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
         f"the option USE_HIP, ON by default: HIP for {archs}, or with OFF CUDA as before; needs CMake 3.21 for HIP",
         (Edit(Span(start, start), before),),
         Certainty.SAFE,
-        creates=(_file(tree, HELPER, project), _file(tree, FIND_CUDA, project))
-        if tree.find_cuda
-        else (_file(tree, HELPER, project),),
+        creates=tuple(
+            _file(tree, name, project)
+            for name, needed in ((HELPER, True), (FIND_CUDA, tree.find_cuda), (TORCH, tree.torch and tree.torch_names))
+            if needed
+        ),
     )
 
 
@@ -451,7 +452,7 @@ class _Script:
             if any("_VERSION" in each for each in asked):
                 certainty, message = Certainty.REVIEW, message + _AS_CUDA_11
         elif name == "Torch":
-            yield from self._not_hipified(command)
+            yield from self._converted(command)
             return
         elif name in load(_TABLE)["package"]:
             packages = load(_TABLE)["package"][name].split()
@@ -469,25 +470,19 @@ class _Script:
         lines = tuple(line.encode() for line in instead)
         yield _Said(command.written, "find_package", message, certainty, (), lines)
 
-    def _not_hipified(self, command: Command) -> Iterator[_Said]:
-        """PyTorch's names for CUDA in sources that CMake builds, where nothing converts them."""
-        home = self.tree.home
-        files = [
-            each.path.relative_to(home).as_posix()
-            for each in self.project.sources
-            if isinstance(each, Cpp)
-            and each.path.is_relative_to(home)
-            and any(_OF_PYTORCH.match(include.path) for include in each.includes)
-        ]
-        if files and "Torch" not in self.told:
+    def _converted(self, command: Command) -> Iterator[_Said]:
+        """PyTorch's names for CUDA in sources that CMake builds: its own converter is run when CMake configures."""
+        files = self.tree.torch_names
+        if files and "Torch" not in self.told and f"/{TORCH}".encode() not in self.source.text:
             self.told.add("Torch")
             who = f"{files[0]} and {len(files) - 1} more use" if len(files) > 1 else f"{files[0]} uses"
             message = (
-                f"{who} PyTorch's headers for CUDA, which one for ROCm has by other names (c10/hip, "
-                "ATen/hip): PyTorch's own build of extensions converts them, CMake does not. Have torch.utils.hipify "
-                "convert them, or build them by a setup.py with CUDAExtension"
+                f"{who} PyTorch's names for CUDA (c10/cuda, ATen/cuda), which one for ROCm has by others: with HIP its "
+                "own converter is run, as it is when it builds extensions; assumes that a Python with that PyTorch is "
+                "there, and that files may be put beside the sources"
             )
-            yield _Said(command.written, "torch_names", message, Certainty.MANUAL)
+            after = (b"if(USE_HIP)", f'  include("${{HIPPORT_FOLDER}}/{TORCH}")'.encode(), b"endif()")
+            yield _Said(command.written, "torch_names", message, Certainty.REVIEW, after=after)
 
     def _include(self, command: Command, following: Command | None) -> Iterator[_Said]:
         name = text(self.source, command, 0)

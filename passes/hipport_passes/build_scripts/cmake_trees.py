@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import PurePath
 
 from hipport.languages.cmake import CMake, Command
+from hipport.languages.cpp import Cpp
 from hipport.project import Project
 
 #: What a script says that has to do with CUDA.
@@ -28,6 +29,9 @@ _LIBRARIES = re.compile(r"LIB|DEPS|DEPENDENCIES", re.IGNORECASE)
 
 HELPER = "hipport.cmake"
 FIND_CUDA = "find_cuda.cmake"
+TORCH = "torch.cmake"
+#: Headers that a PyTorch for ROCm has by other names.
+_OF_PYTORCH = re.compile(r"(?:ATen|ATen/native|c10|torch/csrc)/cuda/")
 
 
 def text(source: CMake, command: Command, i: int) -> str:
@@ -205,6 +209,7 @@ class Tree:
     def __init__(self, source: CMake, project: Project) -> None:
         self.source = source
         self.scripts = [each for each in project.sources if isinstance(each, CMake)]
+        self.sources = [each for each in project.sources if isinstance(each, Cpp)]
         if source not in self.scripts:
             self.scripts.append(source)
 
@@ -261,6 +266,15 @@ class Tree:
     def torch(self) -> bool:
         """Whether PyTorch is linked."""
         return any(said.torch for said in self.said)
+
+    @cached_property
+    def torch_names(self) -> list[str]:
+        """The files below the topmost folder that include PyTorch's headers for CUDA, as paths from there."""
+        return [
+            each.path.relative_to(self.home).as_posix()
+            for each in self.sources
+            if each.path.is_relative_to(self.home) and any(_OF_PYTORCH.match(include.path) for include in each.includes)
+        ]
 
     @cached_property
     def language(self) -> bool:

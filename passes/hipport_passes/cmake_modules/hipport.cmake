@@ -46,6 +46,9 @@ function(hipport_folder folder)
     # HIP's headers ask for it; its own compiler sets it.
     set_property(TARGET ${target} APPEND PROPERTY
       COMPILE_DEFINITIONS $<$<COMPILE_LANGUAGE:C,CXX>:__HIP_PLATFORM_AMD__=1>)
+    if(COMMAND hipport_torch_sources)
+      hipport_torch_sources(${target})
+    endif()
     if(NOT alone)
       hipport_sources(${target})
     endif()
