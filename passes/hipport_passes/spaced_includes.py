@@ -5,7 +5,7 @@ hipify looks for `#include <` and `#include "` to the letter, as its source says
 in torch/utils/hipify/hipify_python.py of PyTorch 2.13, and tried). In `#  include <c10/cuda/CUDAStream.h>` it leaves a
 name that a PyTorch for ROCm has not, and in `#  include "common.h"` the file as it was, beside the converted copy that
 others include. To every compiler both spellings are the same. Only files that belong together with some that include
-PyTorch's headers are looked at, and there only includes of PyTorch's headers for CUDA and of the repository's own files.
+PyTorch's headers are looked at, and there only includes of PyTorch's headers for CUDA and of files of the repository.
 """
 
 from __future__ import annotations
