@@ -39,19 +39,25 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for name in ("c10_hip", "torch_hip", "amdhip64"):
         made = ["g++", "-shared", "-o", str(libraries / f"lib{name}.so"), "-x", "c++", os.devnull]
         subprocess.run(made, check=True)
-    home = hipcc.root
-    if not (home / "include/hip").is_dir():
-        # As tools/install_toolchain.py puts it; ROCm has its headers beside its programs.
-        home = tmp_path_factory.mktemp("rocm")
-        for name, place in (("bin/hipcc", hipcc.hipcc), ("include/hip", hipcc.root / "root/usr/include/hip")):
-            (home / name).parent.mkdir()
-            (home / name).symlink_to(place)
-    headers = overlay(Path(sys.executable), Path(found.origin).parent / "include", toolchain.cache(os.environ))
+    # ROCm has its headers beside its programs; where tools/install_toolchain.py put it, they are elsewhere.
+    headers = hipcc.root / "include/hip"
+    if not headers.is_dir():
+        headers = hipcc.root / "root/usr/include/hip"
+    home = tmp_path_factory.mktemp("rocm")
+    for name, place in (("bin/hipcc", HERE / "rocm_pytorch/hipcc.py"), ("include/hip", headers)):
+        (home / name).parent.mkdir()
+        (home / name).symlink_to(place)
+    base = tmp_path_factory.getbasetemp()
+    # Processes that run tests beside each other share it.
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "precompiled"
+    of_pytorch = overlay(Path(sys.executable), Path(found.origin).parent / "include", toolchain.cache(os.environ))
     return {
         **hipcc.environment(without_cuda()),
         "PYTHONPATH": str(HERE / "rocm_pytorch"),
-        "HIPPORT_OVERLAY": str(headers),
+        "HIPPORT_OVERLAY": str(of_pytorch),
         "ROCM_HOME": str(home),
+        "HIPPORT_HIPCC": str(hipcc.hipcc),
+        "HIPPORT_PRECOMPILED": str(shared),
         "PYTORCH_ROCM_ARCH": ";".join(ARCHS),
         "LIBRARY_PATH": str(libraries),
         "MAX_JOBS": "2",
@@ -92,7 +98,7 @@ def kernels(path: Path, environment: dict[str, str], scratch: Path) -> dict[str,
         return {}
     bundle = scratch / "bundle"
     run("objcopy", "--dump-section", f".hip_fatbin={bundle}", path, scratch / "copy.so")
-    bundler = run(Path(environment["ROCM_HOME"], "bin", "hipcc"), "-print-prog-name=clang-offload-bundler").strip()
+    bundler = run(environment["HIPPORT_HIPCC"], "-print-prog-name=clang-offload-bundler").strip()
     found = {}
     for target in run(bundler, "--list", "--type=o", f"--input={bundle}").split():
         if not target.startswith("host-"):

@@ -138,7 +138,9 @@ def test_every_cuda_unit_compiles_for_both_wavefronts(tree: Path) -> None:
     except toolchain.NoToolchain as missing:
         pytest.skip(f"no hipcc for {archs}: not compiled: {missing}")
     hipport.save(hipport.rewrite([tree]))
-    built = hipport.build([tree], target=hipport.Target(archs), env={**without_cuda(), "FORCE_CUDA": "1"})
+    # What is not CUDA takes most of the time, and is compiled where it is installed.
+    sources = sorted(tree.rglob("*.cu"))
+    built = hipport.build(sources, target=hipport.Target(archs), env={**without_cuda(), "FORCE_CUDA": "1"})
     assert not built.not_built, built.not_built
     failed = [f"{c.path} {c.target}: {c.messages[:3]}" for c in built.compiled if not c.ok]
     assert failed == []

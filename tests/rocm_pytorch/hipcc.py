@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A hipcc that reads PyTorch's headers once for all units of a build, and not three times for each of them.
+
+HIPPORT_HIPCC is the compiler, HIPPORT_PRECOMPILED a folder for what it makes of the headers. The headers come before
+what a unit includes, which is right only for units that include them anyhow, before anything that they depend on.
+"""
+
+import fcntl
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+HEADERS = ("hip/hip_runtime.h", "torch/torch.h", "ATen/hip/HIPContext.h")
+#: Words of a command that say nothing about how headers are read, or that differ for each unit.
+_OF_THE_UNIT = ("-c", "-o", "--offload-arch=", "-DTORCH_EXTENSION_NAME=", "-Icsrc")
+
+
+def settings(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Divide a command that compiles a unit into what its headers are read with, and its architectures."""
+    of_headers, archs = [], []
+    before = ""
+    for word in words:
+        if word.startswith("--offload-arch="):
+            archs.append(word.partition("=")[2])
+        elif before not in ("-c", "-o") and not word.startswith(_OF_THE_UNIT):
+            of_headers.append(word)
+        before = word
+    return of_headers, archs
+
+
+def precompiled(hipcc: str, words: Sequence[str], folder: Path) -> list[str]:
+    """Return the options with which hipcc reads the headers from what it made of them, and make that if need be."""
+    of_headers, archs = settings(words)
+    folder = folder / hashlib.sha256("\0".join([*of_headers, *archs]).encode()).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    options = []
+    with (folder / "lock").open("w") as lock:
+        # Another process may be making it.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for side in ("host", *archs):
+            header = folder / f"{side}.h"
+            made = header.with_suffix(".h.pch")
+            if not made.exists():
+                header.write_text("".join(f"#include <{name}>\n" for name in HEADERS))
+                of_side = ["--cuda-host-only"] if side == "host" else ["--cuda-device-only", f"--offload-arch={side}"]
+                # One job of the compiler, whose last step is another: precompiling has no option for HIP.
+                step = ["-w", "-x", "hip", "-S", "-emit-llvm", "-Xclang", "-emit-pch"]
+                part = made.with_suffix(".part")
+                subprocess.run([hipcc, *of_headers, *of_side, *step, "-o", str(part), str(header)], check=True)
+                part.rename(made)
+            options += [f"-Xarch_{side}", f"-include{header}"]
+    return options
+
+
+def main(words: Sequence[str]) -> int:
+    """Run hipcc with the words of a command, and with precompiled headers where they compile a unit of HIP."""
+    hipcc = os.environ["HIPPORT_HIPCC"]
+    options = []
+    if any(word.endswith(".hip") for word in words):
+        options = precompiled(hipcc, words, Path(os.environ["HIPPORT_PRECOMPILED"]))
+    return subprocess.run([hipcc, *words, *options], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
