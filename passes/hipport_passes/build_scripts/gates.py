@@ -15,6 +15,7 @@ from hipport_passes.build_scripts.names import called
 from hipport_passes.build_scripts.no_gpu import unseen
 from hipport_passes.build_scripts.script import NVCC, RUNS, Script
 from hipport_passes.nvcc_flags import HOLE
+from hipport_passes.runtime.versions import ASSUMED, NVCC_SAID
 
 _HOME = re.compile(r"(?:\w+\.)*CUDA_HOME(?: (?:is not|!=) None)?")
 _SEARCHES = ("which", "find_executable")
@@ -38,7 +39,7 @@ def _not_hipified(script: Script) -> Iterator[Said]:
     if b"CUDAExtension" in text or not re.search(rb"\.cu[\"']", text):
         return
     for call in script.calls("CppExtension"):
-        if not script.runs(call).both:
+        if not script.runs(call).both or _for_host(script, call):
             continue
         span = script.source.span(call.func)
         message = "CppExtension has PyTorch's hipify convert no source, CUDAExtension does: that is it on ROCm"
@@ -51,6 +52,17 @@ def _not_hipified(script: Script) -> Iterator[Said]:
             said.message = "CppExtension has PyTorch's hipify convert no source: build with CUDAExtension"
             said.certainty = Certainty.MANUAL
         yield said
+
+
+def _for_host(script: Script, call: cst.Call) -> bool:
+    """Say whether all sources of an extension are written out, and none has kernels."""
+    sources = next((arg.value for arg in call.args if arg.keyword and arg.keyword.value == "sources"), None)
+    if sources is None and len(call.args) > 1 and call.args[1].keyword is None:
+        sources = call.args[1].value
+    if not isinstance(sources, (cst.List, cst.Tuple)):
+        return False
+    names = [script.text(each.value) for each in sources.elements]
+    return all(name and HOLE not in name and not re.search(r"\.cuh?$|cuda", name) for name in names)
 
 
 def _homes(script: Script) -> Iterator[Said]:
@@ -335,6 +347,9 @@ def probes(script: Script) -> Iterator[Said]:
     for name in RUNS:
         for call in script.calls(name):
             if script.runs_nvcc(call) and script.runs(call).both and not _expected(script, call):
+                if (answer := _answer(script, call)) is not None:
+                    yield answer
+                    continue
                 message = (
                     "runs nvcc, which ROCm does not have; torch.version.hip is the version PyTorch is built for, "
                     "hipcc --version that of the compiler"
@@ -363,6 +378,46 @@ def probes(script: Script) -> Iterator[Said]:
             message = "has no effect on ROCm: PYTORCH_ROCM_ARCH says what to build for, or the GPUs that are there"
             yield Said(script.source.span(target), "arch_list", message, Certainty.MANUAL)
             return  # Once is enough: what is said of one is true of all.
+
+
+def _answer(script: Script, call: cst.Call) -> Said | None:
+    """Answer for nvcc where only its release is asked, as `torch.version.cuda` is elsewhere; None where that is not."""
+    name = called(call)
+    command = call.args[0].value
+    listed = command.elements if isinstance(command, (cst.List, cst.Tuple)) else ()
+    words = [script.text(each.value) for each in listed] or script.text(command).split()
+    hip = script.hip(call)
+    if hip is None or len(words) != 2 or words[1] not in ("-V", "--version"):
+        return None
+    node: cst.BaseExpression = call
+    text = name in ("getoutput", "popen")
+    if name in ("run", "popen"):
+        # `.stdout` of what was run, `.read()` of a pipe; what else is asked of these has no answer here.
+        above = script.parent[call]
+        if not isinstance(above, cst.Attribute) or above.attr.value != ("stdout" if name == "run" else "read"):
+            return None
+        node = above
+        if name == "popen":
+            read = script.parent[above]
+            if not isinstance(read, cst.Call) or read.args:
+                return None
+            node = read
+    elif name not in ("check_output", "getoutput"):
+        return None
+    for argument in call.args[1:]:
+        keyword = argument.keyword.value if argument.keyword else ""
+        if keyword in ("text", "universal_newlines", "encoding"):
+            value = script.code(argument.value)
+            if value not in ("True", "False") and keyword != "encoding":
+                return None
+            text = text or value != "False"
+    said = f'{"" if text else "b"}"{NVCC_SAID}\\n"'
+    message = (
+        f"asks nvcc for its release, which ROCm does not have: HIP is taken for CUDA {ASSUMED}; assumes that what is "
+        "chosen by it is right for HIP"
+    )
+    edits = [*hip[1], *either(script, node, hip[0].encode(), said.encode())]
+    return Said(script.source.span(call), "nvcc_probe", message, Certainty.REVIEW, edits)
 
 
 def _device_links(script: Script) -> Iterator[Said]:

@@ -75,8 +75,13 @@ def unseen(script: Script, answered: Callable[[cst.BaseExpression], bool]) -> It
     for question, what in _of_cuda(script):
         if _whole(script, question) in settled:
             continue  # `… or torch.version.hip is not None`, in the same condition
-        if script.runs(question).both and not answered(question) and _Trail(script).decides(question):
+        trail = _Trail(script)
+        if script.runs(question).both and not answered(question) and trail.decides(question):
             asking = _asking(script, question)
+            by_variable = _by_variable(script, question, trail) if what.startswith("the variable") else None
+            if by_variable is not None:
+                yield from by_variable
+                continue
             yield from (_by_nvcc(script, call) for call in asking if not answered(call))
             if not asking:
                 message = (
@@ -144,6 +149,35 @@ def _asking(script: Script, question: cst.BaseExpression) -> list[cst.Call]:
     deciding = [call for call, trail in trails.items() if trail.decides(call)]
     fit = all(not trails[call].needs_gpu and script.hip(call) is not None for call in deciding)
     return deciding if fit else []
+
+
+def _by_variable(script: Script, question: cst.BaseExpression, trail: _Trail) -> list[Said] | None:
+    """Let ROCm be reason enough where a variable of CUDA's is asked for; None where a person must say."""
+    there: bool | None = None
+    if isinstance(question, cst.Comparison):
+        there = isinstance(question.comparisons[0].operator, cst.In)
+        name = script.text(question.left)
+    else:
+        assert isinstance(question, cst.Call)
+        name = script.text(question.args[0].value)
+        asked = (cst.If, cst.IfExp, cst.BooleanOperation, cst.UnaryOperation)
+        there = True if len(question.args) == 1 and isinstance(script.parent[question], asked) else None
+    behind = [
+        above.body
+        for above, child in script.ancestors(question)
+        if isinstance(above, (cst.If, cst.IfExp)) and child is above.test
+    ]
+    uses = any(re.search(rf"\b{name}\b|\bnvcc[\"']*,", script.code(each)) for each in behind)
+    if uses and not any(re.search(r"Extension\(|\.cu\b|WITH_CUDA", script.code(each)) for each in behind):
+        return []  # Where CUDA is, is handed on, and that is all.
+    said = Said(script.source.span(question), "cuda_only", "", Certainty.REVIEW)
+    if uses or trail.needs_gpu or there is None or not _or_rocm(script, said, question, there):
+        return None
+    said.message = (
+        f"decides whether kernels are built by the variable {name}, which ROCm does not have: a PyTorch for ROCm is "
+        "reason enough; assumes that PYTORCH_ROCM_ARCH is set where there is no GPU"
+    )
+    return [said]
 
 
 def _by_nvcc(script: Script, call: cst.Call) -> Said:

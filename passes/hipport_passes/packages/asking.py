@@ -14,6 +14,10 @@ from hipport_passes.packages import recipes as table
 from hipport_passes.packages.judge import Verdict, judge
 from hipport_passes.packages.recipes import Recipes, for_cuda
 
+# A build script that needs PyTorch to run, which one that only asks for it to be installed does not.
+_BUILDS_WITH_TORCH = re.compile(
+    rb"^[ \t]*(?:import|from)[ \t]+torch\b|cpp_extension|CUDAExtension|skbuild", re.MULTILINE
+)
 _INDEX = re.compile(r"https?://[^\s\"'/]+/whl/(?:nightly/|test/)?(cu\d+)(?=[/\s\"']|$)")
 
 
@@ -35,7 +39,7 @@ class Asking:
         for source in self.project.sources:
             inside = source.path.parent.as_posix()
             if source.path.name == "setup.py" and (inside == folder or inside.endswith("/" + folder)):
-                return b"torch" in source.text
+                return _BUILDS_WITH_TORCH.search(source.text) is not None
         return False
 
     @cached_property

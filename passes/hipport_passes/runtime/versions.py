@@ -15,6 +15,9 @@ from hipport_passes.runtime.program import Program, finding
 #: The release that ROCm is taken for. PyTorch's own wheels of 2025 and 2026 are built with this one.
 ASSUMED = "12.8"
 
+#: What stands for nvcc's answer on ROCm, where a build script asks for its release.
+NVCC_SAID = f"Cuda compilation tools, release {ASSUMED}, V{ASSUMED}.0"
+
 _ERRORS = "AttributeError|TypeError|ValueError"
 #: What cannot be made of None.
 _TAKES_A_VERSION = re.compile(r"(?i)(?:^|[._])(?:float|int|len|parse|map|split|match|v)$|version(?!s)\w*$|_ver\w*$")
@@ -92,7 +95,7 @@ def _fails(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
     statement = program.code(program.statement(node) or node)
     if _WHEEL.search(statement):
         yield finding(program, node, "cuda_version", f"{said}, and what is installed by it would be for CUDA")
-    elif _RUNS_NVCC.search(program.function_code(node)):
+    elif _RUNS_NVCC.search(program.function_code(node)) and NVCC_SAID.encode() not in program.source.text:
         yield finding(program, node, "cuda_version", f"{said}, where there is no nvcc to compare it with either")
     else:
         message = f"{said}; taken for {ASSUMED} there, assuming that what is chosen by it is the same for ROCm"
