@@ -65,6 +65,35 @@ def test_collective_instructions_are_what_their_definitions_say() -> None:
     assert verified.ok and all(each.ok for each in verified.ran)
 
 
+def test_what_was_changed_in_the_original_is_said(tmp_path: Path) -> None:
+    """Where the executor runs another text than the user's, both sides may be wrong in the same way."""
+    program = """#include <cstdio>
+__device__ unsigned lane() { unsigned r; asm("mov.u32 %0, %%laneid;" : "=r"(r)); return r; }
+__device__ unsigned place() { unsigned r; asm volatile("mov.u32 %0, %%smid;" : "=r"(r)); return r; }
+__global__ void k(unsigned *out) { out[threadIdx.x] = lane() + 0 * place(); }
+int main() {
+  unsigned *d, h[40];
+  cudaMalloc(&d, sizeof h);
+  k<<<1, 40>>>(d);
+  cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
+  std::printf("%u %u\\n", h[31], h[39]);
+}
+"""
+    (tmp_path / "main.cu").write_text(program)
+    verified = programs.program(
+        [tmp_path / "main.cu"],
+        env=ENV,
+        port=lambda paths: api.rewrite(paths),
+        passes=(inline_ptx.PASS,),
+        orders=["forward"],
+    )
+    assert verified.ok
+    said = [each for each in verified.not_checked if "original as" in each or "in the original" in each]
+    assert said[0].endswith("2 places changed as in the port (inline_ptx 2)")
+    (assumed,) = said[1:]
+    assert "main.cu:3: " in assumed and "assumes" in assumed
+
+
 def test_what_stands_in_for_cuda_is_what_its_documentation_says() -> None:
     """The program says itself what is wrong: device functions, vectors in memory, votes of a block, groups."""
     verified = programs.program(

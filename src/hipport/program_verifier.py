@@ -44,6 +44,7 @@ from hipport.verification import (
     Ran,
     Teeth,
     Verified,
+    edited_original,
     not_on_gpu,
 )
 from hipport.verifier import ORDERS, WAVES, Limits
@@ -177,7 +178,7 @@ def program(
         root,
         built["original"].path.name,
         tuple(results),
-        tuple(_left_out(port is not None, gpu, first, varying)),
+        (*_left_out(port is not None, gpu, first, varying), *edited_original(built["original"].prepared.edited)),
         tuple(found),
         {f"{side}: {u.path}": u.seconds for side, b in built.items() for u in b.units if not u.cached},
     )

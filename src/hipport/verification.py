@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
+from hipport.finding import Certainty
 from hipport.hardware import Hardware
+from hipport.pipeline import Reported
 
 
 @dataclass(frozen=True)
@@ -215,3 +218,30 @@ def not_on_gpu(gpu: Hardware | str) -> Iterator[str]:
         yield f"the port on an AMD GPU: {gpu}"
     else:
         yield f"the port on other GPUs than {gpu}"
+
+
+#: Edits of the original under an assumption that are shown one by one.
+_SHOWN = 4
+
+
+def edited_original(edited: Iterable[Reported]) -> Iterator[str]:
+    """Say where the original is not what the user wrote, as the executor could not compile that.
+
+    `edited` is what passes changed in it before the executor's own. What they did is in the port as well, so where it
+    is wrong, both sides are, and are the same.
+    """
+    edits = sorted(set(edited), key=lambda each: (each.path, each.span))
+    if not edits:
+        return
+    counts = Counter(each.rule.partition("/")[0] for each in edits)
+    by_pass = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+    many = len(edits) > 1
+    yield (
+        f"the original as it is written: the executor ran it with {len(edits)} place{'s' * many} changed as in the "
+        f"port ({by_pass})"
+    )
+    assumed = [each for each in edits if each.certainty is Certainty.REVIEW]
+    for each in assumed[:_SHOWN]:
+        yield f"the assumption of one of these, in the original as in the port: {each.path}:{each.line}: {each.message}"
+    if len(assumed) > _SHOWN:
+        yield f"the assumptions of {len(assumed) - _SHOWN} more of these; `hipport rewrite --check` lists them"

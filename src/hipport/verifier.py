@@ -42,6 +42,7 @@ from hipport.verification import (
     Ran,
     Teeth,
     Verified,
+    edited_original,
     not_on_gpu,
 )
 
@@ -307,7 +308,7 @@ def extension(
         if ported is not None and isinstance(gpu, Hardware):
             there = driver.run_on_gpu(ported, gpu, gpu_python or python, folder / "0", kept)
     left = _left_out(has, kept, ported, driver, there if isinstance(there, str) else gpu)
-    not_checked = [*left, *unchecked, *_without_kernels(ran)]
+    not_checked = [*left, *unchecked, *_without_kernels(ran), *edited_original(sides["original"].edited)]
     if isinstance(there, Ran):
         ran = _with_trust((*ran, there))
     first: list[FirstDifference] = []

@@ -29,7 +29,7 @@ from typing import Any
 from hipport.diagnostics import Message, Places, parse
 from hipport.discover import discover
 from hipport.languages.cpp import Cpp
-from hipport.pipeline import Pass, Ported
+from hipport.pipeline import Pass, Ported, Reported
 from hipport.project import Project
 from hipport.simt import compile as compiling
 from hipport.simt import torch_devices
@@ -74,6 +74,7 @@ class Built:
 
     `dialect` is that of the sources: `cuda`, `hip`, or `host` for a build without device code. `tree` is the copy of
     the tree that it was built in. `seconds` is what each unit took to compile, of those that were not known.
+    `edited` is what the passes that were given changed before the executor's own.
     """
 
     dialect: str
@@ -84,6 +85,7 @@ class Built:
     allocator: Path | None
     seconds: Mapping[PurePath, float]
     messages: tuple[Message, ...] = ()
+    edited: tuple[Reported, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,9 @@ def build(
             place = path / f"{name.replace('-', '_')}.egg-info"
             place.mkdir(exist_ok=True)
             (place / "PKG-INFO").write_text(text, encoding="utf-8")
-    return Built(dialect, copy, tuple(built), paths, libraries, guard, seconds)
+    names = {each.name for each in passes}
+    edited = tuple(each for each in (prepared.edited if prepared else ()) if each.rule.partition("/")[0] in names)
+    return Built(dialect, copy, tuple(built), paths, libraries, guard, seconds, edited=edited)
 
 
 def allocator(torch: Torch, runtime: Path, *, env: Mapping[str, str], cache: Path, timeout: float = 600.0) -> Path:

@@ -41,7 +41,7 @@ class Prepared:
 
     `folder` has it, and mirrors `base`, a folder that all files lie in: the file at `base/x` is `folder/x`. `root` is
     the folder that the user gave; `sources` are the files, by where they are now. `reported` says what was not
-    understood, and why.
+    understood, and why; `edited` what passes before the executor's own changed, so that it could be compiled.
     """
 
     root: Path
@@ -50,6 +50,7 @@ class Prepared:
     dialect: Dialect
     sources: Mapping[Path, Source]
     reported: tuple[Reported, ...] = field(default=())
+    edited: tuple[Reported, ...] = field(default=())
 
     def made(self, path: Path) -> Path:
         """Return where the user's file or folder `path` is in the tree; itself if it is not there."""
@@ -105,7 +106,7 @@ def prepare(
     base = project.root
     assert base is not None
     before = project.by_path
-    after, reported, created = _run(project, (*passes, *PASSES[dialect]))
+    after, reported, edited, created = _run(project, (*passes, *PASSES[dialect]))
     written: dict[Path, Source] = {}
     for each in after.sources:
         place = out / each.path
@@ -119,13 +120,13 @@ def prepare(
         _link_others(
             folder, out / folder.relative_to(base), kept, {base / each.path: out / each.path for each in after.sources}
         )
-    return Prepared(root, base, out, dialect, written, tuple(reported))
+    return Prepared(root, base, out, dialect, written, tuple(reported), tuple(edited))
 
 
 def rewritten(path: PurePath, text: bytes, dialect: Dialect) -> bytes:
     """Return the text of a file that includes nothing of a program as C++ for the executor."""
     file = source(path, text)
-    after, _, _ = _run(Project((file,)), PASSES[dialect])
+    after, _, _, _ = _run(Project((file,)), PASSES[dialect])
     return after.sources[0].text
 
 
@@ -168,9 +169,15 @@ def _moved(each: Source, path: PurePath) -> Source:
     return each if each.path == path else replace(each, path=path)
 
 
-def _run(project: Project, passes: Iterable[Pass[Any]]) -> tuple[Project, list[Reported], list[NewFile]]:
-    """Run passes as `pipeline.run` does, without its law of syntax: what comes out is for the compiler alone."""
+def _run(
+    project: Project, passes: Iterable[Pass[Any]]
+) -> tuple[Project, list[Reported], list[Reported], list[NewFile]]:
+    """Run passes as `pipeline.run` does, without its law of syntax: what comes out is for the compiler alone.
+
+    Returns the project, what has no edits, what others than the executor's own passes edited, and new files.
+    """
     reported: list[Reported] = []
+    edited: list[Reported] = []
     created: dict[PurePath, NewFile] = {}
     for each in passes:
         changed: dict[PurePath, Source] = {}
@@ -183,18 +190,20 @@ def _run(project: Project, passes: Iterable[Pass[Any]]) -> tuple[Project, list[R
                 edits += finding.edits
                 created.update({new.path: new for new in finding.creates})
                 if not finding.edits:
-                    reported.append(_reported(each, file, finding))
+                    reported.append(_reported(each, file, finding, Outcome.REPORTED))
+                elif id(each) not in _OWN:
+                    edited.append(_reported(each, file, finding, Outcome.APPLIED))
             if edits:
                 changed[file.path] = file.apply(edits)
         project = project.replacing(changed)
-    return project, reported, list(created.values())
+    return project, reported, edited, list(created.values())
 
 
-def _reported(each: Pass[Any], file: Source, finding: Finding) -> Reported:
+def _reported(each: Pass[Any], file: Source, finding: Finding, outcome: Outcome) -> Reported:
     span = file.origin(finding.span)
     line, column = file.first.position(span.start)
     rule = f"{each.name}/{finding.kind}"
-    return Reported(file.path, line, column, span, rule, finding.message, finding.certainty, Outcome.REPORTED)
+    return Reported(file.path, line, column, span, rule, finding.message, finding.certainty, outcome)
 
 
 def _with_lines(file: Source, given: Source, path: Path) -> bytes:
