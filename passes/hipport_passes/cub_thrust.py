@@ -4,7 +4,9 @@
 `cub::WarpReduce<float>` becomes `cub::WarpReduce<float, 32>`, so that its `TempStorage` stays one for each warp of the
 program. Loads and stores of a block that transpose by warps do so by the block where the block is not a multiple of 64
 threads, which rocPRIM does not compile; the items end up in the same places. `cub::LaneId()`, the masks of lanes and
-the votes, which hipCUB has for the wavefront, become hipport's for 32 lanes. Runs before `namespaces`.
+the votes, which hipCUB has for the wavefront, become hipport's for 32 lanes. Sums over a whole array begin with `T{}`
+in CUB and with `T(0)` in hipCUB, which a structure need not have: such sums become reductions and scans with
+`cub::Sum()` and `T{}`. Runs before `namespaces`.
 """
 
 from __future__ import annotations
@@ -42,6 +44,17 @@ _DECLARED = re.compile(rb"\b(?:struct|class)\s+(Warp[A-Z]\w+|BlockLoad|BlockStor
 _OPENED = re.compile(rb"using(?<!\wusing)\s+(?:namespace\s+(?:::\s*)?(\w+)\s*;|(?:::\s*)?(\w+)\s*::\s*(\w+)\s*;)")
 _USING = re.compile(rb"\busing\s+(?:::\s*)?\Z")
 _ALGORITHM = re.compile(rb"(?:\w+\s*::\s*)*(\w+)")
+# Sums over an array for which hipCUB makes `T(0)` (device_reduce.hpp, device_scan.hpp of ROCm 7.0), and CUB `T{}`.
+_SUM = re.compile(
+    rb"(?P<space>(?:::\s*)?\b(?P<root>\w+)\s*::\s*)(?P<device>Device(?:Reduce|Scan))\s*::\s*(?P<name>Sum|ExclusiveSum)\s*"
+    rb"(?=\()"
+)
+_STRUCTURE = re.compile(rb"\b(?:struct|class)\s+(?:(?:__align__|alignas)\s*\([^()]*\)\s*)?(\w+)\s*(?:final\s*)?[:{]")
+# Behind a closing brace: `typedef struct { … } name;`
+_TYPEDEF = re.compile(rb"\btypedef\s+struct\b[^;{}]*\{[^{}]*\}\s*(\w+)\s*;")
+_WORDS = re.compile(rb"[A-Za-z_]\w*")
+#: Behind the parameters of a constructor.
+_BODY = re.compile(rb"\s*(?:noexcept\s*)?(?:\{|:(?!:)|=\s*default\b)")
 #: In place of a name: all names of a namespace.
 _ALL = b"*"
 
@@ -54,6 +67,8 @@ def _table() -> dict[str, Any]:
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per class of a warp without a width, and per block that cannot be transposed by warps."""
     code = source.code
+    if not source.words.isdisjoint((b"DeviceReduce", b"DeviceScan")):
+        yield from _sums(source, project, _roots(source, project))
     if b"Lane" not in code and b"W" not in code and b"Shuffle" not in code:
         return
     roots = _roots(source, project)
@@ -119,6 +134,73 @@ def _ported(source: Cpp, offset: int) -> bool:
     first = source.first
     hip = isinstance(first, Cpp) and any(include.path.startswith(("hip/", "hipcub/")) for include in first.includes)
     return hip or within(offset, source.hip_only) or within(offset, source.cuda_only)
+
+
+def _sums(source: Cpp, project: Project, roots: frozenset[bytes]) -> Iterator[Finding]:
+    """Find sums of structures that cannot be made of a 0."""
+    for match in _SUM.finditer(source.code):
+        if match["root"] not in roots or _ported(source, match.start()):
+            continue
+        given = source.arguments(match.end())
+        if given is None or len(given) < 5 or (match["device"] == b"DeviceReduce") != (match["name"] == b"Sum"):
+            continue
+        items = _items(source, given[2]) or _items(source, given[3])
+        if items is None or items not in project.together(source, _structures):
+            continue
+        if items in project.together(source, _made_of_one):
+            continue
+        space, what = source.code[slice(*match.span("space"))], items.decode()
+        start = space + b"Sum(), " + items + b"{}"
+        if match["name"] == b"Sum":
+            new, edit = b"Reduce", Edit(Span(given[4].end, given[4].end), b", " + start)
+        else:
+            new, edit = b"ExclusiveScan", Edit(Span(given[4].start, given[4].start), start + b", ")
+        name = Span(*match.span("name"))
+        message = f"{source[name].decode()} → {new.decode()} from {what}{{}}: hipCUB begins with {what}(0)"
+        yield Finding(name, "start", message, (Edit(name, new), edit))
+
+
+def _items(source: Cpp, argument: Span) -> bytes | None:
+    """Return the name of the type that a pointer, or a container whose pointer it is, is declared with."""
+    for name in _WORDS.findall(source.code, argument.start, argument.end):
+        if name in (b"thrust", b"raw_pointer_cast", b"data", b"get"):
+            continue
+        declared = re.compile(
+            rb"\b(\w+)\s*(?:const\s*)?\*+\s*(?:const\s+|__restrict__\s+)*(?:\w+\s*,\s*\*\s*)*"
+            + re.escape(name)
+            + rb"\b|"
+            rb"\bdevice_(?:vector|ptr)\s*<\s*(\w+)\s*>\s*&?\s*" + re.escape(name) + rb"\b"
+        )
+        found = {match[1] or match[2] for match in declared.finditer(source.code)} - {b"return"}
+        if found:
+            return found.pop() if len(found) == 1 else None
+    return None
+
+
+def _structures(source: Cpp) -> frozenset[bytes]:
+    """Types that the file declares."""
+    if source.words.isdisjoint((b"struct", b"class")):
+        return frozenset()
+    return frozenset(_STRUCTURE.findall(source.code)) | frozenset(_TYPEDEF.findall(source.code))
+
+
+def _made_of_one(source: Cpp) -> frozenset[bytes]:
+    """Types with a constructor that may be given one number: hipCUB can begin with these."""
+    names = _structures(source)
+    if not names:
+        return frozenset()
+    declared = re.compile(rb"(?<![\w~:.>])(" + b"|".join(map(re.escape, sorted(names))) + rb")\s*(?=\()")
+    found = set()
+    for match in declared.finditer(source.code):
+        closing = source.closing(match.end())
+        given = source.arguments(match.end())
+        if closing is None or not given or not _BODY.match(source.code, closing + 1):
+            continue
+        needed = [each for each in given if b"=" not in source.code[each.start : each.end]]
+        copied = match[1] in _WORDS.findall(source.code, given[0].start, given[0].end)
+        if len(needed) <= 1 and not copied:
+            found.add(match[1])
+    return frozenset(found)
 
 
 def _constants(source: Cpp) -> Iterator[Finding]:
