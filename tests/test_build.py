@@ -306,6 +306,26 @@ def test_a_makefile_says_what_is_compiled_and_how(makefile: Workshop) -> None:
     assert [(str(n.path), n.needs_person) for n in built.not_built] == [("prog/other.cu", False)]
 
 
+def test_another_goal_of_a_makefile_is_asked_for_where_a_source_was_asked_for(workshop: Workshop) -> None:
+    """What the first goal does not compile is compiled as the goal says that names it, not guessed."""
+    (workshop.tree / "Makefile").write_text(
+        "NVCC ?= nvcc\nall: host\nhost: host.cpp\n\tg++ -o host host.cpp\n"
+        "mean19: mean.cu other.h\n\t$(NVCC) -DEDGEBITS=19 -o $@ mean.cu\n"
+        "mean29: mean.cu\n\t$(NVCC) -DEDGEBITS=29 -o $@ mean.cu\n"
+        "lean:\n\tnvcc -DLEAN -o lean lean.cu\n%.o: %.cu\n\tnvcc -c $<\n"
+    )
+    for name in ("host.cpp", "mean.cu", "lean.cu", "lost.cu", "other.h"):
+        workshop.write(name, "\n")
+    for name, flags in (("mean.cu", ("-DEDGEBITS=19",)), ("lean.cu", ("-DLEAN",))):
+        built = workshop.build(workshop.tree / name, archs=["gfx942"])
+        assert [str(row[0].path) for row in built.units] == [name] and not built.not_built
+        assert built.units[0][1].command[1:2] == flags and not built.units[0][0].guess
+    built = workshop.build(workshop.tree / "lost.cu", archs=["gfx942"])
+    assert not built.units and [str(each.path) for each in built.not_built] == ["lost.cu"]
+    # Of the folder, its first goal alone is asked for: programs have a main each.
+    assert [str(row[0].path) for row in workshop.build(archs=["gfx942"]).units] == ["host.cpp"]
+
+
 def test_make_changes_nothing(makefile: Workshop) -> None:
     before = sorted(makefile.tree.rglob("*"))
     dry_run(makefile.tree / "prog", makefile.env, tuple)

@@ -142,6 +142,27 @@ def test_what_a_program_includes_is_ported_with_it(tmp_path: Path) -> None:
     assert ported == ["check.h", "lane.cuh", "main.cu"]
 
 
+def test_a_folder_whose_makefile_compiles_sources_of_another(tmp_path: Path) -> None:
+    main = '#include "lanes.h"\n'
+    main += "__global__ void k(unsigned* o) { o[threadIdx.x] = __ballot_sync(~0u, threadIdx.x & 1); }\n"
+    main += "int main() { unsigned* o; cudaMallocManaged(&o, 4 * LIMIT); k<<<1, LIMIT>>>(o);\n"
+    main += "  cudaDeviceSynchronize(); return o[LIMIT - 1] != 0xaaaaaaaa; }\n"
+    files = {
+        "shared/src/main.cu": main,
+        "shared/src/lanes.h": "#define LIMIT (COUNT * 2)\n",
+        "app-cuda/Makefile": "main: ../shared/src/main.cu\n\tnvcc -DCOUNT=32 -o main ../shared/src/main.cu\n",
+        "other/main.cu": "int main() { return 1; }\n",
+    }
+    for name, text in files.items():
+        place = tmp_path / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    verified = programs.program(
+        [tmp_path / "app-cuda"], env=ENV, port=lambda paths: api.rewrite(paths), orders=("forward",)
+    )
+    assert verified.ok and all(each.ok for each in verified.ran)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "lanes"),
     [

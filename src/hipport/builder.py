@@ -281,7 +281,7 @@ def _found(tree: Path, recorder: Recorder, env: Mapping[str, str], translate: Tr
     """Yield what is to be compiled at `tree`: extensions first, then programs of what they leave over."""
     root, members = recorder.root, recorder.members
     if tree.is_file() and not setup_scripts([tree]):
-        units, not_built, ran = programs(root, [tree], members, env, translate)
+        units, not_built, ran = programs(root, [tree], members, env, translate, asked=[tree])
         chosen = tuple(unit for unit in units if unit.source == tree)
         yield Found(chosen, () if chosen else tuple(not_built), tuple(ran))
         return

@@ -32,7 +32,7 @@ from hipport.mutants import mutations
 from hipport.pipeline import Pass, Ported, Progress
 from hipport.simt import compile as compiling
 from hipport.traces import first_changed
-from hipport.units import Translate
+from hipport.units import Translate, sources_elsewhere
 from hipport.verification import (
     Configuration,
     Difference,
@@ -113,7 +113,7 @@ def program(
         most = f"hard_rss_limit_mb={limits.memory >> 20}"
         env = {**env, "ASAN_OPTIONS": ":".join(filter(None, (most, env.get("ASAN_OPTIONS"))))}
         limits = replace(limits, memory=0)
-    places = [path.resolve() for path in paths]
+    places = _places(paths, env)
     root = places[0] if places[0].is_dir() else places[0].parent
     options = compiling.Options(env, flags=tuple(flags), sanitize=tuple(sanitize), passes=tuple(passes))
     configurations = [Configuration("original", 32, order) for order in orders]
@@ -182,6 +182,13 @@ def program(
         tuple(found),
         {f"{side}: {u.path}": u.seconds for side, b in built.items() for u in b.units if not u.cached},
     )
+
+
+def _places(paths: Sequence[Path], env: Mapping[str, str]) -> list[Path]:
+    """Return where the program is: with a folder whose Makefile compiles sources of other folders, these too."""
+    places = [path.resolve() for path in paths]
+    elsewhere = [source for place in places if place.is_dir() for source in sources_elsewhere(place, env, tuple)]
+    return list(dict.fromkeys([*places, *elsewhere]))
 
 
 def _first_difference(
@@ -253,7 +260,7 @@ def teeth(
     Parameters and exceptions are those of `program`; `most` is how many broken ports are made.
     """
     limits = limits or Limits()
-    places = [path.resolve() for path in paths]
+    places = _places(paths, env)
     root = places[0] if places[0].is_dir() else places[0].parent
     tell = on_progress or (lambda progress: None)
     name = " ".join([os.path.relpath(places[0], folder or Path.cwd()), *arguments])

@@ -19,7 +19,7 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from glob import glob
 from itertools import pairwise
@@ -528,18 +528,29 @@ _CXX20_HEADERS = frozenset("bit compare concepts coroutine numbers ranges source
 
 
 def programs(
-    root: Path, sources: Sequence[Path], members: Sequence[Path], env: Mapping[str, str], translate: Translate
+    root: Path,
+    sources: Sequence[Path],
+    members: Sequence[Path],
+    env: Mapping[str, str],
+    translate: Translate,
+    *,
+    asked: Collection[Path] = (),
 ) -> tuple[list[Unit], list[NotBuilt], list[str]]:
     """Return the units of the programs that `sources` make up, what is left out, and which files were run.
 
-    `members` are the files of the tree `root` that includes may mean.
+    `members` are the files of the tree `root` that includes may mean. `asked` is what was asked for: where that is a
+    source that a Makefile compiles for another goal than its first, that goal is asked for; where it is a folder whose
+    Makefile compiles sources that lie elsewhere, these are compiled as it says.
     """
     units: list[Unit] = []
     not_built: list[NotBuilt] = []
     ran: list[str] = []
     folders: dict[Path, list[Path]] = {}
+    elsewhere = {
+        source: place for place in asked if place.is_dir() for source in sources_elsewhere(place, env, translate)
+    }
     for source in sources:
-        folders.setdefault(_project(source, root), []).append(source)
+        folders.setdefault(elsewhere.get(source) or _project(source, root), []).append(source)
     for folder, own in folders.items():
         owner = folder.name if folder == root else folder.relative_to(root).as_posix()
         commands: list[Command] = []
@@ -547,6 +558,10 @@ def programs(
         if _makefile(folder) is not None:
             if shutil.which("make", path=env.get("PATH", "")):
                 commands = dry_run(folder, env, translate)
+                others = [path for path in own if path in asked and path not in {command[0] for command in commands}]
+                if others and (goals := _goals(folder, others, env)):
+                    more = dry_run(folder, env, translate, goals)
+                    commands += [command for command in more if command[0] in others]
                 ran.append((folder / "Makefile").relative_to(root).as_posix())
                 guess = "" if commands else "its Makefile calls no compiler here: flags are guessed"
             else:
@@ -572,11 +587,47 @@ def programs(
     return units, not_built, ran
 
 
-def dry_run(folder: Path, env: Mapping[str, str], translate: Translate) -> list[Command]:
-    """Return what the Makefile of `folder` compiles: source, language (or nothing), flags, folder of the command."""
-    env = {name: value for name, value in env.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "CC", "CXX")}
-    command = ["make", "--dry-run", "--always-make", "--keep-going", "--print-directory"]
-    _, said = limited(command, folder, {**env, "LC_ALL": "C"}, 60.0)
+def sources_elsewhere(folder: Path, env: Mapping[str, str], translate: Translate) -> list[Path]:
+    """Return the sources that the Makefile of `folder` compiles, where it compiles none that lies in the folder."""
+    if _makefile(folder) is None or not shutil.which("make", path=env.get("PATH", "")):
+        return []
+    found = [source.resolve() for source, _, _, _ in dry_run(folder, env, translate)]
+    return [] if any(source.is_relative_to(folder) for source in found) else found
+
+
+def _goals(folder: Path, sources: Sequence[Path], env: Mapping[str, str]) -> list[str]:
+    """Return the goals of a Makefile whose rules name one of `sources`; at most twenty."""
+    # https://www.gnu.org/software/make/manual/html_node/Options-Summary.html: the rules, with their variables put in.
+    _, said = limited(["make", "--print-data-base", "--question"], folder, _for_make(env), 60.0)
+    names = {name for path in sources for name in (path.name, f"{path.stem}.o")}
+    found: dict[str, None] = {}
+    target = ""
+    for line in said.replace("\\\n", " ").splitlines():
+        if line.startswith("\t"):
+            words = line.split()
+        elif line.startswith("#"):
+            words = []
+        else:
+            rule = _RULE.fullmatch(line)
+            target = rule["target"] if rule else ""
+            words = rule["needs"].split() if rule else []
+        if target and any(PurePath(word).name in names for word in words):
+            found[target] = None
+    return list(found)[:20]
+
+
+def _for_make(env: Mapping[str, str]) -> dict[str, str]:
+    kept = {name: value for name, value in env.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "CC", "CXX")}
+    return {**kept, "LC_ALL": "C"}
+
+
+def dry_run(folder: Path, env: Mapping[str, str], translate: Translate, goals: Sequence[str] = ()) -> list[Command]:
+    """Return what the Makefile of `folder` compiles: source, language (or nothing), flags, folder of the command.
+
+    It is asked for `goals`, by default for its first.
+    """
+    command = ["make", "--dry-run", "--always-make", "--keep-going", "--print-directory", *goals]
+    _, said = limited(command, folder, _for_make(env), 60.0)
     where = [folder]
     found: dict[tuple[Path, str], Command] = {}
     for line in said.replace("\\\n", " ").splitlines():
@@ -594,6 +645,10 @@ def dry_run(folder: Path, env: Mapping[str, str], translate: Translate) -> list[
                 for source, language, flags in _compiled(words, here, translate):
                     found.setdefault((source, language), (source, language, flags, here))
     return list(found.values())
+
+
+#: A rule of make's database for one goal that is no pattern and no special one.
+_RULE = re.compile(r"(?P<target>[^\s:%#=.][^\s:%#=]*)::?(?!=)(?P<needs>[^=#]*)")
 
 
 def _commands(line: str) -> Iterator[list[str]]:

@@ -640,9 +640,9 @@ def _units(what: Sequence[Path] | Project | Ported, project: Project, options: O
     root = project.root
     members = [root / each.path for each in project.sources]
     sources = [path for path in members if path.suffix in UNITS]
-    units, _, _ = programs(root, sources, members, options.env, _portable)
-    if not isinstance(what, Project | Ported):
-        given = [path.resolve() for path in what]
+    given = [] if isinstance(what, Project | Ported) else [path.resolve() for path in what]
+    units, _, _ = programs(root, sources, members, options.env, _portable, asked=given)
+    if given:
         units = [unit for unit in units if any(unit.source.resolve().is_relative_to(path) for path in given)]
     units = [replace(unit, flags=tuple(_portable(unit.flags))) for unit in units]
     libraries = ["-lm", "-ldl"]
