@@ -22,6 +22,7 @@ from hipport_passes import (
     device_strings,
     dynamic_parallelism,
     half_types,
+    header_macros,
     headers,
     hipify_reach,
     host_constructors,
@@ -114,6 +115,8 @@ PASSES: tuple[Pass[Any], ...] = (
     headers.PASS,
     # By the includes that are left.
     spaced_includes.PASS,
+    # By the headers of HIP that are included by then.
+    header_macros.PASS,
     # Last over C++: once a guard names HIP, what it guards looks as if it were ported.
     arch_guards.PASS,
     # Build scripts; what they already do for ROCm is read first, and `vendored` adds to that.
