@@ -528,3 +528,19 @@ def test_what_is_known_of_the_text_before_an_edit_is_right_after_it(
     after = source.apply(kept)
     assert after._lexed == Cpp(after.path, after.text)._lexed
     assert source.apply(kept[:1])._lexed == Cpp(after.path, source.apply(kept[:1]).text)._lexed
+
+
+@pytest.mark.parametrize(
+    ("opens", "rest"),
+    [
+        (b"#ifndef A_H\n#define A_H\n", b"#include <x>\nint a;\n#endif  // A_H\n"),
+        # Where the build gives the size of a block, nothing of what stands between these is there.
+        (b"#ifndef BLOCK\n#define BLOCK 256\n#endif\n", b"#include <x>\n"),
+        (b"#ifndef A_H\n#define A_H\n#ifndef BLOCK\n#define BLOCK 256\n#endif\n", b"int a;\n#endif\n"),
+        (b"#define A\n#ifndef __CUDACC__\n#define __CUDACC__\n#endif\n#undef B\n\n", b"int a;\n"),
+        (b"", b"#ifndef A\n#define A\n#include <x>\n#endif\nint a;\n"),
+        (b"", b"#ifndef A\n#include <x>\n#endif\n"),
+    ],
+)
+def test_what_a_file_needs_goes_into_a_guard_and_not_into_a_default(opens: bytes, rest: bytes) -> None:
+    assert Cpp(PurePosixPath("a.cuh"), opens + rest).include_point == len(opens)

@@ -37,6 +37,7 @@ from hipport_passes import (
     makefile,
     memory_locations,
     memory_order,
+    min_max,
     namespaces,
     narrowing,
     native_waves,
@@ -95,6 +96,7 @@ PASSES: tuple[Pass[Any], ...] = (
     narrowing.PASS,
     host_constructors.PASS,
     host_math.PASS,
+    min_max.PASS,
     vector_types.PASS,
     # By the names that CUB has in CUDA.
     cub_thrust.PASS,

@@ -5,7 +5,8 @@
 A member of that name does not compile. A macro of a program's that is defined before the header is read gets HIP's
 value, and one under `#ifndef` never gets its own, and no compiler says so, as it is silent about what system headers
 define anew. `#undef` in front of the first mention in a file takes HIP's away, which nothing needs once the header is
-read; where the program defines a macro, the header is read first. Without HIP, `#undef` does nothing.
+read; where the program defines a macro that may come before the header, the header is read first. Without HIP,
+`#undef` does nothing.
 """
 
 from __future__ import annotations
@@ -55,13 +56,13 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if name in done or within(span.start, source.hip_only) or within(span.start, source.cuda_only):
             continue
         done.add(name)
-        if name in defined and (name not in source.fact(_defined) or _safely_defined(source, name, span)):
-            continue
+        if name in defined and name not in source.fact(_defined):
+            continue  # another file's macro
         found.setdefault(_line(source, span, directive), []).append((span, name))
     newline = b"\r\n" if b"\r\n" in source.text[:4096] else b"\n"
     for place, names in found.items():
         lines = [b"#undef " + name for _, name in names]
-        if any(name in defined for _, name in names):
+        if any(name in defined and not _behind_hip(source, span) for span, name in names):
             lines = [b"#if defined(__HIPCC__)", b"#include <hip/hip_runtime.h>", *lines, b"#endif"]
         several = " and ".join(name.decode() for _, name in names)
         message = (
@@ -84,12 +85,8 @@ def _defined(source: Cpp) -> frozenset[bytes]:
     return frozenset(match["name"] for match in found if match) & _NAMES
 
 
-def _safely_defined(source: Cpp, name: bytes, first: Span) -> bool:
-    """Whether the program's macro counts as it stands: HIP was included before, and nobody asks what is defined."""
-    directive = source.directive(first.start)
-    match = _DEFINE.match(source.code, directive.start) if directive else None
-    if match is None or match["name"] != name:
-        return False
+def _behind_hip(source: Cpp, first: Span) -> bool:
+    """Whether HIP's header is included before a place, under no condition."""
     return any(
         each.path.startswith("hip/")
         and each.directive.end < first.start

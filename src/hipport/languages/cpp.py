@@ -451,18 +451,29 @@ class Cpp(Source):
         """Where an `#include` that the whole file needs goes: the start of a line.
 
         That is before the first include, condition or declaration, and after what a file may open with: comments,
-        `#pragma once`, a header guard, and macros that steer the headers included later.
+        `#pragma once`, a header guard, macros that steer the headers included later, and defaults of such.
         """
         code = self.code
         point = 0
+        ends = {group[0].span: group[-1].span for group in self.conditionals}
+        closed: Span | None = None
         for i, span in enumerate(self.directives):
             if code[point : span.start].strip():
                 break
+            if span == closed:
+                point = span.end
+                continue
             words = code[span.start + 1 : span.end].split()
             opens = words[:1] in ([b"define"], [b"undef"]) or words == [b"pragma", b"once"]
             if words[:1] == [b"ifndef"] and i + 1 < len(self.directives):
                 following = self.directives[i + 1]
                 opens = code[following.start + 1 : following.end].split()[:2] == [b"define", *words[1:2]]
+                end = ends.get(span)
+                if opens and end is not None and code[end.end :].strip():
+                    # No guard of the file but a macro's default, `#ifndef BLOCK`, `#define BLOCK 256`, `#endif`: what
+                    # stands in it is not there where the macro is given.
+                    opens = code[following.end : end.start].strip() == b""
+                    closed = end
             if not opens:
                 break
             point = span.end

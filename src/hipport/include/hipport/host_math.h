@@ -2,7 +2,8 @@
 // hipport/host_math.h: the min, max and functions of CUDA's host code, for AMD. Put here by hipport.
 //
 // nvcc declares them for all types of numbers. HIP has them for int alone, to which others are converted without a word:
-// max(0.5f, 0.25f) is 0. These are CUDA's (cuda_runtime.h of CUDA 13.0), for host code; device code keeps HIP's.
+// max(0.5f, 0.25f) is 0. These are CUDA's (cuda_runtime.h of CUDA 13.0), for host code; device code has
+// HIP's, and those of hipport/min_max.h.
 // nvcc also has functions for both that C's library lacks, rsqrt and normcdf for example; HIP's are for devices alone.
 #ifndef HIPPORT_HOST_MATH_H
 #define HIPPORT_HOST_MATH_H
@@ -38,7 +39,9 @@ HIPPORT_MIN_MAX_OF(double, double, double, )
 HIPPORT_MIN_MAX_OF(double, float, double, )
 HIPPORT_MIN_MAX_OF(double, double, float, )
 #endif
-#if !defined(__HIP_DEFINE_MIXED_HOST_MIN_MAX__) || !__HIP_DEFINE_MIXED_HOST_MIN_MAX__
+// hipport's CPU executor has one of each for host and device.
+#if (!defined(__HIP_DEFINE_MIXED_HOST_MIN_MAX__) || !__HIP_DEFINE_MIXED_HOST_MIN_MAX__) && \
+    !(defined(SIMT_CORE_H) && defined(HIPPORT_MIN_MAX_H))
 HIPPORT_MIN_MAX(unsigned, int, unsigned)
 HIPPORT_MIN_MAX(unsigned, unsigned, int)
 HIPPORT_MIN_MAX(unsigned long, long, unsigned long)

@@ -227,7 +227,7 @@ SIMT_OVERRIDABLE float fdividef(float x, float y) { return x / y; }
 SIMT_OVERRIDABLE double fdivide(double x, double y) { return x / y; }
 SIMT_OVERRIDABLE float fdivide(float x, float y) { return x / y; }
 
-// ---- the lesser and the greater: where one is unsigned, both are taken as unsigned; what is no number loses
+// ---- the lesser and the greater: where one is unsigned, CUDA takes both as unsigned; what is no number loses
 
 #define SIMT_EXTREMES(result, A, B)                                    \
   SIMT_OVERRIDABLE constexpr result min(A a, B b) {                    \
@@ -238,15 +238,25 @@ SIMT_OVERRIDABLE float fdivide(float x, float y) { return x / y; }
     const result x = static_cast<result>(a), y = static_cast<result>(b); \
     return x < y ? y : x;                                              \
   }
+#ifdef SIMT_HIP
+// As for all numbers of two types (__clang_hip_cmath.h of clang 21).
+#define SIMT_EXTREMES_MIXED(S, U) \
+  SIMT_EXTREMES(double, S, U)     \
+  SIMT_EXTREMES(double, U, S)
+#else
+#define SIMT_EXTREMES_MIXED(S, U) \
+  SIMT_EXTREMES(U, S, U)          \
+  SIMT_EXTREMES(U, U, S)
+#endif
 #define SIMT_EXTREMES_OF(S, U) \
   SIMT_EXTREMES(S, S, S)       \
   SIMT_EXTREMES(U, U, U)       \
-  SIMT_EXTREMES(U, S, U)       \
-  SIMT_EXTREMES(U, U, S)
+  SIMT_EXTREMES_MIXED(S, U)
 SIMT_EXTREMES_OF(int, unsigned)
 SIMT_EXTREMES_OF(long, unsigned long)
 SIMT_EXTREMES_OF(long long, unsigned long long)
 #undef SIMT_EXTREMES_OF
+#undef SIMT_EXTREMES_MIXED
 #undef SIMT_EXTREMES
 // +0 is greater than -0, which C leaves open.
 #define SIMT_EXTREMES(result, A, B)                                                                             \

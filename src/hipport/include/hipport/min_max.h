@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// hipport/min_max.h: CUDA's min and max of two types of integers, for AMD. Put here by hipport.
+//
+// With HIP min(n, 3u) of an int n is a double, as for all numbers of two types (__clang_hip_cmath.h): it is no subscript,
+// a negative n stays negative, and 64 bits become 53. In CUDA both are taken as unsigned, and so is the result
+// (crt/math_functions.hpp of CUDA 13.0); what is shorter than int becomes int. These are for device code; host code has
+// those of hipport/host_math.h.
+#ifndef HIPPORT_MIN_MAX_H
+#define HIPPORT_MIN_MAX_H
+
+// hipport's CPU executor has one of each for host and device: host_math.h's, where that is included.
+#if defined(__HIP__) && !(defined(SIMT_CORE_H) && defined(HIPPORT_HOST_MATH_H))
+
+#include <hip/hip_runtime.h>
+
+#define HIPPORT_DEVICE_MIN_MAX(result, first, second)                                        \
+  static __device__ __forceinline__ result(min)(const first a, const second b) {             \
+    const result x = static_cast<result>(a), y = static_cast<result>(b);                     \
+    return x < y ? x : y;                                                                    \
+  }                                                                                          \
+  static __device__ __forceinline__ result(max)(const first a, const second b) {             \
+    const result x = static_cast<result>(a), y = static_cast<result>(b);                     \
+    return x > y ? x : y;                                                                    \
+  }
+HIPPORT_DEVICE_MIN_MAX(unsigned, int, unsigned)
+HIPPORT_DEVICE_MIN_MAX(unsigned, unsigned, int)
+HIPPORT_DEVICE_MIN_MAX(unsigned long, long, unsigned long)
+HIPPORT_DEVICE_MIN_MAX(unsigned long, unsigned long, long)
+HIPPORT_DEVICE_MIN_MAX(unsigned long long, long long, unsigned long long)
+HIPPORT_DEVICE_MIN_MAX(unsigned long long, unsigned long long, long long)
+#define HIPPORT_DEVICE_MIN_MAX_OF_SHORT(type)      \
+  HIPPORT_DEVICE_MIN_MAX(int, type, int)           \
+  HIPPORT_DEVICE_MIN_MAX(int, int, type)           \
+  HIPPORT_DEVICE_MIN_MAX(unsigned, type, unsigned) \
+  HIPPORT_DEVICE_MIN_MAX(unsigned, unsigned, type)
+HIPPORT_DEVICE_MIN_MAX_OF_SHORT(char)
+HIPPORT_DEVICE_MIN_MAX_OF_SHORT(signed char)
+HIPPORT_DEVICE_MIN_MAX_OF_SHORT(unsigned char)
+HIPPORT_DEVICE_MIN_MAX_OF_SHORT(short)
+HIPPORT_DEVICE_MIN_MAX_OF_SHORT(unsigned short)
+#undef HIPPORT_DEVICE_MIN_MAX_OF_SHORT
+#undef HIPPORT_DEVICE_MIN_MAX
+
+#endif
+
+#endif  // HIPPORT_MIN_MAX_H
