@@ -42,14 +42,17 @@ def pitfalls() -> str:
         GENERATED.format("passes/hipport_passes/pitfalls.toml"),
         "# What breaks on AMD, and how it ends",
         "*rewritten*: passes change the code. *reported*: passes say what a person has to do. *nothing*: there is "
-        "nothing to do, and why. Fixtures are the small files in `fixtures/` that show it.",
+        "nothing to do, and why, as `tests/needs_nothing/` shows. Fixtures are small files in `fixtures/`: those "
+        "that have it, the lines to which it comes through a macro or a template, and those that only look like it.",
     ]
     for entry in entries:
         lines = [f"## {entry['number']}. {entry['title']}", f"**{entry['ends']}.** {entry['says']}"]
         if entry["ends"] != "nothing":
             shown = [", ".join(f"[{name}](passes.md#{name})" for name in entry["passes"])]
             shown.append(", ".join(f"`{name}`" for name in entry["fixtures"]))
-            lines.append("Passes: {}. Fixtures: {}.".format(*shown))
+            shown.append(", ".join(f"`{place}`" for place in entry["through"]))
+            shown.append(", ".join(f"`{name}`" for name in entry["look_alikes"]))
+            lines.append("Passes: {}. Fixtures: {}. Through a macro or template: {}. Look-alikes: {}.".format(*shown))
         parts.append("\n\n".join(lines))
     return "\n\n".join(parts) + "\n"
 

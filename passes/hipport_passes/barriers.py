@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include, own
-from hipport.languages.agreement import BLOCK
+from hipport.languages.agreement import BLOCK, varies
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.functions import DEFINE, Call, Function, nodes
 from hipport.languages.kernels import Kernels
@@ -53,6 +53,9 @@ _PLAIN = re.compile(rb"\s*(?:__syncthreads|hipport::ptx::(?:bar|barrier)_(?:cta_
 _STANDS_FOR = re.compile(rb"\s*(?:do\s*\{)?" + _PLAIN.pattern + rb"(?:\}\s*while\s*\(\s*0\s*\))?;?\s*")
 _CALLED = re.compile(rb"\s*(\w+)\s*(?:\(\s*\))?\s*;\s*")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
+_IF = re.compile(rb"\bif\s*\(")
+_SPLICED = re.compile(rb"(?:\s|\\(?=\s))*")
+_ELSE = re.compile(_SPLICED.pattern + rb"else\b")
 _LAMBDA = re.compile(rb"=\s*\[")
 _THIS_BLOCK = re.compile(rb"\s*(?:\w+\s*::\s*)*this_thread_block\s*\(\s*\)\s*")
 
@@ -75,6 +78,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if within(function.body.start_byte, source.hip_only) or within(function.body.start_byte, source.cuda_only):
             continue
         yield from _parted(function, kernels, barriers, widest)
+        yield from _parted_in_macros(function, project, kernels, barriers, widest)
 
 
 class _Barriers(NamedTuple):
@@ -270,6 +274,82 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
                     "all threads come to one barrier, with what is before and behind it under the condition",
                     certainty=Certainty.MANUAL,
                 )
+
+
+def _parted_in_macros(
+    function: Function, project: Project, kernels: Kernels, called: _Barriers, widest: int
+) -> Iterator[Finding]:
+    """Yield a finding per use of a macro that has an `if` with barriers in both branches, where threads part at it."""
+    source = function.source
+    branching = project.component(source).fact(_branching)
+    for call in function.calls(branching.keys() & function.called) if branching else ():
+        for parameters, condition, branches in branching[call.name]:
+            if not all(called.pattern.search(branch) for branch in branches):
+                continue
+            words = set(_WORDS.findall(condition))
+            given = [value for name, value in zip(parameters, call.arguments, strict=False) if name in words]
+            others = [function.locals.named(word, call.node.start_byte) for word in words - set(parameters)]
+            agreed = [kernels.agreement(function, value) for value in given]
+            agreed += [kernels.variables(function).get(each, BLOCK) for each in others if each is not None]
+            if not any(map(varies, words)) and min(agreed, default=BLOCK) >= widest:
+                continue
+            text = b" ".join(condition.replace(b"\\", b" ").split()).decode("utf-8", "replace")
+            yield Finding(
+                Span(call.node.start_byte, call.node.start_byte + len(call.name)),
+                "parted",
+                f"threads of one wavefront part at `{text}` in {call.name.decode()} and wait at a barrier in each of "
+                "its branches: for CUDA they meet there, on AMD the wavefront waits at both, one after the other; "
+                "write one barrier that all threads come to, with what is before and behind it under the condition",
+                certainty=Certainty.MANUAL,
+            )
+            break
+
+
+class _Branching(NamedTuple):
+    """An `if` with two branches, of a macro with these parameters."""
+
+    parameters: tuple[bytes, ...]
+    condition: bytes
+    branches: tuple[bytes, bytes]
+
+
+def _branching(component: Component) -> dict[bytes, list[_Branching]]:
+    """The macros of files that belong together that have an `if` with two branches, by their names."""
+    found: dict[bytes, list[_Branching]] = {}
+    for name, each in {each for source in component if isinstance(source, Cpp) for each in source.fact(_branches)}:
+        found.setdefault(name, []).append(each)
+    return found
+
+
+def _branches(source: Cpp) -> frozenset[tuple[bytes, _Branching]]:
+    found = set()
+    for directive in source.directives:
+        define = DEFINE.match(source.code, directive.start, directive.end)
+        if define is None or not define[2] or b"else" not in define[3]:
+            continue
+        parameters = tuple(part.strip() for part in define[2][1:-1].split(b","))
+        for match in _IF.finditer(source.code, define.start(3), define.end(3)):
+            closing = source.closing(match.end() - 1)
+            middle = _statement_end(source, closing + 1, define.end(3)) if closing is not None else None
+            other = _ELSE.match(source.code, middle, define.end(3)) if middle is not None else None
+            end = _statement_end(source, other.end(), define.end(3)) if other is not None else None
+            if closing is not None and other is not None and end is not None:
+                condition = source.code[match.end() : closing]
+                branches = source.code[closing + 1 : other.start()], source.code[other.end() : end]
+                found.add((define[1], _Branching(parameters, condition, branches)))
+    return frozenset(found)
+
+
+def _statement_end(source: Cpp, start: int, limit: int) -> int | None:
+    """Where the statement that begins at `start`, behind white space, ends: behind its brace or semicolon."""
+    first = _SPLICED.match(source.code, start, limit)
+    start = first.end() if first is not None else start
+    if source.code[start : start + 1] == b"{":
+        closing = source.closing(start)
+        return closing + 1 if closing is not None and closing < limit else None
+    end = source.code.find(b";", start, limit)
+    # The last one has its semicolon where the macro is used.
+    return end + 1 if end >= 0 else limit
 
 
 def _lambdas(function: Function, called: _Barriers, carriers: frozenset[bytes]) -> Iterator[bytes]:

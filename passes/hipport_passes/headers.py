@@ -2,7 +2,8 @@
 """Include HIP's headers in place of CUDA's.
 
 Headers that HIP needs none of are dropped, and so is one that an earlier line has brought. A header of the program
-itself, and what only one of CUDA and HIP ever sees, is left alone. nvcc puts the runtime header in front of every
+itself, and what only one of CUDA and HIP ever sees, is left alone. A header that a macro names, for `#include HEADER`,
+is replaced where the macro is defined. nvcc puts the runtime header in front of every
 `.cu` file; hipcc does not, so where a file needs it before an include brings it, it is included.
 """
 
@@ -31,6 +32,8 @@ _NEEDS_RUNTIME = re.compile(
 _GROUPS_ALIAS = re.compile(rb"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?cooperative_groups\s*;")
 _GROUPS_OPEN = re.compile(rb"\busing\s+namespace\s+(?:::\s*)?cooperative_groups\s*;")
 
+_INCLUDED_MACRO = re.compile(rb"#[ \t]*include[ \t]+([A-Za-z_]\w*)")
+_NAMES_HEADER = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^)]*\))?[ \t]+(<[^<>\r\n]+>|\"[^\"\r\n]+\")[ \t]*")
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 
 
@@ -158,7 +161,44 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             here = yield from _mapped(source, project, include, row, seen, more)
         if here and not within(start, source.conditional):
             seen.add(here)
+    yield from _named_by_macros(source, project)
     yield from _transitive(source, project)
+
+
+def _named_by_macros(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Headers of CUDA's that a macro stands for and `#include MACRO` includes, in this file or one with it."""
+    if b"define" not in source.code:
+        return
+    included = project.together(source, _included_macros)
+    if not included:
+        return
+    for directive in source.directives:
+        if within(directive.start, source.cuda_only) or within(directive.start, source.hip_only):
+            continue
+        # A path in quotes is a string, whose text `code` has not.
+        match = _NAMES_HEADER.match(source.text, directive.start, directive.end)
+        if match is None or match[1] not in included:
+            continue
+        span = Span(*match.span(3))
+        path = match[3][1:-1].decode("utf-8", "surrogateescape")
+        include = Include(directive, span, path, match[3].startswith(b"<"))
+        if match[2]:
+            folder = path.partition("/")[0] + "/"
+            if "/" in path and (folder in table().folders or folder in ("cub/", "cuda/", "thrust/")):
+                message = f"{match[1].decode()} makes paths of headers of CUDA's: write those of HIP's out"
+                yield Finding(span, "unsupported", message, certainty=Certainty.MANUAL)
+            continue
+        row = lookup(path)
+        if row is not None and not _own(source, include, project):
+            # A directive needs a header: the runtime's, where HIP needs none.
+            yield from _mapped(source, project, include, row if row.hip != "" else Row(table().runtime), set())
+
+
+def _included_macros(source: Cpp) -> frozenset[bytes]:
+    if b"include" not in source.code:
+        return frozenset()
+    found = (_INCLUDED_MACRO.match(source.code, each.start, each.end) for each in source.directives)
+    return frozenset(match[1] for match in found if match)
 
 
 def _mapped(

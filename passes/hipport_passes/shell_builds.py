@@ -23,6 +23,8 @@ from hipport_passes.nvcc_flags import translate
 
 _NVCC = re.compile(r"(?:.*/)?nvcc(?:-[\d.]+)?|\$\{?\w*NVCC\w*\}?", re.IGNORECASE)
 _OLD_ABI = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=0(?!\w)")
+_ABI_BY_VARIABLE = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=\$\{?(\w+)\}?")
+_FUNCTION = re.compile(rb"^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*(?:\([ \t]*\))?[ \t\r\n]*\{", re.MULTILINE)
 _ROCM_WORDS = re.compile(r"rocm|(?<![a-z])hip(?:cc)?(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE)
 _CUDA_WORDS = re.compile(r"cuda|nvidia|nvcc", re.IGNORECASE)
 _SOURCE = re.compile(r".*\.(?:cu|cuh)")
@@ -90,7 +92,11 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
         if _ROCM_WORDS.search(under) or (knows_rocm and _CUDA_WORDS.search(under)):
             continue
         words = [word.text for word in command.words]
-        if words[0] not in _PRINTS or re.match(rb"[ \t]*>", source.text[command.span.end : command.span.end + 9]):
+        if (
+            words[0] not in _PRINTS
+            or re.match(rb"[ \t]*>", source.text[command.span.end : command.span.end + 9])
+            or _is_returned(source, command)
+        ):
             first = [*command.assigned, *command.words][0]
             yield from _abi(source, Span(first.span.start, command.span.end))
         set_here = command.words[1:] if words[0] == "export" else command.words if "=" in words[0] else command.assigned
@@ -138,7 +144,27 @@ def _asks_nvidia(span: Span) -> Finding:
     return Finding(span, "nvidia_smi", message, (), Certainty.MANUAL)
 
 
+def _is_returned(source: Source, command: Command) -> bool:
+    """Say whether what the command prints is what a function returns: `flags() { echo …; }`, `$(flags)`."""
+    for match in _FUNCTION.finditer(source.text, 0, command.span.start):
+        closing = re.compile(rb"^[ \t]*\}|[;\s]\}", re.MULTILINE).search(source.text, match.end())
+        if closing is None or closing.start() >= command.span.end:
+            return re.search(rb"(?:\$\([ \t]*|`)" + re.escape(match[1]) + rb"(?![\w-])", source.text) is not None
+    return False
+
+
 def _abi(source: Source, span: Span) -> Iterator[Finding]:
+    for match in _ABI_BY_VARIABLE.finditer(source.text, span.start, span.end):
+        # `OLD=0`, and not `OLD=$(python -c …)`, which asks PyTorch.
+        if re.search(
+            rb"^[ \t]*(?:export[ \t]+)?" + match[1] + rb"=([\"']?)0\1[ \t]*(?:[;#\r\n]|\Z)", source.text, re.MULTILINE
+        ):
+            name = match[1].decode()
+            message = (
+                f"the old ABI of the C++ library, where {name} is 0: PyTorch for ROCm, and ROCm's libraries, have the "
+                f"new one; make it 1 where {name} is set"
+            )
+            yield Finding(Span(*match.span()), "abi", message, certainty=Certainty.MANUAL)
     for match in _OLD_ABI.finditer(source.text, span.start, span.end):
         message = (
             "the old ABI of the C++ library: PyTorch for ROCm, and ROCm's libraries, have the new one; assumes that "

@@ -1,0 +1,1 @@
+void launch_blur(float *out, int n);
