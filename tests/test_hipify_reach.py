@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import hipport
 from hipport.testing import Fixture, fixtures
 from test_vendored import PRETEND
 
@@ -88,3 +89,18 @@ def test_what_hipify_converts_finds_what_it_includes(built: Path, name: str) -> 
         assert _faults(built / "before" / name), "PyTorch's hipify has learnt it: is the pass needed?"
     else:
         assert CASES[name].before.text == CASES[name].after
+
+
+def test_headers_that_the_port_itself_brings_are_named(tmp_path: Path) -> None:
+    files = {
+        "run.py": 'from torch.utils.cpp_extension import load\n\nops = load("ops", sources=["cuda/ops.cu"])\n',
+        "cuda/ops.cu": "__global__ void add(int* at) { *at = __reduce_add_sync(0xffffffff, *at); }\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    hipport.save(hipport.rewrite([tmp_path]))
+    assert (tmp_path / "cuda/hipport/warp.h").exists()
+    assert '"cuda/hipport/warp.h"' in (tmp_path / "run.py").read_text()
+    again = hipport.rewrite([tmp_path])
+    assert not again.changed and not again.created

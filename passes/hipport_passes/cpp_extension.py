@@ -41,17 +41,20 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     from hipport_passes.build_scripts.edits import resolved
     from hipport_passes.build_scripts.flags import flags
     from hipport_passes.build_scripts.gates import gates, probes
+    from hipport_passes.build_scripts.no_gpu import openings
     from hipport_passes.build_scripts.script import Script
     from hipport_passes.build_scripts.unset import unset
 
     script = source.fact(Script)
     try:
+        # First, as what stands behind them is then for ROCm, too.
+        opened = list(openings(script))
         shut = list(unset(script))
         # What ROCm does not come to any more needs nothing else.
         bodies = [body for each in shut for body in each.bodies]
         said = [each for each in flags(script, project) if not any(b.start <= each.span.start < b.end for b in bodies)]
         said += [each.said for each in shut]
-        findings = list(resolved(script, [*said, *gates(script), *probes(script)]))
+        findings = list(resolved(script, [*opened, *said, *gates(script), *probes(script)]))
     except Misplaced:
         findings = [_unread(source)]
     yield from findings

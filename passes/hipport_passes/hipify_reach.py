@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath, PurePosixPath
 
+from hipport import headers
 from hipport.discover import HEADERS
 from hipport.extensions import Extension, extensions
 from hipport.finding import Certainty, Finding
@@ -27,7 +28,7 @@ from hipport.languages.cpp import Cpp
 from hipport.languages.python import Python
 from hipport.pipeline import Pass
 from hipport.project import Project
-from hipport.source import Source, Span
+from hipport.source import NewFile, Source, Span
 from hipport_passes.build_scripts import hipify_lines
 
 _TOLD = re.compile(rb"hipify.*\bextra_files\b|\bextra_files\b.*hipify", re.DOTALL)
@@ -138,6 +139,9 @@ class _Reach:
                 elif self._parted(source.path, include.path) or self._twice(other) or self._needs(other, set()):
                     self.behind.add(beside.as_posix())
                     yield from (other,) if isinstance(other, Cpp) else ()
+            elif not include.angled and (own := self._put_there(beside)):
+                if not self._by_itself(beside) and self._parted(source.path, include.path):
+                    self.behind |= own
             elif not include.angled and self._there(beside):
                 if self._parted(source.path, include.path):
                     self.behind.add(beside.as_posix())
@@ -181,6 +185,17 @@ class _Reach:
             if not include.angled
             for other in self.project.included(source, include.path)
         )
+
+    @staticmethod
+    def _put_there(path: PurePath) -> set[str]:
+        """Return hipport's own header at a path, which is put there with what is ported, and those that it includes."""
+        if path.parent.name != headers.FOLDER:
+            return set()
+        try:
+            made = headers.together(NewFile(path, headers.text(path.name)))
+        except FileNotFoundError:
+            return set()
+        return {each.path.as_posix() for each in made}
 
     def _there(self, path: PurePath) -> bool:
         """Say whether there is such a file, of a kind that hipport does not read."""

@@ -57,11 +57,15 @@ class Conditions(Names):
     def __init__(self, source: Python) -> None:
         super().__init__(source)
         self._runs: dict[cst.FunctionDef, Runs] = {}
+        #: Conditions that are for CUDA alone and are opened to ROCm, and what they are then for both.
+        self.opened: dict[cst.CSTNode, bool] = {}
 
     def truth(self, test: cst.CSTNode | None, rocm: bool, depth: int = 0) -> bool | None:
         """Say what a condition is when the script runs on Linux with a PyTorch for ROCm, or else for CUDA."""
         if depth > 16:
             return None
+        if test in self.opened:
+            return self.opened[test]
         match test:
             case cst.Name("True"):
                 return True

@@ -90,6 +90,43 @@ def unseen(script: Script, answered: Callable[[cst.BaseExpression], bool]) -> It
                 yield Said(script.source.span(question), "cuda_only", message, Certainty.MANUAL)
 
 
+def openings(script: Script) -> Iterator[Said]:
+    """Let ROCm through where kernels are built if `torch.version.cuda` is something, and nobody has thought of ROCm.
+
+    What stands behind such a condition is then for both, and ported.
+    """
+    if script.aware:
+        return
+    for name in script.named("cuda"):
+        release = script.parent[name]
+        if not isinstance(release, cst.Attribute) or full_name(script, release) != "torch.version.cuda":
+            continue
+        question: cst.BaseExpression = release
+        there = True
+        match script.parent[release]:
+            case (
+                cst.Comparison(
+                    left=left,
+                    comparisons=[cst.ComparisonTarget(operator=operator, comparator=cst.Name("None"))],
+                ) as question
+            ) if left is release:
+                there = isinstance(operator, (cst.IsNot, cst.NotEqual))
+            case cst.If() | cst.IfExp() | cst.BooleanOperation() | cst.UnaryOperation():
+                pass
+            case _:
+                continue
+        trail = _Trail(script)
+        said = Said(script.source.span(question), "cuda_only", "", Certainty.REVIEW)
+        if not trail.decides(question) or trail.needs_gpu or not _or_rocm(script, said, question, there):
+            continue
+        script.opened[question] = there
+        said.message = (
+            "decides whether kernels are built by the release of CUDA that PyTorch is for: one for ROCm is reason "
+            "enough; assumes that PYTORCH_ROCM_ARCH is set where there is no GPU"
+        )
+        yield said
+
+
 def _whole(script: Script, question: cst.BaseExpression) -> cst.CSTNode:
     """Return the alternatives that a question is one of: `a or b or c`."""
     node: cst.CSTNode = question
