@@ -48,6 +48,8 @@ _FLAGS = re.compile(r"CMAKE_CUDA_FLAGS(?:_\w+)?")
 _STANDARD = re.compile(r"CMAKE_CUDA_(?:STANDARD|STANDARD_REQUIRED|EXTENSIONS|VISIBILITY_PRESET|SCAN_FOR_MODULES)")
 _PROPERTY = re.compile(r"CUDA_(?:STANDARD|STANDARD_REQUIRED|EXTENSIONS|VISIBILITY_PRESET)")
 _SCOPES = frozenset((b"PUBLIC", b"PRIVATE", b"INTERFACE", b"BEFORE", b"SYSTEM"))
+# Commands of others that look for a package: rapids_find_package, find_dependency.
+_FINDS = re.compile(r"\w+_find_package|find_dependency")
 _FALSE = frozenset("OFF NO FALSE N 0 IGNORE".split())
 _VERSION = re.compile(
     r"(?:\$\{)?((?:CUDA|CUDAToolkit)_VERSION(?:_STRING|_MAJOR|_MINOR)?|CMAKE_CUDA_COMPILER_VERSION)\}?"
@@ -308,6 +310,13 @@ class _Script:
             yield _Said(
                 command.written, "find_cuda", f"{command.name}: {table['command'][command.name]}", Certainty.MANUAL
             )
+            return
+        if _FINDS.fullmatch(command.name) and text(source, command, 0) in ("CUDA", "CUDAToolkit"):
+            packages = ", ".join(self._packages() or ["hip"])
+            message = (
+                f"{command.name} looks for CUDA: put if(NOT USE_HIP) around it, and find_package of {packages} beside"
+            )
+            yield _Said(command.written, "find_package", message, Certainty.MANUAL)
             return
         if command.name in self.commands:
             yield from self.commands[command.name](command, following)

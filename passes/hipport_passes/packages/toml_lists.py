@@ -32,6 +32,7 @@ _URLS = re.compile(
     r"tool/(?:poetry|pdm)/source/\d+/url|tool/uv/index/\d+/url|tool/uv/(?:pip/)?(?:index-url|extra-index-url|find-links)(?:/\d+)?"
     r"|tool/uv/sources/[^/]+(?:/\d+)?/url"
 )
+_FOR_CPU = re.compile(r"(?i)(?<![a-z])cpu(?:only)?(?![a-z])")
 _LINE_END = re.compile(rb"[^\r\n]*")
 
 
@@ -67,7 +68,9 @@ def _in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
                 lines.setdefault(entry.key, each)
     yield from lines.values()
     for path, entries in lists.items():
-        yield from _list(source, path, entries, asking)
+        # An extra, or a group, that is for CPUs by its name is for no GPU.
+        if not any(isinstance(key, str) and _FOR_CPU.search(key) for key in path[1:]):
+            yield from _list(source, path, entries, asking)
 
 
 def joined(path: Path) -> str:
