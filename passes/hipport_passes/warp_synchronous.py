@@ -12,7 +12,9 @@ order. Where the code is for the lanes of one warp, under `tid < 32`, by what it
 (`tid & 31`), it gives the order that the code counts on: SAFE. Volatile accesses of which none of this is known are
 REVIEW. Exchanges through other arrays are left alone: nothing says that they are among the lanes of one warp. A macro
 orders accesses where all its definitions do; one that is such a step itself has the call in front of each use but the
-first of several in a row.
+first of several in a row. One that is several steps has it between them. A fence of CUDA's orders what one thread
+does, and lanes meet only where something says so: it is no order among them. Elements of a member are looked at where
+the object lies in shared memory or was given some; what a function that is called stores or loads may be any element.
 
 `if (leader) *sum = 0; atomicAdd(sum, x); if (leader) atomicAdd(out, *sum);` counts on lockstep too, in any memory: the
 others may not add before the leader has stored, nor it load before they have added. A call goes in front of both, for
@@ -26,13 +28,23 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.agreement import BLOCK, WARP
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import Function, called_name, device_macros, function_at, nodes
+from hipport.languages.functions import (
+    DEFINE,
+    Function,
+    arguments,
+    called_name,
+    device_macros,
+    function_at,
+    is_method,
+    nodes,
+)
 from hipport.languages.kernels import LED, Kernels
 from hipport.pipeline import Pass
 from hipport.project import Component, Project
@@ -42,13 +54,19 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _SYNC = b"hipport::syncwarp();"
-# What orders accesses: barriers and fences, by whatever name. A shuffle or a vote does not.
+# What orders accesses of lanes: barriers, by whatever name. A shuffle or a vote does not, nor does a fence of CUDA's or
+# PTX's, which is for the accesses of one thread, or one for the compiler.
 _ORDERS = re.compile(
-    rb"\b(?!\w*(?:shfl|ballot|any_|all_|match_|reduce_|async))\w*(?:sync|barrier|fence)\w*|\basm\b", re.IGNORECASE
+    rb"\b(?!\w*(?:shfl|ballot|any_|all_|match_|reduce_|async|thread_?fence|mem_?fence|fence_(?:acq|sc|proxy)))"
+    rb"\w*(?:sync|barrier|fence)\w*|\basm\b(?!\s*(?:volatile|__volatile__)?\s*\(\s*\"\")",
+    re.IGNORECASE,
 )
+_FOR_COMPILER = re.compile(rb"\b(?:__)?asm(?:__)?\s*(?:volatile|__volatile__)?\s*\(\s*\"\"")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?((?:[^\\\r\n]|\\[ \t]*(?:\r\n?|\n)|\\)*)")
-_ELEMENT = re.compile(rb"\b([A-Za-z_]\w*)\s*\[([^\[\]]*)\]")
+_ELEMENT = re.compile(rb"(?:\(\s*)?\b([A-Za-z_]\w*)\b\s*\)?\s*\[([^\[\]]*)\]")
 _STORE = re.compile(_ELEMENT.pattern + rb"\s*(?:[-+*/|&^]|<<|>>)?=(?!=)")
+# An element that is not only stored to.
+_LOADED = re.compile(_ELEMENT.pattern + rb"(?!\s*=(?!=))")
 _OPENING = re.compile(rb"\s*\(")
 _SHARED = re.compile(rb"__shared__[^;=({]*?[\s*&](\w+)\s*\[")
 _FILE_SHARED_BEFORE = re.compile(rb"^[ \t]*(?:extern[ \t]+)?(?:volatile[ \t]+)?\Z", re.MULTILINE)
@@ -57,6 +75,14 @@ _LANE = re.compile(
     rb"(?i)&\(?(?:31\b|0x1f\b|\w*warp_?size(?:\(\))?-1)|%\(?(?:32\b|\w*warp_?size)|>>\(?5\b|/\(?(?:32\b|\w*warp_?size)"
 )
 _HALVES = re.compile(rb"(?:>>|<<|\*|/)=|=[^=;]*(?:>>|<<|\*|/)\s*[12]\b")
+_STATEMENT = re.compile(rb"(?:\s|\\(?=\s)|;)*()")
+_LOOP_HEAD = re.compile(rb"(?:for|while)\s*\(")
+_IN_PARENTHESES = re.compile(rb"\((\w+)\)")
+# What may stand between two steps of a macro: nothing, or `if (lane < 8)`, in front of which there is room.
+_CONDITION = re.compile(rb"[\s\\;]*(?P<if>if\s*\((?:[^()]|\([^()]*\))*\)[\s\\]*)?")
+_PATH = re.compile(rb"\w+(?:\.\w+)*")
+_POINTED = re.compile(rb"\*(?:(?P<name>\w+)|\((?P<inner>\w+)(?:\+(?P<offset>[^()]*))?\))")
+_PART = re.compile(rb"(?:\([^()]*\*\))?\(?(?:&(?P<array>\w+)\[(?P<element>[^\[\]]+)\]|(?P<of>\w+)\+(?P<sum>[^()]+))\)?")
 _PRODUCT = re.compile(rb"(\w+)\*(\w+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
@@ -72,6 +98,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if b"[" not in source.code or not project.together(source, _has_shared) or not _concerned(source, project):
         return
     kernels = Kernels.of(project)
+    yield from _of_several_steps(source, project, kernels)
     known: dict[Function, dict[bytes, tuple[bytes, bool]]] = {}
     orders = _ordering(source, project)
     in_macros = project.component(source).fact(_step_macros)
@@ -88,6 +115,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield from _of_macros(function, kernels, project, arrays, orders, in_macros)
         steps = _Steps(kernels, function, arrays, orders)
         steps.follow(function.body, ())
+        for body, for_one_warp in _lambdas(function, kernels):
+            steps.for_one_warp = for_one_warp
+            steps.follow(body, ())
         if not steps.before and not steps.behind:
             continue
         need, header = include(source, project, "warp.h")
@@ -149,6 +179,8 @@ class _Steps:
     before: dict[int, Node] = field(default_factory=dict)
     behind: dict[int, Node] = field(default_factory=dict)
     assumes: bool = False
+    #: Whether what is followed is a lambda that is called where only lanes of one warp come.
+    for_one_warp: bool = False
     _exposed: dict[int, tuple[_Access, ...]] = field(default_factory=dict)
     _effects: dict[int, tuple[bool, tuple[_Access, ...]]] = field(default_factory=dict)
     _by_lane: dict[int, bool] = field(default_factory=dict)
@@ -218,8 +250,51 @@ class _Steps:
                 yield from self.of_condition(node)
                 for part in inner:
                     yield from self.exposed(part)
-        elif self.mentions(node) and not self.effects(node)[0]:
-            yield from self.loads(node)
+        elif not self.effects(node)[0]:
+            yield from self.loads(node) if self.mentions(node) else ()
+            yield from self.of_calls(node, _LOADED)
+
+    def of_calls(self, node: Node, pattern: re.Pattern[bytes]) -> Iterator[_Access]:
+        """Yield accesses that functions called in `node` make, whose text the pattern finds: of any element."""
+        if self.steps.isdisjoint(self.function.called):
+            return
+        for each in nodes(node):
+            name = called_name(each, self.function.source.code) if each.type == "call_expression" else b""
+            if name not in self.steps:
+                continue
+            for definition in self.kernels.definitions(self.function.source, name):
+                accessed = {match[1] for match in pattern.finditer(definition.text(definition.body))}
+                for array in self.given(each, definition, accessed) if definition is not self.function else ():
+                    yield _Access(array, b"?", each)
+
+    def given(self, call: Node, definition: Function, accessed: set[bytes]) -> Iterator[bytes]:
+        """Yield the shared arrays that a call gives to what the function accesses, or that its object has."""
+        for parameter, value in zip(definition.parameters, arguments(call), strict=False):
+            for word in _WORD.findall(self.function.text(value)) if parameter in accessed else ():
+                if word in self.arrays:
+                    yield self.arrays[word][0]
+        called = call.child_by_field_name("function")
+        thing = called.child_by_field_name("argument") if called is not None else None
+        for member in accessed - set(definition.parameters) if is_method(definition) else ():
+            thing_name = self.function.text(thing) if thing is not None else b"this"
+            if thing_name == b"this":
+                if member in self.arrays:
+                    yield self.arrays[member][0]
+            elif thing_name in self.arrays:
+                yield self.arrays[thing_name][0] + b"." + member
+
+    @cached_property
+    def steps(self) -> frozenset[bytes]:
+        """The functions called here that have elements of arrays and no order."""
+        source = self.function.source
+        return frozenset(
+            name
+            for name in self.function.called - self.carriers
+            if any(
+                not each.kernel and _ELEMENT.search(each.text(each.body))
+                for each in self.kernels.definitions(source, name)
+            )
+        )
 
     def _find_effects(self, node: Node) -> tuple[bool, tuple[_Access, ...]]:
         stores: list[_Access] = []
@@ -239,7 +314,8 @@ class _Steps:
             return False, tuple(store for part in inner for store in self.effects(part)[1])
         if self.has_order(node) or self.calls_barrier(node):
             return True, ()
-        return False, tuple(self.stores(node)) if self.mentions(node) else ()
+        stored = (*(self.stores(node) if self.mentions(node) else ()), *self.of_calls(node, _STORE))
+        return False, stored
 
     def parts(self, node: Node) -> list[Node]:
         """The branches of an `if`, or the body of a loop; of other statements none."""
@@ -300,6 +376,8 @@ class _Steps:
                     continue
             if kind == "lambda_expression":
                 continue
+            if kind == "pointer_expression" and not stored_to and (access := self.access(current)) is not None:
+                found.append(access)
             if kind == "subscript_expression":
                 access = None if stored_to else self.access(current)
                 if access is not None:
@@ -339,24 +417,57 @@ class _Steps:
         return found
 
     def access(self, node: Node) -> _Access | None:
-        """Return the access that a subscript is, if its array is one of those that lanes meet in."""
+        """Return the access that a subscript, or `*p`, is, if its array is one of those that lanes meet in."""
+        if node.type == "pointer_expression":
+            return self.pointed(node)
         indices = []
         current: Node | None = node
         while current is not None and current.type == "subscript_expression":
             given = current.child_by_field_name("indices")
             indices.append(b"".join(self.function.text(given).split())[1:-1] if given is not None else b"")
             current = current.child_by_field_name("argument")
-        if not indices or current is None or current.type != "identifier":
+        if not indices or current is None or current.type not in ("identifier", "field_expression"):
             return None
-        array = self.arrays.get(self.function.text(current))
-        return _Access(array[0], b"][".join(reversed(indices)), node) if array is not None else None
+        # `this->s[i]` is of s, `scratch.s[i]` of an array of its own if scratch is shared.
+        name, _, part = self.function.text(current).removeprefix(b"this->").partition(b".")
+        array = self.arrays.get(name)
+        if array is None or (part and not _PATH.fullmatch(part)):
+            return None
+        element = b"][".join(reversed(indices))
+        offset = self.offsets.get(name)
+        if offset is not None:
+            element = offset + b"+" + element if element != b"0" else offset
+        return _Access(array[0] + (b"." + part if part else b""), element, node)
+
+    def pointed(self, node: Node) -> _Access | None:
+        """Return the access that `*p` or `*(p + i)` is."""
+        match = _POINTED.fullmatch(b"".join(self.function.text(node).split()))
+        array = self.arrays.get(match["inner"] or match["name"]) if match else None
+        if match is None or array is None:
+            return None
+        terms = [self.offsets.get(match["inner"] or match["name"]), match["offset"]]
+        return _Access(array[0], b"+".join(term for term in terms if term) or b"0", node)
+
+    @cached_property
+    def offsets(self) -> dict[bytes, bytes]:
+        """What is added to an array in names for parts of it: `i` of `p = s + i` and of `p = &s[i]`."""
+        found: dict[bytes, bytes] = {}
+        for assignment in self.function.locals.assignments:
+            name = assignment.variable.name
+            if name in self.arrays and len(assignment.values) == 1:
+                match = _PART.fullmatch(b"".join(self.function.text(assignment.values[0]).split()))
+                if match is not None and assignment.declares and (match["array"] or match["of"]) in self.arrays:
+                    found[name] = match["sum"] or match["element"]
+                elif not assignment.declares:
+                    found.pop(name, None)
+        return found
 
     def meets(self, loads: Iterable[_Access], stored: tuple[_Access, ...]) -> bool:
         """Whether one of the loads may be of what another lane has stored; notes what that assumes."""
         met = False
         for load in loads:
             # What costs least is asked first: generated code has thousands of pairs.
-            by_lane = self.kernels.one_warp(self.function, load.place) or self.by_lane(load)
+            by_lane = self.for_one_warp or self.kernels.one_warp(self.function, load.place) or self.by_lane(load)
             volatile = any(name == load.array and marked for name, marked in self.arrays.values())
             if (by_lane or volatile) and any(self.other_lane(load, store) for store in stored):
                 met = True
@@ -384,7 +495,7 @@ class _Steps:
             step != load.element
             and step.isdigit()
             and int(step) >= WARP
-            and self.kernels.one_warp(self.function, store.place)
+            and (self.for_one_warp or self.kernels.one_warp(self.function, store.place))
         )
 
     def by_lane(self, load: _Access) -> bool:
@@ -453,8 +564,10 @@ def _arrays(
     calls = kernels.callers(function) if elements else ()
     signs = (b"__shared__", b"volatile", *everywhere, *source.matched(_FROM_TEMPLATE))
     # Before its variables are looked for, which takes longer.
-    if not any(sign in text for sign in signs) and not any(
-        _arrays(call.function, kernels, project, known) for call in calls
+    if (
+        not is_method(function)
+        and not any(sign in text for sign in signs)
+        and not any(_arrays(call.function, kernels, project, known) for call in calls)
     ):
         return known[function]
     found = {variable.name: variable.name for variable in function.locals.shared}
@@ -481,8 +594,55 @@ def _arrays(
                 found[assignment.variable.name] = found[min(words & found.keys())]
             elif any(map(_FROM_TEMPLATE.fullmatch, words)):
                 found[assignment.variable.name] = assignment.variable.name
+    if is_method(function):
+        found |= {name: name for name in _members(function, kernels, project, known) if name not in found}
     known[function] = {name: (array, _is_volatile(text, name)) for name, array in found.items()}
     return known[function]
+
+
+def _members(
+    function: Function, kernels: Kernels, project: Project, known: dict[Function, dict[bytes, tuple[bytes, bool]]]
+) -> frozenset[bytes]:
+    """Return the members that a method has elements of, if it is called for an object that shared memory was given to.
+
+    The object may lie in shared memory itself, or have a shared array named where it is made or assigned to.
+    """
+    source = function.source
+    code = source.code[function.body.start_byte : function.body.end_byte]
+    own = {variable.name for variable in function.locals.variables}
+    names = {match[1] for match in _ELEMENT.finditer(code)} - own
+    if not names:
+        return frozenset()
+    for call in kernels.callers(function):
+        arrays = _arrays(call.function, kernels, project, known)
+        called = call.node.child_by_field_name("function")
+        thing = called.child_by_field_name("argument") if called is not None else None
+        root = _WORD.match(call.function.text(thing)) if thing is not None else None
+        if root is None or root.group() == b"this":
+            # A method of the same object.
+            if is_method(call.function) and names & arrays.keys():
+                return frozenset(names & arrays.keys())
+            continue
+        given = [each for each in call.function.locals.assignments if each.variable.name == root.group()]
+        texts = [call.function.text(each.node) for each in given]
+        if root.group() in arrays or any(arrays.keys() & set(_WORD.findall(text)) for text in texts):
+            return frozenset(names)
+    return frozenset()
+
+
+def _lambdas(function: Function, kernels: Kernels) -> Iterator[tuple[Node, bool]]:
+    """Yield the bodies of the function's lambdas, and whether only lanes of one warp call them."""
+    if b"](" not in b"".join(function.text(function.body).split()):
+        return
+    for node in nodes(function.body):
+        if node.type != "lambda_expression":
+            continue
+        body, outer = node.child_by_field_name("body"), node.parent
+        variable = outer.child_by_field_name("declarator") if outer and outer.type == "init_declarator" else None
+        name = function.text(variable) if variable is not None else b""
+        calls = [call for call in function.calls({name}) if call.node.start_byte >= node.end_byte] if name else []
+        if body is not None:
+            yield body, bool(calls) and all(kernels.one_warp(function, call.node) for call in calls)
 
 
 def _has_elements(function: Function, project: Project) -> bool:
@@ -507,7 +667,9 @@ def _ordering(source: Cpp, project: Project) -> list[int]:
     macros = project.component(source).fact(_macros)
     words = {word for word in source.matched(_ORDERS) if macros.get(word, True)}
     words |= {name for name, orders in macros.items() if orders}
-    return [span.start for span, _ in source.names(words)]
+    # `asm volatile("" ::: "memory")` is for the compiler: it does not bring lanes together.
+    for_compiler = {match.start() for match in _FOR_COMPILER.finditer(source.code)}
+    return [span.start for span, _ in source.names(words) if span.start not in for_compiler]
 
 
 def _macros(component: Component) -> dict[bytes, bool]:
@@ -531,9 +693,9 @@ def _step_macros(component: Component) -> dict[bytes, bytes]:
     macros = component.fact(_macros)
     found = {}
     for name, body in {each for source in component if isinstance(source, Cpp) for each in source.fact(_defines)}:
-        stored = {(match[1], b"".join(match[2].split())) for match in _STORE.finditer(body)} if b"[" in body else set()
+        stored = {(match[1], _index(match[2])) for match in _STORE.finditer(body)} if b"[" in body else set()
         for match in _ELEMENT.finditer(body) if stored and not _orders(body, macros) else ():
-            element = b"".join(match[2].split())
+            element = _index(match[2])
             if any(match[1] == array and re.match(re.escape(own) + rb"[-+^]", element) for array, own in stored):
                 found[name] = match[1]
     return found
@@ -594,6 +756,113 @@ def _of_macros(
         message += "; assumes that lanes which exchange values are of one warp"
     certainty = Certainty.REVIEW if assumes else Certainty.SAFE
     yield Finding(places[0], "lockstep", message, (*edits, *((need,) if need else ())), certainty, (header,))
+
+
+def _of_several_steps(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]:
+    """Find macros that are several steps: the call goes between them, where the macro is defined."""
+    component = project.component(source)
+    macros = component.fact(_step_macros)
+    known: dict[Function, dict[bytes, tuple[bytes, bool]]] = {}
+    for directive in source.directives if macros else ():
+        define = DEFINE.match(source.code, directive.start, directive.end)
+        if define is None or within(directive.start, source.cuda_only):
+            continue
+        # A step, or several, or uses of macros that are steps.
+        used = [each for each in _WORD.finditer(source.code, *define.span(3)) if each.group() in macros]
+        if define[1] not in macros and not used:
+            continue
+        if within(directive.start, source.hip_only) or _orders(define[3], component.fact(_macros)):
+            continue
+        edits = list(_between_steps(source, *define.span(3)))
+        for before, each in pairwise(used):
+            opening = _OPENING.match(source.code, before.end())
+            ended = source.closing(opening.end() - 1) if opening else before.end() - 1
+            between = _CONDITION.fullmatch(source.code, ended + 1, each.start()) if ended is not None else None
+            if between is not None:
+                at = between.start("if") if between["if"] else each.start()
+                edits.append(Edit(Span(at, at), _SYNC + b" "))
+        if not edits:
+            continue
+        uses = [
+            (kernels.one_warp(call.function, call.node), any(arrays[name][1] for name in met))
+            for file in component
+            if isinstance(file, Cpp) and define[1] in file.words
+            for function in kernels.functions(file)
+            for call in function.calls({define[1]})
+            if (arrays := _arrays(function, kernels, project, known))
+            and (met := arrays.keys() & {macros.get(define[1], b""), *_WORD.findall(function.text(call.node))})
+        ]
+        if not any(one_warp or volatile for one_warp, volatile in uses):
+            continue
+        need, header = include(source, project, "warp.h")
+        message = f"hipport::syncwarp() between the steps of {define[1].decode()}"
+        certainty = Certainty.SAFE
+        if not all(one_warp for one_warp, _ in uses):
+            message += "; assumes that lanes which exchange values are of one warp"
+            certainty = Certainty.REVIEW
+        all_edits = (*edits, *((need,) if need else ()))
+        yield Finding(Span(*define.span(1)), "lockstep", message, all_edits, certainty, (header,))
+
+
+def _between_steps(source: Cpp, start: int, end: int) -> Iterator[Edit]:
+    """Put the call between the steps in a macro's text from `start` to `end`, and behind each of a loop that halves."""
+    code = source.code
+    stored: set[tuple[bytes, bytes]] = set()
+    loops: list[tuple[bool, int]] = []
+    at = start
+    while (match := _STATEMENT.match(code, at, end)) is not None and match.end() > at:
+        first, last = match.start(1), match.end(1)
+        depth = 0
+        while last < end and (depth or code[last : last + 1] not in (b";", b"{", b"}")):
+            depth += {b"(": 1, b")": -1}.get(code[last : last + 1], 0)
+            last += 1
+        text, sign = code[first:last], code[last : last + 1]
+        at = last + 1
+        elements = [(each[1], _index(each[2])) for each in _ELEMENT.finditer(text)]
+        met = any(array == name and _beside(own, element) for name, own in stored for array, element in elements)
+        # In front of `else` there is no room.
+        if met and not text.startswith(b"else"):
+            yield Edit(Span(first, first), _SYNC + b" ")
+            stored.clear()
+        stores = {(each[1], _index(each[2])) for each in _STORE.finditer(text)}
+        head = _LOOP_HEAD.match(text)
+        halves = head is not None and _HALVES.search(text[: _parenthesis(text, head.end() - 1)]) is not None
+        meets = any(array == name and _beside(own, element) for name, own in stores for array, element in elements)
+        stored |= stores
+        if sign == b"{":
+            loops.append((halves, len(stored)))
+        elif sign == b"}" and loops:
+            halving, before = loops.pop()
+            if halving and len(stored) > before:
+                yield Edit(Span(last, last), _SYNC + b" ")
+                stored.clear()
+        elif halves and head is not None and meets:
+            body = first + _parenthesis(text, head.end() - 1) + 1
+            yield Edit(Span(body, body), b" {")
+            yield Edit(Span(min(at, end), min(at, end)), (b" " if sign == b";" else b"; ") + _SYNC + b" }")
+            stored.clear()
+        if last >= end:
+            return
+
+
+def _index(text: bytes) -> bytes:
+    """An index without white space and parentheses around a name, which macros put there."""
+    return _IN_PARENTHESES.sub(rb"\1", b"".join(text.split()))
+
+
+def _beside(own: bytes, element: bytes) -> bool:
+    """Whether an element is one beside a lane's own: `t + 8` or `t ^ 1` of `t`."""
+    return re.match(re.escape(own) + rb"[-+^]", element) is not None
+
+
+def _parenthesis(text: bytes, opening: int) -> int:
+    """Where the parenthesis at `opening` ends."""
+    depth = 0
+    for at in range(opening, len(text)):
+        depth += {b"(": 1, b")": -1}.get(text[at : at + 1], 0)
+        if depth == 0:
+            return at
+    return len(text) - 1
 
 
 def _turns(function: Function, node: Node, orders: list[int]) -> Node | None:

@@ -42,6 +42,7 @@ _COUNTS_THREADS = re.compile(
     rb"threadIdx\.y\*blockDim\.x\+threadIdx\.x|threadIdx\.x\+threadIdx\.y\*blockDim\.x|"
     rb"threadIdx\.x\+blockDim\.x\*threadIdx\.y|blockDim\.x\*threadIdx\.y\+threadIdx\.x"
 )
+_CAST = re.compile(rb"static_cast\s*<[^()]*>|(?:unsigned|int|long|short|u?int(?:16|32|64)_t|size_t|uint|std::size_t)")
 _SHUFFLES = frozenset((b"shfl", b"__shfl", b"shfl_sync", b"__shfl_sync"))
 _TILE_SIZE = re.compile(rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*(\w+)")
 _SAME_FOR_ALL = frozenset(("lambda_expression", "sizeof_expression", "type_descriptor", "template_argument_list"))
@@ -225,6 +226,11 @@ class Expressions:
             return True
         if node.type == "cast_expression" or (node.type == "parenthesized_expression" and node.named_children):
             return self.counts_threads(node.named_children[-1], depth)
+        if node.type == "call_expression":
+            # `static_cast<int>(threadIdx.x)`, `int(threadIdx.x)`
+            called, passed = node.child_by_field_name("function"), arguments(node)
+            cast = called is not None and _CAST.fullmatch(self._function.text(called))
+            return bool(cast) and len(passed) == 1 and self.counts_threads(passed[0], depth)
         if node.type == "binary_expression" and depth:
             # `blockIdx.x * blockDim.x + tid`
             right = node.child_by_field_name("right")
