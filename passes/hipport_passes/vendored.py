@@ -28,6 +28,7 @@ from hipport_passes.build_scripts import hipify_lines
 
 _FOLDERS = re.compile(rb"\binclude_dirs\b|\bextra_include_paths\b")
 _IGNORES = re.compile(rb"hipify.*\bignores\b|\bignores\b.*hipify", re.DOTALL)
+_TESTS = re.compile(r"(?:^|/)(?:tests?|benchmarks?)/")
 _FILES = frozenset(".h .hpp .hxx .hh .cuh .inl".split())
 
 _LINES = """\
@@ -55,7 +56,9 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     if not hipify_lines.BUILDS.search(source.text) or _IGNORES.search(source.text):
         return
     trees = [tree for tree in _trees(project) if _concerns(tree, source, project)]
-    if not _FOLDERS.search(source.text):
+    if _FOLDERS.search(source.text):
+        trees = [tree for tree in trees if _included(tree, project)]
+    else:
         quoted = _quoted(project) if trees else set()
         trees = [tree for tree in trees if any(path.is_relative_to(tree) for path in quoted)]
     if not trees or source.module is None:
@@ -92,6 +95,28 @@ def _concerns(tree: PurePath, source: Python, project: Project) -> bool:
         if not any(tree.is_relative_to(other) and other.is_relative_to(folder) for other in others):
             return True
     return re.search(rb"[\"'][^\"'\r\n]*(?<![\w.-])" + name + rb"(?![\w.-])[^\"'\r\n]*[\"']", source.text) is not None
+
+
+def _included(tree: PurePath, project: Project) -> bool:
+    """Say whether a source, if any was read, includes what may lie in the tree; tests are built apart from it."""
+    sources = [each for each in project.sources if isinstance(each, Cpp)]
+    names = [
+        marker
+        for library, files in markers().items()
+        if tree.name.lower().startswith(library.lower()) or tree.name in {PurePosixPath(file).name for file in files}
+        for marker in files
+    ]
+    if not sources or not names:
+        return True
+    beginnings = {name.partition("/")[0] for name in names}
+    for source in sources:
+        if _TESTS.search(source.path.as_posix()) or source.path.is_relative_to(tree):
+            continue
+        for include in source.includes:
+            beside = PurePosixPath(os.path.normpath(source.path.parent / include.path))
+            if beginnings & set(PurePosixPath(include.path).parts) or beside.is_relative_to(tree):
+                return True
+    return False
 
 
 def _quoted(project: Project) -> set[PurePath]:
