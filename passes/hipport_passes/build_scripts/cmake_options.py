@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of compilers in a CMake script's commands, and what HIP's compiler gets for them.
+
+They stand in generator expressions that ask for the language CUDA, in variables that CMake reads for that language
+(CMAKE_CUDA_FLAGS), and in lists that all languages share.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.finding import Certainty
+from hipport.languages.cmake import Argument, CMake, Command, Expression
+from hipport.source import Edit, Span
+from hipport_passes.build_scripts.cmake_branches import Said, split
+from hipport_passes.build_scripts.cmake_flags import LANGUAGE, Copy, copied, leaves, tells, values
+from hipport_passes.build_scripts.cmake_trees import Tree, text
+
+#: The variables with options for the language CUDA: of all configurations, or of one.
+OF_LANGUAGE = re.compile(r"CMAKE_CUDA_FLAGS(?:_\w+)?")
+_SCOPES = frozenset((b"PUBLIC", b"PRIVATE", b"INTERFACE", b"BEFORE", b"SYSTEM"))
+
+
+class Options:
+    """What is to be said of the options in a script's commands; `rocm` is the oldest release that is to take them."""
+
+    def __init__(self, source: CMake, tree: Tree, rocm: tuple[int, int]) -> None:
+        self.source = source
+        self.tree = tree
+        self.rocm = rocm
+
+    def about(self, command: Command) -> Iterator[Said]:
+        """Yield what is to be said of generator expressions and of lists of flags in a command."""
+        if b"COMPILE_LANG" in self.source[command.inner]:
+            yield from self._expressions(command)
+        yield from self._flags(command)
+
+    def of_language(self, command: Command, following: Command | None, variable: str) -> Iterator[Said]:
+        """CMAKE_CUDA_FLAGS: the same for HIP behind it."""
+        source = self.source
+        if command.name == "list" and text(source, command, 0) not in ("APPEND", "PREPEND"):
+            return
+        if command.name == "string" and text(source, command, 0) not in ("APPEND", "PREPEND", "CONCAT"):
+            return
+        if following and any(text(source, following, i) == variable.replace("CUDA", "HIP", 1) for i in (0, 1)):
+            return
+        given = values(source, command, 1 if command.name == "set" else 2)
+        copy = copied(source, [argument.content for argument in given], self.tree.torch, self.rocm)
+        yield from self._left(command, copy)
+        if copy.manual:
+            return  # all of it is for whoever decides: in a copy, what is for a person would not be seen any more
+        own = sum(source[argument.content].count(f"${{{variable}}}".encode()) for argument in given)
+        if copy.kept - own <= 0:
+            return
+        line = copy.text(source, command.span).replace(b"CMAKE_CUDA_", b"CMAKE_HIP_")
+        message = f"the same for HIP: {_changed(copy)}" if copy.changes else "the same for HIP"
+        yield Said(command.written, "flags", message, copy.certainty, after=tuple(split(source, command, line)))
+
+    def _left(self, command: Command, copy: Copy) -> Iterator[Said]:
+        for change in copy.manual:
+            yield Said(command.written, change.kind, str(change), Certainty.MANUAL)
+
+    def _expressions(self, command: Command) -> Iterator[Said]:
+        """$<$<COMPILE_LANGUAGE:CUDA>:…>: the language chosen, or the same for HIP beside it."""
+        source = self.source
+        inner = source[command.inner]
+        if b"COMPILE_LANGUAGE:HIP" in inner or b"COMPILE_LANG_AND_ID:HIP" in inner:
+            return
+        for expression in source.expressions(command.inner):
+            yield from self._expression(command, expression)
+
+    def _expression(self, command: Command, expression: Expression) -> Iterator[Said]:
+        source = self.source
+        tests = [
+            match
+            for match in LANGUAGE.finditer(source.code, expression.span.start, expression.span.end)
+            if _for_cuda(match)
+        ]
+        if not tests:
+            return
+        head = [match for match in tests if match.end() <= expression.head.end]
+        if (
+            not head
+            and expression.head.start < tests[0].start()
+            and expression.content
+            and not self._whole(expression, tests[0])
+        ):
+            # `$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:…>>`: what is inside.
+            for inside in expression.inside:
+                yield from self._expression(command, inside)
+            return
+        first = Span(*tests[0].span())
+        copy = copied(source, leaves(source, expression), self.tree.torch, self.rocm, gap=b";")
+        plain = all(match["languages"] for match in tests)
+        if not copy.changes and plain:
+            edits = tuple(Edit(self._name(match), b"${HIP_OR_CUDA}") for match in tests)
+            unknown = sorted(
+                name for name in copy.references if re.search(r"CUDA|NVCC", name) and name not in self.tree.sets
+            )
+            message, certainty = "HIP's files where USE_HIP is ON", Certainty.SAFE
+            if unknown and command.name.endswith("compile_options"):
+                message += f"; assumes that hipcc takes what is in {', '.join(unknown)}"
+                certainty = Certainty.REVIEW
+            yield Said(first, "expression", message, certainty, edits)
+            return
+        if copy.manual or not head or b"NOT:" in source[expression.head]:
+            changes = copy.manual or copy.changes
+            why = _changed(Copy(changes=changes)) if changes else "say what the same is for HIP"
+            yield Said(first, changes[0].kind if changes else "expression", why, Certainty.MANUAL)
+            return
+        if not copy.kept:
+            return
+        puts = [(Span(*match.span()), b"$<COMPILE_LANGUAGE:HIP>") for match in tests]
+        new = copy.text(source, expression.span, puts)
+        edit = self._beside(command, expression, new)
+        message = f"the same for HIP: {_changed(copy)}" if copy.changes else "the same for HIP"
+        yield Said(first, "expression", message, copy.certainty, (edit,))
+
+    def _whole(self, expression: Expression, test: re.Match[bytes]) -> bool:
+        """Say whether the expression is the test itself, or joins it with others: `$<AND:…>`."""
+        return expression.span == Span(*test.span()) or self.source[expression.head] in (b"AND", b"OR", b"NOT", b"IF")
+
+    def _name(self, match: re.Match[bytes]) -> Span:
+        start, end = match.span("languages")
+        names = self.source.text[start:end].split(b",")
+        at = start + len(b",".join([*names[: names.index(b"CUDA")], b""]))
+        return Span(at, at + 4)
+
+    def _beside(self, command: Command, expression: Expression, new: bytes) -> Edit:
+        source, at = self.source, expression.span.end
+        for argument in command.arguments:
+            if argument.kind == "quoted" and argument.span.start < at <= argument.span.end:
+                if argument.content == expression.span:
+                    return Edit(Span(argument.span.end, argument.span.end), b' "' + new + b'"')
+                gap = b";" if command.name.endswith(("options", "properties")) else b" "
+                return Edit(Span(at, at), gap + new)
+        if not any(each.span == expression.span for each in source.expressions(command.inner)):
+            return Edit(Span(at, at), b";" + new)
+        line = source.text.rfind(b"\n", 0, expression.span.start) + 1
+        indent = source.text[line : expression.span.start]
+        gap = source.newline + indent if not indent.strip() else b" "
+        return Edit(Span(at, at), gap + new)
+
+    def _flags(self, command: Command) -> Iterator[Said]:
+        """Flags for nvcc among the arguments of other commands, chosen by USE_HIP."""
+        source, arguments = self.source, command.arguments
+        said = [source[argument.content] for argument in arguments]
+        first, of = -1, "nvcc"
+        variable = ""
+        if command.name == "set":
+            first, variable = 1, text(source, command, 0)
+        elif command.name in ("list", "string") and said[:1] in ([b"APPEND"], [b"PREPEND"]):
+            first, variable = 2, text(source, command, 1)
+        elif command.name in ("add_compile_options", "add_definitions", "add_compile_definitions"):
+            first = 0
+        elif command.name in ("target_compile_options", "target_compile_definitions"):
+            first = 1
+        elif command.name.startswith("cuda_") and b"OPTIONS" in said:
+            first = said.index(b"OPTIONS") + 1
+        elif command.name in ("set_target_properties", "set_source_files_properties", "set_property"):
+            found = [i for i, each in enumerate(said) if each in (b"COMPILE_FLAGS", b"COMPILE_OPTIONS")]
+            first = found[0] + 1 if found else -1
+        if first < 0 or len(arguments) <= first or OF_LANGUAGE.fullmatch(variable) or "HELP" in variable:
+            return
+        given = values(source, command, first)
+        if command.name.endswith("properties"):
+            given = given[:1]
+        # What is for one language is looked at with its expression.
+        expressions = list(source.expressions(command.inner))
+        given = [
+            argument
+            for argument in given
+            if not any(
+                each.span.start < argument.span.end and argument.span.start < each.span.end for each in expressions
+            )
+        ]
+        for_nvcc = re.search(r"NVCC|CUDA_FLAGS|CUDA_COMPILE|GENCODE", variable) is not None
+        if not for_nvcc and not tells(source, given, self.tree.torch):
+            return
+        if not for_nvcc and not tells(source, given, False):
+            of = "host"
+        # An option is an item of a list, but where flags are one string.
+        listed = command.name.endswith("_options") or command.name == "list" or b"COMPILE_OPTIONS" in said
+        gap = b";" if listed else b" "
+        copy = copied(source, [argument.content for argument in given], self.tree.torch, self.rocm, of, gap)
+        copy.changes = [change for change in copy.changes if change.kind != "standard" or for_nvcc or of == "nvcc"]
+        if not copy.changes:
+            return
+        yield from self._left(command, copy)
+        if copy.manual:
+            return
+        kind = copy.changes[0].kind
+        message = _changed(copy)
+        pairs = command.name.endswith("_properties")
+        drops = [
+            (argument.span, b'""') if pairs else (self._with_gap(argument), b"")
+            for argument in given
+            if copy.puts.get(argument.content) == b""
+        ]
+        for argument in given:
+            if copy.puts.get(argument.content) == b"":
+                del copy.puts[argument.content]
+        own = sum(source[argument.content].count(f"${{{variable}}}".encode()) for argument in given) if variable else 0
+        scopes = sum(source[argument.content] in _SCOPES for argument in given)
+        nothing = copy.kept == scopes and not command.name.startswith("cuda_") and command.name != "set" and not pairs
+        if nothing or 0 < copy.kept == own:
+            yield Said(arguments[first].span, kind, message, copy.certainty, instead=())
+            return
+        puts = [*copy.puts.items(), *drops]
+        if not copy.kept and command.name == "set":
+            at = arguments[0].span.end
+            puts.append((Span(at, at), b' ""'))
+        yield Said(arguments[first].span, kind, message, copy.certainty, copy=tuple(puts))
+
+    def _with_gap(self, argument: Argument) -> Span:
+        start = argument.span.start
+        while self.source.text[start - 1 : start].isspace():
+            start -= 1
+        return Span(start, argument.span.end)
+
+
+def _for_cuda(match: re.Match[bytes]) -> bool:
+    return b"CUDA" in (match["languages"] or match["language"]).split(b",")
+
+
+def _changed(copy: Copy) -> str:
+    return "; ".join(str(change) for change in copy.changes)
