@@ -41,6 +41,7 @@ from hipport_passes import (
     namespaces,
     narrowing,
     native_waves,
+    nested_includes,
     other_builds,
     pragma_macros,
     python_gates,
@@ -119,6 +120,8 @@ PASSES: tuple[Pass[Any], ...] = (
     spaced_includes.PASS,
     # By the headers of HIP that are included by then.
     header_macros.PASS,
+    # By what all files include by now.
+    nested_includes.PASS,
     # Last over C++: once a guard names HIP, what it guards looks as if it were ported.
     arch_guards.PASS,
     # Build scripts; what they already do for ROCm is read first, and `vendored` adds to that.

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Include outside of braces what a file that is included inside of them needs.
+
+`namespace here { #include "kernels.cuh" }` puts all that `kernels.cuh` includes into the namespace. For CUDA it may
+include none of its headers, as nvcc has read them before; hipport's headers, and HIP's where `headers` has put one,
+would become part of the namespace, or be missing from the next one. Included before, at the top of the file with the
+braces, they are there, and their guards keep them from being read again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.finding import Finding
+from hipport.headers import FOLDER, header, own
+from hipport.languages.cpp import Cpp
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Span
+
+_OWN = re.compile(rf"(?:.*/)?{FOLDER}/(\w+\.h)")
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per file that includes others inside of braces, if these need anything."""
+    if own(source) or b"{" not in source.code:
+        return
+    nested = [
+        each
+        for each in source.includes
+        if source.code.count(b"{", 0, each.directive.start) > source.code.count(b"}", 0, each.directive.start)
+        and not _guarded(source, each.directive.start)
+    ]
+    if not nested:
+        return
+    outside = {each.path for each in source.includes if each not in nested}
+    there = {match[1] for path in outside if (match := _OWN.fullmatch(path))} | outside
+    lines = []
+    for path in _needed(source, project, [each.path for each in nested]):
+        match = _OWN.fullmatch(path)
+        if (match[1] if match else path) in there:
+            continue
+        lines.append(header(source, project, match[1])[0] if match else b"<" + path.encode() + b">")
+    if lines:
+        point = source.include_point
+        text = b"".join(b"#include " + each + source.newline for each in dict.fromkeys(lines))
+        names = ", ".join(dict.fromkeys(line.decode() for line in lines))
+        message = f"needed in braces, where it must not be read first: {names}"
+        yield Finding(nested[0].directive, "outside", message, (Edit(Span(point, point), text),))
+
+
+def _guarded(source: Cpp, offset: int) -> bool:
+    """Whether the braces are those of an `extern "C" {` that C++ alone sees, around what is for C as well."""
+    opening = source.code.rfind(b"{", 0, offset)
+    return re.search(rb"extern\s*\"C\"\s*\Z", source.text[max(0, opening - 40) : opening]) is not None
+
+
+def _needed(source: Cpp, project: Project, paths: list[str]) -> Iterator[str]:
+    """Yield what of hipport's and HIP's the files at `paths`, and all that they include, include."""
+    seen = {source.path}
+    waiting = [other for path in paths for other in project.included(source, path)]
+    while waiting:
+        each = waiting.pop(0)
+        if each.path in seen or not isinstance(each, Cpp) or own(each):
+            continue
+        seen.add(each.path)
+        for include in each.includes:
+            if _OWN.fullmatch(include.path) or include.path.startswith("hip/"):
+                yield include.path
+            else:
+                waiting += project.included(each, include.path)
+
+
+PASS = Pass(Cpp, find)
