@@ -56,6 +56,7 @@ from hipport_passes import (
     template_keyword,
     textures,
     unevaluated,
+    vector_members,
     vector_types,
     vendored,
     warp_intrinsics,
@@ -99,6 +100,7 @@ PASSES: tuple[Pass[Any], ...] = (
     host_math.PASS,
     min_max.PASS,
     vector_types.PASS,
+    vector_members.PASS,
     # By the names that CUB has in CUDA.
     cub_thrust.PASS,
     # By CUDA's names or HIP's; they change no name.
