@@ -13,6 +13,7 @@ no longer waited for (S_BARRIER in AMD's ISA manuals). So of barriers that not a
   where the wavefront goes through both branches, and is one barrier ahead of the others from there on. The branches
   are divided at their barriers, and all threads meet at one: each does what it did before, between the same barriers.
   Where that cannot be done it is reported;
+* one in functions that threads of a wavefront call by different pointers, or by one in both branches, is reported;
 * `__syncthreads_count`, `_and` and `_or` take the vote of a wavefront from its lane 0 on AMD. Where threads may have
   left they become hipport's, which count the threads that are there.
 
@@ -30,6 +31,7 @@ from hipport.headers import include, own
 from hipport.languages.agreement import BLOCK, varies
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.functions import DEFINE, Call, Function, nodes
+from hipport.languages.indirect import indirect_calls, pointed, targets
 from hipport.languages.kernels import Kernels
 from hipport.names import Names
 from hipport.pipeline import Pass
@@ -71,7 +73,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     barriers = _Barriers.of(source, project, kernels)
     carriers = kernels.carriers(source, barriers.pattern)
     called = carriers | barriers.functions | {b"sync"}
-    if called.isdisjoint(source.words) and not source.matched(barriers.pattern):
+    if not barriers.pointed and called.isdisjoint(source.words) and not source.matched(barriers.pattern):
         return
     widest = max(project.target.wavefronts)
     for function in kernels.functions(source):
@@ -90,6 +92,8 @@ class _Barriers(NamedTuple):
     plain: frozenset[bytes]
     #: Functions that have the block given as a group wait.
     functions: frozenset[bytes]
+    #: Functions with a barrier that may be called by pointer or as objects.
+    pointed: tuple[Function, ...]
 
     @staticmethod
     def of(source: Cpp, project: Project, kernels: Kernels) -> _Barriers:
@@ -108,11 +112,22 @@ class _Barriers(NamedTuple):
             for function in kernels.functions(file)
             if not function.kernel and any(map(_waits_as_group, function.calls({b"sync"})))
         )
-        return _Barriers(pattern, frozenset(found), frozenset(found - others), waiting)
+        known = project.component(source).fact(_by_pointer)
+        if pattern.pattern not in known:
+            every = [function for file in files for function in kernels.functions(file) if not function.kernel]
+            with_barrier = [function for function in every if kernels.reaches(function, pattern)]
+            known[pattern.pattern] = tuple(pointed(files, with_barrier))
+        by_pointer = known[pattern.pattern]
+        return _Barriers(pattern, frozenset(found), frozenset(found - others), waiting, by_pointer)
 
     def is_plain(self, text: bytes) -> bool:
         called = _CALLED.fullmatch(text)
         return _PLAIN.fullmatch(text) is not None or (called is not None and called[1] in self.plain)
+
+
+def _by_pointer(component: Component) -> dict[bytes, tuple[Function, ...]]:
+    """The functions that may be called by pointer and wait at a barrier, by what those are called."""
+    return {}
 
 
 def _barrier_functions(source: Cpp) -> frozenset[bytes]:
@@ -240,6 +255,21 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
         call for call in function.calls(waiting) if call.name in lambdas or _is_barrier(call, kernels, called, carriers)
     ]
     barriers += _without_parentheses(function, called.macros)
+    for each in indirect_calls(function) if called.pointed else ():
+        waiting_there = targets(each, function, called.pointed, kernels)
+        if not waiting_there:
+            continue
+        barriers.append(Call(function, b"", each.call, ()))
+        if len(waiting_there) > 1 and kernels.agreement(function, each.callee) < widest:
+            text = b" ".join(function.text(each.callee).split()).decode("utf-8", "replace")
+            yield Finding(
+                Span(each.callee.start_byte, each.callee.end_byte),
+                "parted",
+                f"threads of one wavefront may call different functions by `{text}`, and wait at a barrier in each: "
+                "for CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all threads "
+                "come to one barrier, outside of what is called",
+                certainty=Certainty.MANUAL,
+            )
     if len(barriers) < 2:
         return
     barriers.sort(key=lambda each: each.node.start_byte)

@@ -12,6 +12,9 @@ but for three kinds of code, which are found here:
 * "turn": a call under a condition within a loop, so that lanes come to it in turns of their own. For a group of
   lanes, which names them all, also one in a loop that some lanes may leave before others.
 
+A function that is called by a pointer, as an object or as a virtual function is taken to be called wherever something
+is called so with as many arguments, and lanes that differ on the pointer or object to part there.
+
 Nothing of this matters where the lanes that are named were found out in the same branch or turn: then there are no
 others to wait for. Conditions on which the lanes of a warp agree part nobody. Calls are followed by name through
 functions and macros. Lanes may differ on a value of which nothing is known, such as a parameter of a function that
@@ -25,13 +28,14 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice, permutations, product
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.languages.agreement import WARP
 from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function, Variable, arguments
+from hipport.languages.functions import Function, Variable, arguments, called_name, nodes
+from hipport.languages.indirect import indirect_calls, pointed, targets, virtual, virtual_calls
 from hipport.languages.kernels import Kernels
 from hipport.project import Component, Project
 
@@ -169,7 +173,29 @@ class _Search:
         self._open: set[_Macro | Function] = set()
         self._recursive = False
         self._find_carriers()
+        functions = [unit for unit in self.units if isinstance(unit, Function)]
+        #: What may be called by pointers and objects, and the names of what is virtual.
+        self.pointed = pointed(self.files, functions)
+        #: Collectives in lambdas that are handed to functions, by the count of the lambda's parameters.
+        self.handed: dict[int, list[_Reached]] = {}
+        for function in functions:
+            for count, start, name in self._find_handed(function):
+                node = function.body.descendant_for_byte_range(start, start + len(name))
+                given = _arguments_of(node) if node is not None else ()
+                lanes = self._by_pointer(_Reached(Place(function.source.path, start), name, _Named(), False, WARP))
+                named = self._named(function, given[0]) if given else _Named()
+                if not named.inside and not named.found and collectives.group is None:
+                    self.handed.setdefault(count, []).append(lanes)
+        self.virtual = frozenset(unit.name for unit in functions if virtual(unit))
         self._follow_recursion()
+        if self.pointed or self.handed:
+            # What calls them by pointers need not have a name of theirs in it.
+            self.units += [
+                function
+                for file in self.files
+                for function in self.kernels.functions(file)
+                if function not in functions and next(indirect_calls(function), None) is not None
+            ]
         for unit in self.units:
             if isinstance(unit, Function):
                 self._check(unit)
@@ -228,7 +254,7 @@ class _Search:
             return self._again.get(function, ())
         if function not in self._mentions:
             self._open.add(function)
-            self._mentions[function] = tuple(self._find_mentions(function))
+            self._mentions[function] = (*self._find_mentions(function), *self._find_indirect(function))
             self._open.remove(function)
         return self._mentions[function]
 
@@ -293,6 +319,56 @@ class _Search:
                         )
                 most = max(each.size for each in reached.values())
                 yield _Mention(node, tuple(self._sides(unit, node, most)), tuple(reached.values()))
+
+    def _find_indirect(self, unit: Function) -> Iterator[_Mention]:
+        """Yield calls by pointers and objects, and note the calls of lanes that differ on what they call."""
+        any_pointed = self.pointed or self.handed
+        calls = indirect_calls(unit) if any_pointed else ()
+        called = [(each, targets(each, unit, self.pointed, self.kernels)) for each in calls]
+        for each in virtual_calls(unit, self.virtual):
+            name = called_name(each.call, unit.source.code)
+            called.append((each, [of for of in self.carriers.get(name, []) if isinstance(of, Function)]))
+        for each, functions in called:
+            sets = [[self._by_pointer(inner) for inner in self.reached(of)] for of in functions if of is not unit]
+            handed = self.handed.get(each.given, ()) if each.callee.type == "identifier" else ()
+            reached = {inner.place: inner for inner in chain(*sets, handed)}
+            if not reached:
+                continue
+            size = max(inner.size for inner in reached.values())
+            if each.callee.type != "field_expression":
+                yield _Mention(each.call, tuple(self._sides(unit, each.call, size)), tuple(reached.values()))
+            if self.kernels.agreement(unit, each.callee) >= size:
+                continue
+            for one, two in permutations(sets, 2):
+                for a, b in product(one, two):
+                    if not a.lanes.inside and not b.lanes.inside:
+                        self.found.setdefault(a.place, Meeting("branch", b.place))
+
+    def _find_handed(self, unit: Function) -> Iterator[tuple[int, int, bytes]]:
+        """Yield the collectives in lambdas that `unit` hands to a function: parameters of the lambda, place, name."""
+        words = [(start, name) for start, name in self._words_of(unit) if self.collectives.names.fullmatch(name)]
+        if not words or b"[" not in unit.source.code[slice(*_body(unit))]:
+            return
+        for node in nodes(unit.body):
+            outer = node.parent
+            if node.type != "lambda_expression" or outer is None:
+                continue
+            inside = [(start, name) for start, name in words if node.start_byte <= start < node.end_byte]
+            variable = outer.child_by_field_name("declarator") if outer.type == "init_declarator" else None
+            name = re.escape(unit.text(variable)) if variable is not None else b""
+            if outer.type != "argument_list" and not (
+                name and re.search(rb"[(,]\s*" + name + rb"\s*[,)]", unit.text(unit.body))
+            ):
+                continue
+            declarator = node.child_by_field_name("declarator")
+            given = declarator.child_by_field_name("parameters") if declarator is not None else None
+            count = len(given.named_children) if given is not None else 0
+            yield from ((count, start, collective) for start, collective in inside)
+
+    @staticmethod
+    def _by_pointer(reached: _Reached) -> _Reached:
+        """What is reached by a pointer, whose arguments are not followed."""
+        return reached._replace(lanes=_Named(inside=bool(reached.lanes.inside or reached.lanes.found)))
 
     def _of_macro(self, macro: _Macro) -> Iterator[_Reached]:
         code = macro.source.code

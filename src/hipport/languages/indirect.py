@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of functions that no name says: by pointers to functions, function objects and virtual functions.
+
+A function may be called so where its name stands without parentheses behind it, an `operator()` wherever an object is
+called. What a call may come to is told by the count of its arguments alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from hipport.languages.cpp import Cpp
+from hipport.languages.functions import Function, arguments, called_name, nodes
+from hipport.languages.kernels import Kernels
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+#: The name of functions that make an object one that can be called.
+CALLED = b"operator()"
+_NOT_AN_ADDRESS = re.compile(rb"\s*(?:\(|<|::)")
+_NAME = re.compile(rb"[A-Za-z_]\w*")
+_NOT_NAMES = frozenset((b"threadIdx", b"blockIdx", b"blockDim", b"x", b"y", b"z", b"auto", b"const"))
+# In place of a name: a lambda, which is no function with one.
+_LAMBDA = b"[]"
+_VIRTUAL = re.compile(rb"\b(?:virtual|override)\b")
+
+
+class Indirect(NamedTuple):
+    """A call, and the expression that says what is called: a pointer, an object or, of a virtual call, its object."""
+
+    call: Node
+    callee: Node
+    given: int
+
+
+def indirect_calls(function: Function) -> Iterator[Indirect]:
+    """Yield the calls in a function by pointers and objects that it has in variables, parameters or arrays."""
+    lambdas = {
+        each.variable.name
+        for each in function.locals.assignments
+        if each.declares and any(value.type == "lambda_expression" for value in each.values)
+    }
+    for node in nodes(function.body):
+        if node.type != "call_expression":
+            continue
+        callee = node.child_by_field_name("function")
+        while callee is not None and callee.type in ("parenthesized_expression", "pointer_expression"):
+            callee = callee.named_children[-1] if callee.named_children else None
+        if callee is None:
+            continue
+        if callee.type == "identifier":
+            name = function.text(callee)
+            variable = function.locals.named(name, callee.start_byte)
+            if (variable is None and name not in function.parameters) or name in lambdas:
+                continue
+        elif callee.type != "subscript_expression":
+            continue
+        yield Indirect(node, callee, len(arguments(node)))
+
+
+def virtual_calls(function: Function, names: Iterable[bytes]) -> Iterator[Indirect]:
+    """Yield the calls in a function of methods with such names by a pointer or reference to an object."""
+    wanted = frozenset(names)
+    if wanted.isdisjoint(function.called):
+        return
+    for node in nodes(function.body):
+        called = node.child_by_field_name("function") if node.type == "call_expression" else None
+        if called is None or called.type != "field_expression":
+            continue
+        thing = called.child_by_field_name("argument")
+        if thing is not None and called_name(node, function.source.code) in wanted:
+            yield Indirect(node, thing, len(arguments(node)))
+
+
+def pointed(files: Iterable[Cpp], functions: Iterable[Function]) -> list[Function]:
+    """Return those of the functions that may be called by pointer or as objects."""
+    functions = [function for function in functions if not function.kernel]
+    names = {function.name for function in functions} - {CALLED}
+    taken = {
+        name
+        for file in (files if names else ())
+        for span, name in file.names(names)
+        if not _NOT_AN_ADDRESS.match(file.code, span.end)
+        and file.code[: span.start].rstrip()[-1:] not in (b".", b">")
+        and not file.directive(span.start)
+    }
+    return [function for function in functions if function.name in taken or function.name == CALLED]
+
+
+def targets(each: Indirect, function: Function, among: Iterable[Function], kernels: Kernels) -> list[Function]:
+    """Return which functions, of those that may be called so, a call in `function` may come to."""
+    fitting = [of for of in among if len(of.parameters) == each.given and of is not function]
+    words = _made_from(each.callee, function, kernels, 3)
+    named = [of for of in fitting if (_class(of) if of.name == CALLED else of.name) in words]
+    known = {_class(of) for of in kernels.functions(function.source) if of.name == CALLED} | {of.name for of in among}
+    every = bool(words) and all(
+        word in known or word == _LAMBDA or kernels.definitions(function.source, word)
+        for word in words
+        if word not in _NOT_NAMES
+    )
+    return named if named or every else fitting
+
+
+def _made_from(node: Node, function: Function, kernels: Kernels, depth: int) -> set[bytes]:
+    """Return the names in what a pointer or object is made from; empty where that is not seen."""
+    root = _NAME.search(function.text(node))
+    if root is None or not depth:
+        return set()
+    name, source = root.group(), function.source
+    variable = function.locals.named(name, node.start_byte)
+    if variable is None:
+        tables = re.findall(rb"\b" + name + rb"\s*\[[^\]]*\]\s*=\s*\{([^{}]*)\}", source.code)
+        return {word for table in tables for word in _NAME.findall(table)}
+    found: set[bytes] = set()
+    for assignment in function.locals.assignments:
+        if assignment.variable != variable:
+            continue
+        if any(value.type == "lambda_expression" for value in assignment.values):
+            found.add(_LAMBDA)
+            continue
+        text = function.text(assignment.node)
+        for word in {word for value in assignment.values for word in _NAME.findall(function.text(value))} or set(
+            _NAME.findall(text)
+        ):
+            tables = re.findall(rb"\b" + word + rb"\s*\[[^\]]*\]\s*=\s*\{([^{}]*)\}", source.code)
+            found |= {inner for table in tables for inner in _NAME.findall(table)} or {word}
+    if name in function.parameters:
+        position = function.parameters.index(name)
+        for call in kernels.callers(function):
+            if position < len(call.arguments):
+                value = call.arguments[position]
+                if value.type == "lambda_expression":
+                    found.add(_LAMBDA)
+                elif value.type == "identifier" and call.function.locals.named(
+                    call.function.text(value), value.start_byte
+                ):
+                    found |= _made_from(value, call.function, kernels, depth - 1)
+                else:
+                    found |= set(_NAME.findall(call.function.text(value)))
+    return found
+
+
+def _class(function: Function) -> bytes:
+    """The name of the class that a method is defined in; empty if there is none."""
+    outer = function.node.parent
+    while outer is not None and outer.type not in ("struct_specifier", "class_specifier"):
+        outer = outer.parent
+    name = outer.child_by_field_name("name") if outer is not None else None
+    return function.text(name) if name is not None else b""
+
+
+def virtual(function: Function) -> bool:
+    """Whether a method says that it is virtual, or overrides one that is."""
+    code = function.source.code
+    return _VIRTUAL.search(code, function.node.start_byte, function.body.start_byte) is not None
