@@ -164,6 +164,47 @@ def test_one_warp_and_one_thread(guard: str, warp: bool, thread: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "thread"),
+    [
+        (b"int t = threadIdx.x; if (t == 0) HERE;", True),
+        (b"int t = threadIdx.x; by_value(t); if (t == 0) HERE;", True),
+        (b"int t = threadIdx.x; const int& u = t; if (u == 0) HERE;", True),
+        (b"int t = threadIdx.x; half_of(n, t); if (t == 0) HERE;", False),
+        (b"int t = threadIdx.x; std::swap(t, n); if (t == 0) HERE;", False),
+        (b"int t = threadIdx.x; int& u = t; u /= 2; if (t == 0) HERE;", False),
+        (b"bool t = threadIdx.x; if (t == 1) HERE;", False),
+        (b"if ((bool)threadIdx.x == 1) HERE;", False),
+        (b"if (threadIdx.x != 0) return; if (n) HERE;", True),
+        (b"for (; n; --n) { if (threadIdx.x != 0) return; HERE; }", True),
+        (b"if (n) if (threadIdx.x != 0) return; HERE;", False),
+        (b"if (n) { if (threadIdx.x != 0) return; } HERE;", False),
+        (b"auto f = [&] { if (threadIdx.x != 0) return; ++n; }; f(); HERE;", False),
+        (b"for (; n; --n) { HERE; if (threadIdx.x != 0) return; }", False),
+    ],
+)
+def test_one_thread_is_not_taken_for_granted(code: bytes, thread: bool) -> None:
+    # What changes a variable by a reference, what makes a truth of a number, returns that not all threads come by.
+    text = (
+        b"__device__ void by_value(int t) { t /= 2; }\n__device__ void half_of(int n, int& t) { t /= 2; }\n"
+        b"__global__ void f(int n) { " + code.replace(b"HERE", b"probe()") + b" }\n"
+    )
+    assert one_thread(text) == thread
+
+
+@pytest.mark.parametrize(("more", "thread"), [(b"n", True), (b"threadIdx.y", False)])
+def test_rows_of_threads_that_only_a_caller_knows_of(more: bytes, thread: bool) -> None:
+    text = b"__device__ void f(int t) { if (t == 0) probe(); } __global__ void g(int n) { f(threadIdx.x); use(%b); }"
+    assert one_thread(text % more) == thread
+
+
+def one_thread(text: bytes) -> bool:
+    project = Project((Cuda(PurePosixPath("k.cu"), text),))
+    kernels = Kernels.of(project)
+    place = next(call for each in kernels.functions(source(project, "k.cu")) for call in each.calls({b"probe"}))
+    return kernels.one_thread(place.function, place.node)
+
+
+@pytest.mark.parametrize(
     ("condition", "agreement"),
     [
         ("threadIdx.x < n >> 1", 1),

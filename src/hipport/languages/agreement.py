@@ -71,6 +71,7 @@ class Expressions:
         self._macros = kernels.varying_macros(function.source)
         self._forms: dict[int, Form] = {}
         self._before: dict[tuple[Variable, int], tuple[Form, ...] | None] = {}
+        self._kept: dict[Variable, bool] = {}
 
     def given(self, variable: Variable) -> Iterator[Form]:
         """Yield what the variable is given, and what decides whether it is; of one of the block's, nothing."""
@@ -220,10 +221,15 @@ class Expressions:
         return min(number & -number or BLOCK, BLOCK)
 
     def counts_threads(self, node: Node, depth: int = 4) -> bool:
-        """Whether neighbouring threads have numbers one apart, a block beginning at a multiple of its size."""
+        """Whether `node` is the number of the thread in its block, or in a grid in which blocks of one size follow.
+
+        `depth` is how many assignments and calls are followed at the most.
+        """
         text = b"".join(self._function.text(node).split()).strip(b"()")
         if _COUNTS_THREADS.fullmatch(text):
             return True
+        if node.type == "cast_expression" and self._function.text(node.named_children[0]) == b"bool":
+            return False
         if node.type == "cast_expression" or (node.type == "parenthesized_expression" and node.named_children):
             return self.counts_threads(node.named_children[-1], depth)
         if node.type == "call_expression":
@@ -243,6 +249,8 @@ class Expressions:
             return False
         of = self._function.locals
         variable = of.named(text, node.start_byte)
+        if variable is not None and not self._as_given(variable):
+            return False
         given = [each.values for each in of.given.get(variable, ())] if variable is not None else []
         if given:
             return len(given) == 1 and len(given[0]) == 1 and self.counts_threads(given[0][0], depth - 1)
@@ -252,6 +260,35 @@ class Expressions:
         calls = [call for call in self._kernels.callers(self._function) if len(call.arguments) > position]
         return bool(calls) and all(
             self._kernels.counts_threads(call.function, call.arguments[position], depth - 1) for call in calls
+        )
+
+    def _as_given(self, variable: Variable) -> bool:
+        """Whether the variable has whatever number it is given: it is no `bool`, and nothing else stands for it.
+
+        References to it, and functions that take one, may change it. Of functions that are not seen, only `swap` is
+        known to.
+        """
+        known = self._kept.get(variable)
+        if known is None:
+            known = self._kept[variable] = not self._is_changed(variable)
+        return known
+
+    def _is_changed(self, variable: Variable) -> bool:
+        function, name = self._function, re.escape(variable.name)
+        code = function.source.code[function.node.start_byte : function.body.end_byte]
+        if re.search(rb"\bbool\b[\s\w&]*?\b" + name + rb"\b", code):
+            return True
+        for match in re.finditer(rb"([^;{}()]*)&\s*\w+\s*[={]\s*" + name + rb"\s*[;,}]", code):
+            if b"const" not in match[1].split():
+                return True
+        if not re.search(rb"[(,]\s*" + name + rb"\s*[,)]", code):
+            return False
+        return any(
+            call.name == b"swap"
+            or any(each.takes_reference(i) for each in self._kernels.definitions(function.source, call.name))
+            for call in function.calls()
+            for i, argument in enumerate(call.arguments)
+            if argument.type == "identifier" and function.text(argument) == variable.name
         )
 
 

@@ -163,6 +163,13 @@ class Function:
         """The code of `node`, comments blanked."""
         return self.source.code[node.start_byte : node.end_byte]
 
+    def takes_reference(self, position: int) -> bool:
+        """Whether the parameter at `position` is a reference through which the function may change what it is given."""
+        name = self.parameters[position] if position < len(self.parameters) else b""
+        begin = self.node.start_byte + len(self.head)
+        declared = re.search(rb"([^,(]*)&\s*" + name + rb"\b", self.source.code[begin : self.body.start_byte])
+        return bool(name) and declared is not None and b"const" not in declared[1].split()
+
     def mentions(self, pattern: re.Pattern[bytes]) -> bool:
         """Whether the body has a match: what to ask before walking through its tree."""
         return pattern.search(self.source.code, self.body.start_byte, self.body.end_byte) is not None

@@ -289,9 +289,11 @@ class Kernels:
         return self._agreements(function.source).expressions(function).counts_threads(node, depth)
 
     def one_warp(self, function: Function, node: Node) -> bool:
-        """Whether only lanes of one warp come to `node`, by a condition like `threadIdx.x < 32` or `warp == 0`.
+        """Whether warps come to `node` whole, by a condition like `threadIdx.x < 32`, `warp == 0` or `warp % 2 == 0`.
 
-        A function is for one warp where all that is known to call it, and that is something, is.
+        What runs there was written for the lanes of one warp. Where other warps come too, each runs it for itself: CUDA
+        has nothing else that would order them. A function is for one warp where all that is known to call it, and that
+        is something, is.
         """
         known = self._known(function.source).one_warp
         key = (function, node.id)
@@ -302,7 +304,7 @@ class Kernels:
     def one_thread(self, function: Function, node: Node) -> bool:
         """Whether only one thread of the block comes to `node`, by a condition like `threadIdx.x == 0`.
 
-        `threadIdx.x == 0` is taken for that where nothing is said of threadIdx.y and .z in the function.
+        `threadIdx.x == 0` is taken for that where neither the function nor one that calls it reads threadIdx.y or .z.
         """
         return self._only(function, node, self._one_thread)
 
@@ -312,8 +314,12 @@ class Kernels:
         conditions = [(each.expression, each.taken) for each in function.conditions(node)]
         for statement in function.exits_before(node):
             outer = next(function.conditions(statement), None)
-            # `if (threadIdx.x >= 32) return;`
-            if statement.type == "return_statement" and outer is not None and outer.taken and not outer.loop:
+            if statement.type != "return_statement" or outer is None or not outer.taken or outer.loop:
+                continue
+            # `if (threadIdx.x >= 32) return;`, which every thread has passed that comes to the node: it stands before
+            # it, under no condition of its own, and in no lambda.
+            block = outer.statement.parent
+            if block is not None and block.end_byte >= node.end_byte and outer.statement.end_byte <= node.start_byte:
                 conditions.append((outer.expression, False))
         if any(test(function, expression, taken) for expression, taken in conditions if taken is not None):
             return True
@@ -343,7 +349,13 @@ class Kernels:
         )
 
     def _numbers_threads(self, function: Function, node: Node) -> bool:
-        return self.counts_threads(function, node) and not function.mentions(_OTHER_DIMENSIONS)
+        return self.counts_threads(function, node) and not self._has_other_dimensions(function)
+
+    def _has_other_dimensions(self, function: Function, depth: int = 4) -> bool:
+        """Whether threadIdx.y or .z is read in the function, or in one that calls it, up to `depth` calls away."""
+        return function.mentions(_OTHER_DIMENSIONS) or (
+            depth > 0 and any(self._has_other_dimensions(call.function, depth - 1) for call in self.callers(function))
+        )
 
     def _one_warp(self, function: Function, node: Node, taken: bool) -> bool:
         node = bare(node)
