@@ -36,6 +36,7 @@ FAST = "-fgpu-flush-denormals-to-zero -fno-hip-fp32-correctly-rounded-divide-sqr
         ("-Xcompiler=-Wall,-fopenmp", "-Wall -fopenmp"),
         ("""--compiler-options "'-fPIC -O3'" """, "-fPIC -O3"),
         ("-Xcompiler -fno-gnu-unique,-Wall", "-Wall"),
+        ("""'-Xcompiler=,\\"-fopenmp\\",\\"-DA\\"'""", "-fopenmp -DA"),
         ("-Xcompiler -std=c++14", "-std=c++17"),
         ("-Xptxas -v,-dlcm=ca --ptxas-options=-O3 -Xfatbin -compress-all -Xcudafe --diag_suppress=1", ""),
         ("-Xlinker=-rpath -Xlinker /x", "-Xlinker -rpath -Xlinker /x"),

@@ -200,7 +200,9 @@ def _unquoted(value: str) -> list[str]:
     """Split the value of -Xcompiler at commas, as nvcc does, and at blanks; quotes that were meant for a shell go."""
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         value = value[1:-1]
-    return [part for piece in value.split(",") for part in piece.split()]
+    # Quotes that the shell was to hand on are taken off by the shell that nvcc runs the host's compiler with.
+    parts = [part for piece in value.split(",") for part in piece.split()]
+    return [re.sub(r'^\\"(.*)\\"$', r"\1", part) for part in parts]
 
 
 @cache
