@@ -64,6 +64,8 @@ class _Tables(NamedTuple):
     steering: tuple[tuple[str, str, re.Pattern[bytes], str], ...]
     #: header, its names, and the headers that have it in them
     transitive: tuple[tuple[str, re.Pattern[bytes], frozenset[str]], ...]
+    #: of the C library: header, its macros, folders of headers that bring it with CUDA, and what brings it in any case
+    brought: tuple[tuple[str, re.Pattern[bytes], tuple[str, ...], tuple[str, ...]], ...]
 
 
 @cache
@@ -92,6 +94,15 @@ def table() -> _Tables:
                 frozenset(each["brought_by"].split()),
             )
             for each in own["transitive"]
+        ),
+        tuple(
+            (
+                each["header"],
+                re.compile(rb"\b(?:" + b"|".join(each["names"].encode().split()) + rb")\b"),
+                tuple(each["brought_by"].split()),
+                tuple(each["had_by"].split()),
+            )
+            for each in own["brought"]
         ),
     )
 
@@ -163,6 +174,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             seen.add(here)
     yield from _named_by_macros(source, project)
     yield from _transitive(source, project)
+    yield from _brought(source, project)
 
 
 def _named_by_macros(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -269,6 +281,23 @@ def _transitive(source: Cpp, project: Project) -> Iterator[Finding]:
         f"CUDA's Thrust has {uses} with other headers, rocThrust has not: include those for it",
         (Edit(Span(at, at), lines + source.newline if ended else source.newline + lines),),
     )
+
+
+def _brought(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Headers of the C library that CUB and Thrust bring with CUDA, and hipCUB and rocThrust do not."""
+    for name, names, by, had_by in table().brought:
+        used = names.search(source.code)
+        last = next((each for each in reversed(source.includes) if each.path.startswith(by)), None)
+        if used is None or last is None or source.directive(used.start()):
+            continue
+        if any(path.startswith(had_by) for path in _reached(source, project, set())):
+            continue
+        at = _line(source, last).end
+        line = f"#include <{name}>".encode()
+        ended = source.text[at - 1 : at] in (b"\n", b"\r")
+        edit = Edit(Span(at, at), line + source.newline if ended else source.newline + line)
+        message = f"{used.group().decode()} comes with CUB and Thrust in CUDA, in ROCm it does not: include {name}"
+        yield Finding(Span(*used.span()), "brought", message, (edit,))
 
 
 def _reached(source: Cpp, project: Project, visited: set[object]) -> set[str]:
