@@ -26,6 +26,7 @@ from hipport.headers import include, together
 from hipport.languages.convergence import Collectives, meetings
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
+from hipport.languages.functions import DEVICE, function_at
 from hipport.pipeline import Pass
 from hipport.project import Component, Project
 from hipport.source import Edit, NewFile, Source, Span
@@ -51,6 +52,9 @@ _MORE_THAN_LANES = re.compile(rb"hipport::(?:ptx::|numbered_)")
 _COLLECTIVE = re.compile(rb"(?:shfl|vote|match|redux|elect|bar|barrier)\b")
 # `add.s` is an instruction of MIPS, `fence.i` one of RISC-V, `b.ne` one of ARM.
 _SHORT = re.compile(rb"[a-z]{1,2}|\d?[sdhbqw](?:\.\w)?|tso")
+# Beginnings of AMD's own instructions, and of directives of its assembler.
+_OF_AMD = re.compile(rb"(?:s|v|ds|global|flat|scratch|buffer|image|tbuffer|exp)_|\.(?:p2align|amd\w*)")
+_DIRECTIVE = re.compile(rb"\s*(\.[a-z]\w*)")
 # The beginning, or the end, of a block on its own.
 _BLOCK = re.compile(rb"\s*(?:\{\s*)?\.reg\s|\s*[{}]\s*\Z")
 _AFTER = re.compile(rb"[ \t]*;(?!(?:\s|\\)*else\b)")
@@ -145,6 +149,15 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
             open_ended = all(word.endswith(b".") for word in words)
             if statement.template.holes and isinstance(source, Cuda) and open_ended:
                 yield _manual(statement, "unreadable", _unknown_text(statement))
+                continue
+            directive = _DIRECTIVE.match(text)
+            words = words or ([directive[1]] if directive is not None else [])
+            # A semicolon begins a comment of AMD's assembler.
+            amd = any(map(_OF_AMD.match, words)) or text.lstrip().startswith(b";")
+            if words and not amd and _for_device_alone(source, start):
+                advice = next((row for word in words if (row := load(TABLE)["advice"].get(word.decode()))), "")
+                message = f"this stays, as hipport does not know {words[0].decode(errors='replace')}"
+                yield _manual(statement, "unknown", f"{message}: {advice or 'write it in C++'}")
             continue
         if statement.conditional:
             message = "preprocessor conditions stand in this asm statement: write a statement for each branch"
@@ -167,6 +180,15 @@ def _is_ptx(opcode: bytes, source: Cpp) -> bool:
     if _VIDEO.fullmatch(root):
         return types > 1
     return types > 0 or opcode == b"membar.gl" or (bool(rest) and not _SHORT.fullmatch(rest))
+
+
+def _for_device_alone(source: Cpp, offset: int) -> bool:
+    """Whether a place is in a function that is for the device and not for the host: its asm is no CPU's."""
+    function = function_at(source, offset)
+    if function is None or not isinstance(source, Cuda):
+        return False
+    head = source.code[function.node.start_byte : function.body.start_byte]
+    return DEVICE.search(head) is not None and b"__host__" not in head
 
 
 def _refused(statement: Statement, words: list[bytes]) -> Finding | None:
