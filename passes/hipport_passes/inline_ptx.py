@@ -7,6 +7,9 @@ reads lanes, threads and blocks becomes plain C++. The assembly of a CPU, and an
 compiler from moving accesses to memory, are left alone; so is what stands under a condition on `__CUDA_ARCH__` that is
 false on AMD, which `arch_guards` reports.
 
+Where a macro makes the text of a statement of what it is given, the statement is written out at its uses, if names of
+functions cannot be made there.
+
 A statement is replaced as a whole or not at all. Its outputs are assigned last, and its inputs read first, wherever one
 could be another name of the other. A carry flag that one asm statement leaves to the next becomes a variable of the
 function that they are in, unless it is passed on through calls.
@@ -33,10 +36,11 @@ from hipport.source import Edit, NewFile, Source, Span
 from hipport.tables import load
 from hipport_passes.ptx import carry
 from hipport_passes.ptx.assembly import Unparsed, opcodes, parse
-from hipport_passes.ptx.families import families
+from hipport_passes.ptx.families import families, has_families
 from hipport_passes.ptx.operations import TABLE, Untranslated, expanded
 from hipport_passes.ptx.statements import Statement, Unreadable, statements
 from hipport_passes.ptx.translate import Translation, translate
+from hipport_passes.ptx.written_out import Written, WrittenOut, written_out
 
 _TYPED = re.compile(rb"\.(?:pred|[busf](?:8|16|32|64)|b?f16(?:x2)?|b128)\b")
 _VIDEO = re.compile(rb"v(?:add|sub|absdiff|min|max|avrg|set|mad|shl|shr)[24]?")
@@ -134,9 +138,19 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
     for edit in given.arguments.get(source.path, ()):
         said = f"{source[edit.span].decode(errors='replace')} → {edit.new.decode()}: what the macro calls now"
         yield Finding(edit.span, "argument", said, (edit,))
+    out = _written_out(source, project)
+    for use in out.uses.get(source.path, ()):
+        yield _at_use(source, project, use)
     for statement in statements(source, project):
         start = statement.span.start
         if not statement.matters:
+            continue
+        if start in out.macros.get(source.path, ()):
+            directive = out.macros[source.path][start]
+            message = "all uses of the macro are written out, and it goes; assumes that nothing else uses it"
+            rest = re.compile(rb"[ \t]*(?:\r\n?|\n)?").match(source.code, directive.end)
+            line = Span(directive.start, rest.end() if rest is not None else directive.end)
+            yield Finding(statement.span, "macro", message, (Edit(line, b""),), Certainty.REVIEW)
             continue
         text = statement.template.text
         words = opcodes(text)
@@ -150,8 +164,8 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
             if statement.template.holes and isinstance(source, Cuda) and open_ended:
                 yield _manual(statement, "unreadable", _unknown_text(statement))
                 continue
-            directive = _DIRECTIVE.match(text)
-            words = words or ([directive[1]] if directive is not None else [])
+            named = _DIRECTIVE.match(text)
+            words = words or ([named[1]] if named is not None else [])
             # A semicolon begins a comment of AMD's assembler.
             amd = any(map(_OF_AMD.match, words)) or text.lstrip().startswith(b";")
             if words and not amd and _for_device_alone(source, start):
@@ -166,6 +180,46 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield _manual(statement, "unreadable", "there is a NUL byte in this asm statement, which is no C++")
         else:
             yield _refused(statement, words) or _translated(source, project, statement)
+
+
+def _written_out(source: Cpp, project: Project) -> WrittenOut:
+    """What macros come to that make the text of statements, and that nothing else can be done with."""
+    if not project.together(source, has_families):
+        return WrittenOut()
+    given = families(source, project)
+
+    def left(file: Cpp, statement: Statement) -> bool:
+        if not statement.matters or (file.path, statement.span.start) in given.statements or statement.conditional:
+            return False
+        return _translated(file, project, statement).certainty is Certainty.MANUAL
+
+    return written_out(source, project, left, _is_pointer_at)
+
+
+def _at_use(source: Cpp, project: Project, use: Written) -> Finding:
+    """Put the C++ of an asm statement where a macro is used that made it."""
+    span, lines = use.span, use.translation.lines
+    after = _AFTER.match(source.code, span.end)
+    if len(lines) == 1:
+        new = lines[0] + (b"" if source.code[span.end :].lstrip()[:1] == b";" else b";")
+    else:
+        opening, closing = (b"{ ", b" }") if after is not None else (b"do { ", b" } while (0)")
+        new = opening + b" ".join(line + b";" for line in lines) + closing
+        if after is not None:
+            span = Span(span.start, after.end())
+        elif source.code[span.end :].lstrip()[:1] != b";":
+            new += b";"
+    said = ", ".join(word.decode(errors="replace") for word in use.opcodes)
+    shown = lines[0].decode(errors="replace") if len(lines) == 1 else "a block"
+    message = f"{said} → {shown}: what the macro makes here"
+    certainty = Certainty.REVIEW if use.translation.assumes else Certainty.SAFE
+    if use.translation.assumes:
+        message += f"; assumes that {' and that '.join(use.translation.assumes)}"
+    if not use.translation.helped:
+        return Finding(use.span, "instruction", message, (Edit(span, new),), certainty)
+    need, header = include(source, project, "ptx.h")
+    edits = (Edit(span, new), *((need,) if need else ()))
+    return Finding(use.span, "instruction", message, edits, certainty, _headers(header))
 
 
 def _is_ptx(opcode: bytes, source: Cpp) -> bool:
@@ -225,7 +279,7 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
             template.holes,
             parameters=statement.parameters,
             in_macro=statement.macro is not None,
-            is_pointer=lambda text: _is_pointer(source, statement, text),
+            is_pointer=lambda text: _is_pointer_at(source, statement.span.start, text),
             carry_escapes=bool(project.together(source, carry.reads_first)),
             flag=_flag(source, project, template.text),
         )
@@ -334,13 +388,12 @@ def _variable(source: Cpp, brace: int) -> Finding:
     )
 
 
-def _is_pointer(source: Cpp, statement: Statement, text: bytes) -> bool:
+def _is_pointer_at(source: Cpp, start: int, text: bytes) -> bool:
     """Say whether an operand is a pointer, as far as can be seen in front of the statement."""
     if text.startswith(b"&") or re.match(rb"\([^()]*\*\s*\)|reinterpret_cast\s*<[^<>]*\*\s*>", text):
         return True
     if not _WORD.fullmatch(text):
         return False
-    start = statement.span.start
     type_end = rb"[\w>](\s*[*&]\s*|\s+)(?:(?:const|volatile|__restrict__|__restrict)\s+)*"
     declared = re.findall(type_end + text + rb"\s*[,)=;\[{]", source.code[max(0, start - 4000) : start])
     # The nearest declaration; `return x;` looks like one, and is none of a pointer.

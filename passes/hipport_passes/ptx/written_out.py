@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write asm statements out where macros are used that make their text of what they are given.
+
+    #define TWO(op, then, d, a, b) asm(#op ".u32 %0, %1, %2; " #then ".u32 %0, %0, %2;" : "=r"(d) : "r"(a), "r"(b))
+
+What such a macro comes to is known only where it is used: there the statement is put together as the preprocessor does,
+and translated as if it stood there. It is done for all uses or for none: the macro is then used nowhere, and goes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.cuda import Cuda
+from hipport.project import Project
+from hipport.source import Span
+from hipport_passes.ptx.assembly import Unparsed, opcodes, parse
+from hipport_passes.ptx.operations import Untranslated
+from hipport_passes.ptx.statements import Statement, Unreadable, statements
+from hipport_passes.ptx.translate import Translation, translate
+
+_DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)\(([^()]*)\)")
+_COLLECTIVE = re.compile(rb"(?:shfl|vote|match|redux|elect|bar|barrier)\b")
+_CALL = re.compile(rb"\s*\(")
+_TOKEN = re.compile(rb'"(?:\\.|[^"\\])*"|(?P<made>#\s*(\w+))|(?P<word>\b[A-Za-z_]\w*)')
+_AROUND = {b"": (b"", b";"), b"{": (b"}", b";}"), b"do{": (b"}while(0)", b";}while(0)", b";}while(0);")}
+
+
+@dataclass(frozen=True)
+class Written:
+    """A use of a macro, with its parentheses, and what is put there."""
+
+    span: Span
+    translation: Translation
+    opcodes: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class WrittenOut:
+    """By file: the uses that are written out, and the macros that go, by where their asm statements stand."""
+
+    uses: Mapping[PurePath, tuple[Written, ...]] = field(default_factory=dict)
+    macros: Mapping[PurePath, Mapping[int, Span]] = field(default_factory=dict)
+
+
+def written_out(
+    source: Cpp,
+    project: Project,
+    left: Callable[[Cpp, Statement], bool],
+    is_pointer: Callable[[Cpp, int, bytes], bool],
+) -> WrittenOut:
+    """Return what is written out in the files that are connected to `source`.
+
+    `left`: whether nothing else can be done with a statement in a macro; `is_pointer`: whether an expression, at a
+    place in a file, is a pointer.
+    """
+    known: dict[PurePath, WrittenOut] = project.__dict__.setdefault("_ptx_written_out", {})
+    files = [other for other in project.component(source) if isinstance(other, Cpp)]
+    key = files[0].path
+    if key not in known:
+        uses: dict[PurePath, list[Written]] = {}
+        macros: dict[PurePath, dict[int, Span]] = {}
+        for file in files:
+            for statement in statements(file, project) if b"define" in file.code else ():
+                if statement.macro is None or not statement.template.holes or not left(file, statement):
+                    continue
+                try:
+                    found = list(_uses(statement, statement.macro, files, project, is_pointer))
+                except (Unparsed, Unreadable, Untranslated):
+                    continue
+                if found:
+                    macros.setdefault(file.path, {})[statement.span.start] = statement.macro
+                    for path, written in found:
+                        uses.setdefault(path, []).append(written)
+        known[key] = WrittenOut({path: tuple(each) for path, each in uses.items()}, macros)
+    return known[key]
+
+
+def _uses(
+    statement: Statement,
+    macro: Span,
+    files: list[Cpp],
+    project: Project,
+    is_pointer: Callable[[Cpp, int, bytes], bool],
+) -> Iterator[tuple[PurePath, Written]]:
+    code = statement.source.code
+    head = _DEFINE.match(code, macro.start)
+    if head is None or not _is_all(code, head.end(), macro.end, statement.span):
+        raise Unreadable("the macro is more than the statement")
+    parameters = [each.strip() for each in head[2].split(b",")]
+    for source in files:
+        for span, _ in source.names({head[1]}):
+            if (source.path, span.start) == (statement.source.path, head.start(1)):
+                continue
+            opening = _CALL.match(source.code, span.end)
+            if opening is None or source.directive(span.start) is not None:
+                raise Unreadable("the macro is used by another one")
+            if within(span.start, source.cuda_only) or within(span.start, source.hip_only):
+                raise Unreadable("HIP does not come to see it")
+            given = source.arguments(opening.end() - 1)
+            closing = source.closing(opening.end() - 1)
+            if given is None or closing is None or b"#" in source.code[span.start : closing]:
+                raise Unreadable("what the macro is given was not understood")
+            text = _expanded(statement, _bound(source, parameters, given))
+            yield source.path, _written(source, Span(span.start, closing + 1), text, project, is_pointer)
+
+
+def _is_all(code: bytes, start: int, end: int, statement: Span) -> bool:
+    """Whether a macro is nothing but the statement, perhaps in `do { } while (0)`."""
+    before, behind = (
+        b"".join(part.replace(b"\\", b" ").split())
+        for part in (code[start : statement.start], code[statement.end : end])
+    )
+    return behind in _AROUND.get(before, ())
+
+
+def _bound(source: Cpp, parameters: list[bytes], given: tuple[Span, ...]) -> dict[bytes, bytes]:
+    texts = [b" ".join(source[each].split()) for each in given]
+    if any(b"//" in each or b"/*" in each for each in texts):
+        raise Unreadable("there are comments in what the macro is given")
+    bound = dict(zip(parameters, texts, strict=False))
+    if parameters[-1] == b"...":
+        rest = given[len(parameters) - 1 :]
+        bound[b"__VA_ARGS__"] = b" ".join(source[Span(rest[0].start, rest[-1].end)].split()) if rest else b""
+        bound.pop(b"...", None)
+        parameters = [*parameters[:-1], b"__VA_ARGS__"]
+    elif len(given) != len(parameters):
+        raise Unreadable("the macro is used with another number of arguments")
+    if set(bound) != set(parameters):
+        raise Unreadable("the macro is used with another number of arguments")
+    return bound
+
+
+def _expanded(statement: Statement, bound: Mapping[bytes, bytes]) -> bytes:
+    """Return the statement as the preprocessor makes it."""
+    text = statement.source[statement.span].replace(b"\\\r\n", b" ").replace(b"\\\n", b" ")
+    if b"##" in text:
+        raise Unreadable("names are pasted together")
+
+    def put(match: re.Match[bytes]) -> bytes:
+        if match["made"]:
+            if match[2] not in bound:
+                raise Unreadable("it is not known what the macro is given")
+            return b'"' + bound[match[2]].replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
+        return bound.get(match["word"], match.group()) if match["word"] else match.group()
+
+    return _TOKEN.sub(put, text)
+
+
+def _written(
+    source: Cpp, span: Span, text: bytes, project: Project, is_pointer: Callable[[Cpp, int, bytes], bool]
+) -> Written:
+    alone = Cuda(PurePath("use.cu"), b"__device__ void use() { " + text + b"; }")
+    found = list(statements(alone, Project((alone,), project.target)))
+    if len(found) != 1 or found[0].template.holes:
+        raise Unreadable("its text is not known")
+    (statement,) = found
+    outputs, inputs = statement.outputs, statement.inputs
+    program = parse(statement.template.text, [operand.name for operand in (*outputs, *inputs)])
+    if any(_COLLECTIVE.match(each.opcode) for each in program.instructions):
+        raise Unreadable("lanes do it together")
+    translation = translate(program, outputs, inputs, is_pointer=lambda each: is_pointer(source, span.start, each))
+    return Written(span, translation, tuple(dict.fromkeys(opcodes(statement.template.text))))
