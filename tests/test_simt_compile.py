@@ -2,6 +2,7 @@
 """Programs for the executor are compiled, kept and run; calls stay where the user wrote them."""
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -407,3 +408,42 @@ def test_loops_of_the_host_are_rewritten_and_need_no_headers(tmp_path: Path, env
     assert b"SIMT_LOCKSTEP_TURN" in prepared.read_bytes()
     done = subprocess.run([built.path], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "4\n"
+
+
+LEAF = """
+#include <cstdio>
+#include "simt/core.h"
+bool simt::detail::compiled_as(simt::Dialect) { return true; }  // the runtime's, which is not needed here
+static void* back;
+static void* nowhere;
+alignas(16) static unsigned char stack[1 << 16];
+static void returns_at_once() { simt::detail::leave_stack(&nowhere, back); }
+__attribute__((noinline)) int leaf(void** save, void* load, int x, int y, int z) {
+  simt::detail::leave_stack(save, load);
+  return x + 2 * y + 4 * z;
+}
+int main() {
+  void** top = reinterpret_cast<void**>(stack + sizeof stack - 16);
+  *top = reinterpret_cast<void*>(&returns_at_once);
+  std::printf("%d", leaf(&back, top, 1, 1, 1));
+}
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="other processors have no jump of the executor's own")
+def test_a_function_that_calls_nothing_keeps_what_lies_below_its_stack(tmp_path: Path, env: dict[str, str]) -> None:
+    # What is needed behind the jump lies in the 128 bytes below the top of the stack, as nothing is called.
+    (tmp_path / "leaf.cpp").write_text(LEAF)
+    compiler = find_compiler(env)
+    program = tmp_path / "leaf"
+    command = [
+        compiler.path,
+        "-std=c++17",
+        "-O2",
+        f"-I{compiling.INCLUDE}",
+        str(tmp_path / "leaf.cpp"),
+        "-o",
+        str(program),
+    ]
+    subprocess.run(command, env=env, check=True)
+    assert subprocess.run([program], capture_output=True, check=True).stdout == b"7"

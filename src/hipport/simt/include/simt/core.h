@@ -145,8 +145,10 @@ extern "C" SIMT_EXPORT void hipport_simt_switch(void** save, void* load);
 // compiler keeps what it needs, often less than all registers that a function must keep.
 SIMT_INLINE void leave_stack(void** save, void* load) {
 #if defined(__x86_64__)
-  // x87's registers hold long double.
+  // x87's registers hold long double. The 128 bytes below the top of the stack are left alone: a function that calls
+  // nothing, as one that the compiler has split off, may have values there (the red zone of System V's ABI).
   asm volatile(
+      "lea -128(%%rsp), %%rsp\n\t"
       "push %%rbp\n\t"
       "lea 1f(%%rip), %%rax\n\t"
       "push %%rax\n\t"
@@ -155,7 +157,8 @@ SIMT_INLINE void leave_stack(void** save, void* load) {
       "pop %%rcx\n\t"
       "jmp *%%rcx\n"
       "1:\n\t"
-      "pop %%rbp"
+      "pop %%rbp\n\t"
+      "lea 128(%%rsp), %%rsp"
       : "+D"(save), "+S"(load)
       :
       : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4",
