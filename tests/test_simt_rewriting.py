@@ -18,7 +18,7 @@ def made(text: str, dialect: Dialect = "cuda", **others: str) -> str:
     """Return `text` as the executor's C++; `others` are files beside it."""
     files = {"a.cu": text, **{name.replace("_", "."): other for name, other in others.items()}}
     sources = tuple(source(PurePosixPath(name), each.encode()) for name, each in files.items())
-    after, reported, created = _run(Project(sources), PASSES[dialect])
+    after, reported, _, created = _run(Project(sources), PASSES[dialect])
     assert not reported and not created
     result = after.by_path[PurePosixPath("a.cu")].text.decode()
     assert result.count("\n") == text.count("\n"), "lines stay where they are"
@@ -226,13 +226,17 @@ def test_assembly_that_nothing_has_replaced_is_a_fault() -> None:
         'void f() { ::simt::fault("unsupported", {__FILE__, __LINE__}, "%s", "assembly: mma.sync.x %0, %1;")\n; }\n'
     )
     assert '"assembly: shfl."' in made('#define S(T) asm("shfl." #T)\n')
+    assert "\"assembly: mov.u32 t, 'x';\"" in made('void f() { asm(R"a(\n  mov.u32 t, "x";\n)a"); }\n')
+    assert "::simt::barrier_of(1, 64, false" in made('void f() { asm(R"(bar.sync 1, 64;)"); }\n')
+    for amd in ("s_nop 0", "s_waitcnt vmcnt(0)", "v_mov_b32 %0, %1"):
+        assert f'"assembly: {amd}"' in made(f'void f() {{ asm volatile("{amd}" : "=v"(a) : "v"(b)); }}\n', "hip")
     cpu = 'void f() { asm("rdtsc" : "=a"(lo)); asm volatile("" ::: "memory"); asm("1: jmp 1b\\n .align 4"); }\n'
     assert made(cpu) == cpu
 
 
 def test_what_is_not_understood_is_reported() -> None:
     text = b"__global__ void k() { __shared__ int a[3 }\n"
-    _, reported, _ = _run(Project((source(PurePosixPath("a.cu"), text),)), PASSES["cuda"])
+    _, reported, _, _ = _run(Project((source(PurePosixPath("a.cu"), text),)), PASSES["cuda"])
     assert [(each.rule, each.line, each.column) for each in reported] == [("shared/unknown", 1, 23)]
 
 
@@ -338,7 +342,7 @@ def test_what_a_project_in_memory_lacks_is_said(tmp_path: Path) -> None:
 def test_every_fixture_is_understood() -> None:
     fixtures = Path(__file__).parent.parent / "fixtures"
     project = discover([fixtures])
-    after, reported, _ = _run(project, PASSES["hip"])
+    after, reported, _, _ = _run(project, PASSES["hip"])
     assert not [each for each in reported if "shared/" in each.rule]
     for each in after.changed if hasattr(after, "changed") else after.sources:
         assert each.text.count(b"\n") == each.first.text.count(b"\n"), each.path

@@ -2,7 +2,7 @@
 """Turn assembly for GPUs that nothing has made C++ of into a fault that names it.
 
 A program that comes by such a statement ends there; one that does not, runs. The assembly of CPUs is left alone: its
-instructions have no types behind dots.
+instructions have no types behind dots, as PTX's have, and no underscores, as AMD's have.
 
 In originals, barriers with a number become the runtime's: PTX's `bar.sync`, `bar.arrive` and their longer names.
 """
@@ -19,9 +19,15 @@ from hipport.project import Project
 from hipport.source import Edit, Span
 
 _ASM = re.compile(rb"\b(?:__asm__|__asm|asm)\b\s*(?:(?:volatile|__volatile__|__volatile|goto|inline)\b\s*)*\(")
-_LITERAL = re.compile(rb'"((?:[^"\\\n]|\\.)*)"', re.DOTALL)
-# `mma.sync`, `ld.global`; also with the type in a hole or in another literal: `shfl.`
-_PTX = re.compile(rb"(?:^|[\s;{}@])(?:trap|exit|brkpt|[a-z]\w*\.(?:[a-z]\w*|\Z))")
+_LITERAL = re.compile(
+    rb'R"(?P<mark>[^\s()\\"]{0,16})\((?P<raw>.*?)\)(?P=mark)"|"(?P<plain>(?:[^"\\\n]|\\.)*)"', re.DOTALL
+)
+# `mma.sync`, `ld.global`; also with the type in a hole or in another literal: `shfl.`. Then AMD's, by the prefixes of
+# LLVM's AMDGPU operand syntax: `s_nop`, `v_mov_b32`, `ds_read_b32`.
+_OF_GPUS = re.compile(
+    rb"(?:^|[\s;{}@])(?:trap|exit|brkpt|[a-z]\w*\.(?:[a-z]\w*|\Z)"
+    rb"|(?:s|v|ds|buffer|global|flat|scratch|image|tbuffer)_[a-z]\w*)"
+)
 _MOST = 60
 _BARRIER = re.compile(
     rb"\s*bar(?:rier)?(?:\.cta)?\.(?P<what>sync|arrive)(?:\.aligned)?\s+(?P<number>%?\w+|%\[\w+\])\s*"
@@ -50,8 +56,8 @@ def _find(source: Cpp, *, barriers: bool) -> Iterator[Finding]:
         inside = source.text[match.end() : end]
         # The text ends where the first operands begin.
         operands = source.code.find(b":", match.end(), end)
-        text = b"".join(_LITERAL.findall(inside[: operands - match.end() if operands >= 0 else None]))
-        if not _PTX.search(text.replace(b"\\n", b" ").replace(b"\\t", b" ")):
+        text = b"".join(map(_written, _LITERAL.finditer(inside[: operands - match.end() if operands >= 0 else None])))
+        if not _OF_GPUS.search(text.replace(b"\\n", b" ").replace(b"\\t", b" ")):
             continue
         span = Span(match.start(), end + 1)
         shown = b" ".join(text.replace(b"\\n", b" ").replace(b"\\t", b" ").split())[:_MOST].replace(b"\\", b"")
@@ -63,6 +69,12 @@ def _find(source: Cpp, *, barriers: bool) -> Iterator[Finding]:
         new = b'::simt::fault("unsupported", {__FILE__, __LINE__}, "%s", "assembly: ' + shown + b'")' + lines
         message = f"{shown.decode(errors='replace')}: ends the program that comes here"
         yield Finding(span, "left", message, (Edit(span, new),))
+
+
+def _written(literal: re.Match[bytes]) -> bytes:
+    """Return what a literal has between its quotes, as it would be written in a plain one: lines end by `\\n`."""
+    raw = literal["raw"]
+    return literal["plain"] if raw is None else b"\\n".join(raw.replace(b'"', b"'").splitlines())
 
 
 def _barrier(source: Cpp, text: bytes, operands: int, end: int) -> bytes | None:
