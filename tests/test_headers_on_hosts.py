@@ -54,3 +54,20 @@ def test_shifts_by_all_bits(tmp_path: Path) -> None:
     flags = ["-std=c++14", "-Wall", "-Werror", f"-I{INCLUDE}", "-fsyntax-only"]
     done = subprocess.run(["g++", *flags, "shifts.cpp"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_parts_that_are_rounded_up(tmp_path: Path) -> None:
+    if shutil.which("g++") is None:
+        pytest.skip("no g++: hipport's ceil_div was not computed")
+    cases = (
+        "0, 4, 0 | 1, 4, 1 | 8, 4, 2 | 9, 4, 3 | 2147483647, 2, 1073741824 | 4294967295u, 2u, 2147483648u | 9l, 4, 3"
+    )
+    lines = [
+        f'static_assert(hipport::ceil_div({a}, {b}) == {result}, "");'
+        for a, b, result in (case.split(", ") for case in cases.split(" | "))
+    ]
+    lines.append('static_assert(std::is_same<decltype(hipport::ceil_div<long>(9, 4)), long>::value, "");')
+    (tmp_path / "parts.cpp").write_text("\n".join(['#include "hipport/ceil_div.h"', *lines, ""]))
+    flags = ["-std=c++14", "-Wall", "-Werror", f"-I{INCLUDE}", "-fsyntax-only"]
+    done = subprocess.run(["g++", *flags, "parts.cpp"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

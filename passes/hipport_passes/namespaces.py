@@ -6,8 +6,8 @@ left alone, and so is what lies in PyTorch's `at::cuda::cub`. Names of `cuda::st
 can compile those for the device. Atomic objects with a scope, `cuda::atomic` and its like, become those of
 `hipport/scoped_atomic.h`, for review where the whole system may see them: AMD's GPUs do not all operations on memory of
 the host. Barriers, latches, pipelines and the copies that they are told of become those of `hipport/async.h`, where
-copies are done at once, for review where threads wait: a wavefront cannot wait for its own lanes. What takes keys apart
-for CUB's radix sorts gives rocPRIM's tuples, which hipCUB asks for.
+copies are done at once, for review where threads wait: a wavefront cannot wait for its own lanes. `cuda::ceil_div` is
+that of `hipport/ceil_div.h`. What takes keys apart for CUB's radix sorts gives rocPRIM's tuples, which hipCUB asks for.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _LINE_END = re.compile(rb"[ \t]*(?:[\r\n]|$)")
 _STD_NAME = re.compile(rb"\s*::\s*(\w+)")
 # What `headers` makes hipport's header of atomic objects, and the one that has it in it.
 _ATOMIC_HEADER = re.compile(r"cuda/(?:std/)?atomic")
+_CEIL_DIV_HEADER = re.compile(r"cuda/cmath")
 _ASYNC_HEADER = re.compile(r"cuda/(?:(?:std/)?(?:barrier|latch)|pipeline)|cuda_pipeline(?:_primitives)?\.h")
 # Arguments of a template that say who sees an atomic object, if it is not the whole system.
 _NARROW = re.compile(rb"\s*<[^;{}()]*\bthread_scope_(?:device|block|thread)\b")
@@ -95,6 +96,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 def _with_header(source: Cpp, project: Project, found: list[Finding]) -> Iterator[Finding]:
     """Let findings that need one of hipport's headers bring it: one for all of a file."""
     kinds = {finding.kind for finding in found}
+    if "ceil_div" in kinds:
+        need, header = include(source, project, "ceil_div.h")
+        if any(_CEIL_DIV_HEADER.fullmatch(each.path) for each in source.includes):
+            need = None
+        for i, finding in enumerate(found):
+            if finding.kind == "ceil_div":
+                edits = (*finding.edits, *((need,) if need else ()))
+                found[i] = replace(finding, edits=edits, creates=(header,))
     if kinds.isdisjoint(("atomic", "async")):
         yield from found
         return
@@ -147,6 +156,9 @@ def _cuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
             yield _atomic(code, span, f"cuda::{name}", name, span.end)
         elif name in _words("libcupp", "waits") or name in _words("libcupp", "copies"):
             yield _async(code, span, f"cuda::{name}", name, span.end)
+        elif name == "ceil_div":
+            message = "cuda::ceil_div → hipport::ceil_div"
+            yield Finding(span, "ceil_div", message, (Edit(span, b"hipport::ceil_div"),))
         elif name in libcupp["other"]:
             yield _manual(span, "libcupp", f"cuda::{name}: {libcupp['other'][name]}")
         return
