@@ -49,6 +49,7 @@ _SUM = re.compile(
     rb"(?P<space>(?:::\s*)?\b(?P<root>\w+)\s*::\s*)(?P<device>Device(?:Reduce|Scan))\s*::\s*(?P<name>Sum|ExclusiveSum)\s*"
     rb"(?=\()"
 )
+_SUM_NAMES = re.compile(rb"Device(?:Reduce|Scan)\s*::\s*(?:Sum|ExclusiveSum)\s*(?=\()")
 _STRUCTURE = re.compile(rb"\b(?:struct|class)\s+(?:(?:__align__|alignas)\s*\([^()]*\)\s*)?(\w+)\s*(?:final\s*)?[:{]")
 # Behind a closing brace: `typedef struct { … } name;`
 _TYPEDEF = re.compile(rb"\btypedef\s+struct\b[^;{}]*\{[^{}]*\}\s*(\w+)\s*;")
@@ -138,7 +139,9 @@ def _ported(source: Cpp, offset: int) -> bool:
 
 def _sums(source: Cpp, project: Project, roots: frozenset[bytes]) -> Iterator[Finding]:
     """Find sums of structures that cannot be made of a 0."""
-    for match in _SUM.finditer(source.code):
+    if source.words.isdisjoint((b"DeviceReduce", b"DeviceScan")):
+        return
+    for match in _sums_written(source.code):
         if match["root"] not in roots or _ported(source, match.start()):
             continue
         given = source.arguments(match.end())
@@ -158,6 +161,18 @@ def _sums(source: Cpp, project: Project, roots: frozenset[bytes]) -> Iterator[Fi
         name = Span(*match.span("name"))
         message = f"{source[name].decode()} → {new.decode()} from {what}{{}}: hipCUB begins with {what}(0)"
         yield Finding(name, "start", message, (Edit(name, new), edit))
+
+
+def _sums_written(code: bytes) -> Iterator[re.Match[bytes]]:
+    """Yield what `_SUM` finds, from the few places that have its names: words in front are many."""
+    done = 0
+    for called in _SUM_NAMES.finditer(code):
+        # None of these is in `::space::DeviceReduce`.
+        start = max(code.rfind(each, done, called.start()) for each in (b";", b"{", b"}", b"(", b",", b"="))
+        match = _SUM.search(code, max(start + 1, done), called.end() + 1)
+        if match is not None:
+            yield match
+        done = called.end()
 
 
 def _items(source: Cpp, argument: Span) -> bytes | None:

@@ -668,7 +668,8 @@ def _ordering(source: Cpp, project: Project) -> list[int]:
     words = {word for word in source.matched(_ORDERS) if macros.get(word, True)}
     words |= {name for name, orders in macros.items() if orders}
     # `asm volatile("" ::: "memory")` is for the compiler: it does not bring lanes together.
-    for_compiler = {match.start() for match in _FOR_COMPILER.finditer(source.code)}
+    assembly = _FOR_COMPILER.finditer(source.code) if b"asm" in source.code else ()
+    for_compiler = {match.start() for match in assembly}
     return [span.start for span, _ in source.names(words) if span.start not in for_compiler]
 
 

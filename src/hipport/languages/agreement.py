@@ -276,10 +276,11 @@ class Expressions:
     def _is_changed(self, variable: Variable) -> bool:
         function, name = self._function, re.escape(variable.name)
         code = function.source.code[function.node.start_byte : function.body.end_byte]
-        if re.search(rb"\bbool\b[\s\w&]*?\b" + name + rb"\b", code):
+        if b"bool" in code and re.search(rb"bool\b[\s\w&]*?\b" + name + rb"\b", code):
             return True
-        for match in re.finditer(rb"([^;{}()]*)&\s*\w+\s*[={]\s*" + name + rb"\s*[;,}]", code):
-            if b"const" not in match[1].split():
+        for match in re.finditer(rb"&\s*\w+\s*[={]\s*" + name + rb"\s*[;,}]", code):
+            before = re.split(rb"[;{}()]", code[: match.start()])[-1]
+            if b"const" not in before.split():
                 return True
         if not re.search(rb"[(,]\s*" + name + rb"\s*[,)]", code):
             return False
