@@ -149,3 +149,29 @@ def test_what_needs_nothing_compiles(tmp_path: Path) -> None:
             command, cwd=folder, env=toolchain.environment(os.environ), capture_output=True, text=True, errors="replace"
         )
         assert done.returncode == 0, f"{path.name}: {done.stderr}"
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+def test_what_cuda_never_fuses_is_not_fused(target: str, tmp_path: Path) -> None:
+    toolchain = next((each for each in find(os.environ, Path(sys.executable)) if each.hip[:2] >= (6, 4)), None)
+    if toolchain is None:
+        pytest.skip("NOT CHECKED with a real compiler: no hipcc (tools/install_toolchain.py)")
+    (tmp_path / "sums.cu").write_text(
+        "#include <cuda_runtime.h>\n"
+        "#define PRODUCT(a, b) __fmul_rn(a, b)\n"
+        'extern "C" __global__ void apart(float *out, float a, float b, double c) {\n'
+        "  out[threadIdx.x] = __fadd_rn(PRODUCT(out[threadIdx.x], a), b);\n"
+        "  out[threadIdx.x + 64] = __dadd_rn(__dmul_rn(c, out[threadIdx.x]), c);\n"
+        "}\n"
+        'extern "C" __global__ void fused(float *out, float a, float b) {\n'
+        "  out[threadIdx.x] = out[threadIdx.x] * a + b;\n"
+        "}\n"
+    )
+    hipport.save(hipport.rewrite([tmp_path]))
+    options = ["-x", "hip", "--cuda-device-only", "-S", "-O2", f"--offload-arch={target}", "sums.cu", "-o", "sums.s"]
+    subprocess.run([toolchain.hipcc, *options], cwd=tmp_path, env=toolchain.environment(os.environ), check=True)
+    code = (tmp_path / "sums.s").read_text()
+    apart, fused = (code.partition(f"\n{name}:")[2].partition("s_endpgm")[0] for name in ("apart", "fused"))
+    assert re.search(r"v_(?:dual_)?(?:fma|fmac|mad)", fused), "the other check would not see it"
+    assert "mul" in apart and not re.search(r"v_(?:dual_)?(?:fma|fmac|mad)", apart)

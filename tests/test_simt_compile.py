@@ -447,3 +447,15 @@ def test_a_function_that_calls_nothing_keeps_what_lies_below_its_stack(tmp_path:
     ]
     subprocess.run(command, env=env, check=True)
     assert subprocess.run([program], capture_output=True, check=True).stdout == b"7"
+
+
+def test_asm_statements_do_what_the_manual_says(tmp_path: Path, env: dict[str, str]) -> None:
+    source = Path(__file__).parent / "simt_programs" / "asm_statements.cu"
+    tree = write(tmp_path / "tree", {"asm_statements.cu": source.read_text()})
+    ported = hipport.rewrite([tree])
+    assert not any(b"asm(" in source.text for source in ported.project.sources)
+    built = program(ported, "hip", Options(env=env, precompile=False))
+    for wave in ("32", "64"):
+        given = {**env, "SIMT_WAVE": wave}
+        done = subprocess.run([str(built.path)], capture_output=True, text=True, env=given, timeout=60)
+        assert done.stdout == "checked\n", (wave, done.stdout, done.stderr)

@@ -31,7 +31,7 @@ from hipport.headers import include, own
 from hipport.languages.agreement import BLOCK, varies
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.functions import DEFINE, Call, Function, nodes
-from hipport.languages.indirect import indirect_calls, pointed, targets
+from hipport.languages.indirect import CALLED, indirect_calls, pointed, targets
 from hipport.languages.kernels import Kernels
 from hipport.names import Names
 from hipport.pipeline import Pass
@@ -260,7 +260,9 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
         if not waiting_there:
             continue
         barriers.append(Call(function, b"", each.call, ()))
-        if len(waiting_there) > 1 and kernels.agreement(function, each.callee) < widest:
+        # An object is of one class, whatever its value.
+        by_pointer = [of for of in waiting_there if of.name != CALLED]
+        if len(by_pointer) > 1 and kernels.agreement(function, each.callee) < widest:
             text = b" ".join(function.text(each.callee).split()).decode("utf-8", "replace")
             yield Finding(
                 Span(each.callee.start_byte, each.callee.end_byte),

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.languages.agreement import WARP
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import Function, Variable, arguments, called_name, nodes
-from hipport.languages.indirect import indirect_calls, pointed, targets, virtual, virtual_calls
+from hipport.languages.indirect import CALLED, indirect_calls, pointed, targets, virtual, virtual_calls
 from hipport.languages.kernels import Kernels
 from hipport.project import Component, Project
 
@@ -329,7 +329,8 @@ class _Search:
             name = called_name(each.call, unit.source.code)
             called.append((each, [of for of in self.carriers.get(name, []) if isinstance(of, Function)]))
         for each, functions in called:
-            sets = [[self._by_pointer(inner) for inner in self.reached(of)] for of in functions if of is not unit]
+            functions = [of for of in functions if of is not unit]
+            sets = [[self._by_pointer(inner) for inner in self.reached(of)] for of in functions]
             handed = self.handed.get(each.given, ()) if each.callee.type == "identifier" else ()
             reached = {inner.place: inner for inner in chain(*sets, handed)}
             if not reached:
@@ -339,7 +340,9 @@ class _Search:
                 yield _Mention(each.call, tuple(self._sides(unit, each.call, size)), tuple(reached.values()))
             if self.kernels.agreement(unit, each.callee) >= size:
                 continue
-            for one, two in permutations(sets, 2):
+            # An object is of one class, whatever its value.
+            by_pointer = [given for given, of in zip(sets, functions, strict=True) if of.name != CALLED]
+            for one, two in permutations(by_pointer, 2):
                 for a, b in product(one, two):
                     if not a.lanes.inside and not b.lanes.inside:
                         self.found.setdefault(a.place, Meeting("branch", b.place))

@@ -2,7 +2,8 @@
 """Calls of functions that no name says: by pointers to functions, function objects and virtual functions.
 
 A function may be called so where its name stands without parentheses behind it, an `operator()` wherever an object is
-called. What a call may come to is told by the count of its arguments alone.
+called. What a call may come to is told by the names in what its pointer or object is made from, where those are seen,
+and else, of a pointer, by the count of its arguments.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 CALLED = b"operator()"
 _NOT_AN_ADDRESS = re.compile(rb"\s*(?:\(|<|::)")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
+# `typedef R (*Name)(…)`, `using Name = R (*)(…)`
+_ALIAS = re.compile(rb"\btypedef\b[^;()]*\(\s*\*\s*(\w+)\s*\)|\busing\s+(\w+)\s*=[^;()]*\(\s*\*\s*\)")
 _NOT_NAMES = frozenset((b"threadIdx", b"blockIdx", b"blockDim", b"x", b"y", b"z", b"auto", b"const"))
 # In place of a name: a lambda, which is no function with one.
 _LAMBDA = b"[]"
@@ -101,7 +104,24 @@ def targets(each: Indirect, function: Function, among: Iterable[Function], kerne
         for word in words
         if word not in _NOT_NAMES
     )
-    return named if named or every else fitting
+    if named or every or not _is_pointer(each, function, among):
+        return named
+    return [of for of in fitting if of.name != CALLED]
+
+
+def _is_pointer(each: Indirect, function: Function, among: Iterable[Function]) -> bool:
+    """Whether what is called is declared as a pointer to a function, or by another name for such a type."""
+    root = _NAME.search(function.text(each.callee))
+    if root is None:
+        return False
+    name, code = re.escape(root.group()), function.source.code
+    if re.search(rb"\(\s*\*+\s*(?:const\s+)?" + name + rb"\b", code):
+        return True
+    types = set(re.findall(rb"\b(\w+)\s+(?:const\s+)?" + name + rb"\s*[\[,)=;{]", code))
+    return bool(types) and any(
+        types & {word for pair in _ALIAS.findall(text) for word in pair}
+        for text in {code, *(of.source.code for of in among)}
+    )
 
 
 def _made_from(node: Node, function: Function, kernels: Kernels, depth: int) -> set[bytes]:
