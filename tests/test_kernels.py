@@ -242,3 +242,30 @@ def test_a_project_with_kernels_is_pickled_without_trees() -> None:
     kernels.variables(kernel)
     again = pickle.loads(pickle.dumps(kernels))
     assert isinstance(again, Kernels)
+
+
+@pytest.mark.parametrize(
+    ("value", "agreed"),
+    [
+        (b"__shfl_sync(~0u, tid, 0)", WARP),
+        (b"__shfl_sync(~0u, tid, 0, 32)", WARP),
+        (b"__shfl_sync(~0u, tid, 0, 8)", 8),
+        (b"__shfl_sync(~0u, tid, 0, n)", 1),
+        (b"__shfl(tid, 0, 16)", 16),
+        (b"__any_sync(~0u, tid)", WARP),
+        (b"__any_sync(1u << n, tid)", WARP),
+        (b"__any_sync(peers, tid)", 1),
+        (b"__reduce_add_sync(peers, tid)", 1),
+        (b"tile.any(tid)", 4),
+        (b"tile.shfl(tid, 0)", 4),
+    ],
+)
+def test_lanes_agree_as_far_as_they_share_a_value(value: bytes, agreed: int) -> None:
+    text = (
+        b"__global__ void k(int n) { int tid = threadIdx.x; auto tile = cg::tiled_partition<4>(block);"
+        b" unsigned peers = __match_any_sync(~0u, tid); probe(" + value + b"); }"
+    )
+    project = Project((Cuda(PurePosixPath("k.cu"), text),))
+    kernels = Kernels.of(project)
+    call = probes(kernels.functions(source(project, "k.cu"))[0])[0]
+    assert kernels.agreement(call.function, call.arguments[0]) == agreed

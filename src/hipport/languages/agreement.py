@@ -44,7 +44,10 @@ _COUNTS_THREADS = re.compile(
 )
 _CAST = re.compile(rb"static_cast\s*<[^()]*>|(?:unsigned|int|long|short|u?int(?:16|32|64)_t|size_t|uint|std::size_t)")
 _SHUFFLES = frozenset((b"shfl", b"__shfl", b"shfl_sync", b"__shfl_sync"))
-_TILE_SIZE = re.compile(rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*(\w+)")
+# `tiled_partition<8>(block)`, `thread_block_tile<8>`, `tiled_partition(block, 8)`
+_TILE_SIZE = re.compile(
+    rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*(\w+)|\btiled_partition\s*\([^;,]*,\s*(\w+)\s*\)"
+)
 _SAME_FOR_ALL = frozenset(("lambda_expression", "sizeof_expression", "type_descriptor", "template_argument_list"))
 # How many assignments back a variable is followed.
 _STEPS = 6
@@ -189,20 +192,30 @@ class Expressions:
         given = arguments(node)
         if _BY_BLOCK.fullmatch(name):
             return BLOCK
+        function = node.child_by_field_name("function")
+        method = function is not None and function.type == "field_expression"
+        masked = name.endswith(b"_sync")
         if name in _SHUFFLES and len(given) > 1:
-            stack.append(given[1 + name.endswith(b"sync")] if len(given) > 1 + name.endswith(b"sync") else given[-1])
-            return WARP
+            stack.append(given[1 + masked] if len(given) > 1 + masked else given[-1])
+            if method:
+                return self._function.source.fact(_smallest_tile)
+            # Lanes of each part of that width get a value of their own.
+            width = given[2 + masked] if len(given) > 2 + masked else None
+            return WARP if width is None else min(WARP, self._kernels.constant(self._function, width) or 1)
         found = self._name(node, name, variables)
         if found < BLOCK:
+            if found == WARP and method:
+                return self._function.source.fact(_smallest_tile)  # `tile.any(…)`
+            if found == WARP and masked and given:
+                stack.append(given[0])  # With masks of their own, lanes vote among themselves.
             return found
         definitions = self._kernels.definitions(self._function.source, name) if name else ()
         if definitions:
             # Of functions of one name, the one that is meant may be any.
             called.update(dict.fromkeys(definitions))
             return BLOCK
-        function = node.child_by_field_name("function")
         # `object.method(…)`: what the object is matters as much as an argument does.
-        stack += function.named_children[:1] if function is not None and function.type == "field_expression" else []
+        stack += function.named_children[:1] if function is not None and method else []
         stack += given
         return BLOCK
 
@@ -408,5 +421,5 @@ def varies(name: bytes) -> bool:
 
 def _smallest_tile(source: Cpp) -> int:
     """How many lanes the smallest tile in the file has, for which a place in a larger group is the same."""
-    sizes = _TILE_SIZE.findall(source.code)
+    sizes = [of_type or given for of_type, given in _TILE_SIZE.findall(source.code)]
     return min((int(size) if size.isdigit() else 1 for size in sizes), default=WARP)
