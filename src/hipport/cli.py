@@ -627,6 +627,8 @@ def _compiler_said(error: Exception) -> Iterator[str]:
         yield f"{each.path}:{each.line}: {each.text}" if each.line else each.text
     if len(messages) > 10:
         yield f"and {len(messages) - 10} more errors"
+    if absent := getattr(error, "absent", ""):
+        yield absent
     if messages:
         yield "the executor could not compile this: nothing was run"
 

@@ -32,6 +32,7 @@ from hipport.processors import processors
 from hipport.project import Project
 from hipport.simt import kept as keeping
 from hipport.simt import thrust
+from hipport.simt.absent import absent
 from hipport.simt.kept import locked
 from hipport.simt.prepare import Dialect, Prepared, prepare, project_of, rewritten
 from hipport.toolchain import cache
@@ -166,7 +167,10 @@ class NotCompiled(Exception):
 
     def __init__(self, messages: Sequence[Message], said: str = "") -> None:
         first = next((each for each in messages if each.severity == "error"), None)
-        super().__init__(f"{first.path}:{first.line}: {first.text}" if first else said or "did not compile")
+        #: What of CUDA's and HIP's the executor lacks, as a sentence.
+        self.absent = absent(each.text for each in messages if each.severity == "error")
+        text = f"{first.path}:{first.line}: {first.text}" if first else said or "did not compile"
+        super().__init__(f"{text}; {self.absent}" if self.absent else text)
         self.messages = tuple(messages)
         self.said = said
 

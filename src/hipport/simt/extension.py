@@ -33,6 +33,7 @@ from hipport.pipeline import Pass, Ported, Reported
 from hipport.project import Project
 from hipport.simt import compile as compiling
 from hipport.simt import torch_devices
+from hipport.simt.absent import absent
 from hipport.simt.prepare import Dialect, Prepared, prepare
 from hipport.units import copy_tree, just_in_time, limited, setup_scripts, write_port
 
@@ -254,7 +255,8 @@ def _import_path(module: Module) -> Path:
 def _said(messages: Sequence[Message]) -> str:
     lines = [f"{m.path}:{m.line}: {m.text}" + (f" (at {m.at})" if m.at else "") for m in messages[:8]]
     more = [f"and {len(messages) - 8} more"] if len(messages) > 8 else []
-    return "\n".join([*lines, *more])
+    lacks = absent(message.text for message in messages)
+    return "\n".join([*lines, *more, *([lacks] if lacks else [])])
 
 
 # --- What is built ----------------------------------------------------------------------------------------------------

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Say which names of CUDA's and HIP's libraries the executor lacks, of what a compiler did not know."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+# What g++ 12 and clang 21 say of names and headers that they do not know.
+_UNKNOWN = re.compile(
+    r"(?:use of undeclared identifier|unknown type name|no (?:type|template|member) named) ['‘](?P<clang>[\w:]+)['’]|"
+    r"['‘](?P<gcc>[\w:]+)['’] (?:was not declared|has not been declared|does not name a type|is not a member)|"
+    r"['‘]?(?P<header>[\w./]+\.(?:h|hpp|cuh))['’]?(?:: No such file| file not found)"
+)
+#: Names that vendors begin theirs with; a name that the program has forgotten to declare is its own matter.
+_VENDOR = re.compile(
+    r"(?:cuda|cu(?=[A-Z])|cu(?:blas|fft|rand|sparse|solver|dnn|tensor|file|pti)|CU(?:DA|FFT|BLAS|RAND|SPARSE|SOLVER|DNN)?_|"
+    r"nccl|nvml|nvrtc|nvJitLink|nvjpeg|npp|hip|HIP|roc|rccl|miopen|csr\w+Info|__)\w*"
+)
+#: What a name is part of, of what is known to be missing; the first that matches.
+_AREAS = (
+    (re.compile(r"(?i)sobol|direction_?vectors|scramble_?constants"), "Sobol generators"),
+    (re.compile(r"(?i)mtgp"), "the generator MTGP32"),
+    (re.compile(r"(?i)fftXt|LibXt|_XT_"), "transforms over several GPUs or with callbacks"),
+    (re.compile(r"(?i)csr(?:ilu|ic)0|bsr(?:ilu|ic)0"), "incomplete factorizations"),
+    (re.compile(r"(?i)_gl_|GL(?:Register|Get|Map)|graphics|egl|d3d|vulkan|interop"), "interoperation with graphics"),
+    (re.compile(r"(?i)external_?(?:memory|semaphore)"), "memory and semaphores of other interfaces"),
+    (re.compile(r"(?i)ipc"), "memory that processes share"),
+    (re.compile(r"(?i)dnn|miopen"), "neural networks (cuDNN, MIOpen)"),
+    (re.compile(r"(?i)nccl|rccl|mpi"), "communication between GPUs"),
+    (re.compile(r"(?i)rtc|JitLink"), "compilation while the program runs"),
+    (re.compile(r"(?i)nvml|smi"), "management of GPUs"),
+)
+_MOST = 12
+
+
+def absent(texts: Iterable[str]) -> str:
+    """Return a sentence on the vendors' names among those that compiler messages complain of; empty if there are none.
+
+    It names them, says what they are for where that is known, and what can be done.
+    """
+    names: dict[str, None] = {}
+    for text in texts:
+        for match in _UNKNOWN.finditer(text):
+            header = match["header"]
+            name = header or (match["clang"] or match["gcc"]).rpartition("::")[2]
+            if (_VENDOR.match(name) if header else _VENDOR.fullmatch(name)) or (header and _area(name)):
+                names[name] = None
+    if not names:
+        return ""
+    areas = dict.fromkeys(area for name in names if (area := _area(name)))
+    shown = ", ".join([*names][:_MOST]) + (f" and {len(names) - _MOST} more" if len(names) > _MOST else "")
+    what = f" ({', '.join(areas)})" if areas else ""
+    return (
+        f"the CPU executor does not have {shown}{what}: what does without can be verified in a program of its own, "
+        "the rest by running the port on an AMD GPU"
+    )
+
+
+def _area(name: str) -> str:
+    return next((area for pattern, area in _AREAS if pattern.search(name)), "")

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the executor lacks is named where a program does not compile for it."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hipport.simt import compile as compiling
+from hipport.simt.absent import absent
+
+PROGRAMS = {
+    "Sobol generators": (
+        "#include <curand_kernel.h>\n"
+        "int main() { curandDirectionVectors32_t *h; "
+        "return curandGetDirectionVectors32(&h, CURAND_DIRECTION_VECTORS_32_JOEKUO6); }\n",
+        "curandGetDirectionVectors32",
+    ),
+    "transforms over several GPUs": (
+        "#include <cufftXt.h>\nint main() { int gpu[1]; return cufftXtSetGPUs(0, 1, gpu); }\n",
+        "cufftXtSetGPUs",
+    ),
+    "incomplete factorizations": (
+        "#include <cusparse.h>\nint main() { csrilu02Info_t info; return cusparseCreateCsrilu02Info(&info); }\n",
+        "cusparseCreateCsrilu02Info",
+    ),
+    "interoperation with graphics": ("#include <cuda_gl_interop.h>\nint main() {}\n", "cuda_gl_interop.h"),
+}
+
+
+@pytest.mark.parametrize("area", PROGRAMS)
+def test_names_that_the_executor_lacks_are_said(area: str, tmp_path: Path) -> None:
+    text, name = PROGRAMS[area]
+    (tmp_path / "main.cu").write_text(text)
+    with pytest.raises(compiling.NotCompiled) as problem:
+        compiling.program([tmp_path / "main.cu"], "cuda", compiling.Options({**os.environ}))
+    assert "the CPU executor does not have" in str(problem.value)
+    assert name in problem.value.absent and area in problem.value.absent
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ("'cudaFoo' was not declared in this scope; did you mean 'cudaFree'?", ["cudaFoo"]),
+        ("use of undeclared identifier 'cufftXtFree'", ["cufftXtFree"]),
+        ("no member named 'nvrtcProgram' in the global namespace", ["nvrtcProgram"]),
+        ("'nccl.h' file not found", ["nccl.h"]),
+        # A program's own.
+        ("'customers' was not declared in this scope", []),
+        ("'Cube' does not name a type", []),
+        ("mine.h: No such file or directory", []),
+        ("expected ';' before 'cudaStream_t'", []),
+    ],
+)
+def test_only_vendors_names_are_said(said: str, names: list[str]) -> None:
+    sentence = absent([said])
+    assert all(name in sentence for name in names) and bool(sentence) == bool(names)
