@@ -56,6 +56,8 @@ _NEWEST = dict.fromkeys(_OLDEST, 10**7)
 _ALONE = 800
 # Code, once directives are gone.
 _CODE = re.compile(rb"[;{]")
+# Another name for an intrinsic, or a macro that calls one.
+_MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+\w+(?:\([^()\n]*\))?[ \t]+(?:__|hipport::)\w", re.MULTILINE)
 _CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b(.*)", re.DOTALL)
 _TOKEN = re.compile(rb"\w+|\|\||&&|[=!<>]=|[^\s\w]")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -254,8 +256,11 @@ def _chosen(
         return None
     # GPUs before 6.0 have no atomicAdd of double; what stands in for it is slow on AMD too. Where others have nothing,
     # a program is not for them, and AMD would silently do without that code.
-    alone = len(group) == 2 and _CODE.search(
-        re.sub(rb"^[ \t]*#.*", b"", code[directive.end : group[1].span.start], flags=re.M)
+    inside = code[directive.end : group[1].span.start]
+    alone = len(group) == 2 and (
+        _CODE.search(re.sub(rb"^[ \t]*#.*", b"", inside, flags=re.M))
+        # Intrinsics by other names; what else macros of a release say may be of any kind.
+        or (kind == "version" and _MACRO.search(inside))
     )
     if alone:
         since = _ALONE
