@@ -326,6 +326,17 @@ def test_another_goal_of_a_makefile_is_asked_for_where_a_source_was_asked_for(wo
     assert [str(row[0].path) for row in workshop.build(archs=["gfx942"]).units] == ["host.cpp"]
 
 
+def test_one_file_of_a_repository_includes_from_its_top(workshop: Workshop) -> None:
+    (workshop.tree / ".git").mkdir()
+    workshop.write("common.h", "\n")
+    workshop.write("sph/hash.h", "\n")
+    source = workshop.write("algo/deep/one.cu", '#include "common.h"\n#include "sph/hash.h"\n')
+    built = workshop.build(source, archs=["gfx942"])
+    assert f"-I{workshop.tree}" in built.units[0][1].command
+    (workshop.tree / ".git").rmdir()
+    assert f"-I{workshop.tree}" not in workshop.build(source, archs=["gfx942"]).units[0][1].command
+
+
 def test_make_changes_nothing(makefile: Workshop) -> None:
     before = sorted(makefile.tree.rglob("*"))
     dry_run(makefile.tree / "prog", makefile.env, tuple)

@@ -801,6 +801,8 @@ def _inferred(
 ) -> tuple[list[str], set[Path]]:
     """Return -I for folders of the tree that the includes of `source` can only mean and that nothing names yet.
 
+    Where the tree is part of a repository, folders above it count for includes in quotes.
+
     With them, the files of the tree that it consists of, itself among them.
     """
     named = [Path(os.path.normpath(folder / flag[2:])) for flag in flags if flag.startswith("-I") and len(flag) > 2]
@@ -823,9 +825,25 @@ def _inferred(
                     found = meant[0]
                     if ".." not in include.path:
                         added.append(Path(*meant[0].parts[: -len(ends)]))
+                elif not meant and not include.angled and ".." not in include.path:
+                    # Of one file of a repository that was asked for, its folders above are not among the members.
+                    above = next((place for place in _above(root) if (place / include.path).is_file()), None)
+                    if above is not None:
+                        found = above / include.path
+                        added.append(above)
             if found is not None:
                 queue.append(Path(os.path.normpath(found)))
     return [f"-I{place}" for place in dict.fromkeys(added)], seen
+
+
+def _above(root: Path) -> list[Path]:
+    """Return the folders above `root` that belong to its repository; none where it is in no repository."""
+    folders: list[Path] = []
+    for folder in (root, *root.parents):
+        folders.append(folder)
+        if (folder / ".git").exists():
+            return folders[1:]
+    return []
 
 
 def _is_cxx20(path: Path) -> bool:
