@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delete declarations of what CUDA has built in.
 
-Some programs declare `threadIdx` or `__syncthreads` again, for an editor or a host compiler that does not know
-them. To nvcc that says nothing new. HIP's `threadIdx` is of a type of its own, and `__device_builtin__`, by which CUDA's
-headers mark such declarations, is not in HIP: neither compiles. HIP's headers declare all of these themselves.
+Some programs declare `threadIdx` or `__syncthreads` again, for an editor or a compiler that does not know them. To nvcc
+that says nothing new. HIP's `threadIdx` is of a type of its own, and `__device_builtin__`, by which CUDA's headers mark
+such declarations, is not in HIP: neither compiles. HIP's headers declare all of these themselves.
 """
 
 from __future__ import annotations
