@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from hipport.languages.built_ins import BY_BLOCK, BY_THREAD, BY_WARP, COUNTS_THREADS, SHUFFLES, TILE_SIZE
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import Function, Variable, arguments, called_name, operator_of
 
@@ -24,30 +25,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 16
 #: The threads of a warp agree.
 WARP = 32
-# Named by what both CUDA and HIP call them; a helper of hipport's has the name without underscores.
-_BY_THREAD = re.compile(
-    rb"threadIdx|hipThreadIdx_[xyz]|atomic\w*|(?:__)?lane_?id|(?:__)?lanemask_\w+|thread_(?:rank|index)|"
-    rb"(?:__)?shfl\w*|(?:__)?match_any(?:_sync)?|clock(?:64)?|wall_clock64|get_thread_id\w*|fetch_\w+|exchange|"
-    rb"compare_exchange\w*"
-)
-_BY_WARP = re.compile(
-    rb"(?:__)?(?:any|all|ballot|uni|match_all|activemask|reduce_\w+)(?:_sync)?|meta_group_rank|__activemask"
-)
-_BY_BLOCK = re.compile(rb"(?:__)?syncthreads_(?:count|and|or)|blockIdx|blockDim|gridDim")
-# The number of a thread in its block or in the grid, without white space.
-_COUNTS_THREADS = re.compile(
-    rb"(?:hipT|t)hreadIdx[._]x|(?:\w+(?:\.|->))?thread_rank\(?|"
-    rb"blockIdx\.x\*blockDim\.x\+threadIdx\.x|blockDim\.x\*blockIdx\.x\+threadIdx\.x|"
-    rb"threadIdx\.x\+blockIdx\.x\*blockDim\.x|threadIdx\.x\+blockDim\.x\*blockIdx\.x|"
-    rb"threadIdx\.y\*blockDim\.x\+threadIdx\.x|threadIdx\.x\+threadIdx\.y\*blockDim\.x|"
-    rb"threadIdx\.x\+blockDim\.x\*threadIdx\.y|blockDim\.x\*threadIdx\.y\+threadIdx\.x"
-)
 _CAST = re.compile(rb"static_cast\s*<[^()]*>|(?:unsigned|int|long|short|u?int(?:16|32|64)_t|size_t|uint|std::size_t)")
-_SHUFFLES = frozenset((b"shfl", b"__shfl", b"shfl_sync", b"__shfl_sync"))
-# `tiled_partition<8>(block)`, `thread_block_tile<8>`, `tiled_partition(block, 8)`
-_TILE_SIZE = re.compile(
-    rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*(\w+)|\btiled_partition\s*\([^;,]*,\s*(\w+)\s*\)"
-)
 _SAME_FOR_ALL = frozenset(("lambda_expression", "sizeof_expression", "type_descriptor", "template_argument_list"))
 # How many assignments back a variable is followed.
 _STEPS = 6
@@ -190,12 +168,12 @@ class Expressions:
     ) -> int:
         name = called_name(node, self._function.source.code)
         given = arguments(node)
-        if _BY_BLOCK.fullmatch(name):
+        if BY_BLOCK.fullmatch(name):
             return BLOCK
         function = node.child_by_field_name("function")
         method = function is not None and function.type == "field_expression"
         masked = name.endswith(b"_sync")
-        if name in _SHUFFLES and len(given) > 1:
+        if name in SHUFFLES and len(given) > 1:
             stack.append(given[1 + masked] if len(given) > 1 + masked else given[-1])
             if method:
                 return self._function.source.fact(_smallest_tile)
@@ -239,7 +217,7 @@ class Expressions:
         `depth` is how many assignments and calls are followed at the most.
         """
         text = b"".join(self._function.text(node).split()).strip(b"()")
-        if _COUNTS_THREADS.fullmatch(text):
+        if COUNTS_THREADS.fullmatch(text):
             return True
         if node.type == "cast_expression" and self._function.text(node.named_children[0]) == b"bool":
             return False
@@ -257,7 +235,7 @@ class Expressions:
                 return False
             offset = self._function.text(node)[: right.start_byte - node.start_byte]
             whole = b"".join(offset.split()) + b"threadIdx.x"
-            return bool(_COUNTS_THREADS.fullmatch(whole)) and self.counts_threads(right, depth - 1)
+            return bool(COUNTS_THREADS.fullmatch(whole)) and self.counts_threads(right, depth - 1)
         if node.type != "identifier" or not depth:
             return False
         of = self._function.locals
@@ -407,19 +385,19 @@ class Agreements:
 @lru_cache(maxsize=4096)
 def _built_in(name: bytes) -> int | None:
     """Return the agreement on what has that name and is no variable; None for what is surely the block's."""
-    if _BY_BLOCK.fullmatch(name):
+    if BY_BLOCK.fullmatch(name):
         return None
     if varies(name):
         return 1
-    return WARP if _BY_WARP.fullmatch(name) else BLOCK
+    return WARP if BY_WARP.fullmatch(name) else BLOCK
 
 
 def varies(name: bytes) -> bool:
     """Whether what has that name, in CUDA or HIP, is each thread's own."""
-    return _BY_THREAD.fullmatch(name) is not None
+    return BY_THREAD.fullmatch(name) is not None
 
 
 def _smallest_tile(source: Cpp) -> int:
     """How many lanes the smallest tile in the file has, for which a place in a larger group is the same."""
-    sizes = [of_type or given for of_type, given in _TILE_SIZE.findall(source.code)]
+    sizes = [of_type or given for of_type, given in TILE_SIZE.findall(source.code)]
     return min((int(size) if size.isdigit() else 1 for size in sizes), default=WARP)

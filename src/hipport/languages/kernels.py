@@ -23,6 +23,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from hipport.languages.agreement import BLOCK, WARP, Agreements, varies
+from hipport.languages.built_ins import GIVEN, OTHER_DIMENSIONS, WARP_SIZES
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import (
     DEFINE,
@@ -51,13 +52,6 @@ LED = re.compile(
 # `\bconst` in a form that a search finds by its first letter, many times as fast.
 _CONSTANT = re.compile(rb"c(?<!\wc)onst(?:expr)?\b[\w\s]*?\b(\w+)\s*=\s*(\d+)[uUlL]*\s*[;,]")
 _NUMBER = re.compile(rb"\(*\s*(0[xX][0-9a-fA-F]+|\d+)[uUlL]*\s*\)*")
-_OTHER_DIMENSIONS = re.compile(rb"threadIdx\s*\.\s*[yz]")
-_WARP_SIZES = re.compile(rb"(?:k?warp_?size|c10_warp_size|num_threads_per_warp|threads_per_warp)", re.IGNORECASE)
-# Constants and macros by their looks, and what every thread has.
-_GIVEN = re.compile(
-    rb"[A-Z][A-Z0-9_]*|k[A-Z]\w*|(?:thread|block)Idx|(?:block|grid)Dim|warpSize|true|false|"
-    rb"this_(?:thread_block|grid|multi_grid|cluster)"
-)
 
 
 class _Index:
@@ -233,7 +227,7 @@ class Kernels:
                     "template_function",
                     "qualified_identifier",
                 )
-                if not called and not _GIVEN.fullmatch(function.text(node)):
+                if not called and not GIVEN.fullmatch(function.text(node)):
                     return True
         return False
 
@@ -248,7 +242,7 @@ class Kernels:
                 called = node.child_by_field_name("function")
                 name = of.text(called) if called is not None and called.type == "identifier" else b""
                 # `rank()` of another library's; a method is asked of an object, which is looked at itself.
-                if name and not _GIVEN.fullmatch(name) and not self.definitions(of.source, name):
+                if name and not GIVEN.fullmatch(name) and not self.definitions(of.source, name):
                     return True
             if node.type != "identifier":
                 continue
@@ -277,7 +271,7 @@ class Kernels:
             digits = number[1]
             return int(digits, 16 if digits[:2].lower() == b"0x" else 10)
         name = text.strip(b"() ").rpartition(b"::")[2]
-        if _WARP_SIZES.fullmatch(name):
+        if WARP_SIZES.fullmatch(name):
             return WARP
         return self._project.component(function.source).fact(_constant_values).get(name)
 
@@ -353,7 +347,7 @@ class Kernels:
 
     def _has_other_dimensions(self, function: Function, depth: int = 4) -> bool:
         """Whether threadIdx.y or .z is read in the function, or in one that calls it, up to `depth` calls away."""
-        return function.mentions(_OTHER_DIMENSIONS) or (
+        return function.mentions(OTHER_DIMENSIONS) or (
             depth > 0 and any(self._has_other_dimensions(call.function, depth - 1) for call in self.callers(function))
         )
 
