@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function, arguments, called_name, nodes
+from hipport.languages.functions import Function, arguments, called_name, functions, nodes
 from hipport.languages.kernels import Kernels
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 #: The name of functions that make an object one that can be called.
 CALLED = b"operator()"
 _NOT_AN_ADDRESS = re.compile(rb"\s*(?:\(|<|::)")
+_CALLED_PART = re.compile(rb"[\])]\s*\(")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 # `typedef R (*Name)(…)`, `using Name = R (*)(…)`
 _ALIAS = re.compile(rb"\btypedef\b[^;()]*\(\s*\*\s*(\w+)\s*\)|\busing\s+(\w+)\s*=[^;()]*\(\s*\*\s*\)")
@@ -41,6 +42,11 @@ class Indirect(NamedTuple):
 
 def indirect_calls(function: Function) -> Iterator[Indirect]:
     """Yield the calls in a function by pointers and objects that it has in variables, parameters or arrays."""
+    # Asked before its tree is gone through, which takes longer.
+    if not _CALLED_PART.search(function.text(function.body)) and function.called.isdisjoint(
+        (*function.parameters, *(variable.name for variable in function.locals.variables))
+    ):
+        return
     lambdas = {
         each.variable.name
         for each in function.locals.assignments
@@ -78,10 +84,10 @@ def virtual_calls(function: Function, names: Iterable[bytes]) -> Iterator[Indire
             yield Indirect(node, thing, len(arguments(node)))
 
 
-def pointed(files: Iterable[Cpp], functions: Iterable[Function]) -> list[Function]:
+def pointed(files: Iterable[Cpp], among: Iterable[Function]) -> list[Function]:
     """Return those of the functions that may be called by pointer or as objects."""
-    functions = [function for function in functions if not function.kernel]
-    names = {function.name for function in functions} - {CALLED}
+    among = [function for function in among if not function.kernel]
+    names = {function.name for function in among} - {CALLED}
     taken = {
         name
         for file in (files if names else ())
@@ -90,15 +96,19 @@ def pointed(files: Iterable[Cpp], functions: Iterable[Function]) -> list[Functio
         and file.code[: span.start].rstrip()[-1:] not in (b".", b">")
         and not file.directive(span.start)
     }
-    return [function for function in functions if function.name in taken or function.name == CALLED]
+    return [function for function in among if function.name in taken or function.name == CALLED]
 
 
 def targets(each: Indirect, function: Function, among: Iterable[Function], kernels: Kernels) -> list[Function]:
     """Return which functions, of those that may be called so, a call in `function` may come to."""
     fitting = [of for of in among if len(of.parameters) == each.given and of is not function]
+    if not fitting:
+        return []
     words = _made_from(each.callee, function, kernels, 3)
     named = [of for of in fitting if (_class(of) if of.name == CALLED else of.name) in words]
-    known = {_class(of) for of in kernels.functions(function.source) if of.name == CALLED} | {of.name for of in among}
+    if not named and not words:
+        return [of for of in fitting if of.name != CALLED] if _is_pointer(each, function, among) else []
+    known = function.source.fact(_classes) | {of.name for of in among}
     every = bool(words) and all(
         word in known or word == _LAMBDA or kernels.definitions(function.source, word)
         for word in words
@@ -119,9 +129,20 @@ def _is_pointer(each: Indirect, function: Function, among: Iterable[Function]) -
         return True
     types = set(re.findall(rb"\b(\w+)\s+(?:const\s+)?" + name + rb"\s*[\[,)=;{]", code))
     return bool(types) and any(
-        types & {word for pair in _ALIAS.findall(text) for word in pair}
-        for text in {code, *(of.source.code for of in among)}
+        not types.isdisjoint(source.fact(_pointer_types)) for source in {function.source, *(of.source for of in among)}
     )
+
+
+def _pointer_types(source: Cpp) -> frozenset[bytes]:
+    """Other names that the file has for types of pointers to functions."""
+    return frozenset(word for pair in _ALIAS.findall(source.code) for word in pair if word)
+
+
+def _classes(source: Cpp) -> frozenset[bytes]:
+    """The classes of the file whose objects are called."""
+    if CALLED not in b"".join(source.code.split()):
+        return frozenset()
+    return frozenset(_class(function) for function in functions(source) if function.name == CALLED)
 
 
 def _made_from(node: Node, function: Function, kernels: Kernels, depth: int) -> set[bytes]:
