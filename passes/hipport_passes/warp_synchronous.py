@@ -565,7 +565,7 @@ def _arrays(
     signs = (b"__shared__", b"volatile", *everywhere, *source.matched(_FROM_TEMPLATE))
     # Before its variables are looked for, which takes longer.
     if (
-        not is_method(function)
+        not (elements and is_method(function))
         and not any(sign in text for sign in signs)
         and not any(_arrays(call.function, kernels, project, known) for call in calls)
     ):

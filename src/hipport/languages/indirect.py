@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 #: The name of functions that make an object one that can be called.
 CALLED = b"operator()"
 _NOT_AN_ADDRESS = re.compile(rb"\s*(?:\(|<|::)")
+_TABLE = re.compile(rb"\b(\w+)\s*\[[^\]]*\]\s*=\s*\{([^{}]*)\}")
 _CALLED_PART = re.compile(rb"[\])]\s*\(")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 # `typedef R (*Name)(…)`, `using Name = R (*)(…)`
@@ -133,6 +134,11 @@ def _is_pointer(each: Indirect, function: Function, among: Iterable[Function]) -
     )
 
 
+def _tables(source: Cpp) -> tuple[tuple[bytes, tuple[bytes, ...]], ...]:
+    """The arrays of the file that are given values where they are declared, with the names in those."""
+    return tuple((match[1], tuple(_NAME.findall(match[2]))) for match in _TABLE.finditer(source.code))
+
+
 def _pointer_types(source: Cpp) -> frozenset[bytes]:
     """Other names that the file has for types of pointers to functions."""
     return frozenset(word for pair in _ALIAS.findall(source.code) for word in pair if word)
@@ -153,9 +159,9 @@ def _made_from(node: Node, function: Function, kernels: Kernels, depth: int) -> 
     name, source = root.group(), function.source
     variable = function.locals.named(name, node.start_byte)
     if variable is None:
-        tables = re.findall(rb"\b" + name + rb"\s*\[[^\]]*\]\s*=\s*\{([^{}]*)\}", source.code)
-        return {word for table in tables for word in _NAME.findall(table)}
+        return set(dict(source.fact(_tables)).get(name, ()))
     found: set[bytes] = set()
+    tables = dict(source.fact(_tables))
     for assignment in function.locals.assignments:
         if assignment.variable != variable:
             continue
@@ -166,8 +172,7 @@ def _made_from(node: Node, function: Function, kernels: Kernels, depth: int) -> 
         for word in {word for value in assignment.values for word in _NAME.findall(function.text(value))} or set(
             _NAME.findall(text)
         ):
-            tables = re.findall(rb"\b" + word + rb"\s*\[[^\]]*\]\s*=\s*\{([^{}]*)\}", source.code)
-            found |= {inner for table in tables for inner in _NAME.findall(table)} or {word}
+            found |= set(tables.get(word, (word,)))
     if name in function.parameters:
         position = function.parameters.index(name)
         for call in kernels.callers(function):
