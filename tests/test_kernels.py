@@ -180,6 +180,10 @@ def test_one_warp_and_one_thread(guard: str, warp: bool, thread: bool) -> None:
         (b"if (n) { if (threadIdx.x != 0) return; } HERE;", False),
         (b"auto f = [&] { if (threadIdx.x != 0) return; ++n; }; f(); HERE;", False),
         (b"for (; n; --n) { HERE; if (threadIdx.x != 0) return; }", False),
+        (b"auto b = cg::this_thread_block(); if (b.thread_rank() == 0) HERE;", True),
+        (b"auto w = cg::tiled_partition<32>(block); if (w.thread_rank() == 0) HERE;", False),
+        (b"auto w = cg::tiled_partition<32>(block); int r = w.thread_rank(); if (r == 0) HERE;", False),
+        (b"auto w = cg::coalesced_threads(); if (w.thread_rank() == 0) HERE;", False),
     ],
 )
 def test_one_thread_is_not_taken_for_granted(code: bytes, thread: bool) -> None:

@@ -38,6 +38,8 @@ TILE_SIZE = re.compile(
 )
 #: Threads are counted in more than one dimension.
 OTHER_DIMENSIONS = re.compile(rb"threadIdx\s*\.\s*[yz]")
+#: The place of a thread in a group: the name of the group.
+RANK = re.compile(rb"\b(\w+)\s*(?:\.|->)\s*thread_rank\b")
 #: Constants that are 32 by their names, PyTorch's C10_WARP_SIZE (c10/macros/Macros.h) among them.
 WARP_SIZES = re.compile(rb"(?:k?warp_?size|c10_warp_size|num_threads_per_warp|threads_per_warp)", re.IGNORECASE)
 #: Constants and macros by their looks, and what every thread has.

@@ -66,11 +66,11 @@ def _size(function: Function, group: Node, name: bytes, method: bool) -> int:
     if not words or b"this_" in text:
         return 0
     code = function.source.code
-    sizes = _declared(code, function.node.start_byte, function.node.end_byte).get(words[-1])
-    if sizes is None:
-        sizes = function.source.fact(_of_file).get(words[-1])
-    if sizes is not None:
-        return max((_number(function.source, size) for size in sizes), default=0)
+    found = _declared(code, function.node.start_byte, function.node.end_byte).get(words[-1])
+    if found is None:
+        found = function.source.fact(sizes).get(words[-1])
+    if found is not None:
+        return max((_number(function.source, size) for size in found), default=0)
     if not method:
         return 0
     # A parameter whose type is one of a template, or what another file declares.
@@ -81,7 +81,8 @@ def _number(source: Cpp, size: bytes) -> int:
     return min(int(size), WARP) if size.isdigit() else WARP
 
 
-def _of_file(source: Cpp) -> dict[bytes, set[bytes]]:
+def sizes(source: Cpp) -> dict[bytes, set[bytes]]:
+    """Return how many lanes groups have, as it is written, by their names; nothing for blocks and grids."""
     return _declared(source.code, 0, len(source.code))
 
 

@@ -22,8 +22,9 @@ from operator import itemgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from hipport.languages import groups
 from hipport.languages.agreement import BLOCK, WARP, Agreements, varies
-from hipport.languages.built_ins import GIVEN, OTHER_DIMENSIONS, WARP_SIZES
+from hipport.languages.built_ins import GIVEN, OTHER_DIMENSIONS, RANK, WARP_SIZES
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import (
     DEFINE,
@@ -343,13 +344,22 @@ class Kernels:
         )
 
     def _numbers_threads(self, function: Function, node: Node) -> bool:
-        return self.counts_threads(function, node) and not self._has_other_dimensions(function)
+        return self.counts_threads(function, node) and not self._counts_otherwise(function)
 
-    def _has_other_dimensions(self, function: Function, depth: int = 4) -> bool:
-        """Whether threadIdx.y or .z is read in the function, or in one that calls it, up to `depth` calls away."""
-        return function.mentions(OTHER_DIMENSIONS) or (
-            depth > 0 and any(self._has_other_dimensions(call.function, depth - 1) for call in self.callers(function))
-        )
+    def _counts_otherwise(self, function: Function, depth: int = 4) -> bool:
+        """Whether threads have other numbers, in the function or in one that calls it, up to `depth` calls away.
+
+        These are threadIdx.y and .z, and their places in groups of lanes: in a block, several threads have the same.
+        """
+        if function.mentions(OTHER_DIMENSIONS):
+            return True
+        if function.mentions(RANK):
+            known = function.source.fact(groups.sizes)
+            code = function.source.code
+            ranks = RANK.finditer(code, function.body.start_byte, function.body.end_byte)
+            if any(match[1] not in known or known[match[1]] for match in ranks):
+                return True
+        return depth > 0 and any(self._counts_otherwise(call.function, depth - 1) for call in self.callers(function))
 
     def _one_warp(self, function: Function, node: Node, taken: bool) -> bool:
         node = bare(node)
