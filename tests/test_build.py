@@ -751,6 +751,18 @@ def test_a_program_is_compiled_and_its_errors_found(workshop: Workshop) -> None:
 
 
 @pytest.mark.toolchain
+def test_a_macro_that_chooses_headers_of_hip_is_defined_where_flags_are_guessed(workshop: Workshop) -> None:
+    toolchain = real("gfx942")
+    workshop.write("a.cu", '#include "a.h"\n__global__ void k(int* p) { *p = __lane_id(); }\n')
+    workshop.write("a.h", "#ifdef USE_HIP\n#include <hip/hip_runtime.h>\n#else\n#include <cuda_runtime.h>\n#endif\n")
+    built = workshop.build(toolchain=toolchain, env={**os.environ, **workshop.env})
+    assert built.ok, built.messages
+    assert {each.guess for each in built.compiled} == {
+        "no Makefile: flags are guessed, with USE_HIP defined, as its branches for HIP ask"
+    }
+
+
+@pytest.mark.toolchain
 def test_what_only_one_target_refuses_is_said_of_that_target(workshop: Workshop) -> None:
     toolchain = real("gfx942", "gfx1100")
     workshop.write(

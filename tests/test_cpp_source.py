@@ -437,6 +437,24 @@ def only(text: str) -> tuple[list[str], list[str]]:
     )  # type: ignore[return-value]
 
 
+def test_a_macro_that_chooses_headers_of_hip_is_defined_there() -> None:
+    choice = "#ifdef USE_HIP\n#include <hip/hip_runtime.h>\n#else\n#include <cuda_runtime.h>\n#endif\n"
+    later = "#if !defined(USE_HIP)\nfirst\n#endif\n#if USE_HIP && A\nsecond\n#else\nthird\n#endif\n"
+    assert only(choice + later) == (
+        ["#include", "<cuda_runtime.h>", "first"],
+        ["#include", "<hip/hip_runtime.h>", "second"],
+    )
+    # It may as well be another's name, say nothing of CUDA, or the same for both.
+    for other in (
+        choice.replace("USE_HIP", "FAST"),
+        choice.replace("<cuda_runtime.h>", "<vector>"),
+        choice.replace("<hip/hip_runtime.h>", "<vector>"),
+        choice.replace("#else", "#include <cuda.h>\n#else"),
+        choice.replace("#else", "#elif defined(A)"),
+    ):
+        assert "first" not in only(other + later)[0], other
+
+
 @pytest.mark.parametrize(
     ("text", "cuda", "hip"),
     [

@@ -575,11 +575,14 @@ def programs(
             language = language or _language(source)
             folders_meant, reached = _inferred(source, flags, where, members, root)
             flags = (*flags, *folders_meant)
+            macros = _chosen_on_hip(reached, flags) if guess else []
+            flags = (*flags, *(f"-D{name}" for name in macros))
+            said = f"{guess}, with {', '.join(macros)} defined, as its branches for HIP ask" if macros else guess
             if language == "c":
                 flags = tuple(flag for flag in flags if not flag.startswith(("-std=c++", "-std=gnu++")))
             elif language == "hip" and not any(flag.startswith("-std=") for flag in flags):
                 flags = (*flags, "-std=c++20" if any(map(_is_cxx20, reached)) else "-std=c++17")
-            units.append(Unit(source, language, flags, where, owner, guess))
+            units.append(Unit(source, language, flags, where, owner, said))
         for source in own:
             if source not in compiled and source.suffix in _DEVICE and not _is_included(source, members):
                 name = PurePath(source.relative_to(root))
@@ -849,6 +852,12 @@ def _above(root: Path) -> list[Path]:
 def _is_cxx20(path: Path) -> bool:
     text = Cpp(PurePath(path), _read(path))
     return bool(_CXX20.search(text.code)) or any(include.path in _CXX20_HEADERS for include in text.includes)
+
+
+def _chosen_on_hip(files: Iterable[Path], flags: Sequence[str]) -> list[str]:
+    """Return the macros that the files want defined for HIP, and that no flag does."""
+    names = {name.decode() for path in files for name in Cpp(PurePath(path), _read(path)).chosen_on_hip}
+    return sorted(name for name in names if not any(re.match(rf"-[DU] ?{name}\b", flag) for flag in flags))
 
 
 def includes(path: Path) -> tuple[Include, ...]:

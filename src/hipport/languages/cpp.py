@@ -127,6 +127,9 @@ _SAYS_HIP = re.compile(
     rb"(?!.*(?:NO|NOT|NON|WITHOUT|DISABLED?|SKIP|CUDA|NVCC)_)"
     rb"(?:[A-Z][A-Z0-9_]*_(?:HIP|ROCM|HIPCC)|(?:HIP|ROCM)_(?:ENABLED|FOUND|AVAILABLE))"
 )
+# Headers of the two, as a program that has both chooses between them: HIP's, and CUDA's or what hipport knows under it.
+_OF_HIP = re.compile(rb"#\s*include\s*[<\"](?:hip/|hip(?:cub|blas|fft|rand|sparse|solver)/|roc\w+/|rccl/)")
+_OF_CUDA = re.compile(rb"#\s*include\s*[<\"](?:cu(?:da|rand|blas|fft|sparse|solver|b/)|cooperative_groups|nccl)")
 _NEVER_ON_HIP = frozenset(b"__HIP_PLATFORM_NVIDIA__ __HIP_PLATFORM_NVCC__".split())
 _DEFINED_BY_NVCC = frozenset(b"__CUDACC__ __NVCC__ __CUDA_ARCH__ CUDA_VERSION CUDART_VERSION USE_CUDA".split())
 
@@ -143,6 +146,7 @@ _PARTS = re.compile(rb"\.|->")
 _GIVEN = re.compile(rb"\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))")
 _LISTED = re.compile(rb"\s*[,)]")
 _APART = frozenset((b" ", b"\t", b"\n", b"\r", b"\f", b"\v", b"*", b"&"))
+_ASKED = re.compile(rb"(?:defined\s*\(?\s*)?(\w+)\s*\)?")
 _DEFINED = re.compile(rb"[ \t]+\S")
 _PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)+)")
 
@@ -578,6 +582,23 @@ class Cpp(Source):
         return _outermost(found)
 
     @cached_property
+    def chosen_on_hip(self) -> frozenset[bytes]:
+        """The program's own macros that every HIP compilation of it has to define, as the text shows.
+
+        `#ifdef USE_HIP` before HIP's headers and `#else` before CUDA's: without the macro there would be no HIP.
+        """
+        found = set()
+        for first, *others in self.conditionals:
+            name = _ASKED.fullmatch(first.condition.strip())
+            if name is None or not _perhaps_on_hip(name[1]) or len(others) != 2 or others[0].word != b"else":
+                continue
+            here = self.text[first.span.end : others[0].span.start]
+            there = self.text[others[0].span.end : others[1].span.start]
+            if _OF_HIP.search(here) and _OF_CUDA.search(there) and not _OF_CUDA.search(here):
+                found.add(name[1])
+        return frozenset(found)
+
+    @cached_property
     def _branches(self) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
         dead: list[Span] = []
         alive: list[Span] = []
@@ -587,7 +608,9 @@ class Cpp(Source):
             hip_may: bool | None = True
             cuda_may: bool | None = True
             for part, following in pairwise(group):
-                here_hip = part.word == b"else" or condition(part.condition, hip=True, told=told)
+                here_hip = part.word == b"else" or condition(
+                    part.condition, hip=True, told=told, chosen=self.chosen_on_hip
+                )
                 here_cuda = part.word == b"else" or condition(part.condition, hip=False)
                 hip, hip_may = _and(hip_may, here_hip), _and(hip_may, _not(here_hip))
                 cuda, cuda_may = _and(cuda_may, here_cuda), _and(cuda_may, _not(here_cuda))
@@ -747,14 +770,15 @@ def _edit(tree: tree_sitter.Tree, source: Source) -> None:
         )
 
 
-def condition(text: bytes, *, hip: bool, told: bool = False) -> bool | None:
+def condition(text: bytes, *, hip: bool, told: bool = False, chosen: frozenset[bytes] = frozenset()) -> bool | None:
     """Evaluate a preprocessor condition as a HIP compilation for AMD (or an nvcc one) would; None where unknown.
 
     `told`: the program tells AMD from NVIDIA here, so what only nvcc defines is indeed not defined on HIP. Elsewhere
-    `__CUDACC__` says that code is for the device, which a port has to keep. Any other macro may be anything.
+    `__CUDACC__` says that code is for the device, which a port has to keep. `chosen` are macros of the program's own
+    that are defined on HIP. Any other macro may be anything.
     """
     try:
-        value = _Condition(_TOKEN.findall(_SPLICED.sub(b"", text)), hip, told).value()
+        value = _Condition(_TOKEN.findall(_SPLICED.sub(b"", text)), hip, told, chosen).value()
     except (IndexError, ValueError, RecursionError):
         return None
     return None if value is None else value != 0
@@ -763,8 +787,9 @@ def condition(text: bytes, *, hip: bool, told: bool = False) -> bool | None:
 class _Condition:
     """The value of a condition's tokens: a number, or None where it is not known. Raises for what is no condition."""
 
-    def __init__(self, tokens: list[bytes], hip: bool, told: bool) -> None:
+    def __init__(self, tokens: list[bytes], hip: bool, told: bool, chosen: frozenset[bytes]) -> None:
         self.tokens = tokens[::-1]
+        self.chosen = chosen
         self.hip = hip
         self.told = told
 
@@ -837,11 +862,15 @@ class _Condition:
     def defined(self, name: bytes) -> bool | None:
         if name in _NEVER_ON_HIP:
             return False
-        if name in _DEFINED_ON_HIP:
+        if name in _DEFINED_ON_HIP or name in self.chosen:
             return self.hip
-        if name in _PERHAPS_ON_HIP or _ON_HIP_DEVICE.fullmatch(name) or _SAYS_HIP.fullmatch(name):
+        if _perhaps_on_hip(name) or _ON_HIP_DEVICE.fullmatch(name):
             return None if self.hip else False
         return False if self.hip and self.told and name in _DEFINED_BY_NVCC else None
+
+
+def _perhaps_on_hip(name: bytes) -> bool:
+    return name in _PERHAPS_ON_HIP or _SAYS_HIP.fullmatch(name) is not None
 
 
 def _combined(sign: bytes, left: int | None, right: int | None) -> int | None:
