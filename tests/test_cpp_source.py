@@ -444,6 +444,8 @@ def test_a_macro_that_chooses_headers_of_hip_is_defined_there() -> None:
         ["#include", "<cuda_runtime.h>", "first"],
         ["#include", "<hip/hip_runtime.h>", "second"],
     )
+    by_value = choice.replace("#ifdef", "#if")
+    assert only(by_value) == (["#include", "<cuda_runtime.h>"], ["#include", "<hip/hip_runtime.h>"])
     # It may as well be another's name, say nothing of CUDA, or the same for both.
     for other in (
         choice.replace("USE_HIP", "FAST"),

@@ -58,7 +58,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         done.add(name)
         if name in defined and name not in source.fact(_defined):
             continue  # another file's macro
-        found.setdefault(_line(source, span, directive), []).append((span, name))
+        first = name in defined and not _behind_hip(source, span)
+        place = _outside(source, span) if first else _line(source, span, directive)
+        found.setdefault(place, []).append((span, name))
     newline = b"\r\n" if b"\r\n" in source.text[:4096] else b"\n"
     for place, names in found.items():
         lines = [b"#undef " + name for _, name in names]
@@ -93,6 +95,18 @@ def _behind_hip(source: Cpp, first: Span) -> bool:
         and not within(each.directive.start, source.conditional)
         for each in source.includes
     )
+
+
+def _outside(source: Cpp, span: Span) -> int:
+    """Return the start of the line of the directive or declaration in no namespace that `span` is in: of an include."""
+    node = source.tree.root_node
+    start = 0
+    while inner := [each for each in node.children if each.start_byte <= span.start < each.end_byte]:
+        node = inner[0]
+        start = node.start_byte
+        if not node.type.startswith("preproc_if") and node.type not in ("preproc_else", "preproc_elif"):
+            break
+    return source.text.rfind(b"\n", 0, start) + 1
 
 
 def _line(source: Cpp, span: Span, directive: Span | None) -> int:

@@ -3,18 +3,22 @@
 """A hipcc that reads PyTorch's headers once for all units of a build, and not three times for each of them.
 
 HIPPORT_HIPCC is the compiler, HIPPORT_PRECOMPILED a folder for what it makes of the headers. The headers come before
-what a unit includes, which is right only for units that include them anyhow, before anything that they depend on.
+what a unit includes, so only units that include them anyhow get them: what a port forgets to include is still missing.
 """
 
 import fcntl
 import hashlib
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 HEADERS = ("hip/hip_runtime.h", "torch/torch.h", "ATen/hip/HIPContext.h")
+#: What includes all of them: torch/extension.h has torch/torch.h.
+_ASKED = ({"hip/hip_runtime.h"}, {"torch/torch.h", "torch/extension.h"}, {"ATen/hip/HIPContext.h"})
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"]+)", re.MULTILINE)
 #: Words of a command that say nothing about how headers are read, or that differ for each unit.
 _OF_THE_UNIT = ("-c", "-o", "--offload-arch=", "-DTORCH_EXTENSION_NAME=", "-Icsrc")
 
@@ -56,11 +60,24 @@ def precompiled(hipcc: str, words: Sequence[str], folder: Path) -> list[str]:
     return options
 
 
+def includes(path: Path, seen: set[Path]) -> set[str]:
+    """Return the headers in angle brackets that a file, or one beside it that it includes, includes."""
+    path = path.resolve()
+    if path in seen or not path.is_file():
+        return set()
+    seen.add(path)
+    found = set()
+    for bracket, name in _INCLUDE.findall(path.read_text(errors="replace")):
+        found |= {name} if bracket == "<" else includes(path.parent / name, seen)
+    return found
+
+
 def main(words: Sequence[str]) -> int:
     """Run hipcc with the words of a command, and with precompiled headers where they compile a unit of HIP."""
     hipcc = os.environ["HIPPORT_HIPCC"]
     options = []
-    if any(word.endswith(".hip") for word in words):
+    units = [Path(word) for word in words if word.endswith(".hip")]
+    if units and all(not each.isdisjoint(includes(unit, set())) for unit in units for each in _ASKED):
         options = precompiled(hipcc, words, Path(os.environ["HIPPORT_PRECOMPILED"]))
     return subprocess.run([hipcc, *words, *options], check=False).returncode
 

@@ -857,7 +857,7 @@ class _Condition:
             return int(token == b"true")
         if self.defined(token) is False:
             return 0  # A macro that is not defined counts as 0.
-        return 1 if self.hip and token in _TRUE_ON_HIP else None
+        return 1 if self.hip and (token in _TRUE_ON_HIP or token in self.chosen) else None
 
     def defined(self, name: bytes) -> bool | None:
         if name in _NEVER_ON_HIP:
