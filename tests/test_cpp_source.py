@@ -452,9 +452,37 @@ def test_a_macro_that_chooses_headers_of_hip_is_defined_there() -> None:
         choice.replace("<cuda_runtime.h>", "<vector>"),
         choice.replace("<hip/hip_runtime.h>", "<vector>"),
         choice.replace("#else", "#include <cuda.h>\n#else"),
-        choice.replace("#else", "#elif defined(A)"),
+        choice.replace("#ifdef USE_HIP", "#if defined(USE_HIP) && A"),
     ):
         assert "first" not in only(other + later)[0], other
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "#ifdef USE_HIP\n#include <hip/hip_runtime.h>\n#elif defined(A)\n#include <cuda_runtime.h>\n#endif\n",
+        "#if GOOGLE_CUDA\n#include <cuda.h>\n#elif USE_HIP\n#include <hip/hip_runtime.h>\n#endif\n",
+        "#ifndef USE_HIP\ncudaError_t e;\n#else\nhipError_t e;\n#endif\n",
+        "#ifdef USE_HIP\n#define gpuFree hipFree\n#else\n#define gpuFree cudaFree\n#endif\n",
+        "#ifdef USE_HIP\nhipblasHandle_t e;\n#elif A\n#elif B\ncublasHandle_t e;\n#else\n#error neither\n#endif\n",
+    ],
+)
+def test_a_macro_that_chooses_functions_of_hip_is_defined_there(choice: str) -> None:
+    assert "first" in only(choice + "#if USE_HIP\n#else\nfirst\n#endif\n")[0]
+    # Both have them, or they are only in comments and strings.
+    for other in (
+        "#ifdef USE_HIP\nhipError_t e;\n#else\nhipError_t g; cudaError_t f;\n#endif\n",
+        "#ifdef USE_HIP\n// hipFree\n#else\ncudaError_t f;\n#endif\n",
+        '#ifdef USE_HIP\nchar s[] = "hipFree";\n#else\ncudaError_t f;\n#endif\n',
+        "#ifdef USE_HIP\nhipError_t e;\n#endif\ncudaError_t f;\n",
+        "#ifdef USE_HIPPO\nhipError_t e;\n#else\ncudaError_t f;\n#endif\n",
+    ):
+        assert "first" not in only(other + "#if USE_HIP\n#else\nfirst\n#endif\n")[0]
+
+
+def test_a_name_for_nvidia_is_not_defined_where_a_program_tells_the_two_apart() -> None:
+    assert only("#if GOOGLE_CUDA\na\n#elif defined(USE_ROCM)\nb\n#endif") == (["a"], ["b"])
+    assert only("#ifdef HAVE_CUDA\na\n#else\nb\n#endif\n#ifdef WITHOUT_CUDA\nc\n#elif USE_ROCM\n#endif") == ([], [])
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hipport.discover import source
 from hipport.languages.cpp import Cpp
 from hipport.project import Project, Skipped, Target
+from hipport.source import Edit, Span
 
 
 def project(files: dict[str, str], root: Path | None = None) -> Project:
@@ -151,6 +152,45 @@ def test_facts_of_files_that_belong_together_are_worked_out_once() -> None:
     assert whole.together(a, words) == whole.together(x, words) == {b"#include", b'"x.h"', b"one", b"two"}
     assert whole.together(b, words) == {b"three"}
     assert sorted(asked) == ["a.cu", "b.cu", "x.h"]
+
+
+CHOICE = "#ifdef FAST_HIP\nhipError_t e;\n#else\ncudaError_t e;\n#endif\n"
+ASKS = "#ifdef FAST_HIP\n#else\nfirst\n#endif\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "known"),
+    [
+        ({"a.h": CHOICE, "b.cu": '#include "a.h"\n' + ASKS}, True),
+        ({"a.cu": '#include "b.h"\n' + CHOICE, "b.h": ASKS}, True),
+        ({"a.h": CHOICE, "b.cu": ASKS}, False),
+        ({"setup.py": "macros = [('FAST_HIP', None)]", "src/b.cu": ASKS}, True),
+        ({"setup.py": "macros = ['-DFAST_HIP']", "src/b.cu": ASKS}, True),
+        ({"setup.py": "x = ('FAST_HIP')", "src/b.cu": ASKS}, False),
+        ({"setup.py": "x = os.getenv('FAST_HIP', '0')", "src/b.cu": ASKS}, False),
+        ({"other/setup.py": "macros = [('FAST_HIP', None)]", "src/b.cu": ASKS}, False),
+        ({"CMakeLists.txt": "add_definitions(-DFAST_HIP)", "src/b.cu": ASKS}, True),
+        ({"CMakeLists.txt": "target_compile_definitions(a PRIVATE A\n  FAST_HIP)", "src/b.cu": ASKS}, True),
+        ({"cmake/hip.cmake": "add_compile_definitions(FAST_HIP=1)", "src/b.cu": ASKS}, True),
+        ({"CMakeLists.txt": "option(FAST_HIP x ON)", "src/b.cu": ASKS}, False),
+        ({"Makefile": "FLAGS = -DFAST_HIP", "src/b.cu": ASKS}, True),
+        ({"Makefile": "FLAGS = -DFAST_HIP_GRAPHS", "src/b.cu": ASKS}, False),
+    ],
+)
+def test_macros_for_hip_are_known_from_other_files_and_build_scripts(files: dict[str, str], known: bool) -> None:
+    whole = project(files).knowing_hip()
+    (asking,) = (source for source in whole.sources if ASKS.encode() in source.text)
+    assert isinstance(asking, Cpp)
+    assert [asking[span].strip() for span in asking.cuda_only] == ([b"first"] if known else [])
+    again = pickle.loads(pickle.dumps(asking))
+    assert again.known_on_hip == asking.known_on_hip
+    changed = asking.apply([Edit(Span(0, 0), b"// HIP\n")])
+    assert changed.known_on_hip == asking.known_on_hip
+
+
+def test_files_that_say_nothing_of_hip_stay_the_same_objects() -> None:
+    whole = project({"a.cu": "cudaFree(p);", "setup.py": "-DFAST_HIP"})
+    assert whole.knowing_hip() is whole
 
 
 def test_home_is_where_all_that_belongs_together_lies() -> None:

@@ -142,6 +142,38 @@ def test_what_a_program_includes_is_ported_with_it(tmp_path: Path) -> None:
     assert ported == ["check.h", "lane.cuh", "main.cu"]
 
 
+def test_a_port_sees_the_programs_own_branch_for_hip(tmp_path: Path) -> None:
+    """And the original that for CUDA: what differs between the two is found."""
+    program = """#ifdef USE_HIP
+#include <hip/hip_runtime.h>
+#define gpuMalloc hipMalloc
+#define gpuDeviceSynchronize hipDeviceSynchronize
+#define START 1
+#else
+#include <cuda_runtime.h>
+#define gpuMalloc cudaMalloc
+#define gpuDeviceSynchronize cudaDeviceSynchronize
+#define START 1
+#endif
+#include <cstdio>
+__global__ void k(int *p) { p[threadIdx.x] = threadIdx.x + START; }
+int main() {
+  int *p, sum = 0;
+  if (gpuMalloc((void **)&p, 256)) return 1;
+  k<<<1, 64>>>(p);
+  if (gpuDeviceSynchronize()) return 2;
+  for (int i = 0; i < 64; ++i) sum += p[i];
+  printf("%d\\n", sum);
+}
+"""
+    for text, ok in ((program, True), (program.replace("START 1", "START 2", 1), False)):
+        path = tmp_path / "main.cu"
+        path.write_text(text)
+        verified = programs.program([path], [], env=ENV, port=lambda paths: api.rewrite(paths))
+        assert verified.ok is ok
+        assert all(each.ok is (ok or "original" in str(each.configuration)) for each in verified.ran)
+
+
 def test_a_folder_whose_makefile_compiles_sources_of_another(tmp_path: Path) -> None:
     main = '#include "lanes.h"\n'
     main += "__global__ void k(unsigned* o) { o[threadIdx.x] = __ballot_sync(~0u, threadIdx.x & 1); }\n"

@@ -123,9 +123,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _build_macros(source, project)
     code = source.code
     told = {
-        part.span: not any(before.tells for before in group[:number])
+        part.span: not any(before.tells(source.known_on_hip) for before in group[:number])
         for group in source.conditionals
-        if any(part.tells for part in group)
+        if any(part.tells(source.known_on_hip) for part in group)
         for number, part in enumerate(group)
     }
     conditions = {part.span.start: part.span for group in source.conditionals for part in group}

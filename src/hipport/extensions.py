@@ -536,7 +536,7 @@ def _signs_in(source: Source) -> Iterator[Evidence]:
             yield Evidence("hip source", source.path, 1, source.path.name)
         for group in source.conditionals:
             for part in group:
-                if part.tells and part.word != b"else":
+                if part.tells(source.known_on_hip) and part.word != b"else":
                     yield _evidence("guard", source, part.span.start)
                     break
         for match in _SHIM.finditer(source.code):

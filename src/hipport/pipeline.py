@@ -151,6 +151,7 @@ def run(
     * a failure inside a pass is reported for that file and harms no other.
     """
     before = project
+    project = project.knowing_hip()
     done = 0
     languages = {each.language for each in passes}
     concerned = {language: len(_concerned(language, project.sources)) for language in languages}

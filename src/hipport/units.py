@@ -535,12 +535,14 @@ def programs(
     translate: Translate,
     *,
     asked: Collection[Path] = (),
+    hip: bool = True,
 ) -> tuple[list[Unit], list[NotBuilt], list[str]]:
     """Return the units of the programs that `sources` make up, what is left out, and which files were run.
 
     `members` are the files of the tree `root` that includes may mean. `asked` is what was asked for: where that is a
     source that a Makefile compiles for another goal than its first, that goal is asked for; where it is a folder whose
-    Makefile compiles sources that lie elsewhere, these are compiled as it says.
+    Makefile compiles sources that lie elsewhere, these are compiled as it says. Where flags are guessed and it is
+    for `hip`, the macros are defined that the program itself chooses HIP by.
     """
     units: list[Unit] = []
     not_built: list[NotBuilt] = []
@@ -575,7 +577,7 @@ def programs(
             language = language or _language(source)
             folders_meant, reached = _inferred(source, flags, where, members, root)
             flags = (*flags, *folders_meant)
-            macros = _chosen_on_hip(reached, flags) if guess else []
+            macros = _chosen_on_hip(reached, flags) if guess and hip else []
             flags = (*flags, *(f"-D{name}" for name in macros))
             said = f"{guess}, with {', '.join(macros)} defined, as its branches for HIP ask" if macros else guess
             if language == "c":

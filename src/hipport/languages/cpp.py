@@ -8,7 +8,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from itertools import accumulate, pairwise
@@ -130,6 +130,14 @@ _SAYS_HIP = re.compile(
 # Headers of the two, as a program that has both chooses between them: HIP's, and CUDA's or what hipport knows under it.
 _OF_HIP = re.compile(rb"#\s*include\s*[<\"](?:hip/|hip(?:cub|blas|fft|rand|sparse|solver)/|roc\w+/|rccl/)")
 _OF_CUDA = re.compile(rb"#\s*include\s*[<\"](?:cu(?:da|rand|blas|fft|sparse|solver|b/)|cooperative_groups|nccl)")
+# Names that only one of the two declares.
+_HIP_NAME = re.compile(rb"\bhip(?:blas|fft|rand|sparse|solver|cub)?[A-Z]\w+")
+_CUDA_NAME = re.compile(rb"\bcu(?:da|blas|fft|rand|sparse|solver|dnn)[A-Z]\w+")
+# Where a program tells the two apart, what its own name for NVIDIA says: HAVE_CUDA, GOOGLE_CUDA, CUDA_FOUND.
+_SAYS_CUDA = re.compile(
+    rb"(?!.*(?:NO|NOT|NON|WITHOUT|DISABLED?|SKIP|HIP|ROCM)_)"
+    rb"(?:[A-Z][A-Z0-9_]*_(?:CUDA|NVCC)|CUDA_(?:ENABLED|FOUND|AVAILABLE))"
+)
 _NEVER_ON_HIP = frozenset(b"__HIP_PLATFORM_NVIDIA__ __HIP_PLATFORM_NVCC__".split())
 _DEFINED_BY_NVCC = frozenset(b"__CUDACC__ __NVCC__ __CUDA_ARCH__ CUDA_VERSION CUDART_VERSION USE_CUDA".split())
 
@@ -146,7 +154,6 @@ _PARTS = re.compile(rb"\.|->")
 _GIVEN = re.compile(rb"\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))")
 _LISTED = re.compile(rb"\s*[,)]")
 _APART = frozenset((b" ", b"\t", b"\n", b"\r", b"\f", b"\v", b"*", b"&"))
-_ASKED = re.compile(rb"(?:defined\s*\(?\s*)?(\w+)\s*\)?")
 _DEFINED = re.compile(rb"[ \t]+\S")
 _PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)+)")
 
@@ -169,11 +176,10 @@ class Conditional:
     word: bytes
     condition: bytes
 
-    @property
-    def tells(self) -> bool:
-        """Whether the condition tells AMD from NVIDIA."""
+    def tells(self, known: AbstractSet[bytes] = frozenset()) -> bool:
+        """Whether the condition tells AMD from NVIDIA, by macros of the program's that are known to, or by HIP's."""
         return any(
-            name in _DEFINED_ON_HIP or name in _NEVER_ON_HIP or _ON_HIP_DEVICE.fullmatch(name)
+            name in _DEFINED_ON_HIP or name in _NEVER_ON_HIP or name in known or _ON_HIP_DEVICE.fullmatch(name)
             for name in _IDENTIFIER.findall(self.condition)
         )
 
@@ -212,6 +218,12 @@ CppT = TypeVar("CppT", bound="Cpp")
 @dataclass(frozen=True)
 class Cpp(Source):
     """C++ (or C) source text."""
+
+    #: The program's own macros of which other files of it show that every HIP compilation defines them.
+    chosen: frozenset[bytes] = field(default=frozenset(), repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"chosen": self.chosen}
 
     @property
     def code(self) -> bytes:
@@ -585,32 +597,50 @@ class Cpp(Source):
     def chosen_on_hip(self) -> frozenset[bytes]:
         """The program's own macros that every HIP compilation of it has to define, as the text shows.
 
-        `#ifdef USE_HIP` before HIP's headers and `#else` before CUDA's: without the macro there would be no HIP.
+        `#ifdef USE_HIP` before HIP's headers or functions and `#else` before CUDA's: without it there is no HIP.
         """
         found = set()
-        for first, *others in self.conditionals:
-            name = _ASKED.fullmatch(first.condition.strip())
-            if name is None or not _perhaps_on_hip(name[1]) or len(others) != 2 or others[0].word != b"else":
-                continue
-            here = self.text[first.span.end : others[0].span.start]
-            there = self.text[others[0].span.end : others[1].span.start]
-            if _OF_HIP.search(here) and _OF_CUDA.search(there) and not _OF_CUDA.search(here):
-                found.add(name[1])
+        for group in self.conditionals if names_for_hip(self.text) else ():
+            for name in {name for part in group for name in names_for_hip(part.condition)}:
+                if self._chosen_by(name, group):
+                    found.add(name)
         return frozenset(found)
+
+    @property
+    def known_on_hip(self) -> frozenset[bytes]:
+        """The program's own macros that are known to be defined on HIP, from this file or from others."""
+        return self.chosen | self.chosen_on_hip
+
+    def _chosen_by(self, name: bytes, group: tuple[Conditional, ...]) -> bool:
+        """Whether HIP has its branch of the group with the macro defined, and CUDA has one of its own."""
+        alone = frozenset((name,))
+        with_hip: list[bool] = []
+        live = False
+        for part, following in pairwise(group):
+            here = Span(part.span.end, following.span.start)
+            includes, code = self[here], self.code[here.start : here.end]
+            of_hip = bool(_OF_HIP.search(includes) or _HIP_NAME.search(code))
+            of_cuda = bool(_OF_CUDA.search(includes) or _CUDA_NAME.search(code))
+            if not live and (part.word == b"else" or condition(part.condition, hip=True, chosen=alone)):
+                if not of_hip or _OF_CUDA.search(includes):
+                    return False
+                live = True
+            else:
+                with_hip += [of_hip] if of_cuda else []
+        return live and False in with_hip
 
     @cached_property
     def _branches(self) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
         dead: list[Span] = []
         alive: list[Span] = []
+        chosen = self.known_on_hip
         for group in self.conditionals:
-            told = any(part.tells for part in group)
+            told = any(part.tells(chosen) for part in group)
             # Whether HIP and CUDA may still see a branch: not after one that they see for certain.
             hip_may: bool | None = True
             cuda_may: bool | None = True
             for part, following in pairwise(group):
-                here_hip = part.word == b"else" or condition(
-                    part.condition, hip=True, told=told, chosen=self.chosen_on_hip
-                )
+                here_hip = part.word == b"else" or condition(part.condition, hip=True, told=told, chosen=chosen)
                 here_cuda = part.word == b"else" or condition(part.condition, hip=False)
                 hip, hip_may = _and(hip_may, here_hip), _and(hip_may, _not(here_hip))
                 cuda, cuda_may = _and(cuda_may, here_cuda), _and(cuda_may, _not(here_cuda))
@@ -866,7 +896,15 @@ class _Condition:
             return self.hip
         if _perhaps_on_hip(name) or _ON_HIP_DEVICE.fullmatch(name):
             return None if self.hip else False
-        return False if self.hip and self.told and name in _DEFINED_BY_NVCC else None
+        nvidia = name in _DEFINED_BY_NVCC or _SAYS_CUDA.fullmatch(name)
+        return False if self.hip and self.told and nvidia else None
+
+
+def names_for_hip(text: bytes) -> set[bytes]:
+    """Return the words of the text that may be a program's own macros for HIP."""
+    if b"HIP" not in text and b"ROCM" not in text:
+        return set()
+    return {name for name in _IDENTIFIER.findall(text) if _perhaps_on_hip(name)}
 
 
 def _perhaps_on_hip(name: bytes) -> bool:

@@ -617,7 +617,7 @@ def program(
     project = project_of(what, exclude=exclude, vendored=vendored)
     if project.root is None:
         raise ValueError("this was ported from memory: there is no tree to prepare")
-    units, libraries = _units(given or what, project, options)
+    units, libraries = _units(given or what, project, options, dialect)
     if not units:
         raise NotCompiled((), "there is nothing here that could be compiled")
     folders = _folders(units)
@@ -638,14 +638,16 @@ def program(
 # -------------------------------------------------------------------------------------------------------------- units
 
 
-def _units(what: Sequence[Path] | Project | Ported, project: Project, options: Options) -> tuple[list[Unit], list[str]]:
+def _units(
+    what: Sequence[Path] | Project | Ported, project: Project, options: Options, dialect: Dialect
+) -> tuple[list[Unit], list[str]]:
     """Return the units of a program, and what it is linked to beyond the runtime."""
     assert project.root is not None
     root = project.root
     members = [root / each.path for each in project.sources]
     sources = [path for path in members if path.suffix in UNITS]
     given = [] if isinstance(what, Project | Ported) else [path.resolve() for path in what]
-    units, _, _ = programs(root, sources, members, options.env, _portable, asked=given)
+    units, _, _ = programs(root, sources, members, options.env, _portable, asked=given, hip=dialect == "hip")
     if given:
         units = [unit for unit in units if any(unit.source.resolve().is_relative_to(path) for path in given)]
     units = [replace(unit, flags=tuple(_portable(unit.flags))) for unit in units]

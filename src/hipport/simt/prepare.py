@@ -176,6 +176,7 @@ def _run(
 
     Returns the project, what has no edits, what others than the executor's own passes edited, and new files.
     """
+    project = project.knowing_hip()
     reported: list[Reported] = []
     edited: list[Reported] = []
     created: dict[PurePath, NewFile] = {}
