@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.cpp import Cpp, within
@@ -52,7 +53,16 @@ _PROTOTYPE = re.compile(rb"\boperator\s*(?P<op>[-+*/]=?)\s*\(\s*(?:const\s+)?(?P
 # Of two functions that match as well as each other, clang takes the one that has this.
 _BETTER = b'__attribute__((enable_if(true, ""))) '
 _HOST_COMPILED = frozenset((".cpp", ".cc", ".cxx"))
+
 _PARAMETER = re.compile(rb"\s*(?:const\s+)?(?P<type>\w+[234])\s*(?:const\s*)?&?\s*(?P<name>\w+)\s*")
+
+
+class _LeftOut(NamedTuple):
+    """Operators that HIP has itself, with nothing but white space and comments between them."""
+
+    header: Span
+    whole: Span
+    named: tuple[str, ...]
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -107,6 +117,7 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
     code = source.code
     if b"operator" not in code:
         return
+    left_out: list[_LeftOut] = []
     for match in _OPERATOR.finditer(code):
         if match["op"] not in _CLASHING:
             continue
@@ -143,15 +154,21 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
             certainty = Certainty.REVIEW if assumes else Certainty.SAFE
             yield Finding(header, "operator", message, (Edit(Span(start, start), _BETTER),), certainty)
             continue
-        newline = source.newline
-        guard = b"#ifndef __HIPCC__"
-        if _by_host(source, project):
-            guard = b"#if !defined(__HIPCC__) && !defined(__HIP_PLATFORM_AMD__)"
+        if left_out and not code[left_out[-1].whole.end : whole.start].strip():
+            before = left_out.pop()
+            left_out.append(_LeftOut(before.header, Span(before.whole.start, whole.end), (*before.named, named)))
+        else:
+            left_out.append(_LeftOut(header, whole, (named,)))
+    guard = b"#ifndef __HIPCC__"
+    if left_out and _by_host(source, project):
+        guard = b"#if !defined(__HIPCC__) && !defined(__HIP_PLATFORM_AMD__)"
+    for header, whole, names in left_out:
         edits = (
-            Edit(Span(whole.start, whole.start), guard + newline),
-            Edit(Span(whole.end, whole.end), newline + b"#endif"),
+            Edit(Span(whole.start, whole.start), guard + source.newline),
+            Edit(Span(whole.end, whole.end), source.newline + b"#endif"),
         )
-        yield Finding(header, "operator", f"HIP has the same {named}: leave it to HIP", edits)
+        what = f"{', '.join(names)}: leave {'it' if len(names) == 1 else 'them'} to HIP"
+        yield Finding(header, "operator", f"HIP has the same {what}", edits)
 
 
 def _for_both(source: Cpp, project: Project, head: bytes) -> bool:
