@@ -259,6 +259,25 @@ def test_cases_that_cannot_be_used(tmp_path: Path) -> None:
     assert verifier._declared(driver.file)[0] == "p"
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("CASES = ['a']", r"CASES has to be a dict"),
+        ("CASES = {'a': 1}", r"CASES has to be a dict"),
+        ("CASES = {}\nGRADIENTS = ['x']", r"GRADIENTS has to be a dict"),
+        ("CASES = {}\nGRADIENTS = {'g': 'x'}", r"GRADIENTS has to be a dict"),
+        ("CASES = {}\nGRADIENT_CASES = ('a',)", r"GRADIENT_CASES names what CASES does not have: a"),
+    ],
+)
+def test_cases_of_a_wrong_shape(tmp_path: Path, line: str, said: str) -> None:
+    run_cases = pytest.importorskip("hipport.simt.run_cases", reason="NOT CHECKED: no PyTorch", exc_type=ImportError)
+    (tmp_path / "cases.py").write_text(f"PACKAGE = 'p'\n{line}\ndef inputs(rng): ...\ndef call(p): ...\n")
+    request = {"cases": str(tmp_path / "cases.py"), "folder": str(tmp_path), "runs": [], "output": str(tmp_path / "o")}
+    (tmp_path / "request.json").write_text(json.dumps(request))
+    with pytest.raises(SystemExit, match=said):
+        run_cases.main(str(tmp_path / "request.json"))
+
+
 def test_a_port_with_nothing_to_compare_with_is_not_verified() -> None:
     hangs = Outcome("one", "timeout", "did not end")
     against_original, against_reference = (

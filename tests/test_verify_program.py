@@ -17,6 +17,7 @@ from hipport import api, toolchain, verifier
 from hipport import program_verifier as programs
 from hipport.cli import main
 from hipport.pipeline import Ported
+from hipport.simt.compile import NotCompiled
 from hipport.source import Edit, Span
 from hipport_passes import inline_ptx
 
@@ -172,6 +173,42 @@ int main() {
         verified = programs.program([path], [], env=ENV, port=lambda paths: api.rewrite(paths))
         assert verified.ok is ok
         assert all(each.ok is (ok or "original" in str(each.configuration)) for each in verified.ran)
+
+
+def test_each_unit_has_device_variables_of_its_own(tmp_path: Path) -> None:
+    """Without relocatable device code, as CUDA's documentation and clang's for HIP say."""
+    first = """#include <cstdio>
+__constant__ int weights[2];
+__device__ int start = 5;
+__global__ void first(int *out) { out[threadIdx.x] = weights[threadIdx.x] + start; }
+void run(int *out);
+int main() {
+  int w[2] = {10, 20}, one[2], other[2], *d;
+  cudaMemcpyToSymbol(weights, w, sizeof w);
+  cudaMalloc(&d, 8);
+  run(d);
+  cudaMemcpy(other, d, 8, cudaMemcpyDeviceToHost);
+  first<<<1, 2>>>(d);
+  cudaMemcpy(one, d, 8, cudaMemcpyDeviceToHost);
+  return one[0] != 15 || one[1] != 25 || other[0] != 107 || other[1] != 207;
+}
+"""
+    second = """__constant__ int weights[2];
+__device__ int start = 7;
+__global__ void second(int *out) { out[threadIdx.x] = weights[threadIdx.x] + start; }
+void run(int *out) {
+  int w[2] = {100, 200};
+  cudaMemcpyToSymbol(weights, w, sizeof w);
+  second<<<1, 2>>>(out);
+}
+"""
+    (tmp_path / "a.cu").write_text(first)
+    (tmp_path / "b.cu").write_text(second)
+    assert programs.program([tmp_path], [], env=ENV, port=lambda paths: api.rewrite(paths)).ok
+    # Two programs are no units of one.
+    (tmp_path / "b.cu").write_text(second + "int main() {}\n")
+    with pytest.raises(NotCompiled, match="several programs"):
+        programs.program([tmp_path], [], env=ENV, port=lambda paths: api.rewrite(paths))
 
 
 def test_a_folder_whose_makefile_compiles_sources_of_another(tmp_path: Path) -> None:

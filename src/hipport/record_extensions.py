@@ -204,9 +204,13 @@ def main(path: str) -> None:
     recorder = _Recorder(request)
     Path(request["scratch"]).mkdir(parents=True, exist_ok=True)
     error = ""
-    said = io.StringIO()
     try:
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        # A real stream, as build scripts reconfigure theirs, or ask for its number.
+        with (
+            Path(os.devnull).open("w", encoding="utf-8") as nowhere,
+            contextlib.redirect_stdout(nowhere),
+            contextlib.redirect_stderr(nowhere),
+        ):
             _pretend(recorder)
             _intercept(recorder)
             _KINDS[request["kind"]](recorder)

@@ -31,7 +31,7 @@ from hipport.pipeline import Pass, Ported, Reported
 from hipport.processors import processors
 from hipport.project import Project
 from hipport.simt import kept as keeping
-from hipport.simt import thrust
+from hipport.simt import linking, thrust
 from hipport.simt.absent import absent
 from hipport.simt.kept import locked
 from hipport.simt.prepare import Dialect, Prepared, prepare, project_of, rewritten
@@ -487,30 +487,36 @@ class Builder:
             keeping.prune(self.kept, keeping.limit(self.options.env))
         except ValueError as problem:
             raise NotCompiled((), str(problem)) from None
-        command = [
-            self.compiler.path,
-            *(("-shared",) if shared else ()),
-            *self._sanitize(linking=True),
-            *(str(unit.object) for unit in units),
-            str(runtime),
-            f"-Wl,-rpath,{runtime.parent}",
-            "-pthread",
-            *libraries,
-        ]
-        key = _digest(_FORMAT, self.compiler.identity, command)
+        objects = [unit.object for unit in units]
+
+        def command(objects: Sequence[Path]) -> list[str]:
+            return [
+                self.compiler.path,
+                *(("-shared",) if shared else ()),
+                *self._sanitize(linking=True),
+                *map(str, objects),
+                str(runtime),
+                f"-Wl,-rpath,{runtime.parent}",
+                "-pthread",
+                *libraries,
+            ]
+
+        key = _digest(_FORMAT, self.compiler.identity, command(objects))
         made = self.kept / "programs" / key[:2] / key[2:] / name
         with locked(made.parent):
             if made.exists():
                 return made, True
             new = made.with_name(name + ".new")
-            status, said, _ = self._run([*command, "-o", str(new)])
+            more = ["-o", str(new)]
+
+            def run(words: Sequence[str]) -> tuple[int, str]:
+                return self._run(words)[:2]
+
+            status, said = linking.link(lambda own: [*command(own), *more], objects, run)
             if status and _OF_MATH.search(said):
                 math = self.math()
-                command += [str(math), f"-Wl,-rpath,{math.parent}"]
-                status, said, _ = self._run([*command, "-o", str(new)])
-            if status and "multiple definition of" in said and "multiple definition of `main'" not in said:
-                # nvcc gives each unit its own device functions and variables: a header may define them for many.
-                status, said, _ = self._run([*command, "-Wl,-z,muldefs", "-o", str(new)])
+                more += [str(math), f"-Wl,-rpath,{math.parent}"]
+                status, said = linking.link(lambda own: [*command(own), *more], objects, run)
             if status:
                 raise NotCompiled(_link_errors(said), said)
             new.replace(made)

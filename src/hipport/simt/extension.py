@@ -32,7 +32,7 @@ from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass, Ported, Reported
 from hipport.project import Project
 from hipport.simt import compile as compiling
-from hipport.simt import torch_devices
+from hipport.simt import linking, torch_devices
 from hipport.simt.absent import absent
 from hipport.simt.prepare import Dialect, Prepared, prepare
 from hipport.units import copy_tree, just_in_time, limited, setup_scripts, write_port
@@ -461,11 +461,18 @@ class _Compiler:
         place.parent.mkdir(parents=True, exist_ok=True)
         runtime = [str(self.runtime), f"-Wl,-rpath,{self.runtime.parent}"] if self.dialect != "host" else []
         libraries = [f"-l{name}" for name in ("c10", "torch_cpu", "torch", "torch_python")]
-        command = [
-            *(self.compiler.path, "-shared", "-o", str(place), *map(str, objects), *runtime),
-            *(f"-L{torch.lib}", f"-Wl,-rpath,{torch.lib}", *libraries),
-        ]
-        status, said = limited(command, place.parent, self.env, self.timeout)
+
+        def command(objects: Sequence[Path]) -> list[str]:
+            return [
+                *(self.compiler.path, "-shared", "-o", str(place), *map(str, objects), *runtime),
+                *(f"-L{torch.lib}", f"-Wl,-rpath,{torch.lib}", *libraries),
+            ]
+
+        status, said = linking.link(
+            command,
+            list(objects),
+            lambda words: limited(words, place.parent, {**self.env, "LC_ALL": "C"}, self.timeout),
+        )
         if status != 0:
             lines = [line for line in said.splitlines() if "undefined" in line or "multiple" in line or "error" in line]
             raise NotBuildable(f"{place.name} could not be linked: " + "\n".join(lines[:8] or said.splitlines()[-3:]))
