@@ -283,8 +283,13 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
                 continue
             others = _others(statement, barrier, barriers)
             # What is compared is looked at last: it takes the longest.
-            if others is None or kernels.agreement(function, condition.expression) >= widest:
+            if others is None:
                 continue
+            unless = ""
+            if kernels.agreement(function, condition.expression) >= widest:
+                if kernels.agreement(function, condition.expression, shown=True) >= widest:
+                    continue
+                unless = f"unless {kernels.assumption(function.source, function, widest)}, "
             done.add(statement.id)
             text = b" ".join(function.text(condition.expression).split()).decode("utf-8", "replace")
             head = statement.child_by_field_name("condition") or statement
@@ -293,7 +298,8 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
                 yield Finding(
                     Span(statement.start_byte, head.end_byte),
                     "parted",
-                    f"one barrier for both branches of `if ({text})`: a wavefront with threads in both waits twice",
+                    f"one barrier for both branches of `if ({text})`: {unless}a wavefront with threads in both waits "
+                    "twice",
                     edits,
                 )
             else:
@@ -301,9 +307,9 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
                 yield Finding(
                     Span(statement.start_byte, head.end_byte),
                     "parted",
-                    f"threads of one wavefront part at `{text}` and wait at different barriers, in lines {here} and "
-                    f"{there}: for CUDA they meet there, on AMD the wavefront waits at both, one after the other; let "
-                    "all threads come to one barrier, with what is before and behind it under the condition",
+                    f"{unless}threads of one wavefront part at `{text}` and wait at different barriers, in lines "
+                    f"{here} and {there}: for CUDA they meet there, on AMD the wavefront waits at both, one after the "
+                    "other; let all threads come to one barrier, with what is before and behind it under the condition",
                     certainty=Certainty.MANUAL,
                 )
 

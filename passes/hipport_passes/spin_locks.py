@@ -134,6 +134,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield from _by_goto(function, kernels)
         yield from _of_calls(function, kernels, project)
     yield from _of_macros(source, kernels, project)
+    for function, node in kernels.in_one_row(source):
+        yield Finding(
+            Span(node.start_byte, node.start_byte + 1),
+            "rows",
+            f"what waits in {function.name.decode()} is taken for one thread of each block, by threadIdx.x, and not "
+            "all launches are seen: see that its blocks have one row, or ask for threadIdx.y == 0, too",
+            certainty=Certainty.MANUAL,
+        )
 
 
 def _of_macros(source: Cpp, kernels: Kernels, project: Project) -> Iterator[Finding]:

@@ -119,6 +119,10 @@ def _others(source: Cpp) -> frozenset[bytes]:
 
 def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, which: str = "that its mask names") -> str:
     """Say what must hold for the collective at `offset` to be right; `which` lanes wait for each other there."""
+    if meeting.unless:
+        # Where it does not hold, what follows must.
+        unless, rest = meeting.unless, meeting._replace(unless="")
+        return f"{unless}, or that {assumption(source, project, rest, offset, which)}"
     if meeting.kind == "turn":
         return f"all lanes {which} come here in the same turn of the loop"
     if meeting.other == (source.path, offset):

@@ -8,10 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from hipport.languages.built_ins import BY_BLOCK, BY_THREAD, BY_WARP, COUNTS_THREADS, SHUFFLES, TILE_SIZE
+from hipport.languages.blocks import Block
+from hipport.languages.built_ins import (
+    BY_BLOCK,
+    BY_THREAD,
+    BY_WARP,
+    COUNTS_THREADS,
+    FOUND_GROUP,
+    GRID_GROUP,
+    SHUFFLES,
+    TILE_SIZE,
+)
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import Function, Variable, arguments, called_name, operator_of
 
@@ -26,9 +37,20 @@ BLOCK = 1 << 16
 #: The threads of a warp agree.
 WARP = 32
 _CAST = re.compile(rb"static_cast\s*<[^()]*>|(?:unsigned|int|long|short|u?int(?:16|32|64)_t|size_t|uint|std::size_t)")
+# A block of which nothing is known.
+_ANY = Block(None, None, None)
 _SAME_FOR_ALL = frozenset(("lambda_expression", "sizeof_expression", "type_descriptor", "template_argument_list"))
 # How many assignments back a variable is followed.
 _STEPS = 6
+
+
+class Numbering(Enum):
+    """How threads are numbered: in their row of the block, by rows, through the grid, or in a group by their places."""
+
+    ROW = 1
+    ROWS = 2
+    GRID = 3
+    GROUP = 4
 
 
 class Form(NamedTuple):
@@ -46,9 +68,10 @@ class Form(NamedTuple):
 class Expressions:
     """The agreement on the expressions of a function."""
 
-    def __init__(self, kernels: Kernels, function: Function) -> None:
+    def __init__(self, kernels: Kernels, function: Function, shown: bool) -> None:
         self._kernels = kernels
         self._function = function
+        self._shown = shown
         self._macros = kernels.varying_macros(function.source)
         self._forms: dict[int, Form] = {}
         self._before: dict[tuple[Variable, int], tuple[Form, ...] | None] = {}
@@ -132,6 +155,8 @@ class Expressions:
             kind = node.type
             if kind in ("identifier", "field_identifier"):
                 bound = min(bound, self._name(node, self._function.text(node), variables))
+            elif kind == "field_expression" and self._function.text(node) in (b"threadIdx.y", b"threadIdx.z"):
+                bound = min(bound, self._rows(self._function.text(node)[-1:]))
             elif kind == "call_expression":
                 bound = min(bound, self._call(node, variables, called, stack))
             elif kind == "binary_expression":
@@ -150,6 +175,17 @@ class Expressions:
             return Form(1, (), (), ())
         read = tuple((variable, node) for variable, nodes in variables.items() for node in nodes)
         return Form(bound, read, tuple(called), tuple(parts))
+
+    def _rows(self, dimension: bytes) -> int:
+        """On how many threads the number of the row, or of the layer, agrees: as many as that has."""
+        blocks = self._kernels.blocks(self._function)
+        agreed = BLOCK
+        for block in blocks or ():
+            if (block.y if dimension == b"y" else block.z) == 1:
+                continue
+            of_layer = 1 if dimension == b"y" else block.y
+            agreed = min(agreed, _aligned(block.x * of_layer) if block.x and of_layer else 1)
+        return agreed if blocks else 1
 
     def _name(self, node: Node, name: bytes, variables: dict[Variable, list[Node]]) -> int:
         variable = self._function.locals.named(name, node.start_byte)
@@ -202,56 +238,82 @@ class Expressions:
         if operator not in (">>", "/", "<", ">=", ">", "<="):
             return 0
         number = self._kernels.constant(self._function, right)
-        if number is None or not self.counts_threads(left):
+        numbering = None if number is None else self.numbering(left)
+        if number is None or numbering is None:
             return 0
         if operator == ">>":
-            return min(1 << min(number, 16), BLOCK)
+            number = 1 << min(number, 16)
         # `>` and `<=` are like `>=` and `<` of the number behind.
         number += operator in (">", "<=")
-        # The largest power of two that divides it.
-        return min(number & -number or BLOCK, BLOCK)
+        aligned = _aligned(number)
+        blocks = self._kernels.blocks(self._function)
+        agreed = [_agreed(numbering, number, block) for block in blocks or (_ANY,)]
+        known = [each for each in agreed if each is not None]
+        if len(known) == len(agreed):
+            return min(known)
+        self._kernels.assumes(self._function, numbering, aligned)
+        return 1 if self._shown else aligned
 
-    def counts_threads(self, node: Node, depth: int = 4) -> bool:
-        """Whether `node` is the number of the thread in its block, or in a grid in which blocks of one size follow.
+    def numbering(self, node: Node, depth: int = 4) -> Numbering | None:
+        """Return how `node` numbers threads; None if it is no such number.
 
         `depth` is how many assignments and calls are followed at the most.
         """
         text = b"".join(self._function.text(node).split()).strip(b"()")
-        if COUNTS_THREADS.fullmatch(text):
-            return True
+        counted = COUNTS_THREADS.fullmatch(text)
+        if counted is not None:
+            if counted["row"] or counted["rows"] or counted["grid"]:
+                return Numbering.ROW if counted["row"] else Numbering.ROWS if counted["rows"] else Numbering.GRID
+            return self._of_group(counted["group"])
         if node.type == "cast_expression" and self._function.text(node.named_children[0]) == b"bool":
-            return False
+            return None
         if node.type == "cast_expression" or (node.type == "parenthesized_expression" and node.named_children):
-            return self.counts_threads(node.named_children[-1], depth)
+            return self.numbering(node.named_children[-1], depth)
         if node.type == "call_expression":
             # `static_cast<int>(threadIdx.x)`, `int(threadIdx.x)`
             called, passed = node.child_by_field_name("function"), arguments(node)
             cast = called is not None and _CAST.fullmatch(self._function.text(called))
-            return bool(cast) and len(passed) == 1 and self.counts_threads(passed[0], depth)
+            return self.numbering(passed[0], depth) if cast and len(passed) == 1 else None
         if node.type == "binary_expression" and depth:
             # `blockIdx.x * blockDim.x + tid`
             right = node.child_by_field_name("right")
             if right is None or right.type != "identifier":
-                return False
+                return None
             offset = self._function.text(node)[: right.start_byte - node.start_byte]
-            whole = b"".join(offset.split()) + b"threadIdx.x"
-            return bool(COUNTS_THREADS.fullmatch(whole)) and self.counts_threads(right, depth - 1)
+            whole = COUNTS_THREADS.fullmatch(b"".join(offset.split()) + b"threadIdx.x")
+            inner = self.numbering(right, depth - 1) if whole is not None else None
+            if whole is None or inner is None:
+                return None
+            return Numbering.ROWS if whole["rows"] and inner is Numbering.ROW else Numbering.GRID
         if node.type != "identifier" or not depth:
-            return False
+            return None
         of = self._function.locals
         variable = of.named(text, node.start_byte)
         if variable is not None and not self._as_given(variable):
-            return False
+            return None
         given = [each.values for each in of.given.get(variable, ())] if variable is not None else []
         if given:
-            return len(given) == 1 and len(given[0]) == 1 and self.counts_threads(given[0][0], depth - 1)
+            return self.numbering(given[0][0], depth - 1) if len(given) == 1 and len(given[0]) == 1 else None
         if text not in self._function.parameters:
-            return False
+            return None
         position = self._function.parameters.index(text)
         calls = [call for call in self._kernels.callers(self._function) if len(call.arguments) > position]
-        return bool(calls) and all(
-            self._kernels.counts_threads(call.function, call.arguments[position], depth - 1) for call in calls
-        )
+        found = {self._kernels.numbering(call.function, call.arguments[position], depth - 1) for call in calls}
+        if not found or None in found:
+            return None
+        return found.pop() if len(found) == 1 else Numbering.GRID
+
+    def _of_group(self, name: bytes | None) -> Numbering | None:
+        """How a rank in the group of that name numbers threads; by a rank among those that are there, not at all."""
+        code = self._function.source.code
+        if name is None or b"(" in name:
+            made = name or b""
+            return None if b"coalesced" in made else Numbering.GRID if b"grid" in made else Numbering.GROUP
+        escaped = re.escape(name)
+        if re.search(FOUND_GROUP.pattern.replace(b"@", escaped), code):
+            return None
+        grid = re.search(GRID_GROUP.pattern.replace(b"@", escaped), code)
+        return Numbering.GROUP if grid is None else Numbering.GRID
 
     def _as_given(self, variable: Variable) -> bool:
         """Whether the variable has whatever number it is given: it is no `bool`, and nothing else stands for it.
@@ -290,8 +352,9 @@ class Agreements:
     It is worked out when it is asked for, of what that depends on: callers, and what is called.
     """
 
-    def __init__(self, kernels: Kernels) -> None:
+    def __init__(self, kernels: Kernels, shown: bool) -> None:
         self._kernels = kernels
+        self._shown = shown
         self._expressions: dict[Function, Expressions] = {}
         self._variables: dict[Function, dict[Variable, int]] = {}
         self._results: dict[Function, int] = {}
@@ -316,7 +379,7 @@ class Agreements:
     def expressions(self, function: Function) -> Expressions:
         """Return what is known of the expressions of the function."""
         if function not in self._expressions:
-            self._expressions[function] = Expressions(self._kernels, function)
+            self._expressions[function] = Expressions(self._kernels, function, self._shown)
         return self._expressions[function]
 
     def _solve(self, wanted: Iterable[tuple[Function, Variable | None]]) -> None:
@@ -380,6 +443,31 @@ class Agreements:
             for call in self._kernels.callers(function) if name == variable.name else ():
                 if position < len(call.arguments):
                     yield call.function, self.expressions(call.function).form(call.arguments[position]), _STEPS
+
+
+def _aligned(number: int) -> int:
+    """The largest power of two that divides a number, up to BLOCK."""
+    return min(number & -number or BLOCK, BLOCK)
+
+
+def _agreed(numbering: Numbering, number: int, block: Block) -> int | None:
+    """On how many threads of such blocks the quotient of their numbers by `number` agrees, and whether they are less.
+
+    Threads are counted through the block, in which rows follow each other. None where too little is known of the block.
+    """
+    aligned = _aligned(number)
+    one_row = block.y == block.z == 1
+    if numbering is Numbering.GROUP or (numbering is Numbering.ROW and one_row):
+        return aligned
+    if numbering is Numbering.ROWS:
+        if block.z == 1:
+            return aligned
+        return min(aligned, _aligned(block.x * block.y)) if block.x and block.y else None
+    if block.x is None:
+        return None
+    if numbering is Numbering.ROW and number >= block.x:
+        return BLOCK
+    return min(aligned, _aligned(block.x))
 
 
 @lru_cache(maxsize=4096)

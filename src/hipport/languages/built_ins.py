@@ -22,14 +22,24 @@ BY_WARP = re.compile(
 )
 #: All threads of a block have one value.
 BY_BLOCK = re.compile(rb"(?:__)?syncthreads_(?:count|and|or)|blockIdx|blockDim|gridDim")
-#: The number of a thread in its block or in the grid, without white space.
+#: The number of a thread, without white space: in its row of the block, by rows, in the grid, in a group.
 COUNTS_THREADS = re.compile(
-    rb"(?:hipT|t)hreadIdx[._]x|(?:\w+(?:\.|->))?thread_rank\(?|"
-    rb"blockIdx\.x\*blockDim\.x\+threadIdx\.x|blockDim\.x\*blockIdx\.x\+threadIdx\.x|"
-    rb"threadIdx\.x\+blockIdx\.x\*blockDim\.x|threadIdx\.x\+blockDim\.x\*blockIdx\.x|"
-    rb"threadIdx\.y\*blockDim\.x\+threadIdx\.x|threadIdx\.x\+threadIdx\.y\*blockDim\.x|"
-    rb"threadIdx\.x\+blockDim\.x\*threadIdx\.y|blockDim\.x\*threadIdx\.y\+threadIdx\.x"
+    rb"(?P<row>(?:hipT|t)hreadIdx[._]x)|(?:(?P<group>(?:\w+::)*\w+(?:\(\))?)(?:\.|->))?thread_rank\(?|"
+    rb"(?P<grid>blockIdx\.x\*blockDim\.x\+threadIdx\.x|blockDim\.x\*blockIdx\.x\+threadIdx\.x|"
+    rb"threadIdx\.x\+blockIdx\.x\*blockDim\.x|threadIdx\.x\+blockDim\.x\*blockIdx\.x)|"
+    rb"(?P<rows>threadIdx\.y\*blockDim\.x\+threadIdx\.x|threadIdx\.x\+threadIdx\.y\*blockDim\.x|"
+    rb"threadIdx\.x\+blockDim\.x\*threadIdx\.y|blockDim\.x\*threadIdx\.y\+threadIdx\.x)"
 )
+#: Makes the group `@` of those lanes that are there: ranks in it say nothing of places.
+FOUND_GROUP = re.compile(
+    rb"\bcoalesced_group\b[\s&]*@\b|\b@\s*[=({][^;]*\b(?:coalesced_threads|labeled_partition|binary_partition)\b"
+)
+#: Makes `@` the group of a whole grid.
+GRID_GROUP = re.compile(rb"\b(?:multi_)?grid_group\b[\s&]*@\b|\b@\s*[=({][^;]*\bthis_(?:multi_)?grid\b")
+#: Functions that launch the kernel that is their first argument, with blocks of their third.
+LAUNCHES = re.compile(rb"\b(?:(?:cuda|hip)Launch(?:Cooperative)?Kernel|hipLaunchKernelGGL)\s*\(")
+#: Functions that ask about a kernel, or set how it is to be run, at the end of what stands in front of its name.
+LOOKS_AT_KERNELS = re.compile(rb"\b(?:cuda|hip)(?:Func|Occupancy)\w*\s*(?:<[^;<>]*>\s*)?\((?:[^;()]|\([^;()]*\))*\Z")
 #: A lane gets the value of another, which it names.
 SHUFFLES = frozenset((b"shfl", b"__shfl", b"shfl_sync", b"__shfl_sync"))
 #: How many lanes a tile has: `tiled_partition<8>(block)`, `thread_block_tile<8>`, `tiled_partition(block, 8)`
@@ -38,6 +48,7 @@ TILE_SIZE = re.compile(
 )
 #: Threads are counted in more than one dimension.
 OTHER_DIMENSIONS = re.compile(rb"threadIdx\s*\.\s*[yz]")
+LAYERS = re.compile(rb"threadIdx\s*\.\s*z")
 #: The place of a thread in a group: the name of the group.
 RANK = re.compile(rb"\b(\w+)\s*(?:\.|->)\s*thread_rank\b")
 #: Constants that are 32 by their names, PyTorch's C10_WARP_SIZE (c10/macros/Macros.h) among them.

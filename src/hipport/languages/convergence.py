@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.languages.agreement import WARP
 from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function, Variable, arguments, called_name, nodes
+from hipport.languages.functions import Function, Variable, arguments, called_name, function_at, nodes
 from hipport.languages.indirect import CALLED, indirect_calls, pointed, targets, virtual, virtual_calls
 from hipport.languages.kernels import Kernels
 from hipport.project import Component, Project
@@ -64,10 +64,14 @@ class Place(NamedTuple):
 
 
 class Meeting(NamedTuple):
-    """Why lanes may make a call apart, and for a "branch" or "apart" the call that others may make meanwhile."""
+    """Why lanes may make a call apart, and for a "branch" or "apart" the call that others may make meanwhile.
+
+    `unless`: what must be so of blocks for lanes not to; empty where they may in any blocks.
+    """
 
     kind: str
     other: Place
+    unless: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,7 +148,15 @@ def meetings(source: Cpp, project: Project, collectives: Collectives) -> dict[in
     """Return the calls in `source` that lanes may make apart, by where their names stand."""
     known: dict[object, dict[Place, Meeting]] = project.component(source).fact(_meetings)
     if collectives not in known:
-        known[collectives] = _Search(project, source, collectives).found
+        known[collectives] = _Search(project, source, collectives, False).found
+        kernels = Kernels.of(project)
+        # Whether what was assumed is of any consequence is seen without it.
+        shown = _Search(project, source, collectives, True).found if kernels.assumption(source) else {}
+        for place in shown.keys() - known[collectives].keys():
+            file = project.by_path[place.path]
+            assert isinstance(file, Cpp)
+            unless = kernels.assumption(source, function_at(file, place.offset))
+            known[collectives][place] = shown[place]._replace(unless=unless)
     return {place.offset: meeting for place, meeting in known[collectives].items() if place.path == source.path}
 
 
@@ -156,7 +168,8 @@ def _meetings(component: Component) -> dict[object, dict[Place, Meeting]]:
 class _Search:
     """All meetings in the files that `source` is connected to."""
 
-    def __init__(self, project: Project, source: Cpp, collectives: Collectives) -> None:
+    def __init__(self, project: Project, source: Cpp, collectives: Collectives, shown: bool) -> None:
+        self._shown = shown
         self.kernels = Kernels.of(project)
         self.files = [other for other in project.component(source) if isinstance(other, Cpp)]
         self.collectives = collectives
@@ -338,7 +351,7 @@ class _Search:
             size = max(inner.size for inner in reached.values())
             if each.callee.type != "field_expression":
                 yield _Mention(each.call, tuple(self._sides(unit, each.call, size)), tuple(reached.values()))
-            if self.kernels.agreement(unit, each.callee) >= size:
+            if self.kernels.agreement(unit, each.callee, shown=self._shown) >= size:
                 continue
             # An object is of one class, whatever its value.
             by_pointer = [given for given, of in zip(sets, functions, strict=True) if of.name != CALLED]
@@ -434,7 +447,7 @@ class _Search:
     def _sides(self, function: Function, node: Node, size: int) -> Iterator[_Side]:
         """Yield the sides at which `size` neighbouring lanes part, and which those take that come to `node`."""
         for condition in function.conditions(node):
-            if not self.kernels.may_differ(function, condition.expression, size):
+            if not self.kernels.may_differ(function, condition.expression, size, shown=self._shown):
                 continue
             statement = condition.statement
             child = _child_with(statement, node)
@@ -453,7 +466,7 @@ class _Search:
                 statement = condition.statement
                 if statement.type not in _PARTS or statement.start_byte <= node.start_byte < statement.end_byte:
                     break
-                if self.kernels.may_differ(function, condition.expression, size):
+                if self.kernels.may_differ(function, condition.expression, size, shown=self._shown):
                     block = statement.parent
                     text = _squeezed(function.text(condition.expression))
                     left = leaving.type != "continue_statement"
@@ -521,7 +534,7 @@ class _Search:
             return True
         size = max(each.size for each in mention.reached)
         return any(
-            self.kernels.may_differ(function, condition.expression, size)
+            self.kernels.may_differ(function, condition.expression, size, shown=self._shown)
             for leaving in function.exits_before(mention.node)
             if leaving.type == "break_statement" and loop.start_byte <= leaving.start_byte < loop.end_byte
             for condition in function.conditions(leaving, loop)

@@ -159,6 +159,17 @@ class Function:
         """Whether it is launched by the host."""
         return b"__global__" in self.head
 
+    @cached_property
+    def template_parameters(self) -> frozenset[bytes]:
+        """The words in what templates say in front of the function, or of a class around it: its parameters' names."""
+        found: set[bytes] = set()
+        outer = self.node.parent
+        while outer is not None:
+            given = outer.child_by_field_name("parameters") if outer.type == "template_declaration" else None
+            found.update(re.findall(rb"[A-Za-z_]\w*", self.text(given)) if given is not None else ())
+            outer = outer.parent
+        return frozenset(found)
+
     def text(self, node: Node) -> bytes:
         """The code of `node`, comments blanked."""
         return self.source.code[node.start_byte : node.end_byte]

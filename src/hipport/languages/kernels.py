@@ -18,13 +18,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from operator import itemgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from hipport.languages import groups
-from hipport.languages.agreement import BLOCK, WARP, Agreements, varies
-from hipport.languages.built_ins import GIVEN, OTHER_DIMENSIONS, RANK, WARP_SIZES
+from hipport.languages.agreement import BLOCK, WARP, Agreements, Numbering, varies
+from hipport.languages.blocks import Block, shapes
+from hipport.languages.built_ins import GIVEN, LAYERS, OTHER_DIMENSIONS, RANK, WARP_SIZES
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import (
     DEFINE,
@@ -91,9 +93,12 @@ class _Known:
         self.calling = _Index(component, lambda function: function.called)
         self.definitions: dict[bytes, tuple[Function, ...]] = {}
         self.callers: dict[Function, tuple[Call, ...]] = {}
-        self.agreements: Agreements | None = None
-        self.agreed: dict[tuple[Function, int], int] = {}
+        self.agreements: dict[bool, Agreements] = {}
+        self.agreed: dict[tuple[Function, int, bool], int] = {}
+        self.blocks: dict[Function, tuple[Block, ...] | None] = {}
+        self.assumed: dict[Function, dict[tuple[Numbering, int], None]] = {}
         self.one_warp: dict[tuple[Function, int], bool] = {}
+        self.in_one_row: dict[Function, Node] = {}
         self.reaches: dict[tuple[Function, re.Pattern[bytes]], bool] = {}
         self.carriers: dict[re.Pattern[bytes], frozenset[bytes]] = {}
 
@@ -193,13 +198,50 @@ class Kernels:
             known[pattern] = frozenset(found)
         return known[pattern]
 
-    def agreement(self, function: Function, node: Node) -> int:
-        """Return how many neighbouring threads surely have the same value of the expression `node`, up to BLOCK."""
+    def agreement(self, function: Function, node: Node, *, shown: bool = False) -> int:
+        """Return how many neighbouring threads surely have the same value of the expression `node`, up to BLOCK.
+
+        Blocks of which no launch is seen are taken to have rows of whole warps, unless it is to be `shown`.
+        """
         known = self._known(function.source).agreed
-        key = (function, node.id)
+        key = (function, node.id, shown)
         if key not in known:
-            known[key] = self._agreements(function.source).of(function, node)
+            known[key] = self._agreements(function.source, shown).of(function, node)
         return known[key]
+
+    def blocks(self, function: Function) -> tuple[Block, ...] | None:
+        """Return the shapes of the blocks of all kernels that come to the function; None if they are not all seen."""
+        known = self._known(function.source).blocks
+        if function not in known:
+            known[function] = None  # What a recursion finds here.
+            if function.kernel:
+                known[function] = shapes(function, self._project)
+            else:
+                found = [self.blocks(caller) for caller in {call.function: None for call in self.callers(function)}]
+                every = [each for each in found if each is not None]
+                if found and len(every) == len(found):
+                    known[function] = tuple(dict.fromkeys(block for each in every for block in each))
+        return known[function]
+
+    def assumes(self, function: Function, numbering: Numbering, size: int) -> None:
+        """Note that numbers of threads in the function are taken to agree on `size`, for want of its launches."""
+        self._known(function.source).assumed.setdefault(function, {})[numbering, size] = None
+
+    def assumption(self, source: Cpp, function: Function | None = None, most: int = WARP) -> str:
+        """Say what was assumed of blocks in the files that belong together; empty if nothing was.
+
+        Of the function, and of what calls it, if anything was assumed there. `most`: how many threads need agree.
+        """
+        assumed = self._known(source).assumed
+        of = [] if function is None else [each for each in self._with_callers(function) if each in assumed]
+        every = [each for some in (of or assumed) for each in assumed[some]]
+        if not every:
+            return ""
+        size = max(min(size, most) for _, size in every)
+        rows = f"blockDim.x is a multiple of {size}"
+        if any(numbering is Numbering.GRID for numbering, _ in every):
+            return rows
+        return f"blocks are one-dimensional or {rows}"
 
     def variables(self, function: Function) -> Mapping[Variable, int]:
         """Return the agreement on each parameter and local variable; other names are the same for all."""
@@ -209,9 +251,18 @@ class Kernels:
         """Return the agreement on what the function returns, over all its calls."""
         return self._agreements(function.source).result(function)
 
-    def may_differ(self, function: Function, expression: Node, size: int) -> bool:
+    def _with_callers(self, function: Function) -> Iterable[Function]:
+        found = {function: None}
+        waiting = [function]
+        while waiting:
+            callers = {call.function: None for call in self.callers(waiting.pop())}
+            waiting += [each for each in callers if each not in found]
+            found |= callers
+        return found
+
+    def may_differ(self, function: Function, expression: Node, size: int, *, shown: bool = False) -> bool:
         """Whether `size` lanes may disagree on the expression: also on a member, of which nothing is known."""
-        if self.agreement(function, expression) < size or self.unknown(function, expression):
+        if self.agreement(function, expression, shown=shown) < size or self.unknown(function, expression):
             return True
         if not is_method(function):
             return False
@@ -264,8 +315,11 @@ class Kernels:
             stack += values
         return False
 
-    def constant(self, function: Function, node: Node) -> int | None:
-        """Return the number that `node` is: a literal, or the name of a macro or constant that is one."""
+    def constant(self, function: Function, node: Node, depth: int = 4) -> int | None:
+        """Return the number that `node` is: a literal, or the name of a macro or constant that is one.
+
+        The name of a variable, or of a template's parameter, is not what else has that name in another place.
+        """
         text = function.text(node)
         number = _NUMBER.fullmatch(text)
         if number:
@@ -274,6 +328,15 @@ class Kernels:
         name = text.strip(b"() ").rpartition(b"::")[2]
         if WARP_SIZES.fullmatch(name):
             return WARP
+        variable = function.locals.named(name, node.start_byte) if node.type == "identifier" else None
+        if variable is not None:
+            given = function.locals.given.get(variable, ())
+            if not depth or len(given) != 1 or not given[0].declares or len(given[0].values) != 1:
+                return None
+            (value,) = given[0].values
+            return self.constant(function, value, depth - 1)
+        if name in function.template_parameters:
+            return None
         return self._project.component(function.source).fact(_constant_values).get(name)
 
     def counts_threads(self, function: Function, node: Node, depth: int = 4) -> bool:
@@ -281,7 +344,11 @@ class Kernels:
 
         Variables are followed over so many assignments and calls.
         """
-        return self._agreements(function.source).expressions(function).counts_threads(node, depth)
+        return self.numbering(function, node, depth) is not None
+
+    def numbering(self, function: Function, node: Node, depth: int = 4) -> Numbering | None:
+        """Return how `node` numbers threads, up to an offset that is the same for the block; None if it does not."""
+        return self._agreements(function.source).expressions(function).numbering(node, depth)
 
     def one_warp(self, function: Function, node: Node) -> bool:
         """Whether warps come to `node` whole, by a condition like `threadIdx.x < 32`, `warp == 0` or `warp % 2 == 0`.
@@ -299,9 +366,18 @@ class Kernels:
     def one_thread(self, function: Function, node: Node) -> bool:
         """Whether only one thread of the block comes to `node`, by a condition like `threadIdx.x == 0`.
 
-        `threadIdx.x == 0` is taken for that where neither the function nor one that calls it reads threadIdx.y or .z.
+        Where not all launches are seen, `threadIdx.x == 0` is taken for that if neither the function nor one that calls
+        it reads threadIdx.y or .z.
         """
-        return self._only(function, node, self._one_thread)
+        alone = self._only(function, node, self._one_thread)
+        if alone and not self._only(function, node, partial(self._one_thread, shown=True)):
+            self._known(function.source).in_one_row.setdefault(function, node)
+        return alone
+
+    def in_one_row(self, source: Cpp) -> Iterable[tuple[Function, Node]]:
+        """Return the functions of the file with a place that one thread was taken to come to, for want of launches."""
+        known = self._known(source).in_one_row
+        return [(function, node) for function, node in known.items() if function.source is source]
 
     def _only(
         self, function: Function, node: Node, test: Callable[[Function, Node, bool], bool], depth: int = 4
@@ -321,37 +397,50 @@ class Kernels:
         calls = self.callers(function) if depth and not function.kernel else ()
         return bool(calls) and all(self._only(call.function, call.node, test, depth - 1) for call in calls)
 
-    def _one_thread(self, function: Function, node: Node, taken: bool) -> bool:
+    def _one_thread(self, function: Function, node: Node, taken: bool, shown: bool = False) -> bool:
         node = bare(node)
         if node.type == "unary_expression" and node.named_children:
             # `!threadIdx.x`; and `if (threadIdx.x) return;`
-            return taken and self._numbers_threads(function, node.named_children[0])
+            return taken and self._numbers_threads(function, node.named_children[0], shown)
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         sign = operator_of(node, function.source.code)
         if left is None or right is None or not sign:
-            return not taken and self._numbers_threads(function, node)
+            return not taken and self._numbers_threads(function, node, shown)
         if sign in ("&&", "and") if taken else sign in ("||", "or"):
-            return self._one_thread(function, left, taken) or self._one_thread(function, right, taken)
+            return self._one_thread(function, left, taken, shown) or self._one_thread(function, right, taken, shown)
         if sign in (">", ">=", "<", "<="):
             bound = {">": 0, ">=": 1, "<": 1, "<=": 0}[sign]
             less = sign in ("<", "<=")
-            return taken == less and self.constant(function, right) == bound and self._numbers_threads(function, left)
+            numbers = taken == less and self.constant(function, right) == bound
+            return numbers and self._numbers_threads(function, left, shown)
         if sign not in ("==", "!=") or taken != (sign == "=="):
             return False
         return any(
-            self._numbers_threads(function, one) and not self.may_differ(function, other, BLOCK)
+            self._numbers_threads(function, one, shown) and not self.may_differ(function, other, BLOCK)
             for one, other in ((left, right), (right, left))
         )
 
-    def _numbers_threads(self, function: Function, node: Node) -> bool:
-        return self.counts_threads(function, node) and not self._counts_otherwise(function)
+    def _numbers_threads(self, function: Function, node: Node, shown: bool) -> bool:
+        """Whether no two threads of a block have the same number `node`."""
+        numbering = self.numbering(function, node)
+        if numbering is None:
+            return False
+        blocks = self.blocks(function)
+        if blocks and numbering is not Numbering.GROUP:
+            sizes = {block.z for block in blocks}
+            sizes |= {block.y for block in blocks if numbering is not Numbering.ROWS}
+            if None not in sizes:
+                return sizes == {1}
+        if shown and numbering is not Numbering.GROUP:
+            return False
+        return not self._counts_otherwise(function, numbering)
 
-    def _counts_otherwise(self, function: Function, depth: int = 4) -> bool:
+    def _counts_otherwise(self, function: Function, numbering: Numbering, depth: int = 4) -> bool:
         """Whether threads have other numbers, in the function or in one that calls it, up to `depth` calls away.
 
         These are threadIdx.y and .z, and their places in groups of lanes: in a block, several threads have the same.
         """
-        if function.mentions(OTHER_DIMENSIONS):
+        if function.mentions(LAYERS if numbering is Numbering.ROWS else OTHER_DIMENSIONS):
             return True
         if function.mentions(RANK):
             known = function.source.fact(groups.sizes)
@@ -359,7 +448,8 @@ class Kernels:
             ranks = RANK.finditer(code, function.body.start_byte, function.body.end_byte)
             if any(match[1] not in known or known[match[1]] for match in ranks):
                 return True
-        return depth > 0 and any(self._counts_otherwise(call.function, depth - 1) for call in self.callers(function))
+        callers = {call.function: None for call in self.callers(function)} if depth else {}
+        return any(self._counts_otherwise(caller, numbering, depth - 1) for caller in callers)
 
     def _one_warp(self, function: Function, node: Node, taken: bool) -> bool:
         node = bare(node)
@@ -387,11 +477,11 @@ class Kernels:
         """Return the macros that mention what differs by thread."""
         return self._project.together(source, _varying_macros)
 
-    def _agreements(self, source: Cpp) -> Agreements:
-        known = self._known(source)
-        if known.agreements is None:
-            known.agreements = Agreements(self)
-        return known.agreements
+    def _agreements(self, source: Cpp, shown: bool = False) -> Agreements:
+        known = self._known(source).agreements
+        if shown not in known:
+            known[shown] = Agreements(self, shown)
+        return known[shown]
 
 
 def _varying_macros(source: Cpp) -> frozenset[bytes]:
