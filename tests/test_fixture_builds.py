@@ -76,6 +76,7 @@ NOT_COMPILED: dict[str, str] = {
     "headers/macro_first": "it defines a macro for a header, which all fixtures share here",
     "header_macros/own_macros": "it defines macros in front of a header, which all fixtures share here",
     "arch_guards/chosen": "it shows conditions, not what they guard",
+    "arch_guards/chosen_together": "it defines macros that other fixtures have, which all share here",
     "arch_guards/odd": "it is no C++, on purpose",
     "arch_guards/stand_ins": "it defines one name in several ways",
     "api_names/in_macros": "it shows macros, with no header in front of what they name",

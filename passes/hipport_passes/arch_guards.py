@@ -4,10 +4,10 @@
 `__CUDACC__` becomes `__HIPCC__`, which hipcc defines where nvcc defines the other; `defined(__CUDA_ARCH__)` becomes
 `defined(__HIP_DEVICE_COMPILE__)`. Comparisons with CUDA's versions and architectures are reported where AMD, on which
 those macros are not defined and count as 0, takes another branch than the newest CUDA and NVIDIA GPU do. Where the
-branches mean the same once they are ported, there is nothing to report. Where CUDA 11.0 and all later ones take one
-branch and all that is in it is ported, or the other one is an `#error`, AMD takes that branch too, for review; so it
-does with code that GPUs up to compute capability 8.0 have, and others none in its place: it would silently be lost. It
-leaves out code for CUDA before 11.0, or GPUs before 5.0, alone. A
+branches mean the same once they are ported, there is nothing to report. Where CUDA 11.0 and all later ones, or GPUs of
+compute capability 5.0 and all later ones, take one branch of a chain and nothing in it is CUDA's alone, or AMD would
+come to an `#error`, AMD takes that branch too, for review; so it does with code that GPUs up to compute capability 8.0
+have, and others none in its place: it would silently be lost. A
 condition that tells AMD from NVIDIA already is left alone, with all its branches, except that `USE_ROCM` and its like,
 which PyTorch's build defines and hipcc does not, are helped by a macro that hipcc defines, in programs without PyTorch.
 Runs last: once a guard names HIP, what it guards looks as if it were ported.
@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise, product
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.cpp import Conditional, Cpp, within
@@ -54,6 +54,18 @@ _OLDEST = {
 _NEWEST = dict.fromkeys(_OLDEST, 10**7)
 # The newest GPU whose features hipport ports throughout: those of 9.0 are for a person.
 _ALONE = 800
+# The last one whose features are.
+_LAST = 890
+# Macros that are numbers, and hipcc has none of; it has the others by names of its own.
+_VERSIONS = _OLDEST.keys() - _COMPILER.keys() - {b"__NVCC__"}
+_RELEASES = (b"CUDA_VERSION", b"CUDART_VERSION")
+_ON_DEVICE = b"__HIP_DEVICE_COMPILE__"
+_ON_AMD = dict.fromkeys((*_COMPILER, b"__NVCC__", b"__HIPCC__", b"__HIP_PLATFORM_AMD__", _ON_DEVICE), 1)
+_NUMBER = rb"\b(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\b"
+_COMPARED = re.compile(
+    rb"\b(?:%(name)s)\b[ \t]*(?:[<>]=?|[=!]=)[ \t]*%(number)s|%(number)s[ \t]*(?:[<>]=?|[=!]=)[ \t]*\b(?:%(name)s)\b"
+    % {b"name": b"|".join(sorted(_VERSIONS)), b"number": _NUMBER}
+)
 # Code, once directives are gone.
 _CODE = re.compile(rb"[;{]")
 # Another name for an intrinsic, or a macro that calls one.
@@ -64,6 +76,9 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 _OPERATORS: dict[bytes, Callable[[int, int], int]] = {
     b"||": lambda a, b: bool(a) or bool(b),
     b"&&": lambda a, b: bool(a) and bool(b),
+    b"|": operator.or_,
+    b"^": operator.xor,
+    b"&": operator.and_,
     b"==": operator.eq,
     b"!=": operator.ne,
     b"<": operator.lt,
@@ -84,14 +99,12 @@ _OF_AMD = re.compile(rb"(?:^|_)(?:HIP|HIPCC|ROCM|AMD|AMDGCN|AMDGPU|HCC)(?:_|$)")
 #: The compiler before hipcc, which no ROCm of today has.
 _OLD_COMPILER = b"__HIP_PLATFORM_HCC__"
 _PYTORCH = ("torch/", "ATen/", "c10/", "caffe2/", "TH/", "THC/")
-# What is in no branch that is ported as a whole: other conditions, PTX, and names that look like CUDA's.
+# What is in no branch that is ported as a whole: PTX, and names that look like CUDA's.
 _NOT_PORTED = re.compile(
-    rb"^[ \t]*#[ \t]*(?:if|error)|\b(?:__)?asm(?:__)?\b|\b(?:cuda\w+|cu[A-Z]\w*|CUDA_\w+|(?:__)?nv\w+)|(?<!::)\bcuda::",
+    rb"^[ \t]*#[ \t]*error|\b(?:__)?asm(?:__)?\b|\b(?:cuda\w+|cu[A-Z]\w*|CUDA_\w+|(?:__)?nv\w+)|(?<!::)\bcuda::",
     re.M,
 )
 _STRING = re.compile(rb"\"[^\"]*\"|'[^']*'")
-# What is HIP's by now; HIP has some functions by the names that CUDA gave them.
-_PORTED = re.compile(rb"\bhipport::|\b(?:__)?hip[A-Z_]\w*|\b__ldg\b|\b__funnelshift_[lr]c?\b|\batomic[A-Z][a-z]+\b")
 # A stand-in for __ldg that loads, which is what HIP's does.
 _LOADS = re.compile(
     rb"\s*(?:template\s*<[^<>]*>\s*)?[\w\s]*\b__ldg\s*\(\s*(?:const\s+\w+|\w+\s+const)\s*\*\s*(?:__restrict__\s*)?(\w+)\s*\)"
@@ -179,8 +192,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 (Edit(span, b"__HIP_DEVICE_COMPILE__"),),
             )
         elif directive.start not in reported and not _as_on_the_newest(text):
-            reported.add(directive.start)
             group = next(each for each in source.conditionals if any(part.span == directive for part in each))
+            reported.update(part.span.start for part in group)  # a chain is one thing to decide
             if not _same_branches(source, project, group) and not _only_loads(source, group):
                 kind = "architecture" if name == b"__CUDA_ARCH__" else "version"
                 yield _chosen(source, project, group, directive, span, kind) or _decide(span, name)
@@ -247,70 +260,187 @@ def _chosen(
     source: Cpp, project: Project, group: tuple[Conditional, ...], directive: Span, span: Span, kind: str
 ) -> Finding | None:
     """Have AMD take the branch that every CUDA of today takes, if hipport has ported all of it."""
-    if group[0].span != directive or [part.word for part in group[1:]] not in ([b"endif"], [b"else", b"endif"]):
+    chain = _chain(source, group)
+    if chain is None:
         return None
     code = source.code
-    match = _CONDITION.match(code, directive.start, directive.end)
-    tokens = _tokens(match[1]) if match else []
-    if not match or any(_WORD.fullmatch(token) and token not in _NEWEST and token != b"defined" for token in tokens):
+    whole = code[group[0].span.start : group[-1].span.end]
+    try:
+        now = chain.taken_now()
+    except _Unreadable:
         return None
-    # GPUs before 6.0 have no atomicAdd of double; what stands in for it is slow on AMD too. Where others have nothing,
-    # a program is not for them, and AMD would silently do without that code.
-    inside = code[directive.end : group[1].span.start]
+    left = [_branch(group, each) for each in now]
+    is_error = all(each is not None and _ERRORS.fullmatch(code, each.start, each.end) for each in left)
+    inside = code[group[0].span.end : group[1].span.start]
+    # Where others have nothing, a program is not for them, and AMD would silently do without that code.
     alone = len(group) == 2 and (
         _CODE.search(re.sub(rb"^[ \t]*#.*", b"", inside, flags=re.M))
         # Intrinsics by other names; what else macros of a release say may be of any kind.
         or (kind == "version" and _MACRO.search(inside))
     )
-    if alone:
-        since = _ALONE
-    else:
-        since = 600 if b"atomicAdd" in code[directive.end : group[-1].span.start] else _OLDEST[b"__CUDA_ARCH__"]
-    try:
-        taken = _taken(tokens, since)
-        if alone and taken != {True}:
-            taken = _taken(tokens, _OLDEST[b"__CUDA_ARCH__"])  # Code that no CUDA of today has is none for AMD either.
-    except _Unreadable:
+    # GPUs before 6.0 have no atomicAdd of double; what stands in for it is slow on AMD too.
+    oldest = 600 if b"atomicAdd" in whole else _OLDEST[b"__CUDA_ARCH__"]
+    ranges = [(oldest, _NEWEST[b"__CUDA_ARCH__"])]
+    if (alone and left == [None]) or is_error:
+        ranges.append((_ALONE, _NEWEST[b"__CUDA_ARCH__"]))
+    if is_error and group[0].word == b"if" and len(group) > 3:
+        ranges.append((_LAST, _LAST))
+    for since, until in ranges:
+        try:
+            settled = chain.settled(source, since, until)
+        except _Unreadable:
+            return None
+        if settled is None:
+            continue
+        wanted, edits = settled
+        branches = [each for number in wanted if (each := _branch(group, number)) is not None]
+        if not is_error and not all(_is_ported(source, project, each) for each in branches):
+            return None
+        if kind == "version":
+            those = "every CUDA since 11.0"
+        elif since == until:
+            those = f"NVIDIA GPUs of compute capability {since // 100}.{since % 100 // 10}"
+        else:
+            those = f"every NVIDIA GPU since compute capability {since // 100}.0"
+        whose = ""
+        if len(group) == 2:
+            whose = ", and others have none" if branches else ", which is none"
+        message = f"AMD takes the branch of {those}{whose}; assumes that what is right for all of them is right for AMD"
+        return Finding(span, kind, message, edits, Certainty.REVIEW)
+    return None
+
+
+class _Chain(NamedTuple):
+    """The conditions of an `#if` and its `#elif`s, where their texts begin, and macros of the program in them."""
+
+    parts: tuple[tuple[bytes, int], ...]
+    others: tuple[bytes, ...]
+
+    def _taken(self, conditions: Iterable[bytes], macros: dict[bytes, int], on_hip: bool = False) -> int:
+        """Return the number of the branch that is taken."""
+        for number, condition in enumerate(conditions):
+            known = macros
+            # What only asks for device code is renamed.
+            if on_hip and all(_ASKS.search(condition[: each.start()]) for each in _ARCHITECTURE.finditer(condition)):
+                known = macros | {b"__CUDA_ARCH__": 1}
+            if _Condition(_tokens(condition), known).value:
+                return number
+        return len(self.parts)
+
+    def _assigned(self) -> Iterator[dict[bytes, int]]:
+        """What the program's own macros may be."""
+        for values in product((0, 1), repeat=len(self.others)):
+            yield {name: value for name, value in zip(self.others, values, strict=True) if value}
+
+    def taken_now(self) -> set[int]:
+        """Return the numbers of the branches that AMD takes as it is."""
+        texts = [text for text, _ in self.parts]
+        return {self._taken(texts, given | _ON_AMD, on_hip=True) for given in self._assigned()}
+
+    def settled(self, source: Cpp, since: int, until: int) -> tuple[set[int], tuple[Edit, ...]] | None:
+        """Return the branches of all those GPUs and releases, and the edits by which AMD takes them."""
+        texts = [text for text, _ in self.parts]
+        those = _from(since, until, b" ".join(texts))
+        wanted, *others = ([self._taken(texts, given | known) for given in self._assigned()] for known in those)
+        if any(each != wanted for each in others):
+            return None
+        edits: list[Edit] = []
+        changed = []
+        for number, (text, start) in enumerate(self.parts):
+            here = _made_amd(source, text, those) if number <= max(wanted) else []
+            edits += (Edit(Span(start + each.span.start, start + each.span.end), each.new) for each in here)
+            for each in sorted(here, key=lambda each: each.span.start, reverse=True):
+                text = text[: each.span.start] + each.new + text[each.span.end :]
+            changed.append(text)
+        if wanted != [self._taken(changed, given | _ON_AMD, on_hip=True) for given in self._assigned()]:
+            return None
+        return set(wanted), tuple(edits)
+
+
+def _from(since: int, until: int, text: bytes) -> list[dict[bytes, int]]:
+    """Return GPUs from `since` to `until`, and releases since the oldest, among which conditions may tell."""
+    low, high = _OLDEST | {b"__CUDA_ARCH__": since}, _NEWEST | {b"__CUDA_ARCH__": until}
+    near = {int(number) + step for number in re.findall(rb"\b[1-9]\d{1,5}\b", text) for step in (-1, 0, 1)}
+    return [
+        low,
+        high,
+        *(low | {b"__CUDA_ARCH__": each} for each in sorted(near) if since < each < until),
+        *(low | dict.fromkeys(_RELEASES, each) for each in sorted(near) if each > _OLDEST[b"CUDA_VERSION"]),
+    ]
+
+
+def _chain(source: Cpp, group: tuple[Conditional, ...]) -> _Chain | None:
+    """Return the conditions of a group, if they can be read."""
+    if any(part.tells for part in group):
         return None
-    if len(taken) > 1:
-        return None
-    first = Span(directive.end, group[1].span.start)
-    second = Span(group[1].span.end, group[-1].span.start) if len(group) > 2 else Span(first.end, first.end)
-    (is_first,) = taken
-    newest, oldest = (first, second) if is_first else (second, first)
-    text = code[newest.start : newest.end]
-    if not _ERRORS.fullmatch(code, oldest.start, oldest.end) and (
-        not (alone or _PORTED.search(text))
-        or _NOT_PORTED.search(text)
-        or any(
-            each.certainty is Certainty.MANUAL and newest.start <= each.span.start < newest.end
-            for each in api_names.find(source, project)
-        )
-    ):
-        return None
-    names = [b"__HIP_DEVICE_COMPILE__"] if kind == "architecture" or b"__CUDA_ARCH__" in tokens else [b"__HIPCC__"]
+    parts = []
+    names: set[bytes] = set()
+    for part in group:
+        if part.word in (b"else", b"endif"):
+            continue
+        match = _CONDITION.match(source.code, part.span.start, part.span.end)
+        # Another pass renames what `#ifdef` asks for.
+        text, start = (match[1], match.start(1)) if match else (part.condition, -1)
+        parts.append((text, start))
+        names.update(_WORD.findall(b" ".join(_tokens(text))))
+    others = sorted(name for name in names if name not in _OLDEST and name != b"defined")
+    return _Chain(tuple(parts), tuple(others)) if len(others) <= 4 else None
+
+
+def _branch(group: tuple[Conditional, ...], number: int) -> Span | None:
+    """Return what the branch of a number has in it; None: there is none."""
+    return Span(group[number].span.end, group[number + 1].span.start) if number < len(group) - 1 else None
+
+
+def _made_amd(source: Cpp, text: bytes, those: list[dict[bytes, int]]) -> list[Edit]:
+    """Return the edits to a condition by which AMD answers it as all of `those` GPUs and releases do."""
+    words = {token for token in _tokens(text) if _WORD.fullmatch(token)} - {b"defined"}
+    if words.isdisjoint(_VERSIONS):
+        return []
+    whole = _with_amd(source, text, 0, text, those)
+    if words <= _VERSIONS:
+        return whole
+    parts = [
+        edit
+        for match in _COMPARED.finditer(text)
+        for edit in _with_amd(source, text, match.start(), match.group(), those)
+    ]
+    return parts or (whole if words <= _OLDEST.keys() else [])
+
+
+def _with_amd(source: Cpp, text: bytes, start: int, part: bytes, those: list[dict[bytes, int]]) -> list[Edit]:
+    """Return the edits to a part of a condition that all GPUs and releases answer alike, and AMD otherwise."""
+    tokens = _tokens(part)
+    answers = {bool(_Condition(tokens, known).value) for known in those}
+    if len(answers) > 1 or bool(_Condition(tokens, _ON_AMD).value) in answers:
+        return []
+    names = [_ON_DEVICE] if b"__CUDA_ARCH__" in tokens else [b"__HIPCC__"]
     if names == [b"__HIPCC__"] and not isinstance(source, Cuda):
         names.append(b"__HIP_PLATFORM_AMD__")  # for a compiler of the host, to which builds say so
-    condition = match[1].rstrip()
-    end = match.start(1) + len(condition)
-    if is_first:
-        edits = [Edit(Span(end, end), b"".join(b" || defined(" + each + b")" for each in names))]
-    else:
-        edits = [Edit(Span(end, end), b"".join(b" && !defined(" + each + b")" for each in names))]
-        if b"||" in tokens:
-            start = end - len(condition.lstrip())
-            edits = [Edit(Span(start, start), b"("), Edit(Span(end, end), b")" + edits[0].new)]
-    those = f"NVIDIA GPU since compute capability {since // 100}.0" if kind == "architecture" else "CUDA since 11.0"
-    whose = ", and others have none" if alone and is_first else ", which is none" if alone else ""
-    message = (
-        f"AMD takes the branch of every {those}{whose}; assumes that what is right for all of them is right for AMD"
+    sign = b" || defined(" if True in answers else b" && !defined("
+    before, after = b"", b"".join(sign + each + b")" for each in names)
+    if part != text:
+        before, after = b"(", after + b")"
+    elif False in answers and b"||" in tokens:
+        before, after = b"(", b")" + after
+    first, end = start + len(part) - len(part.lstrip()), start + len(part.rstrip())
+    return [Edit(Span(first, first), before), Edit(Span(end, end), after)] if before else [Edit(Span(end, end), after)]
+
+
+def _is_ported(source: Cpp, project: Project, branch: Span) -> bool:
+    """Say whether nothing in a branch is CUDA's alone, or depends on which CUDA it is."""
+    if _NOT_PORTED.search(source.code, branch.start, branch.end):
+        return False
+    for group in source.conditionals:
+        for part in group:
+            inside = branch.start <= part.span.start < branch.end and part.word not in (b"else", b"endif")
+            text = source.code[part.span.start : part.span.end]
+            if inside and _NAME.search(text) and not _as_on_the_newest(text):
+                return False
+    return not any(
+        each.certainty is Certainty.MANUAL and branch.start <= each.span.start < branch.end
+        for each in api_names.find(source, project)
     )
-    return Finding(span, kind, message, tuple(edits), Certainty.REVIEW)
-
-
-def _taken(tokens: list[bytes], since: int) -> set[bool]:
-    """What a condition is for the oldest CUDA of today, with GPUs of capability `since` / 100, and for the newest."""
-    return {bool(_Condition(tokens, values).value) for values in (_OLDEST | {b"__CUDA_ARCH__": since}, _NEWEST)}
 
 
 def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -378,7 +508,10 @@ def _as_on_the_newest(directive: bytes, given: dict[bytes, int] | None = None) -
     try:
         for values in product((0, 1), repeat=len(others)):
             known = {name: value for name, value in given.items() if value} | dict(zip(others, values, strict=True))
-            if bool(_Condition(tokens, known).value) is not bool(_Condition(tokens, known | _NEWEST).value):
+            newest = _NEWEST
+            if _ON_DEVICE in others and not known[_ON_DEVICE]:  # the host has no architecture with CUDA either
+                newest = {name: value for name, value in _NEWEST.items() if name != b"__CUDA_ARCH__"}
+            if bool(_Condition(tokens, known).value) is not bool(_Condition(tokens, known | newest).value):
                 return False
     except _Unreadable:
         return False
@@ -406,6 +539,9 @@ class _Condition:
     _BINARY: ClassVar[tuple[tuple[bytes, ...], ...]] = (
         (b"||",),
         (b"&&",),
+        (b"|",),
+        (b"^",),
+        (b"&",),
         (b"==", b"!="),
         (b"<", b">", b"<=", b">="),
         (b"+", b"-"),
