@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import tree_sitter
 
 _CALL = re.compile(rb"\s*\(")
+_FOR_DEVICE = re.compile(rb"#[ \t]*define[ \t]+(\w+)[ \t]+[^\r\n]*\b__device__\b")
 _ATOMIC = re.compile(rb"atomic[A-Z]\w+")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _CAST = re.compile(rb"(?:(?:reinterpret|static)_cast\s*<([^<>]*)\*\s*>|\(([\w\s:]*)\*\s*\))")
@@ -186,6 +187,12 @@ class _Definition(NamedTuple):
     end: int
 
 
+def _device_words(source: Cpp) -> frozenset[bytes]:
+    """`__device__`, and the macros of the file that stand for it, with or without others."""
+    found = (_FOR_DEVICE.match(source.code, each.start, each.end) for each in source.directives)
+    return frozenset(match[1] for match in found if match) | {b"__device__"}
+
+
 def _definitions(source: Cpp) -> tuple[_Definition, ...]:
     code = source.code
     found = []
@@ -193,7 +200,9 @@ def _definitions(source: Cpp) -> tuple[_Definition, ...]:
         start = _statement(source, span.start)
         head = code[start : span.start]
         opening = _CALL.match(code, span.end)
-        if opening is None or b"__device__" not in head or b"template" in head or source.directive(span.start):
+        if opening is None or b"template" in head or source.directive(span.start):
+            continue
+        if source.fact(_device_words).isdisjoint(_WORD.findall(head)):
             continue
         parameters = source.arguments(opening.end() - 1) or ()
         closing = source.closing(opening.end() - 1)

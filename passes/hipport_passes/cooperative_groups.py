@@ -62,9 +62,11 @@ def _beyond() -> _Beyond:
     table = load(Path(__file__).with_suffix(".own.toml"))
     named, members = (frozenset(table["beyond"][key].encode().split()) for key in ("names", "members"))
     # A tensor may have the same members, without arguments.
-    calls = rb"(?:\.|->)\s*(?:(?:" + b"|".join(sorted(members)) + rb")\s*\(|(?:any|all)\s*\(\s*[^\s)])"
+    calls = rb"(?:(?:\.|->)\s*(?:(?:" + b"|".join(sorted(members)) + rb")\s*\(|(?:any|all)\s*\(\s*[^\s)])"
     absent = frozenset(name.encode() for name in table["absent"])
-    return _Beyond(named, members | {b"any", b"all"}, re.compile(calls), absent)
+    # Of the type, without a tile: HIP's has no `num_threads`, and its `size` is no constant.
+    calls += rb"|\bdecltype\s*\([^()]*\)\s*::\s*(?:size|num_threads|meta_group_size)\s*\(|\w::\s*num_threads\s*\()"
+    return _Beyond(named, members | {b"any", b"all", b"size"}, re.compile(calls), absent)
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -74,6 +76,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         # Ported already, by whom ever: what AMD lacks is still to be done.
         if facts & {(b"", b"hip"), (b"", b"hipport")}:
             yield from _absent(source)
+        if (b"", b"hip") in facts and (b"", b"hipport") not in facts:
+            yield from _left_apart(source, project)
         return
     yield from _absent(source)
     # A program that has HIP's groups beside CUDA's is ported already.
@@ -82,9 +86,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if not _needed(facts):
         if project.target.rocm < (6, 4):
             yield from _ordered(source)
-        for span, why in _apart(source, project):
-            message = f"lanes of a group do not wait for each other on AMD: see that {why}, or take the call out of it"
-            yield Finding(span, "apart", message, certainty=Certainty.MANUAL)
+        yield from _left_apart(source, project)
         return
     namespaces = [
         Span(*match.span())
@@ -130,6 +132,13 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for span, why in apart:
         message = f"{source[span].decode()} of a group of hipport's: assumes that {why}"
         yield Finding(span, "apart", message, shared, Certainty.REVIEW, creates)
+
+
+def _left_apart(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Report the calls of HIP's groups that lanes may make apart."""
+    for span, why in _apart(source, project):
+        message = f"lanes of a group do not wait for each other on AMD: see that {why}, or take the call out of it"
+        yield Finding(span, "apart", message, certainty=Certainty.MANUAL)
 
 
 def _apart(source: Cpp, project: Project) -> Iterator[tuple[Span, str]]:

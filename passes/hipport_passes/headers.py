@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from hipport.finding import Certainty, Finding
 from hipport.headers import FOLDER, header, together
 from hipport.languages.cpp import Cpp, Include, within
+from hipport.languages.cuda import Cuda
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, NewFile, Span
@@ -32,6 +33,10 @@ _NEEDS_RUNTIME = re.compile(
 _GROUPS_ALIAS = re.compile(rb"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?cooperative_groups\s*;")
 _GROUPS_OPEN = re.compile(rb"\busing\s+namespace\s+(?:::\s*)?cooperative_groups\s*;")
 
+# A header by its place in a toolkit: `/usr/local/cuda-10.1/targets/x86_64-linux/include/`.
+_IN_TOOLKIT = re.compile(r"/(?:[^/]+/)*cuda[^/]*/(?:[^/]+/)*?include/")
+# What has nvcc take C++ for CUDA, in makefiles, CMake and scripts.
+_AS_CUDA = re.compile(rb"(?<![\w-])--?x[ =]cu\b|\bLANGUAGE\s+CUDA\b")
 _INCLUDED_MACRO = re.compile(rb"#[ \t]*include[ \t]+([A-Za-z_]\w*)")
 _NAMES_HEADER = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^)]*\))?[ \t]+(<[^<>\r\n]+>|\"[^\"\r\n]+\")[ \t]*")
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
@@ -52,6 +57,17 @@ class Row(NamedTuple):
         return "; ".join(part for part in (self.why, self.instead) if part)
 
 
+class Brought(NamedTuple):
+    """A header that is there with CUDA: its names, headers that bring it there, and those that do in any case."""
+
+    header: str
+    names: re.Pattern[bytes]
+    brought_by: tuple[str, ...]
+    had_by: tuple[str, ...]
+    why: str
+    on_host: bool
+
+
 class _Tables(NamedTuple):
     rows: dict[str, Row]
     folders: dict[str, Row]
@@ -64,8 +80,7 @@ class _Tables(NamedTuple):
     steering: tuple[tuple[str, str, re.Pattern[bytes], str], ...]
     #: header, its names, and the headers that have it in them
     transitive: tuple[tuple[str, re.Pattern[bytes], frozenset[str]], ...]
-    #: of the C library: header, its macros, folders of headers that bring it with CUDA, and what brings it in any case
-    brought: tuple[tuple[str, re.Pattern[bytes], tuple[str, ...], tuple[str, ...]], ...]
+    brought: tuple[Brought, ...]
 
 
 @cache
@@ -96,11 +111,13 @@ def table() -> _Tables:
             for each in own["transitive"]
         ),
         tuple(
-            (
+            Brought(
                 each["header"],
                 re.compile(rb"\b(?:" + b"|".join(each["names"].encode().split()) + rb")\b"),
-                tuple(each["brought_by"].split()),
+                tuple(each["brought_by"].split()) or ("",),
                 tuple(each["had_by"].split()),
+                each["why"],
+                each.get("on_host", False),
             )
             for each in own["brought"]
         ),
@@ -121,6 +138,8 @@ def _row(value: dict[str, Any]) -> Row:
 def lookup(path: str) -> Row | None:
     """Return what becomes of `#include <path>`; None: it is no header of CUDA's."""
     known = table()
+    if in_toolkit := _IN_TOOLKIT.match(path):
+        path = path[in_toolkit.end() :]
     if path in known.rows:
         return known.rows[path]
     if path.startswith("cuda/std/") and path[9:] in known.std:
@@ -141,15 +160,20 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     # What has been included so far, under no condition, by its path in HIP.
     seen: set[str] = set()
     told: set[str] = set()
-    if source.path.suffix == ".cu" and _needs_runtime(source, project):
+    is_cuda = source.path.suffix == ".cu"
+    if (is_cuda or _compiled_as_cuda(source, project)) and _needs_runtime(source, project):
         at = source.include_point
+        line = f"#include <{known.runtime}>".encode() + source.newline
+        if not is_cuda:  # a compiler of the host may read it as well
+            line = b"#ifdef __HIPCC__" + source.newline + line + b"#endif" + source.newline
         yield Finding(
             Span(at, at),
             "runtime",
             f"nvcc includes the runtime header by itself, hipcc does not: include {known.runtime}",
-            (Edit(Span(at, at), f"#include <{known.runtime}>".encode() + source.newline),),
+            (Edit(Span(at, at), line),),
         )
-        seen.add(known.runtime)
+        if is_cuda:
+            seen.add(known.runtime)
     for include in source.includes:
         start = include.directive.start
         if within(start, source.cuda_only):
@@ -284,30 +308,42 @@ def _transitive(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _brought(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Headers of the C library that CUB and Thrust bring with CUDA, and hipCUB and rocThrust do not."""
-    for name, names, by, had_by in table().brought:
-        used = names.search(source.code)
-        last = next((each for each in reversed(source.includes) if each.path.startswith(by)), None)
-        if used is None or last is None or source.directive(used.start()):
+    """Headers that others bring with CUDA, and do not with ROCm."""
+    for each in table().brought:
+        used = each.names.search(source.code)
+        if used is None or (each.on_host and not _of_the_host(source)):
             continue
-        if any(path.startswith(had_by) for path in _reached(source, project, set())):
+        if not each.on_host and source.directive(used.start()):
             continue
-        at = _line(source, last).end
-        line = f"#include <{name}>".encode()
-        ended = source.text[at - 1 : at] in (b"\n", b"\r")
+        bringing = (other for other in reversed(source.includes) if other.path.startswith(each.brought_by))
+        last = next((other for other in bringing if not within(other.directive.start, source.conditional)), None)
+        if last is None and not each.on_host:
+            continue
+        reached = _reached(source, project, set(), certain=each.on_host)
+        if any(path.startswith(each.had_by) for path in reached):
+            continue
+        at = _line(source, last).end if last else source.include_point
+        line = f"#include <{each.header}>".encode()
+        ended = last is None or source.text[at - 1 : at] in (b"\n", b"\r")
         edit = Edit(Span(at, at), line + source.newline if ended else source.newline + line)
-        message = f"{used.group().decode()} comes with CUB and Thrust in CUDA, in ROCm it does not: include {name}"
+        message = f"{used.group().decode()} {each.why}: include {each.header}"
         yield Finding(Span(*used.span()), "brought", message, (edit,))
 
 
-def _reached(source: Cpp, project: Project, visited: set[object]) -> set[str]:
-    """Return the paths that `source`, and the files of the program that it includes, include."""
+def _of_the_host(source: Cpp) -> bool:
+    """Say whether the file is C++ that is not behind the runtime's header anyway."""
+    return not isinstance(source, Cuda) and source.path.suffix != ".c"
+
+
+def _reached(source: Cpp, project: Project, visited: set[object], certain: bool = False) -> set[str]:
+    """Return the paths that `source`, and the files of the program that it includes, include; or do for `certain`."""
     visited.add(source.path)
-    found = {include.path for include in source.includes}
-    for include in source.includes:
+    includes = [each for each in source.includes if not certain or not within(each.directive.start, source.conditional)]
+    found = {include.path for include in includes}
+    for include in includes:
         for other in project.included(source, include.path):
             if isinstance(other, Cpp) and other.path not in visited:
-                found |= _reached(other, project, visited)
+                found |= _reached(other, project, visited, certain)
     return found
 
 
@@ -372,6 +408,13 @@ def _brings(source: Cpp, include: Include, project: Project) -> bool:
         return False
     hip = hip.lstrip("./")  # hipport's own headers are included by relative paths
     return any(hip.startswith(each) if each.endswith("/") else hip == each for each in known.brings_runtime)
+
+
+def _compiled_as_cuda(source: Cpp, project: Project) -> bool:
+    """Say whether a file in C++ may be one that nvcc is told to take for CUDA, as a build script does with some."""
+    if source.path.suffix not in (".cpp", ".cc", ".cxx", ".C", ".c++"):
+        return False
+    return any(_AS_CUDA.search(other.text) for other in project.sources if not isinstance(other, Cpp))
 
 
 def _needs_runtime(source: Cpp, project: Project) -> bool:

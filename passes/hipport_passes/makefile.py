@@ -227,7 +227,17 @@ class _Script:
                 bare = bare[quiet.end() :]
             if bare:
                 found.insert(0, (bare, Span(place.end - len(bare.encode()), place.end)))
+            # `$(EXEC) $(NVCC)`: nothing, or an echo where there is nothing to build with.
+            while len(found) > 1 and self._launches(found[0][0], found[1][0]):
+                del found[0]
         return found
+
+    def _launches(self, first: str, second: str) -> bool:
+        """Say whether the first word of a command is a variable in front of the compiler."""
+        variable, compiler = _COMPILER.fullmatch(first), _COMPILER.fullmatch(second)
+        if variable is None or variable[1] in self.compilers:
+            return False
+        return compiler[1] in self.compilers if compiler else _NVCC.fullmatch(second) is not None
 
     def _calls(self, line: Line) -> bool:
         """Say whether a command, or a value, begins with nvcc, or with a variable that does."""

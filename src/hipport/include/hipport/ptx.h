@@ -121,6 +121,38 @@
 #define HIPPORT_NVCC 0
 #endif
 
+// Programs have macros of such names, by -D too; they get them back at the end.
+#pragma push_macro("pred")
+#undef pred
+#pragma push_macro("s8")
+#undef s8
+#pragma push_macro("u8")
+#undef u8
+#pragma push_macro("b8")
+#undef b8
+#pragma push_macro("s16")
+#undef s16
+#pragma push_macro("u16")
+#undef u16
+#pragma push_macro("b16")
+#undef b16
+#pragma push_macro("s32")
+#undef s32
+#pragma push_macro("u32")
+#undef u32
+#pragma push_macro("b32")
+#undef b32
+#pragma push_macro("s64")
+#undef s64
+#pragma push_macro("u64")
+#undef u64
+#pragma push_macro("b64")
+#undef b64
+#pragma push_macro("f32")
+#undef f32
+#pragma push_macro("f64")
+#undef f64
+
 namespace hipport {
 namespace ptx {
 
@@ -277,4 +309,19 @@ HIPPORT_DEVICE void put(To& to, From from) {
 #undef HIPPORT_GPU
 #undef HIPPORT_DEVICE
 
+#pragma pop_macro("pred")
+#pragma pop_macro("s8")
+#pragma pop_macro("u8")
+#pragma pop_macro("b8")
+#pragma pop_macro("s16")
+#pragma pop_macro("u16")
+#pragma pop_macro("b16")
+#pragma pop_macro("s32")
+#pragma pop_macro("u32")
+#pragma pop_macro("b32")
+#pragma pop_macro("s64")
+#pragma pop_macro("u64")
+#pragma pop_macro("b64")
+#pragma pop_macro("f32")
+#pragma pop_macro("f64")
 #endif  // HIPPORT_PTX_H

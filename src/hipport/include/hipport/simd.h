@@ -40,6 +40,20 @@
   { __VA_ARGS__; }
 #endif
 
+// Programs have macros of such names, by -D too; they get them back at the end.
+#pragma push_macro("s8")
+#undef s8
+#pragma push_macro("u8")
+#undef u8
+#pragma push_macro("s16")
+#undef s16
+#pragma push_macro("u16")
+#undef u16
+#pragma push_macro("s32")
+#undef s32
+#pragma push_macro("u32")
+#undef u32
+
 namespace hipport {
 
 #if !HIPPORT_NATIVE
@@ -300,4 +314,10 @@ HIPPORT_PICK_OF(vibmin, <=)
 #undef HIPPORT_VECTORS
 #undef HIPPORT_DEVICE
 
+#pragma pop_macro("s8")
+#pragma pop_macro("u8")
+#pragma pop_macro("s16")
+#pragma pop_macro("u16")
+#pragma pop_macro("s32")
+#pragma pop_macro("u32")
 #endif  // HIPPORT_SIMD_H

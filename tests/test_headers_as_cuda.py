@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C++ that nvcc is told to take for CUDA gets the runtime header, and hipport's own headers take any macros."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import hipport
+
+UNIT = b"""#include "device.h"
+
+#ifdef __CUDACC__
+__global__ void kernel(float *x) { x[threadIdx.x] = 0; }
+#endif
+"""
+HEADER = b"#pragma once\ninline int twice(int x) { return 2 * x; }\n"
+HEADERS = Path(hipport.__file__).parent / "include" / "hipport"
+
+
+def _ported(makefile: bytes) -> bytes:
+    sources = {"Makefile": makefile, "main.cpp": UNIT, "device.h": HEADER}
+    ported = hipport.rewrite(sources)
+    return next(each.text for each in ported.project.sources if each.path.name == "main.cpp")
+
+
+def test_a_unit_that_nvcc_takes_for_cuda() -> None:
+    text = _ported(b"main: main.cpp\n\tnvcc -x cu -o main main.cpp\n")
+    assert text.startswith(b'#ifdef __HIPCC__\n#include <hip/hip_runtime.h>\n#endif\n#include "device.h"')
+
+
+def test_a_unit_of_the_host() -> None:
+    assert b"hip_runtime" not in _ported(b"main: main.cpp kernel.o\n\tg++ -o main main.cpp kernel.o\n")
+
+
+@pytest.mark.parametrize("header", ["simd.h", "ptx.h"])
+def test_macros_by_the_names_of_types(header: str, tmp_path: Path) -> None:
+    """`-Df64` and `#define u32 unsigned` are a program's own, before and after."""
+    compiler = shutil.which("g++") or pytest.skip("no g++")
+    file = tmp_path / "main.cpp"
+    file.write_text(f'#define u32 unsigned\n#include "{HEADERS / header}"\nu32 x = f64 + s32(1);\n')
+    options = ["-fsyntax-only", "-std=c++17", "-Df64=1", "-Ds32(x)=x"]
+    subprocess.run([compiler, *options, file], check=True)
