@@ -26,6 +26,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -40,6 +41,7 @@ from hipport.languages.functions import (
     Function,
     arguments,
     called_name,
+    declared_name,
     device_macros,
     function_at,
     is_method,
@@ -594,10 +596,40 @@ def _arrays(
                 found[assignment.variable.name] = found[min(words & found.keys())]
             elif any(map(_FROM_TEMPLATE.fullmatch, words)):
                 found[assignment.variable.name] = assignment.variable.name
+    found |= {name: name for name in _of_lambdas(function, found.keys()) if name not in own}
     if is_method(function):
         found |= {name: name for name in _members(function, kernels, project, known) if name not in found}
     known[function] = {name: (array, _is_volatile(text, name)) for name, array in found.items()}
     return known[function]
+
+
+def _of_lambdas(function: Function, arrays: AbstractSet[bytes]) -> Iterator[bytes]:
+    """Yield the parameters of the function's lambdas that are given one of the arrays.
+
+    By a call of the lambda, or beside it, to a function that it is handed to.
+    """
+    if not arrays or b"[" not in function.text(function.body):
+        return
+    for node in nodes(function.body):
+        declarator = node.child_by_field_name("declarator") if node.type == "lambda_expression" else None
+        outer = node.parent
+        if declarator is None or outer is None:
+            continue
+        given = declarator.child_by_field_name("parameters")
+        names = [declared_name(each, function.source.code) for each in given.named_children] if given else []
+        calls: list[tuple[Node, ...]] = []
+        if outer.type == "call_expression":
+            calls.append(arguments(outer))
+        elif outer.type == "argument_list":
+            # What it is given in turn is whatever stands beside it.
+            calls += [(each,) * len(names) for each in outer.named_children if each != node]
+        variable = outer.child_by_field_name("declarator") if outer.type == "init_declarator" else None
+        called = function.text(variable) if variable is not None else b""
+        calls += [call.arguments for call in (function.calls({called}) if called else ())]
+        for call in calls:
+            for name, value in zip(names, call, strict=False):
+                if name and not arrays.isdisjoint(_WORD.findall(function.text(value))):
+                    yield name
 
 
 def _members(

@@ -399,13 +399,13 @@ def _function(source: Cpp, node: Node) -> Function | None:
         source,
         code[name.start_byte : name.end_byte],
         code[node.start_byte : name.start_byte],
-        tuple(_declared_name(parameter, code) for parameter in parameters),
+        tuple(declared_name(parameter, code) for parameter in parameters),
         node,
         body,
     )
 
 
-def _declared_name(node: Node, code: bytes) -> bytes:
+def declared_name(node: Node, code: bytes) -> bytes:
     """The name that a declaration or declarator declares."""
     declarator: Node | None = node
     while declarator is not None and declarator.type not in ("identifier", "field_identifier"):
@@ -440,7 +440,7 @@ def _locals(function: Function) -> Locals:
                     and not _VALUE_TYPE.search(code, node.start_byte, each.start_byte)
                 ):
                     value = None  # Of what a constructor makes of its arguments nothing is known.
-                variable = Variable(_declared_name(each, code), each.start_byte, scope.end_byte if scope else end)
+                variable = Variable(declared_name(each, code), each.start_byte, scope.end_byte if scope else end)
                 variables.append(variable)
                 if b"__shared__" in code[node.start_byte : each.start_byte]:
                     shared.add(variable)
@@ -454,7 +454,7 @@ def _locals(function: Function) -> Locals:
             loop = node.parent
             if left is not None and loop is not None and loop.child_by_field_name("initializer") == node:
                 # `for (i = 0; …)`: what i was before does not matter in the loop.
-                variables.append(Variable(_declared_name(left, code), node.start_byte, loop.end_byte))
+                variables.append(Variable(declared_name(left, code), node.start_byte, loop.end_byte))
         elif kind == "update_expression" and node.named_children:
             given.append((node, node.named_children[0], ()))
         elif kind == "call_expression":

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function, arguments, called_name, functions, nodes
+from hipport.languages.functions import Function, arguments, called_name, functions, is_method, nodes
 from hipport.languages.kernels import Kernels
 
 if TYPE_CHECKING:
@@ -23,11 +23,17 @@ if TYPE_CHECKING:
 CALLED = b"operator()"
 _NOT_AN_ADDRESS = re.compile(rb"\s*(?:\(|<|::)")
 _TABLE = re.compile(rb"\b(\w+)\s*\[[^\]]*\]\s*=\s*\{([^{}]*)\}")
-_CALLED_PART = re.compile(rb"[\])]\s*\(")
+_CALLED_PART = re.compile(rb"[\])}]\s*\(|(?:\.|->)\s*\w+\s*\(")
+_TEMPORARY = frozenset(("call_expression", "compound_literal_expression"))
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 # `typedef R (*Name)(…)`, `using Name = R (*)(…)`
 _ALIAS = re.compile(rb"\btypedef\b[^;()]*\(\s*\*\s*(\w+)\s*\)|\busing\s+(\w+)\s*=[^;()]*\(\s*\*\s*\)")
 _NOT_NAMES = frozenset((b"threadIdx", b"blockIdx", b"blockDim", b"x", b"y", b"z", b"auto", b"const"))
+_NAMED = re.compile(rb"\busing\s+(\w+)\s*=|\btypedef\b[^;(){}]*\b(\w+)\s*;")
+_OF_TYPE = rb"\b([A-Za-z_]\w*)\s*(?:<[^;(){}]*>\s*)?(?:const\s*)?(?:&&?\s*)?\b%s\s*[,)=;{\[]"
+_DERIVED = re.compile(rb"\b(?:struct|class)\s+(\w+)\s*(?:final\s*)?:([^{};]*)\{")
+_FIELD = re.compile(rb"[\w>]\s+&?([A-Za-z_]\w*)\s*(?:\{[^{};]*\}\s*)?;")
+_ANY_TYPE = frozenset((b"auto", b"typename", b"decltype"))
 # In place of a name: a lambda, which is no function with one.
 _LAMBDA = b"[]"
 _VIRTUAL = re.compile(rb"\b(?:virtual|override)\b")
@@ -44,8 +50,13 @@ class Indirect(NamedTuple):
 def indirect_calls(function: Function) -> Iterator[Indirect]:
     """Yield the calls in a function by pointers and objects that it has in variables, parameters or arrays."""
     # Asked before its tree is gone through, which takes longer.
-    if not _CALLED_PART.search(function.text(function.body)) and function.called.isdisjoint(
-        (*function.parameters, *(variable.name for variable in function.locals.variables))
+    members = function.source.fact(_fields) & function.called if is_method(function) else frozenset()
+    if (
+        not members
+        and not _CALLED_PART.search(function.text(function.body))
+        and function.called.isdisjoint(
+            (*function.parameters, *(variable.name for variable in function.locals.variables))
+        )
     ):
         return
     lambdas = {
@@ -61,10 +72,18 @@ def indirect_calls(function: Function) -> Iterator[Indirect]:
             callee = callee.named_children[-1] if callee.named_children else None
         if callee is None:
             continue
-        if callee.type == "identifier":
+        if callee.type in _TEMPORARY:
+            pass  # `Sum()(x)`, `Sum{}(x)`
+        elif callee.type == "field_expression":
+            # `sums.first(x)`, where no function is called `first`: an object in an object.
+            field = callee.child_by_field_name("field")
+            if field is None or field.type != "field_identifier":
+                continue
+            callee = field
+        elif callee.type == "identifier":
             name = function.text(callee)
             variable = function.locals.named(name, callee.start_byte)
-            if (variable is None and name not in function.parameters) or name in lambdas:
+            if (variable is None and name not in function.parameters and name not in members) or name in lambdas:
                 continue
         elif callee.type != "subscript_expression":
             continue
@@ -106,6 +125,24 @@ def targets(each: Indirect, function: Function, among: Iterable[Function], kerne
     if not fitting:
         return []
     words = _made_from(each.callee, function, kernels, 3)
+    # A method is called by its name, unless there is an object of that name, too.
+    by_name = _of_object(each.callee, function) and bool(
+        kernels.definitions(function.source, function.text(each.callee))
+    )
+    types = _types(each.callee, function, [of.source for of in among])
+    if types:
+        files = {function.source, *(of.source for of in among)}
+        classes = set().union(*(file.fact(_classes) for file in files))
+        for file in files:
+            types |= {base for name, base in file.fact(_bases) if name in types}
+        # Of a type that a template is given, or that has another name, it may be any.
+        other = function.template_parameters | _ANY_TYPE | set().union(*(file.fact(_other_names) for file in files))
+        unknown = not by_name and not types.isdisjoint(other) and words.isdisjoint(classes)
+        objects = [of for of in fitting if of.name == CALLED and (unknown or _class(of) in types)]
+        if objects:
+            return objects
+    if by_name:
+        return []
     named = [of for of in fitting if (_class(of) if of.name == CALLED else of.name) in words]
     if not named and not words:
         return [of for of in fitting if of.name != CALLED] if _is_pointer(each, function, among) else []
@@ -118,6 +155,51 @@ def targets(each: Indirect, function: Function, among: Iterable[Function], kerne
     if named or every or not _is_pointer(each, function, among):
         return named
     return [of for of in fitting if of.name != CALLED]
+
+
+def _types(callee: Node, function: Function, sources: Iterable[Cpp]) -> frozenset[bytes]:
+    """Return the words of the types that what is called may be of; empty where none is seen."""
+    text = function.text(callee)
+    if callee.type in _TEMPORARY:
+        return frozenset(_NAME.findall(text)[:1])
+    root = _NAME.search(text)
+    if root is None:
+        return frozenset()
+    declared = re.compile(_OF_TYPE % re.escape(root.group()))
+    if _of_object(callee, function):
+        texts = [source.code for source in {function.source, *sources} if root.group() in source.words]
+    else:
+        texts = [function.source.code[function.node.start_byte : function.body.end_byte]]
+    found = {match[1] for text in texts for match in declared.finditer(text)}
+    return frozenset(found - {b"return", b"const", b"else", b"new", b"case"})
+
+
+def _of_object(callee: Node, function: Function) -> bool:
+    """Whether what is called is a member, of an object or of the one whose method the function is."""
+    if callee.type != "identifier":
+        return callee.type == "field_identifier"
+    name = function.text(callee)
+    return name not in function.parameters and function.locals.named(name, callee.start_byte) is None
+
+
+def _bases(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    """The classes of the file and their bases."""
+    return frozenset(
+        (match[1], word)
+        for match in _DERIVED.finditer(source.code)
+        for word in _NAME.findall(match[2])
+        if word not in (b"public", b"private", b"protected", b"virtual")
+    )
+
+
+def _fields(source: Cpp) -> frozenset[bytes]:
+    """The names that may be members, of a type that is named."""
+    return frozenset(_FIELD.findall(source.code))
+
+
+def _other_names(source: Cpp) -> frozenset[bytes]:
+    """Other names that the file gives to types."""
+    return frozenset(word for pair in _NAMED.findall(source.code) for word in pair if word)
 
 
 def _is_pointer(each: Indirect, function: Function, among: Iterable[Function]) -> bool:
