@@ -371,7 +371,7 @@ def _from(since: int, until: int, text: bytes) -> list[dict[bytes, int]]:
 
 def _chain(source: Cpp, group: tuple[Conditional, ...]) -> _Chain | None:
     """Return the conditions of a group, if they can be read."""
-    if any(part.tells for part in group):
+    if any(part.tells(source.known_on_hip) for part in group):
         return None
     parts = []
     names: set[bytes] = set()
