@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spans of Python nodes are where the nodes are, in every encoding, or are not handed out."""
 
+import asyncio.base_events
+import dataclasses
+import inspect
 import pickle
 import subprocess
 import sys
+import typing
 from collections.abc import Iterator
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import libcst
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hipport.languages.python import Misplaced, Python
+from hipport.languages.python import Misplaced, Python, children
 from hipport.source import Span
 
 
@@ -48,6 +52,24 @@ def test_span_is_the_text_of_the_node(text: bytes) -> None:
     assert found[-1][1] == b"'y'"
     # There is one 'y' in the text, so a span that reads so is the right one.
     assert text.count(b"'y'") == 1
+
+
+def test_children_are_those_of_libcst_in_their_order() -> None:
+    """Of every node of files of the standard library that use the whole language, and of ones with odd forms."""
+    odd = (
+        "@d\n@e(1)\nasync def f(a, /, b: int = 2, *c, k=3, **d) -> None:\n  'x'\n  await g(*a, **d)\n"
+        "with a as b, c: pass\ntry: pass\nexcept* E as e: pass\nelse: pass\nfinally: pass\n"
+        "match a:\n  case {'k': [1, *_], **r} | C(x=1) if y: pass\ndel a, b[1:2, ...]\nlambda *, a=1: (yield)\n"
+    )
+    texts = [Path(module.__file__ or "").read_bytes() for module in (dataclasses, typing, inspect, asyncio.base_events)]
+    count = 0
+    for text in (*texts, odd.encode(), b"", b"# only a comment\n"):
+        module = _python(text).module
+        assert module is not None
+        for node in _nodes(module):
+            assert [*map(id, children(node))] == [*map(id, node.children)], type(node)
+            count += 1
+    assert count > 50_000
 
 
 def test_span_of_a_node_over_several_lines_of_an_indented_block() -> None:

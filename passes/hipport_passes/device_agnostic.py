@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.python import Misplaced, Python
+from hipport.languages.python import Misplaced, Python, children
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Source, Span
@@ -678,7 +678,7 @@ class _File:
             node = stack.pop()
             if isinstance(node, (cst.BaseSmallStatement, cst.BaseExpression)):
                 return self.source.span(node).start
-            stack += reversed(node.children)
+            stack += reversed(children(node))
         raise Misplaced(f"{self.source.path}: it is not known where a {type(line).__name__} is")
 
     def _lines(self, torch_there: bool, at: int) -> bytes:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hipport.languages.python import Misplaced, Python
+from hipport.languages.python import Misplaced, Python, children
 from hipport.source import Edit, Span
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _end(source: Python, statement: cst.CSTNode) -> int:
     node = statement
     while not isinstance(node, cst.BaseSmallStatement):
         parts = (cst.BaseSmallStatement, cst.BaseStatement, cst.BaseSuite, cst.ExceptHandler, cst.Else, cst.Finally)
-        node = [child for child in node.children if isinstance(child, parts)][-1]
+        node = [child for child in children(node) if isinstance(child, parts)][-1]
     newline = re.compile(rb"\r?\n|\Z").search(source.text, source.span(node).end)
     assert newline is not None
     return newline.start()

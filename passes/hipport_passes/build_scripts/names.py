@@ -10,7 +10,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from hipport.languages.python import Python
+from hipport.languages.python import Python, children
 from hipport.source import Edit, Span
 from hipport_passes.nvcc_flags import HOLE
 
@@ -37,10 +37,10 @@ class Names:
         while stack:
             node = stack.pop()
             self.nodes.append(node)
-            children = [c for c in node.children if not isinstance(c, (cst.BaseParenthesizableWhitespace, cst.Comma))]
-            for child in children:
+            inside = [c for c in children(node) if not isinstance(c, (cst.BaseParenthesizableWhitespace, cst.Comma))]
+            for child in inside:
                 self.parent[child] = node
-            stack += reversed(children)
+            stack += reversed(inside)
         self.bindings: dict[tuple[cst.CSTNode | None, str], list[Binding]] = {}
         self._calls: dict[str, list[cst.Call]] = {}
         self._named: dict[str, list[cst.Name]] = {}
@@ -250,7 +250,7 @@ class Names:
         while stack:
             each = stack.pop()
             yield each
-            stack += each.children
+            stack += children(each)
 
     @cached_property
     def order(self) -> dict[cst.CSTNode, int]:

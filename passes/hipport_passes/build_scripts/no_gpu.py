@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from hipport.finding import Certainty
+from hipport.languages.python import children
 from hipport.source import Edit
 from hipport_passes.build_scripts.edits import Said
 from hipport_passes.build_scripts.names import called
@@ -406,7 +407,7 @@ class _Trail:
             inside: list[cst.CSTNode] = [branch]
             while inside:
                 node = inside.pop()
-                inside += node.children
+                inside += children(node)
                 match node:
                     # What is worked out from the GPU's own numbers is which one it is, not whether to build.
                     case cst.Assign() if not asks or isinstance(node.value, cst.Name):

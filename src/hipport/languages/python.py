@@ -6,15 +6,17 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, cast
 
 from hipport.source import Source, Span
 
 if TYPE_CHECKING:
     import libcst
+    from libcst.metadata import CodeSpan
 
 _MARK = b"\xef\xbb\xbf"
 _BRACKET = re.compile(rb"[()\[\]{}]")
@@ -31,29 +33,43 @@ class Python(Source):
     """Python source text."""
 
     @cached_property
-    def _parsed(self) -> tuple[libcst.Module, Mapping[libcst.CSTNode, object]] | None:
+    def module(self) -> libcst.Module | None:
+        """The syntax tree, or None when the text is not Python that libcst can parse."""
         import libcst
-        from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 
         if _too_deep(self.text):
             return None
         try:
-            wrapper = MetadataWrapper(libcst.parse_module(self.text), unsafe_skip_copy=True)
-            return wrapper.module, wrapper.resolve(ByteSpanPositionProvider)
+            return libcst.parse_module(self.text)
         # An unknown or contradicted coding line is a SyntaxError; what libcst cannot parse is no subclass of it.
         except (libcst.ParserSyntaxError, SyntaxError, UnicodeDecodeError, LookupError, RecursionError):
             return None
 
-    @property
-    def module(self) -> libcst.Module | None:
-        """The syntax tree, or None when the text is not Python that libcst can parse."""
-        return self._parsed[0] if self._parsed else None
+    @cached_property
+    def _placed(self) -> tuple[str, Mapping[libcst.CSTNode, CodeSpan]]:
+        """The tree's code, and where nodes are in it, in bytes as UTF-8. Only files with a finding need it."""
+        from libcst.metadata import ByteSpanPositionProvider
+        from libcst.metadata.span_provider import SpanProvidingCodegenState, byte_length_in_utf8
+
+        module = self.module
+        assert module is not None
+        # What ByteSpanPositionProvider does, without a MetadataWrapper, which walks through the tree once more, and
+        # with the code that comes of it, which `Module.code` would make once more.
+        positions = ByteSpanPositionProvider()
+        state = SpanProvidingCodegenState(
+            default_indent=module.default_indent,
+            default_newline=module.default_newline,
+            provider=positions,
+            get_length=byte_length_in_utf8,
+        )
+        module._codegen(state)
+        return "".join(state.tokens), cast("Mapping[libcst.CSTNode, CodeSpan]", positions._computed)
 
     @property
     def _encoding(self) -> str:
-        assert self._parsed is not None
+        assert self.module is not None
         # The mark stands once at the start of a file; this codec would put it before every piece.
-        return self._parsed[0].encoding.replace("utf-8-sig", "utf-8")
+        return self.module.encoding.replace("utf-8-sig", "utf-8")
 
     @cached_property
     def _offsets(self) -> Sequence[int]:
@@ -62,15 +78,14 @@ class Python(Source):
         The code has no byte-order mark, no form feed at the start of a line, not always the last line ending, and is
         in UTF-8 whatever the coding line says. Empty when the code cannot be laid over the text.
         """
-        assert self._parsed is not None
-        module = self._parsed[0]
-        encoded = module.code.encode("utf-8")
+        code = self._placed[0]
+        encoded = code.encode("utf-8")
         if encoded == self.text:
             return range(len(encoded) + 1)
         start = len(_MARK) if self.text.startswith(_MARK) else 0
         characters = self.text[start:].decode(self._encoding)
         offsets: list[int] = []
-        expected = iter(module.code)
+        expected = iter(code)
         wanted, end = next(expected, ""), start
         for character in characters:
             width = len(character.encode(self._encoding))
@@ -87,15 +102,15 @@ class Python(Source):
 
         Raises Misplaced unless exactly the node's own text is there.
         """
-        if self._parsed is None:
+        module = self.module
+        if module is None:
             raise Misplaced(f"{self.path} was not parsed")
-        module, positions = self._parsed
-        where = positions.get(node)
+        where = self._placed[1].get(node)
         offsets = self._offsets
         if where is None or not offsets:
             raise Misplaced(f"{self.path}: it is not known where a {type(node).__name__} is")
-        start = int(where.start)  # type: ignore[attr-defined]
-        end = start + int(where.length)  # type: ignore[attr-defined]
+        start = where.start
+        end = start + where.length
         if end >= len(offsets):
             raise Misplaced(f"{self.path}: a {type(node).__name__} lies beyond the end")
         span = Span(offsets[start], offsets[end])
@@ -112,7 +127,73 @@ class Python(Source):
     def errors(self) -> int:
         """1 when the text does not parse, else 0."""
         # Python's own parser is many times as fast, but reads the Python of its own version only.
-        return 0 if compiles(self.text) or self._parsed else 1
+        return 0 if compiles(self.text) or self.module else 1
+
+
+#: For each class of nodes, what returns the values of its fields.
+_fields: dict[type, Callable[[object], tuple[Any, ...]]] = {}
+#: For each class of nodes, and which of its fields have nodes, the order of those in the text.
+_orders: dict[tuple[type, int], tuple[int, ...] | None] = {}
+#: For the type of a field's value: whether it is a node (1), may be several (2), or is something else (0).
+_kinds: dict[type, int] = {list: 2, tuple: 2, str: 0}
+
+
+def children(node: libcst.CSTNode) -> Sequence[libcst.CSTNode]:
+    """Return what `node.children` does, in the order of the text, in less than half the time.
+
+    libcst finds a node's children by rebuilding it. Here that is done once for each class and choice of fields that
+    have nodes; other nodes of that kind have theirs in the same order.
+    """
+    fields = _fields.get(type(node))
+    if fields is None:
+        # With one name more than there are, so that a tuple comes back for a class with one field, too.
+        names = tuple(node.__dataclass_fields__)
+        fields = _fields[type(node)] = attrgetter(*names, "__class__")
+    values: list[Sequence[libcst.CSTNode]] = []
+    present = 0
+    bit = 1
+    for value in fields(node):
+        kind = _kinds.get(type(value))
+        if kind is None:
+            kind = _kind(value)
+        if kind == 1:
+            values.append((value,))
+            present |= bit
+        elif kind and value and _kind(value[0]) == 1:
+            values.append(value)
+            present |= bit
+        bit += bit
+    if not values:
+        return ()
+    key = (type(node), present)
+    if key not in _orders:
+        _orders[key] = _order(node.children, values)
+    order = _orders[key]
+    if order is None:
+        return node.children
+    return [child for i in order for child in values[i]]
+
+
+def _kind(value: object) -> int:
+    import libcst
+
+    kind = _kinds.get(type(value))
+    if kind is None:
+        kind = _kinds[type(value)] = int(isinstance(value, libcst.CSTNode))
+    return kind
+
+
+def _order(inside: Sequence[libcst.CSTNode], values: Sequence[Sequence[libcst.CSTNode]]) -> tuple[int, ...] | None:
+    """Return in which order `values` make up `inside`; None where they do not, each in one piece."""
+    order = []
+    place = 0
+    while place < len(inside):
+        found = [i for i, value in enumerate(values) if value[0] is inside[place]]
+        if len(found) != 1 or [*map(id, inside[place : place + len(values[found[0]])])] != [*map(id, values[found[0]])]:
+            return None
+        order.append(found[0])
+        place += len(values[found[0]])
+    return tuple(order) if len(order) == len(values) else None
 
 
 def _unindented(code: bytes) -> bytes:
