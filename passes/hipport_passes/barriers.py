@@ -59,6 +59,8 @@ _IF = re.compile(rb"\bif\s*\(")
 _SPLICED = re.compile(rb"(?:\s|\\(?=\s))*")
 _ELSE = re.compile(_SPLICED.pattern + rb"else\b")
 _LAMBDA = re.compile(rb"=\s*\[")
+# The variable for what decides between the branches.
+_SIDE = b"hipport_side"
 _THIS_BLOCK = re.compile(rb"\s*(?:\w+\s*::\s*)*this_thread_block\s*\(\s*\)\s*")
 
 
@@ -276,6 +278,7 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
         return
     barriers.sort(key=lambda each: each.node.start_byte)
     done: set[int] = set()
+    divided = 0
     for barrier in barriers:
         for condition in function.conditions(barrier.node):
             statement = condition.statement
@@ -293,7 +296,8 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
             done.add(statement.id)
             text = b" ".join(function.text(condition.expression).split()).decode("utf-8", "replace")
             head = statement.child_by_field_name("condition") or statement
-            edits = _divided(function, statement, [barrier, *others], called)
+            edits = _divided(function, statement, [barrier, *others], called, divided)
+            divided += any(_SIDE in edit.new for edit in edits)
             if edits:
                 yield Finding(
                     Span(statement.start_byte, head.end_byte),
@@ -502,8 +506,13 @@ def _leaves(branch: Node) -> bool:
     return last.type == "return_statement"
 
 
-def _divided(function: Function, statement: Node, barriers: list[Call], called: _Barriers) -> tuple[Edit, ...]:
-    """Return the edits that divide both branches of an `if` at their barriers; none if that cannot be done."""
+def _divided(
+    function: Function, statement: Node, barriers: list[Call], called: _Barriers, earlier: int
+) -> tuple[Edit, ...]:
+    """Return the edits that divide both branches of an `if` at their barriers; none if that cannot be done.
+
+    `earlier`: how many were divided before in the function, with a variable for each.
+    """
     source = function.source
     yes, clause = statement.child_by_field_name("consequence"), statement.child_by_field_name("alternative")
     no = clause.named_children[-1] if clause is not None and clause.named_children else None
@@ -543,7 +552,8 @@ def _divided(function: Function, statement: Node, barriers: list[Call], called: 
         return ()
     if statement.parent.type == "case_statement":
         return ()  # The next case would jump over the variable.
-    side = b"hipport_side"
+    # Another one for each `if`: those of one block would be declared twice.
+    side = _SIDE + (b"_%d" % (earlier + 1) if earlier else b"")
     while side in source.text:
         side += b"_"
     text = b"const bool " + side + b" = " + source[Span(*_range(condition.named_children[0]))] + b";"

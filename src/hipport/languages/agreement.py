@@ -24,7 +24,7 @@ from hipport.languages.built_ins import (
     TILE_SIZE,
 )
 from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function, Variable, arguments, called_name, operator_of
+from hipport.languages.functions import Function, Locals, Variable, arguments, called_name, functions, operator_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -37,6 +37,7 @@ BLOCK = 1 << 16
 #: The threads of a warp agree.
 WARP = 32
 _CAST = re.compile(rb"static_cast\s*<[^()]*>|(?:unsigned|int|long|short|u?int(?:16|32|64)_t|size_t|uint|std::size_t)")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 # A block of which nothing is known.
 _ANY = Block(None, None, None)
 _SAME_FOR_ALL = frozenset(("lambda_expression", "sizeof_expression", "type_descriptor", "template_argument_list"))
@@ -72,7 +73,7 @@ class Expressions:
         self._kernels = kernels
         self._function = function
         self._shown = shown
-        self._macros = kernels.varying_macros(function.source)
+        self._macros = kernels.macros(function.source)
         self._forms: dict[int, Form] = {}
         self._before: dict[tuple[Variable, int], tuple[Form, ...] | None] = {}
         self._kept: dict[Variable, bool] = {}
@@ -153,7 +154,10 @@ class Expressions:
         while stack and bound > 1:
             node = stack.pop()
             kind = node.type
-            if kind in ("identifier", "field_identifier"):
+            name = self._macro(node)
+            if name:
+                parts += [(0, form) for form in self._of_macro(node, name)]
+            elif kind in ("identifier", "field_identifier"):
                 bound = min(bound, self._name(node, self._function.text(node), variables))
             elif kind == "field_expression" and self._function.text(node) in (b"threadIdx.y", b"threadIdx.z"):
                 bound = min(bound, self._rows(self._function.text(node)[-1:]))
@@ -176,9 +180,48 @@ class Expressions:
         read = tuple((variable, node) for variable, nodes in variables.items() for node in nodes)
         return Form(bound, read, tuple(called), tuple(parts))
 
+    def _macro(self, node: Node) -> bytes:
+        """The name of the macro that an expression is a use of; empty if it is none."""
+        if not self._macros or node.type not in ("identifier", "call_expression"):
+            return b""
+        name = node.child_by_field_name("function") if node.type == "call_expression" else node
+        text = self._function.text(name) if name is not None and name.type == "identifier" else b""
+        return text if text in self._macros and self._function.locals.named(text, node.start_byte) is None else b""
+
+    def _of_macro(self, node: Node, name: bytes) -> Iterator[Form]:
+        """Yield what the agreement on a use of a macro is the least of, for each of its definitions."""
+        if BY_WARP.fullmatch(name) or BY_THREAD.fullmatch(name) or BY_BLOCK.fullmatch(name):
+            # A macro for a function that CUDA has by that name: what it means is known.
+            variables: dict[Variable, list[Node]] = {}
+            called: dict[Function, None] = {}
+            stack: list[Node] = []
+            bound = self._call(node, variables, called, stack) if node.type == "call_expression" else _built_in(name)
+            read = tuple((variable, each) for variable, places in variables.items() for each in places)
+            yield Form(bound or BLOCK, read, tuple(called), tuple((0, self.form(each)) for each in stack))
+            return
+        given = [self._function.text(each) for each in arguments(node)] if node.type == "call_expression" else None
+        for text in self._kernels.expanded(self._function.source, name, given):
+            words = frozenset(_WORD.findall(text))
+            named = [self._function.locals.named(word, node.start_byte) for word in words]
+            called_there = [each for word in words for each in self._kernels.definitions(self._function.source, word)]
+            if not any(named) and not called_there and not any((_built_in(word) or BLOCK) < BLOCK for word in words):
+                continue
+            inner = _expression(self._function, text)
+            if inner is not None:
+                expressions = _OfMacro(self._kernels, inner[0], self, node)
+                yield expressions.moved(expressions.form(inner[1]))
+                continue
+            # No expression: it may be anything that is in it.
+            read = tuple((variable, node) for variable in named if variable is not None)
+            yield Form(1 if any(map(varies, words)) else BLOCK, read, tuple(called_there), ())
+
+    def blocks(self) -> tuple[Block, ...] | None:
+        """The blocks that the function is in, as far as they are known."""
+        return self._kernels.blocks(self._function)
+
     def _rows(self, dimension: bytes) -> int:
         """On how many threads the number of the row, or of the layer, agrees: as many as that has."""
-        blocks = self._kernels.blocks(self._function)
+        blocks = self.blocks()
         agreed = BLOCK
         for block in blocks or ():
             if (block.y if dimension == b"y" else block.z) == 1:
@@ -193,8 +236,6 @@ class Expressions:
             variables.setdefault(variable, []).append(node)
             return BLOCK
         built_in = _built_in(name)
-        if built_in is not None and name in self._macros:
-            return 1
         if name == b"meta_group_rank":
             return self._function.source.fact(_smallest_tile)
         return built_in or BLOCK
@@ -227,6 +268,8 @@ class Expressions:
         if definitions:
             # Of functions of one name, the one that is meant may be any.
             called.update(dict.fromkeys(definitions))
+            # Calls in macros are not among those that tell what a function is given.
+            stack += given if isinstance(self, _OfMacro) else ()
             return BLOCK
         # `object.method(…)`: what the object is matters as much as an argument does.
         stack += function.named_children[:1] if function is not None and method else []
@@ -246,12 +289,12 @@ class Expressions:
         # `>` and `<=` are like `>=` and `<` of the number behind.
         number += operator in (">", "<=")
         aligned = _aligned(number)
-        blocks = self._kernels.blocks(self._function)
+        blocks = self.blocks()
         agreed = [_agreed(numbering, number, block) for block in blocks or (_ANY,)]
         known = [each for each in agreed if each is not None]
         if len(known) == len(agreed):
             return min(known)
-        self._kernels.assumes(self._function, numbering, aligned)
+        self._assume(numbering, aligned)
         return 1 if self._shown else aligned
 
     def numbering(self, node: Node, depth: int = 4) -> Numbering | None:
@@ -272,8 +315,8 @@ class Expressions:
         if node.type == "call_expression":
             # `static_cast<int>(threadIdx.x)`, `int(threadIdx.x)`
             called, passed = node.child_by_field_name("function"), arguments(node)
-            cast = called is not None and _CAST.fullmatch(self._function.text(called))
-            return self.numbering(passed[0], depth) if cast and len(passed) == 1 else None
+            if called is not None and _CAST.fullmatch(self._function.text(called)):
+                return self.numbering(passed[0], depth) if len(passed) == 1 else None
         if node.type == "binary_expression" and depth:
             # `blockIdx.x * blockDim.x + tid`
             right = node.child_by_field_name("right")
@@ -285,10 +328,30 @@ class Expressions:
             if whole is None or inner is None:
                 return None
             return Numbering.ROWS if whole["rows"] and inner is Numbering.ROW else Numbering.GRID
-        if node.type != "identifier" or not depth:
+        if not depth:
             return None
+        name = self._macro(node)
+        if name:
+            return self._macro_numbering(node, name, depth)
+        return self.numbering_named(text, node.start_byte, depth) if node.type == "identifier" else None
+
+    def _macro_numbering(self, node: Node, name: bytes, depth: int) -> Numbering | None:
+        given = [self._function.text(each) for each in arguments(node)] if node.type == "call_expression" else None
+        found: set[Numbering | None] = set()
+        for text in self._kernels.expanded(self._function.source, name, given):
+            inner = _expression(self._function, text) if text != name else None
+            if inner is None:
+                return None
+            found.add(_OfMacro(self._kernels, inner[0], self, node).numbering(inner[1], depth - 1))
+        return found.pop() if len(found) == 1 else None
+
+    def _assume(self, numbering: Numbering, size: int) -> None:
+        self._kernels.assumes(self._function, numbering, size)
+
+    def numbering_named(self, text: bytes, offset: int, depth: int) -> Numbering | None:
+        """Return how the variable or parameter that has that name at `offset` numbers threads."""
         of = self._function.locals
-        variable = of.named(text, node.start_byte)
+        variable = of.named(text, offset)
         if variable is not None and not self._as_given(variable):
             return None
         given = [each.values for each in of.given.get(variable, ())] if variable is not None else []
@@ -344,6 +407,56 @@ class Expressions:
             for i, argument in enumerate(call.arguments)
             if argument.type == "identifier" and function.text(argument) == variable.name
         )
+
+
+class _OfMacro(Expressions):
+    """The expressions that a macro stands for where `node` of `outer`'s function uses it."""
+
+    def __init__(self, kernels: Kernels, function: Function, outer: Expressions, node: Node) -> None:
+        super().__init__(kernels, function, outer._shown)
+        self._outer = outer
+        self._node = node
+        self._macros = {}  # All are replaced.
+        function.__dict__["locals"] = _Seen(outer._function.locals, node.start_byte)
+
+    def blocks(self) -> tuple[Block, ...] | None:
+        return self._outer.blocks()
+
+    def _assume(self, numbering: Numbering, size: int) -> None:
+        self._outer._assume(numbering, size)
+
+    def numbering_named(self, text: bytes, offset: int, depth: int) -> Numbering | None:
+        return self._outer.numbering_named(text, self._node.start_byte, depth)
+
+    def moved(self, form: Form) -> Form:
+        """The form with its variables read where the macro is used."""
+        read = tuple((variable, self._node) for variable, _ in form.variables)
+        return form._replace(variables=read, parts=tuple((floor, self.moved(inner)) for floor, inner in form.parts))
+
+
+class _Seen(Locals):
+    """The variables of a function as they are seen at a place in it, by what stands elsewhere."""
+
+    def __init__(self, of: Locals, offset: int) -> None:
+        super().__init__(of.variables, of.shared, ())
+        object.__setattr__(self, "_of", of)
+        object.__setattr__(self, "_offset", offset)
+
+    def named(self, name: bytes, offset: int) -> Variable | None:
+        return self._of.named(name, self._offset)  # type: ignore[attr-defined, no-any-return]
+
+
+def _expression(function: Function, text: bytes) -> tuple[Function, Node] | None:
+    """Parse what a macro stands for as an expression; None if it is none."""
+    code = b"__device__ void f() {\n(" + text + b");\n}\n"
+    source = type(function.source)(function.source.path, code)
+    if source.tree.root_node.has_error:
+        return None
+    found = functions(source)
+    statement = found[0].body.named_children[0] if len(found) == 1 and found[0].body.named_children else None
+    if statement is None or statement.type != "expression_statement" or len(statement.named_children) != 1:
+        return None
+    return found[0], statement.named_children[0]
 
 
 class Agreements:

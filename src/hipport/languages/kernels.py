@@ -17,14 +17,14 @@ show.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from hipport.languages import groups
-from hipport.languages.agreement import BLOCK, WARP, Agreements, Numbering, varies
+from hipport.languages.agreement import BLOCK, WARP, Agreements, Numbering
 from hipport.languages.blocks import Block, shapes
 from hipport.languages.built_ins import GIVEN, LAYERS, OTHER_DIMENSIONS, RANK, WARP_SIZES
 from hipport.languages.cpp import Cpp
@@ -41,6 +41,7 @@ from hipport.languages.functions import (
     is_method,
     operator_of,
 )
+from hipport.languages.macros import Macro, defined, expanded
 from hipport.project import Component, Project
 
 if TYPE_CHECKING:
@@ -473,23 +474,19 @@ class Kernels:
         limit = {"<": WARP, "<=": WARP - 1}.get(operator)
         return limit is not None and number is not None and number <= limit and self.counts_threads(function, left)
 
-    def varying_macros(self, source: Cpp) -> frozenset[bytes]:
-        """Return the macros that mention what differs by thread."""
-        return self._project.together(source, _varying_macros)
+    def macros(self, source: Cpp) -> Mapping[bytes, tuple[Macro, ...]]:
+        """Return the macros of the files that `source` is connected to."""
+        return self._project.component(source).fact(defined)
+
+    def expanded(self, source: Cpp, name: bytes, given: Sequence[bytes] | None) -> list[bytes]:
+        """Return what a macro, used with such arguments, may stand for; see hipport.languages.macros."""
+        return expanded(name, given, self.macros(source))
 
     def _agreements(self, source: Cpp, shown: bool = False) -> Agreements:
         known = self._known(source).agreements
         if shown not in known:
             known[shown] = Agreements(self, shown)
         return known[shown]
-
-
-def _varying_macros(source: Cpp) -> frozenset[bytes]:
-    return frozenset(
-        match[1]
-        for match in DEFINE.finditer(source.code)
-        if any(varies(word) for word in re.findall(rb"\w+", match[3]))
-    )
 
 
 def _constants(source: Cpp) -> frozenset[tuple[bytes, int]]:

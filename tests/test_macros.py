@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What uses of macros stand for."""
+
+from pathlib import PurePosixPath
+
+import pytest
+
+from hipport.languages.cuda import Cuda
+from hipport.languages.macros import defined, expanded
+from hipport.project import Component
+
+TEXT = b"""
+#define ONE 1
+#define LANE (threadIdx.x & 31) // of a warp
+#define LEADER (LANE == 0)
+#define SUM(a, b) ((a) + \\
+                   (b))
+#define BOTH(x) SUM(x, SUM(ONE, x))
+#define AGAIN AGAIN + 1
+#define TEXT(x) #x
+#define NONE() 0
+#ifdef A
+#define EITHER 1
+#else
+#define EITHER x
+#endif
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "found"),
+    [
+        (b"LEADER", None, [b"((threadIdx.x & 31) == 0)"]),
+        (b"BOTH", [b"n"], [b"((n) + (((1) + (n))))"]),
+        (b"AGAIN", None, [b"AGAIN + 1"]),
+        (b"EITHER", None, [b"1", b"x"]),
+        (b"NONE", [], [b"0"]),
+        # Strings, and what is no use of the macro, stay.
+        (b"TEXT", [b"n"], [b"TEXT"]),
+        (b"SUM", [b"n"], [b"SUM"]),
+        (b"LANE", [b"n"], [b"LANE"]),
+    ],
+)
+def test_macros_are_replaced_to_the_end(name: bytes, given: list[bytes] | None, found: list[bytes]) -> None:
+    macros = defined(Component((Cuda(PurePosixPath("a.cu"), TEXT),)))
+    assert [b" ".join(each.split()).replace(b"( ", b"(") for each in expanded(name, given, macros)] == found
+
+
+def test_macros_that_grow_end() -> None:
+    text = b"#define A0 x x\n" + b"".join(b"#define A%d A%d A%d\n" % (i, i - 1, i - 1) for i in range(1, 30))
+    macros = defined(Component((Cuda(PurePosixPath("a.cu"), text),)))
+    assert len(expanded(b"A29", None, macros)) == 1
