@@ -15,6 +15,11 @@ INCLUDE = Path(hipport.__file__).parent / "include"
 HEADERS = sorted(path.name for path in (INCLUDE / "hipport").glob("*.h") if not path.name.startswith("ptx_"))
 # What a host compiler finds of HIP, as far as the headers use it.
 HIP = "#pragma once\nenum hipError_t { hipSuccess };\nenum { hipDeviceAttributeWarpSize };\n" + (
+    "enum { hipDeviceAttributeMultiprocessorCount, hipDeviceAttributeClockRate };\n"
+    "inline const char* hipGetErrorName(hipError_t) { return nullptr; }\n"
+    "inline hipError_t hipGetLastError() { return hipSuccess; }\n"
+    "inline hipError_t hipGetDeviceCount(int* count) { return *count = 1, hipSuccess; }\n"
+    "inline hipError_t hipSetDevice(int) { return hipSuccess; }\n"
     "inline hipError_t hipDeviceGetAttribute(int* value, int, int) { return *value = 64, hipSuccess; }\n"
     "#include <cstddef>\nusing std::size_t;\nusing hipStream_t = void*;\nconstexpr int hipCpuDeviceId = -1;\n"
     "enum hipMemLocationType { hipMemLocationTypeInvalid, hipMemLocationTypeDevice };\nenum hipMemoryAdvise {};\n"

@@ -68,6 +68,15 @@ class Brought(NamedTuple):
     on_host: bool
 
 
+class Samples(NamedTuple):
+    """hipport's header for those of NVIDIA's samples, their names, and what it has not of them."""
+
+    header: str
+    of: frozenset[str]
+    has: frozenset[bytes]
+    lacks: re.Pattern[bytes]
+
+
 class _Tables(NamedTuple):
     rows: dict[str, Row]
     folders: dict[str, Row]
@@ -81,6 +90,7 @@ class _Tables(NamedTuple):
     #: header, its names, and the headers that have it in them
     transitive: tuple[tuple[str, re.Pattern[bytes], frozenset[str]], ...]
     brought: tuple[Brought, ...]
+    samples: Samples
 
 
 @cache
@@ -120,6 +130,12 @@ def table() -> _Tables:
                 each.get("on_host", False),
             )
             for each in own["brought"]
+        ),
+        Samples(
+            own["samples"]["header"],
+            frozenset(own["samples"]["of"].split()),
+            frozenset(own["samples"]["has"].encode().split()),
+            re.compile(own["samples"]["lacks"].encode()),
         ),
     )
 
@@ -184,6 +200,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         here = include.path
         if row is not None and _own(source, include, project):
             row = None
+        if row is not None and include.path in known.samples.of and not project.together(source, _of_samples):
+            row = Row(known.samples.header, review="checks, arguments and timers mean the same; messages differ")
         if include.path in known.groups and row is None:
             yield from _group(source, project, include, known.groups[include.path])
         elif row is not None:
@@ -199,6 +217,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _named_by_macros(source, project)
     yield from _transitive(source, project)
     yield from _brought(source, project)
+
+
+def _of_samples(source: Cpp) -> frozenset[bytes]:
+    """The names of NVIDIA's samples in the file that hipport's header has not."""
+    samples = table().samples
+    return frozenset(source.matched(samples.lacks)) - samples.has
 
 
 def _named_by_macros(source: Cpp, project: Project) -> Iterator[Finding]:
