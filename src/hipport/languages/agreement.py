@@ -24,7 +24,16 @@ from hipport.languages.built_ins import (
     TILE_SIZE,
 )
 from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function, Locals, Variable, arguments, called_name, functions, operator_of
+from hipport.languages.functions import (
+    Function,
+    Locals,
+    Variable,
+    arguments,
+    called_name,
+    functions,
+    nodes,
+    operator_of,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -77,6 +86,7 @@ class Expressions:
         self._forms: dict[int, Form] = {}
         self._before: dict[tuple[Variable, int], tuple[Form, ...] | None] = {}
         self._kept: dict[Variable, bool] = {}
+        self._elsewhere: dict[Variable, tuple[tuple[Function, Form], ...]] = {}
 
     def given(self, variable: Variable) -> Iterator[Form]:
         """Yield what the variable is given, and what decides whether it is; of one of the block's, nothing."""
@@ -88,6 +98,49 @@ class Expressions:
             for condition in self._function.conditions(each.node) if not each.declares else ():
                 if condition.statement.start_byte >= variable.start:
                     yield self.form(condition.expression)
+
+    def changed_elsewhere(self, variable: Variable) -> tuple[tuple[Function, Form], ...]:
+        """Return what gives the variable a value by another name, each in the function that it stands in.
+
+        That is by a reference or a pointer, in the function itself or in one that is given it.
+        """
+        if variable not in self._elsewhere:
+            found = tuple(self._find_elsewhere(variable)) if variable not in self._function.locals.shared else ()
+            self._elsewhere[variable] = found
+        return self._elsewhere[variable]
+
+    def _find_elsewhere(self, variable: Variable) -> Iterator[tuple[Function, Form]]:
+        function, name = self._function, re.escape(variable.name)
+        code = function.text(function.body)
+        for match in re.finditer(rb"([&*])\s*(\w+)\s*=\s*(&?)\s*" + name + rb"\s*[;,]", code):
+            by_pointer = match[1] == b"*"
+            other = function.locals.named(match[2], function.body.start_byte + match.end())
+            if other is None or other == variable or by_pointer != bool(match[3]):
+                continue
+            if by_pointer:
+                yield from ((function, self.form(value)) for value in _stored_through(function, match[2]))
+            else:
+                yield function, Form(BLOCK, ((other, function.body),), (), ())
+        if not re.search(rb"[(,]\s*&?\s*" + name + rb"\s*[,)]", code):
+            return
+        for call in function.calls():
+            for i, argument in enumerate(call.arguments):
+                pointer = argument.type == "pointer_expression" and function.text(argument).startswith(b"&")
+                given = argument.named_children[0] if pointer and argument.named_children else argument
+                if given.type != "identifier" or function.text(given) != variable.name:
+                    continue
+                if function.locals.named(variable.name, given.start_byte) != variable:
+                    continue
+                for of in self._kernels.definitions(function.source, call.name):
+                    parameter = of.parameters[i] if i < len(of.parameters) else b""
+                    if pointer and parameter:
+                        yield from (
+                            (of, self._kernels.form(of, value, self._shown)) for value in _stored_through(of, parameter)
+                        )
+                    elif parameter and of.takes_reference(i):
+                        inner = of.locals.named(parameter, of.body.start_byte)
+                        if inner is not None:
+                            yield of, Form(BLOCK, ((inner, of.body),), (), ())
 
     def returned(self) -> Iterator[Form]:
         """Yield what the function returns, and what decides which `return` a thread comes to."""
@@ -134,7 +187,8 @@ class Expressions:
         key = (variable, node.start_byte)
         if key not in self._before:
             of = self._function.locals
-            last = None if variable in of.shared else of.last(variable, node)
+            changed = variable in of.shared or bool(self.changed_elsewhere(variable))
+            last = None if changed else of.last(variable, node)
             self._before[key] = None if last is None else tuple(map(self.form, last.values))
         return self._before[key]
 
@@ -268,6 +322,8 @@ class Expressions:
         if definitions:
             # Of functions of one name, the one that is meant may be any.
             called.update(dict.fromkeys(definitions))
+            # What a method says of an object is as much the object's own.
+            stack += function.named_children[:1] if function is not None and method else []
             # Calls in macros are not among those that tell what a function is given.
             stack += given if isinstance(self, _OfMacro) else ()
             return BLOCK
@@ -550,12 +606,26 @@ class Agreements:
             yield from ((function, form, _STEPS) for form in expressions.returned())
             return
         yield from ((function, form, 0) for form in expressions.given(variable))
+        yield from ((of, form, 0) for of, form in expressions.changed_elsewhere(variable))
         if function.kernel or function.locals.named(variable.name, function.body.start_byte) != variable:
             return
         for position, name in enumerate(function.parameters):
             for call in self._kernels.callers(function) if name == variable.name else ():
                 if position < len(call.arguments):
                     yield call.function, self.expressions(call.function).form(call.arguments[position]), _STEPS
+
+
+def _stored_through(function: Function, pointer: bytes) -> Iterator[Node]:
+    """Yield what a function stores where a pointer of its own points, and what decides whether it does."""
+    for node in nodes(function.body):
+        left = node.child_by_field_name("left") if node.type == "assignment_expression" else None
+        value = node.child_by_field_name("right")
+        if left is None or value is None:
+            continue
+        at = b"".join(function.text(left).split()).strip(b"()")
+        if re.match(rb"\*\(?" + re.escape(pointer) + rb"\b|" + re.escape(pointer) + rb"\)?(?:\[|->)", at):
+            yield value
+            yield from (condition.expression for condition in function.conditions(node))
 
 
 def _aligned(number: int) -> int:

@@ -53,6 +53,7 @@ _OPPOSITE |= {opposite: sign for sign, opposite in _OPPOSITE.items()}
 # In a macro, what a method is called on, or the end of a namespace.
 _MEMBER = re.compile(rb"(?:\b(\w+)\s*\)?\s*(?:\.|->)|::)\s*\Z")
 _LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
+_JUMPS = frozenset(("goto_statement", "return_statement", "break_statement", "continue_statement"))
 _PARTS = frozenset(("if_statement", "conditional_expression", "switch_statement"))
 
 
@@ -466,12 +467,15 @@ class _Search:
                 statement = condition.statement
                 if statement.type not in _PARTS or statement.start_byte <= node.start_byte < statement.end_byte:
                     break
+                comes = _by_label(function, leaving, node)
+                if comes is None:
+                    continue
                 if self.kernels.may_differ(function, condition.expression, size, shown=self._shown):
                     block = statement.parent
                     text = _squeezed(function.text(condition.expression))
-                    left = leaving.type != "continue_statement"
+                    left = leaving.type not in ("continue_statement", "goto_statement")
                     end = block.end_byte if block is not None else statement.end_byte
-                    way = None if condition.taken is None else not condition.taken
+                    way = None if condition.taken is None else condition.taken == comes
                     yield _side(statement, way, text if way else b"!" + text, statement.end_byte, end, False, left)
 
     def _check(self, function: Function) -> None:
@@ -577,10 +581,12 @@ def _exclude(one: bytes, other: bytes) -> bool:
 
 def _compared(condition: bytes) -> tuple[bytes, bytes, bytes]:
     """A condition as what is compared, how, and with what; `x` alone is compared with nothing."""
-    text = condition.removeprefix(b"!")
+    text, holds = condition, True
+    while text.startswith(b"!") and not text.startswith(b"!="):
+        text, holds = _squeezed(text[1:]), not holds
     match = _COMPARISON.fullmatch(text)
     left, sign, right = match.groups() if match else (text, b"!=", b"")
-    return left, sign if text == condition else _OPPOSITE[sign], right
+    return left, sign if holds else _OPPOSITE[sign], right
 
 
 def _within(lanes: _Named, side: _Side) -> bool:
@@ -618,6 +624,34 @@ def _assigned_in(function: Function, variable: Variable, loop: Node) -> bool:
         each.variable == variable and loop.start_byte <= each.node.start_byte < loop.end_byte
         for each in function.locals.assignments
     )
+
+
+def _by_label(function: Function, leaving: Node, node: Node) -> bool | None:
+    """Whether lanes that take an exit come to a place: a `goto` to a label before it, behind which others do not come.
+
+    None where both do.
+    """
+    label = _label(function, leaving)
+    if label is None or not leaving.start_byte < label.start_byte <= node.start_byte:
+        return False
+    before = label.prev_named_sibling
+    while before is not None and before.type == "comment":
+        before = before.prev_named_sibling
+    if before is None or before.type not in _JUMPS:
+        return None
+    over = _label(function, before)
+    return None if over is not None and over.start_byte <= node.start_byte else True
+
+
+def _label(function: Function, leaving: Node) -> Node | None:
+    """The statement that a `goto` goes to."""
+    if leaving.type != "goto_statement" or not leaving.named_children:
+        return None
+    name = function.text(leaving.named_children[0])
+    for node in nodes(function.body):
+        if node.type == "labeled_statement" and function.text(node.named_children[0]) == name:
+            return node
+    return None
 
 
 def _side(statement: Node, way: object, condition: bytes, start: int, end: int, often: bool, left: bool) -> _Side:

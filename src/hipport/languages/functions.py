@@ -447,6 +447,14 @@ def _locals(function: Function) -> Locals:
                 elif b"[" in code[each.start_byte : value.start_byte if value else each.end_byte]:
                     arrays.add(variable)
                 assignments.append(Assignment(node, variable, (value,) if value is not None else (), True))
+        elif kind == "for_range_loop":
+            # `for (int x : values)`
+            element, right = node.child_by_field_name("declarator"), node.child_by_field_name("right")
+            name = declared_name(element, code) if element is not None else b""
+            if element is not None and right is not None and name:
+                variable = Variable(name, element.start_byte, node.end_byte)
+                variables.append(variable)
+                assignments.append(Assignment(node, variable, (right,), True))
         elif kind == "assignment_expression":
             left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
             if left is not None and right is not None:

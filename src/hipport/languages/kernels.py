@@ -24,7 +24,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from hipport.languages import groups
-from hipport.languages.agreement import BLOCK, WARP, Agreements, Numbering
+from hipport.languages.agreement import BLOCK, WARP, Agreements, Form, Numbering
 from hipport.languages.blocks import Block, shapes
 from hipport.languages.built_ins import GIVEN, LAYERS, OTHER_DIMENSIONS, RANK, WARP_SIZES
 from hipport.languages.cpp import Cpp
@@ -39,6 +39,7 @@ from hipport.languages.functions import (
     device_macros,
     functions,
     is_method,
+    nodes,
     operator_of,
 )
 from hipport.languages.macros import Macro, defined, expanded
@@ -271,18 +272,36 @@ class Kernels:
         while stack:
             node = stack.pop()
             stack.extend(node.named_children)
-            if node.type == "this":
+            if node.type == "this" or (node.type == "call_expression" and self._tells_of_object(function, node, shown)):
                 return True
-            if node.type == "identifier" and function.locals.named(function.text(node), node.start_byte) is None:
-                outer = node.parent
-                called = outer is not None and outer.type in (
-                    "call_expression",
-                    "template_function",
-                    "qualified_identifier",
-                )
-                if not called and not GIVEN.fullmatch(function.text(node)):
-                    return True
+            if node.type == "identifier" and self._is_member(function, node):
+                return True
         return False
+
+    def _tells_of_object(self, function: Function, call: Node, shown: bool, depth: int = 3) -> bool:
+        """Whether a call in a method is of another one of its object's, which says what lanes may disagree on."""
+        called = call.child_by_field_name("function")
+        if called is None or called.type != "identifier" or not depth:
+            return False
+        for of in self.definitions(function.source, function.text(called)):
+            if of is function or not is_method(of):
+                continue
+            for statement in of.returns:
+                for value in nodes(statement):
+                    if value.type == "this":
+                        return True
+                    if value.type == "call_expression" and self._tells_of_object(of, value, shown, depth - 1):
+                        return True
+                    if value.type == "identifier" and self._is_member(of, value):
+                        return True
+        return False
+
+    def _is_member(self, function: Function, node: Node) -> bool:
+        """Whether a name in a method is none of its variables, nothing that is called, and no constant by its looks."""
+        name = function.text(node)
+        outer = node.parent
+        called = outer is not None and outer.type in ("call_expression", "template_function", "qualified_identifier")
+        return not called and function.locals.named(name, node.start_byte) is None and not GIVEN.fullmatch(name)
 
     def unknown(self, function: Function, expression: Node) -> bool:
         """Whether something that the expression is made of comes from nowhere that is seen."""
@@ -339,6 +358,10 @@ class Kernels:
         if name in function.template_parameters:
             return None
         return self._project.component(function.source).fact(_constant_values).get(name)
+
+    def form(self, function: Function, node: Node, shown: bool) -> Form:
+        """Return what the agreement on the expression `node` of the function is the least of; see `agreement`."""
+        return self._agreements(function.source, shown).expressions(function).form(node)
 
     def counts_threads(self, function: Function, node: Node, depth: int = 4) -> bool:
         """Whether `node` is the number of the thread in its block, up to an offset that is the same for the block.
