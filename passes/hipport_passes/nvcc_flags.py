@@ -14,6 +14,7 @@ from hipport.tables import load
 
 #: Stands in a flag for what is only known when the build runs: `-arch=sm_` + HOLE.
 HOLE = "\0"
+_BEGUN = re.compile(r"-[A-Za-z][\w=/.-]*\0[^\0,'\"]*")
 
 _TABLE = Path(__file__).with_suffix(".toml")
 _AFTER_PREFIX = re.compile(r"[-/0-9=]|$")
@@ -189,6 +190,8 @@ def _hip(
     if hip == ("{values}",):
         words = value[1:-1].split() if value[:1] in ("'", '"') else [value]
         parted = shell and "," not in value and all(HOLE not in word or word == HOLE for word in words)
+        # `-Wall,-DSIZE=$(SIZE)`: what has its beginning written out is one flag, if no comma is put into it.
+        parted = parted or (shell and all(HOLE not in part or _BEGUN.fullmatch(part) for part in value.split(",")))
         if value != HOLE and HOLE in value and not parted and ("," in value or value[0] in f"{HOLE}'\""):
             return None, "what it passes on is put together when the build runs"
         return translate(_unquoted(value), torch=torch, rocm=rocm).kept, row.why
