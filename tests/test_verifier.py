@@ -259,6 +259,24 @@ def test_cases_that_cannot_be_used(tmp_path: Path) -> None:
     assert verifier._declared(driver.file)[0] == "p"
 
 
+def test_an_original_that_depends_on_the_order_of_its_threads_is_named() -> None:
+    def ran(side: str, order: str, why: str = "") -> Ran:
+        outcomes = (outcome("one", difference(why=why)), outcome("two", difference()))
+        return Ran(Configuration(side, 32, order), outcomes)
+
+    racy = replace(
+        verified(),
+        ran=(ran("original", "forward"), ran("original", "reverse", "off"), ran("ported", "reverse", "off")),
+    )
+    assert racy.depends_on_order == {"one": ("reverse",)} and not racy.ok
+    assert "one: the original differs from itself when its threads run in another order (reverse)" in (
+        verify_report.as_text(racy)
+    )
+    assert json.loads(verify_report.as_json(racy))["depends_on_order"] == {"one": ["reverse"]}
+    wrong = replace(racy, ran=(ran("original", "forward"), ran("ported", "reverse", "off")))
+    assert wrong.depends_on_order == {} and "differs from itself" not in verify_report.as_text(wrong)
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -161,6 +161,22 @@ class Verified:
         return tuple(case for case, is_known in known.items() if not is_known)
 
     @property
+    def depends_on_order(self) -> Mapping[str, tuple[str, ...]]:
+        """The cases in which the original differs from itself in other orders of its threads, and those orders.
+
+        Its results are then no measure of a port: a race, or sums that rounding changes beyond the tolerance.
+        """
+        found: dict[str, list[str]] = {}
+        for ran in self.ran:
+            if ran.configuration.side != "original":
+                continue
+            for outcome in ran.outcomes:
+                compared = (each for output in outcome.outputs for each in output.differences)
+                if any(each.against == "original" and each.trusted and not each.ok for each in compared):
+                    found.setdefault(outcome.case, []).append(ran.configuration.order)
+        return {case: tuple(orders) for case, orders in found.items()}
+
+    @property
     def ok(self) -> bool:
         """Whether the port, or the original where nothing was ported, gives what it should in all configurations.
 

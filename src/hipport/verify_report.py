@@ -42,6 +42,15 @@ def as_text(verified: Verified, colour: bool = False) -> str:
             f"{where}{first.case}, {first.configuration}: first differs from the original after launch {first.launch} "
             f"({first.kernel}): {first.what}"
         )
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for case, others in verified.depends_on_order.items():
+        alike.setdefault(others, []).append(case)
+    for others, of in alike.items():
+        lines.append(
+            f"{', '.join(of)}: the {paint('bad', 'original')} differs from itself when its threads run in another "
+            f"order ({', '.join(others)}): a data race, or sums that rounding changes more than the tolerance allows. "
+            "What it gives is no measure of the port there"
+        )
     slow = sorted(verified.compiled.items(), key=lambda item: -item[1])[:3]
     if slow:
         total = sum(verified.compiled.values())
@@ -153,6 +162,7 @@ def as_values(verified: Verified) -> dict[str, Any]:
         "compiled": dict(verified.compiled),
         "not_checked": list(verified.not_checked),
         "without_reference": list(verified.without_reference),
+        "depends_on_order": {case: list(orders) for case, orders in verified.depends_on_order.items()},
     }
 
 
