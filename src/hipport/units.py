@@ -798,7 +798,7 @@ def _cmake_flags(folder: Path) -> list[str] | None:
             for word in expanded(words)[1 if command.startswith("target") else 0 :]:
                 if word not in ("PUBLIC", "PRIVATE", "INTERFACE"):
                     flags.append(word if word.startswith("-D") else f"-D{word}")
-    return list(dict.fromkeys(flags))
+    return list(_compiling(list(dict.fromkeys(flags))))
 
 
 def _inferred(
