@@ -32,8 +32,23 @@ def test_blocks_on_several_threads_in_any_order(program: Path, threads: str, ord
     assert done.stdout.splitlines() == [COUNTS, TOTAL, "aaaaaaaa aaaaaaaa"], done.stderr
 
 
-def test_lanes_that_never_meet_by_chance(program: Path) -> None:
-    assert ran(program, SIMT_CONVERGENCE="minimal").stdout.splitlines()[2] == "2 80000000"
+@pytest.mark.parametrize("order", ["forward", "reverse", "random:5"])
+def test_lanes_that_meet_by_chance_go_on_in_parts(program: Path, order: str) -> None:
+    done = ran(program, SIMT_CONVERGENCE="minimal", SIMT_ORDER=order)
+    of_lane_1, of_lane_31 = (int(mask, 16) for mask in done.stdout.splitlines()[2].split())
+    # Some of the odd lanes, with the one that asks, and never all.
+    for lane, mask in ((1, of_lane_1), (31, of_lane_31)):
+        assert mask >> lane & 1 and not mask & ~0xAAAAAAAA and mask != 0xAAAAAAAA, done.stdout
+    # A lane is in one part.
+    assert of_lane_1 == of_lane_31 or not of_lane_1 & of_lane_31
+    assert ran(program, SIMT_CONVERGENCE="minimal", SIMT_ORDER=order).stdout == done.stdout
+
+
+def test_what_counts_on_lanes_that_meet_behind_a_break_is_seen() -> None:
+    parts = compiling.program([PROGRAM.with_name("parts.cu")], "cuda", compiling.Options(os.environ)).path
+    for order in ("forward", "reverse", "random:5"):
+        assert ran(parts, SIMT_ORDER=order).stdout.split() == ["right", "right"]
+        assert ran(parts, SIMT_CONVERGENCE="minimal", SIMT_ORDER=order).stdout.split() == ["wrong", "right"]
 
 
 @pytest.mark.parametrize(

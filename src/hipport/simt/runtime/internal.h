@@ -25,7 +25,7 @@ struct Settings {
   std::uint64_t seed = 0;
   int threads = 1;
   int poison = 0xff;  // the byte that fills new memory; -1: none
-  bool minimal = false;  // lanes never meet by chance
+  bool minimal = false;  // lanes that meet by chance go on in parts
   const char* report = nullptr;
   const char* trace = nullptr;
   double watchdog = 20;  // seconds without progress

@@ -479,8 +479,8 @@ bool later(const Path& a, const Path& b) {
 List take_first(Block& block, Block::Wave& wave, bool at_loops) {
   List all = wave.present, first;
   wave.present = List{};
-  const bool alone = settings().minimal && dialect_is(Dialect::cuda);
-  if (wave.together && !alone) return all;
+  const bool apart = settings().minimal && dialect_is(Dialect::cuda);
+  if (wave.together && !apart) return all;
   if (at_loops) {
     List here;
     while (all.count != 0) {
@@ -493,11 +493,24 @@ List take_first(Block& block, Block::Wave& wave, bool at_loops) {
   for (Thread* t = all.first; t != nullptr; t = t->next) {
     if (t->path_hash != least->path_hash && later(path_of(block, *least), path_of(block, *t))) least = t;
   }
+  const auto same = [&](const Thread& t) {
+    return t.wait == least->wait && t.path_hash == least->path_hash &&
+           (t.wait == Wait::barrier || same_operation(t.operation, least->operation));
+  };
+  // Half of the time one lane alone, else some of them, and never all of several: any part is legal where nothing in the
+  // program brings lanes together.
+  std::uint64_t others = ~std::uint64_t(0);
+  unsigned most = ~0u;
+  if (apart && least->wait == Wait::present) {
+    most = 0;
+    for (Thread* t = all.first; t != nullptr; t = t->next) most += same(*t);
+    most = std::max(most, 2u) - 1;
+    others = is_of_loops(least->operation) || next_random(worker->random) >> 63 ? 0 : next_random(worker->random);
+  }
   while (all.count != 0) {
     Thread& t = *all.pop();
-    const bool same = t.wait == least->wait && t.path_hash == least->path_hash &&
-                      (t.wait == Wait::barrier || same_operation(t.operation, least->operation));
-    (same && !(alone && t.wait == Wait::present && first.count != 0) ? first : wave.present).push(&t);
+    const bool goes = same(t) && (first.count == 0 || (first.count < most && (others & t.bit()) != 0));
+    (goes ? first : wave.present).push(&t);
   }
   return first;
 }
@@ -577,6 +590,8 @@ __attribute__((noinline)) bool settle_present(Block& block, Block::Wave& wave, b
   wave.busy += list.count;
   block.idle = 0;
   wake_all(list);
+  // Parts that go on apart do so at once: each may change what another has yet to read.
+  if (settings().minimal && dialect_is(Dialect::cuda)) settle_present(block, wave, at_loops);
   return true;
 }
 
