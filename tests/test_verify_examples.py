@@ -12,7 +12,7 @@ import pytest
 
 import hipport
 from hipport import verifier, verify_report
-from hipport.verification import Configuration
+from hipport.verification import Configuration, Verified
 from hipport_passes import inline_ptx
 
 EXAMPLES = Path(__file__).parent.parent / "ext_examples"
@@ -38,30 +38,31 @@ def driver(example: str) -> verifier.Driver:
 
 @pytest.mark.parametrize("example", NAMES)
 def test_verifies_at_both_wavefronts_in_all_orders(example: str) -> None:
+    """And the original, which is built for that anyhow, is caught with 64 lanes if it counts on a warp's 32."""
     given = driver(example)
-    verified = verifier.extension(
-        given.path, env=given.env, python=given.python, port=given.port, passes=given.passes, jobs=given.jobs
-    )
+    sides = {"original": given.build("original"), "ported": given.build("ported", given.ported())}
+    configurations = [Configuration("original", 32, order) for order in verifier.ORDERS]
+    configurations += [Configuration("ported", lanes, order) for lanes in verifier.WAVES for order in verifier.ORDERS]
+    wrong = [] if example in NO_WARPS else [Configuration("original", 64)]
+    # What verifier.extension does, but for the last: that it does so is tested in test_simt_torch.py.
+    recorded = EXAMPLES / example / "recorded.npz"
+    gradients = "GRADIENTS" in given.file.read_text(encoding="utf-8")
+    every, not_checked = given.run([*configurations, *wrong], sides, recorded=recorded, gradients=gradients)
+    ran, caught = every[: len(configurations)], every[len(configurations) :]
+
+    verified = Verified(given.root, example, ran, not_checked)
     assert verified.ok, verify_report.as_text(verified)
-    assert {str(ran.configuration) for ran in verified.ran} == {
+    assert {str(each.configuration) for each in ran} == {
         f"{side} {order}" for side in ("original@32", "ported@32", "ported@64") for order in verifier.ORDERS
     }
-    against = {
-        d.against for ran in verified.ran for o in ran.outcomes for output in o.outputs for d in output.differences
-    }
+    against = {d.against for each in ran for o in each.outcomes for output in o.outputs for d in output.differences}
     assert {"original", "reference", "recorded"} <= against
     # The recordings are of these inputs.
-    assert not [each for each in verified.not_checked if "recorded" in each], verified.not_checked
+    assert not [each for each in not_checked if "recorded" in each], not_checked
 
-
-@pytest.mark.parametrize("example", [name for name in NAMES if name not in NO_WARPS])
-def test_the_original_is_caught_with_64_lanes(example: str) -> None:
-    given = driver(example)
-    built = {"original": given.build("original")}
-    configurations = (Configuration("original", 32), Configuration("original", 64))
-    ran, _ = given.run(configurations, built, recorded=EXAMPLES / example / "recorded.npz")
-    caught = [outcome for outcome in ran[1].outcomes if not outcome.ok]
-    assert caught, "no case notices that the warp is twice as wide"
-    # What is found has a place in the example.
-    faults = [fault for outcome in caught for fault in outcome.faults if fault.level == "fault"]
-    assert all((EXAMPLES / example / fault.path).is_file() and fault.line > 0 for fault in faults), faults
+    for each in caught:
+        failed = [outcome for outcome in each.outcomes if not outcome.ok]
+        assert failed, "no case notices that the warp is twice as wide"
+        # What is found has a place in the example.
+        faults = [fault for outcome in failed for fault in outcome.faults if fault.level == "fault"]
+        assert all((EXAMPLES / example / fault.path).is_file() and fault.line > 0 for fault in faults), faults
