@@ -245,9 +245,16 @@ class _Script:
         yield from self.options.about(command)
 
     def _abi(self, command: Command) -> Iterator[Said]:
-        """-D_GLIBCXX_USE_CXX11_ABI=0 in a tree that does not ask CMake for PyTorch, which says what its ABI is."""
+        """-D_GLIBCXX_USE_CXX11_ABI=0 in a tree that does not ask CMake for PyTorch, which says what its ABI is.
+
+        In a tree that does, flags without it are written for HIP, but for what a generator expression decides.
+        """
         old = _OLD_ABI.search(self.source.text, command.inner.start, command.inner.end)
-        if old is not None and not self.tree.torch:
+        decided = old is not None and any(
+            argument.span.start <= old.start() < argument.span.end and b"$<" in self.source[argument.span]
+            for argument in command.arguments
+        )
+        if old is not None and (decided or not self.tree.torch):
             message = (
                 "the old ABI of the C++ library: what this is linked with on ROCm (PyTorch, ROCm's own libraries) has "
                 "the new one; put if(NOT USE_HIP) around it"
