@@ -50,6 +50,7 @@ from hipport_passes import (
     register_keyword,
     requirements,
     shared_memory,
+    shared_min_max,
     shell_builds,
     simd_in_word,
     spaced_includes,
@@ -122,6 +123,7 @@ PASSES: tuple[Pass[Any], ...] = (
     headers.PASS,
     # By the includes that are left.
     spaced_includes.PASS,
+    shared_min_max.PASS,  # for hipify as well
     # By the headers of HIP that are included by then.
     header_macros.PASS,
     # By what all files include by now.

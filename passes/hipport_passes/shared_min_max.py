@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keep `std::min` and `std::max` in `.cuh` files that C++ for the host includes, which PyTorch's hipify would break.
+
+hipify replaces `std::min(` by `::min(` in files named `.cu` and `.cuh`, to the letter (MATH_TRANSPILATIONS and
+replace_math_functions in torch/utils/hipify of PyTorch 2.13, and tried). Device code has such a function, and C++ that
+a compiler for the host reads has none. `(std::min)(a, b)` is not replaced and calls the same function: around a
+qualified name brackets change nothing. Only headers that a `.cpp` file of the repository includes, and that belong
+together with PyTorch's headers, are looked at. Other functions of the list are declared by `<math.h>` as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.finding import Finding
+from hipport.headers import own
+from hipport.languages.cpp import Cpp, within
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, Source, Span
+
+_CALL = re.compile(rb"(?<![\w:])std::(?:min|max)(?=\()")
+_TORCH = ("torch/", "ATen/", "c10/")
+_OF_HOST = frozenset((".cpp", ".cc", ".cxx"))
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per call that hipify would replace in what the host's compiler reads."""
+    if source.path.suffix != ".cuh" or b"std" not in source.words or own(source):
+        return
+    calls = [Span(*match.span()) for match in _CALL.finditer(source.code)]
+    if not calls or True not in project.together(source, _of_pytorch) or not _on_host(source, project):
+        return
+    for span in calls:
+        if within(span.start, source.cuda_only) or within(span.start, source.hip_only):
+            continue
+        name = source[span].decode()
+        edits = (Edit(Span(span.start, span.start), b"("), Edit(Span(span.end, span.end), b")"))
+        message = f"PyTorch's hipify makes it ::{name[5:]}, which C++ for the host has not, and this header is for both"
+        yield Finding(span, "hipify", message, edits)
+
+
+def _on_host(source: Cpp, project: Project) -> bool:
+    """Say whether a file in C++ includes the header, itself or through others."""
+    waiting: list[Source] = [each for each in project.component(source) if each.path.suffix in _OF_HOST]
+    seen = {each.path for each in waiting}
+    while waiting:
+        each = waiting.pop()
+        if each.path == source.path:
+            return True
+        for include in each.includes if isinstance(each, Cpp) else ():
+            for other in project.included(each, include.path):
+                if other.path not in seen:
+                    seen.add(other.path)
+                    waiting.append(other)
+    return False
+
+
+def _of_pytorch(source: Cpp) -> frozenset[bool]:
+    return frozenset({any(include.path.startswith(_TORCH) for include in source.includes)})
+
+
+PASS = Pass(Cpp, find)
