@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.languages.blocks import Block
@@ -46,6 +46,7 @@ BLOCK = 1 << 16
 #: The threads of a warp agree.
 WARP = 32
 _CAST = re.compile(rb"static_cast\s*<[^()]*>|(?:unsigned|int|long|short|u?int(?:16|32|64)_t|size_t|uint|std::size_t)")
+_COUNTED = re.compile(rb"\bfor\s*\(\s*[^;()=]*?\b([A-Za-z_]\w*)\s*[=:(]")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 # A block of which nothing is known.
 _ANY = Block(None, None, None)
@@ -269,6 +270,26 @@ class Expressions:
             read = tuple((variable, node) for variable in named if variable is not None)
             yield Form(1 if any(map(varies, words)) else BLOCK, read, tuple(called_there), ())
 
+    @cached_property
+    def _looping(self) -> dict[bytes, list[bytes]]:
+        """What is declared where a macro begins a loop, with what that stands for: `LOOP(i, n) …`"""
+        source, body = self._function.source, self._function.body
+        names = self._kernels.loop_macros(source) & source.words
+        found: dict[bytes, list[bytes]] = {}
+        for span, name in source.names(names) if names else ():
+            if not body.start_byte <= span.start < body.end_byte or source.directive(span.start):
+                continue
+            given = source.arguments(span.end) if source.code[span.end : span.end + 1] == b"(" else None
+            texts = [source.code[each.start : each.end] for each in given or ()]
+            for text in self._kernels.expanded(source, name, texts):
+                for match in _COUNTED.finditer(text):
+                    found.setdefault(match[1], []).append(text)
+        return found
+
+    def counted_by_macros(self, name: bytes) -> bool:
+        """Whether a loop that a macro begins declares that name."""
+        return name in self._looping
+
     def blocks(self) -> tuple[Block, ...] | None:
         """The blocks that the function is in, as far as they are known."""
         return self._kernels.blocks(self._function)
@@ -289,6 +310,13 @@ class Expressions:
         if variable is not None:
             variables.setdefault(variable, []).append(node)
             return BLOCK
+        for text in self._looping.get(name, ()):
+            if any(map(varies, _WORD.findall(text))):
+                return 1
+            for word in _WORD.findall(text):
+                inner = self._function.locals.named(word, node.start_byte)
+                if inner is not None:
+                    variables.setdefault(inner, []).append(node)
         built_in = _built_in(name)
         if name == b"meta_group_rank":
             return self._function.source.fact(_smallest_tile)

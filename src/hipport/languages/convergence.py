@@ -516,7 +516,7 @@ class _Search:
                     self.found.setdefault(b.place, Meeting(kind, a.place))
 
     def _check_turns(self, function: Function, mention: _Mention) -> None:
-        for loop in _loops_around(function, mention.node):
+        for loop in _loops_around(function, mention.node, self.kernels.loop_macros(function.source)):
             inside = _side(loop, True, b"", loop.start_byte, loop.end_byte, True, False)
             skips = [
                 side
@@ -524,7 +524,7 @@ class _Search:
                 if not side.often
                 and not side.left
                 and loop.start_byte < side.statement[0] < loop.end_byte
-                and _changes(function, side, loop)
+                and _changes(function, side, loop, self.kernels)
             ]
             if self.collectives.group is not None and self._left_early(function, mention, loop):
                 skips.append(inside)
@@ -596,7 +596,7 @@ def _within(lanes: _Named, side: _Side) -> bool:
     return side.condition in lanes.by
 
 
-def _changes(function: Function, side: _Side, loop: Node) -> bool:
+def _changes(function: Function, side: _Side, loop: Node, kernels: Kernels) -> bool:
     """Whether the condition at which lanes part may turn out another way in another turn of the loop."""
     statement = function.body.descendant_for_byte_range(*side.statement)
     expression = statement.child_by_field_name("condition") if statement is not None else None
@@ -615,6 +615,8 @@ def _changes(function: Function, side: _Side, loop: Node) -> bool:
         if node.type == "identifier":
             variable = function.locals.named(function.text(node), node.start_byte)
             if variable is not None and _assigned_in(function, variable, loop):
+                return True
+            if variable is None and kernels.counted_by_macros(function, function.text(node)):
                 return True
     return False
 
@@ -658,9 +660,15 @@ def _side(statement: Node, way: object, condition: bytes, start: int, end: int, 
     return _Side((statement.start_byte, statement.end_byte), way, condition, start, end, often, left)
 
 
-def _loops_around(function: Function, node: Node) -> Iterator[Node]:
+def _loops_around(function: Function, node: Node, macros: AbstractSet[bytes]) -> Iterator[Node]:
     outer = node.parent
     while outer is not None and outer != function.body:
+        if outer.type == "function_definition":
+            # `LOOP(i, n) { … }` looks like a function.
+            declarator = outer.child_by_field_name("declarator")
+            name = declarator.child_by_field_name("declarator") if declarator is not None else None
+            if name is not None and function.text(name) in macros:
+                yield outer
         if outer.type in _LOOPS:
             condition = outer.child_by_field_name("condition")
             # `do … while (0)` is no loop.

@@ -42,7 +42,7 @@ from hipport.languages.functions import (
     nodes,
     operator_of,
 )
-from hipport.languages.macros import Macro, defined, expanded
+from hipport.languages.macros import Macro, defined, expanded, loops
 from hipport.project import Component, Project
 
 if TYPE_CHECKING:
@@ -363,6 +363,10 @@ class Kernels:
         """Return what the agreement on the expression `node` of the function is the least of; see `agreement`."""
         return self._agreements(function.source, shown).expressions(function).form(node)
 
+    def counted_by_macros(self, function: Function, name: bytes) -> bool:
+        """Whether a loop that a macro begins in the function declares that name."""
+        return self._agreements(function.source).expressions(function).counted_by_macros(name)
+
     def counts_threads(self, function: Function, node: Node, depth: int = 4) -> bool:
         """Whether `node` is the number of the thread in its block, up to an offset that is the same for the block.
 
@@ -500,6 +504,10 @@ class Kernels:
     def macros(self, source: Cpp) -> Mapping[bytes, tuple[Macro, ...]]:
         """Return the macros of the files that `source` is connected to."""
         return self._project.component(source).fact(defined)
+
+    def loop_macros(self, source: Cpp) -> frozenset[bytes]:
+        """Return those of them that begin a loop."""
+        return self._project.component(source).fact(loops)
 
     def expanded(self, source: Cpp, name: bytes, given: Sequence[bytes] | None) -> list[bytes]:
         """Return what a macro, used with such arguments, may stand for; see hipport.languages.macros."""

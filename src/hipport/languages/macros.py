@@ -18,6 +18,7 @@ from hipport.languages.functions import DEFINE
 from hipport.project import Component
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_LOOP = re.compile(rb"\b(?:for|while)\s*\(")
 _SPLICE = re.compile(rb"\\[ \t]*\r?\n")
 #: What a use may come to at the most: so many bytes, by so many definitions, so many macros deep.
 _LONGEST, _MOST, _DEEPEST = 4000, 8, 8
@@ -37,6 +38,19 @@ def defined(component: Component) -> Mapping[bytes, tuple[Macro, ...]]:
         for name, macro in source.fact(_defined) if isinstance(source, Cpp) else ():
             found.setdefault(name, {})[macro] = None
     return {name: tuple(macros) for name, macros in found.items()}
+
+
+def loops(component: Component) -> frozenset[bytes]:
+    """Return the macros that begin a loop: `for (…)` is in them, or in one that they use."""
+    macros = component.fact(defined)
+    found = {name for name, of in macros.items() if any(_LOOP.search(macro.text) for macro in of)}
+    while more := {
+        name
+        for name, of in macros.items()
+        if name not in found and any(not found.isdisjoint(_WORD.findall(macro.text)) for macro in of)
+    }:
+        found |= more
+    return frozenset(found)
 
 
 def expanded(
