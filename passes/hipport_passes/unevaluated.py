@@ -6,6 +6,8 @@ nvcc lets device code name functions of the host where nothing is evaluated, in 
 `std::convertible_to` and the concepts made of it are false where device code asks first, so that another overload is
 taken, or the other branch of an `if constexpr`. `hipport::declval` is for both, and nothing ever calls it; hipport's
 concepts are the standard's. Where classes and functions for host and device use `std::declval` it compiles, and stays.
+
+A function of the program's that is for the host alone, named so in device code, is reported.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Finding
+from hipport.finding import Certainty, Finding
 from hipport.headers import include, own, together
 from hipport.languages.cpp import Cpp, within, word_before
 from hipport.languages.declarations import heads
@@ -37,16 +39,24 @@ _MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?[ \t]+([^\n]*)")
 # What is looked at where it is used: a concept, a requirement, the alias template that `using A = …` is.
 _ASKED = re.compile(rb"\bconcept\b|\brequires\b")
 _ALIAS = re.compile(rb"\btemplate\b.*\busing\s+\w+\s*=", re.DOTALL)
+# What evaluates nothing, and what is called in it that is no member.
+_OPERAND = re.compile(rb"\b(?:decltype|sizeof|alignof|noexcept)\s*\(")
+_CALL = re.compile(rb"(?<![\w.>:])(?:::\s*)?(?:[A-Za-z_]\w*\s*::\s*)*(?P<name>[A-Za-z_]\w*)\s*(?:<[^;{}()]*>\s*)?\(")
+# What stands in front of a function's name where it is declared; and of a name that is none, or one for both.
+_DECLARES = re.compile(rb"\s*(?:template\s*<[^;{}]*>\s*)?(?:[A-Za-z_]\w*|::|<[^;{}()]*>|[\s*&])+")
+_DIRECTIVE = re.compile(rb"^[ \t]*#(?:[^\\\n]|\\.|\\\r?\n)*$", re.MULTILINE)
+_NO_FUNCTION = frozenset((b"struct", b"class", b"union", b"enum", b"using", b"typedef", b"constexpr", b"consteval"))
 _HOST_COMPILED = frozenset((".c", ".cc", ".cpp", ".cxx"))
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per use that device code may look at."""
-    if own(source) or source.path.suffix in _HOST_COMPILED or not source.matched(_NAMES):
-        return
-    if not project.together(source, _device_code):
+    """Yield a finding per use that device code may look at, and per function of the host that is named there."""
+    if own(source) or source.path.suffix in _HOST_COMPILED or not project.together(source, _device_code):
         return
     macros = dict(project.together(source, _macros))
+    yield from _of_host(source, project, macros)
+    if not source.matched(_NAMES):
+        return
     for span, name in source.names(_NAMES):
         if within(span.start, source.hip_only) or within(span.start, source.cuda_only):
             continue
@@ -66,6 +76,50 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             f"std::{name.decode()} is the host's, which clang does not let device code name: hipport's is for both"
         )
         yield Finding(Span(start, span.end), kind, message, edits, creates=together(header))
+
+
+def _of_host(source: Cpp, project: Project, macros: dict[bytes, bytes]) -> Iterator[Finding]:
+    """Yield a finding per operand, in device code, of `decltype` and its like that calls a function of the host."""
+    known: dict[bytes, bool] = {}
+    for match in _OPERAND.finditer(source.code):
+        start, closing = match.start(), source.closing(match.end() - 1)
+        if closing is None or within(start, source.hip_only) or within(start, source.cuda_only):
+            continue
+        for call in _CALL.finditer(source.code, match.end(), closing):
+            name = call["name"]
+            if source.directive(start) is not None or not _for_device(source, Span(*call.span("name")), macros):
+                break
+            if name not in known:
+                known[name] = _is_of_host(name, source, project, macros)
+            if known[name]:
+                message = (
+                    f"{name.decode()} is a function of the host, which clang does not let device code name, not even "
+                    f"where nothing is evaluated: declare it __host__ __device__, or write the type"
+                )
+                yield Finding(Span(*call.span("name")), "host", message, certainty=Certainty.MANUAL)
+                break
+
+
+def _is_of_host(name: bytes, source: Cpp, project: Project, macros: dict[bytes, bytes]) -> bool:
+    """Say whether all that the files declare by a name are functions for the host alone."""
+    found = False
+    for other in project.component(source):
+        if not isinstance(other, Cpp) or name not in other.words:
+            continue
+        for span, _ in other.names(frozenset((name,))):
+            if next(heads(other, span.start), None) is not None:
+                continue  # In a function, or a member.
+            start = max(other.code.rfind(end, 0, span.start) + 1 for end in (b";", b"{", b"}"))
+            before = _DIRECTIVE.sub(b"", other.code[start : span.start])
+            words = set(re.findall(rb"\w+", before))
+            if other.directive(span.start) is not None or words & _NO_FUNCTION:
+                return False
+            if other.code[span.end : span.end + 1] != b"(" or not _DECLARES.fullmatch(before):
+                continue
+            if _DEVICE.search(before) or any(_DEVICE.search(macros[word]) for word in words & macros.keys()):
+                return False
+            found = True
+    return found
 
 
 def _bare(source: Cpp, start: int) -> bool:
