@@ -3,7 +3,9 @@
 
 `__heq2_mask(a, b)` becomes `hipport::heq2_mask(a, b)`. The operators of `__half` are there with HIP as with CUDA;
 PyTorch takes both away by macros, which `api_names` and `nvcc_flags` translate where a program gives them back. Only
-`x = {}`, which nvcc takes, has to say its type.
+`x = {}`, which nvcc takes, has to say its type, and a cast from `__nv_bfloat16` to `__half`, or back, goes through
+`float`, which has all values of both: CUDA has constructors for it (cuda_fp16.h and cuda_bf16.h of 12.2), with HIP 6.4
+it is ambiguous.
 """
 
 from __future__ import annotations
@@ -32,6 +34,15 @@ _DECLARED = re.compile(
     % {b"one": _DECLARATOR}
 )
 _HALF = frozenset((b"half", b"half2", b"__half", b"__half2"))
+_BFLOAT16 = rb"(?:__nv_bfloat16|nv_bfloat16|__hip_bfloat16)"
+_16_BITS = rb"(?:__half|half|" + _BFLOAT16 + rb")"
+_OF_16_BITS = re.compile(
+    rb"\b(?P<type>" + _16_BITS + rb")[\s*&]+(?:const\s+|__restrict__\s+)*(?P<name>[A-Za-z_]\w*)\s*[=;,)\[{(:]"
+)
+_TO_16_BITS = re.compile(
+    rb"(?:\bstatic_cast\s*<\s*(?P<cast>%(type)s)\s*>\s*\(|\b(?P<made>%(type)s)\s*\(|\(\s*(?P<old>%(type)s)\s*\)(?=\s*[A-Za-z_*]))"
+    rb"\s*(?P<value>\*?\s*(?P<name>[A-Za-z_]\w*)(?:\s*\[[^\[\]]*\])*)(?=\s*[);,])" % {b"type": _16_BITS}
+)
 _NO_TYPE = frozenset((b"return", b"else", b"case", b"goto", b"throw"))
 
 
@@ -50,6 +61,7 @@ def _names() -> Names:
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use of such a function, and per empty list that is assigned."""
     yield from _emptied(source)
+    yield from _converted(source)
     if b"__h" not in source.code and b"half" not in source.code and b"tanh" not in source.code:
         return
     for span, name in _names().uses(source, project):
@@ -64,6 +76,33 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(
             span, "half", message, (Edit(span, helper), *((need,) if need else ())), certainty, creates=(header,)
         )
+
+
+def _converted(source: Cpp) -> Iterator[Finding]:
+    """Casts between the two types of 16 bits, of what is declared with one of them."""
+    casts = list(_TO_16_BITS.finditer(source.code)) if b"bfloat16" in source.code else []
+    types: dict[bytes, set[bytes]] = {}
+    for match in _OF_16_BITS.finditer(source.code) if casts else ():
+        types.setdefault(match["name"], set()).add(match["type"])
+    for match in casts:
+        to_half = (match["cast"] or match["made"] or match["old"]) in _HALF
+        other = types.get(match["name"], set())
+        if not other or not (other.isdisjoint(_HALF) if to_half else other <= _HALF):
+            continue
+        if len(_declared_as(source, match["name"])) > len(other):
+            continue  # Something else has that name, too.
+        if within(match.start(), source.hip_only) or within(match.start(), source.cuda_only):
+            continue
+        span = Span(*match.span("value"))
+        edits = (Edit(Span(span.start, span.start), b"static_cast<float>("), Edit(Span(span.end, span.end), b")"))
+        message = f"{source[span].decode()}: a cast between half and bfloat16 goes through float, which has all values"
+        yield Finding(Span(*match.span()), "cast", message, edits)
+
+
+def _declared_as(source: Cpp, name: bytes) -> set[bytes]:
+    """The words in front of a name that may be its types."""
+    before = re.compile(rb"\b([A-Za-z_]\w*)[\s*&]+(?:__restrict__\s+|const\s+)*" + name + rb"\s*[=;,)\[{(:]")
+    return {match[1] for match in before.finditer(source.code)} - _NO_TYPE - {b"const", b"__restrict__"}
 
 
 def _emptied(source: Cpp) -> Iterator[Finding]:
