@@ -147,7 +147,6 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         words = source.code[directive.start : directive.end] if directive else b""
         if (row.hip is None and not row.calls) or row.since > project.target.rocm:
             # In a condition the name is merely undefined; a name that a line has twice is one thing to do.
-            line = source.position(start)[0]
             if _CONDITION.match(words):
                 continue
             if row.called and not _CALL.match(source.code, span.end):
@@ -155,8 +154,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if row.value:
                 message = f"{name.decode()} → {row.value}: {row.review}"
                 yield Finding(span, "version", message, (Edit(span, row.value.encode()),), Certainty.REVIEW)
-            elif (name, line) not in reported and not (directive is None and settled(source.code, span)):
-                reported.add((name, line))
+            elif (place := (name, source.position(start)[0])) not in reported and not (
+                directive is None and settled(source.code, span)
+            ):
+                reported.add(place)
                 yield _manual(span, name, row)
         else:
             yield from _renamed(source, span, name, row)

@@ -99,6 +99,9 @@ class _Barriers(NamedTuple):
 
     @staticmethod
     def of(source: Cpp, project: Project, kernels: Kernels) -> _Barriers:
+        known = project.component(source).fact(_known)
+        if known:
+            return known[0]
         macros = project.together(source, _macros)
         found: set[bytes] = set()
         while more := {name for name, words in macros if words & (found | _NAMES)} - found:
@@ -114,22 +117,27 @@ class _Barriers(NamedTuple):
             for function in kernels.functions(file)
             if not function.kernel and any(map(_waits_as_group, function.calls({b"sync"})))
         )
-        known = project.component(source).fact(_by_pointer)
-        if pattern.pattern not in known:
-            every = [function for file in files for function in kernels.functions(file) if not function.kernel]
-            with_barrier = [function for function in every if kernels.reaches(function, pattern)]
-            known[pattern.pattern] = tuple(pointed(files, with_barrier))
-        by_pointer = known[pattern.pattern]
-        return _Barriers(pattern, frozenset(found), frozenset(found - others), waiting, by_pointer)
+        # A file without the name of a function that may wait has no such function, and is not parsed for it.
+        names_waiting = {word for name in kernels.carriers(source, pattern) for word in _WORDS.findall(name)}
+        with_barrier = [
+            function
+            for file in files
+            if not names_waiting.isdisjoint(file.words)
+            for function in kernels.functions(file)
+            if not function.kernel and kernels.reaches(function, pattern)
+        ]
+        by_pointer = tuple(pointed(files, with_barrier))
+        known.append(_Barriers(pattern, frozenset(found), frozenset(found - others), waiting, by_pointer))
+        return known[0]
 
     def is_plain(self, text: bytes) -> bool:
         called = _CALLED.fullmatch(text)
         return _PLAIN.fullmatch(text) is not None or (called is not None and called[1] in self.plain)
 
 
-def _by_pointer(component: Component) -> dict[bytes, tuple[Function, ...]]:
-    """The functions that may be called by pointer and wait at a barrier, by what those are called."""
-    return {}
+def _known(component: Component) -> list[_Barriers]:
+    """What barriers are called in these files, once that was asked."""
+    return []
 
 
 def _barrier_functions(source: Cpp) -> frozenset[bytes]:
@@ -138,9 +146,9 @@ def _barrier_functions(source: Cpp) -> frozenset[bytes]:
 
 
 def _numbered(source: Cpp) -> frozenset[bytes]:
-    return (
-        frozenset() if own(source) else frozenset(re.findall(rb"\bhipport::(numbered_(?:sync|arrive))\b", source.code))
-    )
+    if _NUMBERED.isdisjoint(source.words) or own(source):
+        return frozenset()
+    return frozenset(re.findall(rb"\bhipport::(numbered_(?:sync|arrive))\b", source.code))
 
 
 def _macros(source: Cpp) -> frozenset[tuple[bytes, frozenset[bytes]]]:

@@ -62,6 +62,8 @@ class Brought(NamedTuple):
 
     header: str
     names: re.Pattern[bytes]
+    #: The names without their namespace: what to ask a file's words for first.
+    words: re.Pattern[bytes]
     brought_by: tuple[str, ...]
     had_by: tuple[str, ...]
     why: str
@@ -124,6 +126,7 @@ def table() -> _Tables:
             Brought(
                 each["header"],
                 re.compile(rb"\b(?:" + b"|".join(each["names"].encode().split()) + rb")\b"),
+                re.compile(b"|".join(name.rpartition(b"::")[2] for name in each["names"].encode().split())),
                 tuple(each["brought_by"].split()) or ("",),
                 tuple(each["had_by"].split()),
                 each["why"],
@@ -334,7 +337,7 @@ def _transitive(source: Cpp, project: Project) -> Iterator[Finding]:
 def _brought(source: Cpp, project: Project) -> Iterator[Finding]:
     """Headers that others bring with CUDA, and do not with ROCm."""
     for each in table().brought:
-        used = each.names.search(source.code)
+        used = each.names.search(source.code) if source.matched(each.words) else None
         if used is None or (each.on_host and not _of_the_host(source)):
             continue
         if not each.on_host and source.directive(used.start()):

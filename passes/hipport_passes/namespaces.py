@@ -85,10 +85,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         for finding in _RULES[first](code, match):
             # What a line has twice is one thing to do.
-            line = source.position(start)[0]
-            if finding.edits or line not in reported:
+            if finding.edits:
                 found.append(finding)
-            if not finding.edits:
+            elif (line := source.position(start)[0]) not in reported:
+                found.append(finding)
                 reported.add(line)
     yield from _with_header(source, project, found)
 

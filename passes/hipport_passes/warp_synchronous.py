@@ -292,7 +292,8 @@ class _Steps:
         return frozenset(
             name
             for name in self.function.called - self.carriers
-            if any(
+            if self.kernels.may_have_elements(source, name)
+            and any(
                 not each.kernel and _ELEMENT.search(each.text(each.body))
                 for each in self.kernels.definitions(source, name)
             )

@@ -299,9 +299,8 @@ def _sequence(part: _Part, passes: Sequence[Pass[Any]], accept: Certainty, tell:
         result.changed.update(changed)
         project = project.replacing(changed)
         for after in changed.values():
-            # Nobody asks the text before for anything but its positions any more.
             assert after.before is not None
-            after.before.forget()
+            after.before.settle()
     return result
 
 

@@ -18,8 +18,9 @@ dropping one of them.
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
@@ -106,6 +107,15 @@ class Source:
         self.__dict__.clear()
         self.__dict__.update(kept)
 
+    #: What is still asked of a text when edits of it have been made: where things stood, and what it began as.
+    lasting: ClassVar[tuple[str, ...]] = ("_line_starts", "_written")
+
+    def settle(self) -> None:
+        """Let go of what was derived from the text but for what is asked of it when edits of it have been made."""
+        kept = {name: self.__dict__[name] for name in self.lasting if name in self.__dict__}
+        self.forget()
+        self.__dict__.update(kept)
+
     def apply(self: SourceT, edits: Iterable[Edit]) -> SourceT:
         """Return the source with `edits` made. Raises Conflict; with no edits, returns itself."""
         ordered: list[Edit] = []
@@ -186,11 +196,12 @@ class Source:
         return Span(start, max(start, end))
 
     @cached_property
-    def _line_starts(self) -> list[int]:
+    def _line_starts(self) -> Sequence[int]:
         lines = self.text.splitlines(keepends=True)
         if lines and not lines[-1].endswith((b"\n", b"\r")):
             lines.pop()
-        return [0, *accumulate(map(len, lines))]
+        # They are kept for every file: an array of numbers takes an eighth of a list of them.
+        return array("I", [0, *accumulate(map(len, lines))])
 
     def position(self, offset: int) -> tuple[int, int]:
         """Return (line, column) of a byte, both from 1; the column counts bytes, as compilers do."""
@@ -226,10 +237,15 @@ class Source:
 
     def fact(self: SourceT, compute: Callable[[SourceT], T]) -> T:
         """Return `compute(self)`, computed once for this text: how a pass keeps what it learnt of a file."""
-        facts: dict[Callable[[SourceT], T], T] = self.__dict__.setdefault("_facts", {})
-        if compute not in facts:
-            facts[compute] = compute(self)
-        return facts[compute]
+        facts: dict[Callable[[SourceT], T], T] | None = self.__dict__.get("_facts")
+        if facts is None:
+            facts = self.__dict__["_facts"] = {}
+        try:
+            return facts[compute]
+        except KeyError:
+            pass
+        found = facts[compute] = compute(self)
+        return found
 
     #: The languages of code inside of files in this one.
     embeds: ClassVar[tuple[type[Source], ...]] = ()

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import import_module
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -60,7 +60,7 @@ _LEXICAL = re.compile(
 # Neither blank at an end nor a number at one, which could become part of what is beside it.
 _ENDED = re.compile(rb"/\*.*\*/", re.DOTALL)
 _WHOLE_TOKENS = re.compile(rb"[^\s0-9](?:.*[^\s])?")
-_TOUCHY = re.compile(rb"[\"'/*\\#\w\x80-\xff]")
+_TOUCHY = bytes(byte >= 0x80 or chr(byte) in "\"'/*\\#" or chr(byte).isalnum() or byte == 0x5F for byte in range(256))
 _BRACKETS = {b"(": b")", b"[": b"]", b"{": b"}"}
 _BRACKET = re.compile(rb"[()\[\]{}]")
 _LINE = rb"[^\\\r\n]*(?:(?:%s|\\)[^\\\r\n]*)*" % _SPLICE
@@ -191,7 +191,7 @@ class _Vocabulary:
         self._words: set[bytes] = set()
         self._in_order: list[bytes] = []
         #: For each pattern, how many of the words it was tried on, and which it matches.
-        self._tried: dict[re.Pattern[bytes], tuple[int, set[bytes]]] = {}
+        self._tried: dict[tuple[bytes, int], tuple[int, set[bytes]]] = {}
 
     def __len__(self) -> int:
         return len(self._words)
@@ -202,10 +202,12 @@ class _Vocabulary:
 
     def matched(self, pattern: re.Pattern[bytes]) -> AbstractSet[bytes]:
         """Return the words that the pattern matches whole."""
-        tried, matched = self._tried.get(pattern, (0, set[bytes]()))
+        # The hash of a pattern is worked out each time, that of its text once.
+        key = pattern.pattern, pattern.flags
+        tried, matched = self._tried.get(key, (0, set[bytes]()))
         if tried < len(self._in_order):
             matched.update(filter(pattern.fullmatch, self._in_order[tried:]))
-            self._tried[pattern] = len(self._in_order), matched
+            self._tried[key] = len(self._in_order), matched
         return matched
 
 
@@ -225,7 +227,9 @@ class Cpp(Source):
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"chosen": self.chosen}
 
-    @property
+    lasting = (*Source.lasting, "includes")
+
+    @cached_property
     def code(self) -> bytes:
         """The text with comments, literals and include paths blanked: same length, same line endings.
 
@@ -307,12 +311,10 @@ class Cpp(Source):
         if (
             old
             and old == self.code[start:end]
-            and _WHOLE_TOKENS.fullmatch(edit.new)
-            and _WHOLE_TOKENS.fullmatch(old)
-            and not _LEXICAL.search(edit.new)
-            and not _LEXICAL.search(old)
-            and not _TOUCHY.fullmatch(self.text[max(0, start - 1) : start])
-            and not _TOUCHY.fullmatch(self.text[end : end + 1])
+            and _lexed_apart(old)
+            and _lexed_apart(edit.new)
+            and not (start and _TOUCHY[self.text[start - 1]])
+            and not (end < len(self.text) and _TOUCHY[self.text[end]])
         ):
             return edit.new
         if _INCLUDE_LINES.fullmatch(edit.new) and not old and start == self.include_point:
@@ -413,7 +415,9 @@ class Cpp(Source):
 
         A pattern must match them whole, and identifiers only. `behind` matches what has to follow.
         """
-        found = self.words & wanted if isinstance(wanted, AbstractSet) else self.matched(wanted)
+        found = self.matched(wanted) if isinstance(wanted, re.Pattern) else self.words & wanted
+        if not found:
+            return
         code = self.code
         for start, name in sorted((start, word) for word in found for start in _places(code, word)):
             if behind is None or behind.match(code, start + len(name)):
@@ -762,7 +766,7 @@ class Cpp(Source):
         an expression. The brackets of a launch that are joined were an error before.
         """
         old = self[edit.span]
-        if _IDENTIFIER.fullmatch(old) and _IDENTIFIER.fullmatch(edit.new):
+        if _is_identifier(old) and _is_identifier(edit.new):
             whole = not _part_of_word(self.text, edit.span.start - 1) and not _part_of_word(self.text, edit.span.end)
             return whole and old not in _KEYWORDS and edit.new not in _KEYWORDS
         if not edit.new or _INCLUDE_LINES.fullmatch(edit.new):
@@ -957,6 +961,17 @@ def word_before(code: bytes, offset: int) -> bytes:
     while start and _WORDS[before[start - 1]] != 0x20:
         start -= 1
     return before[start:].lstrip(b"0123456789")
+
+
+@lru_cache(maxsize=1 << 14)
+def _lexed_apart(text: bytes) -> bool:
+    """Whether it is whole tokens, with nothing in them that decides how what is around them is lexed."""
+    return _WHOLE_TOKENS.fullmatch(text) is not None and not _LEXICAL.search(text)
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_identifier(text: bytes) -> bool:
+    return _IDENTIFIER.fullmatch(text) is not None
 
 
 def _part_of_word(text: bytes, offset: int) -> bool:

@@ -17,6 +17,8 @@ from hipport.languages.cpp import Cpp, within, word_before
 from hipport.source import Span
 
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+# What ends `a.`, `a->` and `a::`, or stands behind it.
+_MAY_QUALIFY = b".>: \t\n\r\f\v"
 _BRACE = re.compile(rb"[{}]")
 _PARENTHESIS = re.compile(rb"[()]")
 _NEXT = re.compile(rb"\s*(::|==|final\b|[^\s\w])")
@@ -102,6 +104,8 @@ def _declared_in_macro(source: Cpp, macro: re.Match[bytes], span: Span) -> bool:
 
 def member_or_qualified(code: bytes, start: int) -> bool:
     """Say whether the name at `start` is a member (`a.b`, `a->b`) or in a namespace (`a::b`, but not `::b`)."""
+    if start and code[start - 1] not in _MAY_QUALIFY:
+        return False
     before = code[max(0, start - 200) : start].rstrip()
     if before.endswith((b".", b"->")):
         return not before.endswith(b"..")

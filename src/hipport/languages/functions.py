@@ -187,7 +187,9 @@ class Function:
 
     def calls(self, wanted: re.Pattern[bytes] | AbstractSet[bytes] | None = None) -> Iterator[Call]:
         """Yield the calls in the body, in order; only of names that are `wanted`, or that it matches whole."""
-        matches = wanted.__contains__ if isinstance(wanted, AbstractSet) else wanted.fullmatch if wanted else bool
+        matches = (
+            bool if wanted is None else wanted.fullmatch if isinstance(wanted, re.Pattern) else wanted.__contains__
+        )
         for start, name in self._names_called:
             if matches(name):
                 if start not in self._calls:

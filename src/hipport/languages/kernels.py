@@ -56,6 +56,11 @@ LED = re.compile(
 )
 # `\bconst` in a form that a search finds by its first letter, many times as fast.
 _CONSTANT = re.compile(rb"c(?<!\wc)onst(?:expr)?\b[\w\s]*?\b(\w+)\s*=\s*(\d+)[uUlL]*\s*[;,]")
+# Behind the name of a function that is defined; behind braces that are no body.
+_PARAMETERS = re.compile(rb"(?:\s|\\)*[(<]")
+_GOES_ON = frozenset(
+    (b"{", b",", b")", b":", b".", b"-", b"=", b"(", b">", b"<", b"&", b"|", b"*", b"?", b"+", b"/", b"]")
+)
 _NUMBER = re.compile(rb"\(*\s*(0[xX][0-9a-fA-F]+|\d+)[uUlL]*\s*\)*")
 
 
@@ -94,6 +99,7 @@ class _Known:
         self.named = _Index(component, lambda function: (function.name,))
         self.calling = _Index(component, lambda function: function.called)
         self.definitions: dict[bytes, tuple[Function, ...]] = {}
+        self.elements: dict[bytes, bool] = {}
         self.callers: dict[Function, tuple[Call, ...]] = {}
         self.agreements: dict[bool, Agreements] = {}
         self.agreed: dict[tuple[Function, int, bool], int] = {}
@@ -146,6 +152,20 @@ class Kernels:
         if name not in known.definitions:
             known.definitions[name] = tuple(known.named.named(name, self.functions))
         return known.definitions[name]
+
+    def may_have_elements(self, source: Cpp, name: bytes) -> bool:
+        """Whether a function called `name` that `source` is connected to may have elements of arrays in its body.
+
+        What to ask before `definitions`, for which the files with the name in them are parsed.
+        """
+        component = self._project.component(source)
+        known = component.fact(_Known).elements
+        if name not in known:
+            known[name] = any(
+                isinstance(other, Cpp) and name in other.words and _may_have_elements(other, name)
+                for other in component
+            )
+        return known[name]
 
     def callers(self, function: Function) -> tuple[Call, ...]:
         """Return the calls of the function, by its name, in device code that it is connected to."""
@@ -518,6 +538,26 @@ class Kernels:
         if shown not in known:
             known[shown] = Agreements(self, shown)
         return known[shown]
+
+
+def _may_have_elements(source: Cpp, name: bytes) -> bool:
+    """Whether a bracket stands in braces behind the name, if those may be the body of a function that is called so."""
+    code = source.code
+    for span, _ in source.names(frozenset((name,)), _PARAMETERS):
+        opening = code.find(b"{", span.end)
+        # No statement ends between a function's name and its body.
+        if opening < 0 or code.find(b";", span.end, opening) >= 0:
+            continue
+        end = opening
+        while end >= 0 and code[end : end + 1] == b"{":
+            closing = source.closing(end)
+            end = len(code) if closing is None else closing + 1
+            # Braces of an initializer, or of an argument that need not be given, stand in front of those of the body.
+            if code[end:].lstrip()[:1] in _GOES_ON:
+                end = code.find(b"{", end)
+        if b"[" in code[opening : end if end >= 0 else len(code)]:
+            return True
+    return False
 
 
 def _constants(source: Cpp) -> frozenset[tuple[bytes, int]]:
