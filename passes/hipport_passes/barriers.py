@@ -406,8 +406,8 @@ def _lambdas(function: Function, called: _Barriers, carriers: frozenset[bytes]) 
     """Yield the variables of a function that are lambdas with a barrier in them."""
     if not function.mentions(_LAMBDA):
         return
-    for node in nodes(function.body):
-        outer = node.parent if node.type == "lambda_expression" else None
+    for node in nodes(function.body, frozenset(("lambda_expression",))):
+        outer = node.parent
         variable = outer.child_by_field_name("declarator") if outer and outer.type == "init_declarator" else None
         if variable is not None and variable.type == "identifier":
             words = frozenset(_WORDS.findall(function.text(node)))

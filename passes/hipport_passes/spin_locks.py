@@ -266,8 +266,8 @@ def _progress(function: Function, loop: Node, kernels: Kernels, project: Project
     if body is None:
         return
     readers = project.together(function.source, _readers)
-    for test in nodes(body):
-        if test.type != "if_statement" or _innermost_loop(test) != loop:
+    for test in nodes(body, frozenset(("if_statement",))):
+        if _innermost_loop(test) != loop:
             continue
         asked = test.child_by_field_name("condition")
         guarded = _guarded(test, body)
@@ -1352,7 +1352,7 @@ def _loops(function: Function) -> Iterator[Node]:
 
 
 def _calls(node: Node) -> Iterator[Node]:
-    return (each for each in nodes(node) if each.type == "call_expression")
+    return nodes(node, frozenset(("call_expression",)))
 
 
 PASS = Pass(Cpp, find)

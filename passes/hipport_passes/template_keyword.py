@@ -72,7 +72,7 @@ def _types(source: Cpp) -> Iterator[Finding]:
                 if closing is None:
                     break
                 end, dependent = closing, True
-            elif not dependent:
+            elif not dependent and _BEHIND.match(code, end) is not None:
                 parameters = _parameters(source, word.start()) if parameters is None else parameters
                 dependent = part["name"] in parameters
             if _BEHIND.match(code, end) is None:

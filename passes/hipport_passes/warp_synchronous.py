@@ -87,6 +87,8 @@ _POINTED = re.compile(rb"\*(?:(?P<name>\w+)|\((?P<inner>\w+)(?:\+(?P<offset>[^()
 _PART = re.compile(rb"(?:\([^()]*\*\))?\(?(?:&(?P<array>\w+)\[(?P<element>[^\[\]]+)\]|(?P<of>\w+)\+(?P<sum>[^()]+))\)?")
 _PRODUCT = re.compile(rb"(\w+)\*(\w+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_CALLS = frozenset(("call_expression",))
+_LAMBDAS = frozenset(("lambda_expression",))
 _LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
 _BLOCKS = frozenset(
     ("compound_statement", "case_statement", "preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif")
@@ -260,8 +262,8 @@ class _Steps:
         """Yield accesses that functions called in `node` make, whose text the pattern finds: of any element."""
         if self.steps.isdisjoint(self.function.called):
             return
-        for each in nodes(node):
-            name = called_name(each, self.function.source.code) if each.type == "call_expression" else b""
+        for each in nodes(node, _CALLS):
+            name = called_name(each, self.function.source.code)
             if name not in self.steps:
                 continue
             for definition in self.kernels.definitions(self.function.source, name):
@@ -358,8 +360,8 @@ class _Steps:
         source = self.function.source
         return bool(self.carriers) and any(
             self.kernels.reaches(definition, _ORDERS)
-            for each in nodes(node)
-            if each.type == "call_expression" and (name := called_name(each, source.code)) in self.carriers
+            for each in nodes(node, _CALLS)
+            if (name := called_name(each, source.code)) in self.carriers
             for definition in self.kernels.definitions(source, name)
             if definition is not self.function
         )
@@ -667,9 +669,7 @@ def _lambdas(function: Function, kernels: Kernels) -> Iterator[tuple[Node, bool]
     """Yield the bodies of the function's lambdas, and whether only lanes of one warp call them."""
     if b"](" not in b"".join(function.text(function.body).split()):
         return
-    for node in nodes(function.body):
-        if node.type != "lambda_expression":
-            continue
+    for node in nodes(function.body, _LAMBDAS):
         body, outer = node.child_by_field_name("body"), node.parent
         variable = outer.child_by_field_name("declarator") if outer and outer.type == "init_declarator" else None
         name = function.text(variable) if variable is not None else b""

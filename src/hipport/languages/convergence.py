@@ -55,6 +55,7 @@ _MEMBER = re.compile(rb"(?:\b(\w+)\s*\)?\s*(?:\.|->)|::)\s*\Z")
 _LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
 _JUMPS = frozenset(("goto_statement", "return_statement", "break_statement", "continue_statement"))
 _PARTS = frozenset(("if_statement", "conditional_expression", "switch_statement"))
+_LAMBDAS = frozenset(("lambda_expression",))
 
 
 class Place(NamedTuple):
@@ -366,9 +367,9 @@ class _Search:
         words = [(start, name) for start, name in self._words_of(unit) if self.collectives.names.fullmatch(name)]
         if not words or b"[" not in unit.source.code[slice(*_body(unit))]:
             return
-        for node in nodes(unit.body):
+        for node in nodes(unit.body, _LAMBDAS):
             outer = node.parent
-            if node.type != "lambda_expression" or outer is None:
+            if outer is None:
                 continue
             inside = [(start, name) for start, name in words if node.start_byte <= start < node.end_byte]
             variable = outer.child_by_field_name("declarator") if outer.type == "init_declarator" else None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DEVICE = re.compile(rb"__(?<!\w__)(?:device|global)__\b")
 #: A macro: its name, its parameters, what it stands for.
 DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^)]*\))?((?:[^\\\r\n]|\\[ \t]*(?:\r\n?|\n)|\\)*)")
-_CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*(?=[(<])")
+_CALLED = re.compile(rb"\b([A-Za-z_]\w*)\b\s*(?=[(<])")
 _HOLDS_FUNCTIONS = frozenset(
     "translation_unit template_declaration namespace_definition declaration_list linkage_specification "
     "class_specifier struct_specifier union_specifier field_declaration_list preproc_if preproc_ifdef preproc_else "
@@ -36,6 +36,8 @@ _EXIT = re.compile(rb"\b(?:return|break|continue|goto)\b")
 _NO_CALLS = frozenset(
     b"if for while switch return sizeof static_cast reinterpret_cast const_cast else and or not".split()
 )
+#: What declares or changes variables of a function.
+_GIVES = frozenset(("declaration", "assignment_expression", "update_expression", "call_expression"))
 _VALUE_TYPE = re.compile(
     rb"\b(?:auto|bool|u?char\d?|u?short\d?|u?int\d?|u?long\d?|float\d?|double\d?|unsigned|size_t|u?int\d+_t|dim3)\b"
 )
@@ -327,18 +329,19 @@ def is_method(function: Function) -> bool:
     return outer is not None
 
 
-def nodes(node: Node) -> Iterator[Node]:
-    """Yield `node` and all named nodes in it, in order, each before what is in it."""
+def nodes(node: Node, kinds: frozenset[str] | None = None) -> Iterator[Node]:
+    """Yield `node` and all named nodes in it, or those of some named kinds, in order, each before what is in it."""
     # A cursor makes no lists of children.
     cursor = node.walk()
+    inwards, onwards, outwards = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
     while True:
         current = cursor.node
-        if current is not None and current.is_named:
+        if current is not None and (current.is_named if kinds is None else current.type in kinds):
             yield current
-        if cursor.goto_first_child():
+        if inwards():
             continue
-        while not cursor.goto_next_sibling():
-            if not cursor.goto_parent():
+        while not onwards():
+            if not outwards():
                 return
 
 
@@ -430,7 +433,7 @@ def _locals(function: Function) -> Locals:
     arrays: set[Variable] = set()
     given: list[tuple[Node, Node, tuple[Node, ...]]] = []
     assignments: list[Assignment] = []
-    for node in nodes(function.body):
+    for node in nodes(function.body, _GIVES):
         kind = node.type
         if kind == "declaration":
             scope = node.parent

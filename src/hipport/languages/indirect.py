@@ -37,6 +37,7 @@ _ANY_TYPE = frozenset((b"auto", b"typename", b"decltype"))
 # In place of a name: a lambda, which is no function with one.
 _LAMBDA = b"[]"
 _VIRTUAL = re.compile(rb"\b(?:virtual|override)\b")
+_CALLS = frozenset(("call_expression",))
 
 
 class Indirect(NamedTuple):
@@ -64,9 +65,7 @@ def indirect_calls(function: Function) -> Iterator[Indirect]:
         for each in function.locals.assignments
         if each.declares and any(value.type == "lambda_expression" for value in each.values)
     }
-    for node in nodes(function.body):
-        if node.type != "call_expression":
-            continue
+    for node in nodes(function.body, _CALLS):
         callee = node.child_by_field_name("function")
         while callee is not None and callee.type in ("parenthesized_expression", "pointer_expression"):
             callee = callee.named_children[-1] if callee.named_children else None
@@ -95,8 +94,8 @@ def virtual_calls(function: Function, names: Iterable[bytes]) -> Iterator[Indire
     wanted = frozenset(names)
     if wanted.isdisjoint(function.called):
         return
-    for node in nodes(function.body):
-        called = node.child_by_field_name("function") if node.type == "call_expression" else None
+    for node in nodes(function.body, _CALLS):
+        called = node.child_by_field_name("function")
         if called is None or called.type != "field_expression":
             continue
         thing = called.child_by_field_name("argument")
