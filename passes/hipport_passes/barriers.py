@@ -153,12 +153,16 @@ def _numbered(source: Cpp) -> frozenset[bytes]:
 
 def _macros(source: Cpp) -> frozenset[tuple[bytes, frozenset[bytes]]]:
     """The file's macros, each with the names in what it stands for."""
+    if b"define" not in source.words:
+        return frozenset()
     directives = (DEFINE.match(source.code, each.start, each.end) for each in source.directives)
     return frozenset((match[1], frozenset(_WORDS.findall(match[3]))) for match in directives if match)
 
 
 def _more_than_barriers(source: Cpp) -> frozenset[bytes]:
     """The file's macros, apart from those that stand for a plain barrier."""
+    if b"define" not in source.words:
+        return frozenset()
     directives = (DEFINE.match(source.code, each.start, each.end) for each in source.directives)
     found = (match for match in directives if match)
     return frozenset(match[1] for match in found if not _STANDS_FOR.fullmatch(match[3].replace(b"\\", b" ")))
@@ -373,7 +377,7 @@ def _branching(component: Component) -> dict[bytes, list[_Branching]]:
 
 def _branches(source: Cpp) -> frozenset[tuple[bytes, _Branching]]:
     found = set()
-    for directive in source.directives:
+    for directive in source.directives if {b"define", b"else"} <= source.words else ():
         define = DEFINE.match(source.code, directive.start, directive.end)
         if define is None or not define[2] or b"else" not in define[3]:
             continue

@@ -418,7 +418,7 @@ def _line(source: Cpp, include: Include) -> Span:
 
 def _own(source: Cpp, include: Include, project: Project) -> bool:
     """Say whether `include` is of a file of the program: in quotes, and beside it or in a folder for headers above."""
-    if include.angled:
+    if include.angled or include.path.rpartition("/")[2] not in project.names:
         return False
     folders = (folder / name for folder in source.path.parents for name in ("", "include", "inc", "src", "common"))
     return any(folder / include.path in project.by_path for folder in folders)

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 _MASKED = re.compile(rb"__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_(?:any|all)|reduce_\w+)_sync|__syncwarp")
 _MASKED_NAMES = Names(_MASKED)
 #: CUB's classes of a warp, which `cub_thrust` gives 32 lanes.
-_CUB = re.compile(rb"cub\s*::\s*(Warp(?:Reduce|Scan|Exchange|MergeSort|Load|Store))\b")
+_OF_WARPS = rb"Warp(?:Reduce|Scan|Exchange|MergeSort|Load|Store)"
+_CUB = re.compile(rb"cub\s*::\s*(" + _OF_WARPS + rb")\b")
 #: What has 64 bits with HIP and 32 with CUDA: HIP's functions, and a macro of PyTorch's for both.
 _WIDE = re.compile(
     rb"__ballot|__ballot_sync|__activemask|__match_any_sync|__lanemask_[lg][te]|__lanemask_eq|WARP_BALLOT"
@@ -60,10 +61,14 @@ _FULL_DEFINED = re.compile(
     + rb")"
 )
 _SIZE = re.compile(rb"(?:0x40|64|32)[uU]?|warpSize|__AMDGCN_WAVEFRONT_SIZE(?:__)?|C10_WARP_SIZE")
-_SIZE_DEFINED = re.compile(
-    rb"(?:#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+\(?[ \t]*|" + _CONST + rb"[\w\s:]*?\b(?P<constant>\w+)\s*(?:=|\{)\s*)"
+_MACRO = rb"#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+\(?[ \t]*"
+_CONSTANT = _CONST + rb"[\w\s:]*?\b(?P<constant>\w+)\s*(?:=|\{)\s*"
+_VALUE = (
     rb"(?P<value>(?:0x40|64|32)[uU]?|(?:::)?warpSize|__AMDGCN_WAVEFRONT_SIZE(?:__)?|C10_WARP_SIZE)\b(?!\s*[-+*/<>\w])"
 )
+_SIZE_DEFINED = re.compile(rb"(?:" + _MACRO + rb"|" + _CONSTANT + rb")" + _VALUE)
+# Each by itself begins with a letter that is searched for many times as fast.
+_SIZE_MACRO, _SIZE_CONSTANT = re.compile(_MACRO + _VALUE), re.compile(_CONSTANT + _VALUE)
 #: Lanes counted to 64, and a size that they may be counted to.
 _NATIVE = re.compile(
     rb"[&]\s*(?:0x3[fF]|63|32|0x20)[uU]?\b|>>\s*(?:32|6)\b|[%/]\s*64\b|\b1[uU]?[lL]{1,2}[uU]?\s*<<|"
@@ -73,6 +78,8 @@ _NATIVE = re.compile(
 _LOGICAL = re.compile(rb"[&]\s*(?:0x1[fF]|31)[uU]?\b|[%/]\s*32[uU]?\b|>>\s*5\b")
 #: HIP's shuffles, and PyTorch's for both, whose third argument is the width.
 _SHUFFLES = re.compile(rb"__shfl(?:_up|_down|_xor)?|WARP_SHFL(?:_UP|_DOWN|_XOR)?")
+#: All of these: files without any of them have nothing to do with masks.
+_OF_LANES = re.compile(b"|".join((_MASKED.pattern, _OF_WARPS, _WIDE.pattern, _SHUFFLES.pattern)))
 _NARROW_SHIFT = re.compile(rb"\(*\s*-?\s*[12][uU]?\s*\)*")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
@@ -97,25 +104,19 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield findings of full masks, warp sizes, and 64-bit masks that are cut."""
     if own(source) or not project.together(source, _concerned):
         return
-    if _mentions(source, b"_sync", b"__syncwarp") or source.fact(_full_masks):
+    if source.matched(_MASKED) or source.fact(_full_masks):
         yield from _full(source, project)
-    if source.fact(_sizes) or _mentions(source, *_OF_PYTORCH):
+    if source.fact(_sizes) or any(size in source.code for size in _OF_PYTORCH):
         yield from _warp_sizes(source, project)
-    if _mentions(source, b"ballot", b"BALLOT", b"activemask", b"match_any", b"lanemask"):
+    if source.matched(_WIDE):
         yield from _cut(source, project)
-    if _mentions(source, b"__shfl", b"WARP_SHFL"):
+    if source.matched(_SHUFFLES):
         yield from _widths(source, project)
 
 
 def _concerned(source: Cpp) -> frozenset[bool]:
     """Whether the file has anything to do with masks: the first look, at all files."""
-    texts = (b"_sync", b"__syncwarp", b"allot", b"ALLOT", b"activemask", b"shfl", b"SHFL", b"::Warp")
-    concerned = _mentions(source, *texts)
-    return frozenset({True}) if concerned else frozenset()
-
-
-def _mentions(source: Cpp, *texts: bytes) -> bool:
-    return any(text in source.text for text in texts)
+    return frozenset({True}) if source.matched(_OF_LANES) else frozenset()
 
 
 # ---- full masks
@@ -256,8 +257,9 @@ def _sizes(source: Cpp) -> frozenset[tuple[bytes, bool]]:
     if not source.matched(_SIZE):
         return frozenset()
     return frozenset(
-        (match["macro"] or match["constant"], within(match.start(), source.hip_only))
-        for match in _SIZE_DEFINED.finditer(source.code)
+        (match[1], within(match.start(), source.hip_only))
+        for pattern in (_SIZE_MACRO, _SIZE_CONSTANT)
+        for match in pattern.finditer(source.code)
     )
 
 

@@ -119,7 +119,7 @@ def _with_header(source: Cpp, project: Project, found: list[Finding]) -> Iterato
 
 
 def _own(source: Cpp) -> frozenset[bytes]:
-    if source.words.isdisjoint(_RULES):
+    if source.words.isdisjoint(_RULES) or source.words.isdisjoint((b"namespace", b"define")):
         return frozenset()
     return frozenset(
         match[1] or match[2] for match in _OWN.finditer(source.code) if not within(match.start(), source.cuda_only)

@@ -167,13 +167,14 @@ def run(
     created: dict[PurePath, NewFile] = {}
     for of_cpp, group in groupby(passes, key=lambda each: issubclass(each.language, Cpp)):
         steps = tuple(group)
+        coming = {language for language in languages - {each.language for each in steps} if concerned[language]}
         # The files that parts are made of are another project's, which forgets with them what it knows of them.
         if jobs > 1:
             parts = _parts(replace(project), jobs) if of_cpp else _shares(project, steps, jobs)
         else:
             parts = [_Part(project)]
         results = (
-            _in_processes(parts, steps, accept, jobs, tell)
+            _in_processes(parts, steps, accept, jobs, tell, coming)
             if len(parts) > 1
             else [_sequence(_Part(project), steps, accept, tell)]
         )
@@ -361,7 +362,9 @@ def _in_processes(
     accept: Certainty,
     jobs: int,
     tell: Callable[[str, int], None],
+    coming: Iterable[type[Source]] = (),
 ) -> list[_Result]:
+    """Run the passes over the parts, each in a process, and meanwhile load what the languages `coming` next take."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
 
@@ -370,6 +373,8 @@ def _in_processes(
     context = multiprocessing.get_context(method)
     with ProcessPoolExecutor(jobs, context, _give, (parts, passes, accept)) as pool:
         futures = {pool.submit(_edits_only, number): part for number, part in enumerate(parts)}
+        for language in coming:
+            language.prepare()
         results = []
         for future in as_completed(futures):
             result, part = future.result(), futures[future]

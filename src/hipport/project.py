@@ -89,9 +89,12 @@ class Component(tuple[Source, ...]):
     def fact(self, compute: Callable[[Component], T]) -> T:
         """Return `compute(self)`, computed once."""
         facts: dict[Callable[[Component], T], T] = self.__dict__.setdefault("_facts", {})
-        if compute not in facts:
-            facts[compute] = compute(self)
-        return facts[compute]
+        try:
+            return facts[compute]
+        except KeyError:
+            pass
+        found = facts[compute] = compute(self)
+        return found
 
     def __reduce__(self) -> tuple[type[Component], tuple[tuple[Source, ...]]]:
         return Component, (tuple(self),)
@@ -118,6 +121,11 @@ class Project:
         """The sources by their path."""
         return {source.path: source for source in self.sources}
 
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of the sources, without their folders."""
+        return frozenset(source.path.name for source in self.sources)
+
     @property
     def vendored(self) -> tuple[Skipped, ...]:
         """The third-party trees that were found."""
@@ -128,6 +136,8 @@ class Project:
         if not changed:
             return self
         result = replace(self, sources=tuple(changed.get(source.path, source) for source in self.sources))
+        if "names" in self.__dict__:
+            result.__dict__["names"] = self.names
         # What takes all files to work out stays known as long as it stays true.
         if "_by_name" in self.__dict__ and all(type(self.by_path.get(path)) is type(changed[path]) for path in changed):
             result.__dict__["_by_name"] = self._by_name
@@ -313,9 +323,13 @@ class Project:
         """Return the union of `fact` over the component of `source`; worked out once for each component."""
         component = self.component(source)
         known: dict[object, frozenset[T]] = component.fact(_unions)
-        if fact not in known:
-            known[fact] = frozenset().union(*(other.fact(fact) for other in cast("tuple[Cpp, ...]", component)))
-        return known[fact]
+        try:
+            return known[fact]
+        except KeyError:
+            pass
+        union = frozenset().union(*(other.fact(fact) for other in cast("tuple[Cpp, ...]", component)))
+        known[fact] = union
+        return union
 
     def home(self, source: Source) -> PurePath:
         """Return the deepest folder that `source` and all files it is connected to by includes are in.

@@ -247,6 +247,10 @@ class Source:
         found = facts[compute] = compute(self)
         return found
 
+    @classmethod
+    def prepare(cls) -> None:
+        """Load what parsing this language takes, so that processes which are forked have it."""
+
     #: The languages of code inside of files in this one.
     embeds: ClassVar[tuple[type[Source], ...]] = ()
 

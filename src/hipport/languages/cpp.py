@@ -189,7 +189,8 @@ class _Vocabulary:
 
     def __init__(self) -> None:
         self._words: set[bytes] = set()
-        self._in_order: list[bytes] = []
+        #: The words that came together, each between line feeds: searched many times as fast as one by one.
+        self._lines: list[bytes] = []
         #: For each pattern, how many of the words it was tried on, and which it matches.
         self._tried: dict[tuple[bytes, int], tuple[int, set[bytes]]] = {}
 
@@ -197,18 +198,28 @@ class _Vocabulary:
         return len(self._words)
 
     def add(self, words: frozenset[bytes]) -> None:
-        self._in_order += words - self._words
-        self._words |= words
+        new = words - self._words
+        if new:
+            self._lines.append(b"\n%s\n" % b"\n".join(new))
+            self._words |= new
 
     def matched(self, pattern: re.Pattern[bytes]) -> AbstractSet[bytes]:
         """Return the words that the pattern matches whole."""
         # The hash of a pattern is worked out each time, that of its text once.
         key = pattern.pattern, pattern.flags
         tried, matched = self._tried.get(key, (0, set[bytes]()))
-        if tried < len(self._in_order):
-            matched.update(filter(pattern.fullmatch, self._in_order[tried:]))
-            self._tried[key] = len(self._in_order), matched
+        if tried < len(self._lines):
+            search = _of_lines(*key).finditer
+            for lines in self._lines[tried:]:
+                matched.update(found.group()[1:] for found in search(lines))
+            self._tried[key] = len(self._lines), matched
         return matched
+
+
+@lru_cache(maxsize=1024)
+def _of_lines(pattern: bytes, flags: int) -> re.Pattern[bytes]:
+    """A pattern that finds the lines which `pattern` matches whole, with the line feed in front of each."""
+    return re.compile(rb"\n(?:" + pattern.removeprefix(b"(?i)") + rb")(?=\n)", flags)
 
 
 #: The one that words are added to.
@@ -246,6 +257,8 @@ class Cpp(Source):
         if "_lexed" in self.__dict__:
             lexed = self._lexed_after(result.edits)
             if lexed is not None:
+                # They are asked of nearly every text, and where they stand in the next one is told from this one.
+                _ = self.includes
                 result.__dict__["_lexed"] = lexed
                 result.__dict__.update(self._known_after(result.edits))
         tree = self.__dict__.get("tree")
@@ -283,6 +296,8 @@ class Cpp(Source):
         shifts = [0, *accumulate(len(edit.new) - len(edit.span) for edit in edits)]
 
         def moved(span: Span) -> Span:
+            if span.end < ends[0]:
+                return span
             return Span(
                 span.start + shifts[bisect_right(ends, span.start)], span.end + shifts[bisect_right(ends, span.end)]
             )
@@ -419,7 +434,7 @@ class Cpp(Source):
         if not found:
             return
         code = self.code
-        for start, name in sorted((start, word) for word in found for start in _places(code, word)):
+        for start, name in _places(code, found):
             if behind is None or behind.match(code, start + len(name)):
                 yield Span(start, start + len(name)), name
 
@@ -982,15 +997,20 @@ def _words(code: bytes) -> Collection[bytes]:
     return code.translate(_WORDS).split()
 
 
-def _places(code: bytes, word: bytes) -> Iterator[int]:
-    """Yield where `word` stands by itself."""
-    find, width, size = code.find, len(word), len(code)
-    start = find(word)
-    while start >= 0:
-        end = start + width
-        if not (start and _IN_WORD[code[start - 1]]) and not (end < size and _IN_WORD[code[end]]):
-            yield start
-        start = find(word, end)
+def _places(code: bytes, words: Iterable[bytes]) -> list[tuple[int, bytes]]:
+    """Return where each of the words stands by itself, in order."""
+    find, size, inside = code.find, len(code), _IN_WORD
+    places = []
+    for word in words:
+        width = len(word)
+        start = find(word)
+        while start >= 0:
+            end = start + width
+            if not (start and inside[code[start - 1]]) and not (end < size and inside[code[end]]):
+                places.append((start, word))
+            start = find(word, end)
+    places.sort()
+    return places
 
 
 _parsers: dict[str, Any] = {}

@@ -32,6 +32,11 @@ class Misplaced(ValueError):
 class Python(Source):
     """Python source text."""
 
+    @classmethod
+    def prepare(cls) -> None:
+        """Load libcst, which takes longer than to parse a dozen files."""
+        import libcst.metadata  # noqa: F401
+
     @cached_property
     def module(self) -> libcst.Module | None:
         """The syntax tree, or None when the text is not Python that libcst can parse."""
