@@ -88,6 +88,7 @@ _PART = re.compile(rb"(?:\([^()]*\*\))?\(?(?:&(?P<array>\w+)\[(?P<element>[^\[\]
 _PRODUCT = re.compile(rb"(\w+)\*(\w+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _CALLS = frozenset(("call_expression",))
+_STORES = frozenset(("assignment_expression", "update_expression", "lambda_expression"))
 _LAMBDAS = frozenset(("lambda_expression",))
 _LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
 _BLOCKS = frozenset(
@@ -191,7 +192,8 @@ class _Steps:
 
     def follow(self, node: Node, stored: tuple[_Access, ...]) -> tuple[_Access, ...]:
         """Return what lanes may have stored and not ordered after `node`, given what they have before it."""
-        if node.type in _BLOCKS:
+        kind = node.type
+        if kind in _BLOCKS:
             for child in node.named_children:
                 if child.type not in ("comment", "preproc_call", "preproc_def"):
                     stored = self.follow(child, stored)
@@ -199,21 +201,21 @@ class _Steps:
         if stored and self.meets(self.exposed(node), stored):
             self.before[node.id] = node
             stored = ()
-        if node.type == "if_statement":
+        if kind == "if_statement":
             branches = [node.child_by_field_name("consequence"), node.child_by_field_name("alternative")]
             after = [self.inside(branch, stored) for branch in branches if branch is not None]
             if branches[1] is None:
                 after.append(stored)
             return tuple(dict.fromkeys(access for each in after for access in each))
-        body = node.child_by_field_name("body")
-        if body is not None and node.type in _LOOPS:
+        body = node.child_by_field_name("body") if kind in _LOOPS or kind == "switch_statement" else None
+        if body is not None and kind in _LOOPS:
             after_body = self.inside(body, stored)
             # From one turn to the next lanes meet where the distance doubles or halves; in others each has a row to do.
             if after_body and self.halves(node) and self.meets(self.exposed(node), after_body):
                 self.behind[body.id] = body
                 after_body = ()
             return tuple(dict.fromkeys((*stored, *after_body)))
-        if body is not None and node.type == "switch_statement":
+        if body is not None:
             return self.inside(body, stored)
         ordered, stores = self.effects(node)
         return stores if ordered else (*stored, *stores)
@@ -324,7 +326,8 @@ class _Steps:
 
     def parts(self, node: Node) -> list[Node]:
         """The branches of an `if`, or the body of a loop; of other statements none."""
-        if node.type != "if_statement" and node.type not in _LOOPS:
+        kind = node.type
+        if kind != "if_statement" and kind not in _LOOPS:
             return []
         parts = (node.child_by_field_name(name) for name in ("consequence", "alternative", "body"))
         return [part for part in parts if part is not None]
@@ -401,24 +404,27 @@ class _Steps:
         return found
 
     def stores(self, node: Node) -> list[_Access]:
-        found = []
+        found: list[_Access] = []
         text = self.function.text(node)
-        stack = [node] if b"=" in text or b"++" in text or b"--" in text else []
-        while stack:
-            current = stack.pop()
-            kind = current.type
-            target = None
-            if kind == "assignment_expression":
+        if b"=" not in text and b"++" not in text and b"--" not in text:
+            return found
+        # What a lambda stores is stored where it is called.
+        behind_lambda = 0
+        for current in nodes(node, _STORES):
+            if current.start_byte < behind_lambda:
+                continue
+            if current.type == "lambda_expression":
+                behind_lambda = current.end_byte
+                continue
+            if current.type == "assignment_expression":
                 target = current.child_by_field_name("left")
-            elif kind == "update_expression" and current.named_children:
-                target = current.named_children[0]
-            while target is not None and self.access(target) is None:
+            else:
+                target = next(iter(current.named_children), None)
+            access = None
+            while target is not None and (access := self.access(target)) is None:
                 target = target.child_by_field_name("argument")
-            access = self.access(target) if target is not None else None
             if access is not None:
                 found.append(access)
-            if kind != "lambda_expression":
-                stack += current.named_children
         return found
 
     def access(self, node: Node) -> _Access | None:

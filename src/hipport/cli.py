@@ -683,6 +683,8 @@ def _leave(ported: Ported, *, changes_count: bool) -> None:
     # What hipport could not read, it did not port.
     person = person or any(skipped.kind == "refused" for skipped in ported.before.skipped)
     changed = bool(ported.changed or ported.created)
+    # Python looks for garbage once more when it ends: it need not look through all that was ported.
+    gc.freeze()
     sys.exit(PERSON if person or (changes_count and changed) else DONE)
 
 

@@ -472,8 +472,16 @@ def _checked(root: Path, changes: Sequence[Change]) -> tuple[list[_Entry], list[
     entries: list[_Entry] = []
     folders: dict[str, None] = {}
     problems: list[str] = []
+    #: Where the folders of the files lead, and which folders are there: most files share theirs with others.
+    leads: dict[PurePath, Path] = {}
+    there: dict[PurePath, bool] = {}
     for change in changes:
-        target = Path(os.path.realpath(root / change.path))
+        parent = change.path.parent
+        if parent not in leads:
+            leads[parent] = Path(os.path.realpath(root / parent))
+        target = leads[parent] / change.path.name
+        if target.is_symlink() or change.path.name in ("", ".."):
+            target = Path(os.path.realpath(target))
         if not target.is_relative_to(root) or FOLDER in target.relative_to(root).parts:
             problems.append(f"{change.path}: lies outside of {root}")
             continue
@@ -491,7 +499,10 @@ def _checked(root: Path, changes: Sequence[Change]) -> tuple[list[_Entry], list[
         path = PurePosixPath(target.relative_to(root))
         before = None if text is None else _hash(text)
         entries.append(_Entry(len(entries), path, target, before, _hash(change.after)))
-        folders.update((str(parent), None) for parent in reversed(path.parents) if not (root / parent).exists())
+        for above in path.parents:
+            if above not in there:
+                there[above] = (root / above).exists()
+        folders.update((str(above), None) for above in reversed(path.parents) if not there[above])
     if problems:
         raise Refused(problems)
     if len({entry.path for entry in entries}) < len(entries):
