@@ -921,9 +921,22 @@ class _Condition:
 
 def names_for_hip(text: bytes) -> set[bytes]:
     """Return the words of the text that may be a program's own macros for HIP."""
-    if b"HIP" not in text and b"ROCM" not in text:
-        return set()
-    return {name for name in _IDENTIFIER.findall(text) if _perhaps_on_hip(name)}
+    found = set()
+    # Few words have these in them: they are looked at, not all words.
+    parts = (b"HIP", b"ROCM", b"__HCC__") if b"HIP" in text or b"ROCM" in text else ()
+    for part in parts:
+        start = text.find(part)
+        while start >= 0:
+            end = start + len(part)
+            while start and _WORDS[text[start - 1]] != 0x20:
+                start -= 1
+            while end < len(text) and _WORDS[text[end]] != 0x20:
+                end += 1
+            name = text[start:end].lstrip(b"0123456789")
+            if _perhaps_on_hip(name):
+                found.add(name)
+            start = text.find(part, end)
+    return found
 
 
 def _perhaps_on_hip(name: bytes) -> bool:

@@ -464,7 +464,9 @@ def _locals(function: Function) -> Locals:
             left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
             if left is not None and right is not None:
                 given.append((node, left, (right,)))
-            loop = node.parent
+            # A node finds its parent from the root: only one behind a parenthesis is asked for its own.
+            opening = code.rfind(b"(", start, node.start_byte)
+            loop = node.parent if opening >= 0 and not code[opening + 1 : node.start_byte].strip() else None
             if left is not None and loop is not None and loop.child_by_field_name("initializer") == node:
                 # `for (i = 0; …)`: what i was before does not matter in the loop.
                 variables.append(Variable(declared_name(left, code), node.start_byte, loop.end_byte))

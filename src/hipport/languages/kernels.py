@@ -57,7 +57,7 @@ LED = re.compile(
 # `\bconst` in a form that a search finds by its first letter, many times as fast.
 _CONSTANT = re.compile(rb"c(?<!\wc)onst(?:expr)?\b[\w\s]*?\b(\w+)\s*=\s*(\d+)[uUlL]*\s*[;,]")
 # Behind the name of a function that is defined; behind braces that are no body.
-_PARAMETERS = re.compile(rb"(?:\s|\\)*[(<]")
+_PARAMETERS = re.compile(rb"(?:\s|\\)*(?:<[^;{}]*>(?:\s|\\)*)?\(")
 _GOES_ON = frozenset(
     (b"{", b",", b")", b":", b".", b"-", b"=", b"(", b">", b"<", b"&", b"|", b"*", b"?", b"+", b"/", b"]")
 )
