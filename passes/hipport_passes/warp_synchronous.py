@@ -87,6 +87,9 @@ _POINTED = re.compile(rb"\*(?:(?P<name>\w+)|\((?P<inner>\w+)(?:\+(?P<offset>[^()
 _PART = re.compile(rb"(?:\([^()]*\*\))?\(?(?:&(?P<array>\w+)\[(?P<element>[^\[\]]+)\]|(?P<of>\w+)\+(?P<sum>[^()]+))\)?")
 _PRODUCT = re.compile(rb"(\w+)\*(\w+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+# A template that is called with arguments in angle brackets, and what is called without.
+_TEMPLATE_CALLED = re.compile(rb">(?:\s|\\)*\(")
+_PLAINLY_CALLED = re.compile(rb"([A-Za-z_]\w*)\b(?:\s|\\)*\(")
 _CALLS = frozenset(("call_expression",))
 _STORES = frozenset(("assignment_expression", "update_expression", "lambda_expression"))
 _LAMBDAS = frozenset(("lambda_expression",))
@@ -293,9 +296,13 @@ class _Steps:
     def steps(self) -> frozenset[bytes]:
         """The functions called here that have elements of arrays and no order."""
         source = self.function.source
+        called = self.function.called - self.carriers
+        text = self.function.text(self.function.body)
+        if not _TEMPLATE_CALLED.search(text):
+            called &= frozenset(_PLAINLY_CALLED.findall(text))  # Not what is compared, `x < width`.
         return frozenset(
             name
-            for name in self.function.called - self.carriers
+            for name in called
             if self.kernels.may_have_elements(source, name)
             and any(
                 not each.kernel and _ELEMENT.search(each.text(each.body))
