@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from hipport.languages.cpp import Cpp, condition
+from hipport.languages.cpp import Cpp, condition, names_for_hip
 from hipport.source import Conflict, Edit, Span
 
 CLANG = next(
@@ -592,3 +592,28 @@ def test_what_is_known_of_the_text_before_an_edit_is_right_after_it(
 )
 def test_what_a_file_needs_goes_into_a_guard_and_not_into_a_default(opens: bytes, rest: bytes) -> None:
     assert Cpp(PurePosixPath("a.cuh"), opens + rest).include_point == len(opens)
+
+
+@pytest.mark.parametrize(
+    "pattern", [rb"f(oo|oob)", rb"(?i)LANE\w*", rb"(?P<a>b)\w(?!x)", rb"\w*warp\w*", rb"(?!fo)\w+", rb"[^\W\d]{2}"]
+)
+def test_words_are_matched_whole_however_many_are_tried_at_once(pattern: bytes) -> None:
+    wanted = re.compile(pattern)
+    for text in (b"foo foob foobar laneid LANE lane", b"bar bxx baz my_warp warps ab a1 b", b"foo lane_2"):
+        source = cpp(text)
+        assert source.matched(wanted) == {word for word in source.words if wanted.fullmatch(word)}
+
+
+@given(
+    st.lists(st.sampled_from([b"USE_HIP", b"HIP", b"1WITH_HIP", b"__HCC__", b"MY_ROCM", b"_HIP_", b" ", b"x", b"\n"]))
+)
+def test_macros_for_hip_are_those_among_all_words(parts: list[bytes]) -> None:
+    text = b"".join(parts)
+    words = re.findall(rb"[A-Za-z_][A-Za-z0-9_]*", text) if b"HIP" in text or b"ROCM" in text else []
+    assert names_for_hip(text) == {word for word in words if names_for_hip(b"HIP " + word)}
+
+
+def test_macros_for_hip_are_told_by_their_names() -> None:
+    text = b"#if USE_HIP || 1WITH_HIP || MY_ROCM || __HCC__ // IS_HIP\nHIP_CHECK(NO_HIP, USE_HIPS, xUSE_HIP);"
+    assert names_for_hip(text) == {b"USE_HIP", b"WITH_HIP", b"MY_ROCM", b"__HCC__", b"IS_HIP"}
+    assert names_for_hip(b"__HCC__") == set()

@@ -10,7 +10,7 @@ import pytest
 from hipport.languages.agreement import BLOCK, WARP
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
-from hipport.languages.functions import Call, Function
+from hipport.languages.functions import Call, Function, nodes
 from hipport.languages.kernels import Kernels
 from hipport.project import Project
 
@@ -273,3 +273,52 @@ def test_lanes_agree_as_far_as_they_share_a_value(value: bytes, agreed: int) -> 
     kernels = Kernels.of(project)
     call = probes(kernels.functions(source(project, "k.cu"))[0])[0]
     assert kernels.agreement(call.function, call.arguments[0]) == agreed
+
+
+def named(code: bytes) -> Project:
+    return Project(
+        (Cuda(PurePosixPath("k.cu"), b"__global__ void k(float *s) { f(s); }"), Cuda(PurePosixPath("f.cuh"), code))
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        b"__device__ void f(float *s) { s[0] = 1; }",
+        b"__device__ void f\n (float *s) const noexcept { if (true) { s[0] = 1; } }",
+        b"template <> __device__ void f<4, 8>(float *s) { s[0] = 1; }",
+        b"__device__ void f(float *s, int4 at = {1, 2}) { s[0] = 1; }",
+        b"struct f { int a, b; __device__ f(float *s) : a{1}, b{2} { s[0] = 1; } };",
+        b"__device__ void f(float *s) { s[0] = 1;",
+        b"void g() { f(1); } __device__ void f(float *s) { s[0] = 1; }",
+    ],
+)
+def test_functions_with_elements_are_found_before_their_files_are_parsed(code: bytes) -> None:
+    project = named(code)
+    source = project.sources[1]
+    assert isinstance(source, Cuda)
+    assert Kernels.of(project).may_have_elements(source, b"f")
+    assert "tree" not in source.__dict__
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        b"__device__ float f(float x) { return x; } __device__ void g(float *s) { s[0] = f(1); }",
+        b"__device__ float f(float x); __device__ void g(float *s) { s[0] = 1; }",
+        b"__device__ void g(float *s) { if (s < f) { s[0] = 1; } }",
+    ],
+)
+def test_functions_without_elements_are_told_before_their_files_are_parsed(code: bytes) -> None:
+    project = named(code)
+    source = project.sources[1]
+    assert isinstance(source, Cuda)
+    assert not Kernels.of(project).may_have_elements(source, b"f")
+    assert "tree" not in source.__dict__
+
+
+def test_nodes_of_some_kinds_are_those_of_all_in_the_same_order() -> None:
+    source = Cuda(PurePosixPath("k.cu"), KERNEL)
+    kinds = frozenset(("declaration", "call_expression", "assignment_expression"))
+    root = source.tree.root_node
+    assert list(nodes(root, kinds)) == [node for node in nodes(root) if node.type in kinds] != []

@@ -232,6 +232,18 @@ def test_pickling_forgets_what_was_worked_out(language: type[Source]) -> None:
     assert set(again.__dict__) == {"path", "text", "before", "edits"}
 
 
+def test_what_was_edited_keeps_positions_and_forgets_the_rest() -> None:
+    source = Cpp(PATH, b"#include <a.h>\nint x;\n")
+    edited = source.apply([Edit(Span(19, 20), b"y")])
+    assert edited.before is source
+    assert (source.position(19), len(source.includes), source.errors) == ((2, 5), 1, 0)
+    source.fact(len_of_text)
+    source.settle()
+    assert {"_line_starts", "includes"} <= set(source.__dict__)
+    assert {"tree", "code", "_facts", "_lexed"}.isdisjoint(source.__dict__)
+    assert (source.position(19), len(source.includes), source.errors) == ((2, 5), 1, 0)
+
+
 def len_of_text(source: Source) -> int:
     return len(source.text)
 
