@@ -19,6 +19,8 @@ from hipport.source import Span
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 # What ends `a.`, `a->` and `a::`, or stands behind it.
 _MAY_QUALIFY = b".>: \t\n\r\f\v"
+# What stands on the same line in front of a name that is used, and never in front of one that is declared.
+_IN_EXPRESSIONS = b"(=!|?<+-/%[^~"
 _BRACE = re.compile(rb"[{}]")
 _PARENTHESIS = re.compile(rb"[()]")
 _NEXT = re.compile(rb"\s*(::|==|final\b|[^\s\w])")
@@ -133,6 +135,12 @@ def _declared(source: Cpp, span: Span) -> tuple[bytes, Span | None] | None:
     match = _NEXT.match(code, span.end)
     following = match[1] if match else b""
     if following in (b"", b"::", b"=="):
+        return None
+    before_name = span.start - 1
+    while before_name >= 0 and code[before_name] in b" \t":
+        before_name -= 1
+    # As nearly all are: an argument, or what is compared or assigned.
+    if before_name >= 0 and code[before_name] in _IN_EXPRESSIONS:
         return None
     start = _statement(source, span.start)
     before = code[start : span.start]
