@@ -35,7 +35,7 @@ class Python(Source):
     @classmethod
     def prepare(cls) -> None:
         """Load libcst, which takes longer than to parse a dozen files."""
-        import libcst.metadata  # noqa: F401
+        import libcst.metadata.span_provider  # noqa: F401
 
     @cached_property
     def module(self) -> libcst.Module | None:
