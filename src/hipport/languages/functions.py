@@ -36,8 +36,8 @@ _EXIT = re.compile(rb"\b(?:return|break|continue|goto)\b")
 _NO_CALLS = frozenset(
     b"if for while switch return sizeof static_cast reinterpret_cast const_cast else and or not".split()
 )
-#: What declares or changes variables of a function.
-_GIVES = frozenset(("declaration", "assignment_expression", "update_expression", "call_expression"))
+#: What declares or changes variables of a function: all that `_locals` looks at.
+_GIVES = frozenset(("declaration", "for_range_loop", "assignment_expression", "update_expression", "call_expression"))
 _VALUE_TYPE = re.compile(
     rb"\b(?:auto|bool|u?char\d?|u?short\d?|u?int\d?|u?long\d?|float\d?|double\d?|unsigned|size_t|u?int\d+_t|dim3)\b"
 )
