@@ -26,7 +26,7 @@ from hipport.project import Project
 _MIN_MAX = Names(frozenset((b"min", b"max")), re.compile(rb"\s*\("))
 _ON_DEVICE = re.compile(rb"__(?:device|global)__")
 _TYPE = (
-    rb"(?:unsigned(?:\s+(?:int|long\s+long|long)(?:\s+int)?)?|(?:(?:un)?signed\s+)?(?:char|short)(?:\s+int)?|"
+    rb"(?:bool|unsigned(?:\s+(?:int|long\s+long|long)(?:\s+int)?)?|(?:(?:un)?signed\s+)?(?:char|short)(?:\s+int)?|"
     rb"(?:std\s*::\s*)?(?:size_t|uint(?:8|16|32|64)_t|int(?:8|16)_t)|"
     rb"uint[1-4]?|ulong[1-4]?|ulonglong[1-4]|u?char[1-4]|u?short[1-4]|uchar|ushort|"
     rb"u(?:int)?(?:8|16|32|64)|U?INT(?:8|16|32|64))\b"
@@ -38,6 +38,9 @@ _UNSIGNED = re.compile(
     rb"\b(?:threadIdx|blockIdx|blockDim|gridDim)\s*\.|\b(?:0[xX][0-9a-fA-F]+|\d+)(?:[uU][lL]*|[lL]+[uU])\b|\bsizeof\b|"
     rb"\b__(?:ballot|activemask|brev)\w*\s*\(|\b" + _TYPE + rb"|\.(?:size|length|thread_rank|num_threads)\s*\("
 )
+_TEMPLATE = re.compile(rb"\btemplate\s*<([^(){};]*?)>\s*(?=[A-Za-z_])")
+_TYPE_NAME = re.compile(rb"\b(?:typename|class)\s+([A-Za-z_]\w*)")
+_AUTO = re.compile(rb"\bauto\s*(?:const\s*|&\s*)*\b([A-Za-z_]\w*)\s*[={]([^;]*);")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _FLOATING = re.compile(rb"(?<![\w.])(?:\d+\.\d*|\.\d+|\d+[eE])")
 
@@ -49,6 +52,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if _ON_DEVICE.search(source.code) is None:
         return
     unsigned: frozenset[bytes] | None = None
+    given_types: dict[bytes, bytes] = {}
     for span, name in _MIN_MAX.uses(source, project):
         opening = source.code.find(b"(", span.end)
         given = source.arguments(opening)
@@ -59,8 +63,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         if unsigned is None:
             unsigned = project.together(source, _unsigned)
+            given_types = dict(source.fact(_of_templates))
         if not any(_UNSIGNED.search(text) or not unsigned.isdisjoint(_WORD.findall(text)) for text in texts):
-            continue
+            # A template's type beside another one may be any.
+            types = [{given_types.get(word, word) for word in _WORD.findall(text)} for text in texts]
+            if not any(each & set(given_types.values()) for each in types) or types[0] & types[1]:
+                continue
         need, header = include(source, project, "min_max.h")
         if need is not None:
             message = f"{name.decode()} of two types of integers is a double in HIP: CUDA's are in hipport/min_max.h"
@@ -75,7 +83,24 @@ def _unsigned(source: Cpp) -> frozenset[bytes]:
         name = first or second
         found.add(name)
         found.update(re.findall(rb"\b" + re.escape(name) + rb"\s+(?:const\s*|[*&]\s*)*([A-Za-z_]\w*)", source.code))
+    # In order: one may be made from the one before.
+    for name, value in _AUTO.findall(source.code):
+        if _UNSIGNED.search(value) or not found.isdisjoint(_WORD.findall(value)):
+            found.add(name)
     return frozenset(found)
+
+
+def _of_templates(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    """Names that the file declares with a type that a template is given, and the name of that."""
+    types = {name for match in _TEMPLATE.finditer(source.code) for name in _TYPE_NAME.findall(match[1])}
+    if not types:
+        return frozenset()
+    declared = re.compile(
+        rb"\b("
+        + b"|".join(map(re.escape, sorted(types)))
+        + rb")\s*(?:const\s*|__restrict__\s*|[*&]\s*)*\b([A-Za-z_]\w*)"
+    )
+    return frozenset((match[2], match[1]) for match in declared.finditer(source.code))
 
 
 def _of_device(source: Cpp, offset: int) -> bool:

@@ -33,11 +33,31 @@ HIPPORT_DEVICE_MIN_MAX(unsigned long long, unsigned long long, long long)
   HIPPORT_DEVICE_MIN_MAX(int, int, type)           \
   HIPPORT_DEVICE_MIN_MAX(unsigned, type, unsigned) \
   HIPPORT_DEVICE_MIN_MAX(unsigned, unsigned, type)
+HIPPORT_DEVICE_MIN_MAX_OF_SHORT(bool)
 HIPPORT_DEVICE_MIN_MAX_OF_SHORT(char)
 HIPPORT_DEVICE_MIN_MAX_OF_SHORT(signed char)
 HIPPORT_DEVICE_MIN_MAX_OF_SHORT(unsigned char)
 HIPPORT_DEVICE_MIN_MAX_OF_SHORT(short)
 HIPPORT_DEVICE_MIN_MAX_OF_SHORT(unsigned short)
+#define HIPPORT_DEVICE_MIN_MAX_OF_TWO(first, second) \
+  HIPPORT_DEVICE_MIN_MAX(int, first, second)         \
+  HIPPORT_DEVICE_MIN_MAX(int, second, first)
+HIPPORT_DEVICE_MIN_MAX_OF_TWO(bool, char)
+HIPPORT_DEVICE_MIN_MAX_OF_TWO(bool, signed char)
+HIPPORT_DEVICE_MIN_MAX_OF_TWO(bool, unsigned char)
+HIPPORT_DEVICE_MIN_MAX_OF_TWO(bool, short)
+HIPPORT_DEVICE_MIN_MAX_OF_TWO(bool, unsigned short)
+HIPPORT_DEVICE_MIN_MAX_OF_TWO(char, signed char)
+HIPPORT_DEVICE_MIN_MAX_OF_TWO(char, unsigned char)
+HIPPORT_DEVICE_MIN_MAX_OF_TWO(char, short)
+HIPPORT_DEVICE_MIN_MAX_OF_TWO(char, unsigned short)
+HIPPORT_DEVICE_MIN_MAX_OF_TWO(signed char, unsigned char)
+HIPPORT_DEVICE_MIN_MAX_OF_TWO(signed char, short)
+HIPPORT_DEVICE_MIN_MAX_OF_TWO(signed char, unsigned short)
+HIPPORT_DEVICE_MIN_MAX_OF_TWO(unsigned char, short)
+HIPPORT_DEVICE_MIN_MAX_OF_TWO(unsigned char, unsigned short)
+HIPPORT_DEVICE_MIN_MAX_OF_TWO(short, unsigned short)
+#undef HIPPORT_DEVICE_MIN_MAX_OF_TWO
 #undef HIPPORT_DEVICE_MIN_MAX_OF_SHORT
 #undef HIPPORT_DEVICE_MIN_MAX
 
