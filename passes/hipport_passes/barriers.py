@@ -30,7 +30,7 @@ from hipport.finding import Certainty, Finding
 from hipport.headers import include, own
 from hipport.languages.agreement import BLOCK, varies
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import DEFINE, Call, Function, nodes
+from hipport.languages.functions import DEFINE, Call, Function, comes_by_label, nodes
 from hipport.languages.indirect import CALLED, indirect_calls, pointed, targets
 from hipport.languages.kernels import Kernels
 from hipport.names import Names
@@ -59,6 +59,7 @@ _IF = re.compile(rb"\bif\s*\(")
 _SPLICED = re.compile(rb"(?:\s|\\(?=\s))*")
 _ELSE = re.compile(_SPLICED.pattern + rb"else\b")
 _LAMBDA = re.compile(rb"=\s*\[")
+_LEFT_BY_JUMPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop", "switch_statement"))
 # The variable for what decides between the branches.
 _SIDE = b"hipport_side"
 _THIS_BLOCK = re.compile(rb"\s*(?:\w+\s*::\s*)*this_thread_block\s*\(\s*\)\s*")
@@ -289,6 +290,7 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
     if len(barriers) < 2:
         return
     barriers.sort(key=lambda each: each.node.start_byte)
+    yield from _parted_by_labels(function, kernels, barriers, widest)
     done: set[int] = set()
     divided = 0
     for barrier in barriers:
@@ -328,6 +330,31 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
                     "other; let all threads come to one barrier, with what is before and behind it under the condition",
                     certainty=Certainty.MANUAL,
                 )
+
+
+def _parted_by_labels(function: Function, kernels: Kernels, barriers: list[Call], widest: int) -> Iterator[Finding]:
+    """Yield a finding per `goto` that some threads take past a barrier to another one."""
+    sides: dict[int, dict[bool, Call]] = {}
+    leaving = {}
+    for barrier in barriers:
+        for exit_ in function.exits_before(barrier.node):
+            comes = comes_by_label(function, exit_, barrier.node) if exit_.type == "goto_statement" else None
+            if comes is not None:
+                leaving[exit_.start_byte] = exit_
+                sides.setdefault(exit_.start_byte, {}).setdefault(comes, barrier)
+    for start, found in sides.items():
+        conditions = function.conditions(leaving[start])
+        if len(found) < 2 or all(kernels.agreement(function, each.expression) >= widest for each in conditions):
+            continue
+        here, there = (found[side].node.start_point[0] + 1 for side in (False, True))
+        yield Finding(
+            Span(start, leaving[start].end_byte),
+            "parted",
+            f"threads of one wavefront part at this goto and wait at different barriers, in lines {here} and {there}: "
+            "for CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all threads come "
+            "to one barrier",
+            certainty=Certainty.MANUAL,
+        )
 
 
 def _parted_in_macros(
@@ -487,7 +514,7 @@ def _others(statement: Node, barrier: Call, barriers: list[Call]) -> list[Call] 
         here = _case(statement, barrier.node)
         found = [each for each in barriers if _case(statement, each.node) not in (None, here)]
         return found or None
-    if statement.type != "if_statement":
+    if statement.type not in ("if_statement", "conditional_expression"):
         return None
     branches = [statement.child_by_field_name("consequence"), statement.child_by_field_name("alternative")]
     inside = [branch for branch in branches if branch is not None and _in(branch, barrier.node)]
@@ -497,9 +524,18 @@ def _others(statement: Node, barrier: Call, barriers: list[Call]) -> list[Call] 
         return found if any(_in(other[0], each.node) for each in found) else None
     if not inside or not _leaves(inside[0]):
         return None
-    # `if (…) { …barrier…; return; }`: what is behind it is the other branch.
-    found = [each for each in barriers if each.node.start_byte >= statement.end_byte]
+    # `if (…) { …barrier…; return; }`: what is behind it is the other branch, in the loop that a `continue` is for.
+    end = _end_of_loop(statement) if _leaves(inside[0]) != "return_statement" else barriers[-1].node.end_byte
+    found = [each for each in barriers if statement.end_byte <= each.node.start_byte < end]
     return found or None
+
+
+def _end_of_loop(statement: Node) -> int:
+    """Where the loop or `switch` around a statement ends; 0 if there is none."""
+    outer = statement.parent
+    while outer is not None and outer.type not in _LEFT_BY_JUMPS:
+        outer = outer.parent
+    return outer.end_byte if outer is not None else 0
 
 
 def _case(statement: Node, node: Node) -> int | None:
@@ -513,9 +549,10 @@ def _case(statement: Node, node: Node) -> int | None:
     return None
 
 
-def _leaves(branch: Node) -> bool:
+def _leaves(branch: Node) -> str:
+    """The kind of the statement by which a branch is left at its end; empty if it is not."""
     last = branch if branch.type != "compound_statement" else (branch.named_children or [branch])[-1]
-    return last.type == "return_statement"
+    return last.type if last.type in ("return_statement", "continue_statement", "break_statement") else ""
 
 
 def _divided(

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.languages.agreement import WARP
 from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function, Variable, arguments, called_name, function_at, nodes
+from hipport.languages.functions import Function, Variable, arguments, called_name, comes_by_label, function_at, nodes
 from hipport.languages.indirect import CALLED, indirect_calls, pointed, targets, virtual, virtual_calls
 from hipport.languages.kernels import Kernels
 from hipport.project import Component, Project
@@ -53,7 +53,6 @@ _OPPOSITE |= {opposite: sign for sign, opposite in _OPPOSITE.items()}
 # In a macro, what a method is called on, or the end of a namespace.
 _MEMBER = re.compile(rb"(?:\b(\w+)\s*\)?\s*(?:\.|->)|::)\s*\Z")
 _LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
-_JUMPS = frozenset(("goto_statement", "return_statement", "break_statement", "continue_statement"))
 _PARTS = frozenset(("if_statement", "conditional_expression", "switch_statement"))
 _LAMBDAS = frozenset(("lambda_expression",))
 
@@ -468,7 +467,7 @@ class _Search:
                 statement = condition.statement
                 if statement.type not in _PARTS or statement.start_byte <= node.start_byte < statement.end_byte:
                     break
-                comes = _by_label(function, leaving, node)
+                comes = comes_by_label(function, leaving, node)
                 if comes is None:
                     continue
                 if self.kernels.may_differ(function, condition.expression, size, shown=self._shown):
@@ -627,34 +626,6 @@ def _assigned_in(function: Function, variable: Variable, loop: Node) -> bool:
         each.variable == variable and loop.start_byte <= each.node.start_byte < loop.end_byte
         for each in function.locals.assignments
     )
-
-
-def _by_label(function: Function, leaving: Node, node: Node) -> bool | None:
-    """Whether lanes that take an exit come to a place: a `goto` to a label before it, behind which others do not come.
-
-    None where both do.
-    """
-    label = _label(function, leaving)
-    if label is None or not leaving.start_byte < label.start_byte <= node.start_byte:
-        return False
-    before = label.prev_named_sibling
-    while before is not None and before.type == "comment":
-        before = before.prev_named_sibling
-    if before is None or before.type not in _JUMPS:
-        return None
-    over = _label(function, before)
-    return None if over is not None and over.start_byte <= node.start_byte else True
-
-
-def _label(function: Function, leaving: Node) -> Node | None:
-    """The statement that a `goto` goes to."""
-    if leaving.type != "goto_statement" or not leaving.named_children:
-        return None
-    name = function.text(leaving.named_children[0])
-    for node in nodes(function.body):
-        if node.type == "labeled_statement" and function.text(node.named_children[0]) == name:
-            return node
-    return None
 
 
 def _side(statement: Node, way: object, condition: bytes, start: int, end: int, often: bool, left: bool) -> _Side:

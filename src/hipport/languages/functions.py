@@ -345,6 +345,34 @@ def nodes(node: Node, kinds: frozenset[str] | None = None) -> Iterator[Node]:
                 return
 
 
+def comes_by_label(function: Function, leaving: Node, node: Node) -> bool | None:
+    """Whether lanes that take an exit come to a place: a `goto` to a label before it, behind which others do not come.
+
+    None where both do.
+    """
+    label = _label(function, leaving)
+    if label is None or not leaving.start_byte < label.start_byte <= node.start_byte:
+        return False
+    before = label.prev_named_sibling
+    while before is not None and before.type == "comment":
+        before = before.prev_named_sibling
+    if before is None or before.type not in _EXITS:
+        return None
+    over = _label(function, before)
+    return None if over is not None and over.start_byte <= node.start_byte else True
+
+
+def _label(function: Function, leaving: Node) -> Node | None:
+    """The statement that a `goto` goes to."""
+    if leaving.type != "goto_statement" or not leaving.named_children:
+        return None
+    name = function.text(leaving.named_children[0])
+    for node in nodes(function.body):
+        if node.type == "labeled_statement" and function.text(node.named_children[0]) == name:
+            return node
+    return None
+
+
 def exclusive(one: Node, other: Node) -> bool:
     """Whether a thread that comes to one of two places cannot come to the other before it comes there again.
 
