@@ -617,3 +617,12 @@ def test_macros_for_hip_are_told_by_their_names() -> None:
     text = b"#if USE_HIP || 1WITH_HIP || MY_ROCM || __HCC__ // IS_HIP\nHIP_CHECK(NO_HIP, USE_HIPS, xUSE_HIP);"
     assert names_for_hip(text) == {b"USE_HIP", b"WITH_HIP", b"MY_ROCM", b"__HCC__", b"IS_HIP"}
     assert names_for_hip(b"__HCC__") == set()
+
+
+def test_what_is_put_into_a_condition_is_harmless() -> None:
+    source = Cpp(PurePosixPath("a.h"), b"#if A >= 2\nint x = {;\n#endif\nint y = (1 + 2);\n")
+    assert source.harmless(Edit(Span(10, 10), b" || defined(B)"))
+    assert source.harmless(Edit(Span(4, 4), b"("))
+    assert not source.harmless(Edit(Span(10, 10), b"\nint z;"))
+    at = source.text.index(b"1 + 2")
+    assert not source.harmless(Edit(Span(at, at), b"("))

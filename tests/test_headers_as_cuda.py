@@ -42,3 +42,16 @@ def test_macros_by_the_names_of_types(header: str, tmp_path: Path) -> None:
     file.write_text(f'#define u32 unsigned\n#include "{HEADERS / header}"\nu32 x = f64 + s32(1);\n')
     options = ["-fsyntax-only", "-std=c++17", "-Df64=1", "-Ds32(x)=x"]
     subprocess.run([compiler, *options, file], check=True)
+
+
+def test_a_second_run_finds_the_runtime_behind_headers_of_ours() -> None:
+    """`helper_cuda.h` stands first, and a header of the program's brings the runtime behind it."""
+    sources = {
+        "main.cu": b'#include <helper_cuda.h>\n#include "kernels.h"\n\nint main() { checkCudaErrors(cudaFree(0)); }\n',
+        "kernels.h": b"#pragma once\n#include <cuda.h>\n__global__ inline void kernel(int *x) { *x = 1; }\n",
+    }
+    first = {str(each.path): each.text for each in hipport.rewrite(sources).project.sources}
+    assert b'#include "hipport/samples.h"\n#include "kernels.h"' in first["main.cu"]
+    first["hipport/samples.h"] = (HEADERS / "samples.h").read_bytes()
+    again = {str(each.path): each.text for each in hipport.rewrite(first).project.sources}
+    assert again == first

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hipport.finding import Certainty, Finding
-from hipport.headers import FOLDER, header, together
+from hipport.headers import FOLDER, header, own, together
 from hipport.languages.cpp import Cpp, Include, within
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Pass
@@ -461,7 +461,10 @@ def _first(source: Cpp, project: Project, visited: set[object]) -> str:
         if within(start, source.cuda_only):
             continue
         for other in project.included(source, include.path):
-            if isinstance(other, Cpp) and other.path not in visited and (first := _first(other, project, visited)):
+            # hipport's own headers include what they need.
+            if not isinstance(other, Cpp) or other.path in visited or own(other):
+                continue
+            if first := _first(other, project, visited):
                 return first
         certain = not within(start, source.conditional) or within(start, source.hip_only)
         if certain and _brings(source, include, project):

@@ -155,6 +155,8 @@ _GIVEN = re.compile(rb"\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))")
 _LISTED = re.compile(rb"\s*[,)]")
 _APART = frozenset((b" ", b"\t", b"\n", b"\r", b"\f", b"\v", b"*", b"&"))
 _DEFINED = re.compile(rb"[ \t]+\S")
+_IF = re.compile(rb"#[ \t]*(?:el)?if\b")
+_IN_CONDITION = re.compile(rb"\(|\)?(?: (?:\|\||&&) !?defined\(\w+\))*\)?")
 _PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)+)")
 
 
@@ -778,9 +780,14 @@ class Cpp(Source):
         """An identifier put for an identifier, or a path for a path, gives the parser the same tree.
 
         So do includes taken away line by line, or put where includes go, and a qualified name for one that is called in
-        an expression. The brackets of a launch that are joined were an error before.
+        an expression. The brackets of a launch that are joined were an error before. What is put into the condition of
+        an `#if` is no syntax of the program's; where the parser has lost its way before, it finds other errors behind.
         """
         old = self[edit.span]
+        if not old and _IN_CONDITION.fullmatch(edit.new):
+            directive = self.directive(edit.span.start) or self.directive(edit.span.start - 1)
+            if directive is not None and _IF.match(self.code, directive.start):
+                return True
         if _is_identifier(old) and _is_identifier(edit.new):
             whole = not _part_of_word(self.text, edit.span.start - 1) and not _part_of_word(self.text, edit.span.end)
             return whole and old not in _KEYWORDS and edit.new not in _KEYWORDS
