@@ -34,6 +34,7 @@ from hipport_passes import (
     lane_masks,
     launch_bounds,
     launch_syntax,
+    literal_suffixes,
     lock_files,
     makefile,
     memory_locations,
@@ -123,6 +124,7 @@ PASSES: tuple[Pass[Any], ...] = (
     headers.PASS,
     # By the includes that are left.
     spaced_includes.PASS,
+    literal_suffixes.PASS,
     shared_min_max.PASS,  # for hipify as well
     # By the headers of HIP that are included by then.
     header_macros.PASS,
