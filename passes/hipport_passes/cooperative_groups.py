@@ -54,6 +54,7 @@ class _Beyond(NamedTuple):
     named: frozenset[bytes]
     members: frozenset[bytes]
     member_calls: re.Pattern[bytes]
+    of_types: re.Pattern[bytes]
     absent: frozenset[bytes]
 
 
@@ -62,11 +63,11 @@ def _beyond() -> _Beyond:
     table = load(Path(__file__).with_suffix(".own.toml"))
     named, members = (frozenset(table["beyond"][key].encode().split()) for key in ("names", "members"))
     # A tensor may have the same members, without arguments.
-    calls = rb"(?:(?:\.|->)\s*(?:(?:" + b"|".join(sorted(members)) + rb")\s*\(|(?:any|all)\s*\(\s*[^\s)])"
+    calls = rb"(?:\.|->)\s*(?:(?:" + b"|".join(sorted(members)) + rb")\s*\(|(?:any|all)\s*\(\s*[^\s)])"
     absent = frozenset(name.encode() for name in table["absent"])
     # Of the type, without a tile: HIP's has no `num_threads`, and its `size` is no constant.
-    calls += rb"|\bdecltype\s*\([^()]*\)\s*::\s*(?:size|num_threads|meta_group_size)\s*\(|\w::\s*num_threads\s*\()"
-    return _Beyond(named, members | {b"any", b"all", b"size"}, re.compile(calls), absent)
+    of_types = rb"\bdecltype\s*\([^()]*\)\s*::\s*(?:size|num_threads|meta_group_size)\s*\(|\w::\s*num_threads\s*\("
+    return _Beyond(named, members | {b"any", b"all"}, re.compile(calls), re.compile(of_types), absent)
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -218,6 +219,8 @@ def _facts(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
     partitions = _PARTITION.findall(code) if b"tiled_partition" in source.words else []
     tiles = {first or second for first, second in _TILE.findall(code)} if partitions else set()
     called = not beyond.members.isdisjoint(source.words) and beyond.member_calls.search(code)
+    if not called and not source.words.isdisjoint((b"decltype", b"num_threads")):
+        called = beyond.of_types.search(code)
     if called or any(parent in tiles for _, parent in partitions):
         found.add((b"member", b""))
     return frozenset(found)

@@ -441,6 +441,10 @@ def _compiled_as_cuda(source: Cpp, project: Project) -> bool:
     """Say whether a file in C++ may be one that nvcc is told to take for CUDA, as a build script does with some."""
     if source.path.suffix not in (".cpp", ".cc", ".cxx", ".C", ".c++"):
         return False
+    return project.fact(_takes_some_for_cuda)
+
+
+def _takes_some_for_cuda(project: Project) -> bool:
     return any(_AS_CUDA.search(other.text) for other in project.sources if not isinstance(other, Cpp))
 
 

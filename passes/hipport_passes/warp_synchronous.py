@@ -626,8 +626,8 @@ def _of_lambdas(function: Function, arrays: AbstractSet[bytes]) -> Iterator[byte
     """
     if not arrays or b"[" not in function.text(function.body):
         return
-    for node in nodes(function.body):
-        declarator = node.child_by_field_name("declarator") if node.type == "lambda_expression" else None
+    for node in nodes(function.body, _LAMBDAS):
+        declarator = node.child_by_field_name("declarator")
         outer = node.parent
         if declarator is None or outer is None:
             continue
