@@ -62,6 +62,25 @@ __global__ void inverted(unsigned* out, int p) {
   std::uint32_t no = ~__ballot(!p);  // here: inverted
   out[0] = no;
 }
+__device__ unsigned few(int n, unsigned mask) { return mask + n; }
+__device__ unsigned many(int n, std::uint64_t mask) { return static_cast<unsigned>(mask >> n); }
+__global__ void byVariable(unsigned* out, int p) {
+  const unsigned long long all = __ballot(p);
+  out[1] = __popcll(all);
+  out[0] = all;  // here: by-variable
+}
+__global__ void countedVariable(unsigned* out, int p) {
+  auto all = ~__ballot(!p);
+  out[0] = __popc(all & ~1ull);  // here: counted-variable
+}
+__global__ void argument(unsigned* out, int p) {
+  out[0] = few(1, __ballot(p));  // here: argument
+}
+__global__ void variableAsArgument(unsigned* out, int p) {
+  std::uint64_t all = __ballot(p);
+  out[0] = many(3, all);
+  out[1] = few(1, all);  // here: variable-as-argument
+}
 __global__ void inReturn(unsigned* out, int p) { out[0] = returned(p); }
 __global__ void inTemplate(unsigned* out, int p) { out[0] = returnedAs<unsigned>(p); }
 __global__ void inMethod(unsigned* out, int p) { out[0] = Found{}.of(p); }
@@ -77,7 +96,7 @@ __global__ void halves(unsigned* out, int p) {
   out[1] = (unsigned)(__ballot(p) >> 32);
   out[2] = (unsigned)__ballot(p);
   out[3] = __ballot(p) & 0xffffffffu;
-  out[4] = all;
+  out[4] = all + (all >> 32);
   unsigned low = __ballot(p), high = __ballot(p) >> 32;
   out[5] = low + high;
   out[6] = __popc(__ballot(p)) + __popc(__ballot(p) >> 32);
@@ -110,6 +129,12 @@ __global__ void others(unsigned* out, int p) {
     default:
       out[7] = masks[0] != 0;
   }
+  unsigned long long later = __ballot(p);
+  later >>= 32;
+  out[8] = later;
+  std::uint64_t changed = __ballot(p);
+  changed &= 0xffff;
+  out[9] = changed;
   if (threadIdx.x == 0) printf("%llu\n", __ballot(0));
 }
 
@@ -128,6 +153,10 @@ int main(int argc, char** argv) {
   RUN("active", active);
   RUN("counted", counted);
   RUN("inverted", inverted);
+  RUN("by-variable", byVariable);
+  RUN("counted-variable", countedVariable);
+  RUN("argument", argument);
+  RUN("variable-as-argument", variableAsArgument);
   RUN("returned", inReturn);
   RUN("template", inTemplate);
   RUN("method", inMethod);

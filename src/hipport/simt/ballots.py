@@ -6,7 +6,10 @@ a variable, returned, or counted, and is nothing but a ballot, or bits of one (`
 around it, which passes it on and faults where votes of lanes are lost (core.h). Its type stays what it was, so whatever
 compiled compiles still. A cast, or a shift, says what is wanted: halves that are taken on purpose are left alone.
 
-Not seen: what reaches 32 bits by way of a variable of 64, or as an argument of a function of the program's own.
+A variable of 64 bits that is given a ballot once and never changed, nor shifted by 32, is a ballot wherever it stands.
+What a function of the program's takes as 32 bits is kept in them.
+
+Not seen: what reaches 32 bits by way of a variable that is changed, a member, or what a function of 64 bits returns.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from collections.abc import Iterator
 from hipport.finding import Finding
 from hipport.headers import own
 from hipport.languages.cpp import Cpp
+from hipport.languages.functions import functions
 from hipport.pipeline import Pass
 from hipport.project import Component, Project
 from hipport.source import Edit, Span
@@ -26,6 +30,16 @@ _DIRECT = re.compile(rb"[\s(]*(?:" + _BUILT_IN + rb")\s*\([^;{}]*\)[\s)]*")
 _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)\([^()\n]*\)(?P<body>[^\n]*)", re.MULTILINE)
 #: Functions of the device that count or search 32 bits.
 _COUNTS = re.compile(rb"\b__(?:popc|ffs|clz|brev)\s*\Z")
+_OF_32_BITS = frozenset((b"unsigned", b"int", b"unsigned int", b"uint32_t", b"std::uint32_t", b"uint"))
+# A variable that keeps all of a ballot; and what changes it, or takes half of it.
+_WIDE = (
+    rb"\b(?:auto|(?:std::)?uint64_t|unsigned\s+long(?:\s+long)?(?:\s+int)?)\s+(?:const\s+)?"
+    rb"(?P<name>[A-Za-z_]\w*)\s*=(?!=)"
+)
+_CHANGED = (
+    rb"(?<![\w.])%(name)s\s*(?:(?:[-+*/%%&|^]|<<|>>)?=(?!=)|>>\s*32\b|\+\+|--)|(?:\+\+|--|[(,=]\s*&)\s*%(name)s\b|"
+    rb"&\s*\w+\s*=\s*%(name)s\b"
+)
 _HALVES = re.compile(rb">>=?\s*32\b")
 _KEYWORD = re.compile(rb"\s*(?:else|do)\b|\s*(?:case\b[^:;{}]*|default|[A-Za-z_]\w*)\s*:(?!:)")
 _CONDITION = re.compile(rb"\s*(?:if|while|for|switch)\s*(?:constexpr\s*)?\(")
@@ -71,22 +85,61 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     names = b"|".join([_BUILT_IN, *map(re.escape, sorted(project.component(source).fact(_aliases)))])
     code = source.code
     done: set[int] = set()
-    for match in re.finditer(rb"\b(?:" + names + rb")\s*\(", code):
-        closing = source.closing(match.end() - 1)
-        slot = _slot(code, match.start(), closing) if closing is not None else None
-        if closing is None or slot is None or slot[0] in done or _in_macro(code, match.start()):
+    calls = [
+        (match.start(), source.closing(match.end() - 1), b"")
+        for match in re.finditer(rb"\b(?:" + names + rb")\s*\(", code)
+    ]
+    for at, closing, variable in (*calls, *_in_variables(source, names)):
+        slot = _slot(code, at, closing) if closing is not None else None
+        if closing is None or slot is None or slot[0] in done or _in_macro(code, at):
             continue
         start, end = slot
-        kept = _kept_in(source, start, end)
+        kept = _kept_in(source, start, end) or _given_to(source, project, start, end)
         if (
             kept is None
-            or not _is_ballot(code[start:end], names)
+            or not _is_ballot(code[start:end], names, variable)
             or _HALVES.search(code, *_statement(code, start, end))
         ):
             continue
         done.add(start)
         edits = (Edit(Span(start, start), b"SIMT_KEPT(" + kept + b")("), Edit(Span(end, end), b")"))
         yield Finding(Span(start, end), "kept", "", edits)
+
+
+def _in_variables(source: Cpp, names: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Yield where variables of 64 bits stand that are a ballot: the first and last byte, and the name."""
+    code = source.code
+    for match in re.finditer(_WIDE + rb"(?=[\s(~]*(?:" + names + rb")\s*\()", code):
+        end = _right(code, match.end())
+        opening = _left(code, match.start(), b"{")
+        closing = source.closing(opening) if opening >= 0 else None
+        if closing is None or not _is_ballot(code[match.end() : end], names) or _in_macro(code, match.start()):
+            continue
+        name = match["name"]
+        if re.compile(_CHANGED % {b"name": name}).search(code, end, closing):
+            continue
+        for use in re.compile(rb"(?<![\w.>])" + name + rb"\b").finditer(code, end, closing):
+            yield use.start(), use.end() - 1, name
+
+
+def _given_to(source: Cpp, project: Project, start: int, end: int) -> bytes | None:
+    """Return the type of 32 bits that a function of the program's takes the expression as, if it is an argument."""
+    opening = _left(source.code, start, b"(;{}")
+    if source.code[opening : opening + 1] != b"(":
+        return None
+    called = re.search(rb"(\w+)\s*(?:<[^;{}()]*>\s*)?\Z", source.code[max(0, opening - 200) : opening])
+    given = source.arguments(opening) or ()
+    position = next((i for i, each in enumerate(given) if each.start <= start and end <= each.end), None)
+    if called is None or position is None:
+        return None
+    found: set[bytes] = set()
+    for other in project.component(source):
+        for function in functions(other) if isinstance(other, Cpp) and called[1] in other.words else ():
+            if function.name == called[1] and position < len(function.parameters):
+                head = function.source.code[function.node.start_byte + len(function.head) : function.body.start_byte]
+                declared = re.search(rb"[(,]([^(),]*?)\b" + re.escape(function.parameters[position]) + rb"\b", head)
+                found.add(b" ".join(declared[1].replace(b"const", b" ").split()) if declared else b"")
+    return found.pop() if len(found) == 1 and found <= _OF_32_BITS else None
 
 
 def _in_macro(code: bytes, at: int) -> bool:
@@ -153,8 +206,8 @@ def _statement(code: bytes, start: int, end: int) -> tuple[int, int]:
     return first + 1, last if last >= 0 else len(code)
 
 
-def _is_ballot(text: bytes, names: bytes) -> bool:
-    """Whether an expression is a ballot, or bits of one."""
+def _is_ballot(text: bytes, names: bytes, variable: bytes = b"") -> bool:
+    """Whether an expression is a ballot, or bits of one; the variable, if there is one."""
     text = text.strip()
     while text.startswith(b"(") and _closes(text) == len(text) - 1:
         text = text[1:-1].strip()
@@ -172,10 +225,12 @@ def _is_ballot(text: bytes, names: bytes) -> bool:
                 begin = i + 1
     parts.append(text[begin:])
     if len(parts) > 1:
-        return any(_is_ballot(part, names) for part in parts)
+        return any(_is_ballot(part, names, variable) for part in parts)
     text = text.lstrip(b"~ \t\r\n")
     if text.startswith(b"("):
-        return _closes(text) == len(text) - 1 and _is_ballot(text, names)
+        return _closes(text) == len(text) - 1 and _is_ballot(text, names, variable)
+    if variable and text == variable:
+        return True
     call = re.match(rb"(?:" + names + rb")\s*(?=\()", text)
     return call is not None and call.end() + _closes(text[call.end() :]) == len(text) - 1
 
