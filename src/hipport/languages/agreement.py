@@ -30,6 +30,7 @@ from hipport.languages.functions import (
     Variable,
     arguments,
     called_name,
+    exits_past,
     functions,
     nodes,
     operator_of,
@@ -99,6 +100,10 @@ class Expressions:
             for condition in self._function.conditions(each.node) if not each.declares else ():
                 if condition.statement.start_byte >= variable.start:
                     yield self.form(condition.expression)
+            for past in exits_past(self._function, each.node, variable.start) if not each.declares else ():
+                for condition in self._function.conditions(past):
+                    if condition.statement.start_byte >= variable.start:
+                        yield self.form(condition.expression)
 
     def changed_elsewhere(self, variable: Variable) -> tuple[tuple[Function, Form], ...]:
         """Return what gives the variable a value by another name, each in the function that it stands in.
@@ -190,6 +195,12 @@ class Expressions:
             of = self._function.locals
             changed = variable in of.shared or bool(self.changed_elsewhere(variable))
             last = None if changed else of.last(variable, node)
+            if (
+                last is not None
+                and not last.declares
+                and any(each.type == "goto_statement" for each in exits_past(self._function, last.node, variable.start))
+            ):
+                last = None
             self._before[key] = None if last is None else tuple(map(self.form, last.values))
         return self._before[key]
 

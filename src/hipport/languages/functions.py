@@ -289,6 +289,28 @@ class Function:
                 yield statement
 
 
+def exits_past(function: Function, node: Node, start: int) -> Iterator[Node]:
+    """Yield the `break`, `continue` and `goto` by which a thread may miss `node`, and go on.
+
+    Only those behind which there is still what is declared at `start`, and may be compared with other threads'.
+    """
+    for statement in function.exits_before(node):
+        if statement.type == "goto_statement":
+            if comes_by_label(function, statement, node) is not None:
+                yield statement
+            continue
+        loop = _loop_of(statement, function.body)
+        if statement.type == "return_statement" or loop is None:
+            continue
+        body = loop.child_by_field_name("body")
+        # A `continue` misses nothing behind the loop's body, and who has left a loop is not in it.
+        if statement.type == "continue_statement" and body is not None and not _contains(body, node):
+            continue
+        if statement.type == "break_statement" and start >= loop.start_byte:
+            continue
+        yield statement
+
+
 def functions(source: Cpp) -> tuple[Function, ...]:
     """Return all functions with a body in the file, of the host too, in order."""
     return source.fact(_functions)
