@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Source packages of real extensions, as they were published."""
 
+import fcntl
 import os
-import re
 import subprocess
 import sys
 import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import pytest
 
 PACKAGES = ("torch-scatter==2.1.2", "torch-cluster==1.6.3", "torch-spline-conv==1.2.2", "chamferdist==1.0.3")
 #: The CUDA units of each: what must be compiled.
@@ -28,14 +30,31 @@ def unpack(archive: Path, folder: Path) -> None:
             tar.extractall(folder)
 
 
-def unpacked(folder: Path, packages: Sequence[str] = PACKAGES) -> dict[str, Path]:
-    """Download the packages into `folder`, and return their trees by name. Their setup.py files import PyTorch."""
-    options = ["--quiet", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--dest", str(folder)]
-    subprocess.run([sys.executable, "-m", "pip", "download", *options, *packages], check=True, env=without_cuda())
+def of_this_run(factory: pytest.TempPathFactory) -> Path:
+    """Return the temporary folder that all processes of this run of the tests share."""
+    base = factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+def downloaded(package: str, factory: pytest.TempPathFactory) -> Path:
+    """Return the archive of a package, downloaded once in a run: for that, pip runs setup.py, which imports PyTorch."""
+    folder = of_this_run(factory) / "archives" / package
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not list(folder.glob("*.tar.gz")):
+            options = ["--quiet", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--dest", str(folder)]
+            command = [sys.executable, "-m", "pip", "download", *options, package]
+            subprocess.run(command, check=True, env=without_cuda())
+        (archive,) = folder.glob("*.tar.gz")
+    return archive
+
+
+def unpacked(folder: Path, factory: pytest.TempPathFactory, packages: Sequence[str] = PACKAGES) -> dict[str, Path]:
+    """Unpack the packages into `folder`, and return their trees by name. Their setup.py files import PyTorch."""
     trees = {}
-    for archive in sorted(folder.glob("*.tar.gz")):
+    for package in packages:
+        archive = downloaded(package, factory)
         unpack(archive, folder)
-        name = re.sub(r"-[\d.]+\.tar\.gz$", "", archive.name)
-        trees[name.replace("_", "-")] = folder / archive.name.removesuffix(".tar.gz")
-    assert set(trees) == {package.partition("==")[0] for package in packages}
+        trees[package.partition("==")[0]] = folder / archive.name.removesuffix(".tar.gz")
     return trees

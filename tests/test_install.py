@@ -16,7 +16,7 @@ import pytest
 import hipport
 from hipport import toolchain
 from hipport.overlay import overlay
-from source_packages import UNITS, unpacked, without_cuda
+from source_packages import UNITS, of_this_run, unpacked, without_cuda
 
 HERE = Path(__file__).parent
 ARCHS = ("gfx942", "gfx1100")
@@ -47,9 +47,6 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for name, place in (("bin/hipcc", HERE / "rocm_pytorch/hipcc.py"), ("include/hip", headers)):
         (home / name).parent.mkdir()
         (home / name).symlink_to(place)
-    base = tmp_path_factory.getbasetemp()
-    # Processes that run tests beside each other share it.
-    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "precompiled"
     of_pytorch = overlay(Path(sys.executable), Path(found.origin).parent / "include", toolchain.cache(os.environ))
     return {
         **hipcc.environment(without_cuda()),
@@ -57,7 +54,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "HIPPORT_OVERLAY": str(of_pytorch),
         "ROCM_HOME": str(home),
         "HIPPORT_HIPCC": str(hipcc.hipcc),
-        "HIPPORT_PRECOMPILED": str(shared),
+        "HIPPORT_PRECOMPILED": str(of_this_run(tmp_path_factory) / "precompiled"),
         "PYTORCH_ROCM_ARCH": ";".join(ARCHS),
         "LIBRARY_PATH": str(libraries),
         "MAX_JOBS": "2",
@@ -70,7 +67,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def packages(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The source trees of the packages, rewritten. What their setup.py files need is there."""
     assert environment
-    trees = unpacked(tmp_path_factory.mktemp("packages"))
+    trees = unpacked(tmp_path_factory.mktemp("packages"), tmp_path_factory)
     for tree in trees.values():
         ported = hipport.rewrite([tree])
         assert ported.changed

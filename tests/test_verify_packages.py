@@ -7,7 +7,7 @@ most of the time of each.
 """
 
 import os
-import subprocess
+import shutil
 import sys
 from pathlib import Path
 
@@ -17,17 +17,19 @@ import hipport
 from hipport import verifier, verify_report
 from hipport.simt import extension
 from hipport.verification import Configuration, Verified
-from source_packages import unpack
+from source_packages import downloaded, unpack
 
 #: Of those that are gathered, the files in csrc, csrc/cpu and csrc/cuda, by the name of their library.
 PACKAGES = {
     "torch-scatter==2.1.2": ("scatter", "segment_coo", "segment_csr", "version"),
     "torch-cluster==1.6.3": ("fps", "graclus", "grid", "knn", "nearest", "radius", "rw", "sampler", "version"),
-    "torch-spline-conv==1.2.2": (),
+    "torch-spline-conv==1.2.2": ("basis", "weighting", "version"),
     "torch-sparse==0.6.18": ("convert", "diag", "rw", "spmm", "version"),
 }
 #: Those whose code for CPUs and for GPUs has types of the same names: it cannot be in one unit.
 APART = ("torch-scatter==2.1.2", "torch-sparse==0.6.18")
+#: Those that are built for GPUs by their own setup.py; for CPUs, which they are compared with, they are gathered, too.
+BY_OWN_SCRIPT = ("torch-spline-conv==1.2.2",)
 CASES = Path(__file__).parent / "packages"
 ORDERS = ("forward", "random:1")
 
@@ -77,7 +79,7 @@ def gather(tree: Path, package: str, libraries: tuple[str, ...], *, apart: bool)
 
 def show_as(built: extension.Built, libraries: tuple[str, ...]) -> None:
     """Have a package find all its libraries where there is one."""
-    for module in built.modules if libraries else ():
+    for module in built.modules:
         for name in libraries:
             link = module.path.with_name(module.path.name.replace("_version_", f"_{name}_"))
             if not link.exists():
@@ -85,21 +87,22 @@ def show_as(built: extension.Built, libraries: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path) -> None:
+def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     pytest.importorskip("torch", reason="PyTorch is not installed: the packages were not run")
     pytest.importorskip("scipy", reason="SciPy, which torch-cluster needs, is not installed: the packages were not run")
     env = {name: value for name, value in os.environ.items() if name not in ("CUDA_HOME", "CUDA_PATH")}
-    options = ["--quiet", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--dest", str(tmp_path)]
-    subprocess.run([sys.executable, "-m", "pip", "download", *options, package], check=True, env=env)
-    (archive,) = tmp_path.glob("*.tar.gz")
+    archive = downloaded(package, tmp_path_factory)
     # The same place each time: what was compiled is kept by it.
     folder = verifier.Driver(tmp_path, env, Path(sys.executable)).kept / "packages"
     unpack(archive, folder)
     tree = folder / archive.name.removesuffix(".tar.gz")
     name = package.partition("==")[0].replace("-", "_")
     libraries = PACKAGES[package]
-    if libraries:
-        gather(tree, name, libraries, apart=package in APART)
+    for_cpus = tree
+    if package in BY_OWN_SCRIPT:
+        for_cpus = folder / "gathered" / tree.name
+        shutil.copytree(tree, for_cpus, dirs_exist_ok=True)
+    gather(for_cpus, name, libraries, apart=package in APART)
     driver = verifier.Driver(
         tree,
         {**env, "FORCE_ONLY_CUDA": "1"},
@@ -110,13 +113,14 @@ def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path) -> None:
     )
     built = {
         "cpu": extension.build(
-            tree, "host", env={**env, "FORCE_ONLY_CPU": "1"}, cache=driver.kept, python=driver.python, jobs=2
+            for_cpus, "host", env={**env, "FORCE_ONLY_CPU": "1"}, cache=driver.kept, python=driver.python, jobs=2
         ),
         "original": driver.build("original"),
         "ported": driver.build("ported", driver.ported()),
     }
-    for each in built.values():
-        show_as(each, libraries)
+    for side, each in built.items():
+        if side == "cpu" or package not in BY_OWN_SCRIPT:
+            show_as(each, libraries)
     configurations = [
         Configuration("cpu", 1),
         *(Configuration("original", 32, order) for order in ORDERS),
