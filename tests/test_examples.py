@@ -302,8 +302,9 @@ def test_compiles_for_both_wavefront_sizes(example: str, copy: Path) -> None:
     hipport.save(hipport.rewrite([copy]))
     # The C++ around the CUDA takes most of the time, and verifying compiles it too: here, that of two examples.
     whole = example in ("elementwise", "scan_sort")
-    # One as users compile it; of the others only whether they compile, which takes half as long unoptimized.
-    env = dict(os.environ) if example == "elementwise" else {**os.environ, "HIPCC_COMPILE_FLAGS_APPEND": "-O0"}
+    # One as users compile it; of the others only whether they compile, which takes less time with few optimizations.
+    # (Without any, what rocPRIM has for waves of 64 alone stays in code for 32, and cannot be assembled.)
+    env = dict(os.environ) if example == "elementwise" else {**os.environ, "HIPCC_COMPILE_FLAGS_APPEND": "-O1"}
     built = hipport.build([copy] if whole else sorted(copy.rglob("*.cu")), env=env)
     assert built.targets == ("gfx942", "gfx1100")
     errors = [f"{said.path}:{said.line}: {said.text}" for said, _ in built.messages if said.severity == "error"]

@@ -113,6 +113,7 @@ NOT_WITH_OLD: dict[str, str] = {
     "cub_thrust/sums": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/transposed": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/widths": "there is no hipCUB beside HIP 5.2",
+    "headers/math_constants": "HIP 5.2 has no hip_math_constants.h",
     "host_constructors/look_alikes": "there is no hipCUB beside HIP 5.2",
     "host_constructors/segments": "there is no hipCUB beside HIP 5.2",
     "namespaces/decomposer": "there is no hipCUB beside HIP 5.2",

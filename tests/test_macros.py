@@ -19,6 +19,9 @@ TEXT = b"""
 #define AGAIN AGAIN + 1
 #define TEXT(x) #x
 #define NONE() 0
+#define PASTE(a, b) a ## b
+#define ALIAS SUM
+#define MANY(x, ...) f(x, __VA_ARGS__)
 #ifdef A
 #define EITHER 1
 #else
@@ -35,10 +38,15 @@ TEXT = b"""
         (b"AGAIN", None, [b"AGAIN + 1"]),
         (b"EITHER", None, [b"1", b"x"]),
         (b"NONE", [], [b"0"]),
-        # Strings, and what is no use of the macro, stay.
-        (b"TEXT", [b"n"], [b"TEXT"]),
-        (b"SUM", [b"n"], [b"SUM"]),
-        (b"LANE", [b"n"], [b"LANE"]),
+        (b"TEXT", [b"n"], [b'""']),
+        (b"PASTE", [b"threadIdx", b".x"], [b"threadIdx.x"]),
+        (b"ALIAS", [b"n", b"m"], [b"((n) + (m))"]),
+        (b"MANY", [b"n", b"m", b"k"], [b"f(n, m, k)"]),
+        (b"MANY", [b"n"], [b"f(n, )"]),
+        # Not as it is defined: the words that may be in it.
+        (b"SUM", [b"n"], [b"n; SUM; b; a;"]),
+        (b"MANY", [], [b"MANY; __VA_ARGS__; x; f;"]),
+        (b"LANE", [b"n"], [b"(threadIdx.x & 31)(n)"]),
     ],
 )
 def test_macros_are_replaced_to_the_end(name: bytes, given: list[bytes] | None, found: list[bytes]) -> None:

@@ -434,7 +434,7 @@ class Expressions:
         given = [self._function.text(each) for each in arguments(node)] if node.type == "call_expression" else None
         found: set[Numbering | None] = set()
         for text in self._kernels.expanded(self._function.source, name, given):
-            inner = _expression(self._function, text) if text != name else None
+            inner = _expression(self._function, text)
             if inner is None:
                 return None
             found.add(_OfMacro(self._kernels, inner[0], self, node).numbering(inner[1], depth - 1))

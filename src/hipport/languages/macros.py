@@ -3,7 +3,7 @@
 
     expanded(b"LEADER", None, defined(component))  # [b"((threadIdx.x & 31) == 0)"]
 
-As the preprocessor does it, but for `#` and `##`, and for every definition there is, whatever its condition.
+As the preprocessor does it, but for every definition there is, whatever its condition; what is made a string is empty.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import product
+from math import prod
 from typing import NamedTuple
 
 from hipport.languages.cpp import Cpp
@@ -19,6 +20,8 @@ from hipport.project import Component
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _LOOP = re.compile(rb"\b(?:for|while)\s*\(")
+_STRINGIZED = re.compile(rb"(?<!#)#[ \t]*[A-Za-z_]\w*")
+_PASTED = re.compile(rb"\s*##\s*")
 _SPLICE = re.compile(rb"\\[ \t]*\r?\n")
 #: What a use may come to at the most: so many bytes, by so many definitions, so many macros deep.
 _LONGEST, _MOST, _DEEPEST = 4000, 8, 8
@@ -56,30 +59,61 @@ def loops(component: Component) -> frozenset[bytes]:
 def expanded(
     name: bytes, given: Sequence[bytes] | None, macros: Mapping[bytes, tuple[Macro, ...]], depth: int = _DEEPEST
 ) -> list[bytes]:
-    """Return what `name`, used with such arguments, may stand for; the name itself where that is not told.
+    """Return what `name`, used with such arguments, may stand for.
 
-    `given` is None where no parentheses follow.
+    `given` is None where no parentheses follow. What would be too much, or is not used as it is defined, comes as one
+    text that is no expression, of all words that may be in it.
     """
-    texts = []
-    for macro in macros[name][:_MOST]:
+    texts: list[bytes] = []
+    for macro in macros[name]:
         text = macro.text
         if macro.parameters is not None:
-            if given is None or len(given) != len(macro.parameters) or b"#" in text:
-                return [name]
-            arguments = dict(zip(macro.parameters, given, strict=True))
+            arguments = _bound(macro.parameters, given)
+            if arguments is None:
+                return [_words(name, given, macros)]
+            text = _STRINGIZED.sub(b'""', text)
             text = _WORD.sub(lambda match, of=arguments: of.get(match.group(), match.group()), text)  # type: ignore[misc]
         elif given is not None:
-            return [name]
-        if len(text) > _LONGEST:
-            return [name]
-        texts += _inside(text, {each: of for each, of in macros.items() if each != name}, depth - 1)
-    return texts[:_MOST]
+            # A name for a function or for another macro, which is given the arguments.
+            text = b"%s(%s)" % (text, b", ".join(given))
+        text = _PASTED.sub(b"", text)
+        inside = _inside(text, {each: of for each, of in macros.items() if each != name}, depth - 1)
+        texts += inside or ()
+        if inside is None or len(texts) > _MOST:
+            return [_words(name, given, macros)]
+    return texts
 
 
-def _inside(text: bytes, macros: Mapping[bytes, tuple[Macro, ...]], depth: int) -> list[bytes]:
-    """Return what a text may be once the macros in it are replaced."""
-    if not depth:
-        return [text]
+def _words(name: bytes, given: Sequence[bytes] | None, macros: Mapping[bytes, tuple[Macro, ...]]) -> bytes:
+    """Return all words that may be in what a macro stands for, as a text that is no expression."""
+    found: dict[bytes, None] = {}
+    waiting = [name, *(word for each in given or () for word in _WORD.findall(each))]
+    while waiting:
+        word = waiting.pop()
+        if word not in found:
+            found[word] = None
+            waiting += (each for macro in macros.get(word, ()) for each in _WORD.findall(_PASTED.sub(b"", macro.text)))
+    return b"; ".join(found) + b";"
+
+
+def _bound(parameters: Sequence[bytes], given: Sequence[bytes] | None) -> dict[bytes, bytes] | None:
+    """Return what each parameter stands for; None where it is not these that are given."""
+    if given is None:
+        return None
+    if parameters and parameters[-1].endswith(b"..."):
+        # `...`, or `rest...` of GNU's.
+        named = parameters[-1][:-3].strip() or b"__VA_ARGS__"
+        if len(given) < len(parameters) - 1:
+            return None
+        first = len(parameters) - 1
+        return dict(zip(parameters, given[:first], strict=False)) | {named: b", ".join(given[first:])}
+    return dict(zip(parameters, given, strict=True)) if len(given) == len(parameters) else None
+
+
+def _inside(text: bytes, macros: Mapping[bytes, tuple[Macro, ...]], depth: int) -> list[bytes] | None:
+    """Return what a text may be once the macros in it are replaced; None where that would be too much."""
+    if not depth or len(text) > _LONGEST:
+        return None
     parts: list[list[bytes]] = []
     end = 0
     for match in _WORD.finditer(text):
@@ -91,11 +125,16 @@ def _inside(text: bytes, macros: Mapping[bytes, tuple[Macro, ...]], depth: int) 
             continue
         # Arguments come first, the macro itself among them.
         whole = [_inside(each, macros, depth - 1) for each in given or ()]
-        given = [each if len(texts) > 1 else texts[0] for each, texts in zip(given or (), whole, strict=True)]
+        given = [
+            texts[0] if texts is not None and len(texts) == 1 else each
+            for each, texts in zip(given or (), whole, strict=True)
+        ]
         parts += [[text[end : match.start()]], expanded(match.group(), given if takes else None, macros, depth)]
         end = closing if takes else match.end()
     parts.append([text[end:]])
-    return [b"".join(each) for each, _ in zip(product(*parts), range(_MOST), strict=False)]
+    if prod(map(len, parts)) > _MOST:
+        return None
+    return [b"".join(each) for each in product(*parts)]
 
 
 def _arguments(text: bytes, at: int) -> tuple[list[bytes] | None, int]:
