@@ -483,6 +483,9 @@ def test_a_macro_that_chooses_functions_of_hip_is_defined_there(choice: str) -> 
 def test_a_name_for_nvidia_is_not_defined_where_a_program_tells_the_two_apart() -> None:
     assert only("#if GOOGLE_CUDA\na\n#elif defined(USE_ROCM)\nb\n#endif") == (["a"], ["b"])
     assert only("#ifdef HAVE_CUDA\na\n#else\nb\n#endif\n#ifdef WITHOUT_CUDA\nc\n#elif USE_ROCM\n#endif") == ([], [])
+    # A PyTorch for ROCm has these defined, too.
+    for name in ("WITH_CUDA", "MMCV_WITH_CUDA"):
+        assert only(f"#ifdef {name}\na\n#elif defined(USE_ROCM)\nb\n#endif") == ([], ["b"])
 
 
 @pytest.mark.parametrize(

@@ -133,9 +133,10 @@ _OF_CUDA = re.compile(rb"#\s*include\s*[<\"](?:cu(?:da|rand|blas|fft|sparse|solv
 # Names that only one of the two declares.
 _HIP_NAME = re.compile(rb"\bhip(?:blas|fft|rand|sparse|solver|cub)?[A-Z]\w+")
 _CUDA_NAME = re.compile(rb"\bcu(?:da|blas|fft|rand|sparse|solver|dnn)[A-Z]\w+")
-# Where a program tells the two apart, what its own name for NVIDIA says: HAVE_CUDA, GOOGLE_CUDA, CUDA_FOUND.
+# Where a program tells the two apart, what its own name for NVIDIA says: HAVE_CUDA, GOOGLE_CUDA, CUDA_FOUND. Not
+# WITH_CUDA: extensions of PyTorch define that for ROCm as well, where CUDAExtension builds them.
 _SAYS_CUDA = re.compile(
-    rb"(?!.*(?:NO|NOT|NON|WITHOUT|DISABLED?|SKIP|HIP|ROCM)_)"
+    rb"(?!(?:.*_)?WITH_CUDA)(?!.*(?:NO|NOT|NON|WITHOUT|DISABLED?|SKIP|HIP|ROCM)_)"
     rb"(?:[A-Z][A-Z0-9_]*_(?:CUDA|NVCC)|CUDA_(?:ENABLED|FOUND|AVAILABLE))"
 )
 _NEVER_ON_HIP = frozenset(b"__HIP_PLATFORM_NVIDIA__ __HIP_PLATFORM_NVCC__".split())
