@@ -24,13 +24,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include, own
 from hipport.languages.agreement import BLOCK, varies
+from hipport.languages.convergence import exclude, squeezed
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import DEFINE, Call, Function, comes_by_label, nodes
+from hipport.languages.functions import DEFINE, Call, Condition, Function, comes_by_label, nodes
 from hipport.languages.indirect import CALLED, indirect_calls, pointed, targets
 from hipport.languages.kernels import Kernels
 from hipport.names import Names
@@ -247,8 +249,8 @@ def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -
         if kernels.agreement(function, condition.expression) < BLOCK:
             return f"some do not come here, by line {condition.expression.start_point[0] + 1}"
     if depth and not function.kernel:
-        for call in kernels.callers(function):
-            why = _missing(kernels, call.function, call.node, depth - 1)
+        for caller, place in kernels.called_at(function):
+            why = _missing(kernels, caller, place, depth - 1)
             if why is not None:
                 return why
     return None
@@ -291,6 +293,7 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
         return
     barriers.sort(key=lambda each: each.node.start_byte)
     yield from _parted_by_labels(function, kernels, barriers, widest)
+    yield from _parted_apart(function, kernels, barriers, widest)
     done: set[int] = set()
     divided = 0
     for barrier in barriers:
@@ -330,6 +333,66 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
                     "other; let all threads come to one barrier, with what is before and behind it under the condition",
                     certainty=Certainty.MANUAL,
                 )
+
+
+def _parted_apart(function: Function, kernels: Kernels, barriers: list[Call], widest: int) -> Iterator[Finding]:
+    """Yield a finding per two barriers, one behind the other, of which each thread comes to one.
+
+    That is under conditions that exclude each other, `if (x) …; if (!x) …;`, or in `(x && …) || …`.
+    """
+    conditions = [
+        [each for each in function.conditions(barrier.node) if each.taken is not None and not each.loop]
+        for barrier in barriers
+    ]
+    for i, first in enumerate(barriers):
+        for j in range(i + 1, len(barriers)):
+            second = barriers[j]
+            at = _excluding(function, conditions[i], conditions[j], Span(first.node.start_byte, second.node.start_byte))
+            # What lanes agree on is looked at last: it takes the longest.
+            if at is None or kernels.agreement(function, at) >= widest:
+                continue
+            shared = {_way(each) for each in conditions[i]} & {_way(each) for each in conditions[j]}
+            if any(
+                all(
+                    _way(each) in shared or kernels.agreement(function, each.expression) >= widest
+                    for each in conditions[k]
+                )
+                for k in range(i + 1, j)
+            ):
+                break  # All of them meet there.
+            text = b" ".join(function.text(at).split()).decode("utf-8", "replace")
+            here, there = first.node.start_point[0] + 1, second.node.start_point[0] + 1
+            yield Finding(
+                Span(first.node.start_byte, first.node.end_byte),
+                "parted",
+                f"threads of one wavefront part at `{text}` and wait at different barriers, in lines {here} and "
+                f"{there}: for CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all "
+                "threads come to one barrier, with what is before and behind it under the condition",
+                certainty=Certainty.MANUAL,
+            )
+            break
+
+
+def _way(condition: Condition) -> tuple[int, bool | None]:
+    return condition.statement.id, condition.taken
+
+
+def _excluding(function: Function, own: list[Condition], others: list[Condition], between: Span) -> Node | None:
+    """Return one of the conditions `own` that does not hold where the `others` do; None if there is none."""
+    for one, other in product(own, others):
+        if one.statement == other.statement:
+            continue
+        if other.statement.type == "binary_expression" and not other.taken and _in(other.expression, one.statement):
+            return one.expression  # `(one && …) || …`
+        texts = [(b"" if each.taken else b"!") + squeezed(function.text(each.expression)) for each in (one, other)]
+        if exclude(*texts) and not any(
+            between.start <= each.node.start_byte < between.end
+            and each.variable.name in _WORDS.findall(texts[0])
+            and not each.declares
+            for each in function.locals.assignments
+        ):
+            return one.expression
+    return None
 
 
 def _parted_by_labels(function: Function, kernels: Kernels, barriers: list[Call], widest: int) -> Iterator[Finding]:

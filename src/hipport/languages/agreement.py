@@ -281,6 +281,14 @@ class Expressions:
             read = tuple((variable, node) for variable in named if variable is not None)
             yield Form(1 if any(map(varies, words)) else BLOCK, read, tuple(called_there), ())
 
+    def of_text(self, text: bytes, node: Node) -> Form:
+        """Return what the agreement on an expression is the least of that a macro makes at `node`."""
+        inner = _expression(self._function, text)
+        if inner is None:
+            return Form(1, (), (), ())
+        expressions = _OfMacro(self._kernels, inner[0], self, node)
+        return expressions.moved(expressions.form(inner[1]))
+
     @cached_property
     def _looping(self) -> dict[bytes, list[bytes]]:
         """What is declared where a macro begins a loop, with what that stands for: `LOOP(i, n) …`"""
@@ -455,6 +463,8 @@ class Expressions:
         if text not in self._function.parameters:
             return None
         position = self._function.parameters.index(text)
+        if self._kernels.calls_in_macros(self._function):
+            return None
         calls = [call for call in self._kernels.callers(self._function) if len(call.arguments) > position]
         found = {self._kernels.numbering(call.function, call.arguments[position], depth - 1) for call in calls}
         if not found or None in found:
@@ -569,8 +579,14 @@ class Agreements:
 
     def of(self, function: Function, node: Node) -> int:
         """Return that on the expression `node` of the function."""
+        return self._of(function, self.expressions(function).form(node))
+
+    def of_text(self, function: Function, text: bytes, node: Node) -> int:
+        """Return that on an expression that a macro makes at `node` of the function."""
+        return self._of(function, self.expressions(function).of_text(text, node))
+
+    def _of(self, function: Function, form: Form) -> int:
         expressions = self.expressions(function)
-        form = expressions.form(node)
         self._solve(expressions.read(form, _STEPS))
         return expressions.least(form, self._variables.get(function, {}), self._results, _STEPS)
 
@@ -652,6 +668,12 @@ class Agreements:
             for call in self._kernels.callers(function) if name == variable.name else ():
                 if position < len(call.arguments):
                     yield call.function, self.expressions(call.function).form(call.arguments[position]), _STEPS
+            for made in self._kernels.calls_in_macros(function) if name == variable.name else ():
+                if made.arguments is None:
+                    yield made.function, Form(1, (), (), ()), 0
+                elif position < len(made.arguments):
+                    form = self.expressions(made.function).of_text(made.arguments[position], made.node)
+                    yield made.function, form, _STEPS
 
 
 def _stored_through(function: Function, pointer: bytes) -> Iterator[Node]:

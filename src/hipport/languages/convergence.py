@@ -28,15 +28,16 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import accumulate, chain, islice, permutations, product
+from itertools import accumulate, chain, combinations, islice, permutations, product
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.languages.agreement import WARP
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import Function, Variable, arguments, called_name, comes_by_label, function_at, nodes
-from hipport.languages.indirect import CALLED, indirect_calls, pointed, targets, virtual, virtual_calls
+from hipport.languages.indirect import CALLED, Indirect, indirect_calls, pointed, targets, virtual, virtual_calls
 from hipport.languages.kernels import Kernels
+from hipport.languages.macros import calls
 from hipport.project import Component, Project
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ if TYPE_CHECKING:
 
 _DEFINE = re.compile(rb"[ \t]*define[ \t]+(\w+)(?:\(([^()]*)\))?")
 _CHOICE = re.compile(rb"\belse\b|\?")
+_SKIPS = re.compile(rb"\b(?:if|for|while|switch)\s*\(|&&|\|\||\?")
+_IF = re.compile(rb"\bif(?:\s|\\\r?\n)*\(")
+_ELSE = re.compile(rb"(?:\s|\\\r?\n)*else\b")
+# Conditions that are longer are not followed into functions.
+_LONGEST = 200
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _CALL = re.compile(rb"\s*\(")
 _LAMBDA = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*\[")
@@ -103,13 +109,17 @@ class _Named(NamedTuple):
 
 
 class _Reached(NamedTuple):
-    """A call that a function or macro comes to. `skipped`: perhaps not every time that it is called itself."""
+    """A call that a function or macro comes to. `skipped`: perhaps not every time that it is called itself.
+
+    `under`: conditions that hold then, in words of where it is called.
+    """
 
     place: Place
     name: bytes
     lanes: _Named
     skipped: bool
     size: int
+    under: frozenset[bytes] = frozenset()
 
 
 class _Side(NamedTuple):
@@ -208,7 +218,11 @@ class _Search:
                 function
                 for file in self.files
                 for function in self.kernels.functions(file)
-                if function not in functions and next(indirect_calls(function), None) is not None
+                if function not in functions
+                and (
+                    not function.called.isdisjoint(self.kernels.macros(file))
+                    or next(indirect_calls(function), None) is not None
+                )
             ]
         for unit in self.units:
             if isinstance(unit, Function):
@@ -268,7 +282,11 @@ class _Search:
             return self._again.get(function, ())
         if function not in self._mentions:
             self._open.add(function)
-            self._mentions[function] = (*self._find_mentions(function), *self._find_indirect(function))
+            self._mentions[function] = (
+                *self._find_mentions(function),
+                *self._find_indirect(function),
+                *self._find_in_macros(function),
+            )
             self._open.remove(function)
         return self._mentions[function]
 
@@ -277,17 +295,21 @@ class _Search:
             return self._of_macro(unit)
         mentions = self.mentions(unit)
         if unit in self._open:
-            return self._reached_by(mentions)
+            return self._reached_by(unit, mentions)
         if unit not in self._reached:
-            self._reached[unit] = tuple(self._reached_by(mentions))
+            self._reached[unit] = tuple(self._reached_by(unit, mentions))
         return self._reached[unit]
 
     @staticmethod
-    def _reached_by(mentions: tuple[_Mention, ...]) -> Iterator[_Reached]:
+    def _reached_by(unit: Function, mentions: tuple[_Mention, ...]) -> Iterator[_Reached]:
+        given = frozenset(unit.parameters)
         for mention in mentions:
             skipped = any(not side.often and not side.left for side in mention.sides)
+            conditions = {side.condition for side in mention.sides if not side.often}
             for each in mention.reached:
-                yield each if each.skipped or not skipped else each._replace(skipped=True)
+                # What is said of the function's own variables says nothing to who calls it.
+                under = frozenset(text for text in each.under | conditions if given.issuperset(_WORD.findall(text)))
+                yield each._replace(skipped=each.skipped or skipped, under=under)
 
     def _find_mentions(self, unit: Function) -> Iterator[_Mention]:
         lambdas = _lambdas(unit)
@@ -315,6 +337,7 @@ class _Search:
                 place = Place(unit.source.path, start)
                 reached[place] = _Reached(place, name, self._named(unit, group), False, size)
             else:
+                texts = [squeezed(unit.text(argument)) for argument in given]
                 for each in self.carriers.get(name, ()):
                     for inner in self.reached(each):
                         lanes = inner.lanes
@@ -323,7 +346,13 @@ class _Search:
                             lanes = self._named(unit, given[at] if at < len(given) else None)
                         elif lanes.found:
                             lanes = _Named(inside=True)
-                        reached[inner.place] = inner if lanes is inner.lanes else inner._replace(lanes=lanes)
+                        under = frozenset(_given(text, each.parameters, texts) for text in inner.under) - {b""}
+                        skipped = inner.skipped
+                        if isinstance(each, _Macro) and under:
+                            agreed = {text: self._agreement(unit, text, node) for text in under}
+                            under = frozenset(text for text in under if agreed[text] < inner.size)
+                            skipped = skipped or bool(under)
+                        reached[inner.place] = inner._replace(lanes=lanes, under=under, skipped=skipped)
             if reached:
                 for variable, (opening, closing) in lambdas.items():
                     if opening <= start < closing:
@@ -333,6 +362,63 @@ class _Search:
                         )
                 most = max(each.size for each in reached.values())
                 yield _Mention(node, tuple(self._sides(unit, node, most)), tuple(reached.values()))
+
+    def _agreement(self, unit: Function, text: bytes, node: Node) -> int:
+        """On how many lanes a condition agrees that a macro makes at `node`; what is not seen may be any."""
+        return self.kernels.agreement_of_text(unit, text.lstrip(b"!"), node, shown=self._shown)
+
+    def _find_in_macros(self, unit: Function) -> Iterator[_Mention]:
+        """Yield where macros are used that call what they are given, and note those that do so in branches."""
+        lambdas = {name: self._in_lambda(unit, start, end) for name, (start, end) in _lambdas(unit).items()}
+        names = unit.called & self.kernels.macros(unit.source).keys() if lambdas or self.pointed else frozenset()
+        for _, name, node, given in unit.calls(names) if names else ():
+            if unit.source.directive(node.start_byte):
+                continue
+            for text in self.kernels.expanded(unit.source, name, [unit.text(argument) for argument in given]):
+                reached: dict[Place, _Reached] = {}
+                count = 0
+                for argument in given:
+                    word = unit.text(argument)
+                    made = calls(text, word) if argument.type == "identifier" and name != word else None
+                    if not made:
+                        continue
+                    count += len(made)
+                    inner = lambdas.get(word, ())
+                    if not inner and unit.locals.named(word, node.start_byte) is not None:
+                        called = Indirect(node, argument, len(made[0]))
+                        inner = [
+                            self._by_pointer(each)
+                            for of in targets(called, unit, self.pointed, self.kernels)
+                            for each in self.reached(of)
+                        ]
+                    elif not inner:
+                        inner = [each for of in self.carriers.get(word, ()) for each in self.reached(of)]
+                    reached |= {each.place: each for each in inner}
+                if not reached:
+                    continue
+                size = max(each.size for each in reached.values())
+                skips = _SKIPS.search(text) is not None
+                found = tuple(each._replace(skipped=each.skipped or skips) for each in reached.values())
+                yield _Mention(node, tuple(self._sides(unit, node, size)), found)
+                if count > 1 and _CHOICE.search(text):
+                    for each in found:
+                        if not each.lanes.inside and not each.lanes.found:
+                            self.found.setdefault(each.place, Meeting("branch", each.place))
+
+    def _in_lambda(self, unit: Function, start: int, end: int) -> list[_Reached]:
+        """The collectives that are written in a lambda of the function."""
+        found = []
+        for at, name in self._words_of(unit):
+            node = unit.body.descendant_for_byte_range(at, at + len(name)) if start <= at < end else None
+            if node is None:
+                continue
+            if self.collectives.names.fullmatch(name) and self.collectives.group is None:
+                given = _arguments_of(node)
+                lanes = _from_outside(self._named(unit, given[0] if given else None), start, end)
+                found.append(_Reached(Place(unit.source.path, at), name, lanes, False, WARP))
+            else:
+                found += [self._by_pointer(each) for of in self.carriers.get(name, ()) for each in self.reached(of)]
+        return found
 
     def _find_indirect(self, unit: Function) -> Iterator[_Mention]:
         """Yield calls by pointers and objects, and note the calls of lanes that differ on what they call."""
@@ -385,7 +471,8 @@ class _Search:
     @staticmethod
     def _by_pointer(reached: _Reached) -> _Reached:
         """What is reached by a pointer, whose arguments are not followed."""
-        return reached._replace(lanes=_Named(inside=bool(reached.lanes.inside or reached.lanes.found)))
+        lanes = _Named(inside=bool(reached.lanes.inside or reached.lanes.found))
+        return reached._replace(lanes=lanes, under=frozenset())
 
     def _of_macro(self, macro: _Macro) -> Iterator[_Reached]:
         code = macro.source.code
@@ -405,10 +492,12 @@ class _Search:
                 words = _WORD.findall(mask)
                 parameter = macro.parameters.index(words[0]) if words and words[0] in macro.parameters else -1
                 inside = any(self.collectives.lanes.fullmatch(word) for word in words)
-                yield _Reached(Place(macro.source.path, start), name, _Named(inside, parameter), False, WARP)
+                under = frozenset(_conditions(macro, start))
+                yield _Reached(Place(macro.source.path, start), name, _Named(inside, parameter), False, WARP, under)
             else:
                 for unit in self.carriers.get(name, ()):
-                    yield from self.reached(unit)
+                    # What it is given here is not looked at.
+                    yield from (each._replace(under=frozenset()) for each in self.reached(unit))
         self._open.remove(macro)
 
     def _named(self, function: Function, mask: Node | None, depth: int = 3) -> _Named:
@@ -438,7 +527,7 @@ class _Search:
                 for value in each.values:
                     if not lanes.isdisjoint(_WORD.findall(function.text(value))):
                         found.add(each.node.start_byte)
-                        asked |= {_squeezed(function.text(argument)) for argument in _last_arguments(value)}
+                        asked |= {squeezed(function.text(argument)) for argument in _last_arguments(value)}
                     elif depth:
                         inner = self._named(function, value, depth - 1)
                         if inner.found or inner.parameter >= 0:
@@ -457,7 +546,7 @@ class _Search:
                 case = _child_with(child, node)
                 yield _side(statement, case.start_byte, b"", case.start_byte, case.end_byte, False, False)
                 continue
-            text = _squeezed(function.text(condition.expression))
+            text = squeezed(function.text(condition.expression))
             span = (statement if condition.loop else child).start_byte, child.end_byte
             yield _side(statement, way, text if way else b"!" + text, *span, condition.loop, False)
         for leaving in function.exits_before(node):
@@ -472,7 +561,7 @@ class _Search:
                     continue
                 if self.kernels.may_differ(function, condition.expression, size, shown=self._shown):
                     block = statement.parent
-                    text = _squeezed(function.text(condition.expression))
+                    text = squeezed(function.text(condition.expression))
                     left = leaving.type not in ("continue_statement", "goto_statement")
                     end = block.end_byte if block is not None else statement.end_byte
                     way = None if condition.taken is None else condition.taken == comes
@@ -483,6 +572,7 @@ class _Search:
         for mention in self.mentions(function):
             by_sides.setdefault(mention.sides, []).append(mention)
             self._check_turns(function, mention)
+        self._check_given(function)
         contexts = list(by_sides.items())
         for i, (sides, mentions) in enumerate(contexts):
             for others, other_mentions in contexts[i + 1 :]:
@@ -494,6 +584,19 @@ class _Search:
                         if kind == "apart" and self._barrier_between(function, mention.node, counterpart.node):
                             continue
                         self._meet(kind, mention, own, counterpart, other)
+
+    def _check_given(self, function: Function) -> None:
+        """Note two calls that are given conditions which exclude each other: `f(v, v > 0); f(v, v <= 0)`."""
+        calls = [(mention, each) for mention in self.mentions(function) for each in mention.reached]
+        for (one, a), (two, b) in combinations(calls, 2):
+            if not (a.under or b.under) or one.node == two.node or a.name != b.name or a.lanes.inside or b.lanes.inside:
+                continue
+            own = a.under | {side.condition for side in one.sides}
+            others = b.under | {side.condition for side in two.sides}
+            pairs = product(own - a.lanes.by, others - b.lanes.by)
+            if any(exclude(*pair) for pair in pairs) and not self._barrier_between(function, one.node, two.node):
+                self.found.setdefault(a.place, Meeting("apart", b.place))
+                self.found.setdefault(b.place, Meeting("apart", a.place))
 
     def _check_macro(self, macro: _Macro) -> None:
         """A macro has no tree: with a choice in it, its calls are taken to be in different branches."""
@@ -564,12 +667,12 @@ def _relation(function: Function, one: tuple[_Side, ...], two: tuple[_Side, ...]
     others = [side for side in two if side not in one and not (side.left and function.kernel)]
     for side in own:
         for other in others:
-            if _exclude(side.condition, other.condition):
+            if exclude(side.condition, other.condition):
                 return "apart", side, other
     return "", nowhere, nowhere
 
 
-def _exclude(one: bytes, other: bytes) -> bool:
+def exclude(one: bytes, other: bytes) -> bool:
     """Whether two conditions look as if only one of them can hold."""
     (left, sign, right), (other_left, other_sign, other_right) = _compared(one), _compared(other)
     if left != other_left:
@@ -580,13 +683,53 @@ def _exclude(one: bytes, other: bytes) -> bool:
 
 
 def _compared(condition: bytes) -> tuple[bytes, bytes, bytes]:
-    """A condition as what is compared, how, and with what; `x` alone is compared with nothing."""
+    """A condition as what is compared, how, and with what; `x` alone is compared with 0."""
     text, holds = condition, True
     while text.startswith(b"!") and not text.startswith(b"!="):
-        text, holds = _squeezed(text[1:]), not holds
+        text, holds = squeezed(text[1:]), not holds
     match = _COMPARISON.fullmatch(text)
-    left, sign, right = match.groups() if match else (text, b"!=", b"")
+    left, sign, right = match.groups() if match else (text, b"!=", b"0")
+    left, right = squeezed(left), squeezed(right)
+    right = b"0" if right in (b"false", b"NULL", b"nullptr") else right
     return left, sign if holds else _OPPOSITE[sign], right
+
+
+def _given(condition: bytes, parameters: tuple[bytes, ...], given: list[bytes]) -> bytes:
+    """A condition with arguments in place of the parameters; empty where it gets too long, or one is not seen."""
+    words = set(parameters).intersection(_WORD.findall(condition))
+    values = dict(zip(parameters, given, strict=False))
+    if not words <= values.keys():
+        return b""
+    text = _WORD.sub(lambda match: values.get(match.group(), match.group()), condition)
+    return text if len(text) <= _LONGEST else b""
+
+
+def _conditions(macro: _Macro, place: int) -> Iterator[bytes]:
+    """Yield the conditions of the `if`s in a macro that decide whether `place` in it is come to."""
+    code = macro.source.code
+    for match in _IF.finditer(code, macro.start, place):
+        closing = macro.source.closing(match.end() - 1)
+        if closing is None or closing > place:
+            continue
+        text = squeezed(code[match.end() : closing].replace(b"\\", b" "))
+        end = _end(macro, closing + 1)
+        other = _ELSE.match(code, end, macro.end)
+        if place < end:
+            yield text
+        elif other is not None and place < _end(macro, other.end()):
+            yield b"!" + text
+
+
+def _end(macro: _Macro, start: int) -> int:
+    """Where the statement ends that begins at `start` in a macro, behind white space."""
+    code = macro.source.code
+    while start < macro.end and code[start : start + 1] in (b" ", b"\t", b"\\", b"\n", b"\r"):
+        start += 1
+    if code[start : start + 1] == b"{":
+        closing = macro.source.closing(start)
+        return macro.end if closing is None else closing + 1
+    end = code.find(b";", start, macro.end)
+    return macro.end if end < 0 else end + 1
 
 
 def _within(lanes: _Named, side: _Side) -> bool:
@@ -678,8 +821,8 @@ def _last_arguments(value: Node) -> Iterator[Node]:
                 yield given[-1]
 
 
-def _squeezed(text: bytes) -> bytes:
-    """Code without white space, and without parentheses around all of it."""
+def squeezed(text: bytes) -> bytes:
+    """Return code without white space, and without parentheses around all of it."""
     squeezed = b"".join(text.split())
     while squeezed.startswith(b"(") and squeezed.endswith(b")"):
         depths = list(accumulate((byte == 0x28) - (byte == 0x29) for byte in squeezed))

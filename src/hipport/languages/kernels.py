@@ -17,11 +17,11 @@ show.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.languages import groups
 from hipport.languages.agreement import BLOCK, WARP, Agreements, Form, Numbering
@@ -42,8 +42,9 @@ from hipport.languages.functions import (
     nodes,
     operator_of,
 )
-from hipport.languages.macros import Macro, defined, expanded, loops
+from hipport.languages.macros import Macro, calls, defined, expanded, loops, mentioning
 from hipport.project import Component, Project
+from hipport.source import Span
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -62,6 +63,14 @@ _GOES_ON = frozenset(
     (b"{", b",", b")", b":", b".", b"-", b"=", b"(", b">", b"<", b"&", b"|", b"*", b"?", b"+", b"/", b"]")
 )
 _NUMBER = re.compile(rb"\(*\s*(0[xX][0-9a-fA-F]+|\d+)[uUlL]*\s*\)*")
+
+
+class CallInMacro(NamedTuple):
+    """A use `node` of a macro in `function` that makes a call of it; with what as arguments, None where not seen."""
+
+    function: Function
+    node: Node
+    arguments: tuple[bytes, ...] | None
 
 
 class _Index:
@@ -101,6 +110,7 @@ class _Known:
         self.definitions: dict[bytes, tuple[Function, ...]] = {}
         self.elements: dict[bytes, bool] = {}
         self.callers: dict[Function, tuple[Call, ...]] = {}
+        self.in_macros: dict[Function, tuple[CallInMacro, ...]] = {}
         self.agreements: dict[bool, Agreements] = {}
         self.agreed: dict[tuple[Function, int, bool], int] = {}
         self.blocks: dict[Function, tuple[Block, ...] | None] = {}
@@ -180,6 +190,49 @@ class Kernels:
             )
         return known.callers[function]
 
+    def called_at(self, function: Function) -> Iterator[tuple[Function, Node]]:
+        """Yield where the function is called, in macros, too: the caller and the place in it."""
+        yield from ((call.function, call.node) for call in self.callers(function))
+        yield from ((call.function, call.node) for call in self.calls_in_macros(function))
+
+    def calls_in_macros(self, function: Function) -> tuple[CallInMacro, ...]:
+        """Return the calls of the function that macros make in device code that it is connected to."""
+        known = self._known(function.source).in_macros
+        if function not in known:
+            known[function] = tuple(self._find_in_macros(function))
+        return known[function]
+
+    def _find_in_macros(self, function: Function) -> Iterator[CallInMacro]:
+        component = self._project.component(function.source)
+        macros = component.fact(mentioning).get(function.name, frozenset())
+        for source in component if macros else ():
+            if not isinstance(source, Cpp) or macros.isdisjoint(source.words):
+                continue
+            places = [(span, name) for span, name in source.names(macros) if source.directive(span.start) is None]
+            for caller in self.functions(source) if places else ():
+                if caller is function:
+                    continue
+                for span, name in places:
+                    if caller.body.start_byte <= span.start < caller.body.end_byte:
+                        yield from self._made_by(caller, span, name, function)
+
+    def _made_by(self, caller: Function, span: Span, macro: bytes, function: Function) -> Iterator[CallInMacro]:
+        source = caller.source
+        node = caller.body.descendant_for_byte_range(span.start, span.end)
+        if node is None or caller.locals.named(macro, span.start) is not None:
+            return
+        spans = source.arguments(span.end) if source.code[span.end : span.end + 1] == b"(" else None
+        given = None if spans is None else [source.code[each.start : each.end] for each in spans]
+        for text in self.expanded(source, macro, given):
+            if function.name not in text:
+                continue
+            made = calls(text, function.name)
+            if made is None:
+                yield CallInMacro(caller, node, None)
+            for each in made or ():
+                if len(each) <= len(function.parameters):
+                    yield CallInMacro(caller, node, tuple(each))
+
     def reaches(self, function: Function, pattern: re.Pattern[bytes]) -> bool:
         """Whether the function calls what `pattern` matches whole, itself or through functions it calls."""
         carriers = self.carriers(function.source, pattern)
@@ -231,6 +284,10 @@ class Kernels:
             known[key] = self._agreements(function.source, shown).of(function, node)
         return known[key]
 
+    def agreement_of_text(self, function: Function, text: bytes, node: Node, *, shown: bool = False) -> int:
+        """Return the same of an expression that a macro makes at `node`, seen as a text; 1 where that is none."""
+        return self._agreements(function.source, shown).of_text(function, text, node)
+
     def blocks(self, function: Function) -> tuple[Block, ...] | None:
         """Return the shapes of the blocks of all kernels that come to the function; None if they are not all seen."""
         known = self._known(function.source).blocks
@@ -239,7 +296,7 @@ class Kernels:
             if function.kernel:
                 known[function] = shapes(function, self._project)
             else:
-                found = [self.blocks(caller) for caller in {call.function: None for call in self.callers(function)}]
+                found = [self.blocks(caller) for caller in self._calling(function)]
                 every = [each for each in found if each is not None]
                 if found and len(every) == len(found):
                     known[function] = tuple(dict.fromkeys(block for each in every for block in each))
@@ -273,11 +330,15 @@ class Kernels:
         """Return the agreement on what the function returns, over all its calls."""
         return self._agreements(function.source).result(function)
 
+    def _calling(self, function: Function) -> Mapping[Function, None]:
+        """The functions that call one, in macros, too."""
+        return {caller: None for caller, _ in self.called_at(function)}
+
     def _with_callers(self, function: Function) -> Iterable[Function]:
         found = {function: None}
         waiting = [function]
         while waiting:
-            callers = {call.function: None for call in self.callers(waiting.pop())}
+            callers = self._calling(waiting.pop())
             waiting += [each for each in callers if each not in found]
             found |= callers
         return found
@@ -349,11 +410,27 @@ class Kernels:
                 given = [(c.function, c.arguments[at]) for c in self.callers(of) if at < len(c.arguments)]
                 if not given and not of.kernel:
                     return True  # Nobody is seen to call.
+                if any(call.arguments is None or self._names_unknown(call, at) for call in self.calls_in_macros(of)):
+                    return True
                 values += given
             elif not values:
                 return True  # An asm statement, or a reference that was passed, has set it.
             stack += values
         return False
+
+    @staticmethod
+    def _names_unknown(call: CallInMacro, position: int) -> bool:
+        """Whether an argument of a macro's call has a variable that nothing was seen to give a value."""
+        of = call.function
+        given = call.arguments[position] if call.arguments and position < len(call.arguments) else b""
+        variables = {of.locals.named(word, call.node.start_byte) for word in re.findall(rb"[A-Za-z_]\w*", given)}
+        return any(
+            each is not None
+            and each not in of.locals.shared
+            and not of.locals.given.get(each)
+            and not (of.kernel and each.name in of.parameters)
+            for each in variables
+        )
 
     def constant(self, function: Function, node: Node, depth: int = 4) -> int | None:
         """Return the number that `node` is: a literal, or the name of a macro or constant that is one.
@@ -442,8 +519,10 @@ class Kernels:
                 conditions.append((outer.expression, False))
         if any(test(function, expression, taken) for expression, taken in conditions if taken is not None):
             return True
-        calls = self.callers(function) if depth and not function.kernel else ()
-        return bool(calls) and all(self._only(call.function, call.node, test, depth - 1) for call in calls)
+        if not depth or function.kernel:
+            return False
+        places = list(self.called_at(function))
+        return bool(places) and all(self._only(caller, place, test, depth - 1) for caller, place in places)
 
     def _one_thread(self, function: Function, node: Node, taken: bool, shown: bool = False) -> bool:
         node = bare(node)
@@ -496,7 +575,7 @@ class Kernels:
             ranks = RANK.finditer(code, function.body.start_byte, function.body.end_byte)
             if any(match[1] not in known or known[match[1]] for match in ranks):
                 return True
-        callers = {call.function: None for call in self.callers(function)} if depth else {}
+        callers = self._calling(function) if depth else {}
         return any(self._counts_otherwise(caller, numbering, depth - 1) for caller in callers)
 
     def _one_warp(self, function: Function, node: Node, taken: bool) -> bool:

@@ -56,6 +56,36 @@ def loops(component: Component) -> frozenset[bytes]:
     return frozenset(found)
 
 
+def mentioning(component: Component) -> Mapping[bytes, frozenset[bytes]]:
+    """Return, by the words in the macros of the files, the macros that have them, or that use one that has."""
+    macros = component.fact(defined)
+    users: dict[bytes, set[bytes]] = {}
+    for name, of in macros.items():
+        for word in {word for macro in of for word in _WORD.findall(_PASTED.sub(b"", macro.text))}:
+            users.setdefault(word, set()).add(name)
+    found = {}
+    for word in users:
+        reached: set[bytes] = set()
+        waiting = [word]
+        while waiting:
+            more = users.get(waiting.pop(), set()) - reached
+            reached |= more
+            waiting += more
+        found[word] = frozenset(reached)
+    return found
+
+
+def calls(text: bytes, name: bytes) -> list[list[bytes]] | None:
+    """Return what each call of `name` in a text is given; None where that is not seen, as of a name without a call."""
+    found = []
+    for match in re.finditer(rb"(?<![\w.])" + re.escape(name) + rb"\b\s*(?:<[^<>;(){}]*>)?", text):
+        given, _ = _arguments(text, match.end())
+        if given is None:
+            return None
+        found.append(given)
+    return found
+
+
 def expanded(
     name: bytes, given: Sequence[bytes] | None, macros: Mapping[bytes, tuple[Macro, ...]], depth: int = _DEEPEST
 ) -> list[bytes]:
