@@ -33,6 +33,7 @@ from hipport.languages.agreement import BLOCK, varies
 from hipport.languages.convergence import exclude, squeezed
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.functions import DEFINE, Call, Condition, Function, comes_by_label, nodes
+from hipport.languages.implicit import class_of, makes_object
 from hipport.languages.indirect import CALLED, indirect_calls, pointed, targets
 from hipport.languages.kernels import Kernels
 from hipport.names import Names
@@ -77,7 +78,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _votes(source, project, kernels)
     barriers = _Barriers.of(source, project, kernels)
     carriers = kernels.carriers(source, barriers.pattern)
-    called = carriers | barriers.functions | {b"sync"}
+    called = carriers | barriers.functions | barriers.classes | {b"sync"}
     if not barriers.pointed and called.isdisjoint(source.words) and not source.matched(barriers.pattern):
         return
     widest = max(project.target.wavefronts)
@@ -99,6 +100,8 @@ class _Barriers(NamedTuple):
     functions: frozenset[bytes]
     #: Functions with a barrier that may be called by pointer or as objects.
     pointed: tuple[Function, ...]
+    #: Classes whose objects wait when they come to be or go.
+    classes: frozenset[bytes]
 
     @staticmethod
     def of(source: Cpp, project: Project, kernels: Kernels) -> _Barriers:
@@ -130,7 +133,8 @@ class _Barriers(NamedTuple):
             if not function.kernel and kernels.reaches(function, pattern)
         ]
         by_pointer = tuple(pointed(files, with_barrier))
-        known.append(_Barriers(pattern, frozenset(found), frozenset(found - others), waiting, by_pointer))
+        classes = frozenset(map(class_of, with_barrier)) - {b""}
+        known.append(_Barriers(pattern, frozenset(found), frozenset(found - others), waiting, by_pointer, classes))
         return known[0]
 
     def is_plain(self, text: bytes) -> bool:
@@ -272,6 +276,7 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
         call for call in function.calls(waiting) if call.name in lambdas or _is_barrier(call, kernels, called, carriers)
     ]
     barriers += _without_parentheses(function, called.macros)
+    barriers += _objects(function, called.classes)
     for each in indirect_calls(function) if called.pointed else ():
         waiting_there = targets(each, function, called.pointed, kernels)
         if not waiting_there:
@@ -517,6 +522,20 @@ def _without_parentheses(function: Function, macros: frozenset[bytes]) -> Iterat
             node = function.body.descendant_for_byte_range(start, start + len(name))
             if node is not None and node.parent is not None and node.parent.type == "expression_statement":
                 yield Call(function, name, node, ())
+
+
+def _objects(function: Function, classes: frozenset[bytes]) -> Iterator[Call]:
+    """Yield the places where a function makes an object whose class has a destructor, or a constructor, that waits."""
+    for span, name in function.source.names(classes) if classes else ():
+        if not function.body.start_byte <= span.start < function.body.end_byte:
+            continue
+        node = function.body.descendant_for_byte_range(span.start, span.end)
+        outer = node.parent if node is not None else None
+        while outer is not None and outer.type in ("template_type", "qualified_identifier"):
+            outer = outer.parent
+        declared = outer is not None and outer.type == "declaration"
+        if node is not None and declared and makes_object(function.source, span.end):
+            yield Call(function, name, node, ())
 
 
 def _is_barrier(call: Call, kernels: Kernels, called: _Barriers, carriers: frozenset[bytes]) -> bool:

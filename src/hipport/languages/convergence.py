@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.languages.agreement import WARP
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import Function, Variable, arguments, called_name, comes_by_label, function_at, nodes
+from hipport.languages.implicit import class_of, makes_object, members, operator_uses, operators
 from hipport.languages.indirect import CALLED, Indirect, indirect_calls, pointed, targets, virtual, virtual_calls
 from hipport.languages.kernels import Kernels
 from hipport.languages.macros import calls
@@ -51,7 +52,7 @@ _ELSE = re.compile(rb"(?:\s|\\\r?\n)*else\b")
 # Conditions that are longer are not followed into functions.
 _LONGEST = 200
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_CALL = re.compile(rb"\s*\(")
+_CALL = re.compile(rb"\s*(?:<[^;{}]*>\s*)?\(")
 _LAMBDA = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*\[")
 _COMPARISON = re.compile(rb"([^<>=!&|]+)(<=|>=|==|!=|<|>)([^<>=!&|]+)")
 _OPPOSITE = {b"<": b">=", b">": b"<=", b"==": b"!="}
@@ -188,6 +189,9 @@ class _Search:
         #: What comes to a collective, and what of that may be called by others, by its name.
         self.units: list[Function | _Macro] = []
         self.carriers: dict[bytes, list[Function | _Macro]] = {}
+        #: The classes whose objects come to one when they come to be or go, and the operators that do, by their signs.
+        self.classes: set[bytes] = set()
+        self.operators: dict[str, list[Function]] = {}
         self._mentions: dict[Function, tuple[_Mention, ...]] = {}
         #: What functions were seen to come to before, for those that call themselves.
         self._again: dict[Function, tuple[_Mention, ...]] = {}
@@ -233,25 +237,37 @@ class _Search:
     def _find_carriers(self) -> None:
         """Find what comes to a collective, by way of its name or of another carrier's."""
         wanted: set[bytes] = set().union(*(file.matched(self.collectives.names) for file in self.files))
+        found_operators: list[Function] = []
         seen: set[tuple[PurePath, int]] = set()
-        while wanted:
+        while wanted or found_operators:
             sought, wanted = wanted, set()
+            used, found_operators = operators(found_operators), []
             for file in self.files:
                 places = [span.start for span, _ in file.names(sought)]
-                if not places:
+                if not places and not used:
                     continue
-                units: list[Function | _Macro] = [*file.fact(_macros)]
+                units: list[Function | _Macro] = [*file.fact(_macros), *file.fact(_members)]
                 units += self.kernels.functions(file)
                 for unit in units:
                     start, end = (unit.start, unit.end) if isinstance(unit, _Macro) else _body(unit)
                     first = bisect_left(places, start)
-                    if first == len(places) or places[first] >= end or (file.path, start) in seen:
+                    named = first < len(places) and places[first] < end
+                    if (file.path, start) in seen or not (
+                        named or (isinstance(unit, Function) and any(True for _ in operator_uses(unit, used)))
+                    ):
                         continue
                     seen.add((file.path, start))
                     self.units.append(unit)
-                    if isinstance(unit, _Macro) or not unit.kernel:
-                        self.carriers.setdefault(unit.name, []).append(unit)
-                        wanted.add(unit.name)
+                    if isinstance(unit, Function) and operators((unit,)):
+                        found_operators.append(unit)
+                        self.operators = operators((*found_operators, *chain(*self.operators.values())))
+                    elif isinstance(unit, _Macro) or not unit.kernel:
+                        # An object comes to be, and goes, where its class is named.
+                        made = class_of(unit) if isinstance(unit, Function) else b""
+                        if made or unit in file.fact(_members):
+                            self.classes.add(made or unit.name)
+                        self.carriers.setdefault(made or unit.name, []).append(unit)
+                        wanted.add(made or unit.name)
 
     def _follow_recursion(self) -> None:
         """See what functions come to that call themselves, or each other, until a round finds no more than the last."""
@@ -286,6 +302,7 @@ class _Search:
                 *self._find_mentions(function),
                 *self._find_indirect(function),
                 *self._find_in_macros(function),
+                *self._find_operators(function),
             )
             self._open.remove(function)
         return self._mentions[function]
@@ -325,9 +342,13 @@ class _Search:
                 continue
             if not collective and name not in self.carriers:
                 continue
-            node = unit.body.descendant_for_byte_range(start, end)
+            node = unit.node.descendant_for_byte_range(start, end)
             if node is None or unit.source.directive(start):
                 continue
+            if name in self.classes and not makes_object(unit.source, end):
+                continue
+            if node.type == "field_identifier" and not _CALL.match(unit.source.code, end):
+                continue  # A member that has a function's name.
             given = _arguments_of(node)
             reached: dict[Place, _Reached] = {}
             group, size = (given[0] if given else None, WARP) if collective else (None, 0)
@@ -404,6 +425,14 @@ class _Search:
                     for each in found:
                         if not each.lanes.inside and not each.lanes.found:
                             self.found.setdefault(each.place, Meeting("branch", each.place))
+
+    def _find_operators(self, unit: Function) -> Iterator[_Mention]:
+        """Yield the uses of operators that come to a collective."""
+        for node, of in operator_uses(unit, self.operators) if self.operators else ():
+            reached = {each.place: self._by_pointer(each) for operator in of for each in self.reached(operator)}
+            if reached:
+                size = max(each.size for each in reached.values())
+                yield _Mention(node, tuple(self._sides(unit, node, size)), tuple(reached.values()))
 
     def _in_lambda(self, unit: Function, start: int, end: int) -> list[_Reached]:
         """The collectives that are written in a lambda of the function."""
@@ -536,6 +565,8 @@ class _Search:
 
     def _sides(self, function: Function, node: Node, size: int) -> Iterator[_Side]:
         """Yield the sides at which `size` neighbouring lanes part, and which those take that come to `node`."""
+        if node.start_byte < function.body.start_byte:
+            return  # An initializer of a constructor, or an argument that need not be given.
         for condition in function.conditions(node):
             if not self.kernels.may_differ(function, condition.expression, size, shown=self._shown):
                 continue
@@ -833,7 +864,13 @@ def squeezed(text: bytes) -> bytes:
 
 
 def _body(function: Function) -> tuple[int, int]:
-    return function.body.start_byte, function.body.end_byte
+    """From behind the function's name: initializers and arguments that need not be given are run, too."""
+    return function.node.start_byte + len(function.head) + len(function.name), function.body.end_byte
+
+
+def _members(source: Cpp) -> tuple[_Macro, ...]:
+    """What the objects of classes have in them, as what the class's name stands for."""
+    return tuple(_Macro(source, each.name, (), each.start, each.end) for each in members(source))
 
 
 def _lambdas(function: Function) -> dict[bytes, tuple[int, int]]:

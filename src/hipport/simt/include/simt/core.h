@@ -544,6 +544,8 @@ struct DynamicPlace {
 /// and of `extern __shared__ float d[];` in a function `float (&d)[] = SIMT_DYNAMIC_PLACE;`, in a file
 /// `static __thread float (*d); SIMT_DYNAMIC_SETS(d);`, a pointer that every block finds set.
 #define SIMT_SHARED(name) SIMT_SHARED_ALIGNED(name, 1)
+/// What the rewriter puts for C10_WARP_SIZE in the bounds of arrays; with PyTorch's headers for ROCm it is another.
+#define SIMT_C10_WARP_SIZE_BOUND C10_WARP_SIZE
 #define SIMT_SHARED_ALIGNED(name, ...)                                        \
   [&]() -> ::simt::SharedPlace {                                              \
     static ::simt::SharedSlot simt_slot{name, {__FILE__, __LINE__}, -1};      \

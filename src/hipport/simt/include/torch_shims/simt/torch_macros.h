@@ -51,9 +51,8 @@ struct RestrictPtrTraits {
 #define C10_WARP_SIZE_LOWER_BOUND 32
 #define C10_WARP_SIZE_UPPER_BOUND 64
 // For the bounds of arrays, which the rewriter finds: room for either.
+#undef SIMT_C10_WARP_SIZE_BOUND
 #define SIMT_C10_WARP_SIZE_BOUND 64
-#else
-#define SIMT_C10_WARP_SIZE_BOUND C10_WARP_SIZE
 #endif
 
 #endif

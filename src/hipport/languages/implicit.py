@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls that are written as no call: operators of classes, objects that come to be and go, members with initializers.
+
+    for node, of in operator_uses(function, operators): ...  # `a ^ b`, where a class has `operator^`
+    for each in members(source): ...  # `Lock lock;` in a class: who makes such an object makes a Lock
+
+Types are told by names. Where that of an operand is not seen, it may be the operator's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from hipport.languages.cpp import Cpp
+from hipport.languages.functions import Function, is_method, nodes, operator_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_OPERATOR = re.compile(rb"operator\s*([-+*/%^&|~!=<>]+|\[\])")
+_DECLARED = rb"\b([A-Za-z_]\w*)\s*(?:<[^;(){}]*>\s*)?(?:const\s*)?[*&\s]*\b%s\s*[,)=;{(\[:]"
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_KINDS = frozenset(
+    (
+        "binary_expression",
+        "assignment_expression",
+        "unary_expression",
+        "pointer_expression",
+        "update_expression",
+        "subscript_expression",
+    )
+)
+_NUMBERS = re.compile(
+    rb"(?:unsigned|signed|int|long|short|char|bool|float|double|half|u?int\d+_t|size_t|u(?:int|char|short|long)|"
+    rb"(?:u?(?:int|char|short|long|longlong)|float|double)[1-4]|__half2?|__nv_bfloat162?|dim3)"
+)
+_BUILT_IN = re.compile(rb"threadIdx|blockIdx|blockDim|gridDim|warpSize")
+# No types, though a name follows.
+_NO_TYPES = frozenset((b"return", b"const", b"else", b"new", b"case", b"typename", b"volatile", b"__restrict__"))
+_NO_MEMBERS = ("function_declarator", "pointer_declarator", "reference_declarator")
+_CLASSES = frozenset(("struct_specifier", "class_specifier"))
+# What follows the name of a class where no object of it comes to be.
+_NO_OBJECT = re.compile(rb"\s*(?:<[^;(){}]*>\s*)?(?:\*|&|>|,|\)|::)")
+
+
+class Member(NamedTuple):
+    """What an object of a class has in it, without its methods: a base, or a member that is no pointer; its place."""
+
+    name: bytes
+    start: int
+    end: int
+
+
+def class_of(function: Function) -> bytes:
+    """Return the class whose objects come to be or go by a constructor or destructor; empty for other functions."""
+    name = function.name.removeprefix(b"~").strip()
+    if name != function.name or re.search(rb"\b" + re.escape(name) + rb"\s*(?:<[^;(){}]*>\s*)?::\s*\Z", function.head):
+        return name
+    return name if name in _around(function) else b""
+
+
+def makes_object(source: Cpp, end: int) -> bool:
+    """Whether the name of a class that ends at `end` may make an object: no pointer, no argument of a template."""
+    return _NO_OBJECT.match(source.code, end) is None
+
+
+def members(source: Cpp) -> tuple[Member, ...]:
+    """Return the members of the classes of the file, and their bases, by the classes' names."""
+    found = []
+    for node in nodes(source.tree.root_node, _CLASSES):
+        name = node.child_by_field_name("name")
+        body = node.child_by_field_name("body")
+        if name is None:
+            continue
+        text = source.code[name.start_byte : name.end_byte]
+        found += [
+            Member(text, child.start_byte, child.end_byte)
+            for child in node.named_children
+            if child.type == "base_class_clause"
+        ]
+        for part in body.named_children if body is not None else ():
+            kinds = {each.type for each in part.children_by_field_name("declarator")}
+            if part.type != "field_declaration" or not kinds.isdisjoint(_NO_MEMBERS):
+                continue
+            # Not the member's name, which may be a function's.
+            parts = (part.child_by_field_name("type"), part.child_by_field_name("default_value"))
+            found += [Member(text, each.start_byte, each.end_byte) for each in parts if each is not None]
+    return tuple(found)
+
+
+def operators(functions: Iterable[Function]) -> dict[str, list[Function]]:
+    """Return those of the functions that are operators, but for `operator()`, by the operator."""
+    found: dict[str, list[Function]] = {}
+    for function in functions:
+        match = _OPERATOR.fullmatch(function.name)
+        if match is not None:
+            found.setdefault(match[1].decode(), []).append(function)
+    return found
+
+
+def operator_uses(function: Function, of: dict[str, list[Function]]) -> Iterator[tuple[Node, list[Function]]]:
+    """Yield the expressions in a function that may be uses of such operators, with which."""
+    code = function.text(function.body)
+    if not any((sign.encode() if sign != "[]" else b"[") in code for sign in of):
+        return
+    for node in nodes(function.body, _KINDS):
+        if node.type == "subscript_expression":
+            sign = "[]"
+            operands = [node.child_by_field_name("argument")]
+        else:
+            sign = operator_of(node, function.source.code) or _sign(node)
+            operands = [node.child_by_field_name(field) for field in ("left", "right", "argument")]
+        given = [each for each in operands if each is not None]
+        count = len(given) + (sign == "[]")
+        fitting = [
+            each
+            for each in of.get(sign, ())
+            if each is not function
+            and len(each.parameters) + is_method(each) == count
+            # The object of a method stands first.
+            and any(_may_be(function, operand, each) for operand in (given[:1] if is_method(each) else given))
+        ]
+        if fitting:
+            yield node, fitting
+
+
+def _sign(node: Node) -> str:
+    sign = node.child_by_field_name("operator")
+    return sign.type if sign is not None else ""
+
+
+def _may_be(function: Function, operand: Node, operator: Function) -> bool:
+    """Whether an operand may be of the class that an operator is for."""
+    root = _WORD.search(function.text(operand))
+    if root is None or _BUILT_IN.fullmatch(root.group()) or operand.type == "number_literal":
+        return False
+    if root.group() == b"this":
+        return is_method(function)
+    declared = re.compile(_DECLARED % re.escape(root.group()))
+    code = function.source.code[function.node.start_byte : function.body.end_byte]
+    types = {match[1] for match in declared.finditer(code)} - _NO_TYPES
+    return not types or not types.isdisjoint(_types(operator) | function.template_parameters | {b"auto"})
+
+
+def _types(operator: Function) -> frozenset[bytes]:
+    """The words of the types that an operator takes: its class's name, and those of its parameters."""
+    found = _around(operator)
+    start = operator.node.start_byte
+    found.update(_WORD.findall(operator.source.code, start, operator.body.start_byte))
+    found |= operator.template_parameters
+    return frozenset(word for word in found if _NUMBERS.fullmatch(word) is None)
+
+
+def _around(function: Function) -> set[bytes]:
+    """The names of the classes that a function is defined in."""
+    found = set()
+    outer = function.node.parent
+    while outer is not None:
+        name = outer.child_by_field_name("name") if outer.type in _CLASSES else None
+        found |= {function.text(name)} if name is not None else set()
+        outer = outer.parent
+    return found
