@@ -40,6 +40,36 @@ def test_a_declaration_holds_for_the_files_that_include_it() -> None:
     assert "hipComplex z; hipcub::Sum s;" in text(ported, "other/b.cu")
 
 
+@pytest.mark.parametrize(("choice", "other"), [("#ifdef __CUDACC__", "#else"), ("#ifndef NO_MOCKS", "#else")])
+def test_mocks_for_where_there_is_no_cuda_go_by_the_new_names(choice: str, other: str) -> None:
+    """A file that is included elsewhere, or under any other condition, has names of the program's own."""
+    mocked = choice == "#ifdef __CUDACC__"
+    files = {
+        "mocks.h": '#include "more.h"\n#define cudaFree(p) free(p)\ninline int cudaDeviceSynchronize() { return 0; }\n',
+        "more.h": "#define cudaMalloc(p, n) (*(p) = malloc(n))\n",
+        "always.h": "inline void cudaProfilerStart() {}\n",
+        "times.h": "inline void cudaEventCreate() {}\n",
+        "a.cu": f"""#include "always.h"
+{choice}
+#include <cuda_runtime.h>
+{other}
+#include "mocks.h"
+#endif
+#ifdef WITH_TIMES
+#include "times.h"
+#endif
+void f(void *p) {{ cudaFree(p); cudaMalloc(&p, 4); cudaDeviceSynchronize(); cudaProfilerStart(); cudaEventCreate(); }}
+""",
+    }
+    ported = port(files)
+    old, new = ("cudaFree(p); cudaMalloc(&p, 4); cudaDeviceSynchronize();", "cudaProfilerStart(); cudaEventCreate();")
+    assert (old.replace("cuda", "hip") if mocked else old) + " " + new in text(ported, "a.cu")
+    assert ("hipFree(p)" in text(ported, "mocks.h")) == mocked == ("hipMalloc" in text(ported, "more.h"))
+    assert "cudaProfilerStart" in text(ported, "always.h")
+    assert "cudaEventCreate" in text(ported, "times.h")
+    assert not any(each.edits for each in port({path: text(ported, path) for path in files}).reported)
+
+
 def test_a_local_name_holds_for_its_function() -> None:
     files = {
         "a.h": "int f(int cudaSuccess) { return cudaSuccess; }\n",

@@ -4,7 +4,8 @@
 Names are found as tokens, so that macro bodies, inactive branches and templates are reached. A name is left alone
 where it is a member, where it is in a namespace of the program, where the program declares it itself, and in code that
 only one of CUDA and HIP ever sees. A `#define`, `typedef` or function that stands in for a CUDA name with CUDA's own
-means, or only under a condition, is no declaration of the program's own: it is renamed with the name.
+means, or only under a condition or in a file that is included where there is no CUDA, is no declaration of the
+program's own: it is renamed with the name.
 
 Names that a macro pastes together (`cuda##name`) are not found; the macro is reported, unless it is there for HIP too.
 """
@@ -134,6 +135,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     known = table()
     own = project.together(source, _own_everywhere)
+    if own and (mocks := project.without_cuda(source)):
+        # What only stands in for CUDA's names where there is no CUDA goes by their names, too.
+        component = project.component(source)
+        files = (each for each in component if isinstance(each, Cpp) and each.path not in mocks)
+        own = frozenset[bytes]().union(*map(_own_everywhere, files))
     inside = source.fact(_own)[1]
     reported: set[tuple[bytes, int]] = set()
     for span, name in names:

@@ -28,14 +28,19 @@ class Names:
         """Yield the uses in `source`: not members, not in a namespace, and not what the program declares itself.
 
         A declaration under a condition makes up for a library that lacks the name, and one that uses the name itself is
-        an overload that passes on to the library's: neither is a use, nor hides one.
+        an overload that passes on to the library's: neither is a use, nor hides one. Nor do those of a file that is
+        included where there is no CUDA.
         What only one of CUDA and HIP sees is somebody's port already.
         """
         found = source.fact(self._found)
         if not found:
             return
         own = project.together(source, self._own)
-        _, inside, declared = source.fact(self._declared)
+        everywhere, inside, declared = source.fact(self._declared)
+        if any(name in own for _, name in found) and (apart := project.without_cuda(source) - {source.path}):
+            component = project.component(source)
+            others = (each for each in component if isinstance(each, Cpp) and each.path not in apart)
+            own = everywhere.union(*(each.fact(self._own) for each in others))
         for span, name in found:
             if name in own or span in declared or any(scope.start <= span.start < scope.end for scope in inside):
                 continue

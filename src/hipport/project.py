@@ -319,6 +319,41 @@ class Project:
             known = self._components[group[0]] = Component(self._readable[path] for path in group)
         return known
 
+    def without_cuda(self, source: Source) -> frozenset[PurePath]:
+        """Return the files in the component of `source` that only such code includes as is for where there is no CUDA.
+
+        That is under `#ifndef __CUDACC__` or in the `#else` of its opposite. What they declare makes up for what is not
+        there, as mocks do.
+        """
+        component = self.component(source)
+        first = component[0].path
+        known = self._without_cuda.get(first)
+        if known is None:
+            from hipport.languages.cpp import Cpp, within
+
+            always: dict[PurePath, list[PurePath]] = {}
+            included: set[PurePath] = set()
+            files = [each for each in component if isinstance(each, Cpp)]
+            for each in files:
+                for include in each.includes:
+                    others = [other for other in self._included(each.path, include.path) if other != each.path]
+                    included.update(others)
+                    if not within(include.target.start, each.without_cuda):
+                        always.setdefault(each.path, []).extend(others)
+            waiting = [each.path for each in files if each.path not in included]
+            reached = set(waiting)
+            while waiting:
+                more = set(always.get(waiting.pop(), ())) - reached
+                reached |= more
+                waiting += more
+            known = self._without_cuda[first] = frozenset(each.path for each in files) - reached
+        return known
+
+    @cached_property
+    def _without_cuda(self) -> dict[PurePath, frozenset[PurePath]]:
+        """Those that were asked for, by the first file of the component."""
+        return {}
+
     def together(self, source: Source, fact: Callable[[Cpp], frozenset[T]]) -> frozenset[T]:
         """Return the union of `fact` over the component of `source`; worked out once for each component."""
         component = self.component(source)

@@ -171,6 +171,10 @@ class Include:
     angled: bool
 
 
+# One macro that says that CUDA's compiler, or CUDA, is there.
+_THERE_IS_CUDA = re.compile(rb"(?P<not>!)?defined(?:__CUDACC__|__NVCC__|__HIPCC__|(?!NO|\w*_NO_)\w*CUDA\w*)")
+
+
 @dataclass(frozen=True, slots=True)
 class Conditional:
     """`#if`, `#elif`, `#else` or `#endif`; that of an `#ifdef X` is a `condition` too, `defined(X)`."""
@@ -613,6 +617,26 @@ class Cpp(Source):
             guard = self.code[group[0].span.end :].split(None, 3)[:2] == [b"#define", name]
             if not guard or len(group) > 2:
                 found.append(Span(group[0].span.start, group[-1].span.end))
+        return _outermost(found)
+
+    @cached_property
+    def without_cuda(self) -> tuple[Span, ...]:
+        """The stretches that no compilation for CUDA sees: `#ifndef __CUDACC__`, and the `#else` of its opposite."""
+        found = []
+        for group in self.conditionals:
+            condition = b"".join(group[0].condition.split()).replace(b"defined(", b"defined").rstrip(b")")
+            match = _THERE_IS_CUDA.fullmatch(condition)
+            if (
+                match is None
+                or len(group) > 3
+                or group[-1].word != b"endif"
+                or (len(group) == 3 and group[1].word != b"else")
+            ):
+                continue
+            if match["not"]:
+                found.append(Span(group[0].span.end, group[1].span.start))
+            elif len(group) == 3:
+                found.append(Span(group[1].span.end, group[2].span.start))
         return _outermost(found)
 
     @cached_property
