@@ -262,6 +262,19 @@ def test_a_project_with_kernels_is_pickled_without_trees() -> None:
         (b"__reduce_add_sync(peers, tid)", 1),
         (b"tile.any(tid)", 4),
         (b"tile.shfl(tid, 0)", 4),
+        (b"tid % 64 < 32", WARP),
+        (b"(tid & 63) > 31", WARP),
+        (b"(tid % 96) / 16", 16),
+        (b"(tid & 127) >> 6", 64),
+        (b"tid & 32", WARP),
+        (b"(tid & 0x60) == 0x20", WARP),
+        # Not so many, and no remainder by a power of two.
+        (b"tid % 64 < 31", 1),
+        (b"tid % 48 < 32", 16),
+        (b"(tid & 62) < 32", 2),
+        (b"tid & 33", 1),
+        (b"(tid + n) % 64 < 32", 1),
+        (b"tid % n < 32", 1),
     ],
 )
 def test_lanes_agree_as_far_as_they_share_a_value(value: bytes, agreed: int) -> None:

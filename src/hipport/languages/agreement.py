@@ -381,16 +381,26 @@ class Expressions:
 
     def _floor(self, left: Node, operator: str, right: Node) -> int:
         """On how many threads a comparison or quotient of their numbers agrees at least; 0 for anything else."""
-        if operator not in (">>", "/", "<", ">=", ">", "<="):
+        if operator not in (">>", "/", "<", ">=", ">", "<=", "&"):
             return 0
         number = self._kernels.constant(self._function, right)
-        numbering = None if number is None else self.numbering(left)
-        if number is None or numbering is None:
+        if number is None:
             return 0
-        if operator == ">>":
-            number = 1 << min(number, 16)
-        # `>` and `<=` are like `>=` and `<` of the number behind.
-        number += operator in (">", "<=")
+        period = 0
+        if operator == "&":
+            # Below the lowest bit that is asked for, threads do not differ.
+            number &= -number
+        else:
+            left, period = self._within(left)
+            if operator == ">>":
+                number = 1 << min(number, 16)
+            # `>` and `<=` are like `>=` and `<` of the number behind.
+            number += operator in (">", "<=")
+            if period:
+                number = min(_aligned(number), _aligned(period))
+        numbering = self.numbering(left) if number else None
+        if numbering is None:
+            return 0
         aligned = _aligned(number)
         blocks = self.blocks()
         agreed = [_agreed(numbering, number, block) for block in blocks or (_ANY,)]
@@ -399,6 +409,19 @@ class Expressions:
             return min(known)
         self._assume(numbering, aligned)
         return 1 if self._shown else aligned
+
+    def _within(self, node: Node) -> tuple[Node, int]:
+        """What a remainder is of, and by what: `t % 64`, `t & 63`; the node itself, and 0, where it is none."""
+        inner = node
+        while inner.type == "parenthesized_expression" and inner.named_children:
+            inner = inner.named_children[0]
+        left, right = inner.child_by_field_name("left"), inner.child_by_field_name("right")
+        sign = operator_of(inner, self._function.source.code) if inner.type == "binary_expression" else ""
+        if sign not in ("%", "&") or left is None or right is None:
+            return node, 0
+        number = self._kernels.constant(self._function, right) or 0
+        period = number + (sign == "&")
+        return (left, period) if number > 0 and (sign == "%" or not number & period) else (node, 0)
 
     def numbering(self, node: Node, depth: int = 4) -> Numbering | None:
         """Return how `node` numbers threads; None if it is no such number.
