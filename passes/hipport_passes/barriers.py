@@ -23,7 +23,7 @@ A kernel that comes to a barrier with a number, which `inline_ptx` has made hipp
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,7 +33,7 @@ from hipport.languages.agreement import BLOCK, varies
 from hipport.languages.convergence import exclude, squeezed
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.functions import DEFINE, Call, Condition, Function, comes_by_label, nodes
-from hipport.languages.implicit import class_of, makes_object
+from hipport.languages.implicit import class_of, makes_object, operator_uses, operators
 from hipport.languages.indirect import CALLED, indirect_calls, pointed, targets
 from hipport.languages.kernels import Kernels
 from hipport.names import Names
@@ -79,7 +79,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     barriers = _Barriers.of(source, project, kernels)
     carriers = kernels.carriers(source, barriers.pattern)
     called = carriers | barriers.functions | barriers.classes | {b"sync"}
-    if not barriers.pointed and called.isdisjoint(source.words) and not source.matched(barriers.pattern):
+    if (
+        not barriers.pointed
+        and not barriers.operators
+        and called.isdisjoint(source.words)
+        and not source.matched(barriers.pattern)
+    ):
         return
     widest = max(project.target.wavefronts)
     for function in kernels.functions(source):
@@ -102,6 +107,8 @@ class _Barriers(NamedTuple):
     pointed: tuple[Function, ...]
     #: Classes whose objects wait when they come to be or go.
     classes: frozenset[bytes]
+    #: Operators that wait, by their signs.
+    operators: dict[str, list[Function]]
 
     @staticmethod
     def of(source: Cpp, project: Project, kernels: Kernels) -> _Barriers:
@@ -134,7 +141,9 @@ class _Barriers(NamedTuple):
         ]
         by_pointer = tuple(pointed(files, with_barrier))
         classes = frozenset(map(class_of, with_barrier)) - {b""}
-        known.append(_Barriers(pattern, frozenset(found), frozenset(found - others), waiting, by_pointer, classes))
+        plain = frozenset(found - others)
+        waits = operators(with_barrier)
+        known.append(_Barriers(pattern, frozenset(found), plain, waiting, by_pointer, classes, waits))
         return known[0]
 
     def is_plain(self, text: bytes) -> bool:
@@ -277,6 +286,7 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
     ]
     barriers += _without_parentheses(function, called.macros)
     barriers += _objects(function, called.classes)
+    barriers += (Call(function, b"", node, ()) for node, _ in operator_uses(function, called.operators))
     for each in indirect_calls(function) if called.pointed else ():
         waiting_there = targets(each, function, called.pointed, kernels)
         if not waiting_there:
@@ -431,9 +441,15 @@ def _parted_in_macros(
     """Yield a finding per use of a macro that has an `if` with barriers in both branches, where threads part at it."""
     source = function.source
     branching = project.component(source).fact(_branching)
+    waiting: frozenset[bytes] = frozenset()
+    if branching and not branching.keys().isdisjoint(function.called):
+        carriers = kernels.carriers(source, called.pattern)
+        waiting = carriers | called.functions | frozenset(_lambdas(function, called, carriers))
     for call in function.calls(branching.keys() & function.called) if branching else ():
         for parameters, condition, branches in branching[call.name]:
-            if not all(called.pattern.search(branch) for branch in branches):
+            values = dict(zip(parameters, map(function.text, call.arguments), strict=False))
+            made = [set(_WORDS.findall(_WORDS.sub(_replaced(values), branch))) for branch in branches]
+            if not all(words & waiting or any(map(called.pattern.fullmatch, words)) for words in made):
                 continue
             words = set(_WORDS.findall(condition))
             given = [value for name, value in zip(parameters, call.arguments, strict=False) if name in words]
@@ -452,6 +468,11 @@ def _parted_in_macros(
                 certainty=Certainty.MANUAL,
             )
             break
+
+
+def _replaced(values: dict[bytes, bytes]) -> Callable[[re.Match[bytes]], bytes]:
+    """What stands in place of a word in a macro that is given such arguments."""
+    return lambda match: values.get(match.group(), match.group())
 
 
 class _Branching(NamedTuple):

@@ -90,6 +90,8 @@ _LOOP = re.compile(rb"\b(?:while|for|do)\b")
 _TAKES = re.compile(rb"\b(atomic(?:CAS|Exch))(?:_block|_system)?\s*\(")
 _DRAWS = re.compile(_ATOMICS.pattern + rb"|atomic(?:Add|Inc)(?:_block|_system)?")
 _NUMBERED = re.compile(rb"=\s*atomic(?:Add|Inc)\w*\s*\([^;{}]*;[^;{}]*\bwhile\s*\([^;{}]*!=")
+#: By what a lock may be taken that `_ATOMICS` has not; what adds counts or draws a number.
+_OTHER_SWAPS = re.compile(rb"atomic(?:Inc|Dec|Max|Min|Xor|Or|And|Sub)(?:_block|_system)?")
 _TAKES_NUMBER = re.compile(rb"\s*atomic(?:Add|Inc)(?:_block|_system)?\s*\(")
 _FIXED = re.compile(rb"[\s()]*(?:\d+[uUlL]*|true|false|[A-Z][A-Z0-9_]*)[\s()]*")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
@@ -198,6 +200,15 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
     if acquire is None:
         if _WAITS.fullmatch(function.text(body)) is None:
             yield from _inside(function, loop, condition, body, kernels, project)
+        elif condition is not None and (by := _swaps_otherwise(function, condition)):
+            yield Finding(
+                head,
+                "lock",
+                f"lanes wait here for what {by} gives: one of the same wavefront that has to change it, behind the "
+                "loop, never comes to that; put what is done meanwhile into a loop, for (bool done = false; "
+                "!hipport::opaque(done);) if (taken) { …; unlock; done = true; }, with hipport/lock.h",
+                certainty=Certainty.MANUAL,
+            )
         elif _NUMBERED.search(function.source.code) and _ticket(function, loop) and _all_in_turns(function, kernels):
             return
         elif condition is not None and _own_flag(
@@ -483,6 +494,17 @@ def _waits_for(function: Function, loop: Node) -> _Acquire | None:
     return acquire if sleeps and not names & changed else None
 
 
+def _swaps_otherwise(function: Function, condition: Node) -> str:
+    """Return the atomic operation other than those of locks that a condition changes something by; empty for none."""
+    for call in _calls(condition):
+        name, given = called_name(call, function.source.code), arguments(call)
+        if _OTHER_SWAPS.fullmatch(name) and given:
+            last = b"".join(function.text(given[-1]).split())
+            if last.rstrip(b"uUlL") not in (b"0", b"~0", b"0xffffffff", b"-1"):
+                return name.decode()
+    return ""
+
+
 def _by_bits(function: Function, condition: Node) -> _Acquire | None:
     """Return the lock of `while (atomicOr(&word, bit) & bit)`, which is a bit of a word."""
     for call in _calls(condition):
@@ -506,7 +528,7 @@ def _taken_in_body(function: Function, loop: Node) -> _Acquire | None:
         if acquire is None or acquire.call != call or not acquire.free or _innermost_loop(call) != loop:
             continue
         last = b"".join(function.text(arguments(call)[-1]).split())
-        leaves = [_turn(function, loop, acquire, result) for result in (acquire.free, last)]
+        leaves = [_turn(function, loop, acquire, _number(result)) for result in (acquire.free, last)]
         if leaves != [True, False]:
             return None
         return acquire._replace(two_valued=_turn(function, loop, acquire, _NEITHER) is not False)
@@ -519,6 +541,11 @@ _NEITHER = b"2000000011"
 
 class _Unknown(Exception):
     """What a turn of a loop does is not seen in its text."""
+
+
+def _number(text: bytes) -> bytes:
+    """A literal without its suffix."""
+    return text.rstrip(b"uUlL") if text[:1].isdigit() else text
 
 
 def _turn(function: Function, loop: Node, acquire: _Acquire, result: bytes) -> bool | None:
@@ -563,6 +590,8 @@ def _turn(function: Function, loop: Node, acquire: _Acquire, result: bytes) -> b
 
     def truth(node: Node) -> bool:
         text = value(node)
+        if text == result and not text[:1].isdigit() and text != acquire.free:
+            return True  # What a lock that is taken has is not 0.
         if not text.lstrip(b"-").isdigit():
             raise _Unknown
         return int(text) != 0
