@@ -436,6 +436,8 @@ def _functions(source: Cpp) -> tuple[Function, ...]:
 def _function(source: Cpp, node: Node) -> Function | None:
     body = node.child_by_field_name("body")
     declarator = node.child_by_field_name("declarator")
+    if declarator is not None and declarator.type == "operator_cast":
+        return _conversion(source, node, declarator, body)
     while declarator is not None and declarator.type != "function_declarator":
         declarator = declarator.child_by_field_name("declarator") or next(
             (child for child in declarator.named_children if child.type.endswith("_declarator")), None
@@ -458,6 +460,15 @@ def _function(source: Cpp, node: Node) -> Function | None:
         node,
         body,
     )
+
+
+def _conversion(source: Cpp, node: Node, declarator: Node, body: Node | None) -> Function | None:
+    """`operator int() const { … }`"""
+    type_ = declarator.child_by_field_name("type")
+    if body is None or type_ is None or body.type != "compound_statement":
+        return None
+    name = source.code[declarator.start_byte : type_.end_byte]
+    return Function(source, name, source.code[node.start_byte : declarator.start_byte], (), node, body)
 
 
 def declared_name(node: Node, code: bytes) -> bytes:

@@ -19,6 +19,9 @@ from hipport.languages.functions import Function, is_method, nodes, operator_of
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_CONVERSION = re.compile(rb"operator\s+(?:const\s+)?[A-Za-z_][\w:<>, ]*[&*\s]*")
+# In place of an operator's sign.
+_CONVERTS = "conversion"
 _OPERATOR = re.compile(rb"operator\s*([-+*/%^&|~!=<>]+|\[\])")
 _DECLARED = rb"\b([A-Za-z_]\w*)\s*(?:<[^;(){}]*>\s*)?(?:const\s*)?[*&\s]*\b%s\s*[,)=;{(\[:]"
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -40,6 +43,8 @@ _BUILT_IN = re.compile(rb"threadIdx|blockIdx|blockDim|gridDim|warpSize")
 # No types, though a name follows.
 _NO_TYPES = frozenset((b"return", b"const", b"else", b"new", b"case", b"typename", b"volatile", b"__restrict__"))
 _NO_MEMBERS = ("function_declarator", "pointer_declarator", "reference_declarator")
+# Around the name of a variable that is declared, or asked for a member.
+_NO_VALUES = ("declaration", "field_expression", "function_declarator", "reference_declarator", "pointer_declarator")
 _CLASSES = frozenset(("struct_specifier", "class_specifier"))
 # What follows the name of a class where no object of it comes to be.
 _NO_OBJECT = re.compile(rb"\s*(?:<[^;(){}]*>\s*)?(?:\*|&|>|,|\)|::)")
@@ -97,11 +102,15 @@ def operators(functions: Iterable[Function]) -> dict[str, list[Function]]:
         match = _OPERATOR.fullmatch(function.name)
         if match is not None:
             found.setdefault(match[1].decode(), []).append(function)
+        elif _CONVERSION.fullmatch(function.name):
+            found.setdefault(_CONVERTS, []).append(function)
     return found
 
 
 def operator_uses(function: Function, of: dict[str, list[Function]]) -> Iterator[tuple[Node, list[Function]]]:
     """Yield the expressions in a function that may be uses of such operators, with which."""
+    if _CONVERTS in of:
+        yield from _conversions(function, of[_CONVERTS])
     code = function.text(function.body)
     if not any((sign.encode() if sign != "[]" else b"[") in code for sign in of):
         return
@@ -124,6 +133,23 @@ def operator_uses(function: Function, of: dict[str, list[Function]]) -> Iterator
         ]
         if fitting:
             yield node, fitting
+
+
+def _conversions(function: Function, of: list[Function]) -> Iterator[tuple[Node, list[Function]]]:
+    """Yield where a variable stands for a value, of a class that has one of these conversions."""
+    for each in of:
+        classes = b"|".join(map(re.escape, _around(each)))
+        code = function.source.code[function.node.start_byte : function.body.end_byte]
+        declared = re.compile(rb"\b(?:" + classes + rb")\s*(?:<[^;(){}]*>\s*)?(?:const\s*)?&?\s*\b(\w+)\s*[,)=;{(]")
+        names = frozenset(declared.findall(code)) if classes and each is not function else frozenset()
+        for span, _ in function.source.names(names) if names else ():
+            if function.body.start_byte <= span.start < function.body.end_byte:
+                node = function.body.descendant_for_byte_range(span.start, span.end)
+                outer = node.parent if node is not None else None
+                if node is None or outer is None or node.type != "identifier" or outer.type in _NO_VALUES:
+                    continue
+                if outer.type != "init_declarator" or outer.child_by_field_name("declarator") != node:
+                    yield node, [each]
 
 
 def _sign(node: Node) -> str:
