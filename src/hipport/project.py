@@ -219,7 +219,8 @@ class Project:
         A build script that defines a macro with a name for HIP does so for the files of its folder; a file that
         chooses between HIP's functions and CUDA's by one does so for all files that it is connected to by includes.
         """
-        from hipport.languages.cpp import Cpp, names_for_hip
+        from hipport.languages.cpp import Cpp
+        from hipport.languages.preprocessor import names_for_hip
 
         asking = {
             source.path: names
@@ -332,21 +333,17 @@ class Project:
             from hipport.languages.cpp import Cpp, within
 
             always: dict[PurePath, list[PurePath]] = {}
-            included: set[PurePath] = set()
+            apart: list[PurePath] = []
             files = [each for each in component if isinstance(each, Cpp)]
             for each in files:
                 for include in each.includes:
                     others = [other for other in self._included(each.path, include.path) if other != each.path]
-                    included.update(others)
-                    if not within(include.target.start, each.without_cuda):
-                        always.setdefault(each.path, []).extend(others)
-            waiting = [each.path for each in files if each.path not in included]
-            reached = set(waiting)
-            while waiting:
-                more = set(always.get(waiting.pop(), ())) - reached
-                reached |= more
-                waiting += more
-            known = self._without_cuda[first] = frozenset(each.path for each in files) - reached
+                    under = within(include.target.start, each.without_cuda)
+                    (apart if under else always.setdefault(each.path, [])).extend(others)
+            # Files may include each other in a circle, so it is not the files that none includes where this begins.
+            mocks = _reached(apart, always)
+            known = mocks - _reached([each.path for each in files if each.path not in mocks], always)
+            self._without_cuda[first] = known
         return known
 
     @cached_property
@@ -412,3 +409,14 @@ def _nearest(path: str, of: PurePath, named: Sequence[PurePath], above: Sequence
 
     nearest = max(map(shared, found), default=0)
     return [other for other in found if shared(other) == nearest]
+
+
+def _reached(start: Iterable[PurePath], following: Mapping[PurePath, Iterable[PurePath]]) -> frozenset[PurePath]:
+    """Return all that is reached from `start` on, with it."""
+    waiting = list(start)
+    reached = set(waiting)
+    while waiting:
+        more = set(following.get(waiting.pop(), ())) - reached
+        reached |= more
+        waiting += more
+    return frozenset(reached)
