@@ -17,7 +17,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from hipport.languages.cpp import Cpp, condition, names_for_hip
+from hipport.languages.cpp import Cpp
+from hipport.languages.preprocessor import condition, names_for_hip
 from hipport.source import Conflict, Edit, Span
 
 CLANG = next(

@@ -22,8 +22,9 @@ from itertools import pairwise, product
 from typing import ClassVar, NamedTuple
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Conditional, Cpp, within
+from hipport.languages.cpp import Cpp, within
 from hipport.languages.cuda import Cuda
+from hipport.languages.preprocessor import Conditional
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span

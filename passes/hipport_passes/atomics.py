@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
-from hipport.languages.cpp import Conditional, Cpp, condition, within
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.preprocessor import Conditional, condition
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from hipport.languages.cpp import Cpp, condition, within
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.preprocessor import condition
 from hipport.project import Project
 from hipport.source import Span
 

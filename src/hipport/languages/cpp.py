@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -14,14 +13,23 @@ from importlib import import_module
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from hipport.languages.preprocessor import (
+    IDENTIFIER,
+    SPLICE,
+    WORDS,
+    Conditional,
+    branches,
+    chosen_on_hip,
+    grouped,
+    names_for_hip,
+    outermost,
+    without_cuda,
+)
 from hipport.source import Edit, Source, Span
 
 if TYPE_CHECKING:
     import tree_sitter
 
-# A backslash at the end of a line joins it to the next one, before anything else is looked at: also in comments, also
-# after another backslash, and (gcc, clang) also with white space behind it.
-_SPLICE = rb"\\[ \t\f\v]*(?:\r\n?|\n)"
 # What a search for names steps over starts with one of these.
 _LEAD = re.compile(
     rb"""
@@ -31,7 +39,7 @@ _LEAD = re.compile(
     | '(?P<character>[^'\\\r\n]*(?:(?:%(splice)s|\\(?:%(splice)s)*[^\r\n])[^'\\\r\n]*)*)'
     | \#[ \t]*(?:(?P<include>include(?:_next)?|import)|error|warning)\b
     """
-    % {b"splice": _SPLICE},
+    % {b"splice": SPLICE},
     re.VERBOSE | re.DOTALL,
 )
 _RAW_PREFIX = re.compile(rb"(?:\A|[^0-9A-Za-z_\x80-\xff])(?:u8|[uUL])?R\Z")
@@ -41,11 +49,10 @@ _NUMBER_AFTER = re.compile(rb"(?:'[0-9A-Za-z_]|[0-9A-Za-z_.\x80-\xff])+")
 _PATH = re.compile(rb"(?:[ \t]|/\*[^\r\n]*?\*/)*(?:<([^>\r\n]*)>|\"([^\"\r\n]*)\")")
 _TESTED_PATH = re.compile(rb"\b__has_include(?:_next)?[ \t]*\([ \t]*<([^>\r\n]*)>")
 # The message of an #error is prose, with lone apostrophes.
-_PROSE = re.compile(rb"(?:[^\\\r\n/]|/(?![/*])|%s|\\)*" % _SPLICE)
+_PROSE = re.compile(rb"(?:[^\\\r\n/]|/(?![/*])|%s|\\)*" % SPLICE)
 # Everything but the two bytes that end lines becomes a space.
 _BLANK = bytes(byte if byte in b"\r\n" else 0x20 for byte in range(256))
 _BOM = b"\xef\xbb\xbf"
-_IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
 _QUALIFIED = re.compile(rb"(?:[A-Za-z_]\w*::)+[A-Za-z_]\w*")
 _CALLED = re.compile(rb"[ \t]*\(")
 # In front of an operand: an operator, an opening bracket, a comma, or the end of a statement.
@@ -63,43 +70,14 @@ _WHOLE_TOKENS = re.compile(rb"[^\s0-9](?:.*[^\s])?")
 _TOUCHY = bytes(byte >= 0x80 or chr(byte) in "\"'/*\\#" or chr(byte).isalnum() or byte == 0x5F for byte in range(256))
 _BRACKETS = {b"(": b")", b"[": b"]", b"{": b"}"}
 _BRACKET = re.compile(rb"[()\[\]{}]")
-_LINE = rb"[^\\\r\n]*(?:(?:%s|\\)[^\\\r\n]*)*" % _SPLICE
+_LINE = rb"[^\\\r\n]*(?:(?:%s|\\)[^\\\r\n]*)*" % SPLICE
 _REST_OF_LINE = re.compile(_LINE)
 _DIRECTIVE = re.compile(rb"\#" + _LINE)
-_CONDITIONAL = re.compile(rb"\#[ \t]*(?P<word>(?:el)?ifn?def|(?:el)?if|else|endif)\b(?P<rest>.*)", re.DOTALL)
-_SPLICED = re.compile(_SPLICE)
-_SPLICED_BEFORE = re.compile(_SPLICE + rb"\Z")
-_TOKEN = re.compile(rb"[0-9](?:'?\w)*|\w+|&&|\|\||[<>=!]=|<<|>>|[^\s\w]")
-_STRENGTH = {
-    sign: strength
-    for strength, signs in enumerate(
-        (b"|| or", b"&& and", b"|", b"^", b"&", b"== !=", b"< > <= >=", b"<< >>", b"+ -", b"*"), 1
-    )
-    for sign in signs.split()
-}
-_OPERATIONS: dict[bytes, Callable[[int, int], int]] = {
-    b"|": operator.or_,
-    b"^": operator.xor,
-    b"&": operator.and_,
-    b"==": operator.eq,
-    b"!=": operator.ne,
-    b"<": operator.lt,
-    b">": operator.gt,
-    b"<=": operator.le,
-    b">=": operator.ge,
-    b"<<": lambda a, b: a << b % 64,
-    b">>": lambda a, b: a >> b % 64,
-    b"+": operator.add,
-    b"-": operator.sub,
-    b"*": operator.mul,
-}
+_SPLICED_BEFORE = re.compile(SPLICE + rb"\Z")
 
-# A space for every byte that words have not, and whether a byte is part of one: 0-9 A-Z _ a-z, and any byte of a longer
-# UTF-8 character, which an identifier may have.
-_WORDS = bytes(byte if (chr(byte).isalnum() and byte < 128) or byte == 0x5F else 0x20 for byte in range(256))
-_ENDS_TYPE = bytes(byte in b"*&>" or _WORDS[byte] != 0x20 for byte in range(256))
-_IN_NAME = bytes(byte == 0x3A or _WORDS[byte] != 0x20 for byte in range(256))
-_IN_WORD = bytes(_WORDS[byte] != 0x20 or byte >= 128 for byte in range(256))
+_ENDS_TYPE = bytes(byte in b"*&>" or WORDS[byte] != 0x20 for byte in range(256))
+_IN_NAME = bytes(byte == 0x3A or WORDS[byte] != 0x20 for byte in range(256))
+_IN_WORD = bytes(WORDS[byte] != 0x20 or byte >= 128 for byte in range(256))
 # How many words are remembered before others are begun with.
 _MOST_WORDS = 1 << 18
 
@@ -113,34 +91,6 @@ _KEYWORDS = frozenset(
     b"struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual "
     b"void volatile while xor xor_eq offsetof TRUE FALSE".split()
 )
-
-# Macros that every HIP compilation for AMD defines as 1 (hipcc and its headers; PyTorch's extension build adds
-# USE_ROCM), ones that it defines as something else, and ones that only its device side has.
-_TRUE_ON_HIP = frozenset(b"USE_ROCM __HIP_PLATFORM_AMD__ __HIPCC__ __HIP__".split())
-_DEFINED_ON_HIP = _TRUE_ON_HIP | frozenset(b"HIP_VERSION ROCM_VERSION TORCH_HIP_VERSION".split())
-_ON_HIP_DEVICE = re.compile(rb"__HIP_DEVICE_COMPILE__|__(?:AMD|GFX|gfx)\w*")
-# Ones that somebody's build may define for HIP, or that HIP had before ROCm 6. Whoever counts on them has a branch
-# without them that has to work too.
-_PERHAPS_ON_HIP = frozenset(b"__HIP_PLATFORM_HCC__ __HCC__ WITH_HIP USE_HIP IS_HIP".split())
-# What a program's own name for it says: BNB_HIP, USE_AMD_ROCM, GGML_USE_HIP. That of a feature goes on: FOO_HIP_GRAPHS.
-_SAYS_HIP = re.compile(
-    rb"(?!.*(?:NO|NOT|NON|WITHOUT|DISABLED?|SKIP|CUDA|NVCC)_)"
-    rb"(?:[A-Z][A-Z0-9_]*_(?:HIP|ROCM|HIPCC)|(?:HIP|ROCM)_(?:ENABLED|FOUND|AVAILABLE))"
-)
-# Headers of the two, as a program that has both chooses between them: HIP's, and CUDA's or what hipport knows under it.
-_OF_HIP = re.compile(rb"#\s*include\s*[<\"](?:hip/|hip(?:cub|blas|fft|rand|sparse|solver)/|roc\w+/|rccl/)")
-_OF_CUDA = re.compile(rb"#\s*include\s*[<\"](?:cu(?:da|rand|blas|fft|sparse|solver|b/)|cooperative_groups|nccl)")
-# Names that only one of the two declares.
-_HIP_NAME = re.compile(rb"\bhip(?:blas|fft|rand|sparse|solver|cub)?[A-Z]\w+")
-_CUDA_NAME = re.compile(rb"\bcu(?:da|blas|fft|rand|sparse|solver|dnn)[A-Z]\w+")
-# Where a program tells the two apart, what its own name for NVIDIA says: HAVE_CUDA, GOOGLE_CUDA, CUDA_FOUND. Not
-# WITH_CUDA: extensions of PyTorch define that for ROCm as well, where CUDAExtension builds them.
-_SAYS_CUDA = re.compile(
-    rb"(?!(?:.*_)?WITH_CUDA)(?!.*(?:NO|NOT|NON|WITHOUT|DISABLED?|SKIP|HIP|ROCM)_)"
-    rb"(?:[A-Z][A-Z0-9_]*_(?:CUDA|NVCC)|CUDA_(?:ENABLED|FOUND|AVAILABLE))"
-)
-_NEVER_ON_HIP = frozenset(b"__HIP_PLATFORM_NVIDIA__ __HIP_PLATFORM_NVCC__".split())
-_DEFINED_BY_NVCC = frozenset(b"__CUDACC__ __NVCC__ __CUDA_ARCH__ CUDA_VERSION CUDART_VERSION USE_CUDA".split())
 
 # The head of a statement that has another in it; a bracket, and pragmas behind it.
 _HEAD = re.compile(rb"\b(?:for|while|if)\s*(?:constexpr\s*)?\(")
@@ -169,26 +119,6 @@ class Include:
     target: Span
     path: str
     angled: bool
-
-
-# One macro that says that CUDA's compiler, or CUDA, is there.
-_THERE_IS_CUDA = re.compile(rb"(?P<not>!)?defined(?:__CUDACC__|__NVCC__|__HIPCC__|(?!NO|\w*_NO_)\w*CUDA\w*)")
-
-
-@dataclass(frozen=True, slots=True)
-class Conditional:
-    """`#if`, `#elif`, `#else` or `#endif`; that of an `#ifdef X` is a `condition` too, `defined(X)`."""
-
-    span: Span
-    word: bytes
-    condition: bytes
-
-    def tells(self, known: AbstractSet[bytes] = frozenset()) -> bool:
-        """Whether the condition tells AMD from NVIDIA, by macros of the program's that are known to, or by HIP's."""
-        return any(
-            name in _DEFINED_ON_HIP or name in _NEVER_ON_HIP or name in known or _ON_HIP_DEVICE.fullmatch(name)
-            for name in _IDENTIFIER.findall(self.condition)
-        )
 
 
 class _Vocabulary:
@@ -431,7 +361,7 @@ class Cpp(Source):
         return _vocabularies[-1]
 
     def names(
-        self, wanted: re.Pattern[bytes] | AbstractSet[bytes] = _IDENTIFIER, behind: re.Pattern[bytes] | None = None
+        self, wanted: re.Pattern[bytes] | AbstractSet[bytes] = IDENTIFIER, behind: re.Pattern[bytes] | None = None
     ) -> Iterator[tuple[Span, bytes]]:
         """Yield the identifiers in code that are `wanted`, in order, macro bodies and inactive branches included.
 
@@ -590,23 +520,7 @@ class Cpp(Source):
     @cached_property
     def conditionals(self) -> tuple[tuple[Conditional, ...], ...]:
         """The directives of each `#if` … `#endif`, inner ones before the one that they are in."""
-        groups: list[tuple[Conditional, ...]] = []
-        stack: list[list[Conditional]] = []
-        for directive in self.directives:
-            match = _CONDITIONAL.fullmatch(self.code, directive.start, directive.end)
-            if match is None:
-                continue
-            word, rest = match["word"], match["rest"]
-            if word.endswith(b"def"):
-                rest = (b"!" if b"n" in word else b"") + b"defined(" + (rest.split() or [b"?"])[0] + b")"
-            part = Conditional(directive, word, rest)
-            if word.startswith(b"if"):
-                stack.append([part])
-            elif stack:
-                stack[-1].append(part)
-                if word == b"endif":
-                    groups.append(tuple(stack.pop()))
-        return tuple(groups)
+        return grouped(self.code, self.directives)
 
     @cached_property
     def conditional(self) -> tuple[Span, ...]:
@@ -617,85 +531,26 @@ class Cpp(Source):
             guard = self.code[group[0].span.end :].split(None, 3)[:2] == [b"#define", name]
             if not guard or len(group) > 2:
                 found.append(Span(group[0].span.start, group[-1].span.end))
-        return _outermost(found)
+        return outermost(found)
 
     @cached_property
     def without_cuda(self) -> tuple[Span, ...]:
         """The stretches that no compilation for CUDA sees: `#ifndef __CUDACC__`, and the `#else` of its opposite."""
-        found = []
-        for group in self.conditionals:
-            condition = b"".join(group[0].condition.split()).replace(b"defined(", b"defined").rstrip(b")")
-            match = _THERE_IS_CUDA.fullmatch(condition)
-            if (
-                match is None
-                or len(group) > 3
-                or group[-1].word != b"endif"
-                or (len(group) == 3 and group[1].word != b"else")
-            ):
-                continue
-            if match["not"]:
-                found.append(Span(group[0].span.end, group[1].span.start))
-            elif len(group) == 3:
-                found.append(Span(group[1].span.end, group[2].span.start))
-        return _outermost(found)
+        return without_cuda(self.conditionals)
 
     @cached_property
     def chosen_on_hip(self) -> frozenset[bytes]:
-        """The program's own macros that every HIP compilation of it has to define, as the text shows.
-
-        `#ifdef USE_HIP` before HIP's headers or functions and `#else` before CUDA's: without it there is no HIP.
-        """
-        found = set()
-        for group in self.conditionals if names_for_hip(self.text) else ():
-            for name in {name for part in group for name in names_for_hip(part.condition)}:
-                if self._chosen_by(name, group):
-                    found.add(name)
-        return frozenset(found)
+        """The program's own macros that every HIP compilation of it has to define, as the text shows."""
+        return chosen_on_hip(self.text, self.code, self.conditionals) if names_for_hip(self.text) else frozenset()
 
     @property
     def known_on_hip(self) -> frozenset[bytes]:
         """The program's own macros that are known to be defined on HIP, from this file or from others."""
         return self.chosen | self.chosen_on_hip
 
-    def _chosen_by(self, name: bytes, group: tuple[Conditional, ...]) -> bool:
-        """Whether HIP has its branch of the group with the macro defined, and CUDA has one of its own."""
-        alone = frozenset((name,))
-        with_hip: list[bool] = []
-        live = False
-        for part, following in pairwise(group):
-            here = Span(part.span.end, following.span.start)
-            includes, code = self[here], self.code[here.start : here.end]
-            of_hip = bool(_OF_HIP.search(includes) or _HIP_NAME.search(code))
-            of_cuda = bool(_OF_CUDA.search(includes) or _CUDA_NAME.search(code))
-            if not live and (part.word == b"else" or condition(part.condition, hip=True, chosen=alone)):
-                if not of_hip or _OF_CUDA.search(includes):
-                    return False
-                live = True
-            else:
-                with_hip += [of_hip] if of_cuda else []
-        return live and False in with_hip
-
     @cached_property
     def _branches(self) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-        dead: list[Span] = []
-        alive: list[Span] = []
-        chosen = self.known_on_hip
-        for group in self.conditionals:
-            told = any(part.tells(chosen) for part in group)
-            # Whether HIP and CUDA may still see a branch: not after one that they see for certain.
-            hip_may: bool | None = True
-            cuda_may: bool | None = True
-            for part, following in pairwise(group):
-                here_hip = part.word == b"else" or condition(part.condition, hip=True, told=told, chosen=chosen)
-                here_cuda = part.word == b"else" or condition(part.condition, hip=False)
-                hip, hip_may = _and(hip_may, here_hip), _and(hip_may, _not(here_hip))
-                cuda, cuda_may = _and(cuda_may, here_cuda), _and(cuda_may, _not(here_cuda))
-                branch = Span(part.span.end, following.span.start)
-                if hip is False and cuda is not False:
-                    dead.append(branch)
-                elif cuda is False and hip is not False:
-                    alive.append(branch)
-        return _outermost(dead), _outermost(alive)
+        return branches(self.conditionals, self.known_on_hip)
 
     @cached_property
     def tree(self) -> tree_sitter.Tree:
@@ -819,7 +674,7 @@ class Cpp(Source):
         if not edit.new or _INCLUDE_LINES.fullmatch(edit.new):
             start = edit.span.start
             return (not old and start == self.include_point) or (not edit.new and self._is_include_lines(edit.span))
-        if _QUALIFIED.fullmatch(edit.new) and _IDENTIFIER.fullmatch(old):
+        if _QUALIFIED.fullmatch(edit.new) and IDENTIFIER.fullmatch(old):
             return (
                 _CALLED.match(self.code, edit.span.end) is not None
                 and _OPERAND.search(self.code, max(0, edit.span.start - 8), edit.span.start) is not None
@@ -851,159 +706,11 @@ def _edit(tree: tree_sitter.Tree, source: Source) -> None:
         )
 
 
-def condition(text: bytes, *, hip: bool, told: bool = False, chosen: frozenset[bytes] = frozenset()) -> bool | None:
-    """Evaluate a preprocessor condition as a HIP compilation for AMD (or an nvcc one) would; None where unknown.
-
-    `told`: the program tells AMD from NVIDIA here, so what only nvcc defines is indeed not defined on HIP. Elsewhere
-    `__CUDACC__` says that code is for the device, which a port has to keep. `chosen` are macros of the program's own
-    that are defined on HIP. Any other macro may be anything.
-    """
-    try:
-        value = _Condition(_TOKEN.findall(_SPLICED.sub(b"", text)), hip, told, chosen).value()
-    except (IndexError, ValueError, RecursionError):
-        return None
-    return None if value is None else value != 0
-
-
-class _Condition:
-    """The value of a condition's tokens: a number, or None where it is not known. Raises for what is no condition."""
-
-    def __init__(self, tokens: list[bytes], hip: bool, told: bool, chosen: frozenset[bytes]) -> None:
-        self.tokens = tokens[::-1]
-        self.chosen = chosen
-        self.hip = hip
-        self.told = told
-
-    def value(self) -> int | None:
-        value = self.ternary()
-        if self.tokens:
-            raise ValueError(self.tokens[-1])
-        return value
-
-    def next(self, expected: bytes = b"") -> bytes:
-        token = self.tokens.pop()
-        if expected and token != expected:
-            raise ValueError(token)
-        return token
-
-    def ternary(self) -> int | None:
-        value = self.binary(1)
-        if self.tokens[-1:] != [b"?"]:
-            return value
-        self.next()
-        yes = self.ternary()
-        self.next(b":")
-        no = self.ternary()
-        if value is None:
-            return yes if yes == no else None
-        return yes if value else no
-
-    def binary(self, weakest: int) -> int | None:
-        left = self.unary()
-        while self.tokens and (strength := _STRENGTH.get(self.tokens[-1], 0)) >= weakest:
-            left = _combined(self.next(), left, self.binary(strength + 1))
-        return left
-
-    def unary(self) -> int | None:
-        token = self.next()
-        if token in (b"!", b"not"):
-            value = self.unary()
-            return None if value is None else int(not value)
-        if token == b"-":
-            value = self.unary()
-            return None if value is None else -value
-        if token == b"(":
-            value = self.ternary()
-            self.next(b")")
-            return value
-        if token == b"defined":
-            name = self.next()
-            if name == b"(":
-                name = self.next()
-                self.next(b")")
-            known = self.defined(name)
-            return None if known is None else int(known)
-        if token[:1].isdigit():
-            digits = token.replace(b"'", b"").lower().rstrip(b"ul")
-            return int(digits, 8 if digits.isdigit() and digits.startswith(b"0") else 0)
-        if not _IDENTIFIER.fullmatch(token):
-            raise ValueError(token)
-        if self.tokens[-1:] == [b"("]:  # a macro with arguments, or __has_include
-            depth = 0
-            while True:
-                depth += {b"(": 1, b")": -1}.get(self.next(), 0)
-                if not depth:
-                    return None
-        if token in (b"true", b"false"):
-            return int(token == b"true")
-        if self.defined(token) is False:
-            return 0  # A macro that is not defined counts as 0.
-        return 1 if self.hip and (token in _TRUE_ON_HIP or token in self.chosen) else None
-
-    def defined(self, name: bytes) -> bool | None:
-        if name in _NEVER_ON_HIP:
-            return False
-        if name in _DEFINED_ON_HIP or name in self.chosen:
-            return self.hip
-        if _perhaps_on_hip(name) or _ON_HIP_DEVICE.fullmatch(name):
-            return None if self.hip else False
-        nvidia = name in _DEFINED_BY_NVCC or _SAYS_CUDA.fullmatch(name)
-        return False if self.hip and self.told and nvidia else None
-
-
-def names_for_hip(text: bytes) -> set[bytes]:
-    """Return the words of the text that may be a program's own macros for HIP."""
-    found = set()
-    # Few words have these in them: they are looked at, not all words.
-    parts = (b"HIP", b"ROCM", b"__HCC__") if b"HIP" in text or b"ROCM" in text else ()
-    for part in parts:
-        start = text.find(part)
-        while start >= 0:
-            end = start + len(part)
-            while start and _WORDS[text[start - 1]] != 0x20:
-                start -= 1
-            while end < len(text) and _WORDS[text[end]] != 0x20:
-                end += 1
-            name = text[start:end].lstrip(b"0123456789")
-            if _perhaps_on_hip(name):
-                found.add(name)
-            start = text.find(part, end)
-    return found
-
-
-def _perhaps_on_hip(name: bytes) -> bool:
-    return name in _PERHAPS_ON_HIP or _SAYS_HIP.fullmatch(name) is not None
-
-
-def _combined(sign: bytes, left: int | None, right: int | None) -> int | None:
-    if sign in (b"&&", b"and"):
-        return 0 if 0 in (left, right) else None if None in (left, right) else 1
-    if sign in (b"||", b"or"):
-        return 1 if left or right else None if None in (left, right) else 0
-    return None if left is None or right is None else int(_OPERATIONS[sign](left, right))
-
-
-def _and(a: bool | None, b: bool | None) -> bool | None:
-    return False if a is False or b is False else None if a is None or b is None else True
-
-
-def _not(a: bool | None) -> bool | None:
-    return None if a is None else not a
-
-
 def _first_on_line(code: bytes | bytearray, offset: int) -> bool:
     """Say whether only white space stands in front of `offset` on its line, and the line is not part of another."""
     start = code.rfind(b"\n", 0, offset) + 1
     start = code.rfind(b"\r", start, offset) + 1 or start
     return not code[start:offset].strip() and not _SPLICED_BEFORE.search(code, max(0, start - 80), start)
-
-
-def _outermost(spans: list[Span]) -> tuple[Span, ...]:
-    kept: list[Span] = []
-    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
-        if not kept or span.start >= kept[-1].end:
-            kept.append(span)
-    return tuple(kept)
 
 
 def within(offset: int, spans: tuple[Span, ...]) -> bool:
@@ -1018,7 +725,7 @@ def word_before(code: bytes, offset: int) -> bytes:
     """Return the word that stands in front of `offset`, with white space between them perhaps; b"" if none does."""
     before = code[max(0, offset - 200) : offset].rstrip()
     start = len(before)
-    while start and _WORDS[before[start - 1]] != 0x20:
+    while start and WORDS[before[start - 1]] != 0x20:
         start -= 1
     return before[start:].lstrip(b"0123456789")
 
@@ -1031,7 +738,7 @@ def _lexed_apart(text: bytes) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def _is_identifier(text: bytes) -> bool:
-    return _IDENTIFIER.fullmatch(text) is not None
+    return IDENTIFIER.fullmatch(text) is not None
 
 
 def _part_of_word(text: bytes, offset: int) -> bool:
@@ -1039,7 +746,7 @@ def _part_of_word(text: bytes, offset: int) -> bool:
 
 
 def _words(code: bytes) -> Collection[bytes]:
-    return code.translate(_WORDS).split()
+    return code.translate(WORDS).split()
 
 
 def _places(code: bytes, words: Iterable[bytes]) -> list[tuple[int, bytes]]:
