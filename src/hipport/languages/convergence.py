@@ -49,8 +49,8 @@ _CHOICE = re.compile(rb"\belse\b|\?")
 _SKIPS = re.compile(rb"\b(?:if|for|while|switch)\s*\(|&&|\|\||\?")
 _IF = re.compile(rb"\bif(?:\s|\\\r?\n)*\(")
 _ELSE = re.compile(rb"(?:\s|\\\r?\n)*else\b")
-# Conditions that are longer are not followed into functions.
-_LONGEST = 200
+# Conditions that are longer are not followed into functions, nor more calls of one place under one condition looked at.
+_LONGEST, _MOST_CALLS = 200, 4
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _CALL = re.compile(rb"\s*(?:<[^;{}]*>\s*)?\(")
 _LAMBDA = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*\[")
@@ -618,16 +618,31 @@ class _Search:
 
     def _check_given(self, function: Function) -> None:
         """Note two calls that are given conditions which exclude each other: `f(v, v > 0); f(v, v <= 0)`."""
-        calls = [(mention, each) for mention in self.mentions(function) for each in mention.reached]
-        for (one, a), (two, b) in combinations(calls, 2):
-            if not (a.under or b.under) or one.node == two.node or a.name != b.name or a.lanes.inside or b.lanes.inside:
-                continue
-            own = a.under | {side.condition for side in one.sides}
-            others = b.under | {side.condition for side in two.sides}
-            pairs = product(own - a.lanes.by, others - b.lanes.by)
-            if any(exclude(*pair) for pair in pairs) and not self._barrier_between(function, one.node, two.node):
-                self.found.setdefault(a.place, Meeting("apart", b.place))
-                self.found.setdefault(b.place, Meeting("apart", a.place))
+        # Only conditions on the same thing can exclude each other: all pairs of calls would be too many.
+        asked: dict[tuple[bytes, bytes], dict[bytes, list[tuple[_Mention, _Reached]]]] = {}
+        for mention in self.mentions(function):
+            sides = {side.condition for side in mention.sides}
+            for each in mention.reached:
+                if not each.lanes.inside:
+                    for text in (each.under | sides) - each.lanes.by:
+                        calls = asked.setdefault((each.name, _compared(text)[0]), {}).setdefault(text, [])
+                        if sum(other.place == each.place for _, other in calls) < _MOST_CALLS:
+                            calls.append((mention, each))
+        for texts in asked.values():
+            for one, two in combinations(texts, 2):
+                if exclude(one, two):
+                    for first, second in product(texts[one], texts[two]):
+                        self._meet_given(function, first, second)
+
+    def _meet_given(
+        self, function: Function, first: tuple[_Mention, _Reached], second: tuple[_Mention, _Reached]
+    ) -> None:
+        (one, a), (two, b) = first, second
+        if not (a.under or b.under) or one.node == two.node or (a.place in self.found and b.place in self.found):
+            return
+        if not self._barrier_between(function, one.node, two.node):
+            self.found.setdefault(a.place, Meeting("apart", b.place))
+            self.found.setdefault(b.place, Meeting("apart", a.place))
 
     def _check_macro(self, macro: _Macro) -> None:
         """A macro has no tree: with a choice in it, its calls are taken to be in different branches."""
