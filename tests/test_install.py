@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 import hipport
+import quick_hipcc
 from hipport import toolchain
 from hipport.overlay import overlay
-from source_packages import UNITS, of_this_run, unpacked, without_cuda
+from source_packages import UNITS, unpacked, without_cuda
 
 HERE = Path(__file__).parent
 ARCHS = ("gfx942", "gfx1100")
@@ -39,22 +40,11 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for name in ("c10_hip", "torch_hip", "amdhip64"):
         made = ["g++", "-shared", "-o", str(libraries / f"lib{name}.so"), "-x", "c++", os.devnull]
         subprocess.run(made, check=True)
-    # ROCm has its headers beside its programs; where tools/install_toolchain.py put it, they are elsewhere.
-    headers = hipcc.root / "include/hip"
-    if not headers.is_dir():
-        headers = hipcc.root / "root/usr/include/hip"
-    home = tmp_path_factory.mktemp("rocm")
-    for name, place in (("bin/hipcc", HERE / "rocm_pytorch/hipcc.py"), ("include/hip", headers)):
-        (home / name).parent.mkdir()
-        (home / name).symlink_to(place)
     of_pytorch = overlay(Path(sys.executable), Path(found.origin).parent / "include", toolchain.cache(os.environ))
     return {
-        **hipcc.environment(without_cuda()),
+        **quick_hipcc.environment(hipcc, without_cuda(), tmp_path_factory),
         "PYTHONPATH": str(HERE / "rocm_pytorch"),
         "HIPPORT_OVERLAY": str(of_pytorch),
-        "ROCM_HOME": str(home),
-        "HIPPORT_HIPCC": str(hipcc.hipcc),
-        "HIPPORT_PRECOMPILED": str(of_this_run(tmp_path_factory) / "precompiled"),
         "PYTORCH_ROCM_ARCH": ";".join(ARCHS),
         "LIBRARY_PATH": str(libraries),
         "MAX_JOBS": "2",

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import hipport
+import quick_hipcc
 from hipport import toolchain
 from hipport.languages.cpp import Cpp
 from recorded_builds import ENVIRONMENTS, record, untranslated
@@ -131,16 +132,16 @@ def test_its_build_script_declares_what_it_did_for_cuda_and_what_hipcc_takes_for
 # The others are compiled by their own setup.py files: tests/test_install.py.
 @pytest.mark.toolchain
 @pytest.mark.parametrize("tree", ["chamferdist"], indirect=True)
-def test_every_cuda_unit_compiles_for_both_wavefronts(tree: Path) -> None:
+def test_every_cuda_unit_compiles_for_both_wavefronts(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     archs = ("gfx942", "gfx1100")
     try:
-        toolchain.choose(toolchain.find(os.environ), archs)
+        hipcc = toolchain.choose(toolchain.find(os.environ), archs)
     except toolchain.NoToolchain as missing:
         pytest.skip(f"no hipcc for {archs}: not compiled: {missing}")
     hipport.save(hipport.rewrite([tree]))
     # What is not CUDA takes most of the time, and is compiled where it is installed.
     sources = sorted(tree.rglob("*.cu"))
-    env = {**without_cuda(), "FORCE_CUDA": "1", "HIPCC_COMPILE_FLAGS_APPEND": "-O0"}
+    env = {**quick_hipcc.environment(hipcc, without_cuda(), tmp_path_factory), "FORCE_CUDA": "1"}
     built = hipport.build(sources, target=hipport.Target(archs), env=env)
     assert not built.not_built, built.not_built
     failed = [f"{c.path} {c.target}: {c.messages[:3]}" for c in built.compiled if not c.ok]

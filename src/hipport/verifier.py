@@ -144,15 +144,23 @@ class Driver:
         launch, too.
         """
         sides = {side: _side(each) for side, each in built.items()}
+        # That a gradient is one is seen in one order of threads; in the others it is compared with that one.
+        first: dict[tuple[str, int], str] = {}
         runs = [
-            {"name": str(c), "side": c.side, "env": _environment(c, built[c.side]), "is_reference": not number}
+            {
+                "name": str(c),
+                "side": c.side,
+                "env": _environment(c, built[c.side]),
+                "is_reference": not number,
+                "gradients": gradients and first.setdefault((c.side, c.lanes), c.order) == c.order,
+            }
             for number, c in enumerate(configurations)
         ]
         with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
             answered = self._ask(
                 self.python,
                 folder or Path(scratch),
-                {"sides": sides, "runs": runs, "gradients": gradients, "trace": trace, "memory": self.limits.memory},
+                {"sides": sides, "runs": runs, "trace": trace, "memory": self.limits.memory},
                 recorded,
                 names,
             )

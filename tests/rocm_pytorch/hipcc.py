@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A hipcc that reads PyTorch's headers once for all units of a build, and not three times for each of them.
+"""A hipcc that reads PyTorch's headers once for all units of all builds, and not three times for each of them.
 
 It optimizes nothing: whether there is code, and of which kernels, is the same without, and takes half as long.
 
 HIPPORT_HIPCC is the compiler, HIPPORT_PRECOMPILED a folder for what it makes of the headers. The headers come before
 what a unit includes, so only units that include them anyhow get them: what a port forgets to include is still missing.
+A unit that does not compile with them is compiled again without: what is said of it is what hipcc says.
 """
 
 import fcntl
@@ -21,38 +22,57 @@ HEADERS = ("hip/hip_runtime.h", "torch/torch.h", "ATen/hip/HIPContext.h")
 #: What includes all of them: torch/extension.h has torch/torch.h.
 _ASKED = ({"hip/hip_runtime.h"}, {"torch/torch.h", "torch/extension.h"}, {"ATen/hip/HIPContext.h"})
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"]+)", re.MULTILINE)
-#: Words of a command that say nothing about how headers are read, or that differ for each unit.
-_OF_THE_UNIT = ("-c", "-o", "--offload-arch=", "-DTORCH_EXTENSION_NAME=", "-Icsrc")
+#: Macros that these headers test. The others of a package are defined behind them, so that packages share them.
+_TESTED = re.compile(r"-[DU](?:_|HIP|USE_ROCM|CUDA_HAS|TORCH_API|NDEBUG)")
+#: In a folder of headers that these include one has at least one of these.
+_OF_PYTORCH = ("torch", "ATen", "hip", "Python.h", "pybind11")
 
 
-def settings(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Divide a command that compiles a unit into what its headers are read with, and its architectures."""
-    of_headers, archs = [], []
-    before = ""
-    for word in words:
-        if word.startswith("--offload-arch="):
+def settings(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """Divide a command that compiles a unit into what its headers are read with, what it defines besides, and sides.
+
+    A side is `host` or an architecture, of those that the command compiles for.
+    """
+    of_headers, defined, archs = [], [], []
+    rest = iter(words)
+    for word in rest:
+        if word in ("-c", "-o", "-x"):
+            next(rest)
+        elif word == "-Xclang":
+            of_headers += [word, each] if (each := next(rest)).startswith("-f") else []
+        elif word.startswith("--offload-arch="):
             archs.append(word.partition("=")[2])
-        elif before not in ("-c", "-o") and not word.startswith(_OF_THE_UNIT):
+        elif word.startswith(("-D", "-U")) and not _TESTED.match(word):
+            defined.append(word)
+        elif word.startswith("-I") and not any((Path(word[2:]) / name).exists() for name in _OF_PYTORCH):
+            continue
+        # One level of optimization is that of all, and what debuggers are told is no matter of the headers.
+        elif word not in ("--cuda-host-only", "--cuda-device-only") and not word.startswith(("-O", "-g")):
             of_headers.append(word)
-        before = word
-    return of_headers, archs
+    of_headers.append("-O0")
+    if "--cuda-host-only" in words:
+        return of_headers, defined, ["host"]
+    return of_headers, defined, archs if "--cuda-device-only" in words else ["host", *archs]
 
 
 def precompiled(hipcc: str, words: Sequence[str], folder: Path) -> list[str]:
-    """Return the options with which hipcc reads the headers from what it made of them, and make that if need be."""
-    of_headers, archs = settings(words)
-    folder = folder / hashlib.sha256("\0".join([*of_headers, *archs]).encode()).hexdigest()[:16]
+    """Return the command with which hipcc reads the headers from what it made of them, and make that if need be."""
+    of_headers, defined, sides = settings(words)
+    folder = folder / hashlib.sha256("\0".join(of_headers).encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
-    options = []
-    with (folder / "lock").open("w") as lock:
-        # Another process may be making it.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for side in ("host", *archs):
-            header = folder / f"{side}.h"
+    command = [word for word in words if word not in defined]
+    for side in sides:
+        header = folder / f"{side}.h"
+        with (folder / f"{side}.lock").open("w") as lock:
+            # Another process may be making it.
+            fcntl.flock(lock, fcntl.LOCK_EX)
             made = header.with_suffix(".h.pch")
             if not made.exists():
                 header.write_text("".join(f"#include <{name}>\n" for name in HEADERS))
-                of_side = ["--cuda-host-only"] if side == "host" else ["--cuda-device-only", f"--offload-arch={side}"]
+                # hipcc asks the machine's GPUs unless it is told.
+                of_side = ["--cuda-host-only", "--offload-arch=gfx942"]
+                if side != "host":
+                    of_side = ["--cuda-device-only", f"--offload-arch={side}"]
                 # One job of the compiler, whose last step is another: precompiling has no option for HIP.
                 # With what its inline functions use of templates: each unit would instantiate that again.
                 step = ["-w", "-x", "hip", "-S", "-emit-llvm", "-Xclang", "-emit-pch"]
@@ -60,32 +80,48 @@ def precompiled(hipcc: str, words: Sequence[str], folder: Path) -> list[str]:
                 part = made.with_suffix(".part")
                 subprocess.run([hipcc, *of_headers, *of_side, *step, "-o", str(part), str(header)], check=True)
                 part.rename(made)
-            options += [f"-Xarch_{side}", f"-include{header}"]
-    return options
+        command += [f"-Xarch_{side}", f"-include{header}"]
+    # clang compares macros of a command with those that headers were compiled with.
+    text = "".join(_directive(word) for word in defined)
+    own = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.h"
+    part = own.with_suffix(f".{os.getpid()}")
+    part.write_text(text)
+    part.rename(own)
+    return [*command, "-include", str(own)]
+
+
+def _directive(word: str) -> str:
+    name, _, value = word[2:].partition("=")
+    return f"#undef {name}\n" if word[1] == "U" else f"#define {name} {value if '=' in word else 1}\n"
 
 
 def includes(path: Path, seen: set[Path]) -> set[str]:
-    """Return the headers in angle brackets that a file, or one beside it that it includes, includes."""
+    """Return the headers that a file, or one beside it that it includes, includes from elsewhere."""
     path = path.resolve()
-    if path in seen or not path.is_file():
+    if path in seen:
         return set()
     seen.add(path)
     found = set()
     for bracket, name in _INCLUDE.findall(path.read_text(errors="replace")):
-        found |= {name} if bracket == "<" else includes(path.parent / name, seen)
+        beside = bracket == '"' and (path.parent / name).is_file()
+        found |= includes(path.parent / name, seen) if beside else {name}
     return found
 
 
 def main(words: Sequence[str]) -> int:
     """Run hipcc with the words of a command, and with precompiled headers where they compile a unit of HIP."""
     hipcc = os.environ["HIPPORT_HIPCC"]
-    options = []
     units = [Path(word) for word in words if word.endswith(".hip")]
     if units:
         words = [*words, "-O0"]
     if units and all(not each.isdisjoint(includes(unit, set())) for unit in units for each in _ASKED):
-        options = precompiled(hipcc, words, Path(os.environ["HIPPORT_PRECOMPILED"]))
-    return subprocess.run([hipcc, *words, *options], check=False).returncode
+        command = precompiled(hipcc, words, Path(os.environ["HIPPORT_PRECOMPILED"]))
+        done = subprocess.run([hipcc, *command], check=False, capture_output=True)
+        if done.returncode == 0:
+            sys.stdout.buffer.write(done.stdout)
+            sys.stderr.buffer.write(done.stderr)
+            return 0
+    return subprocess.run([hipcc, *words], check=False).returncode
 
 
 if __name__ == "__main__":

@@ -23,9 +23,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any
 
+from hipport import toolchain
 from hipport.diagnostics import Message, Places, parse
 from hipport.discover import discover
 from hipport.languages.cpp import Cpp
@@ -51,7 +53,13 @@ _OF_TORCH = re.compile(r"error: .*(?:torch|\bat::|c10|std::|No such file|file no
 
 # The same for every unit: what PyTorch's headers are compiled with has to be what they are used with.
 _STANDARD = 20
+_OF_PYTHON = re.compile(rb"py|pybind11|PYBIND11_\w+|Py\w+|THP\w+|TORCH_EXTENSION_NAME|python_\w+")
 _TORCH_INCLUDE = re.compile(r"(?:torch|ATen|c10|THC|pybind11)/")
+
+#: The oldest clang that is preferred to g++ for code of the host.
+_CLANG = 17
+#: PyTorch's compiled headers are half a gigabyte of g++'s memory, which it would look through for what is not needed.
+_NO_COLLECTING = {"g++": ("--param=ggc-min-expand=10000", "--param=ggc-min-heapsize=8000000")}
 
 _FORMAT = 1
 
@@ -198,8 +206,10 @@ def build(
         built = []
         for extension in dict.fromkeys(unit.extension for unit in units):
             place = modules.get(extension, copy / ".jit" / f"{extension}.so")
-            members = [o.path for unit, o in zip(units, objects, strict=True) if unit.extension == extension]
-            compiler.link(members, place, torch)
+            members = [(unit, o.path) for unit, o in zip(units, objects, strict=True) if unit.extension == extension]
+            # Of an inline function that several units have, the linker takes the first.
+            members.sort(key=lambda each: not each[0].device)
+            compiler.link([path for _, path in members], place, torch)
             built.append(Module(extension, place))
         libraries = (compiler.runtime,) if dialect != "host" else ()
         guard = allocator(torch, compiler.runtime, env=env, cache=cache) if dialect != "host" else None
@@ -218,6 +228,45 @@ def build(
     names = {each.name for each in passes}
     edited = tuple(each for each in (prepared.edited if prepared else ()) if each.rule.partition("/")[0] in names)
     return Built(dialect, copy, tuple(built), paths, libraries, guard, seconds, edited=edited)
+
+
+def host_compiler(torch: Torch, env: Mapping[str, str]) -> compiling.Compiler:
+    """Return the compiler for units without device code: the one that `CXX` names, else a clang, else g++.
+
+    clang keeps what the inline functions of PyTorch's headers make of templates with the headers that it compiled
+    before; g++ makes it again for each unit, which takes three times as long. A toolchain for ROCm has a clang.
+    pybind11 3 counts both as one compiler; before that, modules by clang did not know the types of a PyTorch by g++.
+    Raises NoCompiler.
+    """
+    return _host_compiler(torch.include, tuple(sorted(env.items())))
+
+
+@lru_cache(maxsize=8)
+def _host_compiler(include: Path, environment: tuple[tuple[str, str], ...]) -> compiling.Compiler:
+    """Asking all compilers that there are takes a second, and each build of a verification asks."""
+    env = dict(environment)
+    if not env.get("CXX") and (include / "pybind11/conduit/pybind11_platform_abi_id.h").is_file():
+        path = env.get("PATH", os.defpath)
+        named = (shutil.which(name, path=path) for name in ("clang++", *(f"clang++-{n}" for n in range(22, 16, -1))))
+        for place in (*(Path(each) for each in named if each), *_of_toolchains(env)):
+            compiler = compiling.probe(place, env)
+            if compiler and compiler.family == "clang" and compiler.version[0] >= _CLANG and _has_library(place, env):
+                return compiler
+    return compiling.find_compiler(env)
+
+
+def _of_toolchains(env: Mapping[str, str]) -> Iterator[Path]:
+    for found in sorted(toolchain.find(env), key=lambda each: each.hip, reverse=True):
+        status, said = limited([str(found.hipcc), "-print-prog-name=clang++"], Path("/"), found.environment(env), 60)
+        # It may say first what its own script lacks.
+        if status == 0 and (last := said.strip().rpartition("\n")[2]).startswith("/"):
+            yield Path(last)
+
+
+def _has_library(clang: Path, env: Mapping[str, str]) -> bool:
+    """Whether clang finds C++'s library, of which it has none itself."""
+    command = [str(clang), "-std=gnu++20", "-fsyntax-only", "-x", "c++", "-include", "concepts", os.devnull]
+    return limited(command, Path("/"), env, 60)[0] == 0
 
 
 def allocator(torch: Torch, runtime: Path, *, env: Mapping[str, str], cache: Path, timeout: float = 600.0) -> Path:
@@ -394,6 +443,7 @@ class _Compiler:
     timeout: float
     runtime: Path = field(init=False)
     compiler: compiling.Compiler = field(init=False)
+    host_compiler: compiling.Compiler = field(init=False)
     places: Places = field(init=False)
     digests: dict[str, str] = field(init=False, default_factory=dict)
 
@@ -401,20 +451,25 @@ class _Compiler:
         # What was prepared says by itself which lines it comes from.
         self.places = Places(self.tree, {self.copy: self.tree})
         self.compiler = compiling.find_compiler(self.env)
+        self.host_compiler = host_compiler(self.torch, self.env)
         if self.dialect != "host":
             try:
                 self.runtime = compiling.runtime(self.compiler, self.cache, env=self.env)
             except compiling.NotCompiled as problem:
                 raise NotBuildable(f"the executor's runtime does not compile: {problem}") from problem
 
-    def builder(self, optimize: str) -> compiling.Builder:
+    def compiler_of(self, unit: _Unit) -> compiling.Compiler:
+        """Device code is compiled by what compiles programs: how lanes come together depends on it."""
+        return self.compiler if unit.device else self.host_compiler
+
+    def builder(self, optimize: str, compiler: compiling.Compiler) -> compiling.Builder:
         """What compiles programs, for its flags."""
-        options = compiling.Options(self.env, self.compiler, optimize=optimize)
+        options = compiling.Options(self.env, compiler, optimize=optimize)
         return compiling.Builder(options, _said_as(self.dialect))
 
-    def flags(self, optimize: str) -> list[str]:
+    def flags(self, optimize: str, compiler: compiling.Compiler) -> list[str]:
         """The flags of every unit, without what is defined: that goes into a header."""
-        builder = self.builder(optimize)
+        builder = self.builder(optimize, compiler)
         return [flag for flag in builder.flags(standard=_STANDARD) if not flag.startswith("-D")]
 
     def compile(self, unit: _Unit) -> _Object:
@@ -480,21 +535,25 @@ class _Compiler:
     def _command(self, unit: _Unit, *, light: bool = True) -> list[str]:
         defines, given = _kept(unit, self.torch, self.cache)
         includes = [str(self._made(Path(word))) if word[0] == "/" else word for word in given]
-        identity = f"// {self.torch.version} {self.compiler.identity.splitlines()[0]}\n"
+        compiler = self.compiler_of(unit)
+        identity = f"// {self.torch.version} {compiler.identity.splitlines()[0]}\n"
         if self.dialect == "host":
-            return [*self._with_torch(light), "-include", str(self._header(identity + _as_text(defines))), *includes]
+            header = self._header(identity + _as_text(defines))
+            return [*self._with_torch(unit, light), "-include", str(header), *includes]
         dialect = _said_as(self.dialect)
-        own = self.builder("-O1").includes
+        own = self.builder("-O1", compiler).includes
         defines += [flag.removeprefix("-D") for flag in compiling.dialect_defines(dialect, device=unit.device)]
         text = f'{identity}{_as_text(defines)}#include "simt/prelude.h"\n'
         # Where that is needed, PyTorch's headers are compiled anew: those that were compiled have other flags.
-        step = self.compiler.lockstep(self.prepared) if unit.device and self.prepared is not None else ()
+        step = compiler.lockstep(self.prepared) if unit.device and self.prepared is not None else ()
         if self._uses_torch(unit.source):
             text = text.replace('#include "simt/prelude.h"', '#define SIMT_WITH_TORCH 1\n#include "simt/prelude.h"')
             header = self._header(text + '#include "simt/torch_macros.h"\n')
-            return [*self._with_torch(light), *step, "-include", str(header), *includes, f"-I{_TORCH_SHIMS}", *own]
+            front = self._with_torch(unit, light)
+            return [*front, *step, "-include", str(header), *includes, f"-I{_TORCH_SHIMS}", *own]
         # A unit without PyTorch's headers compiles fast: its kernels may as well run fast.
-        return [self.compiler.path, *self.flags("-O2"), *step, "-include", str(self._header(text)), *includes, *own]
+        front = [compiler.path, *self.flags("-O2", compiler), *step]
+        return [*front, "-include", str(self._header(text)), *includes, *own]
 
     def _made(self, path: Path) -> Path:
         """Where a file or folder of the copy is that was prepared."""
@@ -504,11 +563,21 @@ class _Compiler:
         made = self.prepared.made(original)
         return path if made == original else made
 
-    def _with_torch(self, light: bool) -> list[str]:
+    def _with_torch(self, unit: _Unit, light: bool) -> list[str]:
+        compiler = self.compiler_of(unit)
+        python = not light or compiler.family == "clang" or self._binds(unit.source)
         folders = [word for each in self.torch.includes for word in ("-isystem", str(each))]
         if light:
             folders = [f"-I{_TORCH_LIGHT}", *folders]
-        return [self.compiler.path, *self.flags("-O1"), *folders, "-include", str(self._precompiled(folders))]
+        front = [compiler.path, *self.flags("-O1", compiler), *_NO_COLLECTING.get(compiler.family, ()), *folders]
+        try:
+            return [*front, "-include", str(self._precompiled(folders, compiler, python))]
+        except NotBuildable:
+            if compiler == self.compiler:
+                raise
+            # A clang that does not take this PyTorch, which is by g++.
+            self.host_compiler = self.compiler
+            return self._with_torch(unit, light)
 
     def _header(self, text: str) -> Path:
         """A header with `text`. What is defined on the command line would forbid the compiled PyTorch headers."""
@@ -521,25 +590,33 @@ class _Compiler:
             partial.replace(path)
         return path
 
-    def _precompiled(self, folders: Sequence[str]) -> Path:
-        """PyTorch's headers, compiled: half a minute once, and half a gigabyte."""
+    def _precompiled(self, folders: Sequence[str], compiler: compiling.Compiler, python: bool) -> Path:
+        """PyTorch's headers, compiled: by g++ half a minute once, and half a gigabyte; a quarter of it by clang."""
         text = (_TORCH_SHIMS / _PCH_HEADER).read_text()
+        if self.dialect != "host":
+            text = (HERE / "include/simt/behind.h").read_text() + text
+        if not python:
+            text = "#define SIMT_TORCH_WITHOUT_PYTHON 1\n" + text
         light = sorted(_TORCH_LIGHT.rglob("*.h")) if f"-I{_TORCH_LIGHT}" in folders else []
         shown = [path.read_text() for path in light]
-        # What keeps calls apart is no matter of what headers mean.
-        flags = [flag for flag in self.flags("-O1") if flag not in self.compiler.keeps_calls]
-        what = json.dumps([_FORMAT, text, *shown, self.compiler.identity, self.torch.version, flags, folders])
+        flags = self.flags("-O1", compiler)
+        if compiler.family == "clang":
+            flags += ["-Xclang", "-fpch-instantiate-templates"]
+        else:
+            # What keeps calls apart is no matter of what headers mean; clang wants the same.
+            flags = [flag for flag in flags if flag not in compiler.keeps_calls]
+        what = json.dumps([_FORMAT, text, *shown, compiler.identity, self.torch.version, flags, folders])
         folder = self.cache / "torch" / hashlib.sha256(what.encode()).hexdigest()[:24]
         header = folder / "torch_headers.h"
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            compiled = folder / f"torch_headers.h.{self.compiler.precompiled}"
+            compiled = folder / f"torch_headers.h.{compiler.precompiled}"
             if not compiled.exists():
                 header.write_text(text)
                 # Not one name for all: a compiler may outlive the process that it was started by.
                 partial = folder / f"partial.{os.getpid()}"
-                command = [self.compiler.path, *flags, *folders, "-x", "c++-header", str(header), "-o", str(partial)]
+                command = [compiler.path, *flags, *folders, "-x", "c++-header", str(header), "-o", str(partial)]
                 # Not `limited`: it is about a gigabyte.
                 done = subprocess.run(
                     command,
@@ -559,24 +636,33 @@ class _Compiler:
 
     def _uses_torch(self, source: Path) -> bool:
         """Whether a unit, or a file of the tree that it includes, includes PyTorch's headers."""
+        files = self._files_of(source)
+        return any(file is None or any(_TORCH_INCLUDE.match(each.path) for each in file.includes) for file in files)
+
+    def _binds(self, source: Path) -> bool:
+        """Whether a unit, or a file of the tree that it includes, has to do with Python's objects."""
+        return any(file is None or file.matched(_OF_PYTHON) for file in self._files_of(source))
+
+    def _files_of(self, source: Path) -> Iterator[Cpp | None]:
+        """A unit and the files of the tree that it includes; None for one that cannot be read."""
         files = self.project.by_path
         assert self.project.root is not None
         if not source.is_relative_to(self.copy):
-            return True
+            yield None
+            return
         start = PurePath((self.tree / source.relative_to(self.copy)).relative_to(self.project.root))
         seen, queue = {start}, [start]
         while queue:
             each = files.get(queue.pop())
             if not isinstance(each, Cpp):
-                return True
+                yield None
+                return
+            yield each
             for include in each.includes:
-                if _TORCH_INCLUDE.match(include.path):
-                    return True
                 for other in self.project.included(each, include.path):
                     if other.path not in seen:
                         seen.add(other.path)
                         queue.append(other.path)
-        return False
 
     def _digest(self, path: str) -> str:
         if path not in self.digests:

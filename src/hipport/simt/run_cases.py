@@ -215,7 +215,7 @@ def _run_child(request: Mapping[str, Any], run: Mapping[str, Any], names: list[s
             start, before = time.monotonic(), launches()
             try:
                 outputs = _one(cases, package, name, device)
-                if request.get("gradients"):
+                if run.get("gradients"):
                     slopes = _slopes(cases, package, name, device)
                     numpy.savez(folder / f"{_file(name)}.slopes.npz", **slopes)
                 numpy.savez(folder / f"{_file(name)}.npz", **outputs)

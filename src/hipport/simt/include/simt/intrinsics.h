@@ -534,7 +534,8 @@ inline std::int64_t host_clock() {
 }  // namespace detail
 }  // namespace simt
 
-// C's clock() and failed assertions when a kernel's thread calls them: these are the functions behind C's names.
+// C's clock() and failed assertions when a kernel's thread calls them: these are the functions behind C's names
+// (simt/behind.h).
 #define SIMT_BEHIND extern "C" __attribute__((used, visibility("hidden")))
 SIMT_BEHIND inline clock_t simt_clock() {
   return static_cast<clock_t>(::simt::in_kernel() ? ::simt::clock() : ::simt::detail::host_clock());
@@ -549,9 +550,7 @@ SIMT_BEHIND __attribute__((noreturn)) inline void simt_assert_fail(const char* a
   abort();
 }
 #undef SIMT_BEHIND
-extern "C" clock_t clock() noexcept __asm__("simt_clock");
-extern "C" void __assert_fail(const char*, const char*, unsigned, const char*) noexcept
-    __asm__("simt_assert_fail") __attribute__((noreturn));
+#include "simt/behind.h"
 
 inline long long clock64() { return ::simt::clock(); }
 

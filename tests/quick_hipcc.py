@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ROCm whose hipcc is tests/rocm_pytorch/hipcc.py, for tests that ask only whether PyTorch extensions compile."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from hipport.toolchain import Toolchain
+from source_packages import of_this_run
+
+_SCRIPT = Path(__file__).parent / "rocm_pytorch/hipcc.py"
+
+
+def environment(toolchain: Toolchain, env: Mapping[str, str], factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return `env` with a ROCm that compiles with `toolchain`, PyTorch's headers once in a run of the tests."""
+    # ROCm has its headers beside its programs; where tools/install_toolchain.py put it, they are elsewhere.
+    headers = toolchain.root / "include/hip"
+    if not headers.is_dir():
+        headers = toolchain.root / "root/usr/include/hip"
+    home = factory.mktemp("rocm")
+    for name, place in (("bin/hipcc", _SCRIPT), ("include/hip", headers)):
+        (home / name).parent.mkdir()
+        (home / name).symlink_to(place)
+    return {
+        **toolchain.environment(env),
+        "ROCM_HOME": str(home),
+        "ROCM_PATH": str(home),
+        "HIPPORT_HIPCC": str(toolchain.hipcc),
+        "HIPPORT_PRECOMPILED": str(of_this_run(factory) / "precompiled"),
+    }
