@@ -32,7 +32,7 @@ from hipport.headers import include, own
 from hipport.languages.agreement import BLOCK, varies
 from hipport.languages.convergence import exclude, squeezed
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import DEFINE, Call, Condition, Function, comes_by_label, nodes
+from hipport.languages.functions import DEFINE, Call, Condition, Function, comes_by_label, contains, nodes
 from hipport.languages.implicit import class_of, makes_object, operator_uses, operators
 from hipport.languages.indirect import CALLED, indirect_calls, pointed, targets
 from hipport.languages.kernels import Kernels
@@ -397,7 +397,11 @@ def _excluding(function: Function, own: list[Condition], others: list[Condition]
     for one, other in product(own, others):
         if one.statement == other.statement:
             continue
-        if other.statement.type == "binary_expression" and not other.taken and _in(other.expression, one.statement):
+        if (
+            other.statement.type == "binary_expression"
+            and not other.taken
+            and contains(other.expression, one.statement)
+        ):
             return one.expression  # `(one && …) || …`
         texts = [(b"" if each.taken else b"!") + squeezed(function.text(each.expression)) for each in (one, other)]
         if exclude(*texts) and not any(
@@ -620,11 +624,11 @@ def _others(statement: Node, barrier: Call, barriers: list[Call]) -> list[Call] 
     if statement.type not in ("if_statement", "conditional_expression"):
         return None
     branches = [statement.child_by_field_name("consequence"), statement.child_by_field_name("alternative")]
-    inside = [branch for branch in branches if branch is not None and _in(branch, barrier.node)]
+    inside = [branch for branch in branches if branch is not None and contains(branch, barrier.node)]
     other = [branch for branch in branches if branch is not None and branch not in inside]
     if other:
-        found = [each for each in barriers if each is not barrier and _in(statement, each.node)]
-        return found if any(_in(other[0], each.node) for each in found) else None
+        found = [each for each in barriers if each is not barrier and contains(statement, each.node)]
+        return found if any(contains(other[0], each.node) for each in found) else None
     if not inside or not _leaves(inside[0]):
         return None
     # `if (…) { …barrier…; return; }`: what is behind it is the other branch, in the loop that a `continue` is for.
@@ -642,7 +646,7 @@ def _end_of_loop(statement: Node) -> int:
 
 
 def _case(statement: Node, node: Node) -> int | None:
-    if not _in(statement, node):
+    if not contains(statement, node):
         return None
     outer: Node | None = node
     while outer is not None and outer != statement:
@@ -682,7 +686,7 @@ def _divided(
             for each in branch.named_children
             if called.is_plain(function.text(each)) or _is_group_barrier(function, each, barriers)
         ]
-        if len(direct) != sum(_in(branch, each.node) for each in barriers):
+        if len(direct) != sum(contains(branch, each.node) for each in barriers):
             return ()
         sides.append((branch, direct))
     if len(sides[0][1]) != len(sides[1][1]):
@@ -692,7 +696,7 @@ def _divided(
     same = written.pop() if len(written) == 1 else b""
     word = same if called.is_plain(same) else b"__syncthreads();"
     pieces = [_pieces(source, branch, direct) for branch, direct in sides]
-    indent = _indent(source, statement.start_byte)
+    indent = source.indent(statement.start_byte)
     if indent is None:
         return ()
     newline = source.newline
@@ -764,18 +768,8 @@ def _whole_line(source: Cpp, node: Node) -> Span:
     return Span(start, end + len(source.newline)) if alone and end >= 0 else Span(*_range(node))
 
 
-def _indent(source: Cpp, offset: int) -> bytes | None:
-    """What stands in front of `offset` on its line; None if that is more than white space."""
-    start = max(source.text.rfind(b"\n", 0, offset), source.text.rfind(b"\r", 0, offset)) + 1
-    return source.text[start:offset] if not source.text[start:offset].strip() else None
-
-
 def _range(node: Node) -> tuple[int, int]:
     return node.start_byte, node.end_byte
-
-
-def _in(outer: Node, inner: Node) -> bool:
-    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
 
 
 PASS = Pass(Cpp, find)

@@ -41,7 +41,7 @@ _ADVICE = (
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per decision by the major part of a capability on which AMD is no newer NVIDIA."""
     code = source.code
-    if b"major" not in code or _knows_hip(source):
+    if b"major" not in code or source.begun_as_hip:
         return
     names = project.together(source, _properties)
     for match in _MAJOR.finditer(code):
@@ -58,11 +58,6 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 f"{source[span].decode('utf-8', 'replace')} decides here: {_ADVICE}",
                 certainty=Certainty.MANUAL,
             )
-
-
-def _knows_hip(source: Cpp) -> bool:
-    first = source.first
-    return isinstance(first, Cpp) and any(include.path.startswith("hip/") for include in first.includes)
 
 
 def _properties(source: Cpp) -> frozenset[bytes]:

@@ -287,7 +287,7 @@ def _with_intrinsics(source: Cpp) -> frozenset[bytes]:
 
 def _widths(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find shuffles over the wavefront in functions that count lanes to 32."""
-    hip = _reads_hip(source)
+    hip = source.begun_as_hip
     own_names = project.together(source, _own_shuffles)
     for span, name in source.names(_SHUFFLES):
         if name in own_names or within(span.start, source.cuda_only) or source.directive(span.start):
@@ -360,12 +360,6 @@ def _users(source: Cpp, span: Span, flow: Flow) -> Iterator[Function]:
             yield function
 
 
-def _reads_hip(source: Cpp) -> bool:
-    """Whether the file was HIP before hipport."""
-    first = source.first
-    return isinstance(first, Cpp) and any(include.path.startswith("hip/") for include in first.includes)
-
-
 def _own(source: Cpp) -> frozenset[bytes]:
     """The functions of such names that the program declares itself; macros under a condition, if of 32 lanes."""
     return frozenset(
@@ -377,7 +371,7 @@ def _own(source: Cpp) -> frozenset[bytes]:
 
 def _made(source: Cpp, own: frozenset[bytes]) -> tuple[tuple[Span, bytes], ...]:
     """The calls in the file that give 64 bits: HIP's, where the program means HIP."""
-    hip = _reads_hip(source)
+    hip = source.begun_as_hip
     found = []
     for span, name in source.names(_WIDE):
         directive = source.directive(span.start)

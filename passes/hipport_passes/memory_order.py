@@ -78,7 +78,7 @@ def _waits(source: Cpp, project: Project) -> Iterator[Finding]:
         for loop in _loops(function.body):
             data = _data_behind(function, loop) if _waits_for_flag(function, loop) else b""
             if data:
-                newline, indent = source.newline, _indent(source, loop.start_byte)
+                newline, indent = source.newline, source.indent(loop.start_byte)
                 alone = loop.parent is not None and loop.parent.type != "compound_statement"
                 apart = b" " if indent is None or alone else newline + indent
                 edits = [Edit(Span(loop.end_byte, loop.end_byte), apart + b"__threadfence();" + b" }" * alone)]
@@ -147,12 +147,6 @@ def _loops(node: Node) -> Iterator[Node]:
         if current.type in _LOOPS:
             yield current
         stack += reversed(current.named_children)
-
-
-def _indent(source: Cpp, offset: int) -> bytes | None:
-    """What stands in front of `offset` on its line; None if that is more than white space."""
-    start = max(source.text.rfind(b"\n", 0, offset), source.text.rfind(b"\r", 0, offset)) + 1
-    return source.text[start:offset] if not source.text[start:offset].strip() else None
 
 
 PASS = Pass(Cpp, find)

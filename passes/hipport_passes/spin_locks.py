@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import Call, Function, Variable, arguments, called_name, nodes
+from hipport.languages.functions import Call, Function, Variable, arguments, called_name, contains, nodes
 from hipport.languages.kernels import Kernels
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -339,8 +339,8 @@ def _gets_on_by(function: Function, loop: Node, condition: Node | None, guarded:
         for each in function.locals.assignments
         if not each.declares
         and each.variable.name in names
-        and _contains(loop, each.node)
-        and (first is None or not _contains(first, each.node))
+        and contains(loop, each.node)
+        and (first is None or not contains(first, each.node))
     ]
     inside = nodes(loop) if b"break" in function.text(loop) else ()
     steps += [each for each in inside if each.type == "break_statement" and _innermost_loop(each, True) == loop]
@@ -354,7 +354,7 @@ def _looked_at(function: Function, asked: Node, loop: Node, readers: frozenset[b
         if node.type == "identifier":
             variable = function.locals.named(function.text(node), node.start_byte)
             given = function.locals.given.get(variable, []) if variable is not None else []
-            texts += [value for each in given if _contains(loop, each.node) for value in each.values]
+            texts += [value for each in given if contains(loop, each.node) for value in each.values]
     for node in (inner for each in texts for inner in nodes(each)):
         place = None
         if node.type == "subscript_expression":
@@ -407,7 +407,7 @@ def _of_a_warp(
         if branches and kernels.may_differ(function, each.expression, 64):
             first = each.statement
     statements = [first]
-    while not _contains(statements[-1], raised):
+    while not contains(statements[-1], raised):
         following = statements[-1].next_named_sibling
         if following is None or first.parent is None or first.parent.type != "compound_statement":
             return f"it is set in line {raised.start_point[0] + 1}, which is not of the same block", ()
@@ -488,7 +488,7 @@ def _waits_for(function: Function, loop: Node) -> _Acquire | None:
     # `while (atomicCAS(&table[slot], EMPTY, key) != EMPTY) slot = …;` looks for a place.
     names = set(_NAME.findall(function.text(acquire.call)))
     changed = {
-        each.variable.name for each in function.locals.assignments if _contains(body, each.node) and not each.declares
+        each.variable.name for each in function.locals.assignments if contains(body, each.node) and not each.declares
     }
     sleeps = any(_SLEEP.fullmatch(called_name(call, function.source.code)) for call in _calls(body))
     return acquire if sleeps and not names & changed else None
@@ -807,7 +807,7 @@ def _turns(call: Call, kernels: Kernels) -> tuple[str, tuple[Edit, ...]]:
 def _in_turns(source: Cpp, first: Node, last: Node, whose: bytes) -> tuple[Edit, ...]:
     """Put the statements from `first` to `last` into a loop of turns."""
     name = b"hipport_turn"
-    indent = _indent(source, first.start_byte)
+    indent = source.indent(first.start_byte)
     steps = [b" "] * 3 if indent is None else [source.newline + indent + each for each in (b"", _STEP, 2 * _STEP)]
     opening = b"for (hipport::" + whose + b" " + name + b"; " + name + b"; " + name + b".next())" + steps[1]
     edits = [
@@ -962,10 +962,10 @@ def _around(
     )
     if why:
         return why, ()
-    in_body = condition is None or not _contains(condition, acquire.call)
+    in_body = condition is None or not contains(condition, acquire.call)
     needless: list[Edit] = []
     for each in function.locals.assignments if in_body else ():
-        if not _contains(body, each.node) or _contains(body, _declaration(function, each.variable) or function.body):
+        if not contains(body, each.node) or contains(body, _declaration(function, each.variable) or function.body):
             continue
         name = each.variable.name
         if re.search(rb"\b" + name + rb"\b", function.source.code[loop.end_byte : function.body.end_byte]):
@@ -975,7 +975,7 @@ def _around(
     while any(each.name == done and each.start <= loop.start_byte < each.end for each in function.locals.variables):
         done += b"_"
     fence = b"__threadfence();"
-    indent = _indent(source, loop.start_byte)
+    indent = source.indent(loop.start_byte)
     # The lines of the loop, of the `if` in it, and of the critical section; or all on one line.
     steps = [b" "] * 3 if indent is None else [source.newline + indent + each for each in (b"", _STEP, 2 * _STEP)]
     opening = (
@@ -1000,7 +1000,7 @@ def _around(
     ]
     deeper = _deeper(source, loop.end_byte, following.end_byte) if indent is not None else []
     if not statements or not _FENCE.fullmatch(function.text(statements[-1])):
-        ahead = _indent(source, following.start_byte)
+        ahead = source.indent(following.start_byte)
         apart = b" " if ahead is None else source.newline + ahead + (2 * _STEP if indent is not None else b"")
         at = Span(following.start_byte, following.start_byte)
         # At the start of a line both are one.
@@ -1024,7 +1024,7 @@ def _without(function: Function, variable: Variable, loop: Node) -> list[Edit]:
     if declaration is None or len(declaration.children_by_field_name("declarator")) != 1:
         return []
     between = function.source.code[declaration.end_byte : loop.start_byte]
-    if re.search(rb"\b" + variable.name + rb"\b", between) or not _contains(function.body, declaration):
+    if re.search(rb"\b" + variable.name + rb"\b", between) or not contains(function.body, declaration):
         return []
     start, text = declaration.start_byte, function.source.text
     line = max(text.rfind(b"\n", 0, start), text.rfind(b"\r", 0, start)) + 1
@@ -1109,7 +1109,7 @@ def _by_flag(function: Function, loop: Node, condition: Node | None, body: Node,
     head = b"for (bool " + done + b" = false; !hipport::opaque(" + done + b");) "
     edits = [Edit(Span(loop.start_byte, body.start_byte), head)]
     for each in breaks:
-        indent = _indent(function.source, each.start_byte)
+        indent = function.source.indent(each.start_byte)
         apart = b" " if indent is None else function.source.newline + indent
         edits.append(Edit(Span(each.start_byte, each.end_byte), done + b" = true;" + apart + b"continue;"))
     return edits
@@ -1174,7 +1174,7 @@ def _constant(function: Function, text: bytes, at: Node) -> bool:
 def _when_taken(function: Function, condition: Node | None, acquire: _Acquire) -> bytes | None:
     """Return the condition under which the lock was taken, from the one under which the loop goes on."""
     source = function.source
-    if condition is None or not _contains(condition, acquire.call):
+    if condition is None or not contains(condition, acquire.call):
         return source[Span(acquire.call.start_byte, acquire.call.end_byte)] + b" == " + acquire.free
     node: Node | None = condition
     while node is not None and node.type in ("condition_clause", "parenthesized_expression") and node.named_children:
@@ -1310,21 +1310,17 @@ def _is_flag(function: Function, name: Node, body: Node, acquire: _Acquire) -> b
     given = [
         each
         for each in function.locals.assignments
-        if each.variable == variable and not each.declares and _contains(body, each.node)
+        if each.variable == variable and not each.declares and contains(body, each.node)
     ]
     return (
         all(each.values for each in given)
         and bool(given)
         and all(
-            value.type in ("true", "false", "number_literal") or _contains(value, acquire.call)
+            value.type in ("true", "false", "number_literal") or contains(value, acquire.call)
             for each in given
             for value in each.values
         )
     )
-
-
-def _contains(outer: Node, inner: Node) -> bool:
-    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
 
 
 def _is_opaque(function: Function, name: Node) -> bool:
@@ -1364,12 +1360,6 @@ def _innermost_loop(node: Node, breaks: bool = False) -> Node | None:
     ):
         outer = outer.parent
     return outer
-
-
-def _indent(source: Cpp, offset: int) -> bytes | None:
-    """What stands in front of `offset` on its line; None if that is more than white space."""
-    start = max(source.text.rfind(b"\n", 0, offset), source.text.rfind(b"\r", 0, offset)) + 1
-    return source.text[start:offset] if not source.text[start:offset].strip() else None
 
 
 def _loops(function: Function) -> Iterator[Node]:

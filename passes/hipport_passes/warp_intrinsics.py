@@ -60,7 +60,7 @@ _COLLECTIVES = Collectives(
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use of an intrinsic that the program does not define itself."""
     names, helpers = _helpers()
-    already_hip = _includes_hip(source)
+    already_hip = source.begun_as_hip
     need, header, apart = None, None, {}
     for span, name in names.uses(source, project):
         if already_hip and not name.endswith((b"_sync", b"warp", b"mask")):
@@ -88,7 +88,7 @@ def _pasted(source: Cpp, project: Project, helpers: dict[bytes, bytes]) -> Itera
         return
     for match in _PASTED.finditer(source.code):
         start, given, end = match.groups()
-        if start in helpers and not _includes_hip(source):
+        if start in helpers and not source.begun_as_hip:
             continue  # Found as a name itself.
         if within(match.start(), source.hip_only) or within(match.start(), source.cuda_only):
             continue
@@ -152,12 +152,6 @@ def _macros(source: Cpp, project: Project, helpers: dict[bytes, bytes]) -> Itera
         )
         edits = (Edit(span, helpers[match[2]]), *((need,) if need else ()))
         yield Finding(span, "macro", message, edits, Certainty.REVIEW, (header,))
-
-
-def _includes_hip(source: Cpp) -> bool:
-    """Whether the file was HIP before hipport: then its names without a mask mean the whole wavefront."""
-    first = source.first
-    return isinstance(first, Cpp) and any(include.path.startswith("hip/") for include in first.includes)
 
 
 PASS = Pass(Cpp, find)

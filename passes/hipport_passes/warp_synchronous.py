@@ -791,7 +791,7 @@ def _of_macros(
             continue
         assumes = assumes or not one_warp
         places.append(Span(match.start(), match.end()))
-        indent = _indent(source, match.start())
+        indent = source.indent(match.start())
         apart = b" " if indent is None else source.newline + indent
         edits.append(Edit(Span(match.start(), match.start()), _SYNC + apart))
     if not edits:
@@ -980,7 +980,7 @@ def _file_shared(source: Cpp) -> frozenset[bytes]:
 
 def _at(source: Cpp, start: int) -> tuple[Edit, ...]:
     """Put the call where a statement begins: on a line of its own but for macros."""
-    indent = None if source.directive(start) else _indent(source, start)
+    indent = None if source.directive(start) else source.indent(start)
     if indent is None:
         return (Edit(Span(start, start), _SYNC + b" "),)
     line = start - len(indent)
@@ -993,10 +993,10 @@ def _in_front(source: Cpp, node: Node) -> tuple[Edit, ...]:
     previous = node.prev_named_sibling
     while previous is not None and previous.type in ("preproc_call", "comment"):
         # A comment behind the statement before is that one's.
-        if _indent(source, previous.start_byte) is None:
+        if source.indent(previous.start_byte) is None:
             break
         start, previous = previous.start_byte, previous.prev_named_sibling
-    indent, ahead = _indent(source, node.start_byte), _indent(source, start)
+    indent, ahead = source.indent(node.start_byte), source.indent(start)
     if indent is None or ahead is None:
         return (Edit(Span(start, start), _SYNC + b" "),)
     line = start - len(ahead)
@@ -1009,18 +1009,12 @@ def _at_the_end(source: Cpp, body: Node, least: int = 0) -> tuple[Edit, ...]:
         start, end = body.start_byte, max(body.end_byte, least)
         return Edit(Span(start, start), b"{ "), Edit(Span(end, end), b" " + _SYNC + b" }")
     last = [child for child in body.named_children if child.type != "comment"][-1]
-    indent = _indent(source, last.start_byte)
+    indent = source.indent(last.start_byte)
     line = source.text.find(source.newline, last.end_byte)
     # What follows on the line is a comment on the statement, or the brace.
     if indent is None or line < 0 or source.code[last.end_byte : line].strip():
         return (Edit(Span(last.end_byte, last.end_byte), b" " + _SYNC),)
     return (Edit(Span(line, line), source.newline + indent + _SYNC),)
-
-
-def _indent(source: Cpp, offset: int) -> bytes | None:
-    """What stands in front of `offset` on its line; None if that is more than white space."""
-    start = max(source.text.rfind(b"\n", 0, offset), source.text.rfind(b"\r", 0, offset)) + 1
-    return source.text[start:offset] if not source.text[start:offset].strip() else None
 
 
 PASS = Pass(Cpp, find)

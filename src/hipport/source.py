@@ -210,6 +210,11 @@ class Source:
         # They are kept for every file: an array of numbers takes an eighth of a list of them.
         return array("I", [0, *accumulate(map(len, lines))])
 
+    def indent(self, offset: int) -> bytes | None:
+        """Return what stands in front of `offset` on its line; None if that is more than white space."""
+        start = max(self.text.rfind(b"\n", 0, offset), self.text.rfind(b"\r", 0, offset)) + 1
+        return self.text[start:offset] if not self.text[start:offset].strip() else None
+
     def position(self, offset: int) -> tuple[int, int]:
         """Return (line, column) of a byte, both from 1; the column counts bytes, as compilers do."""
         line = bisect_right(self._line_starts, offset)

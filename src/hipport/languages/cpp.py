@@ -544,6 +544,12 @@ class Cpp(Source):
         return chosen_on_hip(self.text, self.code, self.conditionals) if names_for_hip(self.text) else frozenset()
 
     @property
+    def begun_as_hip(self) -> bool:
+        """Whether the file was HIP before hipport: then its names without a mask mean the whole wavefront, say."""
+        first = self.first
+        return isinstance(first, Cpp) and any(include.path.startswith("hip/") for include in first.includes)
+
+    @property
     def known_on_hip(self) -> frozenset[bytes]:
         """The program's own macros that are known to be defined on HIP, from this file or from others."""
         return self.chosen | self.chosen_on_hip

@@ -134,12 +134,12 @@ class Locals:
         block = last.node.parent
         while block is not None and block.type in ("expression_statement", "comma_expression"):
             block = block.parent
-        if block is None or block.type != "compound_statement" or not _contains(block, node):
+        if block is None or block.type != "compound_statement" or not contains(block, node):
             return None
         # One behind the place comes before it in the next turn of a loop that does not begin with the last one.
         loop = _loop_of(node, block)
         while loop is not None:
-            if any(_contains(loop, each.node) for each in given):
+            if any(contains(loop, each.node) for each in given):
                 return None
             loop = _loop_of(loop, block)
         return last
@@ -281,7 +281,7 @@ class Function:
                 self._loops[statement.id] = _loop_of(statement, self.body)
             loop = self._loops[statement.id]
             if statement.type in ("break_statement", "continue_statement"):
-                if loop is None or not _contains(loop, node):
+                if loop is None or not contains(loop, node):
                     continue
             elif statement.start_byte > node.start_byte and not _shared_loop(loop, node):
                 continue
@@ -304,7 +304,7 @@ def exits_past(function: Function, node: Node, start: int) -> Iterator[Node]:
             continue
         body = loop.child_by_field_name("body")
         # A `continue` misses nothing behind the loop's body, and who has left a loop is not in it.
-        if statement.type == "continue_statement" and body is not None and not _contains(body, node):
+        if statement.type == "continue_statement" and body is not None and not contains(body, node):
             continue
         if statement.type == "break_statement" and start >= loop.start_byte:
             continue
@@ -402,12 +402,12 @@ def exclusive(one: Node, other: Node) -> bool:
     """
     outer = one.parent
     inner = one
-    while outer is not None and not _contains(outer, other):
+    while outer is not None and not contains(outer, other):
         inner, outer = outer, outer.parent
     if outer is None or outer.type != "if_statement":
         return False
     condition = outer.child_by_field_name("condition")
-    return not (condition is not None and (_contains(condition, one) or _contains(condition, other))) and inner != outer
+    return not (condition is not None and (contains(condition, one) or contains(condition, other))) and inner != outer
 
 
 def device_macros(source: Cpp) -> frozenset[bytes]:
@@ -656,11 +656,12 @@ def _loop_of(node: Node, body: Node) -> Node | None:
 def _shared_loop(loop: Node | None, node: Node) -> bool:
     """Whether `loop`, or one around it, has `node` in it too."""
     while loop is not None:
-        if loop.type in _LOOPS and _contains(loop, node):
+        if loop.type in _LOOPS and contains(loop, node):
             return True
         loop = loop.parent
     return False
 
 
-def _contains(outer: Node, inner: Node) -> bool:
+def contains(outer: Node, inner: Node) -> bool:
+    """Whether `inner` stands in `outer`, or is it."""
     return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
