@@ -377,3 +377,33 @@ def test_scratch_memory_is_passed_on_and_not_compared(
         "made.forward#0": ["result.1"],
         "made.forward#1": ["result.1"],
     }
+
+
+def test_code_of_the_host_is_compiled_by_a_clang_that_can(tmp_path: Path) -> None:
+    programs, include = tmp_path / "bin", tmp_path / "include"
+    programs.mkdir()
+    shared = include / "pybind11/conduit/pybind11_platform_abi_id.h"
+    shared.parent.mkdir(parents=True)
+    shared.touch()
+    torch = extension.Torch(Path(sys.executable), "2.13", include, tmp_path, tmp_path, True)
+
+    def chosen(version: str, *, library: bool = True, **more: str) -> str:
+        clang = programs / "clang++"
+        compiles = "exit 0" if library else "exit 1"
+        clang.write_text(
+            f'#!/bin/sh\ncase "$1" in --version|-dump*) echo "clang version {version}";; *) {compiles};; esac\n'
+        )
+        clang.chmod(0o755)
+        # Nor is there a toolchain of which it could have one. What was asked once is remembered by the environment.
+        home = tmp_path / f"{version}{library}{more}"
+        env = {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(home), **more}
+        return extension.host_compiler(torch, env).path
+
+    own = str(programs / "clang++")
+    assert chosen("21.1.0") == own
+    assert chosen("15.0.6") != own
+    assert chosen("21.1.0", library=False) != own
+    assert chosen("21.1.0", CXX="g++") != own
+    # Before pybind11 3, modules by clang did not know the types of a PyTorch by g++.
+    shared.unlink()
+    assert chosen("21.1.1") != own
