@@ -103,6 +103,31 @@ def test_what_stands_in_for_cuda_is_what_its_documentation_says() -> None:
     assert verified.ok and all(each.ok for each in verified.ran)
 
 
+def test_a_program_may_have_the_name_of_pytorchs_warp_size(tmp_path: Path) -> None:
+    program = """#include <cstdio>
+#define C10_WARP_SIZE 32
+__global__ void k(int *out) {
+  __shared__ int sums[C10_WARP_SIZE];
+  sums[threadIdx.x % C10_WARP_SIZE] = threadIdx.x;
+  __syncthreads();
+  out[threadIdx.x] = sums[C10_WARP_SIZE - 1 - threadIdx.x];
+}
+int main() {
+  int *d, h[32];
+  cudaMalloc(&d, sizeof h);
+  k<<<1, 32>>>(d);
+  cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
+  std::printf("%d %d\\n", h[0], h[31]);
+  return h[0] != 31 || h[31] != 0;
+}
+"""
+    (tmp_path / "main.cu").write_text(program)
+    verified = programs.program(
+        [tmp_path / "main.cu"], env=ENV, port=lambda paths: api.rewrite(paths), orders=("forward",)
+    )
+    assert verified.ok and all(each.ok for each in verified.ran)
+
+
 def test_atomic_objects_mean_the_same_when_ported() -> None:
     verified = programs.program(
         [SUMS.with_name("atomic_objects.cu")], env=ENV, port=lambda paths: api.rewrite(paths), orders=("forward",)
