@@ -198,6 +198,8 @@ class _Script:
             "check_language": self._language,
             "find_package": self._find_package,
             "include": self._include,
+            "cuda_detect_installed_gpus": self._archs,
+            "cuda_select_nvcc_arch_flags": self._archs,
             "if": self._condition,
             "elseif": self._condition,
             "while": self._condition,
@@ -398,6 +400,25 @@ class _Script:
         name = text(self.source, command, 0)
         if name.startswith("FindCUDA"):
             yield Said(command.written, "find_cuda", f"{name} looks for nvcc: not with HIP", instead=())
+
+    def _archs(self, command: Command, following: Command | None) -> Iterator[Said]:
+        """What FindCUDA/select_compute_arch asks nvcc and the machine's GPUs for: CMAKE_HIP_ARCHITECTURES says it."""
+        # hipport's find_cuda.cmake has the one that makes flags.
+        if command.name == "cuda_select_nvcc_arch_flags" and self.tree.find_cuda:
+            return
+        name = command.name.encode()
+        if any(
+            each.name in ("function", "macro") and text(script, each, 0).lower().encode() == name
+            for script in self.tree.scripts
+            for each in script.commands
+        ):
+            return
+        variable = text(self.source, command, 0)
+        message = (
+            f"{variable} is empty with HIP, where CMAKE_HIP_ARCHITECTURES says what to build for; assumes that it is "
+            "for nvcc"
+        )
+        yield Said(command.written, "archs", message, Certainty.REVIEW, instead=(f'set({variable} "")'.encode(),))
 
     # Conditions
 
