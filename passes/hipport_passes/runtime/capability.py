@@ -56,6 +56,8 @@ _OPERATORS: dict[type[cst.BaseCompOp], Callable[[Any, Any], bool]] = {
     cst.In: lambda value, among: value in among,
     cst.NotIn: lambda value, among: value not in among,
 }
+#: What a build script has, where what stops it is about what is compiled.
+_BUILDS = re.compile(rb"\b(?:CUDAExtension|CppExtension|BuildExtension)\b")
 _NAMING = (cst.Equal, cst.Is, cst.In)
 _NOT_NAMING = (cst.NotEqual, cst.IsNot, cst.NotIn)
 
@@ -76,11 +78,20 @@ def capabilities(program: Program) -> Iterator[Finding]:
             )
             edits = program.and_on_cuda(node, neutral)
             yield finding(program, node, "capability", message, edits)
-        elif isinstance(node, cst.Comparison) and reader.refuses(node) and program.runs(node).both:
-            message = (
-                "this stops the program on every AMD GPU, where a capability is a gfx number, as (9, 4) or (11, 0): "
-                "let it pass where torch.version.hip is set, if what follows runs there"
-            )
+        elif (
+            isinstance(node, cst.Comparison)
+            and (passing := reader.passing(node)) is not None
+            and program.runs(node).both
+        ):
+            stops = "this stops the {} on every AMD GPU, where a capability is a gfx number, as (9, 4) or (11, 0): "
+            if _BUILDS.search(program.source.text) and (edits := program.and_on_cuda(node, passing)):
+                message = (
+                    f"{stops.format('build')}passed on ROCm, where PYTORCH_ROCM_ARCH says what is built for; assumes "
+                    "that what is built is for those GPUs, too"
+                )
+                yield finding(program, node, "capability", message, edits)
+                continue
+            message = f"{stops.format('program')}let it pass where torch.version.hip is set, if what follows runs there"
             yield finding(program, node, "capability", message)
         elif isinstance(node, cst.FormattedString) and program.runs(node).both and reader.names_arch(node):
             message = (
@@ -192,23 +203,27 @@ class _Reader:
     def _part(kind: str | None, index: int) -> str | None:
         return ("major", "minor")[index] if kind == "pair" and index in (0, 1) else None
 
-    def refuses(self, node: cst.Comparison) -> bool:
-        """Say whether the program stops because of the comparison on all of AMD's GPUs, and not on all of NVIDIA's."""
+    def passing(self, node: cst.Comparison) -> bool | None:
+        """Return what the comparison has to be for the program to go on, where it stops on all of AMD's GPUs.
+
+        None where it does not, and where it stops on all of NVIDIA's as well.
+        """
         holds = self._holds(node)
         above = self.program.parent[node]
         if holds is None:
-            return False
+            return None
         if isinstance(above, cst.Assert) and above.test is node:
             wanted = False
         elif isinstance(above, cst.If) and above.test is node and self.program.stops(above.body):
             wanted = True
         else:
-            return False
+            return None
         try:
             everywhere = {holds(each) for each in ((7, 5), (8, 0), *(each for each, _ in _NVIDIA))}
-            return all(holds(each) is wanted for each in AMD) and everywhere == {True, False}
+            refused = all(holds(each) is wanted for each in AMD) and everywhere == {True, False}
         except TypeError:
-            return False
+            return None
+        return not wanted if refused else None
 
     def _holds(self, node: cst.Comparison) -> Callable[[Capability], bool] | None:
         """Return what the comparison says of a capability; None where it is not about one."""
