@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from collections import Counter
 from pathlib import Path
 
@@ -104,3 +105,38 @@ def test_headers_that_the_port_itself_brings_are_named(tmp_path: Path) -> None:
     assert '"cuda/hipport/warp.h"' in (tmp_path / "run.py").read_text()
     again = hipport.rewrite([tmp_path])
     assert not again.changed and not again.created
+
+
+def test_folders_above_the_tree_are_renamed_for_load_too(tmp_path: Path) -> None:
+    """What `load` builds is put where a path with every `cuda` made `hip` leads, whatever part of it the tree is."""
+    files = {
+        "setup.py": """\
+            import os
+
+            from torch.utils.cpp_extension import load
+
+            here = os.path.dirname(os.path.abspath(__file__))
+            load("ops", sources=[here + "/ops.cu"], build_directory=here.replace("cuda", "out"))
+            """,
+        "ops.cu": '#include "ops.h"\n__global__ void add(int* at) { *at = __reduce_add_sync(~0u, *at + ONE); }\n',
+        "ops.h": "#define ONE 1\n",
+    }
+    scripts = []
+    for what in ("before", "after"):
+        tree = tmp_path.resolve() / what / "some-cuda"
+        for name, text in files.items():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            (tree / name).write_text(textwrap.dedent(text))
+        (tree.parent / "some-out").mkdir()
+        if what == "after":
+            hipport.save(hipport.rewrite([tree]))
+            again = hipport.rewrite([tree])
+            assert not again.changed and not again.created
+        scripts.append(tree / "setup.py")
+    done = subprocess.run(
+        [sys.executable, "-c", PRETEND, *map(str, scripts)], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert _faults(tmp_path / "before/some-hip") == ["ops.hip: ops.h is not found"]
+    assert list((tmp_path / "after/some-hip").rglob("*.hip"))
+    assert not _faults(tmp_path / "after/some-hip")

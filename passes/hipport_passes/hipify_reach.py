@@ -4,7 +4,8 @@
 hipify puts what it converts from a folder with `cuda`, `CUDA` or `THC` in its name into another (`csrc/cuda` becomes
 `csrc/hip`), and corrects the quoted includes of what it converts as well: of `.inl` and the like never, for
 `CUDAExtension` of nothing outside of the build script's folder, and for `load` of headers in no folder that it was
-told of. Such a file is then not where it is looked for. Where it still is, it may include a header whose converted copy
+told of. `load` renames the folders that the tree lies in as well: in a clone called `cuda-kernels` all it builds is
+moved. Such a file is then not where it is looked for. Where it still is, it may include a header whose converted copy
 is there already; with `#pragma once` alone the compiler gets both. Or it includes PyTorch's headers for CUDA, which a
 PyTorch for ROCm has by other names. So the build script names these files to hipify, with its sources: the files are
 converted, and the includes corrected. Where hipify does not run, nothing changes.
@@ -67,7 +68,8 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     builds = hipify_lines.BUILDS.search(source.text)
     if builds is None or _TOLD.search(source.text) or source.path.suffix != ".py":
         return
-    if not any(isinstance(each, Cpp) and each.fact(_suspect) for each in project.sources):
+    moved = _RENAMED.search(_above(project)) is not None
+    if not any(isinstance(each, Cpp) and (moved or each.fact(_suspect)) for each in project.sources):
         return
     built = [
         each for each in extensions(project) if each.path == source.path and each.kind in ("CUDAExtension", "load")
@@ -101,6 +103,11 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         yield Finding(lines[0], "behind", said, (lines[1],))
 
 
+def _above(project: Project) -> str:
+    """Return the folder that the paths of a project's files start from, as far as it is known."""
+    return "." if project.root is None else project.root.as_posix()
+
+
 def _suspect(source: Source) -> bool:
     path = source.path
     return (
@@ -117,8 +124,10 @@ class _Reach:
         assert extension.path is not None
         self.project = project
         self.told = extension.kind == "load"
-        #: What hipify takes paths relative to; for `load`, a folder far from here, so that every folder is renamed.
+        #: What hipify takes paths relative to; for `load`, a folder far from here, so that every folder is renamed,
+        #: also those that the tree lies in.
         self.base = "." if self.told else extension.path.parent.as_posix()
+        self.above = _above(project) if self.told else "."
         self.behind: set[str] = set()
         self.lost: set[str] = set()
         self.converted: set[PurePath] = set()
@@ -160,7 +169,7 @@ class _Reach:
 
     def _parted(self, path: PurePath, include: str) -> bool:
         """Say whether a file finds what it includes no longer from where hipify puts its converted copy."""
-        folder = posixpath.relpath(path.parent.as_posix(), self.base)
+        folder = posixpath.join(self.above, posixpath.relpath(path.parent.as_posix(), self.base))
         put = folder.replace("cuda", "hip").replace("CUDA", "HIP").replace("THC", "THH")
         return posixpath.normpath(f"{folder}/{include}") != posixpath.normpath(f"{put}/{include}")
 
