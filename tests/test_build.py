@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiling: what is compiled with which flags, what comes back, and when nothing need be done."""
 
+import json
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -20,6 +22,7 @@ from hipport.diagnostics import Alignment, Message, Note, Places, parse
 from hipport.discover import NotFound
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Progress
+from hipport.report import built_as_json, built_as_text
 from hipport.source import Edit, Span
 from hipport.toolchain import NoToolchain, Toolchain, choose, find
 from hipport.units import dry_run, just_in_time
@@ -304,6 +307,11 @@ def test_a_makefile_says_what_is_compiled_and_how(makefile: Workshop) -> None:
     assert host[1:4] == ("-std=c++14", "-I../common", "-DWIDTH=4") and "-march=native" not in host
     # Nobody asked for it, and its own build does not: worth a word, no more.
     assert [(str(n.path), n.needs_person) for n in built.not_built] == [("prog/other.cu", False)]
+    table = built_as_text(built).split("\n\n")
+    assert re.search(r"^prog/other\.cu +not built$", table[-2], re.MULTILINE)
+    assert table[-1].endswith("; 1 source not built\n")
+    document = json.loads(built_as_json(built))
+    assert [(each["path"], each["needs_person"]) for each in document["not_built"]] == [("prog/other.cu", False)]
 
 
 def test_another_goal_of_a_makefile_is_asked_for_where_a_source_was_asked_for(workshop: Workshop) -> None:
@@ -322,8 +330,17 @@ def test_another_goal_of_a_makefile_is_asked_for_where_a_source_was_asked_for(wo
         assert built.units[0][1].command[1:2] == flags and not built.units[0][0].guess
     built = workshop.build(workshop.tree / "lost.cu", archs=["gfx942"])
     assert not built.units and [str(each.path) for each in built.not_built] == ["lost.cu"]
-    # Of the folder, its first goal alone is asked for: programs have a main each.
-    assert [str(row[0].path) for row in workshop.build(archs=["gfx942"]).units] == ["host.cpp"]
+    # Of the folder, its first goal alone is asked for: programs have a main each. With no device code in it, not all
+    # is well.
+    built = workshop.build(archs=["gfx942"])
+    assert [str(row[0].path) for row in built.units] == ["host.cpp"]
+    first = "the first goal of its Makefile does not compile it"
+    assert {str(each.path): each.why for each in built.not_built} == {
+        "lean.cu": f"{first}, lean may: hipport build lean.cu",
+        "lost.cu": first,
+        "mean.cu": f"{first}, mean19 and mean29 may: hipport build mean.cu",
+    }
+    assert not built.ok
 
 
 def test_one_file_of_a_repository_includes_from_its_top(workshop: Workshop) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from hipport import __version__
+from hipport.extensions import UNITS
 from hipport.finding import Certainty
 from hipport.pipeline import Outcome, Ported, Reported
 from hipport.project import Target
@@ -258,7 +259,10 @@ def built_as_json(built: Built) -> str:
             }
             for each in built.compiled
         ],
-        "not_built": [{"path": n.path.as_posix(), "line": n.line, "why": n.why} for n in built.not_built],
+        "not_built": [
+            {"path": n.path.as_posix(), "line": n.line, "why": n.why, "needs_person": n.needs_person}
+            for n in built.not_built
+        ],
     }
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
 
@@ -287,6 +291,10 @@ def built_as_text(built: Built, *, colour: bool = False) -> str:
             guess = " (guessed)" if row[0].guess else ""
             rows.append([row[0].path.as_posix() + guess, *(_cell(cells.get(column)) for column in columns)])
             styles.append(["", *("manual" if c in cells and not cells[c].ok else "safe" for c in columns)])
+        # A table of what was compiled reads as one of all there is.
+        left = [each.path.as_posix() for each in built.not_built if each.path.suffix in UNITS]
+        rows += [[path, "not built", *[""] * (len(columns) - 1)] for path in left]
+        styles += [["", "review", *[""] * (len(columns) - 1)] for _ in left]
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         for row_, style in zip(rows, styles, strict=True):
             padded = [cell.ljust(width) for cell, width in zip(row_, widths, strict=True)]
@@ -295,7 +303,10 @@ def built_as_text(built: Built, *, colour: bool = False) -> str:
     guesses = dict.fromkeys(each.guess for each in built.compiled if each.guess)
     lines += [f"guessed: {guess}" for guess in guesses]
     good = sum(each.ok for each in built.compiled)
-    lines.append(f"{good} of {len(built.compiled)} compiled with {built.toolchain}")
+    last = f"{good} of {len(built.compiled)} compiled with {built.toolchain}"
+    if left := [each for each in built.not_built if each.path.suffix in UNITS]:
+        last += f"; {len(left)} {'source' if len(left) == 1 else 'sources'} not built"
+    lines.append(last)
     return "\n".join(lines) + "\n"
 
 

@@ -561,8 +561,8 @@ def programs(
             if shutil.which("make", path=env.get("PATH", "")):
                 commands = dry_run(folder, env, translate)
                 others = [path for path in own if path in asked and path not in {command[0] for command in commands}]
-                if others and (goals := _goals(folder, others, env)):
-                    more = dry_run(folder, env, translate, goals)
+                if goals := list(dict.fromkeys(goal for each in _goals(folder, others, env).values() for goal in each)):
+                    more = dry_run(folder, env, translate, goals[:20])
                     commands += [command for command in more if command[0] in others]
                 ran.append((folder / "Makefile").relative_to(root).as_posix())
                 guess = "" if commands else "its Makefile calls no compiler here: flags are guessed"
@@ -585,10 +585,19 @@ def programs(
             elif language == "hip" and not any(flag.startswith("-std=") for flag in flags):
                 flags = (*flags, "-std=c++20" if any(map(_is_cxx20, reached)) else "-std=c++17")
             units.append(Unit(source, language, flags, where, owner, said))
-        for source in own:
-            if source not in compiled and source.suffix in _DEVICE and not _is_included(source, members):
-                name = PurePath(source.relative_to(root))
-                not_built.append(NotBuilt(name, 0, "its Makefile does not compile it", needs_person=False))
+        left = [
+            source
+            for source in own
+            if source not in compiled and source.suffix in _DEVICE and not _is_included(source, members)
+        ]
+        others = _goals(folder, left, env)
+        # Beside device code that the first goal compiles, these are other programs; alone, they are what was meant.
+        none = not any(unit.language == "hip" for unit in units if unit.owner == owner)
+        for source in left:
+            why = "the first goal of its Makefile does not compile it"
+            if goals := others.get(source):
+                why += f", {' and '.join(goals[:3])} may: hipport build {source.relative_to(root)}"
+            not_built.append(NotBuilt(PurePath(source.relative_to(root)), 0, why, needs_person=none))
     return units, not_built, ran
 
 
@@ -600,12 +609,17 @@ def sources_elsewhere(folder: Path, env: Mapping[str, str], translate: Translate
     return [] if any(source.is_relative_to(folder) for source in found) else found
 
 
-def _goals(folder: Path, sources: Sequence[Path], env: Mapping[str, str]) -> list[str]:
-    """Return the goals of a Makefile whose rules name one of `sources`; at most twenty."""
+def _goals(folder: Path, sources: Sequence[Path], env: Mapping[str, str]) -> dict[Path, list[str]]:
+    """Return for each of `sources` the goals of a Makefile whose rules name it."""
+    if not sources or _makefile(folder) is None or not shutil.which("make", path=env.get("PATH", "")):
+        return {}
     # https://www.gnu.org/software/make/manual/html_node/Options-Summary.html: the rules, with their variables put in.
     _, said = limited(["make", "--print-data-base", "--question"], folder, _for_make(env), 60.0)
-    names = {name for path in sources for name in (path.name, f"{path.stem}.o")}
-    found: dict[str, None] = {}
+    named: dict[str, list[Path]] = {}
+    for path in sources:
+        for name in (path.name, f"{path.stem}.o"):
+            named.setdefault(name, []).append(path)
+    found: dict[Path, dict[str, None]] = {path: {} for path in sources}
     target = ""
     for line in said.replace("\\\n", " ").splitlines():
         if line.startswith("\t"):
@@ -616,9 +630,10 @@ def _goals(folder: Path, sources: Sequence[Path], env: Mapping[str, str]) -> lis
             rule = _RULE.fullmatch(line)
             target = rule["target"] if rule else ""
             words = rule["needs"].split() if rule else []
-        if target and any(PurePath(word).name in names for word in words):
-            found[target] = None
-    return list(found)[:20]
+        for word in words if target else ():
+            for path in named.get(PurePath(word).name, ()):
+                found[path][target] = None
+    return {path: list(goals) for path, goals in found.items() if goals}
 
 
 def _for_make(env: Mapping[str, str]) -> dict[str, str]:
