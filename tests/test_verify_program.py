@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hipport import api, toolchain, verifier
+from hipport import api, toolchain, verification, verifier, verify_report
 from hipport import program_verifier as programs
 from hipport.cli import main
 from hipport.pipeline import Ported
@@ -381,6 +381,20 @@ def test_an_original_that_fails_its_own_check_is_no_reference() -> None:
         outcome = programs._outcome("x", other, first, programs.Varying(), 3)
         status, printed = (d.ok for output in outcome.outputs for d in output.differences)
         assert (status, printed) == (ok, True)
+
+
+def test_what_a_failing_original_said_last_is_shown_once() -> None:
+    first = programs.Run(1, ("1",), "sizes\n\nexpected 3\ngot 4\n", 0.1, ())
+    outcome = programs._outcome("x", first, first, programs.Varying(), 3)
+    sides = (verification.Configuration("original", 32, "forward"), verification.Configuration("ported", 64, "forward"))
+    verified = verification.Verified(Path(), "x", tuple(verification.Ran(side, (outcome,)) for side in sides), ())
+    said = verify_report.as_text(verified)
+    assert said.count("\n    sizes\n    expected 3\n    got 4\n") == 1 and said.count("got 4") == 1
+    # It is like itself in its first order: nothing is said of orders.
+    assert not verified.depends_on_order and "another order" not in said.replace("\n", " ")
+    # What says it on standard output, too; and nothing of one that is right.
+    assert programs._outcome("x", ran("FAIL", 1), first, programs.Varying(), 3).message == "FAIL"
+    assert programs._outcome("x", ran("PASS"), first, programs.Varying(), 3).message == ""
 
 
 OVERRUN = """#include <cstdio>

@@ -362,6 +362,7 @@ def run(
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
+_SAID = 5  # lines of what a program that failed said that are shown
 _MOST = 4_000_000  # bytes of output that are looked at
 
 
@@ -391,9 +392,9 @@ def _outcome(name: str, ran: Run, first: Run, ignored: Varying, index: int) -> O
     # Races are only looked for where that was asked for.
     if any(fault.level == "fault" or fault.kind == "race" for fault in ran.faults):
         return Outcome(name, "fault", "", ran.seconds, ran.faults)
-    last = "".join(ran.errors.strip().splitlines()[-1:]) if ran.status else ""
+    last = _last(ran) if ran.status else ""
     if ran.status < 0:
-        text = f"signal {-ran.status}" + (f": {last}" if last else "")
+        text = f"signal {-ran.status}" + (f": {last.splitlines()[-1]}" if last else "")
         return Outcome(name, "crash", text, ran.seconds, ran.faults)
     # An original that fails its own check is nothing to compare with.
     trusted = first.status == 0
@@ -403,6 +404,12 @@ def _outcome(name: str, ran: Run, first: Run, ignored: Varying, index: int) -> O
     if index != 0:
         outputs.append(Output("stdout", "text", (len(ran.lines),), (printed,)))
     return Outcome(name, "ok", last, ran.seconds, ran.faults, tuple(outputs))
+
+
+def _last(ran: Run) -> str:
+    """Return the last lines of what a program that failed said: why, if it says so anywhere."""
+    said = [line.rstrip() for line in ran.errors.splitlines() if line.strip()]
+    return "\n".join((said or [line for line in ran.lines if line.strip()])[-_SAID:])
 
 
 def _status(ran: Run, first: Run, trusted: bool) -> Difference:

@@ -304,8 +304,8 @@ def built_as_text(built: Built, *, colour: bool = False) -> str:
     lines += [f"guessed: {guess}" for guess in guesses]
     good = sum(each.ok for each in built.compiled)
     last = f"{good} of {len(built.compiled)} compiled with {built.toolchain}"
-    if left := [each for each in built.not_built if each.path.suffix in UNITS]:
-        last += f"; {len(left)} {'source' if len(left) == 1 else 'sources'} not built"
+    if count := sum(each.path.suffix in UNITS for each in built.not_built):
+        last += f"; {count} {'source' if count == 1 else 'sources'} not built"
     lines.append(last)
     return "\n".join(lines) + "\n"
 

@@ -590,13 +590,13 @@ def programs(
             for source in own
             if source not in compiled and source.suffix in _DEVICE and not _is_included(source, members)
         ]
-        others = _goals(folder, left, env)
+        may = _goals(folder, left, env)
         # Beside device code that the first goal compiles, these are other programs; alone, they are what was meant.
         none = not any(unit.language == "hip" for unit in units if unit.owner == owner)
         for source in left:
             why = "the first goal of its Makefile does not compile it"
-            if goals := others.get(source):
-                why += f", {' and '.join(goals[:3])} may: hipport build {source.relative_to(root)}"
+            if naming := may.get(source):
+                why += f", {' and '.join(naming[:3])} may: hipport build {source.relative_to(root)}"
             not_built.append(NotBuilt(PurePath(source.relative_to(root)), 0, why, needs_person=none))
     return units, not_built, ran
 

@@ -32,9 +32,14 @@ def as_text(verified: Verified, colour: bool = False) -> str:
             cells.append(paint("good" if cell.startswith("ok") else "bad", cell.ljust(width)))
         lines.append("  ".join(cells).rstrip())
     lines += [paint("dim", f"orders: {', '.join(orders)}; largest absolute / relative error over all of them"), ""]
+    told: set[str] = set()
     for ran in verified.ran:
         for outcome in ran.outcomes:
             lines += _problems(ran, outcome, paint)
+            if outcome.status == "ok" and not outcome.ok and outcome.message and outcome.message not in told:
+                # The same in every configuration mostly.
+                told.add(outcome.message)
+                lines += [f"    {line}" for line in outcome.message.splitlines()]
     lines += _warnings(verified, paint)
     for first in verified.first_differences:
         where = f"{first.path}:{first.line}: " if first.line else ""
