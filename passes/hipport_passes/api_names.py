@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.languages.declarations import declarations, member_or_qualified
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -137,16 +137,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     own = project.together(source, _own_everywhere)
     if own and (mocks := project.without_cuda(source)):
         # What only stands in for CUDA's names where there is no CUDA goes by their names, too.
-        component = project.component(source)
-        files = (each for each in component if isinstance(each, Cpp) and each.path not in mocks)
-        own = frozenset[bytes]().union(*map(_own_everywhere, files))
+        own = project.together(source, _own_everywhere, but=mocks)
     inside = source.fact(_own)[1]
     reported: set[tuple[bytes, int]] = set()
     for span, name in names:
         start = span.start
         if name in own or any(scope.start <= start < scope.end for scope in inside.get(name, ())):
             continue
-        if within(start, source.hip_only) or within(start, source.cuda_only):
+        if source.ported(start):
             continue
         row = known[name]
         directive = source.directive(start)
@@ -191,11 +189,7 @@ def _pasted(source: Cpp, project: Project) -> Iterator[Finding]:
         if define is None or define[1] in told or match.start() < define.end():
             continue
         # A whole name is renamed, and what is added to it is the same in HIP.
-        if (
-            match["prefix"] in table()
-            or within(match.start(), source.hip_only)
-            or within(match.start(), source.cuda_only)
-        ):
+        if match["prefix"] in table() or source.ported(match.start()):
             continue
         if define[1] in project.together(source, _for_hip):
             continue

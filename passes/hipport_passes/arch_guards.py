@@ -15,13 +15,13 @@ Runs last: once a guard names HIP, what it guards looks as if it were ported.
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise, product
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from hipport.finding import Certainty, Finding
+from hipport.languages import conditions
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.cuda import Cuda
 from hipport.languages.preprocessor import Conditional
@@ -29,6 +29,7 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport_passes import api_names
+from hipport_passes.pytorch_headers import includes_pytorch
 
 # What nvcc says of itself, and hipcc of itself; it takes extended lambdas and constexpr functions without a flag.
 _COMPILER = {
@@ -72,26 +73,7 @@ _CODE = re.compile(rb"[;{]")
 # Another name for an intrinsic, or a macro that calls one.
 _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+\w+(?:\([^()\n]*\))?[ \t]+(?:__|hipport::)\w", re.MULTILINE)
 _CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b(.*)", re.DOTALL)
-_TOKEN = re.compile(rb"\w+|\|\||&&|[=!<>]=|[^\s\w]")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_OPERATORS: dict[bytes, Callable[[int, int], int]] = {
-    b"||": lambda a, b: bool(a) or bool(b),
-    b"&&": lambda a, b: bool(a) and bool(b),
-    b"|": operator.or_,
-    b"^": operator.xor,
-    b"&": operator.and_,
-    b"==": operator.eq,
-    b"!=": operator.ne,
-    b"<": operator.lt,
-    b">": operator.gt,
-    b"<=": operator.le,
-    b">=": operator.ge,
-    b"+": operator.add,
-    b"-": operator.sub,
-    b"*": operator.mul,
-    b"/": operator.floordiv,
-    b"%": operator.mod,
-}
 _ARCHITECTURE = re.compile(rb"\b__CUDA_ARCH__\b")
 _DEFINES = re.compile(rb"#[ \t]*(?:define|undef)[ \t]+__CUDACC__")
 _BY_BUILD = re.compile(rb"USE_ROCM|USE_HIP|WITH_HIP")
@@ -99,7 +81,6 @@ _BY_HIPCC = re.compile(rb"\b(?:__HIP_\w+__|__HIPCC__|__HIP__|HIP_VERSION|__AMDGC
 _OF_AMD = re.compile(rb"(?:^|_)(?:HIP|HIPCC|ROCM|AMD|AMDGCN|AMDGPU|HCC)(?:_|$)")
 #: The compiler before hipcc, which no ROCm of today has.
 _OLD_COMPILER = b"__HIP_PLATFORM_HCC__"
-_PYTORCH = ("torch/", "ATen/", "c10/", "caffe2/", "TH/", "THC/")
 # What is in no branch that is ported as a whole: PTX, and names that look like CUDA's.
 _NOT_PORTED = re.compile(
     rb"^[ \t]*#[ \t]*error|\b(?:__)?asm(?:__)?\b|\b(?:cuda\w+|cu[A-Z]\w*|CUDA_\w+|(?:__)?nv\w+)|(?<!::)\bcuda::",
@@ -142,7 +123,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if any(part.tells(source.known_on_hip) for part in group)
         for number, part in enumerate(group)
     }
-    conditions = {part.span.start: part.span for group in source.conditionals for part in group}
+    parts = {part.span.start: part.span for group in source.conditionals for part in group}
     reported: set[int] = set()
     for span, name in source.names(_NAME):
         directive = source.directive(span.start)
@@ -159,14 +140,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                     Certainty.REVIEW,
                 )
                 continue
-        if directive is None or within(span.start, source.hip_only) or within(span.start, source.cuda_only):
+        if directive is None or source.ported(span.start):
             continue
-        if directive.start not in conditions:
+        if directive.start not in parts:
             if name in _COMPILER:
                 yield _outside(source, span, name, directive)
             continue
         text = code[directive.start : directive.end]
-        if conditions[directive.start] in told:
+        if parts[directive.start] in told:
             # Renamed by an earlier run, perhaps: what it compares with is still for a person.
             asked = name not in _COMPILER and told[directive] and directive.start not in reported
             if asked and _is_undecided(text):
@@ -317,14 +298,14 @@ class _Chain(NamedTuple):
     parts: tuple[tuple[bytes, int], ...]
     others: tuple[bytes, ...]
 
-    def _taken(self, conditions: Iterable[bytes], macros: dict[bytes, int], on_hip: bool = False) -> int:
+    def _taken(self, texts: Iterable[bytes], macros: dict[bytes, int], on_hip: bool = False) -> int:
         """Return the number of the branch that is taken."""
-        for number, condition in enumerate(conditions):
+        for number, text in enumerate(texts):
             known = macros
             # What only asks for device code is renamed.
-            if on_hip and all(_ASKS.search(condition[: each.start()]) for each in _ARCHITECTURE.finditer(condition)):
+            if on_hip and all(_ASKS.search(text[: each.start()]) for each in _ARCHITECTURE.finditer(text)):
                 known = macros | {b"__CUDA_ARCH__": 1}
-            if _Condition(_tokens(condition), known).value:
+            if _holds(conditions.tokens(text), known):
                 return number
         return len(self.parts)
 
@@ -383,7 +364,7 @@ def _chain(source: Cpp, group: tuple[Conditional, ...]) -> _Chain | None:
         # Another pass renames what `#ifdef` asks for.
         text, start = (match[1], match.start(1)) if match else (part.condition, -1)
         parts.append((text, start))
-        names.update(_WORD.findall(b" ".join(_tokens(text))))
+        names.update(_WORD.findall(b" ".join(conditions.tokens(text))))
     others = sorted(name for name in names if name not in _OLDEST and name != b"defined")
     return _Chain(tuple(parts), tuple(others)) if len(others) <= 4 else None
 
@@ -395,7 +376,7 @@ def _branch(group: tuple[Conditional, ...], number: int) -> Span | None:
 
 def _made_amd(source: Cpp, text: bytes, those: list[dict[bytes, int]]) -> list[Edit]:
     """Return the edits to a condition by which AMD answers it as all of `those` GPUs and releases do."""
-    words = {token for token in _tokens(text) if _WORD.fullmatch(token)} - {b"defined"}
+    words = {token for token in conditions.tokens(text) if _WORD.fullmatch(token)} - {b"defined"}
     if words.isdisjoint(_VERSIONS):
         return []
     whole = _with_amd(source, text, 0, text, those)
@@ -411,18 +392,18 @@ def _made_amd(source: Cpp, text: bytes, those: list[dict[bytes, int]]) -> list[E
 
 def _with_amd(source: Cpp, text: bytes, start: int, part: bytes, those: list[dict[bytes, int]]) -> list[Edit]:
     """Return the edits to a part of a condition that all GPUs and releases answer alike, and AMD otherwise."""
-    tokens = _tokens(part)
-    answers = {bool(_Condition(tokens, known).value) for known in those}
-    if len(answers) > 1 or bool(_Condition(tokens, _ON_AMD).value) in answers:
+    condition = conditions.tokens(part)
+    answers = {_holds(condition, known) for known in those}
+    if len(answers) > 1 or _holds(condition, _ON_AMD) in answers:
         return []
-    names = [_ON_DEVICE] if b"__CUDA_ARCH__" in tokens else [b"__HIPCC__"]
+    names = [_ON_DEVICE] if b"__CUDA_ARCH__" in condition else [b"__HIPCC__"]
     if names == [b"__HIPCC__"] and not isinstance(source, Cuda):
         names.append(b"__HIP_PLATFORM_AMD__")  # for a compiler of the host, to which builds say so
     sign = b" || defined(" if True in answers else b" && !defined("
     before, after = b"", b"".join(sign + each + b")" for each in names)
     if part != text:
         before, after = b"(", after + b")"
-    elif False in answers and b"||" in tokens:
+    elif False in answers and b"||" in condition:
         before, after = b"(", b")" + after
     first, end = start + len(part) - len(part.lstrip()), start + len(part.rstrip())
     return [Edit(Span(first, first), before), Edit(Span(end, end), after)] if before else [Edit(Span(end, end), after)]
@@ -447,7 +428,9 @@ def _is_ported(source: Cpp, project: Project, branch: Span) -> bool:
 def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
     """Add a macro of hipcc's to conditions that only a build for PyTorch, or a flag, would make true."""
     names = [(span, name) for span, name in source.names(_BY_BUILD) if source.directive(span.start)]
-    if not names or project.together(source, _defines_or_has_pytorch):
+    if not names or project.together(source, includes_pytorch):
+        return
+    if project.together(source, _build_macros_of):
         return
     code = source.code
     for span, name in names:
@@ -473,12 +456,9 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(span, "build_macro", message, (Edit(Span(start, end), new),))
 
 
-def _defines_or_has_pytorch(source: Cpp) -> frozenset[str]:
-    """Why the build macros are well where they are: the program includes PyTorch, or defines them itself."""
-    found = {include.path for include in source.includes if include.path.startswith(_PYTORCH)}
-    if re.search(rb"#[ \t]*define[ \t]+(?:" + _BY_BUILD.pattern + rb")\b", source.code):
-        found.add("define")
-    return frozenset(found)
+def _build_macros_of(source: Cpp) -> frozenset[bytes]:
+    """The build macros that the program defines itself."""
+    return frozenset(re.findall(rb"#[ \t]*define[ \t]+(" + _BY_BUILD.pattern + rb")\b", source.code))
 
 
 def _all_ask(code: bytes, directive: Span) -> bool:
@@ -489,20 +469,14 @@ def _all_ask(code: bytes, directive: Span) -> bool:
     )
 
 
-def _tokens(condition: bytes) -> list[bytes]:
-    """Return the tokens of a condition; C++ has words for some."""
-    words = {b"and": b"&&", b"or": b"||", b"not": b"!", b"not_eq": b"!="}
-    return [words.get(token, token) for token in _TOKEN.findall(condition.replace(b"\\", b" "))]
-
-
 def _as_on_the_newest(directive: bytes, given: dict[bytes, int] | None = None) -> bool:
     """Say whether AMD takes the branch that the newest CUDA takes, whatever macros that are not `given` are."""
     given = given or {}
     match = _CONDITION.match(directive)
     if match is None:
         return False
-    tokens = _tokens(match[1])
-    names = {token for token in tokens if _WORD.fullmatch(token) and not _NAME.fullmatch(token)}
+    condition = conditions.tokens(match[1])
+    names = {token for token in condition if _WORD.fullmatch(token) and not _NAME.fullmatch(token)}
     others = sorted(names - {b"defined"} - given.keys())
     if len(others) > 4:
         return False
@@ -512,7 +486,7 @@ def _as_on_the_newest(directive: bytes, given: dict[bytes, int] | None = None) -
             newest = _NEWEST
             if _ON_DEVICE in others and not known[_ON_DEVICE]:  # the host has no architecture with CUDA either
                 newest = {name: value for name, value in _NEWEST.items() if name != b"__CUDA_ARCH__"}
-            if bool(_Condition(tokens, known).value) is not bool(_Condition(tokens, known | newest).value):
+            if _holds(condition, known) is not _holds(condition, known | newest):
                 return False
     except _Unreadable:
         return False
@@ -531,67 +505,27 @@ def _is_undecided(directive: bytes) -> bool:
 
 
 class _Unreadable(Exception):
-    """A condition with more in it than names, numbers, comparisons and logic."""
+    """A condition of which more decides than the macros that are given."""
 
 
-class _Condition:
-    """The value of a condition in which names have the values that are given; others are not defined."""
+class _Given(NamedTuple):
+    """The macros that are defined, with what stands for them; a program's own is not where it is 0."""
 
-    _BINARY: ClassVar[tuple[tuple[bytes, ...], ...]] = (
-        (b"||",),
-        (b"&&",),
-        (b"|",),
-        (b"^",),
-        (b"&",),
-        (b"==", b"!="),
-        (b"<", b">", b"<=", b">="),
-        (b"+", b"-"),
-        (b"*", b"/", b"%"),
-    )
+    known: Mapping[bytes, int]
 
-    def __init__(self, tokens: list[bytes], known: dict[bytes, int]) -> None:
-        self.tokens = [*tokens, b"", b"", b""]  # as many as are looked at together
-        self.known = known
-        self.value = self._binary(0)
-        if self.tokens[0]:
-            raise _Unreadable
+    def defined(self, name: bytes) -> bool:
+        return name in self.known if name in _OLDEST else bool(self.known.get(name))
 
-    def _binary(self, level: int) -> int:
-        if level == len(self._BINARY):
-            return self._unary()
-        left = self._binary(level + 1)
-        while self.tokens[0] in self._BINARY[level]:
-            sign = self.tokens.pop(0)
-            right = self._binary(level + 1)
-            if sign in (b"/", b"%") and not right:
-                raise _Unreadable
-            left = int(_OPERATORS[sign](left, right))
-        return left
+    def number(self, name: bytes) -> int:
+        return self.known.get(name, 0)
 
-    def _unary(self) -> int:
-        token = self.tokens.pop(0)
-        if token == b"!":
-            return int(not self._unary())
-        if token == b"(":
-            value = self._binary(0)
-            if self.tokens.pop(0) != b")":
-                raise _Unreadable
-            return value
-        if token == b"defined":
-            bracket = self.tokens[0] == b"("
-            name = self.tokens.pop(1 if bracket else 0)
-            if bracket and (self.tokens.pop(0), self.tokens.pop(0)) != (b"(", b")"):
-                raise _Unreadable
-            return self.known.get(name, 0) if name not in _OLDEST else int(name in self.known)
-        if token[:1].isdigit():
-            number = re.sub(rb"[uUlL]+$", b"", token)
-            try:
-                return int(number, 8 if re.fullmatch(rb"0\d+", number) else 0)
-            except ValueError:
-                raise _Unreadable from None
-        if _WORD.fullmatch(token) and self.tokens[0] != b"(":
-            return self.known.get(token, 0)
+
+def _holds(condition: list[bytes], known: Mapping[bytes, int]) -> bool:
+    """Say whether a condition holds, of which these are the tokens. Raises _Unreadable."""
+    found = conditions.value(condition, _Given(known))
+    if found is None:
         raise _Unreadable
+    return found != 0
 
 
 def _compiler(span: Span, name: bytes) -> Finding:

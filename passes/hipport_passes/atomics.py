@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
@@ -27,6 +27,8 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport.tables import load
+
+_TABLE = Path(__file__).with_suffix(".own.toml")
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -55,14 +57,9 @@ _LAUNCH = re.compile(rb"\b(\w+)\s*(?:<[^<>;]*>\s*)?<<<[^;]*?>>>\s*\(")
 
 
 @cache
-def _table() -> dict[str, Any]:
-    return load(Path(__file__).with_suffix(".own.toml"))
-
-
-@cache
 def _names() -> tuple[Names, Names]:
     """The functions that HIP has not by any type, and all atomic functions that it has by some."""
-    helpers = frozenset(_table()["helper"]["names"].encode().split())
+    helpers = frozenset(load(_TABLE)["helper"]["names"].encode().split())
     return Names(helpers), Names(re.compile(rb"atomic[A-Z][A-Za-z]+(?:_system)?"), overloaded=True)
 
 
@@ -76,9 +73,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         need, header = include(source, project, "atomics.h")
         edits = (Edit(span, b"hipport::" + name), *((need,) if need else ()))
         yield Finding(span, "scope", f"{name.decode()} → hipport::{name.decode()}", edits, creates=(header,))
-    overloads = dict(_table()["overload"])
+    overloads = dict(load(_TABLE)["overload"])
     if project.target.rocm < (6, 4):
-        overloads |= _table()["overload_before_6_4"]
+        overloads |= load(_TABLE)["overload_before_6_4"]
     shared = source.fact(_shared)
     own = project.together(source, _overloads)
     halves = _has_halves(source, project)
@@ -94,8 +91,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if need is not None:
                 message = f"{name.decode()} of a type that HIP has no such function for: hipport/atomics.h has it"
                 yield Finding(span, "overload", message, (need,), creates=(header,))
-        if span in shared and name.decode().removesuffix("_system") not in _table()["shared"]["reach"].split():
-            message = f"{name.decode()}: {_table()['shared']['why']}; {_table()['shared']['instead']}"
+        if span in shared and name.decode().removesuffix("_system") not in load(_TABLE)["shared"]["reach"].split():
+            message = f"{name.decode()}: {load(_TABLE)['shared']['why']}; {load(_TABLE)['shared']['instead']}"
             yield Finding(span, "host_memory", message, certainty=Certainty.MANUAL)
 
 
@@ -231,8 +228,8 @@ def _overloads(source: Cpp) -> frozenset[tuple[bytes, str]]:
 
 
 def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
-    collides: dict[str, str] = _table()["collides"]
-    since: dict[str, str] = _table()["collides_since_6_4"] if project.target.rocm >= (6, 4) else {}
+    collides: dict[str, str] = load(_TABLE)["collides"]
+    since: dict[str, str] = load(_TABLE)["collides_since_6_4"] if project.target.rocm >= (6, 4) else {}
     twice = [
         each
         for each in source.fact(_definitions)
@@ -267,7 +264,7 @@ def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _in_cuda(each: _Definition) -> bool:
-    return each.kind in _table()["in_cuda"].get(each.name.decode(), "").split()
+    return each.kind in load(_TABLE)["in_cuda"].get(each.name.decode(), "").split()
 
 
 def _twice(each: _Definition, edits: tuple[Edit, ...], in_cuda: bool) -> Finding:
@@ -316,7 +313,7 @@ def _global(source: Cpp, offset: int) -> bool:
 
 def _unseen(source: Cpp, offset: int) -> bool:
     """Say whether HIP never sees `offset`: not as the conditions are, and not once they ask for AMD too."""
-    if within(offset, source.cuda_only) or within(offset, source.hip_only):
+    if source.ported(offset):
         return True
     around = [group for group in source.conditionals if group[0].span.end <= offset < group[-1].span.start]
     return all(any(_hides(group, offset, newest) for group in around) for newest in (False, True))

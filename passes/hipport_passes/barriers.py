@@ -88,7 +88,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     widest = max(project.target.wavefronts)
     for function in kernels.functions(source):
-        if within(function.body.start_byte, source.hip_only) or within(function.body.start_byte, source.cuda_only):
+        if source.ported(function.body.start_byte):
             continue
         yield from _parted(function, kernels, barriers, widest)
         yield from _parted_in_macros(function, project, kernels, barriers, widest)

@@ -38,6 +38,7 @@ from hipport_passes.build_scripts.cmake_trees import (
     searched,
     text,
 )
+from hipport_passes.nvcc_flags import OLD_ABI
 
 _TABLE = Path(__file__).with_suffix(".toml")
 _MODULES = Path(__file__).parent / "cmake_modules"
@@ -72,7 +73,6 @@ _OF_TOOLKIT = {
     "CUDAToolkit_VERSION_MAJOR": "11",
     "CUDAToolkit_VERSION_MINOR": "0",
 }
-_OLD_ABI = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=0(?!\w)")
 # The commands of CheckSourceCompiles, CheckSourceRuns, CheckCompilerFlag and CheckLinkerFlag.
 _CHECKS = ("check_source_compiles", "check_source_runs", "check_compiler_flag", "check_linker_flag")
 _AS_CUDA_11 = "; where scripts ask for CUDA's compiler or version, HIP is taken for nvcc's 11.0, as in the code"
@@ -251,7 +251,7 @@ class _Script:
 
         In a tree that does, flags without it are written for HIP, but for what a generator expression decides.
         """
-        old = _OLD_ABI.search(self.source.text, command.inner.start, command.inner.end)
+        old = OLD_ABI.search(self.source.text, command.inner.start, command.inner.end)
         decided = old is not None and any(
             argument.span.start <= old.start() < argument.span.end and b"$<" in self.source[argument.span]
             for argument in command.arguments

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Span
@@ -47,7 +47,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for match in _MAJOR.finditer(code):
         if match["name"] not in names and b"DeviceProperties" not in match["name"]:
             continue
-        if within(match.start(), source.hip_only) or within(match.start(), source.cuda_only):
+        if source.ported(match.start()):
             continue
         before = code[max(0, match.start() - 200) : match.start()]
         if _decides(code, match.end(), before):

@@ -35,8 +35,9 @@ from hipport_passes.warp_intrinsics import assumption
 _HEADERS = frozenset(f"cooperative_groups{part}.h" for part in ("", "/reduce", "/scan", "/memcpy_async"))
 _RUNTIME = ("cuda_runtime", "cuda.h", "hip/hip_runtime.h", "torch/", "ATen/", "c10/cuda/")
 _NAMESPACE = re.compile(rb"\bcooperative_groups\b")
-_ALIAS = re.compile(rb"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?cooperative_groups\s*;")
-_OPENED = re.compile(rb"\busing\s+namespace\s+(?:::\s*)?cooperative_groups\s*;")
+#: Another name for the namespace, and its opening.
+ALIAS = re.compile(rb"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?cooperative_groups\s*;")
+OPENED = re.compile(rb"\busing\s+namespace\s+(?:::\s*)?cooperative_groups\s*;")
 _TILE = re.compile(
     rb"\b(\w+)\s*(?:=|\(|\{)\s*(?:\w+\s*::\s*)*tiled_partition\b|\bthread_block_tile\s*<[^;(){}]*>\s*&?\s*(\w+)"
 )
@@ -145,7 +146,7 @@ def _left_apart(source: Cpp, project: Project) -> Iterator[Finding]:
 def _apart(source: Cpp, project: Project) -> Iterator[tuple[Span, str]]:
     """Yield the calls that lanes of one group may make apart, and what must hold for them to be right."""
     for offset, meeting in sorted(meetings(source, project, _COLLECTIVES).items()):
-        if not _ported(source, offset):
+        if not source.ported(offset):
             end = re.compile(rb"\w+").match(source.code, offset)
             span = Span(offset, end.end() if end else offset)
             yield span, assumption(source, project, meeting, offset, "of its group")
@@ -156,16 +157,12 @@ def _ordered(source: Cpp) -> Iterator[Finding]:
     for include in source.includes:
         if include.path.startswith(_RUNTIME):
             return
-        if include.path == "cooperative_groups.h" and not _ported(source, include.directive.start):
+        if include.path == "cooperative_groups.h" and not source.ported(include.directive.start):
             start = include.directive.start
             message = "HIP's cooperative groups need hip/hip_runtime.h in front of them before ROCm 6.4"
             edit = Edit(Span(start, start), b"#include <hip/hip_runtime.h>" + source.newline)
             yield Finding(include.target, "order", message, (edit,))
             return
-
-
-def _ported(source: Cpp, offset: int) -> bool:
-    return within(offset, source.hip_only) or within(offset, source.cuda_only)
 
 
 def _absent(source: Cpp) -> Iterator[Finding]:
@@ -177,7 +174,7 @@ def _absent(source: Cpp) -> Iterator[Finding]:
     lines: set[int] = set()
     for span, what in sorted(uses):
         line = source.position(span.start)[0]
-        if line not in lines and not _ported(source, span.start):
+        if line not in lines and not source.ported(span.start):
             lines.add(line)
             message = f"{what}: {advice.get(what, advice['block_tile_memory'])}"
             yield Finding(span, "absent", message, certainty=Certainty.MANUAL)
@@ -200,12 +197,12 @@ def _facts(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
     """What the file says of groups: (space, name) of `space::name`, and under names of our own the rest."""
     code = source.code
     spelt = b"cooperative_groups" in code
-    found = {(b"namespace", name) for name in (_ALIAS.findall(code) if spelt else ())}
+    found = {(b"namespace", name) for name in (ALIAS.findall(code) if spelt else ())}
     if any(include.path == "hip/hip_cooperative_groups.h" for include in source.includes):
         found.add((b"", b"hip"))
     if any(include.path.endswith("hipport/groups.h") for include in source.includes):
         found.add((b"", b"hipport"))
-    if spelt and _OPENED.search(code):
+    if spelt and OPENED.search(code):
         found.add((b"using", b""))
     if b"roup" not in code and b"tile" not in code:
         return frozenset(found)

@@ -16,18 +16,19 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include, together
 from hipport.languages.constants import value
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.languages.declarations import member_or_qualified
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport.tables import load
+
+_TABLE = Path(__file__).with_suffix(".own.toml")
 
 _CLASS_NAME = re.compile(rb"Warp[A-Z]\w+|BlockLoad|BlockStore")
 _LANE_NAME = re.compile(rb"LaneId|WarpId|LaneMask\w\w|WARP_\w+|WarpMask|ShuffleUp|ShuffleDown")
@@ -60,11 +61,6 @@ _BODY = re.compile(rb"\s*(?:noexcept\s*)?(?:\{|:(?!:)|=\s*default\b)")
 _ALL = b"*"
 
 
-@cache
-def _table() -> dict[str, Any]:
-    return load(Path(__file__).with_suffix(".own.toml"))
-
-
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per class of a warp without a width, and per block that cannot be transposed by warps."""
     code = source.code
@@ -86,14 +82,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 continue
         elif opened.isdisjoint((_ALL, match["name"])) or match["name"] in own or member_or_qualified(code, start):
             continue
-        if _ported(source, start):
+        if _for_amd(source, start):
             continue
         arguments = _arguments(code, match.end() - 1)
         if arguments is None:
             continue
         name = match["name"].decode()
         space = match["root"] + match["colons"] if match["root"] else b""
-        if name in _table()["width"]:
+        if name in load(_TABLE)["width"]:
             yield from _warp(source, name, Span(*match.span("name")), space, arguments)
         elif len(arguments) > 3:
             yield from _block(source, project, arguments)
@@ -130,11 +126,11 @@ def _declared(source: Cpp) -> frozenset[bytes]:
     return frozenset(match[1] for match in _DECLARED.finditer(source.code))
 
 
-def _ported(source: Cpp, offset: int) -> bool:
+def _for_amd(source: Cpp, offset: int) -> bool:
     """Whether somebody wrote it for AMD: then the default is meant."""
     first = source.first
     hip = isinstance(first, Cpp) and any(include.path.startswith(("hip/", "hipcub/")) for include in first.includes)
-    return hip or within(offset, source.hip_only) or within(offset, source.cuda_only)
+    return hip or source.ported(offset)
 
 
 def _sums(source: Cpp, project: Project, roots: frozenset[bytes]) -> Iterator[Finding]:
@@ -142,7 +138,7 @@ def _sums(source: Cpp, project: Project, roots: frozenset[bytes]) -> Iterator[Fi
     if source.words.isdisjoint((b"DeviceReduce", b"DeviceScan")):
         return
     for match in _sums_written(source.code):
-        if match["root"] not in roots or _ported(source, match.start()):
+        if match["root"] not in roots or _for_amd(source, match.start()):
             continue
         given = source.arguments(match.end())
         if given is None or len(given) < 5 or (match["device"] == b"DeviceReduce") != (match["name"] == b"Sum"):
@@ -219,11 +215,11 @@ def _made_of_one(source: Cpp) -> frozenset[bytes]:
 
 
 def _constants(source: Cpp) -> Iterator[Finding]:
-    for name, number in _table()["constant"].items():
+    for name, number in load(_TABLE)["constant"].items():
         for span, _ in source.names({name.encode()}):
             directive = source.directive(span.start)
             words = source.code[directive.start : span.start].split() if directive else []
-            if not _ported(source, span.start) and words[-1:] not in (
+            if not _for_amd(source, span.start) and words[-1:] not in (
                 [b"#define"],
                 [b"define"],
                 [b"#ifdef"],
@@ -235,17 +231,17 @@ def _constants(source: Cpp) -> Iterator[Finding]:
 
 def _lanes(source: Cpp, project: Project, roots: frozenset[bytes], opened: bool) -> Iterator[Finding]:
     """Find CUB's functions of lanes, masks and votes."""
-    table = _table()
+    table = load(_TABLE)
     found = [
         match
         for match in (_LANES.finditer(source.code) if source.matched(_LANE_NAME) else ())
-        if match["root"] in roots and not _ported(source, match.start())
+        if match["root"] in roots and not _for_amd(source, match.start())
     ]
     # One header for all: that of the number of a warp includes that of lanes.
     need, header = include(source, project, "ptx.h" if any(match["name"] == b"WarpId" for match in found) else "warp.h")
     if opened:
         for span, word in _lane_names().uses(source, project):
-            if not _ported(source, span.start) and not member_or_qualified(source.code, span.start):
+            if not _for_amd(source, span.start) and not member_or_qualified(source.code, span.start):
                 yield _not_qualified(span, word.decode())
     for match in found:
         name, span = match["name"].decode(), Span(*match.span())
@@ -278,7 +274,7 @@ def _lanes(source: Cpp, project: Project, roots: frozenset[bytes], opened: bool)
 
 @cache
 def _lane_names() -> Names:
-    table = _table()
+    table = load(_TABLE)
     words = (*table["lanes"], *table["votes"], *table["by_hand"])
     return Names(frozenset(word.encode() for word in words), re.compile(rb"\s*[(<]"))
 
@@ -300,12 +296,12 @@ def _is_bound(source: Cpp, project: Project, match: re.Match[bytes], given: Span
 
 
 def _warp(source: Cpp, name: str, span: Span, space: bytes, arguments: tuple[Span, ...]) -> Iterator[Finding]:
-    index: int = _table()["width"][name]
+    index: int = load(_TABLE)["width"][name]
     # A parameter pack may be anything.
     if len(arguments) > index or b"..." in source.code[arguments[0].start : arguments[-1].end]:
         return
-    missing = [space + _table()["before"].get(name, "").encode()] * (index - len(arguments)) + [b"32"]
-    if name not in _table()["before"] and len(missing) > 1:
+    missing = [space + load(_TABLE)["before"].get(name, "").encode()] * (index - len(arguments)) + [b"32"]
+    if name not in load(_TABLE)["before"] and len(missing) > 1:
         return
     edit = Edit(Span(arguments[-1].end, arguments[-1].end), b"".join(b", " + each for each in missing))
     yield Finding(span, "width", f"{name} of 32 lanes, as in CUDA: hipCUB's default is the wavefront", (edit,))
@@ -313,7 +309,7 @@ def _warp(source: Cpp, name: str, span: Span, space: bytes, arguments: tuple[Spa
 
 def _block(source: Cpp, project: Project, arguments: tuple[Span, ...]) -> Iterator[Finding]:
     algorithm = _ALGORITHM.fullmatch(source.code, arguments[3].start, arguments[3].end)
-    new = _table()["transposed"].get(algorithm[1].decode()) if algorithm else None
+    new = load(_TABLE)["transposed"].get(algorithm[1].decode()) if algorithm else None
     if algorithm is None or new is None:
         return
     span = Span(*algorithm.span(1))

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 
 from hipport.finding import Finding
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -38,7 +38,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         declaration = max(code.rfind(end, 0, start) for end in (b";", b"{", b"}")) + 1
         if source.directive(start) is not None or _DEVICE.search(code, declaration, start):
             continue
-        if within(start, source.hip_only) or within(start, source.cuda_only):
+        if source.ported(start):
             continue
         message = "a deduction guide without attributes is the host's to clang: this one is for both"
         yield Finding(Span(*match.span("name")), "guide", message, (Edit(Span(start, start), _ATTRIBUTES),))

@@ -15,12 +15,11 @@ earlier than the first use of the GPU, in a program that does either, the findin
 from __future__ import annotations
 
 import ast
-import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.python import Misplaced, Python, children
@@ -28,6 +27,8 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Source, Span
 from hipport.tables import load
+
+_TABLE = Path(__file__).with_suffix(".toml")
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -114,11 +115,6 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         assert match is not None
         message = "it is not certain where what stands in this file; make it independent of the device by hand"
         yield Finding(Span(*match.span()), "unread", message, (), Certainty.MANUAL)
-
-
-@functools.cache
-def _table() -> Mapping[str, Any]:
-    return load(Path(__file__).with_suffix(".toml"))
 
 
 def _has_torch(source: Source) -> bool:
@@ -546,10 +542,10 @@ class _File:
             names.append(node.attr.value)
             above = self.script.parent[node]
         name = ".".join(names)
-        if name in _table()["guard"]:
+        if name in load(_TABLE)["guard"]:
             return self._guard(above) if isinstance(above, cst.Call) and above.func is node else None
         name = names[0] if names else ""
-        why = _table()["report"].get(name)
+        why = load(_TABLE)["report"].get(name)
         if why is None or self._annotation(node):
             return None
         change = self._manual(node, "needs_gpu", f"torch.cuda.{name} needs a GPU; {why}")

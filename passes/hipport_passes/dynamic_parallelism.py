@@ -11,14 +11,13 @@ import re
 from collections.abc import Iterator
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import launches
 from hipport.languages.declarations import heads
+from hipport.languages.functions import DEVICE, HOST
 from hipport.pipeline import Pass
 from hipport.project import Project
 
-_DEVICE = re.compile(rb"__(?<!\w__)(?:global|device)__\b")
-_HOST = re.compile(rb"\b__host__\b")
 # What CUDA's runtime has on the device: CUDA C++ Programming Guide 13.0, "CUDA Dynamic Parallelism", "API Reference".
 _CALL = re.compile(rb"\s*\(")
 _RUNTIME = re.compile(
@@ -51,12 +50,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _on_device(source: Cpp, offset: int, only_device: bool = False) -> bool:
     """Say whether `offset` is in code of the device; with `only_device`, in none of the host's too."""
-    if source.directive(offset) or within(offset, source.hip_only) or within(offset, source.cuda_only):
+    if source.directive(offset) or source.ported(offset):
         return False
     for head in heads(source, offset):
         text = source.code[head.start : head.end]
-        if _DEVICE.search(text):
-            return not (only_device and _HOST.search(text)) and not _for_one_side(source, head.end, offset)
+        if DEVICE.search(text):
+            return not (only_device and HOST.search(text)) and not _for_one_side(source, head.end, offset)
     return False
 
 

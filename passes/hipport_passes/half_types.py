@@ -14,16 +14,17 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport.tables import load
+
+_TABLE = Path(__file__).with_suffix(".own.toml")
 
 _CALL = re.compile(rb"\s*\(")
 _EMPTY = re.compile(rb"=\s*(?P<braces>\{\s*\})\s*;")
@@ -47,14 +48,9 @@ _NO_TYPE = frozenset((b"return", b"else", b"case", b"goto", b"throw"))
 
 
 @cache
-def _table() -> dict[str, Any]:
-    return load(Path(__file__).with_suffix(".own.toml"))
-
-
-@cache
 def _names() -> Names:
     return Names(
-        frozenset(name.encode() for group in ("helper", "review") for name in _table()[group]["names"].split())
+        frozenset(name.encode() for group in ("helper", "review") for name in load(_TABLE)[group]["names"].split())
     )
 
 
@@ -68,8 +64,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         helper = b"hipport::" + name.lstrip(b"_")
         need, header = include(source, project, "half.h")
         message, certainty = f"{name.decode()} → {helper.decode()}", Certainty.SAFE
-        if name.decode() in _table()["review"]["names"].split():
-            message, certainty = f"{message}: {_table()['review']['why']}", Certainty.REVIEW
+        if name.decode() in load(_TABLE)["review"]["names"].split():
+            message, certainty = f"{message}: {load(_TABLE)['review']['why']}", Certainty.REVIEW
         if not _CALL.match(source.code, span.end):
             message += "; assumes that what it is given to calls it, and declares nothing by that name"
             certainty = Certainty.REVIEW
@@ -91,7 +87,7 @@ def _converted(source: Cpp) -> Iterator[Finding]:
             continue
         if len(_declared_as(source, match["name"])) > len(other):
             continue  # Something else has that name, too.
-        if within(match.start(), source.hip_only) or within(match.start(), source.cuda_only):
+        if source.ported(match.start()):
             continue
         span = Span(*match.span("value"))
         edits = (Edit(Span(span.start, span.start), b"static_cast<float>("), Edit(Span(span.end, span.end), b")"))
@@ -121,7 +117,7 @@ def _emptied(source: Cpp) -> Iterator[Finding]:
         kinds = types.get(assigned["name"], set()) - _NO_TYPE if assigned else set()
         if assigned is None or len(kinds) != 1 or not kinds <= _HALF:
             continue
-        if within(start, source.hip_only) or within(start, source.cuda_only):
+        if source.ported(start):
             continue
         span, kind = Span(*match.span("braces")), *kinds
         message = f"{assigned['name'].decode()} = {{}} is ambiguous with HIP: say of which type"

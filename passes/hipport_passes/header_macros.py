@@ -53,7 +53,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         words = _DIRECTIVE.match(source.code, directive.start) if directive else None
         if words is not None and words["kind"] == b"undef":
             done.add(name)
-        if name in done or within(span.start, source.hip_only) or within(span.start, source.cuda_only):
+        if name in done or source.ported(span.start):
             continue
         done.add(name)
         if name in defined and name not in source.fact(_defined):

@@ -23,6 +23,7 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, NewFile, Span
 from hipport.tables import load
+from hipport_passes import cooperative_groups
 
 # What needs the runtime header: launches, built-in variables, vector types and functions, the runtime's functions.
 _NEEDS_RUNTIME = re.compile(
@@ -30,8 +31,6 @@ _NEEDS_RUNTIME = re.compile(
     rb"|__launch_bounds__|__shared__|__global__|__device__|__constant__|__forceinline__|__noinline__|__\w+_r[nzud]"
     rb"|(?:make_)?(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]|(?:cuda|hip)[A-Z]\w+|cu[A-Z]\w+)\b"
 )
-_GROUPS_ALIAS = re.compile(rb"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?cooperative_groups\s*;")
-_GROUPS_OPEN = re.compile(rb"\busing\s+namespace\s+(?:::\s*)?cooperative_groups\s*;")
 
 # A header by its place in a toolkit: `/usr/local/cuda-10.1/targets/x86_64-linux/include/`.
 _IN_TOOLKIT = re.compile(r"/(?:[^/]+/)*cuda[^/]*/(?:[^/]+/)*?include/")
@@ -236,7 +235,7 @@ def _named_by_macros(source: Cpp, project: Project) -> Iterator[Finding]:
     if not included:
         return
     for directive in source.directives:
-        if within(directive.start, source.cuda_only) or within(directive.start, source.hip_only):
+        if source.ported(directive.start):
             continue
         # A path in quotes is a string, whose text `code` has not.
         match = _NAMES_HEADER.match(source.text, directive.start, directive.end)
@@ -397,8 +396,8 @@ def _group(source: Cpp, project: Project, include: Include, names: frozenset[byt
 def _group_names(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
     """What may be of those headers: (space, name) of `space::name`, ("", name) of a call, and its aliases."""
     code = source.code
-    found = {(b"namespace", name) for name in _GROUPS_ALIAS.findall(code)}
-    if _GROUPS_OPEN.search(code):
+    found = {(b"namespace", name) for name in cooperative_groups.ALIAS.findall(code)}
+    if cooperative_groups.OPENED.search(code):
         found.add((b"using", b"namespace"))
     names = b"|".join(sorted(frozenset().union(*table().groups.values())))
     found.update(re.findall(rb"\b(\w+)\s*::\s*(" + names + rb")\b", code))

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -41,7 +41,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     worked_out = project.together(source, _worked_out)
     for name, match, device in _constructors(source):
-        if name not in summed or within(device, source.hip_only) or within(device, source.cuda_only):
+        if name not in summed or source.ported(device):
             continue
         what = name.decode(errors="replace")
         message = f"hipCUB makes a {what} on the host, to begin a sum with: its constructor is for both"

@@ -19,20 +19,18 @@ from collections.abc import Iterator
 
 from hipport.finding import Finding
 from hipport.headers import include, own, together
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.languages.declarations import heads
+from hipport.languages.functions import DEVICE, HOST
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
+from hipport_passes.pytorch_headers import includes_pytorch
 
 # torch/utils/hipify/cuda_to_hip_mappings.py of PyTorch 2.13, MATH_TRANSPILATIONS; only what a bracket follows directly.
 _CALL = re.compile(rb"\bstd::(?:max|min|ceil|floor|exp|log|pow|fabs|fmod|remainder|frexp)(?=\()")
-_DEVICE = re.compile(rb"__(?<!\w__)(?:device|global)__\b")
-_HOST = re.compile(rb"\b__host__\b")
-# What a host's compiler reads, which has neither in CUDA.
-_HOST_COMPILED = frozenset((".c", ".cc", ".cpp", ".cxx"))
 _BEHIND = re.compile(rb"\s*\(")
 _MIN_MAX = Names(frozenset((b"min", b"max")), _BEHIND)
 # Of crt/math_functions.h of CUDA 13.0: what the host may call and neither HIP nor C's library, before C23, has.
@@ -50,7 +48,6 @@ _CLASSES = Names(
     _BEHIND,
 )
 _STD = re.compile(rb"using(?<!\wusing)\s+(?:namespace\s+std\b|std\s*::\s*is\w+)")
-_PYTORCH = ("torch/", "ATen/", "c10/", "TH/", "THC/")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -63,11 +60,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 def _std(source: Cpp, project: Project) -> Iterator[Finding]:
     if source.path.suffix not in (".cu", ".cuh") or b"std::" not in source.code:
         return
-    if not project.together(source, _includes_pytorch):
+    if not project.together(source, includes_pytorch):
         return
     for match in _CALL.finditer(source.code):
         start, end = match.span()
-        if _only_device(source, start) or within(start, source.hip_only) or within(start, source.cuda_only):
+        if _only_device(source, start) or source.ported(start):
             continue
         name = match.group().decode()
         edits = (Edit(Span(start, start), b"("), Edit(Span(end, end), b")"))
@@ -76,7 +73,7 @@ def _std(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _global(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find the first call of each kind in host code, in files that are compiled as CUDA."""
-    if source.path.suffix in _HOST_COMPILED or project.together(source, _compiled_as) != {"cuda"}:
+    if source.for_host or project.together(source, _compiled_as) != {"cuda"}:
         return
     for wanted, kind, message in (
         (_MIN_MAX, "min_max", "{} of the host is for int alone in HIP: the others are in hipport/host_math.h"),
@@ -111,16 +108,12 @@ def _has_classes(source: Cpp) -> frozenset[str]:
     return frozenset(found | {"std"} if _STD.search(source.code) else found)
 
 
-def _includes_pytorch(source: Cpp) -> frozenset[bool]:
-    return frozenset({True}) if any(each.path.startswith(_PYTORCH) for each in source.includes) else frozenset()
-
-
 def _only_device(source: Cpp, offset: int) -> bool:
     """Say whether `offset` is in a function, or lambda, that the host never calls."""
     for head in heads(source, offset):
         text = source.code[head.start : head.end]
-        if _DEVICE.search(text):
-            return _HOST.search(text) is None
+        if DEVICE.search(text):
+            return HOST.search(text) is None
     return False
 
 

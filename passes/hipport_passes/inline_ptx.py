@@ -40,20 +40,19 @@ from hipport_passes.ptx.families import families, has_families
 from hipport_passes.ptx.operations import TABLE, Untranslated, expanded
 from hipport_passes.ptx.statements import Statement, Unreadable, statements
 from hipport_passes.ptx.translate import Translation, translate
-from hipport_passes.ptx.written_out import Written, WrittenOut, written_out
+from hipport_passes.ptx.written_out import TOGETHER, Written, WrittenOut, written_out
 
 _TYPED = re.compile(rb"\.(?:pred|[busf](?:8|16|32|64)|b?f16(?:x2)?|b128)\b")
 _VIDEO = re.compile(rb"v(?:add|sub|absdiff|min|max|avrg|set|mad|shl|shr)[24]?")
 _WORD = re.compile(rb"\w+")
 # What lanes do together, by the names of hipport's functions.
-_COLLECTIVES = Collectives(
+COLLECTIVES = Collectives(
     re.compile(rb"(?:shfl_sync|vote_sync|match_(?:any|all)_sync|redux_sync)_\w+|elect_sync|bar_warp_sync"),
     re.compile(rb"(?:__)?activemask(?:_b32)?|__ballot(?:_sync)?|vote_(?:sync_)?ballot_b32|(?:__)?match_\w+"),
     re.compile(rb"__syncthreads\w*|(?:bar|barrier)_(?:cta_)?(?:sync|red_\w+)"),
 )
 # What hipport/warp.h has not.
 _MORE_THAN_LANES = re.compile(rb"hipport::(?:ptx::|numbered_)")
-_COLLECTIVE = re.compile(rb"(?:shfl|vote|match|redux|elect|bar|barrier)\b")
 # `add.s` is an instruction of MIPS, `fence.i` one of RISC-V, `b.ne` one of ARM.
 _SHORT = re.compile(rb"[a-z]{1,2}|\d?[sdhbqw](?:\.\w)?|tso")
 # Beginnings of AMD's own instructions, and of directives of its assembler.
@@ -302,7 +301,7 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
     assumes = list(translation.assumes)
     if translation.flagged:
         assumes.append("only such statements set the carry flag")
-    if any(_COLLECTIVE.match(each.opcode) and each.guard is not None for each in program.instructions):
+    if any(TOGETHER.match(each.opcode) and each.guard is not None for each in program.instructions):
         assumes.append("the lanes that take part are those for which the predicate holds")
     instructions = tuple(dict.fromkeys(each.opcode for each in program.instructions))
     return _written(source, project, statement, replace(translation, assumes=tuple(assumes)), instructions)
@@ -406,12 +405,12 @@ def _apart(source: Cpp, project: Project) -> dict[Span, str]:
     That is known of calls, by their names, so it is looked for in the text as it will be.
     """
     findings = _findings(source, project)
-    if not any(_COLLECTIVES.names.search(edit.new) for finding in findings for edit in finding.edits):
+    if not any(COLLECTIVES.names.search(edit.new) for finding in findings for edit in finding.edits):
         return {}
     after = _after(source, project)
     ported = cast("Cpp", after.by_path[source.path])
     found = {}
-    for offset, meeting in meetings(ported, after, _COLLECTIVES).items():
+    for offset, meeting in meetings(ported, after, COLLECTIVES).items():
         start = ported.origin(Span(offset, offset + 1)).start
         for finding in findings:
             if finding.edits and finding.span.start <= start < finding.span.end:

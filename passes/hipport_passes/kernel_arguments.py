@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -46,7 +46,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     functions, groups = _table()
     for span, name in source.names(functions):
-        if within(span.start, source.hip_only) or within(span.start, source.cuda_only):
+        if source.ported(span.start):
             continue
         opening = re.compile(rb"\s*\(").match(source.code, span.end)
         arguments = source.arguments(opening.end() - 1) if opening else None

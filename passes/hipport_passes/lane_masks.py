@@ -200,7 +200,7 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
         for match in _PYTORCH_SIZE.finditer(source.code):
             group = "name" if match["name"] else "call"
             start = match.start(group)
-            if within(start, source.hip_only) or within(start, source.cuda_only) or _defines(source, start):
+            if source.ported(start) or _defines(source, start):
                 continue
             message = (
                 f"{match[group].decode()} → hipport::warp_size: assumes that it is the size of the program's warps, "
@@ -215,7 +215,7 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         for match in re.finditer(rb"\b(?:at::cuda::)?C10_WARP_SIZE\b", body):
             span = Span(function.node.start_byte + match.start(), function.node.start_byte + match.end())
-            if within(span.start, source.hip_only) or within(span.start, source.cuda_only):
+            if source.ported(span.start):
                 continue
             if b"WARP_SHFL" in body or b"WARP_BALLOT" in body:
                 message = (
@@ -268,9 +268,7 @@ def _with_intrinsics(source: Cpp) -> frozenset[bytes]:
     found: set[bytes] = set()
     spans = [span for span, _ in source.names(_MASKED)]
     spans += (Span(*match.span(1)) for match in _CUB.finditer(source.code))
-    spans = [
-        span for span in spans if not within(span.start, source.hip_only) and not within(span.start, source.cuda_only)
-    ]
+    spans = [span for span in spans if not source.ported(span.start)]
     for function in functions(source) if spans else ():
         start, end = function.node.start_byte, function.node.end_byte
         if any(start <= span.start < end for span in spans):

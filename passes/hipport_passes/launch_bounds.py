@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.constants import value
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import launches
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -33,10 +33,6 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield from _grids(source, project)
 
 
-def _ported(source: Cpp, offset: int) -> bool:
-    return within(offset, source.hip_only) or within(offset, source.cuda_only)
-
-
 def _bounds(source: Cpp, project: Project) -> Iterator[Finding]:
     first = source.first
     hip = isinstance(first, Cpp) and any(include.path.startswith("hip/") for include in first.includes)
@@ -45,7 +41,7 @@ def _bounds(source: Cpp, project: Project) -> Iterator[Finding]:
         pieces = source.arguments(match.end() - 1)
         arguments = _joined(source, pieces)
         # One in the arguments of another is no bound.
-        if not arguments or match.start() < end or _ported(source, match.start()):
+        if not arguments or match.start() < end or source.ported(match.start()):
             continue
         end = arguments[-1].end
         if pieces and pieces[0] != arguments[0] and (len(arguments) == 1 or not hip):
@@ -82,7 +78,7 @@ def _joined(source: Cpp, arguments: tuple[Span, ...] | None) -> tuple[Span, ...]
 
 def _grids(source: Cpp, project: Project) -> Iterator[Finding]:
     for launch in launches(source):
-        if len(launch.configuration) < 2 or _ported(source, launch.brackets.start):
+        if len(launch.configuration) < 2 or source.ported(launch.brackets.start):
             continue
         sizes = [_along_x(source, project, span) for span in launch.configuration[:2]]
         if None not in sizes and (sizes[0] or 0) * (sizes[1] or 0) >= 1 << 32:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from hipport.finding import Finding
 from hipport.headers import own
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -35,7 +35,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     macros = project.together(source, _macros)
     for match in found:
         span = Span(*match.span("name"))
-        if within(span.start, source.hip_only) or within(span.start, source.cuda_only):
+        if source.ported(span.start):
             continue
         name = match["name"]
         if name in macros or name in _parameters(source, span) or _OF_INTTYPES.fullmatch(name):

@@ -15,20 +15,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.languages.functions import Function
 from hipport.languages.kernels import Kernels
-from hipport.names import Names
+from hipport.names import helper_rows
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
-from hipport.tables import load
+
+_TABLE = Path(__file__).with_suffix(".toml")
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -43,16 +43,9 @@ _STORED = re.compile(rb"\s*(?:=(?!=)|(?:[-+*/|&^]|<<|>>)=)")
 _PLAIN_STORE = re.compile(rb"\s*=(?!=)")
 
 
-@cache
-def _helpers() -> tuple[Names, dict[bytes, bytes]]:
-    rows = load(Path(__file__).with_suffix(".toml"))["helper"]
-    names = {name.encode(): b"hipport::" + helper.encode() for name, helper in rows.items()}
-    return Names(frozenset(names)), names
-
-
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use of such a load or store."""
-    names, helpers = _helpers()
+    names, helpers = helper_rows(_TABLE)
     for span, name in names.uses(source, project):
         need, header = include(source, project, "memory.h")
         yield Finding(
@@ -71,7 +64,7 @@ def _waits(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     for function in Kernels.of(project).functions(source):
         start = function.body.start_byte
-        if within(start, source.hip_only) or within(start, source.cuda_only):
+        if source.ported(start):
             continue
         if b"volatile" not in source.code[function.node.start_byte : function.body.end_byte]:
             continue

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include, together
@@ -27,6 +26,8 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport.tables import load
+
+_TABLE = Path(__file__).with_suffix(".toml")
 
 _ANY = re.compile(rb"(?:cub|nvcuda|thrust\s*::\s*(?:system\s*::\s*)?cuda\w*|cuda\s*::\s*\w+)\b")
 _CUB_NAME = re.compile(rb"\s*::\s*(\w+)")
@@ -54,13 +55,8 @@ _OWN = re.compile(rb"n(?<!\wn)amespace\s+(?:\w+\s*::\s*)*(cub|cuda|nvcuda)\s*[{=
 
 
 @cache
-def _table() -> dict[str, Any]:
-    return load(Path(__file__).with_suffix(".toml"))
-
-
-@cache
 def _words(section: str, key: str) -> frozenset[str]:
-    return frozenset(_table()[section][key].split())
+    return frozenset(load(_TABLE)[section][key].split())
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -78,7 +74,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     found: list[Finding] = []
     for match in matches:
         start = match.start()
-        if within(start, source.hip_only) or within(start, source.cuda_only):
+        if source.ported(start):
             continue
         first = re.split(rb"\W", match.group(), maxsplit=1)[0]
         if first in own and match.group() != b"cuda::std":
@@ -130,7 +126,7 @@ def _cub(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
     span = Span(*match.span())
     name = _CUB_NAME.match(code, span.end)
     if name is not None and name[1].decode() in _words("cub", "missing"):
-        yield _manual(Span(*name.span(1)), "cub", f"cub::{name[1].decode()}: {_table()['cub']['why']}")
+        yield _manual(Span(*name.span(1)), "cub", f"cub::{name[1].decode()}: {load(_TABLE)['cub']['why']}")
     elif (
         name is not None
         or _ALONE.search(before := code[max(0, span.start - 80) : span.start])
@@ -141,7 +137,7 @@ def _cub(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
 
 def _thrust(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
     name = match.group().rpartition(b":")[2].strip()
-    new = _table()["thrust"].get(name.decode())
+    new = load(_TABLE)["thrust"].get(name.decode())
     if new is not None:
         span = Span(match.end() - len(name), match.end())
         yield Finding(span, "thrust", f"thrust::{name.decode()} → thrust::{new}", (Edit(span, new.encode()),))
@@ -150,7 +146,7 @@ def _thrust(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
 def _cuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
     span = Span(*match.span())
     name = match.group().rpartition(b":")[2].strip().decode()
-    libcupp = _table()["libcupp"]
+    libcupp = load(_TABLE)["libcupp"]
     if name != "std":
         if name in _words("libcupp", "atomics"):
             yield _atomic(code, span, f"cuda::{name}", name, span.end)
@@ -188,7 +184,7 @@ def _atomic(code: bytes, span: Span, name: str, last: str, end: int) -> Finding:
     message = f"{name} → hipport::{last}"
     certainty = Certainty.SAFE
     if last in ("atomic", "atomic_ref", "atomic_flag") and not _NARROW.match(code, end):
-        message += "; " + _table()["libcupp"]["system"]
+        message += "; " + load(_TABLE)["libcupp"]["system"]
         certainty = Certainty.REVIEW
     return Finding(span, "atomic", message, (Edit(span, f"hipport::{last}".encode()),), certainty)
 
@@ -196,7 +192,7 @@ def _atomic(code: bytes, span: Span, name: str, last: str, end: int) -> Finding:
 def _async(code: bytes, span: Span, name: str, last: str, end: int) -> Finding:
     message, certainty = f"{name} → hipport::{last}", Certainty.SAFE
     if last in _words("libcupp", "waits") and not _OF_ONE.match(code, end):
-        message += f"; {_table()['libcupp']['together']}"
+        message += f"; {load(_TABLE)['libcupp']['together']}"
         certainty = Certainty.REVIEW
     return Finding(span, "async", message, (Edit(span, f"hipport::{last}".encode()),), certainty)
 

@@ -16,13 +16,12 @@ from typing import NamedTuple
 from hipport.finding import Finding
 from hipport.headers import own
 from hipport.languages.constants import value
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 
 _PRAGMA = b'#pragma clang diagnostic ignored "-Wc++11-narrowing"'
-_HOST_COMPILED = frozenset((".c", ".cc", ".cpp", ".cxx"))
 
 
 class _Number(NamedTuple):
@@ -106,7 +105,7 @@ _BUILT_IN = frozenset((b"threadIdx", b"blockIdx", b"blockDim", b"gridDim"))
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding for the first such value of the file."""
     code = source.code
-    if own(source) or source.path.suffix in _HOST_COMPILED or b"-Wc++11-narrowing" in source.text or b"{" not in code:
+    if own(source) or source.for_host or b"-Wc++11-narrowing" in source.text or b"{" not in code:
         return
     structures: Mapping[bytes, tuple[_Number | None, ...]] | None = None
     for brace in _BRACE.finditer(code):
@@ -114,7 +113,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if code[max(0, start - 20) : start].rstrip().endswith(b")"):
             continue  # a function's
         match = _LIST.search(code, max(0, start - _HEAD, code.rfind(b";", 0, start)), start)
-        if match is None or within(match.start(), source.hip_only) or within(match.start(), source.cuda_only):
+        if match is None or source.ported(match.start()):
             continue
         name = match["class"]
         if name in _NOT_CLASSES or source.directive(match.start()) is not None:

@@ -14,6 +14,8 @@ from hipport.tables import load
 
 #: Stands in a flag for what is only known when the build runs: `-arch=sm_` + HOLE.
 HOLE = "\0"
+#: Asks for the C++ library's old ABI, which nothing for ROCm has.
+OLD_ABI = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=0(?!\w)")
 _BEGUN = re.compile(r"-[A-Za-z][\w=/.-]*\0[^\0,'\"]*")
 
 _TABLE = Path(__file__).with_suffix(".toml")

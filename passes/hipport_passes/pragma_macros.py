@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from hipport.finding import Finding
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -30,7 +30,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     helper: Edit | None = None
     for directive in source.directives:
         match = _DEFINE.fullmatch(source.code, directive.start, directive.end)
-        if match is None or within(directive.start, source.hip_only) or within(directive.start, source.cuda_only):
+        if match is None or source.ported(directive.start):
             continue
         span = Span(*match.span("pragma"))
         edits: tuple[Edit, ...]

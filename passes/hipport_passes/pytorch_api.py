@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.languages.declarations import member_or_qualified
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport.tables import load
+from hipport_passes.pytorch_headers import includes_pytorch
 
 _CALL = re.compile(rb"\s*\(")
 _DISPATCH = re.compile(rb"AT_DISPATCH_(?!(?:CASE|SWITCH)_)\w+")
@@ -54,7 +55,6 @@ _TO_TYPE = re.compile(
 )
 _IS_VARIABLE = re.compile(rb"\s*\.\s*is_variable\s*\(\s*(?:true|false)\s*\)")
 _TH = re.compile(rb"TH[A-Z]\w*")
-_PYTORCH = re.compile(r"(?:torch|ATen|c10|THC?)/")
 
 
 class _Row(NamedTuple):
@@ -89,7 +89,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if source.path.suffix == ".c":
         yield from _in_c(source)
         return
-    if not project.together(source, _of_pytorch):
+    if not project.together(source, includes_pytorch):
         return
     yield from _dispatched(source, project)
     if not source.words.isdisjoint((b"type", b"CPU", b"CUDA", b"toType", b"is_variable")):
@@ -111,10 +111,6 @@ def _in_c(source: Cpp) -> Iterator[Finding]:
             return
 
 
-def _untouched(source: Cpp, offset: int) -> bool:
-    return within(offset, source.hip_only) or within(offset, source.cuda_only)
-
-
 # --- x.type() where a type of numbers is wanted -----------------------------------------------------------------------
 
 
@@ -128,7 +124,7 @@ def _dispatched(source: Cpp, project: Project) -> Iterator[Finding]:
     others = project.together(source, _own_type)
     code = source.code
     for span, name in source.names(wanted, _CALL):
-        if _untouched(source, span.start) or _declares(source, span):
+        if source.ported(span.start) or _declares(source, span):
             continue
         arguments = source.arguments(code.index(b"(", span.end)) or ()
         for number, argument in enumerate(arguments):
@@ -225,11 +221,11 @@ def _members(source: Cpp) -> Iterator[Finding]:
     code = source.code
     if b"is_variable" in source.words:
         for match in _IS_VARIABLE.finditer(code):
-            if not _untouched(source, match.start()):
+            if not source.ported(match.start()):
                 message = "TensorOptions has no is_variable() any more (PyTorch 2.13): everything is a variable"
                 yield Finding(Span(*match.span()), "is_variable", message, (Edit(Span(*match.span()), b""),))
     for match in _TO_TYPE.finditer(code) if b"toType" in source.words else ():
-        if not _untouched(source, match.start()):
+        if not source.ported(match.start()):
             place = Span(*match.span(1))
             message = (
                 "toType() takes a ScalarType; to() takes the type of a tensor, with its device: assumes that tensors "
@@ -238,7 +234,7 @@ def _members(source: Cpp) -> Iterator[Finding]:
             yield Finding(place, "to_type", message, (Edit(place, b"to"),), Certainty.REVIEW)
     for match in _MEMBER.finditer(code):
         instead = table().members.get(match["name"])
-        if instead and not _untouched(source, match.start()):
+        if instead and not source.ported(match.start()):
             message = f"type() has no {match['name'].decode()}() any more (PyTorch 2.13): write {instead}"
             yield Finding(Span(*match.span("name")), "member", message, certainty=Certainty.MANUAL)
 
@@ -248,7 +244,7 @@ def _functions(source: Cpp) -> Iterator[Finding]:
     if source.words.isdisjoint(known) or source.words.isdisjoint((b"at", b"torch")):
         return
     for span, name in source.names(known.keys(), _CALL):
-        if _TORCH.search(source.code, max(0, span.start - 16), span.start) and not _untouched(source, span.start):
+        if _TORCH.search(source.code, max(0, span.start - 16), span.start) and not source.ported(span.start):
             message = f"{name.decode()}() is gone (PyTorch 2.13): {known[name]}"
             yield Finding(span, "function", message, certainty=Certainty.MANUAL)
 
@@ -302,7 +298,7 @@ def _names(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _counts(source: Cpp, span: Span) -> bool:
     """Say whether a name is used there: not asked for by a condition, not a member, not in code for one of the two."""
-    if _untouched(source, span.start) or member_or_qualified(source.code, span.start):
+    if source.ported(span.start) or member_or_qualified(source.code, span.start):
         return False
     directive = source.directive(span.start)
     return directive is None or not _CONDITION.match(source.code, directive.start, directive.end)
@@ -336,7 +332,7 @@ def _states(source: Cpp, taken: list[Span]) -> Iterator[_State]:
         return
     for match in _STATE.finditer(source.code):
         declared, value = Span(*match.span()), match["value"]
-        if _untouched(source, declared.start):
+        if source.ported(declared.start):
             continue
         others = [span for span, _ in source.names({match["name"]}) if not declared.start <= span.start < declared.end]
         goes = all(any(each.start <= span.start < each.end for each in taken) for span in others)
@@ -377,10 +373,6 @@ def _defined(source: Cpp) -> frozenset[bytes]:
         if end is not None and _BODY.match(code, end + 1):
             found.add(name)
     return frozenset(found)
-
-
-def _of_pytorch(source: Cpp) -> frozenset[bytes]:
-    return frozenset((b"",) if any(_PYTORCH.match(include.path) for include in source.includes) else ())
 
 
 PASS = Pass(Cpp, find)

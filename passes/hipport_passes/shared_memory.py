@@ -80,7 +80,7 @@ def _given(source: Cpp, use: Span) -> bytes | None:
 
 def _too_much(source: Cpp, project: Project, span: Span, kind: str, amount: int) -> Iterator[Finding]:
     lacking = [arch for arch in project.target.archs if amount > _BYTES_OF.get(arch.partition(":")[0], _BYTES)]
-    if not lacking or within(span.start, source.hip_only) or within(span.start, source.cuda_only):
+    if not lacking or source.ported(span.start):
         return
     message = (
         f"{amount} bytes of shared memory: a block has {_BYTES} on {', '.join(lacking)}; use smaller tiles, or keep a "

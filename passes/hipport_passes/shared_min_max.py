@@ -15,14 +15,13 @@ from collections.abc import Iterator
 
 from hipport.finding import Finding
 from hipport.headers import own
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Source, Span
+from hipport_passes.pytorch_headers import includes_pytorch
 
 _CALL = re.compile(rb"(?<![\w:])std::(?:min|max)(?=\()")
-_TORCH = ("torch/", "ATen/", "c10/")
-_OF_HOST = frozenset((".cpp", ".cc", ".cxx"))
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -30,10 +29,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if source.path.suffix != ".cuh" or b"std" not in source.words or own(source):
         return
     calls = [Span(*match.span()) for match in _CALL.finditer(source.code)]
-    if not calls or True not in project.together(source, _of_pytorch) or not _on_host(source, project):
+    if not calls or not project.together(source, includes_pytorch) or not _on_host(source, project):
         return
     for span in calls:
-        if within(span.start, source.cuda_only) or within(span.start, source.hip_only):
+        if source.ported(span.start):
             continue
         name = source[span].decode()
         edits = (Edit(Span(span.start, span.start), b"("), Edit(Span(span.end, span.end), b")"))
@@ -43,7 +42,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _on_host(source: Cpp, project: Project) -> bool:
     """Say whether a file in C++ includes the header, itself or through others."""
-    waiting: list[Source] = [each for each in project.component(source) if each.path.suffix in _OF_HOST]
+    waiting: list[Source] = [each for each in project.component(source) if isinstance(each, Cpp) and each.for_host]
     seen = {each.path for each in waiting}
     while waiting:
         each = waiting.pop()
@@ -55,10 +54,6 @@ def _on_host(source: Cpp, project: Project) -> bool:
                     seen.add(other.path)
                     waiting.append(other)
     return False
-
-
-def _of_pytorch(source: Cpp) -> frozenset[bool]:
-    return frozenset({any(include.path.startswith(_TORCH) for include in source.includes)})
 
 
 PASS = Pass(Cpp, find)

@@ -19,10 +19,9 @@ from hipport.languages.shell import Command, Definition, Dockerfile, Instruction
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Source, Span
-from hipport_passes.nvcc_flags import translate
+from hipport_passes.nvcc_flags import OLD_ABI, translate
 
 _NVCC = re.compile(r"(?:.*/)?nvcc(?:-[\d.]+)?|\$\{?\w*NVCC\w*\}?", re.IGNORECASE)
-_OLD_ABI = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=0(?!\w)")
 _ABI_BY_VARIABLE = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=\$\{?(\w+)\}?")
 _FUNCTION = re.compile(rb"^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*(?:\([ \t]*\))?[ \t\r\n]*\{", re.MULTILINE)
 _ROCM_WORDS = re.compile(r"rocm|(?<![a-z])hip(?:cc)?(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE)
@@ -165,7 +164,7 @@ def _abi(source: Source, span: Span) -> Iterator[Finding]:
                 f"new one; make it 1 where {name} is set"
             )
             yield Finding(Span(*match.span()), "abi", message, certainty=Certainty.MANUAL)
-    for match in _OLD_ABI.finditer(source.text, span.start, span.end):
+    for match in OLD_ABI.finditer(source.text, span.start, span.end):
         message = (
             "the old ABI of the C++ library: PyTorch for ROCm, and ROCm's libraries, have the new one; assumes that "
             "this is linked with them"

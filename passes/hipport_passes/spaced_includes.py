@@ -19,16 +19,16 @@ from hipport.languages.cpp import Cpp, Include
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
+from hipport_passes.pytorch_headers import includes_pytorch
 
 _SPELLED = re.compile(rb"#include [<\"]")
-_TORCH = ("torch/", "ATen/", "c10/")
 _FOR_CUDA = re.compile(r"(?:ATen|c10|torch|caffe2|THC)/.*")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per include that hipify would not see."""
     missed = [each for each in source.includes if not _SPELLED.match(source.code, each.directive.start)]
-    if not missed or own(source) or True not in project.together(source, _of_pytorch):
+    if not missed or own(source) or not project.together(source, includes_pytorch):
         return
     for each in missed:
         if _converted(source, each, project):
@@ -47,10 +47,6 @@ def _converted(source: Cpp, include: Include, project: Project) -> bool:
         return "cuda" in include.path.lower() or include.path.startswith("THC/")
     found = project.included(source, include.path)
     return any(isinstance(other, Cpp) and not own(other) for other in found)
-
-
-def _of_pytorch(source: Cpp) -> frozenset[bool]:
-    return frozenset({any(include.path.startswith(_TORCH) for include in source.includes)})
 
 
 PASS = Pass(Cpp, find)

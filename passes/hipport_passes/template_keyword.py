@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from hipport.finding import Finding
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -44,7 +44,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     members: frozenset[bytes] | None = None
     for match in _CALL.finditer(code):
         start = match.start("name")
-        if within(start, source.hip_only) or within(start, source.cuda_only) or source.directive(start):
+        if source.ported(start) or source.directive(start):
             continue
         words = set(re.findall(rb"[A-Za-z_]\w*", match[1]))
         if members is None:
@@ -64,7 +64,7 @@ def _types(source: Cpp) -> Iterator[Finding]:
         while (part := _SEGMENT.match(code, end)) is not None:
             end, start = part.end(), part.start("name")
             if part["angle"] is not None:
-                if dependent and part["template"] is None and not within(start, source.hip_only + source.cuda_only):
+                if dependent and part["template"] is None and not source.ported(start):
                     name = part["name"].decode()
                     message = f"{name} is a template in a type that is not known yet: C++ demands the word template"
                     yield Finding(Span(*part.span("name")), "type", message, (Edit(Span(start, start), b"template "),))

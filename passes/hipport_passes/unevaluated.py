@@ -17,8 +17,9 @@ from collections.abc import Iterator
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include, own, together
-from hipport.languages.cpp import Cpp, within, word_before
+from hipport.languages.cpp import Cpp, word_before
 from hipport.languages.declarations import heads
+from hipport.languages.functions import DEVICE, HOST
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -33,8 +34,6 @@ _CONCEPTS = (
 _NAMES = re.compile(rb"declval|" + b"|".join(_CONCEPTS))
 _STD = re.compile(rb"(?:::\s*)?\bstd\s*::\s*$")
 _USING_STD = re.compile(rb"\busing\s+namespace\s+std\s*;")
-_DEVICE = re.compile(rb"__(?<!\w__)(?:device|global)__\b")
-_HOST = re.compile(rb"\b__host__\b")
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?[ \t]+([^\n]*)")
 # What is looked at where it is used: a concept, a requirement, the alias template that `using A = …` is.
 _ASKED = re.compile(rb"\bconcept\b|\brequires\b")
@@ -46,19 +45,18 @@ _CALL = re.compile(rb"(?<![\w.>:])(?:::\s*)?(?:[A-Za-z_]\w*\s*::\s*)*(?P<name>[A
 _DECLARES = re.compile(rb"\s*(?:template\s*<[^;{}]*>\s*)?(?:[A-Za-z_]\w*|::|<[^;{}()]*>|[\s*&])+")
 _DIRECTIVE = re.compile(rb"^[ \t]*#(?:[^\\\n]|\\.|\\\r?\n)*$", re.MULTILINE)
 _NO_FUNCTION = frozenset((b"struct", b"class", b"union", b"enum", b"using", b"typedef", b"constexpr", b"consteval"))
-_HOST_COMPILED = frozenset((".c", ".cc", ".cpp", ".cxx"))
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use that device code may look at, and per function of the host that is named there."""
-    if own(source) or source.path.suffix in _HOST_COMPILED or not project.together(source, _device_code):
+    if own(source) or source.for_host or not project.together(source, _device_code):
         return
     macros = dict(project.together(source, _macros))
     yield from _of_host(source, project, macros)
     if not source.matched(_NAMES):
         return
     for span, name in source.names(_NAMES):
-        if within(span.start, source.hip_only) or within(span.start, source.cuda_only):
+        if source.ported(span.start):
             continue
         qualified = _STD.search(source.code, max(0, span.start - 40), span.start)
         if name == b"declval":
@@ -83,7 +81,7 @@ def _of_host(source: Cpp, project: Project, macros: dict[bytes, bytes]) -> Itera
     known: dict[bytes, bool] = {}
     for match in _OPERAND.finditer(source.code):
         start, closing = match.start(), source.closing(match.end() - 1)
-        if closing is None or within(start, source.hip_only) or within(start, source.cuda_only):
+        if closing is None or source.ported(start):
             continue
         for call in _CALL.finditer(source.code, match.end(), closing):
             name = call["name"]
@@ -116,7 +114,7 @@ def _is_of_host(name: bytes, source: Cpp, project: Project, macros: dict[bytes, 
                 return False
             if other.code[span.end : span.end + 1] != b"(" or not _DECLARES.fullmatch(before):
                 continue
-            if _DEVICE.search(before) or any(_DEVICE.search(macros[word]) for word in words & macros.keys()):
+            if DEVICE.search(before) or any(DEVICE.search(macros[word]) for word in words & macros.keys()):
                 return False
             found = True
     return found
@@ -131,7 +129,7 @@ def _bare(source: Cpp, start: int) -> bool:
 
 
 def _device_code(source: Cpp) -> frozenset[bool]:
-    return frozenset({True}) if _DEVICE.search(source.code) else frozenset()
+    return frozenset({True}) if DEVICE.search(source.code) else frozenset()
 
 
 def _macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
@@ -139,7 +137,7 @@ def _macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
     found = set()
     for directive in source.directives:
         macro = _MACRO.match(source.code, directive.start)
-        if macro is not None and (_DEVICE.search(macro[2]) or _HOST.search(macro[2])):
+        if macro is not None and (DEVICE.search(macro[2]) or HOST.search(macro[2])):
             found.add((macro[1], macro[2]))
     return frozenset(found)
 
@@ -160,8 +158,8 @@ def _for_device(source: Cpp, span: Span, macros: dict[bytes, bytes]) -> bool:
         if _ASKED.search(text):
             return True
         text = b" ".join((text, *(macros.get(word, b"") for word in re.findall(rb"\w+", text))))
-        if _DEVICE.search(text):
-            return _HOST.search(text) is None
+        if DEVICE.search(text):
+            return HOST.search(text) is None
     return False
 
 

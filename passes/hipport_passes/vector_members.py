@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from hipport.finding import Finding
 from hipport.headers import include, own, together
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -37,7 +37,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _bound(source, project)
     # A list of members is found by its brace, many times as fast as by what may stand in front.
     for match in _NAMED.finditer(source.code) if _LIST.search(source.code) else ():
-        if within(match.start(), source.hip_only) or within(match.start(), source.cuda_only):
+        if source.ported(match.start()):
             continue
         edits = _in_order(source, match.start("brace"), int(match["size"]))
         if edits:
@@ -47,7 +47,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _bound(source: Cuda, project: Project) -> Iterator[Finding]:
     for match in _BOUND.finditer(source.code):
-        if within(match.start(), source.hip_only) or within(match.start(), source.cuda_only):
+        if source.ported(match.start()):
             continue
         need, header = include(source, project, "bindings.h")
         if need is not None:

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.languages.declarations import declarations, member_or_qualified
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -52,7 +52,6 @@ _REST = re.compile(rb"[^\S\r\n]*[^\s]")
 _PROTOTYPE = re.compile(rb"\boperator\s*(?P<op>[-+*/]=?)\s*\(\s*(?:const\s+)?(?P<type>\w+[234])\b[^()]*\)\s*;")
 # Of two functions that match as well as each other, clang takes the one that has this.
 _BETTER = b'__attribute__((enable_if(true, ""))) '
-_HOST_COMPILED = frozenset((".cpp", ".cc", ".cxx"))
 
 _PARAMETER = re.compile(rb"\s*(?:const\s+)?(?P<type>\w+[234])\s*(?:const\s*)?&?\s*(?P<name>\w+)\s*")
 
@@ -72,10 +71,6 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _operators(source, project)
 
 
-def _ported(source: Cpp, offset: int) -> bool:
-    return within(offset, source.hip_only) or within(offset, source.cuda_only)
-
-
 def _variables(source: Cpp) -> Iterator[Finding]:
     code = source.code
     if all(code.count(name) == code.count(name + b".") for name in _VARIABLES):
@@ -88,7 +83,7 @@ def _variables(source: Cpp) -> Iterator[Finding]:
         if any(name == match["name"] and (not scope or scope.start <= span.start < scope.end) for name, scope in own):
             continue
         before = code[max(0, span.start - 120) : span.start]
-        if _ported(source, span.start) or member_or_qualified(code, span.start) or source.directive(span.start):
+        if source.ported(span.start) or member_or_qualified(code, span.start) or source.directive(span.start):
             continue
         name = match["name"]
         is_uint3 = name in (b"threadIdx", b"blockIdx")
@@ -109,7 +104,7 @@ def _grids(source: Cpp) -> Iterator[Finding]:
         if match["new"] is None and match["old"] not in declared:
             continue
         span = Span(*match.span("make"))
-        if not _ported(source, span.start):
+        if not source.ported(span.start):
             yield Finding(span, "dim3", "HIP makes no dim3 of a uint3: make_uint3 → dim3", (Edit(span, b"dim3"),))
 
 
@@ -123,7 +118,7 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         parameters = [_PARAMETER.fullmatch(part) for part in match["parameters"].split(b",")]
         end = source.closing(match.end() - 1)
-        if end is None or len(parameters) != 2 or _ported(source, match.start("result")):
+        if end is None or len(parameters) != 2 or source.ported(match.start("result")):
             continue
         a, b = parameters
         if a is None or b is None or a["type"] != b["type"] or a["type"] not in _VECTORS:
@@ -190,7 +185,7 @@ def _for_both(source: Cpp, project: Project, head: bytes) -> bool:
 
 def _by_host(source: Cpp, project: Project) -> bool:
     """Whether a host compiler reads the file, perhaps."""
-    return any(other.path.suffix in _HOST_COMPILED for other in project.component(source) if isinstance(other, Cpp))
+    return any(isinstance(other, Cpp) and other.for_host for other in project.component(source))
 
 
 def _macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:

@@ -17,19 +17,19 @@ that branch or turn. A mask that names lanes that are not there is undefined in 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.convergence import Collectives, Meeting, meetings
 from hipport.languages.cpp import Cpp, within
-from hipport.names import Names
+from hipport.names import helper_rows
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
-from hipport.tables import load
+
+_TABLE = Path(__file__).with_suffix(".toml")
 
 _MACRO = re.compile(rb"#[ \t]*define\b")
 # A name that a macro pastes together: what it begins with, and what it is given.
@@ -43,13 +43,6 @@ _FOR_HIP = re.compile(
 )
 
 
-@cache
-def _helpers() -> tuple[Names, dict[bytes, bytes]]:
-    rows = load(Path(__file__).with_suffix(".toml"))["helper"]
-    names = {name.encode(): b"hipport::" + helper.encode() for name, helper in rows.items()}
-    return Names(frozenset(names)), names
-
-
 _COLLECTIVES = Collectives(
     re.compile(rb"__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_(?:any|all)|reduce_\w+)_sync|__syncwarp"),
     re.compile(rb"__activemask|__ballot(?:_sync)?|__match_a(?:ny|ll)_sync|activemask|ballot|match_any"),
@@ -59,7 +52,7 @@ _COLLECTIVES = Collectives(
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use of an intrinsic that the program does not define itself."""
-    names, helpers = _helpers()
+    names, helpers = helper_rows(_TABLE)
     already_hip = source.begun_as_hip
     need, header, apart = None, None, {}
     for span, name in names.uses(source, project):
@@ -82,7 +75,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _pasted(source, project, helpers)
 
 
-def _pasted(source: Cpp, project: Project, helpers: dict[bytes, bytes]) -> Iterator[Finding]:
+def _pasted(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> Iterator[Finding]:
     """Find macros that paste the names of intrinsics together, `__##op##_sync`."""
     if b"##" not in source.code:
         return
@@ -90,7 +83,7 @@ def _pasted(source: Cpp, project: Project, helpers: dict[bytes, bytes]) -> Itera
         start, given, end = match.groups()
         if start in helpers and not source.begun_as_hip:
             continue  # Found as a name itself.
-        if within(match.start(), source.hip_only) or within(match.start(), source.cuda_only):
+        if source.ported(match.start()):
             continue
         if not any(name.startswith(start) and name.endswith(end) for name in helpers):
             continue
@@ -114,7 +107,7 @@ def _pasted(source: Cpp, project: Project, helpers: dict[bytes, bytes]) -> Itera
 
 def _others(source: Cpp) -> frozenset[bytes]:
     """Names in the file that look like those of intrinsics with a mask, and are none."""
-    return frozenset(source.matched(_OF_WARPS)) - _helpers()[1].keys()
+    return frozenset(source.matched(_OF_WARPS)) - helper_rows(_TABLE)[1].keys()
 
 
 def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, which: str = "that its mask names") -> str:
@@ -134,7 +127,7 @@ def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, whi
     return f"none of the lanes {which} is at the call on {where}{branch}, meanwhile"
 
 
-def _macros(source: Cpp, project: Project, helpers: dict[bytes, bytes]) -> Iterator[Finding]:
+def _macros(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> Iterator[Finding]:
     """Find macros that are an intrinsic with a mask for CUDA, and for AMD the form without one, for a whole wave."""
     code = source.code
     if b"_sync" not in code or not source.hip_only:

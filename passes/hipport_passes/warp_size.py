@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.languages.functions import function_at
 from hipport.names import Names
 from hipport.pipeline import Pass
@@ -80,7 +80,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(span, "logical", message, edits, certainty, creates=(header,))
     for match in _ATTRIBUTE.finditer(code):
         span = Span(*match.span())
-        if within(span.start, source.hip_only) or within(span.start, source.cuda_only):
+        if source.ported(span.start):
             continue
         address = _ADDRESS.fullmatch(match["place"])
         answer = (address["variable"] if address else b"*(" + match["place"] + b")") + b" = hipport::warp_size"
@@ -101,7 +101,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         )
     for match in _MEMBER.finditer(code):
         span = Span(match.start("object"), match.end())
-        if within(span.start, source.hip_only) or within(span.start, source.cuda_only):
+        if source.ported(span.start):
             continue
         statement = re.split(rb"[;{}]", code[max(0, span.start - 200) : span.start])[-1]
         printed = _PRINTS.search(statement) and _ALONE_BEFORE.search(statement) and _ALONE_AFTER.match(code, span.end)

@@ -38,6 +38,7 @@ from hipport.languages.agreement import BLOCK, WARP
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.functions import (
     DEFINE,
+    LOOPS,
     Function,
     arguments,
     called_name,
@@ -93,7 +94,6 @@ _PLAINLY_CALLED = re.compile(rb"([A-Za-z_]\w*)\b(?:\s|\\)*\(")
 _CALLS = frozenset(("call_expression",))
 _STORES = frozenset(("assignment_expression", "update_expression", "lambda_expression"))
 _LAMBDAS = frozenset(("lambda_expression",))
-_LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
 _BLOCKS = frozenset(
     ("compound_statement", "case_statement", "preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif")
 )
@@ -112,7 +112,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     in_macros = project.component(source).fact(_step_macros)
     for function in kernels.functions(source):
         start = function.body.start_byte
-        if within(start, source.hip_only) or within(start, source.cuda_only):
+        if source.ported(start):
             continue
         if not _has_elements(function, project):
             continue
@@ -149,7 +149,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 def _led(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find what one lane of several stores before their atomic operations and loads behind them."""
     for match in LED.finditer(source.code):
-        if within(match.start(), source.hip_only) or within(match.start(), source.cuda_only):
+        if source.ported(match.start()):
             continue
         need, header = include(source, project, "warp.h")
         places = (match.start("atomic"), match.start("load"))
@@ -210,8 +210,8 @@ class _Steps:
             if branches[1] is None:
                 after.append(stored)
             return tuple(dict.fromkeys(access for each in after for access in each))
-        body = node.child_by_field_name("body") if kind in _LOOPS or kind == "switch_statement" else None
-        if body is not None and kind in _LOOPS:
+        body = node.child_by_field_name("body") if kind in LOOPS or kind == "switch_statement" else None
+        if body is not None and kind in LOOPS:
             after_body = self.inside(body, stored)
             # From one turn to the next lanes meet where the distance doubles or halves; in others each has a row to do.
             if after_body and self.halves(node) and self.meets(self.exposed(node), after_body):
@@ -334,7 +334,7 @@ class _Steps:
     def parts(self, node: Node) -> list[Node]:
         """The branches of an `if`, or the body of a loop; of other statements none."""
         kind = node.type
-        if kind != "if_statement" and kind not in _LOOPS:
+        if kind != "if_statement" and kind not in LOOPS:
             return []
         parts = (node.child_by_field_name(name) for name in ("consequence", "alternative", "body"))
         return [part for part in parts if part is not None]
@@ -915,9 +915,9 @@ def _parenthesis(text: bytes, opening: int) -> int:
 def _turns(function: Function, node: Node, orders: list[int]) -> Node | None:
     """The body of the loop around a step whose distance doubles or halves from turn to turn, if nothing orders them."""
     outer: Node | None = node
-    while outer is not None and outer != function.body and outer.type not in _LOOPS:
+    while outer is not None and outer != function.body and outer.type not in LOOPS:
         outer = outer.parent
-    body = outer.child_by_field_name("body") if outer is not None and outer.type in _LOOPS else None
+    body = outer.child_by_field_name("body") if outer is not None and outer.type in LOOPS else None
     if outer is None or body is None or not body.start_byte <= node.start_byte < body.end_byte:
         return None
     update = outer.child_by_field_name("update")

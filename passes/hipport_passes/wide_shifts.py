@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import Function, Variable, arguments, called_name, functions
+from hipport.languages.cpp import Cpp
+from hipport.languages.functions import LOOPS, Function, Variable, arguments, called_name, functions
 from hipport.languages.kernels import Kernels
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -60,7 +60,6 @@ _OF_32 = re.compile(
     rb"(?:__)?(?:ballot|match_any|match_all|reduce_(?:and|or|xor))_sync|(?:__)?activemask|__popcl?l?|__ffsl?l?|__brev"
     rb"|__float_as_u?int|(?:__)?lanemask_\w+"
 )
-_LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
 _COUNTS = {b"popc": 0, b"ffs": 0, b"clz": 1}
 _COUNT = re.compile(rb"__(popc|ffs|clz)(ll)?")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
@@ -80,15 +79,13 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     kernels = Kernels.of(project)
     for function in kernels.functions(source):
-        if not within(function.body.start_byte, source.hip_only) and not within(
-            function.body.start_byte, source.cuda_only
-        ):
+        if not source.ported(function.body.start_byte):
             yield from _in(function, source, kernels, project)
     for directive in source.directives:
         macro = _MACRO.match(source.code, directive.start, directive.end)
         if macro is None or not _SHIFT.search(macro["text"]) or not _RANGED.search(macro["text"]):
             continue
-        if within(directive.start, source.hip_only) or within(directive.start, source.cuda_only):
+        if source.ported(directive.start):
             continue
         parameters = tuple(_NAME.findall(macro["parameters"] or b""))
         for function in functions(_as_function(source, directive, macro)):
@@ -417,7 +414,7 @@ def _changed_in_loop(given: Sequence[Node], node: Node, asked: Node) -> bool:
     """Whether one of the assignments comes before `node` in a later turn of a loop that does not ask again."""
     outer = node.parent
     while outer is not None and outer != asked:
-        if outer.type in _LOOPS and not _inside(asked, outer) and any(_inside(each, outer) for each in given):
+        if outer.type in LOOPS and not _inside(asked, outer) and any(_inside(each, outer) for each in given):
             return True
         outer = outer.parent
     return False

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import Declaration, declarations, member_or_qualified
 from hipport.project import Project
 from hipport.source import Span
+from hipport.tables import load
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +39,13 @@ class Names:
         if not found:
             return
         own = project.together(source, self._own)
-        everywhere, inside, declared = source.fact(self._declared)
+        _, inside, declared = source.fact(self._declared)
         if any(name in own for _, name in found) and (apart := project.without_cuda(source) - {source.path}):
-            component = project.component(source)
-            others = (each for each in component if isinstance(each, Cpp) and each.path not in apart)
-            own = everywhere.union(*(each.fact(self._own) for each in others))
+            own = project.together(source, self._own, but=apart)
         for span, name in found:
             if name in own or span in declared or any(scope.start <= span.start < scope.end for scope in inside):
                 continue
-            if not within(span.start, source.hip_only) and not within(span.start, source.cuda_only):
+            if not source.ported(span.start):
                 yield span, name
 
     def _found(self, source: Cpp) -> tuple[tuple[Span, bytes], ...]:
@@ -77,6 +78,14 @@ class Names:
         if not self.overloaded or not declaration.text or source.directive(span.start) is not None:
             return False
         return re.match(rb"\s*template\b", declaration.text) is None
+
+
+@cache
+def helper_rows(table: Path) -> tuple[Names, Mapping[bytes, bytes]]:
+    """Return the names in the section `helper` of the table at a path, and hipport's function for each of them."""
+    rows = load(table)["helper"]
+    names = {name.encode(): b"hipport::" + helper.encode() for name, helper in rows.items()}
+    return Names(frozenset(names)), names
 
 
 def _uses_itself(declaration: Declaration) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -351,9 +352,17 @@ class Project:
         """Those that were asked for, by the first file of the component."""
         return {}
 
-    def together(self, source: Source, fact: Callable[[Cpp], frozenset[T]]) -> frozenset[T]:
-        """Return the union of `fact` over the component of `source`; worked out once for each component."""
+    def together(
+        self, source: Source, fact: Callable[[Cpp], frozenset[T]], but: AbstractSet[PurePath] = frozenset()
+    ) -> frozenset[T]:
+        """Return the union of `fact` over the component of `source`, without the files `but`.
+
+        Worked out once for each component where no file is left out.
+        """
         component = self.component(source)
+        if but:
+            others = (other for other in cast("tuple[Cpp, ...]", component) if other.path not in but)
+            return frozenset[T]().union(*(other.fact(fact) for other in others))
         known: dict[object, frozenset[T]] = component.fact(_unions)
         try:
             return known[fact]

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import PurePath
@@ -38,7 +38,7 @@ def as_text(ported: Ported, *, colour: bool = False, would: bool = False) -> str
 
     `would` words it for a run that writes nothing.
     """
-    paint = _painter(colour)
+    paint = painter(_COLOUR if colour else {})
     lines: list[str] = []
     attention = [reported for reported in ported.reported if reported.needs_person]
     for path, group in groupby(attention, key=lambda reported: reported.path.as_posix()):
@@ -269,7 +269,7 @@ def built_as_json(built: Built) -> str:
 
 def built_as_text(built: Built, *, colour: bool = False) -> str:
     """Return what a person reads of a build: what the compiler said, then a table of unit by target."""
-    paint = _painter(colour)
+    paint = painter(_COLOUR if colour else {})
     lines: list[str] = []
     for message, targets in built.messages:
         severity = paint("manual" if message.severity == "error" else "review", message.severity)
@@ -337,7 +337,7 @@ def diagnosis_as_json(diagnosis: Diagnosis) -> str:
 
 def diagnosis_as_text(diagnosis: Diagnosis, *, colour: bool = False) -> str:
     """Return what a person reads of a machine: a line for each check, and what to do below those that need it."""
-    paint = _painter(colour)
+    paint = painter(_COLOUR if colour else {})
     styles = {"ok": "safe", "note": "dim", "unknown": "dim", "warning": "review", "problem": "manual"}
     width = max((len(check.name) for check in diagnosis.checks), default=0)
     lines = []
@@ -364,7 +364,7 @@ def explanation_as_json(explanation: Explanation) -> str:
 
 def explanation_as_text(explanation: Explanation, *, colour: bool = False) -> str:
     """Return what a person reads of a name."""
-    paint = _painter(colour)
+    paint = painter(_COLOUR if colour else {})
     parts = [] if explanation.kind == "pitfall" else [paint("path", explanation.name)]
     if explanation.text:
         parts.append(explanation.text)
@@ -486,8 +486,10 @@ def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def _painter(colour: bool) -> Any:
+def painter(colours: Mapping[str, str]) -> Callable[[str, str], str]:
+    """Return what puts a text into a style, by the style's number for a terminal; without any, it stays as it is."""
+
     def paint(style: str, text: str) -> str:
-        return f"\x1b[{_COLOUR[style]}m{text}\x1b[0m" if colour else text
+        return f"\x1b[{colours[style]}m{text}\x1b[0m" if colours else text
 
     return paint

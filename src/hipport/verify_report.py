@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from hipport.report import painter
 from hipport.verification import Difference, Fault, Mutant, Outcome, Ran, Teeth, Verified
 
 _COLOUR = {"bad": "31", "good": "32", "dim": "2", "bold": "1"}
@@ -14,7 +15,7 @@ _COLOUR = {"bad": "31", "good": "32", "dim": "2", "bold": "1"}
 
 def as_text(verified: Verified, colour: bool = False) -> str:
     """Return a table, case by configuration, then what is wrong and where, then what was not checked."""
-    paint = _painter(colour)
+    paint = painter(_COLOUR if colour else {})
     lines = [paint("bold", f"{verified.package} in {verified.root}")]
     cases = list(dict.fromkeys(outcome.case for ran in verified.ran for outcome in ran.outcomes))
     # Orders beside each other: they are to be alike.
@@ -218,7 +219,7 @@ def _outcome_values(outcome: Outcome) -> dict[str, Any]:
 
 def teeth_as_text(teeth: Teeth, colour: bool = False) -> str:
     """Return which mutants are noticed, and which cases are weak."""
-    paint = _painter(colour)
+    paint = painter(_COLOUR if colour else {})
     lines = []
     for mutant in teeth.mutants:
         if mutant.why_not:
@@ -255,10 +256,3 @@ def _place(mutant: Mutant) -> str:
 
 def _number(value: float) -> float | str:
     return value if value != float("inf") else "inf"
-
-
-def _painter(colour: bool) -> Any:
-    def paint(style: str, text: str) -> str:
-        return f"\x1b[{_COLOUR[style]}m{text}\x1b[0m" if colour else text
-
-    return paint

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.project import Project
 from hipport.source import Span
@@ -24,7 +24,8 @@ from hipport_passes.ptx.statements import Statement, Unreadable, statements
 from hipport_passes.ptx.translate import Translation, translate
 
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)\(([^()]*)\)")
-_COLLECTIVE = re.compile(rb"(?:shfl|vote|match|redux|elect|bar|barrier)\b")
+#: Instructions that lanes carry out together.
+TOGETHER = re.compile(rb"(?:shfl|vote|match|redux|elect|bar|barrier)\b")
 _CALL = re.compile(rb"\s*\(")
 _TOKEN = re.compile(rb'"(?:\\.|[^"\\])*"|(?P<made>#\s*(\w+))|(?P<word>\b[A-Za-z_]\w*)')
 _AROUND = {b"": (b"", b";"), b"{": (b"}", b";}"), b"do{": (b"}while(0)", b";}while(0)", b";}while(0);")}
@@ -99,7 +100,7 @@ def _uses(
             opening = _CALL.match(source.code, span.end)
             if opening is None or source.directive(span.start) is not None:
                 raise Unreadable("the macro is used by another one")
-            if within(span.start, source.cuda_only) or within(span.start, source.hip_only):
+            if source.ported(span.start):
                 raise Unreadable("HIP does not come to see it")
             given = source.arguments(opening.end() - 1)
             closing = source.closing(opening.end() - 1)
@@ -161,7 +162,7 @@ def _written(
     (statement,) = found
     outputs, inputs = statement.outputs, statement.inputs
     program = parse(statement.template.text, [operand.name for operand in (*outputs, *inputs)])
-    if any(_COLLECTIVE.match(each.opcode) for each in program.instructions):
+    if any(TOGETHER.match(each.opcode) for each in program.instructions):
         raise Unreadable("lanes do it together")
     translation = translate(program, outputs, inputs, is_pointer=lambda each: is_pointer(source, span.start, each))
     return Written(span, translation, tuple(dict.fromkeys(opcodes(statement.template.text))))

@@ -90,7 +90,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     watched = frozenset(_VOLATILE.findall(source.code))
     for function in kernels.functions(source):
         start = function.body.start_byte
-        if within(start, source.hip_only) or within(start, source.cuda_only):
+        if source.ported(start):
             continue
         code = source.code[function.node.start_byte : function.body.end_byte]
         polls = _POLLS.search(code) or b"__shared__" in code or not takers.isdisjoint(function.called)
@@ -125,7 +125,7 @@ def _of_macros(source: Cpp, kernels: Kernels, project: Project) -> Iterator[Find
         define = _DEFINE.match(source.code, directive.start, directive.end)
         if define is None or not LOOP.search(source.code, define.end(), directive.end):
             continue
-        if within(directive.start, source.hip_only) or within(directive.start, source.cuda_only):
+        if source.ported(directive.start):
             continue
         if b"opaque" in source.code[define.end() : directive.end]:
             continue

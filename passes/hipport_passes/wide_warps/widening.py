@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hipport.languages import constants
 from hipport.languages.agreement import BLOCK, WARP
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.languages.flow import Declared, result_of, span
 from hipport.languages.functions import Function, arguments, called_name
 from hipport.project import Project
@@ -646,9 +646,7 @@ class Widening:
     # -- notes
 
     def edit(self, where: Span, new: bytes) -> None:
-        if not within(where.start, self.function.source.cuda_only) and not within(
-            where.start, self.function.source.hip_only
-        ):
+        if not self.function.source.ported(where.start):
             self.done.edit(self.function.source, where, new)
 
     def settle(self, node: Node, new: bytes) -> None:

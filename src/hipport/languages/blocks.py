@@ -13,7 +13,7 @@ import re
 from typing import NamedTuple
 
 from hipport.languages import constants
-from hipport.languages.built_ins import LAUNCHES, LOOKS_AT_KERNELS
+from hipport.languages.built_ins import LAUNCHES, LOOKS_AT_KERNELS, SHAPE
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import launches
 from hipport.languages.functions import Function, function_at
@@ -24,7 +24,7 @@ _NUMBER_TYPE = (
     rb"(?:(?:const|constexpr|static|inline|signed|unsigned|long|short)\s+)*"
     rb"(?:int|unsigned|long|short|(?:std\s*::\s*)?(?:size_t|u?int(?:8|16|32|64)_t)|uint)"
 )
-_LIST = re.compile(rb"(?:dim3\s*)?[({](.*)[)}]", re.DOTALL)
+_LIST = re.compile(rb"(?:" + SHAPE + rb"\s*)?[({](.*)[)}]", re.DOTALL)
 _NAME = re.compile(rb"(?:\w+\s*::\s*)*([A-Za-z_]\w*)")
 _CALLED = re.compile(rb"(?:\w+\s*::\s*)*([A-Za-z_]\w*)\s*(?:<[^<>()]*>\s*)?\(.*\)", re.DOTALL)
 # No structure has these operators, a `dim3` least of all.
@@ -33,7 +33,7 @@ _CAST = re.compile(
     rb"(?:static_cast\s*<\s*%(type)s\s*>|%(type)s|\(\s*%(type)s\s*\))\s*[\w(].*" % {b"type": _NUMBER_TYPE}, re.DOTALL
 )
 _OTHERS = rb"(?:(?:[^;(){}<>]|\([^;(){}<>]*\))*,\s*)?"
-_DECLARED = rb"\b(dim3|auto|" + _NUMBER_TYPE + rb")\s+(?:const\s+)?&?\s*" + _OTHERS + rb"%s\s*([;({=,)>])"
+_DECLARED = rb"\b(" + SHAPE + rb"|auto|" + _NUMBER_TYPE + rb")\s+(?:const\s+)?&?\s*" + _OTHERS + rb"%s\s*([;({=,)>])"
 _MEMBER = re.compile(rb".*(?:\.|->)\s*(?:[xyz]|(?:size|numel|length)\s*\(\s*\))", re.DOTALL)
 _TEMPLATE = re.compile(rb"(?:<[^;{}]*>)?")
 _LESSER = frozenset((b"min", b"max"))
@@ -114,7 +114,7 @@ def _shape(source: Cpp, project: Project, text: bytes, at: int, depth: int = 4) 
     called = _CALLED.fullmatch(text)
     if called is not None and (called[1] in _LESSER or _returns_number(source, project, called[1])):
         return Block(None)
-    if b"?" not in text and b"dim3" not in text and (_ARITHMETIC.search(_outermost(text)) or _CAST.fullmatch(text)):
+    if b"?" not in text and SHAPE not in text and (_ARITHMETIC.search(_outermost(text)) or _CAST.fullmatch(text)):
         return Block(None)
     return Block(None) if _MEMBER.fullmatch(text) and b"?" not in text else None
 
@@ -133,7 +133,7 @@ def _of_name(source: Cpp, project: Project, name: bytes, at: int, depth: int) ->
         if match is not None:
             if match.start() < function.body.start_byte:
                 # A parameter, of the function or of its template, whatever its default is.
-                return None if match[1] in (b"dim3", b"auto") else Block(None)
+                return None if match[1] in (SHAPE, b"auto") else Block(None)
             changed = _changed(code, escaped, function.body.start_byte, end)
             return _declared(source, project, match, changed, depth)
     macro = source.directive(at)
@@ -160,7 +160,7 @@ def _declared(source: Cpp, project: Project, match: re.Match[bytes], changed: se
     else:
         value = b""
     block = _shape(source, project, value, match.start(), depth - 1) if value else Block()
-    if kind not in (b"dim3", b"auto"):
+    if kind not in (SHAPE, b"auto"):
         return Block(block.x if value and block is not None and not changed else None)
     if block is None or b"" in changed or (kind == b"auto" and not value):
         return None

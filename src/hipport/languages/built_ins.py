@@ -36,6 +36,8 @@ FOUND_GROUP = re.compile(
 )
 #: Makes `@` the group of a whole grid.
 GRID_GROUP = re.compile(rb"\b(?:multi_)?grid_group\b[\s&]*@\b|\b@\s*[=({][^;]*\bthis_(?:multi_)?grid\b")
+#: The type of a block's shape, or a grid's.
+SHAPE = rb"dim3"
 #: Functions that launch the kernel that is their first argument, with blocks of their third.
 LAUNCHES = re.compile(rb"\b(?:(?:cuda|hip)Launch(?:Cooperative)?Kernel|hipLaunchKernelGGL)\s*\(")
 #: Functions that ask about a kernel, or set how it is to be run, at the end of what stands in front of its name.

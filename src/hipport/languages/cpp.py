@@ -13,9 +13,8 @@ from importlib import import_module
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from hipport.languages.conditions import IDENTIFIER, SPLICE
 from hipport.languages.preprocessor import (
-    IDENTIFIER,
-    SPLICE,
     WORDS,
     Conditional,
     branches,
@@ -517,6 +516,10 @@ class Cpp(Source):
         """The stretches that only a HIP compilation sees: what is in them is already ported."""
         return self._branches[1]
 
+    def ported(self, offset: int) -> bool:
+        """Say whether only one of CUDA and HIP sees what stands at `offset`: somebody has ported that already."""
+        return within(offset, self.hip_only) or within(offset, self.cuda_only)
+
     @cached_property
     def conditionals(self) -> tuple[tuple[Conditional, ...], ...]:
         """The directives of each `#if` … `#endif`, inner ones before the one that they are in."""
@@ -542,6 +545,11 @@ class Cpp(Source):
     def chosen_on_hip(self) -> frozenset[bytes]:
         """The program's own macros that every HIP compilation of it has to define, as the text shows."""
         return chosen_on_hip(self.text, self.code, self.conditionals) if names_for_hip(self.text) else frozenset()
+
+    @property
+    def for_host(self) -> bool:
+        """Whether the file is named as what a host's compiler compiles, which has no device code in CUDA."""
+        return self.path.suffix in (".c", ".cc", ".cpp", ".cxx")
 
     @property
     def begun_as_hip(self) -> bool:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: What makes a function one of the device. A search finds first letters many times as fast as `\b` in front of them.
 DEVICE = re.compile(rb"__(?<!\w__)(?:device|global)__\b")
+#: What makes it one of the host as well.
+HOST = re.compile(rb"\b__host__\b")
 #: A macro: its name, its parameters, what it stands for.
 DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^)]*\))?((?:[^\\\r\n]|\\[ \t]*(?:\r\n?|\n)|\\)*)")
 _CALLED = re.compile(rb"\b([A-Za-z_]\w*)\b\s*(?=[(<])")
@@ -29,7 +31,8 @@ _HOLDS_FUNCTIONS = frozenset(
     "class_specifier struct_specifier union_specifier field_declaration_list preproc_if preproc_ifdef preproc_else "
     "preproc_elif preproc_elifdef ERROR declaration field_declaration type_definition friend_declaration".split()
 )
-_LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
+#: The loops of the syntax tree.
+LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
 _EXITS = frozenset(("return_statement", "break_statement", "continue_statement", "goto_statement"))
 _EXIT = re.compile(rb"\b(?:return|break|continue|goto)\b")
 # What stands in front of a parenthesis or `<` and is no call.
@@ -57,7 +60,7 @@ class Condition(NamedTuple):
     @property
     def loop(self) -> bool:
         """Whether it decides how often, not only whether."""
-        return self.statement.type in _LOOPS
+        return self.statement.type in LOOPS
 
 
 class Call(NamedTuple):
@@ -644,7 +647,7 @@ def statements(body: Node, kinds: frozenset[str]) -> Iterator[Node]:
 
 def _loop_of(node: Node, body: Node) -> Node | None:
     """The innermost loop (or, for a `break`, `switch`) around a statement."""
-    ends = _LOOPS | {"switch_statement"} if node.type == "break_statement" else _LOOPS
+    ends = LOOPS | {"switch_statement"} if node.type == "break_statement" else LOOPS
     outer = node.parent
     while outer is not None and outer != body:
         if outer.type in ends:
@@ -656,7 +659,7 @@ def _loop_of(node: Node, body: Node) -> Node | None:
 def _shared_loop(loop: Node | None, node: Node) -> bool:
     """Whether `loop`, or one around it, has `node` in it too."""
     while loop is not None:
-        if loop.type in _LOOPS and contains(loop, node):
+        if loop.type in LOOPS and contains(loop, node):
             return True
         loop = loop.parent
     return False

@@ -119,7 +119,7 @@ def operator_uses(function: Function, of: dict[str, list[Function]]) -> Iterator
             sign = "[]"
             operands = [node.child_by_field_name("argument")]
         else:
-            sign = operator_of(node, function.source.code) or _sign(node)
+            sign = operator_of(node, function.source.code)
             operands = [node.child_by_field_name(field) for field in ("left", "right", "argument")]
         given = [each for each in operands if each is not None]
         count = len(given) + (sign == "[]")
@@ -150,11 +150,6 @@ def _conversions(function: Function, of: list[Function]) -> Iterator[tuple[Node,
                     continue
                 if outer.type != "init_declarator" or outer.child_by_field_name("declarator") != node:
                     yield node, [each]
-
-
-def _sign(node: Node) -> str:
-    sign = node.child_by_field_name("operator")
-    return sign.type if sign is not None else ""
 
 
 def _may_be(function: Function, operand: Node, operator: Function) -> bool:

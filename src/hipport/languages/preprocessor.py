@@ -3,48 +3,20 @@
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
+from hipport.languages.conditions import IDENTIFIER, tokens, value
 from hipport.source import Span
 
-# A backslash at the end of a line joins it to the next one, before anything else is looked at: also in comments, also
-# after another backslash, and (gcc, clang) also with white space behind it.
-SPLICE = rb"\\[ \t\f\v]*(?:\r\n?|\n)"
-_SPLICED = re.compile(SPLICE)
-IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
 # A space for every byte that words have not, and whether a byte is part of one: 0-9 A-Z _ a-z, and any byte of a longer
 # UTF-8 character, which an identifier may have.
 WORDS = bytes(byte if (chr(byte).isalnum() and byte < 128) or byte == 0x5F else 0x20 for byte in range(256))
 _CONDITIONAL = re.compile(rb"\#[ \t]*(?P<word>(?:el)?ifn?def|(?:el)?if|else|endif)\b(?P<rest>.*)", re.DOTALL)
-_TOKEN = re.compile(rb"[0-9](?:'?\w)*|\w+|&&|\|\||[<>=!]=|<<|>>|[^\s\w]")
-_STRENGTH = {
-    sign: strength
-    for strength, signs in enumerate(
-        (b"|| or", b"&& and", b"|", b"^", b"&", b"== !=", b"< > <= >=", b"<< >>", b"+ -", b"*"), 1
-    )
-    for sign in signs.split()
-}
-_OPERATIONS: dict[bytes, Callable[[int, int], int]] = {
-    b"|": operator.or_,
-    b"^": operator.xor,
-    b"&": operator.and_,
-    b"==": operator.eq,
-    b"!=": operator.ne,
-    b"<": operator.lt,
-    b">": operator.gt,
-    b"<=": operator.le,
-    b">=": operator.ge,
-    b"<<": lambda a, b: a << b % 64,
-    b">>": lambda a, b: a >> b % 64,
-    b"+": operator.add,
-    b"-": operator.sub,
-    b"*": operator.mul,
-}
 
 # Macros that every HIP compilation for AMD defines as 1 (hipcc and its headers; PyTorch's extension build adds
 # USE_ROCM), ones that it defines as something else, and ones that only its device side has.
@@ -201,87 +173,16 @@ def condition(text: bytes, *, hip: bool, told: bool = False, chosen: frozenset[b
     `__CUDACC__` says that code is for the device, which a port has to keep. `chosen` are macros of the program's own
     that are defined on HIP. Any other macro may be anything.
     """
-    try:
-        value = _Condition(_TOKEN.findall(_SPLICED.sub(b"", text)), hip, told, chosen).value()
-    except (IndexError, ValueError, RecursionError):
-        return None
-    return None if value is None else value != 0
+    found = value(tokens(text), _Macros(hip, told, chosen))
+    return None if found is None else found != 0
 
 
-class _Condition:
-    """The value of a condition's tokens: a number, or None where it is not known. Raises for what is no condition."""
+class _Macros(NamedTuple):
+    """What a compilation for HIP, or one for CUDA, knows of macros: see `condition`."""
 
-    def __init__(self, tokens: list[bytes], hip: bool, told: bool, chosen: frozenset[bytes]) -> None:
-        self.tokens = tokens[::-1]
-        self.chosen = chosen
-        self.hip = hip
-        self.told = told
-
-    def value(self) -> int | None:
-        value = self.ternary()
-        if self.tokens:
-            raise ValueError(self.tokens[-1])
-        return value
-
-    def next(self, expected: bytes = b"") -> bytes:
-        token = self.tokens.pop()
-        if expected and token != expected:
-            raise ValueError(token)
-        return token
-
-    def ternary(self) -> int | None:
-        value = self.binary(1)
-        if self.tokens[-1:] != [b"?"]:
-            return value
-        self.next()
-        yes = self.ternary()
-        self.next(b":")
-        no = self.ternary()
-        if value is None:
-            return yes if yes == no else None
-        return yes if value else no
-
-    def binary(self, weakest: int) -> int | None:
-        left = self.unary()
-        while self.tokens and (strength := _STRENGTH.get(self.tokens[-1], 0)) >= weakest:
-            left = _combined(self.next(), left, self.binary(strength + 1))
-        return left
-
-    def unary(self) -> int | None:
-        token = self.next()
-        if token in (b"!", b"not"):
-            value = self.unary()
-            return None if value is None else int(not value)
-        if token == b"-":
-            value = self.unary()
-            return None if value is None else -value
-        if token == b"(":
-            value = self.ternary()
-            self.next(b")")
-            return value
-        if token == b"defined":
-            name = self.next()
-            if name == b"(":
-                name = self.next()
-                self.next(b")")
-            known = self.defined(name)
-            return None if known is None else int(known)
-        if token[:1].isdigit():
-            digits = token.replace(b"'", b"").lower().rstrip(b"ul")
-            return int(digits, 8 if digits.isdigit() and digits.startswith(b"0") else 0)
-        if not IDENTIFIER.fullmatch(token):
-            raise ValueError(token)
-        if self.tokens[-1:] == [b"("]:  # a macro with arguments, or __has_include
-            depth = 0
-            while True:
-                depth += {b"(": 1, b")": -1}.get(self.next(), 0)
-                if not depth:
-                    return None
-        if token in (b"true", b"false"):
-            return int(token == b"true")
-        if self.defined(token) is False:
-            return 0  # A macro that is not defined counts as 0.
-        return 1 if self.hip and (token in _TRUE_ON_HIP or token in self.chosen) else None
+    hip: bool
+    told: bool
+    chosen: frozenset[bytes]
 
     def defined(self, name: bytes) -> bool | None:
         if name in _NEVER_ON_HIP:
@@ -292,6 +193,11 @@ class _Condition:
             return None if self.hip else False
         nvidia = name in _DEFINED_BY_NVCC or _SAYS_CUDA.fullmatch(name)
         return False if self.hip and self.told and nvidia else None
+
+    def number(self, name: bytes) -> int | None:
+        if self.defined(name) is False:
+            return 0
+        return 1 if self.hip and (name in _TRUE_ON_HIP or name in self.chosen) else None
 
 
 def names_for_hip(text: bytes) -> set[bytes]:
@@ -316,14 +222,6 @@ def names_for_hip(text: bytes) -> set[bytes]:
 
 def _perhaps_on_hip(name: bytes) -> bool:
     return name in _PERHAPS_ON_HIP or _SAYS_HIP.fullmatch(name) is not None
-
-
-def _combined(sign: bytes, left: int | None, right: int | None) -> int | None:
-    if sign in (b"&&", b"and"):
-        return 0 if 0 in (left, right) else None if None in (left, right) else 1
-    if sign in (b"||", b"or"):
-        return 1 if left or right else None if None in (left, right) else 0
-    return None if left is None or right is None else int(_OPERATIONS[sign](left, right))
 
 
 def _and(a: bool | None, b: bool | None) -> bool | None:
