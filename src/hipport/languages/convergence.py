@@ -33,9 +33,10 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.languages.agreement import WARP
+from hipport.languages.carriers import Text, carriers, extent
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import Function, Variable, arguments, called_name, comes_by_label, function_at, nodes
-from hipport.languages.implicit import class_of, makes_object, members, operator_uses, operators
+from hipport.languages.implicit import makes_object, operator_uses
 from hipport.languages.indirect import CALLED, Indirect, indirect_calls, pointed, targets, virtual, virtual_calls
 from hipport.languages.kernels import Kernels
 from hipport.languages.macros import calls
@@ -44,7 +45,6 @@ from hipport.project import Component, Project
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_DEFINE = re.compile(rb"[ \t]*define[ \t]+(\w+)(?:\(([^()]*)\))?")
 _CHOICE = re.compile(rb"\belse\b|\?")
 _SKIPS = re.compile(rb"\b(?:if|for|while|switch)\s*\(|&&|\|\||\?")
 _IF = re.compile(rb"\bif(?:\s|\\\r?\n)*\(")
@@ -147,15 +147,6 @@ class _Mention(NamedTuple):
     reached: tuple[_Reached, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class _Macro:
-    source: Cpp
-    name: bytes
-    parameters: tuple[bytes, ...]
-    start: int
-    end: int
-
-
 def meetings(source: Cpp, project: Project, collectives: Collectives) -> dict[int, Meeting]:
     """Return the calls in `source` that lanes may make apart, by where their names stand."""
     known: dict[object, dict[Place, Meeting]] = project.component(source).fact(_meetings)
@@ -187,20 +178,19 @@ class _Search:
         self.collectives = collectives
         self.found: dict[Place, Meeting] = {}
         #: What comes to a collective, and what of that may be called by others, by its name.
-        self.units: list[Function | _Macro] = []
-        self.carriers: dict[bytes, list[Function | _Macro]] = {}
-        #: The classes whose objects come to one when they come to be or go, and the operators that do, by their signs.
-        self.classes: set[bytes] = set()
-        self.operators: dict[str, list[Function]] = {}
+        found = carriers(self.files, self.kernels, _matched(self.files, collectives.names))
+        self.units = found.units
+        self.carriers = found.named
+        self.classes = found.classes
+        self.operators = found.operators
         self._mentions: dict[Function, tuple[_Mention, ...]] = {}
         #: What functions were seen to come to before, for those that call themselves.
         self._again: dict[Function, tuple[_Mention, ...]] = {}
         self._reached: dict[Function, tuple[_Reached, ...]] = {}
         self._places: dict[PurePath, list[tuple[int, bytes]]] = {}
         self._named_by: dict[tuple[Function, int, int, int], _Named] = {}
-        self._open: set[_Macro | Function] = set()
+        self._open: set[Text | Function] = set()
         self._recursive = False
-        self._find_carriers()
         functions = [unit for unit in self.units if isinstance(unit, Function)]
         #: What may be called by pointers and objects, and the names of what is virtual.
         self.pointed = pointed(self.files, functions)
@@ -234,41 +224,6 @@ class _Search:
             else:
                 self._check_macro(unit)
 
-    def _find_carriers(self) -> None:
-        """Find what comes to a collective, by way of its name or of another carrier's."""
-        wanted: set[bytes] = set().union(*(file.matched(self.collectives.names) for file in self.files))
-        found_operators: list[Function] = []
-        seen: set[tuple[PurePath, int]] = set()
-        while wanted or found_operators:
-            sought, wanted = wanted, set()
-            used, found_operators = operators(found_operators), []
-            for file in self.files:
-                places = [span.start for span, _ in file.names(sought)]
-                if not places and not used:
-                    continue
-                units: list[Function | _Macro] = [*file.fact(_macros), *file.fact(_members)]
-                units += self.kernels.functions(file)
-                for unit in units:
-                    start, end = (unit.start, unit.end) if isinstance(unit, _Macro) else _body(unit)
-                    first = bisect_left(places, start)
-                    named = first < len(places) and places[first] < end
-                    if (file.path, start) in seen or not (
-                        named or (isinstance(unit, Function) and any(True for _ in operator_uses(unit, used)))
-                    ):
-                        continue
-                    seen.add((file.path, start))
-                    self.units.append(unit)
-                    if isinstance(unit, Function) and operators((unit,)):
-                        found_operators.append(unit)
-                        self.operators = operators((*found_operators, *chain(*self.operators.values())))
-                    elif isinstance(unit, _Macro) or not unit.kernel:
-                        # An object comes to be, and goes, where its class is named.
-                        made = class_of(unit) if isinstance(unit, Function) else b""
-                        if made or unit in file.fact(_members):
-                            self.classes.add(made or unit.name)
-                        self.carriers.setdefault(made or unit.name, []).append(unit)
-                        wanted.add(made or unit.name)
-
     def _follow_recursion(self) -> None:
         """See what functions come to that call themselves, or each other, until a round finds no more than the last."""
         functions = [unit for unit in self.units if isinstance(unit, Function)]
@@ -280,14 +235,14 @@ class _Search:
             found = count
             self._again, self._mentions, self._reached = self._mentions, {}, {}
 
-    def _words_of(self, unit: Function | _Macro, more: AbstractSet[bytes] = frozenset()) -> Iterator[tuple[int, bytes]]:
+    def _words_of(self, unit: Function | Text, more: AbstractSet[bytes] = frozenset()) -> Iterator[tuple[int, bytes]]:
         """Yield where the names of collectives, of what comes to one, and `more` stand in a function or macro."""
         source = unit.source
         if source.path not in self._places:
             found = [*source.names(source.matched(self.collectives.names) | self.carriers.keys())]
             self._places[source.path] = [(span.start, name) for span, name in found]
         places = self._places[source.path]
-        start, end = (unit.start, unit.end) if isinstance(unit, _Macro) else _body(unit)
+        start, end = extent(unit)
         if more - self.carriers.keys():
             places = [(span.start, name) for span, name in source.names(more | {name for _, name in places})]
         return islice(places, bisect_left(places, (start,)), bisect_left(places, (end,)))
@@ -307,8 +262,8 @@ class _Search:
             self._open.remove(function)
         return self._mentions[function]
 
-    def reached(self, unit: Function | _Macro) -> Iterable[_Reached]:
-        if isinstance(unit, _Macro):
+    def reached(self, unit: Function | Text) -> Iterable[_Reached]:
+        if isinstance(unit, Text):
             return self._of_macro(unit)
         mentions = self.mentions(unit)
         if unit in self._open:
@@ -349,6 +304,8 @@ class _Search:
                 continue
             if node.type == "field_identifier" and not _CALL.match(unit.source.code, end):
                 continue  # A member that has a function's name.
+            if not collective and node.type == "identifier" and unit.locals.named(name, start) is not None:
+                continue  # A variable that does.
             given = _arguments_of(node)
             reached: dict[Place, _Reached] = {}
             group, size = (given[0] if given else None, WARP) if collective else (None, 0)
@@ -369,7 +326,7 @@ class _Search:
                             lanes = _Named(inside=True)
                         under = frozenset(_given(text, each.parameters, texts) for text in inner.under) - {b""}
                         skipped = inner.skipped
-                        if isinstance(each, _Macro) and under:
+                        if isinstance(each, Text) and under:
                             agreed = {text: self._agreement(unit, text, node) for text in under}
                             under = frozenset(text for text in under if agreed[text] < inner.size)
                             skipped = skipped or bool(under)
@@ -479,7 +436,7 @@ class _Search:
     def _find_handed(self, unit: Function) -> Iterator[tuple[int, int, bytes]]:
         """Yield the collectives in lambdas that `unit` hands to a function: parameters of the lambda, place, name."""
         words = [(start, name) for start, name in self._words_of(unit) if self.collectives.names.fullmatch(name)]
-        if not words or b"[" not in unit.source.code[slice(*_body(unit))]:
+        if not words or b"[" not in unit.source.code[slice(*extent(unit))]:
             return
         for node in nodes(unit.body, _LAMBDAS):
             outer = node.parent
@@ -503,7 +460,7 @@ class _Search:
         lanes = _Named(inside=bool(reached.lanes.inside or reached.lanes.found))
         return reached._replace(lanes=lanes, under=frozenset())
 
-    def _of_macro(self, macro: _Macro) -> Iterator[_Reached]:
+    def _of_macro(self, macro: Text) -> Iterator[_Reached]:
         code = macro.source.code
         if macro in self._open:
             return
@@ -644,7 +601,7 @@ class _Search:
             self.found.setdefault(a.place, Meeting("apart", b.place))
             self.found.setdefault(b.place, Meeting("apart", a.place))
 
-    def _check_macro(self, macro: _Macro) -> None:
+    def _check_macro(self, macro: Text) -> None:
         """A macro has no tree: with a choice in it, its calls are taken to be in different branches."""
         if not _CHOICE.search(macro.source.code, macro.start, macro.end):
             return
@@ -750,7 +707,7 @@ def _given(condition: bytes, parameters: tuple[bytes, ...], given: list[bytes]) 
     return text if len(text) <= _LONGEST else b""
 
 
-def _conditions(macro: _Macro, place: int) -> Iterator[bytes]:
+def _conditions(macro: Text, place: int) -> Iterator[bytes]:
     """Yield the conditions of the `if`s in a macro that decide whether `place` in it is come to."""
     code = macro.source.code
     for match in _IF.finditer(code, macro.start, place):
@@ -766,7 +723,7 @@ def _conditions(macro: _Macro, place: int) -> Iterator[bytes]:
             yield b"!" + text
 
 
-def _end(macro: _Macro, start: int) -> int:
+def _end(macro: Text, start: int) -> int:
     """Where the statement ends that begins at `start` in a macro, behind white space."""
     code = macro.source.code
     while start < macro.end and code[start : start + 1] in (b" ", b"\t", b"\\", b"\n", b"\r"):
@@ -878,20 +835,14 @@ def squeezed(text: bytes) -> bytes:
     return squeezed
 
 
-def _body(function: Function) -> tuple[int, int]:
-    """From behind the function's name: initializers and arguments that need not be given are run, too."""
-    return function.node.start_byte + len(function.head) + len(function.name), function.body.end_byte
-
-
-def _members(source: Cpp) -> tuple[_Macro, ...]:
-    """What the objects of classes have in them, as what the class's name stands for."""
-    return tuple(_Macro(source, each.name, (), each.start, each.end) for each in members(source))
+def _matched(files: Iterable[Cpp], names: re.Pattern[bytes]) -> frozenset[bytes]:
+    return frozenset().union(*(file.matched(names) for file in files))
 
 
 def _lambdas(function: Function) -> dict[bytes, tuple[int, int]]:
     """The variables of a function that are lambdas, and where those stand."""
     found = {}
-    for match in _LAMBDA.finditer(function.source.code, *_body(function)):
+    for match in _LAMBDA.finditer(function.source.code, *extent(function)):
         node = function.body.descendant_for_byte_range(match.end() - 1, match.end())
         while node is not None and node.type not in ("lambda_expression", "compound_statement"):
             node = node.parent
@@ -903,13 +854,3 @@ def _lambdas(function: Function) -> dict[bytes, tuple[int, int]]:
 def _from_outside(lanes: _Named, start: int, end: int) -> _Named:
     """How lanes are named that a lambda names, for whoever calls it."""
     return _Named(inside=True) if any(start <= each < end for each in lanes.found) else lanes
-
-
-def _macros(source: Cpp) -> tuple[_Macro, ...]:
-    found = []
-    for directive in source.directives:
-        match = _DEFINE.match(source.code, directive.start + 1, directive.end)
-        if match is not None:
-            parameters = tuple(word.strip() for word in (match[2] or b"").split(b","))
-            found.append(_Macro(source, match[1], parameters, match.end(), directive.end))
-    return tuple(found)

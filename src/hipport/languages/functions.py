@@ -198,7 +198,7 @@ class Function:
         for start, name in self._names_called:
             if matches(name):
                 if start not in self._calls:
-                    node = _call_of(self.body.descendant_for_byte_range(start, start + len(name)))
+                    node = call_of(self.body.descendant_for_byte_range(start, start + len(name)))
                     self._calls[start] = None if node is None else Call(self, name, node, arguments(node))
                 call = self._calls[start]
                 if call is not None:
@@ -570,8 +570,8 @@ def _target(node: Node, code: bytes) -> tuple[bytes, tuple[Node, ...]]:
     return b"", ()
 
 
-def _call_of(name: Node | None) -> Node | None:
-    """The call expression whose function is named by `name`."""
+def call_of(name: Node | None) -> Node | None:
+    """Return the call expression whose function is named by `name`."""
     node = name
     while node is not None and node.parent is not None:
         parent = node.parent

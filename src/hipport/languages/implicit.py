@@ -45,7 +45,11 @@ _NO_TYPES = frozenset((b"return", b"const", b"else", b"new", b"case", b"typename
 _NO_MEMBERS = ("function_declarator", "pointer_declarator", "reference_declarator")
 # Around the name of a variable that is declared, or asked for a member.
 _NO_VALUES = ("declaration", "field_expression", "function_declarator", "reference_declarator", "pointer_declarator")
+# `using Name = Type;`, `typedef Type Name;`
+_ALIAS = re.compile(rb"using(?<!\wusing)\s+(\w+)\s*=\s*([^;{}]+);|typedef(?<!\wtypedef)\s+([^;{}]+?[\s>*&])(\w+)\s*;")
+_ALIASES = frozenset((b"using", b"typedef"))
 _CLASSES = frozenset(("struct_specifier", "class_specifier"))
+_NEED_NOT_BE_GIVEN = "optional_parameter_declaration"
 # What follows the name of a class where no object of it comes to be.
 _NO_OBJECT = re.compile(rb"\s*(?:<[^;(){}]*>\s*)?(?:\*|&|>|,|\)|::)")
 
@@ -63,7 +67,7 @@ def class_of(function: Function) -> bytes:
     name = function.name.removeprefix(b"~").strip()
     if name != function.name or re.search(rb"\b" + re.escape(name) + rb"\s*(?:<[^;(){}]*>\s*)?::\s*\Z", function.head):
         return name
-    return name if name in _around(function) else b""
+    return name if name in classes_around(function) else b""
 
 
 def makes_object(source: Cpp, end: int) -> bool:
@@ -74,10 +78,10 @@ def makes_object(source: Cpp, end: int) -> bool:
 def members(source: Cpp) -> tuple[Member, ...]:
     """Return the members of the classes of the file, and their bases, by the classes' names."""
     found = []
-    for node in nodes(source.tree.root_node, _CLASSES):
+    for node in source.fact(_with_members):
         name = node.child_by_field_name("name")
         body = node.child_by_field_name("body")
-        if name is None:
+        if name is None or node.type not in _CLASSES:
             continue
         text = source.code[name.start_byte : name.end_byte]
         found += [
@@ -93,6 +97,40 @@ def members(source: Cpp) -> tuple[Member, ...]:
             parts = (part.child_by_field_name("type"), part.child_by_field_name("default_value"))
             found += [Member(text, each.start_byte, each.end_byte) for each in parts if each is not None]
     return tuple(found)
+
+
+def aliases(source: Cpp) -> tuple[Member, ...]:
+    """Return what other names that the file has for types stand for, by these names."""
+    return tuple(
+        Member(match[1] or match[4], *match.span(2 if match[1] else 3))
+        for match in (_ALIAS.finditer(source.code) if not source.words.isdisjoint(_ALIASES) else ())
+        # A pointer makes no object.
+        if not (match[2] or match[3]).rstrip().endswith((b"*", b"&", b")"))
+    )
+
+
+def defaults(source: Cpp) -> tuple[Member, ...]:
+    """Return the parameters of functions that are declared without a body, where arguments need not be given.
+
+    By the functions' names; of a function with a body they are its own.
+    """
+    found = []
+    for node in source.fact(_with_members):
+        default = node.child_by_field_name("default_value") if node.type == _NEED_NOT_BE_GIVEN else None
+        outer = node.parent.parent if node.parent is not None else None
+        declared = outer.parent if outer is not None else None
+        while declared is not None and declared.type.endswith("_declarator"):
+            declared = declared.parent
+        name = outer.child_by_field_name("declarator") if outer is not None else None
+        if default is None or name is None or declared is None or declared.type == "function_definition":
+            continue
+        found.append(Member(source.code[name.start_byte : name.end_byte], default.start_byte, default.end_byte))
+    return tuple(found)
+
+
+def _with_members(source: Cpp) -> tuple[Node, ...]:
+    """The file's classes, and the parameters that need not be given."""
+    return tuple(nodes(source.tree.root_node, _CLASSES | {_NEED_NOT_BE_GIVEN}))
 
 
 def operators(functions: Iterable[Function]) -> dict[str, list[Function]]:
@@ -138,7 +176,7 @@ def operator_uses(function: Function, of: dict[str, list[Function]]) -> Iterator
 def _conversions(function: Function, of: list[Function]) -> Iterator[tuple[Node, list[Function]]]:
     """Yield where a variable stands for a value, of a class that has one of these conversions."""
     for each in of:
-        classes = b"|".join(map(re.escape, _around(each)))
+        classes = b"|".join(map(re.escape, classes_around(each)))
         code = function.source.code[function.node.start_byte : function.body.end_byte]
         declared = re.compile(rb"\b(?:" + classes + rb")\s*(?:<[^;(){}]*>\s*)?(?:const\s*)?&?\s*\b(\w+)\s*[,)=;{(]")
         names = frozenset(declared.findall(code)) if classes and each is not function else frozenset()
@@ -167,15 +205,15 @@ def _may_be(function: Function, operand: Node, operator: Function) -> bool:
 
 def _types(operator: Function) -> frozenset[bytes]:
     """The words of the types that an operator takes: its class's name, and those of its parameters."""
-    found = _around(operator)
+    found = classes_around(operator)
     start = operator.node.start_byte
     found.update(_WORD.findall(operator.source.code, start, operator.body.start_byte))
     found |= operator.template_parameters
     return frozenset(word for word in found if _NUMBERS.fullmatch(word) is None)
 
 
-def _around(function: Function) -> set[bytes]:
-    """The names of the classes that a function is defined in."""
+def classes_around(function: Function) -> set[bytes]:
+    """Return the names of the classes that a function is defined in."""
     found = set()
     outer = function.node.parent
     while outer is not None:

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function, arguments, called_name, functions, is_method, nodes
+from hipport.languages.functions import Call, Function, arguments, called_name, functions, is_method, nodes
+from hipport.languages.implicit import classes_around
 from hipport.languages.kernels import Kernels
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ _NAMED = re.compile(rb"\busing\s+(\w+)\s*=|\btypedef\b[^;(){}]*\b(\w+)\s*;")
 _OF_TYPE = rb"\b([A-Za-z_]\w*)\s*(?:<[^;(){}]*>\s*)?(?:const\s*)?(?:&&?\s*)?\b%s\s*[,)=;{\[]"
 _DERIVED = re.compile(rb"\b(?:struct|class)\s+(\w+)\s*(?:final\s*)?:([^{};]*)\{")
 _FIELD = re.compile(rb"[\w>]\s+&?([A-Za-z_]\w*)\s*(?:\{[^{};]*\}\s*)?;")
+# In front of the name of a method that stands outside of its class.
+_OUTSIDE = re.compile(rb"\b(\w+)\s*(?:<[^;(){}]*>\s*)?::\s*\Z")
 _ANY_TYPE = frozenset((b"auto", b"typename", b"decltype"))
 # In place of a name: a lambda, which is no function with one.
 _LAMBDA = b"[]"
@@ -116,6 +119,57 @@ def pointed(files: Iterable[Cpp], among: Iterable[Function]) -> list[Function]:
         and not file.directive(span.start)
     }
     return [function for function in among if function.name in taken or function.name == CALLED]
+
+
+def may_call(call: Call, of: Function, kernels: Kernels) -> bool:
+    """Whether a call by the name of `of` may be of that one: by its arguments, and by what it is called on."""
+    declared = of.source.code[of.node.start_byte : of.body.start_byte]
+    if len(call.arguments) > len(of.parameters) and b"..." not in declared:
+        return False
+    callee = call.node.child_by_field_name("function")
+    while callee is not None and callee.type in ("template_function", "dependent_name"):
+        callee = callee.child_by_field_name("name") or callee.named_children[-1]
+    outside = _OUTSIDE.search(of.head)
+    own = classes_around(of) | ({outside[1]} if outside else set())
+    if callee is None:
+        return True
+    if callee.type == "identifier":
+        # A method by its name alone is called in methods; outside of its class it may be in a namespace, too.
+        return not classes_around(of) or is_method(call.function)
+    if callee.type == "qualified_identifier":
+        scope = callee.child_by_field_name("scope")
+        words = _NAME.findall(call.function.text(scope)) if scope is not None else []
+        return not own or _may_be(frozenset(words[-1:]), own, of, call.function, kernels)
+    if not own:
+        return False
+    thing = callee.child_by_field_name("argument") if callee.type == "field_expression" else None
+    if thing is None:
+        return True
+    if thing.type == "this" or call.function.text(thing) == b"*this":
+        return _may_be(frozenset(classes_around(call.function)), own, of, call.function, kernels)
+    if thing.type == "field_expression":
+        thing = thing.child_by_field_name("field") or thing
+    types = _types(thing, call.function, kernels.files(of.source))
+    return _may_be(types, own, of, call.function, kernels)
+
+
+def _may_be(types: frozenset[bytes], own: set[bytes], of: Function, function: Function, kernels: Kernels) -> bool:
+    """Whether something declared with such words may be of one of the classes `own`, for its method `of`."""
+    files = kernels.files(of.source)
+    other = function.template_parameters | _ANY_TYPE | set().union(*(file.fact(_other_names) for file in files))
+    bases = set().union(*(file.fact(_bases) for file in files))
+    if not types or not types.isdisjoint(other | own):
+        return True
+    return not _with_bases(types, bases).isdisjoint(own) or (
+        virtual(of) and not _with_bases(own, bases).isdisjoint(types)
+    )
+
+
+def _with_bases(names: Iterable[bytes], bases: set[tuple[bytes, bytes]]) -> set[bytes]:
+    found = set(names)
+    while more := {base for name, base in bases if name in found} - found:
+        found |= more
+    return found
 
 
 def targets(each: Indirect, function: Function, among: Iterable[Function], kernels: Kernels) -> list[Function]:

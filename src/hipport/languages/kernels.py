@@ -143,6 +143,10 @@ class Kernels:
     def _known(self, source: Cpp) -> _Known:
         return self._project.component(source).fact(_Known)
 
+    def files(self, source: Cpp) -> tuple[Cpp, ...]:
+        """Return the files that `source` is connected to, itself among them."""
+        return tuple(other for other in self._project.component(source) if isinstance(other, Cpp))
+
     def functions(self, source: Cpp) -> tuple[Function, ...]:
         """Return the functions of the file that run on the device, in order."""
         known = self._known(source).functions

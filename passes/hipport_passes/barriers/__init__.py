@@ -23,7 +23,7 @@ A kernel that comes to a barrier with a number, which `inline_ptx` has made hipp
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,40 +32,29 @@ from hipport.headers import include, own
 from hipport.languages.agreement import BLOCK, varies
 from hipport.languages.convergence import exclude, squeezed
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import DEFINE, Call, Condition, Function, comes_by_label, contains, nodes
-from hipport.languages.implicit import class_of, makes_object, operator_uses, operators
-from hipport.languages.indirect import CALLED, indirect_calls, pointed, targets
+from hipport.languages.functions import DEFINE, Call, Condition, Function, comes_by_label, contains
+from hipport.languages.indirect import CALLED, indirect_calls, targets
 from hipport.languages.kernels import Kernels
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Component, Project
 from hipport.source import Edit, Span
+from hipport_passes.barriers.waiting import VOTES, Waiting, macros_by_words
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_VOTE_NAMES = frozenset((b"__syncthreads_count", b"__syncthreads_and", b"__syncthreads_or"))
-_VOTES = Names(_VOTE_NAMES)
-_NAMES = _VOTE_NAMES | {b"__syncthreads"}
+_VOTES = Names(VOTES)
 # Barriers with a number, and what a kernel with such begins with.
 _NUMBERED = frozenset((b"numbered_sync", b"numbered_arrive"))
 _BEGINS = re.compile(rb"\{\s*hipport::begin_numbered_barriers\(\)")
-_BARRIER = re.compile(
-    rb"__syncthreads(?:_count|_and|_or)?|syncthreads_(?:count|and|or)|(?:bar|barrier)_(?:cta_)?(?:sync|red_\w+)"
-)
-_PLAIN = re.compile(rb"\s*(?:__syncthreads|hipport::ptx::(?:bar|barrier)_(?:cta_)?sync)\s*\(\s*\)\s*;?\s*")
-# What a macro that is a plain barrier stands for.
-_STANDS_FOR = re.compile(rb"\s*(?:do\s*\{)?" + _PLAIN.pattern + rb"(?:\}\s*while\s*\(\s*0\s*\))?;?\s*")
-_CALLED = re.compile(rb"\s*(\w+)\s*(?:\(\s*\))?\s*;\s*")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
 _IF = re.compile(rb"\bif\s*\(")
 _SPLICED = re.compile(rb"(?:\s|\\(?=\s))*")
 _ELSE = re.compile(_SPLICED.pattern + rb"else\b")
-_LAMBDA = re.compile(rb"=\s*\[")
 _LEFT_BY_JUMPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop", "switch_statement"))
 # The variable for what decides between the branches.
 _SIDE = b"hipport_side"
-_THIS_BLOCK = re.compile(rb"\s*(?:\w+\s*::\s*)*this_thread_block\s*\(\s*\)\s*")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -76,84 +65,15 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     kernels = Kernels.of(project)
     yield from _votes(source, project, kernels)
-    barriers = _Barriers.of(source, project, kernels)
-    carriers = kernels.carriers(source, barriers.pattern)
-    called = carriers | barriers.functions | barriers.classes | {b"sync"}
-    if (
-        not barriers.pointed
-        and not barriers.operators
-        and called.isdisjoint(source.words)
-        and not source.matched(barriers.pattern)
-    ):
+    waiting = Waiting.of(source, project, kernels)
+    if not waiting.may_wait(source):
         return
     widest = max(project.target.wavefronts)
     for function in kernels.functions(source):
         if source.ported(function.body.start_byte):
             continue
-        yield from _parted(function, kernels, barriers, widest)
-        yield from _parted_in_macros(function, project, kernels, barriers, widest)
-
-
-class _Barriers(NamedTuple):
-    """What a barrier is called in files that belong together: CUDA's names, and the program's macros for them."""
-
-    pattern: re.Pattern[bytes]
-    macros: frozenset[bytes]
-    #: Macros that are `__syncthreads()` and nothing else, however they are defined.
-    plain: frozenset[bytes]
-    #: Functions that have the block given as a group wait.
-    functions: frozenset[bytes]
-    #: Functions with a barrier that may be called by pointer or as objects.
-    pointed: tuple[Function, ...]
-    #: Classes whose objects wait when they come to be or go.
-    classes: frozenset[bytes]
-    #: Operators that wait, by their signs.
-    operators: dict[str, list[Function]]
-
-    @staticmethod
-    def of(source: Cpp, project: Project, kernels: Kernels) -> _Barriers:
-        known = project.component(source).fact(_known)
-        if known:
-            return known[0]
-        macros = project.together(source, _macros)
-        found: set[bytes] = set()
-        while more := {name for name, words in macros if words & (found | _NAMES)} - found:
-            found |= more
-        others = project.together(source, _more_than_barriers)
-        names = b"|".join(map(re.escape, sorted(found)))
-        pattern = re.compile(_BARRIER.pattern + b"|" + names) if found else _BARRIER
-        files = [each for each in project.component(source) if isinstance(each, Cpp) and not own(each)]
-        waiting = frozenset(
-            function.name
-            for file in files
-            if b"thread_block" in file.words and b"sync" in file.words
-            for function in kernels.functions(file)
-            if not function.kernel and any(map(_waits_as_group, function.calls({b"sync"})))
-        )
-        # A file without the name of a function that may wait has no such function, and is not parsed for it.
-        names_waiting = {word for name in kernels.carriers(source, pattern) for word in _WORDS.findall(name)}
-        with_barrier = [
-            function
-            for file in files
-            if not names_waiting.isdisjoint(file.words)
-            for function in kernels.functions(file)
-            if not function.kernel and kernels.reaches(function, pattern)
-        ]
-        by_pointer = tuple(pointed(files, with_barrier))
-        classes = frozenset(map(class_of, with_barrier)) - {b""}
-        plain = frozenset(found - others)
-        waits = operators(with_barrier)
-        known.append(_Barriers(pattern, frozenset(found), plain, waiting, by_pointer, classes, waits))
-        return known[0]
-
-    def is_plain(self, text: bytes) -> bool:
-        called = _CALLED.fullmatch(text)
-        return _PLAIN.fullmatch(text) is not None or (called is not None and called[1] in self.plain)
-
-
-def _known(component: Component) -> list[_Barriers]:
-    """What barriers are called in these files, once that was asked."""
-    return []
+        yield from _parted(function, kernels, waiting, widest)
+        yield from _parted_in_macros(function, project, kernels, waiting, widest)
 
 
 def _barrier_functions(source: Cpp) -> frozenset[bytes]:
@@ -165,23 +85,6 @@ def _numbered(source: Cpp) -> frozenset[bytes]:
     if _NUMBERED.isdisjoint(source.words) or own(source):
         return frozenset()
     return frozenset(re.findall(rb"\bhipport::(numbered_(?:sync|arrive))\b", source.code))
-
-
-def _macros(source: Cpp) -> frozenset[tuple[bytes, frozenset[bytes]]]:
-    """The file's macros, each with the names in what it stands for."""
-    if b"define" not in source.words:
-        return frozenset()
-    directives = (DEFINE.match(source.code, each.start, each.end) for each in source.directives)
-    return frozenset((match[1], frozenset(_WORDS.findall(match[3]))) for match in directives if match)
-
-
-def _more_than_barriers(source: Cpp) -> frozenset[bytes]:
-    """The file's macros, apart from those that stand for a plain barrier."""
-    if b"define" not in source.words:
-        return frozenset()
-    directives = (DEFINE.match(source.code, each.start, each.end) for each in source.directives)
-    found = (match for match in directives if match)
-    return frozenset(match[1] for match in found if not _STANDS_FOR.fullmatch(match[3].replace(b"\\", b" ")))
 
 
 class _Begun:
@@ -198,7 +101,7 @@ def _begun(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
         # Not by way of hipport's own headers, which are here only when what was ported is read again.
         files = [each for each in project.component(source) if isinstance(each, Cpp) and not own(each)]
         functions = [function for file in files for function in kernels.functions(file)]
-        macros = {each for file in files for each in file.fact(_macros)}
+        macros = {each for file in files for each in file.fact(macros_by_words)}
         comes: frozenset[bytes] = _NUMBERED
         while (
             more := comes
@@ -233,7 +136,7 @@ def _votes(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
     if not uses:
         return
     for function in kernels.functions(source):
-        for call in function.calls(_VOTE_NAMES):
+        for call in function.calls(VOTES):
             called = call.node.child_by_field_name("function")
             span = Span(called.start_byte, called.end_byte) if called is not None else None
             if span not in uses:
@@ -269,31 +172,10 @@ def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -
     return None
 
 
-def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int) -> Iterator[Finding]:
-    carriers = kernels.carriers(function.source, called.pattern)
-    lambdas = frozenset(_lambdas(function, called, carriers))
-    waiting = {
-        name
-        for name in function.called
-        if name == b"sync"
-        or name in carriers
-        or name in lambdas
-        or name in called.functions
-        or called.pattern.fullmatch(name)
-    }
-    barriers = [
-        call for call in function.calls(waiting) if call.name in lambdas or _is_barrier(call, kernels, called, carriers)
-    ]
-    barriers += _without_parentheses(function, called.macros)
-    barriers += _objects(function, called.classes)
-    barriers += (Call(function, b"", node, ()) for node, _ in operator_uses(function, called.operators))
-    for each in indirect_calls(function) if called.pointed else ():
-        waiting_there = targets(each, function, called.pointed, kernels)
-        if not waiting_there:
-            continue
-        barriers.append(Call(function, b"", each.call, ()))
+def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int) -> Iterator[Finding]:
+    for each in indirect_calls(function) if waiting.pointed else ():
         # An object is of one class, whatever its value.
-        by_pointer = [of for of in waiting_there if of.name != CALLED]
+        by_pointer = [of for of in targets(each, function, waiting.pointed, kernels) if of.name != CALLED]
         if len(by_pointer) > 1 and kernels.agreement(function, each.callee) < widest:
             text = b" ".join(function.text(each.callee).split()).decode("utf-8", "replace")
             yield Finding(
@@ -304,9 +186,9 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
                 "come to one barrier, outside of what is called",
                 certainty=Certainty.MANUAL,
             )
+    barriers = waiting.sites(function)
     if len(barriers) < 2:
         return
-    barriers.sort(key=lambda each: each.node.start_byte)
     yield from _parted_by_labels(function, kernels, barriers, widest)
     yield from _parted_apart(function, kernels, barriers, widest)
     done: set[int] = set()
@@ -328,7 +210,7 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
             done.add(statement.id)
             text = b" ".join(function.text(condition.expression).split()).decode("utf-8", "replace")
             head = statement.child_by_field_name("condition") or statement
-            edits = _divided(function, statement, [barrier, *others], called, divided)
+            edits = _divided(function, statement, [barrier, *others], waiting, divided)
             divided += any(_SIDE in edit.new for edit in edits)
             if edits:
                 yield Finding(
@@ -350,7 +232,7 @@ def _parted(function: Function, kernels: Kernels, called: _Barriers, widest: int
                 )
 
 
-def _parted_apart(function: Function, kernels: Kernels, barriers: list[Call], widest: int) -> Iterator[Finding]:
+def _parted_apart(function: Function, kernels: Kernels, barriers: Sequence[Call], widest: int) -> Iterator[Finding]:
     """Yield a finding per two barriers, one behind the other, of which each thread comes to one.
 
     That is under conditions that exclude each other, `if (x) …; if (!x) …;`, or in `(x && …) || …`.
@@ -414,7 +296,7 @@ def _excluding(function: Function, own: list[Condition], others: list[Condition]
     return None
 
 
-def _parted_by_labels(function: Function, kernels: Kernels, barriers: list[Call], widest: int) -> Iterator[Finding]:
+def _parted_by_labels(function: Function, kernels: Kernels, barriers: Sequence[Call], widest: int) -> Iterator[Finding]:
     """Yield a finding per `goto` that some threads take past a barrier to another one."""
     sides: dict[int, dict[bool, Call]] = {}
     leaving = {}
@@ -440,20 +322,19 @@ def _parted_by_labels(function: Function, kernels: Kernels, barriers: list[Call]
 
 
 def _parted_in_macros(
-    function: Function, project: Project, kernels: Kernels, called: _Barriers, widest: int
+    function: Function, project: Project, kernels: Kernels, waiting: Waiting, widest: int
 ) -> Iterator[Finding]:
     """Yield a finding per use of a macro that has an `if` with barriers in both branches, where threads part at it."""
     source = function.source
     branching = project.component(source).fact(_branching)
-    waiting: frozenset[bytes] = frozenset()
+    lambdas: set[bytes] = set()
     if branching and not branching.keys().isdisjoint(function.called):
-        carriers = kernels.carriers(source, called.pattern)
-        waiting = carriers | called.functions | frozenset(_lambdas(function, called, carriers))
+        lambdas.update(waiting.lambdas(function))
     for call in function.calls(branching.keys() & function.called) if branching else ():
         for parameters, condition, branches in branching[call.name]:
             values = dict(zip(parameters, map(function.text, call.arguments), strict=False))
             made = [set(_WORDS.findall(_WORDS.sub(_replaced(values), branch))) for branch in branches]
-            if not all(words & waiting or any(map(called.pattern.fullmatch, words)) for words in made):
+            if not all(words & lambdas or waiting.in_words(words) for words in made):
                 continue
             words = set(_WORDS.findall(condition))
             given = [value for name, value in zip(parameters, call.arguments, strict=False) if name in words]
@@ -526,96 +407,13 @@ def _statement_end(source: Cpp, start: int, limit: int) -> int | None:
     return end + 1 if end >= 0 else limit
 
 
-def _lambdas(function: Function, called: _Barriers, carriers: frozenset[bytes]) -> Iterator[bytes]:
-    """Yield the variables of a function that are lambdas with a barrier in them."""
-    if not function.mentions(_LAMBDA):
-        return
-    for node in nodes(function.body, frozenset(("lambda_expression",))):
-        outer = node.parent
-        variable = outer.child_by_field_name("declarator") if outer and outer.type == "init_declarator" else None
-        if variable is not None and variable.type == "identifier":
-            words = frozenset(_WORDS.findall(function.text(node)))
-            if words & carriers or any(called.pattern.fullmatch(word) for word in words):
-                yield function.text(variable)
-
-
-def _without_parentheses(function: Function, macros: frozenset[bytes]) -> Iterator[Call]:
-    """Yield the places where a function has a macro with a barrier in it as a statement: `SYNC;`."""
-    for name in macros:
-        for match in re.finditer(rb"\b" + name + rb"\b(?!\s*\()", function.text(function.body)):
-            start = function.body.start_byte + match.start()
-            node = function.body.descendant_for_byte_range(start, start + len(name))
-            if node is not None and node.parent is not None and node.parent.type == "expression_statement":
-                yield Call(function, name, node, ())
-
-
-def _objects(function: Function, classes: frozenset[bytes]) -> Iterator[Call]:
-    """Yield the places where a function makes an object whose class has a destructor, or a constructor, that waits."""
-    for span, name in function.source.names(classes) if classes else ():
-        if not function.body.start_byte <= span.start < function.body.end_byte:
-            continue
-        node = function.body.descendant_for_byte_range(span.start, span.end)
-        outer = node.parent if node is not None else None
-        while outer is not None and outer.type in ("template_type", "qualified_identifier"):
-            outer = outer.parent
-        declared = outer is not None and outer.type == "declaration"
-        if node is not None and declared and makes_object(function.source, span.end):
-            yield Call(function, name, node, ())
-
-
-def _is_barrier(call: Call, kernels: Kernels, called: _Barriers, carriers: frozenset[bytes]) -> bool:
-    function = call.node.child_by_field_name("function")
-    if function is not None and function.type == "field_expression":
-        # `block.sync()` of a cooperative group; other members are not CUDA's.
-        group = function.child_by_field_name("argument")
-        return call.name == b"sync" and group is not None and _is_block(call.function, group)
-    if call.name == b"sync":
-        return len(call.arguments) == 1 and _is_block(call.function, call.arguments[0])
-    if call.name in called.functions:
-        return True
-    if called.pattern.fullmatch(call.name):
-        return True
-    if call.name not in carriers:
-        return False
-    definitions = kernels.definitions(call.function.source, call.name)
-    # Of functions of one name it may be any that is called.
-    return bool(definitions) and all(
-        definition is not call.function and kernels.reaches(definition, called.pattern) for definition in definitions
-    )
-
-
-def _is_group_barrier(function: Function, statement: Node, barriers: list[Call]) -> bool:
+def _is_group_barrier(function: Function, statement: Node, barriers: Sequence[Call]) -> bool:
     """Whether a statement is nothing but `block.sync();` of the block."""
     inner = statement.named_children[0] if statement.type == "expression_statement" else None
     return inner is not None and any(each.node == inner and each.name == b"sync" for each in barriers)
 
 
-def _waits_as_group(call: Call) -> bool:
-    function = call.node.child_by_field_name("function")
-    field = function is not None and function.type == "field_expression"
-    group = function.child_by_field_name("argument") if field and function is not None else None
-    group = group or next(iter(call.arguments), None)
-    return group is not None and _is_block(call.function, group)
-
-
-def _is_block(function: Function, group: Node) -> bool:
-    """Whether a cooperative group is the block: by its type, or by what it is made of."""
-    text = function.text(group)
-    if _THIS_BLOCK.fullmatch(text):
-        return True
-    head = function.source.code[function.node.start_byte : function.body.start_byte]
-    if text in function.parameters:
-        return re.search(rb"\bthread_block\b[\s&]*(?:const\b[\s&]*)?\b" + re.escape(text) + rb"\b", head) is not None
-    variable = function.locals.named(text, group.start_byte)
-    return any(
-        _THIS_BLOCK.fullmatch(function.text(value))
-        for each in function.locals.assignments
-        if each.variable == variable
-        for value in each.values
-    )
-
-
-def _others(statement: Node, barrier: Call, barriers: list[Call]) -> list[Call] | None:
+def _others(statement: Node, barrier: Call, barriers: Sequence[Call]) -> list[Call] | None:
     """Return the barriers at which threads may wait in place of `barrier` because they part at `statement`."""
     if statement.type == "switch_statement":
         here = _case(statement, barrier.node)
@@ -663,7 +461,7 @@ def _leaves(branch: Node) -> str:
 
 
 def _divided(
-    function: Function, statement: Node, barriers: list[Call], called: _Barriers, earlier: int
+    function: Function, statement: Node, barriers: list[Call], waiting: Waiting, earlier: int
 ) -> tuple[Edit, ...]:
     """Return the edits that divide both branches of an `if` at their barriers; none if that cannot be done.
 
@@ -684,7 +482,7 @@ def _divided(
         direct = [
             each
             for each in branch.named_children
-            if called.is_plain(function.text(each)) or _is_group_barrier(function, each, barriers)
+            if waiting.is_plain(function.text(each)) or _is_group_barrier(function, each, barriers)
         ]
         if len(direct) != sum(contains(branch, each.node) for each in barriers):
             return ()
@@ -694,7 +492,7 @@ def _divided(
     written = {b"".join(function.text(each).split()) for _, direct in sides for each in direct}
     # The program's own word for it stays.
     same = written.pop() if len(written) == 1 else b""
-    word = same if called.is_plain(same) else b"__syncthreads();"
+    word = same if waiting.is_plain(same) else b"__syncthreads();"
     pieces = [_pieces(source, branch, direct) for branch, direct in sides]
     indent = source.indent(statement.start_byte)
     if indent is None:
