@@ -7,6 +7,10 @@ threads, which rocPRIM does not compile; the items end up in the same places. `c
 the votes, which hipCUB has for the wavefront, become hipport's for 32 lanes. Sums over a whole array begin with `T{}`
 in CUB and with `T(0)` in hipCUB, which a structure need not have: such sums become reductions and scans with
 `cub::Sum()` and `T{}`. Runs before `namespaces`.
+
+The lanes of a logical warp wait for each other in CUB, wherever they are; with hipCUB a call of its methods has with it
+the lanes that come to it in one branch and one turn of a loop. Calls that lanes of one logical warp may make apart are
+reported, and those of a block's classes in branches at which the threads of a wavefront part.
 """
 
 from __future__ import annotations
@@ -17,16 +21,29 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+
+from typing import TYPE_CHECKING, Any
+
 from hipport.finding import Certainty, Finding
 from hipport.headers import include, together
+from hipport.languages.agreement import WARP
 from hipport.languages.constants import value
 from hipport.languages.cpp import Cpp
+
+from hipport.languages.convergence import Collectives, meetings
+from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import member_or_qualified
+from hipport.languages.functions import Function, function_at
+from hipport.languages.implicit import aliases
 from hipport.names import Names
 from hipport.pipeline import Pass
-from hipport.project import Project
+from hipport.project import Component, Project
 from hipport.source import Edit, Span
 from hipport.tables import load
+from hipport_passes.warp_intrinsics import assumption
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 _TABLE = Path(__file__).with_suffix(".own.toml")
 
@@ -57,6 +74,12 @@ _TYPEDEF = re.compile(rb"\btypedef\s+struct\b[^;{}]*\{[^{}]*\}\s*(\w+)\s*;")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
 #: Behind the parameters of a constructor.
 _BODY = re.compile(rb"\s*(?:noexcept\s*)?(?:\{|:(?!:)|=\s*default\b)")
+# Classes of which lanes, or threads, call methods together.
+_TOGETHER = re.compile(rb"Warp(?:Reduce|Scan|Exchange|MergeSort|Load|Store)|Block[A-Z]\w+")
+_OF_LANES = re.compile(rb"Warp[A-Z]\w+")
+_OF_CUB = re.compile(rb"(?:\b(\w+)\s*::\s*)?\b(" + _TOGETHER.pattern + rb")\s*<(?!<)")
+_IN_FRONT = rb"([\w:]+(?:\s*<[^;(){}]*>)?(?:\s*::\s*\w+)*)\s*(?:const\b\s*)?&{0,2}\s*\b%s\s*[,)=;{(\[]"
+_NO_TYPES = (b"return", b"const", b"else", b"new", b"typename", b"in", b"case")
 #: In place of a name: all names of a namespace.
 _ALL = b"*"
 
@@ -66,6 +89,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     code = source.code
     if not source.words.isdisjoint((b"DeviceReduce", b"DeviceScan")):
         yield from _sums(source, project, _roots(source, project))
+    if not source.words.isdisjoint(_methods()) and project.together(source, _classes):
+        yield from _apart(source, project)
     if b"Lane" not in code and b"W" not in code and b"Shuffle" not in code:
         return
     roots = _roots(source, project)
@@ -305,6 +330,143 @@ def _warp(source: Cpp, name: str, span: Span, space: bytes, arguments: tuple[Spa
         return
     edit = Edit(Span(arguments[-1].end, arguments[-1].end), b"".join(b", " + each for each in missing))
     yield Finding(span, "width", f"{name} of 32 lanes, as in CUDA: hipCUB's default is the wavefront", (edit,))
+
+
+@cache
+def _methods() -> frozenset[bytes]:
+    return frozenset(_table()["together"]["methods"].encode().split())
+
+
+class _Objects:
+    """Which expressions are objects of CUB's classes of a warp or of a block, in files that belong together."""
+
+    def __init__(self, source: Cpp, project: Project) -> None:
+        self._project = project
+        self._roots = _roots(source, project)
+        self._opened = _opened(source, project, self._roots)
+        self._own = project.together(source, _declared) if self._opened else frozenset()
+        self._aliases: dict[bytes, list[bytes]] = {}
+        self.files = [each for each in project.component(source) if isinstance(each, Cpp)]
+        for file in self.files:
+            for each in aliases(file):
+                self._aliases.setdefault(each.name, []).append(file.code[each.start : each.end])
+        names = b"|".join(sorted(_methods()))
+        self.collectives = Collectives(
+            re.compile(names), re.compile(rb"(?!)"), re.compile(rb"__syncthreads\w*"), self.group
+        )
+
+    def group(self, function: Function, name: Node) -> tuple[Node | None, int]:
+        """The object whose method is called by `name`, and how many lanes call it together; 0 if it is not CUB's."""
+        called = name.parent
+        while called is not None and called.type in ("template_method", "dependent_name", "template_function"):
+            called = called.parent
+        if called is None or called.type != "field_expression":
+            return None, 0
+        thing = called.child_by_field_name("argument")
+        return (thing, self._lanes(function, thing)) if thing is not None else (None, 0)
+
+    def in_macro(self, source: Cpp, offset: int) -> bool:
+        """Whether the macro whose definition has `offset` in it has a class of CUB's in it."""
+        directive = source.directive(offset)
+        return directive is not None and self._of_text(source, source.code[directive.start : directive.end]) > 0
+
+    def _lanes(self, function: Function, thing: Node) -> int:
+        while thing.type == "parenthesized_expression" and thing.named_children:
+            thing = thing.named_children[0]
+        if thing.type in ("call_expression", "compound_literal_expression"):
+            made = thing.child_by_field_name("function") or thing.child_by_field_name("type")
+            return 0 if made is None else self._of_text(function.source, function.text(made) + b"<")
+        root = re.compile(rb"\w+").findall(function.text(thing))
+        if not root:
+            return 0
+        if thing.type == "identifier":
+            code = function.source.code[function.node.start_byte : function.body.end_byte]
+            found = self._types(code, root[0])
+            if found:
+                return max(self._declared(function, each) for each in found)
+        # A member, of the class or of an object.
+        last = root[-1]
+        codes = (file.code for file in self.files if last in file.words)
+        types = {each for code in codes for each in self._types(code, last)}
+        return max((self._declared(function, each) for each in types), default=0)
+
+    @staticmethod
+    def _types(code: bytes, name: bytes) -> set[bytes]:
+        found = re.compile(_IN_FRONT % re.escape(name)).findall(code)
+        return {each for each in found if each not in _NO_TYPES}
+
+    def _declared(self, function: Function, type_: bytes) -> int:
+        """How many lanes call methods of an object together that is declared with that type."""
+        if not function.template_parameters.isdisjoint(_WORDS.findall(type_)) or type_ == b"auto":
+            known = self._of_text(function.source, type_ + b"<")
+            # Of a type that a template is given, or of what a function returned, it may be one.
+            return known or (WARP if b"<" not in type_ else 0)
+        return self._of_text(function.source, type_ + b"<")
+
+    def _of_text(self, source: Cpp, text: bytes, depth: int = 4) -> int:
+        """How many lanes call methods together of the first class of CUB's that a type is; 0 if it is none."""
+        for match in _OF_CUB.finditer(text):
+            if (
+                match[1] in self._roots
+                if match[1]
+                else (not self._opened.isdisjoint((_ALL, match[2])) and match[2] not in self._own)
+            ):
+                return self._width(source, text, match)
+        if not depth:
+            return 0
+        found = [
+            self._of_text(source, other + b"<", depth - 1)
+            for word in _WORDS.findall(text)
+            for other in self._aliases.get(word, ())
+        ]
+        return max(found, default=0)
+
+    def _width(self, source: Cpp, text: bytes, match: re.Match[bytes]) -> int:
+        name = match[2].decode()
+        if not _OF_LANES.fullmatch(match[2]):
+            # A wavefront is what parts.
+            return 2 * WARP
+        arguments = _arguments(text, match.end() - 1)
+        index = _table()["width"].get(name, 1)
+        if not arguments or len(arguments) <= index:
+            return WARP
+        lanes = value(source, self._project, text[arguments[index].start : arguments[index].end])
+        # Others than powers of two lie across any bounds.
+        return lanes if lanes and lanes <= WARP and not lanes & (lanes - 1) else WARP
+
+
+def _apart(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Report the calls of methods that lanes of a logical warp, or threads of a block, may make apart."""
+    known = project.component(source).fact(_objects)
+    if not known:
+        known.append(_Objects(source, project))
+    objects = known[0]
+    for offset, meeting in sorted(meetings(source, project, objects.collectives).items()):
+        end = _WORDS.match(source.code, offset)
+        # Where warps are not those that the program counts, CUB's are not, either.
+        if _ported(source, offset) or meeting.unless or end is None:
+            continue
+        if source.directive(offset) is not None and not objects.in_macro(source, offset):
+            continue
+        function = function_at(source, offset)
+        node = function.body.descendant_for_byte_range(offset, end.end()) if function is not None else None
+        lanes = objects.group(function, node)[1] if function is not None and node is not None else WARP
+        if lanes > WARP and meeting.kind == "turn":
+            continue  # Of a block's, as of a barrier, the turns do not matter to AMD.
+        of = "of a block" if lanes > WARP else "of a logical warp"
+        why = assumption(source, project, meeting, offset, of)
+        message = f"lanes {of} do not wait for each other on AMD: see that {why}, or take the call out of it"
+        yield Finding(Span(offset, end.end()), "apart", message, certainty=Certainty.MANUAL)
+
+
+def _objects(component: Component) -> list[_Objects]:
+    """Which objects are CUB's in these files, once that was asked."""
+    return []
+
+
+def _classes(source: Cpp) -> frozenset[bytes]:
+    """The names of CUB's classes that lanes or threads call methods of together, in a file."""
+    return frozenset(source.matched(_TOGETHER)) if b"cub" in source.code else frozenset()
 
 
 def _block(source: Cpp, project: Project, arguments: tuple[Span, ...]) -> Iterator[Finding]:
