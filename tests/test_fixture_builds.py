@@ -106,6 +106,7 @@ NOT_COMPILED: dict[str, str] = {
 NOT_WITH_OLD: dict[str, str] = {
     "headers/brought": "there is no hipCUB beside HIP 5.2",
     "headers/brought_look_alike": "there is no hipCUB beside HIP 5.2",
+    "cub_thrust/apart": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/lanes": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/lanes_not_qualified": "there is no hipCUB beside HIP 5.2",
     "cub_thrust/look_alikes": "there is no hipCUB beside HIP 5.2",

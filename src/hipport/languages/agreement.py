@@ -12,6 +12,7 @@ from enum import Enum
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from hipport.languages import groups
 from hipport.languages.blocks import Block
 from hipport.languages.built_ins import (
     BY_BLOCK,
@@ -20,6 +21,7 @@ from hipport.languages.built_ins import (
     COUNTS_THREADS,
     FOUND_GROUP,
     GRID_GROUP,
+    LANES,
     SHUFFLES,
     TILE_SIZE,
 )
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 #: threads, counted from the first of the block, agrees; 1 says that every thread may have a value of its own.
 BLOCK = 1 << 16
 #: The threads of a warp agree.
-WARP = 32
+WARP = LANES
 _CAST = re.compile(rb"static_cast\s*<[^()]*>|(?:unsigned|int|long|short|u?int(?:16|32|64)_t|size_t|uint|std::size_t)")
 _COUNTED = re.compile(rb"\bfor\s*\(\s*[^;()=]*?\b([A-Za-z_]\w*)\s*[=:(]")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -338,7 +340,7 @@ class Expressions:
                     variables.setdefault(inner, []).append(node)
         built_in = _built_in(name)
         if name == b"meta_group_rank":
-            return self._function.source.fact(_smallest_tile)
+            return self._tile(node)
         return built_in or BLOCK
 
     def _call(
@@ -354,14 +356,14 @@ class Expressions:
         if name in SHUFFLES and len(given) > 1:
             stack.append(given[1 + masked] if len(given) > 1 + masked else given[-1])
             if method:
-                return self._function.source.fact(_smallest_tile)
+                return self._tile(node)
             # Lanes of each part of that width get a value of their own.
             width = given[2 + masked] if len(given) > 2 + masked else None
             return WARP if width is None else min(WARP, self._kernels.constant(self._function, width) or 1)
         found = self._name(node, name, variables)
         if found < BLOCK:
             if found == WARP and method:
-                return self._function.source.fact(_smallest_tile)  # `tile.any(…)`
+                return self._tile(node)  # `tile.any(…)`
             if found == WARP and masked and given:
                 stack.append(given[0])  # With masks of their own, lanes vote among themselves.
             return found
@@ -378,6 +380,17 @@ class Expressions:
         stack += function.named_children[:1] if function is not None and method else []
         stack += given
         return BLOCK
+
+    def _tile(self, node: Node) -> int:
+        """On how many lanes agrees what a group says, whose method `node` calls or names."""
+        outer: Node | None = node if node.type == "call_expression" else node.parent
+        called = outer.child_by_field_name("function") if outer and outer.type == "call_expression" else outer
+        group = called.child_by_field_name("argument") if called and called.type == "field_expression" else None
+        return self._tile_of(self._function.text(group) if group is not None else b"")
+
+    def _tile_of(self, group: bytes) -> int:
+        least = groups.least(self._function, group)
+        return self._function.source.fact(_smallest_tile) if least is None else least
 
     def _floor(self, left: Node, operator: str, right: Node) -> int:
         """On how many threads a comparison or quotient of their numbers agrees at least; 0 for anything else."""
@@ -549,6 +562,9 @@ class _OfMacro(Expressions):
 
     def blocks(self) -> tuple[Block, ...] | None:
         return self._outer.blocks()
+
+    def _tile_of(self, group: bytes) -> int:
+        return self._outer._tile_of(group)
 
     def _assume(self, numbering: Numbering, size: int) -> None:
         self._outer._assume(numbering, size)

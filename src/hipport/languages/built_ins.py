@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+#: How many lanes a warp has.
+LANES = 32
 #: Each thread has a value of its own.
 BY_THREAD = re.compile(
     rb"threadIdx|hipThreadIdx_[xyz]|atomic\w*|(?:__)?lane_?id|(?:__)?lanemask_\w+|thread_(?:rank|index)|"

@@ -32,6 +32,7 @@ from itertools import accumulate, chain, combinations, islice, permutations, pro
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
+from hipport.languages import constants
 from hipport.languages.agreement import WARP
 from hipport.languages.carriers import Text, carriers, extent
 from hipport.languages.cpp import Cpp
@@ -51,6 +52,7 @@ _IF = re.compile(rb"\bif(?:\s|\\\r?\n)*\(")
 _ELSE = re.compile(rb"(?:\s|\\\r?\n)*else\b")
 # Conditions that are longer are not followed into functions, nor more calls of one place under one condition looked at.
 _LONGEST, _MOST_CALLS = 200, 4
+_ALL_LANES = 0xFFFFFFFF
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _CALL = re.compile(rb"\s*(?:<[^;{}]*>\s*)?\(")
 _LAMBDA = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*\[")
@@ -112,7 +114,8 @@ class _Named(NamedTuple):
 class _Reached(NamedTuple):
     """A call that a function or macro comes to. `skipped`: perhaps not every time that it is called itself.
 
-    `under`: conditions that hold then, in words of where it is called.
+    `under`: conditions that hold then, in words of where it is called. `mask`: the lanes that it names, as a number;
+    all where that is not known.
     """
 
     place: Place
@@ -121,6 +124,7 @@ class _Reached(NamedTuple):
     skipped: bool
     size: int
     under: frozenset[bytes] = frozenset()
+    mask: int = _ALL_LANES
 
 
 class _Side(NamedTuple):
@@ -173,6 +177,7 @@ class _Search:
 
     def __init__(self, project: Project, source: Cpp, collectives: Collectives, shown: bool) -> None:
         self._shown = shown
+        self._project = project
         self.kernels = Kernels.of(project)
         self.files = [other for other in project.component(source) if isinstance(other, Cpp)]
         self.collectives = collectives
@@ -313,15 +318,18 @@ class _Search:
                 group, size = self.collectives.group(unit, node)
             if size:
                 place = Place(unit.source.path, start)
-                reached[place] = _Reached(place, name, self._named(unit, group), False, size)
+                reached[place] = _Reached(
+                    place, name, self._named(unit, group), False, size, mask=self._mask(unit, group)
+                )
             else:
                 texts = [squeezed(unit.text(argument)) for argument in given]
                 for each in self.carriers.get(name, ()):
                     for inner in self.reached(each):
-                        lanes = inner.lanes
+                        lanes, mask = inner.lanes, inner.mask
                         if lanes.parameter >= 0:
                             at = lanes.parameter
                             lanes = self._named(unit, given[at] if at < len(given) else None)
+                            mask = self._mask(unit, given[at] if at < len(given) else None)
                         elif lanes.found:
                             lanes = _Named(inside=True)
                         under = frozenset(_given(text, each.parameters, texts) for text in inner.under) - {b""}
@@ -330,7 +338,7 @@ class _Search:
                             agreed = {text: self._agreement(unit, text, node) for text in under}
                             under = frozenset(text for text in under if agreed[text] < inner.size)
                             skipped = skipped or bool(under)
-                        reached[inner.place] = inner._replace(lanes=lanes, under=under, skipped=skipped)
+                        reached[inner.place] = inner._replace(lanes=lanes, under=under, skipped=skipped, mask=mask)
             if reached:
                 for variable, (opening, closing) in lambdas.items():
                     if opening <= start < closing:
@@ -495,6 +503,25 @@ class _Search:
             self._named_by[key] = self._find_named(function, mask, depth)
         return self._named_by[key]
 
+    def _mask(self, function: Function, mask: Node | None) -> int:
+        """The lanes that the expression `mask` names, as a number; all where that is not known."""
+        if mask is None or self.collectives.group is not None:
+            return _ALL_LANES
+        for word in _WORD.findall(function.text(mask)):
+            if word in function.template_parameters:
+                return _ALL_LANES
+            variable = function.locals.named(word, mask.start_byte)
+            if variable is None:
+                continue
+            given = function.locals.given.get(variable, ())
+            once = [each for each in given if each.declares and b"const" in function.text(each.node)]
+            # A variable of a constant's name is not the constant, and one that is nothing else may be given again.
+            if mask.type != "identifier" or len(once) != 1 or len(once[0].values) != 1:
+                return _ALL_LANES
+            return self._mask(function, once[0].values[0])
+        number = constants.value(function.source, self._project, function.text(mask))
+        return _ALL_LANES if number is None else number & _ALL_LANES
+
     def _find_named(self, function: Function, mask: Node, depth: int) -> _Named:
         lanes = function.source.matched(self.collectives.lanes)
         words = _WORD.findall(function.text(mask))
@@ -595,6 +622,8 @@ class _Search:
         self, function: Function, first: tuple[_Mention, _Reached], second: tuple[_Mention, _Reached]
     ) -> None:
         (one, a), (two, b) = first, second
+        if not a.mask & b.mask:
+            return
         if not (a.under or b.under) or one.node == two.node or (a.place in self.found and b.place in self.found):
             return
         if not self._barrier_between(function, one.node, two.node):
@@ -617,6 +646,8 @@ class _Search:
     def _meet(self, kind: str, one: _Mention, own: _Side, two: _Mention, other: _Side) -> None:
         for a in one.reached:
             for b in two.reached:
+                if not a.mask & b.mask:
+                    continue  # They do not name each other.
                 if a.name == b.name and not _within(a.lanes, own) and not _within(b.lanes, other):
                     self.found.setdefault(a.place, Meeting(kind, b.place))
                     self.found.setdefault(b.place, Meeting(kind, a.place))
