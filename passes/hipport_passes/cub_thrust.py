@@ -20,18 +20,14 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-
-
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include, together
 from hipport.languages.agreement import WARP
 from hipport.languages.constants import value
-from hipport.languages.cpp import Cpp
-
 from hipport.languages.convergence import Collectives, meetings
-from hipport.languages.cpp import Cpp, within
+from hipport.languages.cpp import Cpp
 from hipport.languages.declarations import member_or_qualified
 from hipport.languages.functions import Function, function_at
 from hipport.languages.implicit import aliases
@@ -334,7 +330,7 @@ def _warp(source: Cpp, name: str, span: Span, space: bytes, arguments: tuple[Spa
 
 @cache
 def _methods() -> frozenset[bytes]:
-    return frozenset(_table()["together"]["methods"].encode().split())
+    return frozenset(load(_TABLE)["together"]["methods"].encode().split())
 
 
 class _Objects:
@@ -427,7 +423,7 @@ class _Objects:
             # A wavefront is what parts.
             return 2 * WARP
         arguments = _arguments(text, match.end() - 1)
-        index = _table()["width"].get(name, 1)
+        index = load(_TABLE)["width"].get(name, 1)
         if not arguments or len(arguments) <= index:
             return WARP
         lanes = value(source, self._project, text[arguments[index].start : arguments[index].end])
@@ -444,7 +440,7 @@ def _apart(source: Cpp, project: Project) -> Iterator[Finding]:
     for offset, meeting in sorted(meetings(source, project, objects.collectives).items()):
         end = _WORDS.match(source.code, offset)
         # Where warps are not those that the program counts, CUB's are not, either.
-        if _ported(source, offset) or meeting.unless or end is None:
+        if _for_amd(source, offset) or meeting.unless or end is None:
             continue
         if source.directive(offset) is not None and not objects.in_macro(source, offset):
             continue
