@@ -388,6 +388,15 @@ def test_third_party_code_is_known_by_its_files(
     assert len(project.skipped) == len(project.vendored)
 
 
+def test_third_party_code_may_be_known_by_what_its_file_begins_with(tmp_path: Path) -> None:
+    """`json.hpp` is many libraries' name for a file, and many programs'."""
+    theirs, mine = "// JSON for Modern C++, https://github.com/nlohmann/json\n", '#include "parse.h" // of our own\n'
+    root = lay(tmp_path, {"deps/json/json.hpp": theirs, "inc/json.hpp": theirs, "src/json/json.hpp": mine})
+    project = discover([root], vendored={"json": ("nlohmann/json.hpp", "json.hpp: nlohmann")})
+    assert names(project) == ["src/json/json.hpp"]
+    assert [str(each.path) for each in project.vendored] == ["deps/json", "inc/json.hpp"]
+
+
 def test_third_party_code_that_is_given_is_meant(tmp_path: Path) -> None:
     root = lay(tmp_path, {"a.cu": "", "t/cutlass/include/cutlass/cutlass.h": "", "t/cutlass/test/t.cu": ""})
     library = root / "t/cutlass"

@@ -140,8 +140,9 @@ def discover(
 
     Paths become relative to one root: the folder that all of `paths` lie in. A file that is given is taken whatever its
     suffix, and what it includes in quotes is read as `Project.context`. `exclude` has patterns as in .gitignore,
-    relative to `base` or else the root. `vendored` tells by which files each third-party library is known; a folder of
-    one that is given itself is meant.
+    relative to `base` or else the root. `vendored` tells by which files each third-party library is known (`NAME`, or
+    `NAME: TEXT` where the file has to begin with something that has TEXT in it); a folder of one that is given itself
+    is meant.
 
     Raises NotFound. What cannot be read or edited reliably is in `skipped`.
     """
@@ -244,6 +245,14 @@ def _names(folder: Path) -> list[str]:
         return []
 
 
+def _beginning(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(4096)
+    except OSError:
+        return b""
+
+
 class _Refused(Exception):
     """Why a file is not taken."""
 
@@ -254,12 +263,13 @@ class _Walk:
     def __init__(self, root: Path, excluded: _Excluded, vendored: Mapping[str, tuple[str, ...]]) -> None:
         self.root = root
         self.excluded = excluded
-        # By its name: what a marker file stands for, and the folders that it must lie in.
-        self.markers: dict[str, list[tuple[str, list[str]]]] = {}
+        # By its name: what a marker file stands for, the folders that it must lie in, and what it must begin with.
+        self.markers: dict[str, list[tuple[str, list[str], bytes]]] = {}
         for library, markers in vendored.items():
             for marker in markers:
-                *folders, name = marker.split("/")
-                self.markers.setdefault(name, []).append((library, folders))
+                place, _, words = marker.partition(": ")
+                *folders, name = place.split("/")
+                self.markers.setdefault(name, []).append((library, folders, words.encode()))
         self.meant: list[str] = []  # what was given
         self.seen: set[str] = set()  # folders
         self.files: dict[str, str] = {}  # with the name that tells the language: that of a link to the file
@@ -319,8 +329,10 @@ class _Walk:
 
     def _mark(self, folder: Path, top: Path, marker: str) -> None:
         """Note a third-party library by its marker file, and as much around it as goes by its name."""
-        for library, folders in self.markers[marker]:
+        for library, folders, words in self.markers[marker]:
             if list(folder.parts[len(folder.parts) - len(folders) :]) != folders:
+                continue
+            if words and words not in _beginning(folder / marker):
                 continue
             found = folder.parents[len(folders) - 2] if len(folders) > 1 else folder if folders else folder / marker
             like = re.compile(rf"{re.escape(library)}(?:[-_.]?v?\d.*|[-_](?:main|master|src))?", re.IGNORECASE)
