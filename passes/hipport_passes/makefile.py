@@ -330,7 +330,7 @@ class _Script:
         changes: list[Change] = []
         for word, span in words:
             found = library(word)
-            if found is None or not word.startswith(("cu", "nv", "nccl")):
+            if found is None or not word.startswith(("cu", "nv", "nccl", "c10_", "torch_")):
                 continue
             hip, why = found
             if why:
