@@ -245,3 +245,18 @@ def test_a_library_that_is_included_in_quotes_is_come_across() -> None:
     for include, wanted in ((kernel, True), (kernel.replace(b"../", b""), False), (b"#include <glm/glm.hpp>\n", False)):
         sources = (Python(PurePosixPath("setup.py"), script), Cuda(PurePosixPath("src/a.cu"), include))
         assert bool(run(Project(sources, skipped=glm), (vendored.PASS,)).changed) is wanted, include
+
+
+def test_nvidias_headers_for_optix_are_not_a_programs_own(tmp_path: Path) -> None:
+    theirs, mine = "/* Copyright NVIDIA Corporation */\n", "#include <optix.h>\nstruct Params { CUdeviceptr at; };\n"
+    files = {
+        "deps/optix/optix.h": theirs, "deps/optix/optix_7_types.h": theirs, "deps/optix/internal/x.h": theirs,
+        "include/optix_types.h": theirs, "include/internal/optix_device_impl.h": theirs, "include/params.h": mine,
+        "src/optix/optix.h": mine,
+    }  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    project = discover([tmp_path], vendored=vendored.markers())
+    assert {str(each.path) for each in project.skipped} == {"deps/optix", "include/internal", "include/optix_types.h"}
+    assert {str(each.path) for each in project.sources} == {"include/params.h", "src/optix/optix.h"}
