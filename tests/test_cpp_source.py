@@ -508,6 +508,9 @@ def test_a_name_for_nvidia_is_not_defined_where_a_program_tells_the_two_apart() 
         ("#ifdef __CUDACC__\na\n#elif defined(__HIPCC__)\nb\n#else\nc\n#endif", ["a", "c"], ["b"]),
         ("#if defined(__CUDA_ARCH__)\na\n#elif defined(__HIP_DEVICE_COMPILE__)\nb\n#endif", ["a"], ["b"]),
         ("#if defined(__CUDACC__) || defined(__HIPCC__)\na\n#endif", [], []),
+        # Somebody's branch for HIP, in text that PyTorch's hipify makes `__HIPCC__` of the first in.
+        ("#if defined(__CUDACC__) && defined(USE_ROCM)\na\n#else\nb\n#endif", [], ["a"]),
+        ("#if defined(USE_ROCM) && defined(__HIP_PLATFORM_NVIDIA__)\na\n#endif", [], []),
         ("#else\na\n#endif\n#ifdef USE_ROCM\nb\n#endif", [], ["b"]),
         ("#ifdef USE_ROCM\na", [], []),
         ("#ifdef\na\n#endif", [], []),

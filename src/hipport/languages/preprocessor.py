@@ -156,6 +156,9 @@ def branches(
         for part, following in pairwise(group):
             here_hip = part.word == b"else" or condition(part.condition, hip=True, told=told, chosen=chosen)
             here_cuda = part.word == b"else" or condition(part.condition, hip=False)
+            if here_hip is False and here_cuda is False:
+                # `defined(__CUDACC__) && defined(USE_ROCM)`: PyTorch's hipify makes the first what hipcc defines.
+                here_hip = condition(part.condition, hip=True, chosen=chosen)
             hip, hip_may = _and(hip_may, here_hip), _and(hip_may, _not(here_hip))
             cuda, cuda_may = _and(cuda_may, here_cuda), _and(cuda_may, _not(here_cuda))
             branch = Span(part.span.end, following.span.start)
