@@ -407,3 +407,21 @@ def test_code_of_the_host_is_compiled_by_a_clang_that_can(tmp_path: Path) -> Non
     # Before pybind11 3, modules by clang did not know the types of a PyTorch by g++.
     shared.unlink()
     assert chosen("21.1.1") != own
+
+
+def test_a_package_in_a_folder_of_another_name_is_imported_by_its_own(tmp_path: Path) -> None:
+    """setup.py's package_dir: `{"ops": "functions"}`."""
+    tree, links = tmp_path / "tree", tmp_path / "links"
+    places = {
+        "ops._C": ("functions/_C.so", links),
+        "deep.er._C": ("src/er/_C.so", links),
+        "spaces.in_it._C": ("other/_C.so", links),
+        "plain._C": ("lib/plain/_C.so", tree / "lib"),
+        "alone": ("alone.so", tree),
+    }
+    for name, (file, path) in places.items():
+        (tree / file).parent.mkdir(parents=True, exist_ok=True)
+        (tree / file).write_text(name)
+        for _ in range(2):
+            assert extension._import_path(extension.Module(name, tree / file), links) == path
+        assert path.joinpath(*name.split(".")).with_suffix(".so").read_text() == name

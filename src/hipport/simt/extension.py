@@ -218,7 +218,9 @@ def build(
         for unit, each in zip(units, objects, strict=True)
         if not each.cached
     }
-    paths = tuple(dict.fromkeys(_import_path(module) for module in built))
+    links = copy.parent / "packages"
+    shutil.rmtree(links, ignore_errors=True)
+    paths = tuple(dict.fromkeys(_import_path(module, links) for module in built))
     for name, text in about.items():
         # Packages ask importlib.metadata for their own version.
         for path in paths:
@@ -297,8 +299,24 @@ def _said_as(dialect: str) -> Dialect:
     return "hip" if dialect == "hip" else "cuda"
 
 
-def _import_path(module: Module) -> Path:
-    return module.path.parents[module.name.count(".")]
+def _import_path(module: Module, links: Path) -> Path:
+    """Return the folder from which a module is imported by its name.
+
+    A package whose setup.py has it in a folder of another name (`package_dir`) gets a link by its own in `links`.
+    """
+    packages = module.name.split(".")[:-1]
+    folder = module.path.parent
+    same = 0
+    while same < len(packages) and folder.parts[-1 - same] == packages[-1 - same]:
+        same += 1
+    top = folder.parents[same - 1] if same else folder
+    if same == len(packages):
+        return top
+    link = links.joinpath(*packages[: len(packages) - same])
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(top)
+    return links
 
 
 def _said(messages: Sequence[Message]) -> str:
