@@ -7,7 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path, PurePath
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -294,6 +294,16 @@ def test_cases_of_a_wrong_shape(tmp_path: Path, line: str, said: str) -> None:
     (tmp_path / "request.json").write_text(json.dumps(request))
     with pytest.raises(SystemExit, match=said):
         run_cases.main(str(tmp_path / "request.json"))
+
+
+def test_an_output_that_is_no_array_is_named() -> None:
+    """A gradient that did not come is None, which can be written and not be read."""
+    run_cases = pytest.importorskip("hipport.simt.run_cases", reason="NOT CHECKED: no PyTorch", exc_type=ImportError)
+    cases = SimpleNamespace(CASES={"a": {}}, inputs=lambda _rng: {}, call=lambda _package: {"out": 1.0, "slope": None})
+    with pytest.raises(TypeError, match=r"call\(\) has to give tensors and numbers, and slope is None"):
+        run_cases._one(cases, None, "a", "cpu")
+    cases.call = lambda _package: {"out": 1.0, "flags": [True]}
+    assert set(run_cases._one(cases, None, "a", "cpu")) == {"out", "flags"}
 
 
 def test_a_port_with_nothing_to_compare_with_is_not_verified() -> None:

@@ -233,7 +233,12 @@ def _run_child(request: Mapping[str, Any], run: Mapping[str, Any], names: list[s
 def _one(cases: Any, package: Any, name: str, device: str) -> dict[str, Any]:
     arguments = {key: _on_device(value, device) for key, value in inputs_of(cases, name).items()}
     outputs = cases.call(package, **arguments)
-    return {key: _array(value) for key, value in outputs.items()}
+    arrays = {key: _array(value) for key, value in outputs.items()}
+    for key, array in arrays.items():
+        # None, where no gradient came to a tensor; or a list of tensors.
+        if array.dtype == object:
+            raise TypeError(f"call() has to give tensors and numbers, and {key} is {outputs[key]!r:.60}")
+    return arrays
 
 
 def _slopes(cases: Any, package: Any, name: str, device: str) -> dict[str, Any]:
