@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import hipport
 from hipport.finding import Certainty
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
@@ -318,3 +319,19 @@ def test_a_variable_says_what_it_was_set_to() -> None:
             'CUDAExtension("a", ["a.cu"], extra_compile_args={"nvcc": nvcc_flags})\n'
         )
         assert not _port(script).changed
+
+
+def test_an_extension_of_cpp_alone_that_would_take_kernels_is_as_it_was(tmp_path: Path) -> None:
+    """Scripts that are copied from one extension to the next ask for .cu files where there are none."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.cpp").write_text("int a;\n")
+    (tmp_path / "setup.py").write_text(
+        "import os\nfrom setuptools import setup\nfrom torch.utils.cpp_extension import BuildExtension, CppExtension\n"
+        "sources = [f for f in os.listdir('src') if f.endswith('.cpp') or f.endswith('.cu')]\n"
+        "setup(name='q', ext_modules=[CppExtension('q', sources)], cmdclass={'build_ext': BuildExtension})\n"
+    )
+    assert not hipport.scan([tmp_path]).ported.reported
+    (tmp_path / "src/a.cu").write_text("__global__ void k() {}\n")
+    assert [found.rule for found in hipport.scan([tmp_path]).ported.reported if found.needs_person] == [
+        "cpp_extension/cpp_extension"
+    ]

@@ -54,10 +54,17 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         bodies = [body for each in shut for body in each.bodies]
         said = [each for each in flags(script, project) if not any(b.start <= each.span.start < b.end for b in bodies)]
         said += [each.said for each in shut]
-        findings = list(resolved(script, [*opened, *said, *gates(script), *probes(script)]))
+        findings = list(resolved(script, [*opened, *said, *gates(script, _kernels(source, project)), *probes(script)]))
     except Misplaced:
         findings = [_unread(source)]
     yield from findings
+
+
+def _kernels(source: Python, project: Project) -> bool:
+    """Say whether there may be kernels beside the script or below it: always, where files are not on disk."""
+    if project.root is None or b"CppExtension" not in source.text:
+        return True
+    return next((project.root / source.path.parent).rglob("*.cu"), None) is not None
 
 
 def _unread(source: Python) -> Finding:

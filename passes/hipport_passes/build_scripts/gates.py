@@ -21,10 +21,11 @@ _HOME = re.compile(r"(?:\w+\.)*CUDA_HOME(?: (?:is not|!=) None)?")
 _SEARCHES = ("which", "find_executable")
 
 
-def gates(script: Script) -> Iterator[Said]:
-    """Yield the conditions that keep an extension from being built on ROCm."""
+def gates(script: Script, kernels: bool) -> Iterator[Said]:
+    """Yield the conditions that keep an extension from being built on ROCm; `kernels`: whether there may be any."""
     yield from _homes(script)
-    yield from _not_hipified(script)
+    if kernels:
+        yield from _not_hipified(script)
     yield from unseen(script, lambda asked: _answered(script, asked) or _insists(script, asked))
 
 
