@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where `hipport::syncwarp()` goes: in front of a statement, or at the end of a loop's body."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hipport.languages.cpp import Cpp
+from hipport.source import Edit, Span
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+SYNCWARP = b"hipport::syncwarp();"
+
+
+def at(source: Cpp, start: int) -> tuple[Edit, ...]:
+    """Put the call where a statement begins: on a line of its own but for macros."""
+    indent = None if source.directive(start) else source.indent(start)
+    if indent is None:
+        return (Edit(Span(start, start), SYNCWARP + b" "),)
+    line = start - len(indent)
+    return (Edit(Span(line, line), indent + SYNCWARP + source.newline),)
+
+
+def in_front(source: Cpp, node: Node) -> tuple[Edit, ...]:
+    """Put the call in front of a statement, and of the `#pragma` and the comment that are for it."""
+    start = node.start_byte
+    previous = node.prev_named_sibling
+    while previous is not None and previous.type in ("preproc_call", "comment"):
+        # A comment behind the statement before is that one's.
+        if source.indent(previous.start_byte) is None:
+            break
+        start, previous = previous.start_byte, previous.prev_named_sibling
+    indent, ahead = source.indent(node.start_byte), source.indent(start)
+    if indent is None or ahead is None:
+        return (Edit(Span(start, start), SYNCWARP + b" "),)
+    line = start - len(ahead)
+    return (Edit(Span(line, line), indent + SYNCWARP + source.newline),)
+
+
+def at_the_end(source: Cpp, body: Node, least: int = 0) -> tuple[Edit, ...]:
+    """Put the call at the end of a loop's body, which reaches to `least`: a macro need not have a semicolon."""
+    if body.type != "compound_statement":
+        start, end = body.start_byte, max(body.end_byte, least)
+        return Edit(Span(start, start), b"{ "), Edit(Span(end, end), b" " + SYNCWARP + b" }")
+    last = [child for child in body.named_children if child.type != "comment"][-1]
+    indent = source.indent(last.start_byte)
+    line = source.text.find(source.newline, last.end_byte)
+    # What follows on the line is a comment on the statement, or the brace.
+    if indent is None or line < 0 or source.code[last.end_byte : line].strip():
+        return (Edit(Span(last.end_byte, last.end_byte), b" " + SYNCWARP),)
+    return (Edit(Span(line, line), source.newline + indent + SYNCWARP),)
