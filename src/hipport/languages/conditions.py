@@ -13,10 +13,9 @@ import re
 from collections.abc import Callable
 from typing import Protocol
 
-# A backslash at the end of a line joins it to the next one, before anything else is looked at: also in comments, also
-# after another backslash, and (gcc, clang) also with white space behind it.
-SPLICE = rb"\\[ \t\f\v]*(?:\r\n?|\n)"
-IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
+from hipport.languages.lexing import SPLICE
+from hipport.languages.vocabulary import IDENTIFIER
+
 _SPLICED = re.compile(SPLICE)
 _TOKEN = re.compile(rb"[0-9](?:'?\w)*|\w+|&&|\|\||[<>=!]=|<<|>>|[^\s\w]")
 # C++ has words for some.

@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from importlib import import_module
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hipport.languages.conditions import IDENTIFIER, SPLICE
+from hipport.languages.lexing import BOM, SPLICE, first_on_line, lex, lexed_apart
+from hipport.languages.parsing import parsed_tree
 from hipport.languages.preprocessor import (
-    WORDS,
     Conditional,
     branches,
     chosen_on_hip,
@@ -24,34 +23,12 @@ from hipport.languages.preprocessor import (
     outermost,
     without_cuda,
 )
+from hipport.languages.vocabulary import IDENTIFIER, IN_WORD, WORDS, Vocabulary, places_of, vocabulary_with, words_of
 from hipport.source import Edit, Source, Span
 
 if TYPE_CHECKING:
     import tree_sitter
 
-# What a search for names steps over starts with one of these.
-_LEAD = re.compile(
-    rb"""
-      //[^\\\r\n]*(?:(?:%(splice)s|\\)[^\\\r\n]*)*
-    | /\*
-    | "(?P<text>[^"\\\r\n]*(?:(?:%(splice)s|\\(?:%(splice)s)*[^\r\n])[^"\\\r\n]*)*\\?)"?
-    | '(?P<character>[^'\\\r\n]*(?:(?:%(splice)s|\\(?:%(splice)s)*[^\r\n])[^'\\\r\n]*)*)'
-    | \#[ \t]*(?:(?P<include>include(?:_next)?|import)|error|warning)\b
-    """
-    % {b"splice": SPLICE},
-    re.VERBOSE | re.DOTALL,
-)
-_RAW_PREFIX = re.compile(rb"(?:\A|[^0-9A-Za-z_\x80-\xff])(?:u8|[uUL])?R\Z")
-_RAW_OPENING = re.compile(rb"\"([^()\\\s]{0,16})\(")
-_NUMBER_BEFORE = re.compile(rb"(?:\A|[^0-9A-Za-z_.\x80-\xff])\.?[0-9][0-9A-Za-z_.\x80-\xff]*\Z")
-_NUMBER_AFTER = re.compile(rb"(?:'[0-9A-Za-z_]|[0-9A-Za-z_.\x80-\xff])+")
-_PATH = re.compile(rb"(?:[ \t]|/\*[^\r\n]*?\*/)*(?:<([^>\r\n]*)>|\"([^\"\r\n]*)\")")
-_TESTED_PATH = re.compile(rb"\b__has_include(?:_next)?[ \t]*\([ \t]*<([^>\r\n]*)>")
-# The message of an #error is prose, with lone apostrophes.
-_PROSE = re.compile(rb"(?:[^\\\r\n/]|/(?![/*])|%s|\\)*" % SPLICE)
-# Everything but the two bytes that end lines becomes a space.
-_BLANK = bytes(byte if byte in b"\r\n" else 0x20 for byte in range(256))
-_BOM = b"\xef\xbb\xbf"
 _QUALIFIED = re.compile(rb"(?:[A-Za-z_]\w*::)+[A-Za-z_]\w*")
 _CALLED = re.compile(rb"[ \t]*\(")
 # In front of an operand: an operator, an opening bracket, a comma, or the end of a statement.
@@ -59,26 +36,14 @@ _OPERAND = re.compile(rb"[-+*/%=(,;{}!<|^?:\[]\s*$")
 _INCLUDE = re.compile(rb"\#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?P<path>[<\"][ \t]*[>\"])")
 _INCLUDE_LINES = re.compile(rb"(?:[ \t]*#[ \t]*include[ \t]*(?:<[^<>\r\n]+>|\"[^\"\r\n]+\")[ \t]*(?:\r\n|\n|\r))+")
 _INCLUDED = re.compile(rb"([<\"])([^<>\"\r\n]+)([>\"])")
-# What starts or ends comments, literals, directives and lines, and names that decide how what follows is read.
-_LEXICAL = re.compile(
-    rb"[\"'/\\#\r\n]|\b(?:include|include_next|import|error|warning|__has_include|__has_include_next)\b"
-)
 # Neither blank at an end nor a number at one, which could become part of what is beside it.
 _ENDED = re.compile(rb"/\*.*\*/", re.DOTALL)
-_WHOLE_TOKENS = re.compile(rb"[^\s0-9](?:.*[^\s])?")
 _TOUCHY = bytes(byte >= 0x80 or chr(byte) in "\"'/*\\#" or chr(byte).isalnum() or byte == 0x5F for byte in range(256))
 _BRACKETS = {b"(": b")", b"[": b"]", b"{": b"}"}
 _BRACKET = re.compile(rb"[()\[\]{}]")
 _LINE = rb"[^\\\r\n]*(?:(?:%s|\\)[^\\\r\n]*)*" % SPLICE
 _REST_OF_LINE = re.compile(_LINE)
 _DIRECTIVE = re.compile(rb"\#" + _LINE)
-_SPLICED_BEFORE = re.compile(SPLICE + rb"\Z")
-
-_ENDS_TYPE = bytes(byte in b"*&>" or WORDS[byte] != 0x20 for byte in range(256))
-_IN_NAME = bytes(byte == 0x3A or WORDS[byte] != 0x20 for byte in range(256))
-_IN_WORD = bytes(WORDS[byte] != 0x20 or byte >= 128 for byte in range(256))
-# How many words are remembered before others are begun with.
-_MOST_WORDS = 1 << 18
 
 # Words that the grammars treat as more than an identifier: replacing one, or by one, may change the parse.
 _KEYWORDS = frozenset(
@@ -90,24 +55,8 @@ _KEYWORDS = frozenset(
     b"struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual "
     b"void volatile while xor xor_eq offsetof TRUE FALSE".split()
 )
-
-# The head of a statement that has another in it; a bracket, and pragmas behind it.
-_HEAD = re.compile(rb"\b(?:for|while|if)\s*(?:constexpr\s*)?\(")
-# `<`, up to a `>` that a template's arguments could end with, in front of what could follow those or be compared.
-_LESS = re.compile(
-    rb"<(?<!<<)(?![<=])(?P<between>(?:->|[^<>;{}])*)>(?:>(?![>=])\s*(?P<shift>[\w(])|\s*(?P<next>[-(*&:{]))"
-)
-_NAME_BEFORE = re.compile(rb"(?:[A-Za-z_]\w*\s*(?:\.|->)\s*)*[A-Za-z_]\w*\s*\Z")
-_INDEX = re.compile(rb"(?:threadIdx|blockIdx|blockDim|gridDim)\s*\.\s*[xyz]")
-_PARTS = re.compile(rb"\.|->")
-# Behind what is given a value, and behind a parameter with its type in front; behind and in front of a macro's name.
-_GIVEN = re.compile(rb"\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))")
-_LISTED = re.compile(rb"\s*[,)]")
-_APART = frozenset((b" ", b"\t", b"\n", b"\r", b"\f", b"\v", b"*", b"&"))
-_DEFINED = re.compile(rb"[ \t]+\S")
 _IF = re.compile(rb"#[ \t]*(?:el)?if\b")
 _IN_CONDITION = re.compile(rb"\(|\)?(?: (?:\|\||&&) !?defined\(\w+\))*\)?")
-_PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,47 +68,6 @@ class Include:
     path: str
     angled: bool
 
-
-class _Vocabulary:
-    """The words of many files, and which of them match a pattern: each word is tried once."""
-
-    def __init__(self) -> None:
-        self._words: set[bytes] = set()
-        #: The words that came together, each between line feeds: searched many times as fast as one by one.
-        self._lines: list[bytes] = []
-        #: For each pattern, how many of the words it was tried on, and which it matches.
-        self._tried: dict[tuple[bytes, int], tuple[int, set[bytes]]] = {}
-
-    def __len__(self) -> int:
-        return len(self._words)
-
-    def add(self, words: frozenset[bytes]) -> None:
-        new = words - self._words
-        if new:
-            self._lines.append(b"\n%s\n" % b"\n".join(new))
-            self._words |= new
-
-    def matched(self, pattern: re.Pattern[bytes]) -> AbstractSet[bytes]:
-        """Return the words that the pattern matches whole."""
-        # The hash of a pattern is worked out each time, that of its text once.
-        key = pattern.pattern, pattern.flags
-        tried, matched = self._tried.get(key, (0, set[bytes]()))
-        if tried < len(self._lines):
-            search = _of_lines(*key).finditer
-            for lines in self._lines[tried:]:
-                matched.update(found.group()[1:] for found in search(lines))
-            self._tried[key] = len(self._lines), matched
-        return matched
-
-
-@lru_cache(maxsize=1024)
-def _of_lines(pattern: bytes, flags: int) -> re.Pattern[bytes]:
-    """A pattern that finds the lines which `pattern` matches whole, with the line feed in front of each."""
-    return re.compile(rb"\n(?:" + pattern.removeprefix(b"(?i)") + rb")(?=\n)", flags)
-
-
-#: The one that words are added to.
-_vocabularies = [_Vocabulary()]
 
 CppT = TypeVar("CppT", bound="Cpp")
 
@@ -225,7 +133,7 @@ class Cpp(Source):
         """What is known of the text, with edits made after which nothing has to be lexed again."""
         known: dict[str, object] = {}
         if "words" in self.__dict__:
-            known["words"] = self.words.union(*(_words(edit.new) for edit in edits))
+            known["words"] = self.words.union(*(words_of(edit.new) for edit in edits))
         if "directives" not in self.__dict__:
             return known
         ends = [edit.span.end for edit in edits]
@@ -262,8 +170,8 @@ class Cpp(Source):
         if (
             old
             and old == self.code[start:end]
-            and _lexed_apart(old)
-            and _lexed_apart(edit.new)
+            and lexed_apart(old)
+            and lexed_apart(edit.new)
             and not (start and _TOUCHY[self.text[start - 1]])
             and not (end < len(self.text) and _TOUCHY[self.text[end]])
         ):
@@ -289,55 +197,7 @@ class Cpp(Source):
     @cached_property
     def _lexed(self) -> tuple[bytes, tuple[Span, ...]]:
         """The code, and the comments that reach over the end of a line."""
-        text = self.text
-        code = bytearray(b"   " + text[3:] if text.startswith(_BOM) else text)
-        long: list[Span] = []
-        endless: set[bytes] = set()  # delimiters of raw strings that no raw string from here on ends with
-        search = _LEAD.search
-        match = search(text)
-        while match is not None:
-            start, end = match.span()
-            lead = text[start]
-            if lead == 0x2F:  # a slash
-                if text[start + 1] == 0x2A:
-                    close = text.find(b"*/", end)
-                    end = len(text) if close < 0 else close + 2
-                blank = text[start:end].translate(_BLANK)
-                if b"\n" in blank or b"\r" in blank:
-                    long.append(Span(start, end))
-                code[start:end] = blank
-            elif lead == 0x22:  # a double quote
-                inside = match.span("text")
-                if text[start - 1 : start] == b"R" and _RAW_PREFIX.search(text[max(0, start - 4) : start]):
-                    opening = _RAW_OPENING.match(text, start)
-                    if opening and opening[1] not in endless:
-                        close = text.find(b")" + opening[1] + b'"', opening.end())
-                        if close < 0:
-                            endless.add(opening[1])
-                        else:
-                            end = close + len(opening[1]) + 2
-                            inside = start + 1, end - 1
-                code[inside[0] : inside[1]] = text[inside[0] : inside[1]].translate(_BLANK)
-            elif lead == 0x27:  # an apostrophe
-                number = _NUMBER_AFTER.match(text, start) if text[start - 1 : start].isalnum() else None
-                if number and _NUMBER_BEFORE.search(text[max(0, start - 64) : start]):
-                    end = number.end()
-                else:
-                    inside = match.span("character")
-                    code[inside[0] : inside[1]] = text[inside[0] : inside[1]].translate(_BLANK)
-            elif _first_on_line(code, start):
-                found = (_PATH if match["include"] else _PROSE).match(text, end)
-                if found is not None:
-                    inside = found.span(found.lastindex or 0)
-                    if match["include"]:
-                        code[end : inside[0] - 1] = b" " * (inside[0] - 1 - end)
-                    code[inside[0] : inside[1]] = text[inside[0] : inside[1]].translate(_BLANK)
-                    end = found.end()
-            match = search(text, end)
-        if b"__has_include" in text:
-            for match in _TESTED_PATH.finditer(code):
-                code[match.start(1) : match.end(1)] = b" " * len(match[1])
-        return bytes(code), tuple(long)
+        return lex(self.text)
 
     @cached_property
     def words(self) -> frozenset[bytes]:
@@ -345,19 +205,16 @@ class Cpp(Source):
 
         What to ask before the code is searched: most files have nothing of what a pass looks for.
         """
-        return frozenset(_words(self.code))
+        return frozenset(words_of(self.code))
 
     def matched(self, pattern: re.Pattern[bytes]) -> AbstractSet[bytes]:
         """Return those of `words` that `pattern` matches whole."""
         return self.words & self._vocabulary.matched(pattern)
 
     @cached_property
-    def _vocabulary(self) -> _Vocabulary:
+    def _vocabulary(self) -> Vocabulary:
         """The one that has all of `words`."""
-        if len(_vocabularies[-1]) > _MOST_WORDS:
-            _vocabularies[:] = [_Vocabulary()]
-        _vocabularies[-1].add(self.words)
-        return _vocabularies[-1]
+        return vocabulary_with(self.words)
 
     def names(
         self, wanted: re.Pattern[bytes] | AbstractSet[bytes] = IDENTIFIER, behind: re.Pattern[bytes] | None = None
@@ -370,7 +227,7 @@ class Cpp(Source):
         if not found:
             return
         code = self.code
-        for start, name in _places(code, found):
+        for start, name in places_of(code, found):
             if behind is None or behind.match(code, start + len(name)):
                 yield Span(start, start + len(name)), name
 
@@ -394,7 +251,7 @@ class Cpp(Source):
         found: list[Span] = []
         for match in _DIRECTIVE.finditer(code):
             start, end = match.span()
-            if (found and start < found[-1].end) or not _first_on_line(code, start):
+            if (found and start < found[-1].end) or not first_on_line(code, start):
                 continue
             # Inside a comment the end of a line does not end a directive.
             while (i := bisect_right(long, end, key=lambda span: span.start) - 1) >= 0 and end < long[i].end:
@@ -455,7 +312,7 @@ class Cpp(Source):
             ended = comment.end if _ENDED.fullmatch(self[comment]) else comment.end + 1
             if comment.start < start < ended:
                 start = self._line_start(comment.start)
-        return start or (len(_BOM) if self.text.startswith(_BOM) else 0)
+        return start or (len(BOM) if self.text.startswith(BOM) else 0)
 
     def _line_start(self, offset: int) -> int:
         return max(self.text.rfind(b"\n", 0, offset), self.text.rfind(b"\r", 0, offset)) + 1
@@ -569,86 +426,9 @@ class Cpp(Source):
     @cached_property
     def tree(self) -> tree_sitter.Tree:
         """The syntax tree of the text."""
-        parser = _parser(self.grammar)
         # Of a text before that was parsed, only what the edits since have touched is parsed again.
         before, tree = self.__dict__.get("_parsed") or (self, None)
-        if tree is None:
-            return parser.parse(self._to_parse)
-        steps: list[Source] = []
-        step: Source = self
-        while step is not before:
-            steps.append(step)
-            assert step.before is not None
-            step = step.before
-        tree = tree.copy()
-        for step in reversed(steps):
-            _edit(tree, step)
-        return parser.parse(self._to_parse, tree)
-
-    @property
-    def _to_parse(self) -> bytes:
-        """The text without the pragmas between the head of a loop or an `if` and what belongs to it.
-
-        The grammar would take the head for a statement with nothing in it, and what follows for another one. And where
-        it would take `i < n >> 1` and `i < n && j > (k)` for templates, `<` is `>`: what an operator is, the text says.
-        """
-        parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(self.code)}
-        compared = list(self._compared())
-        if not parted and not compared:
-            return self.text
-        text = bytearray(self.text)
-        for place in compared:
-            text[place] = 0x3E  # `>`
-        for head in _HEAD.finditer(self.code):
-            closing = self.closing(head.end() - 1)
-            if closing is not None and (pragmas := parted.get(closing)) is not None:
-                piece = bytes(text[pragmas.start : pragmas.end])
-                text[pragmas.start : pragmas.end] = re.sub(rb"[^\r\n]", b" ", piece)
-        return bytes(text)
-
-    def _compared(self) -> Iterator[int]:
-        """Yield where a `<` compares, and the grammar would take it for the beginning of a template's arguments."""
-        code = self.code
-        values: dict[bytes, bool] = {}
-        for match in _LESS.finditer(code):
-            between, shift = match["between"], match["shift"]
-            joined = b"&&" in between or b"||" in between
-            if (shift is None and not joined) or not _balanced(between):
-                continue
-            name = _NAME_BEFORE.search(code, max(0, match.start() - 80), match.start())
-            if name is None:
-                continue
-            if shift is not None and shift.isdigit():
-                yield match.start()
-                continue
-            # `map<int, pair<int, int>> x`
-            if shift is not None and code[max(0, name.start() - 8) : name.start()].rstrip()[-1:] in (b"<", b",", b":"):
-                continue
-            last = _PARTS.split(name.group())[-1].strip()
-            if last not in values:
-                values[last] = self._is_value(last)
-            if values[last] or _INDEX.match(name.group()):
-                yield match.start()
-
-    def _is_value(self, name: bytes) -> bool:
-        """Whether something that has this name is given a value in the file, or is a parameter: no template is."""
-        code = self.code
-        start = code.find(name)
-        while start >= 0:
-            end, last = start + len(name), code[start - 1 : start]
-            if _GIVEN.match(code, end) and not (last and _IN_NAME[last[0]]):
-                return True
-            # `float *name,`
-            if last in _APART and _LISTED.match(code, end):
-                before = _skipped(code, start - 1)
-                if before and _ENDS_TYPE[code[before - 1]]:
-                    return True
-            if last in (b" ", b"\t") and _DEFINED.match(code, end):
-                word = _skipped(code, start)
-                if code.endswith(b"define", 0, word) and code.endswith(b"#", 0, _skipped(code, word - 6)):
-                    return True
-            start = code.find(name, start + 1)
-        return False
+        return parsed_tree(self, before, tree)
 
     @property
     def grammar(self) -> str:
@@ -700,33 +480,6 @@ class Cpp(Source):
         )
 
 
-def _edit(tree: tree_sitter.Tree, source: Source) -> None:
-    """Tell the tree of the text before `source` of the edits that made it."""
-    assert source.before is not None
-    # For a parser, nothing else ends a line.
-    ends = [-1, *(match.start() for match in re.finditer(rb"\n", source.before.text))]
-    for edit in reversed(source.edits):
-        start, end = edit.span.start, edit.span.end
-        row, last = bisect_left(ends, start) - 1, bisect_left(ends, end) - 1
-        column, lines = start - ends[row] - 1, edit.new.count(b"\n")
-        width = len(edit.new) - edit.new.rfind(b"\n") - 1 + (0 if lines else column)
-        tree.edit(
-            start,
-            end,
-            start + len(edit.new),
-            (row, column),
-            (last, end - ends[last] - 1),
-            (row + lines, width),
-        )
-
-
-def _first_on_line(code: bytes | bytearray, offset: int) -> bool:
-    """Say whether only white space stands in front of `offset` on its line, and the line is not part of another."""
-    start = code.rfind(b"\n", 0, offset) + 1
-    start = code.rfind(b"\r", start, offset) + 1 or start
-    return not code[start:offset].strip() and not _SPLICED_BEFORE.search(code, max(0, start - 80), start)
-
-
 def within(offset: int, spans: tuple[Span, ...]) -> bool:
     """Say whether `offset` lies in one of `spans`, which are sorted and do not overlap."""
     if not spans:
@@ -745,68 +498,9 @@ def word_before(code: bytes, offset: int) -> bytes:
 
 
 @lru_cache(maxsize=1 << 14)
-def _lexed_apart(text: bytes) -> bool:
-    """Whether it is whole tokens, with nothing in them that decides how what is around them is lexed."""
-    return _WHOLE_TOKENS.fullmatch(text) is not None and not _LEXICAL.search(text)
-
-
-@lru_cache(maxsize=1 << 14)
 def _is_identifier(text: bytes) -> bool:
     return IDENTIFIER.fullmatch(text) is not None
 
 
 def _part_of_word(text: bytes, offset: int) -> bool:
-    return 0 <= offset < len(text) and bool(_IN_WORD[text[offset]])
-
-
-def _words(code: bytes) -> Collection[bytes]:
-    return code.translate(WORDS).split()
-
-
-def _places(code: bytes, words: Iterable[bytes]) -> list[tuple[int, bytes]]:
-    """Return where each of the words stands by itself, in order."""
-    find, size, inside = code.find, len(code), _IN_WORD
-    places = []
-    for word in words:
-        width = len(word)
-        start = find(word)
-        while start >= 0:
-            end = start + width
-            if not (start and inside[code[start - 1]]) and not (end < size and inside[code[end]]):
-                places.append((start, word))
-            start = find(word, end)
-    places.sort()
-    return places
-
-
-_parsers: dict[str, Any] = {}
-
-
-def _skipped(code: bytes, offset: int) -> int:
-    """Return where the white space in front of `offset` begins."""
-    while offset > 0 and code[offset - 1] in b" \t\n\r\f\v":
-        offset -= 1
-    return offset
-
-
-def _balanced(code: bytes) -> bool:
-    depth = 0
-    for byte in code:
-        if byte in b"([":
-            depth += 1
-        elif byte in b")]":
-            depth -= 1
-            if depth < 0:
-                return False
-    return depth == 0
-
-
-def _parser(grammar: str) -> tree_sitter.Parser:
-    # tree-sitter is loaded only when a file really has to be parsed: start-up is part of the product.
-    if grammar not in _parsers:
-        import tree_sitter
-
-        language = import_module(f"tree_sitter_{grammar}").language()
-        _parsers[grammar] = tree_sitter.Parser(tree_sitter.Language(language))
-    parser: tree_sitter.Parser = _parsers[grammar]
-    return parser
+    return 0 <= offset < len(text) and bool(IN_WORD[text[offset]])

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from hipport.languages.conditions import IDENTIFIER, tokens, value
+from hipport.languages.conditions import tokens, value
+from hipport.languages.vocabulary import IDENTIFIER, WORDS
 from hipport.source import Span
 
-# A space for every byte that words have not, and whether a byte is part of one: 0-9 A-Z _ a-z, and any byte of a longer
-# UTF-8 character, which an identifier may have.
-WORDS = bytes(byte if (chr(byte).isalnum() and byte < 128) or byte == 0x5F else 0x20 for byte in range(256))
 _CONDITIONAL = re.compile(rb"\#[ \t]*(?P<word>(?:el)?ifn?def|(?:el)?if|else|endif)\b(?P<rest>.*)", re.DOTALL)
 
 # Macros that every HIP compilation for AMD defines as 1 (hipcc and its headers; PyTorch's extension build adds

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Syntax trees of C++, by tree-sitter: of the text in a form that its grammars read right."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hipport.languages.vocabulary import WORDS
+from hipport.source import Source, Span
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+    from hipport.languages.cpp import Cpp
+
+_ENDS_TYPE = bytes(byte in b"*&>" or WORDS[byte] != 0x20 for byte in range(256))
+_IN_NAME = bytes(byte == 0x3A or WORDS[byte] != 0x20 for byte in range(256))
+
+# The head of a statement that has another in it; a bracket, and pragmas behind it.
+_HEAD = re.compile(rb"\b(?:for|while|if)\s*(?:constexpr\s*)?\(")
+# `<`, up to a `>` that a template's arguments could end with, in front of what could follow those or be compared.
+_LESS = re.compile(
+    rb"<(?<!<<)(?![<=])(?P<between>(?:->|[^<>;{}])*)>(?:>(?![>=])\s*(?P<shift>[\w(])|\s*(?P<next>[-(*&:{]))"
+)
+_NAME_BEFORE = re.compile(rb"(?:[A-Za-z_]\w*\s*(?:\.|->)\s*)*[A-Za-z_]\w*\s*\Z")
+_INDEX = re.compile(rb"(?:threadIdx|blockIdx|blockDim|gridDim)\s*\.\s*[xyz]")
+_PARTS = re.compile(rb"\.|->")
+# Behind what is given a value, and behind a parameter with its type in front; behind and in front of a macro's name.
+_GIVEN = re.compile(rb"\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))")
+_LISTED = re.compile(rb"\s*[,)]")
+_APART = frozenset((b" ", b"\t", b"\n", b"\r", b"\f", b"\v", b"*", b"&"))
+_DEFINED = re.compile(rb"[ \t]+\S")
+_PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)+)")
+
+
+def parsed_tree(source: Cpp, before: Cpp, tree: tree_sitter.Tree | None) -> tree_sitter.Tree:
+    """Return the tree of a source; `tree` is that of `before`, a text from which `source` was made by edits."""
+    parser = _parser(source.grammar)
+    if tree is None:
+        return parser.parse(_to_parse(source))
+    steps: list[Source] = []
+    step: Source = source
+    while step is not before:
+        steps.append(step)
+        assert step.before is not None
+        step = step.before
+    tree = tree.copy()
+    for step in reversed(steps):
+        _edit(tree, step)
+    return parser.parse(_to_parse(source), tree)
+
+
+def _to_parse(source: Cpp) -> bytes:
+    """The text without the pragmas between the head of a loop or an `if` and what belongs to it.
+
+    The grammar would take the head for a statement with nothing in it, and what follows for another one. And where
+    it would take `i < n >> 1` and `i < n && j > (k)` for templates, `<` is `>`: what an operator is, the text says.
+    """
+    parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(source.code)}
+    compared = list(_compared(source))
+    if not parted and not compared:
+        return source.text
+    text = bytearray(source.text)
+    for place in compared:
+        text[place] = 0x3E  # `>`
+    for head in _HEAD.finditer(source.code):
+        closing = source.closing(head.end() - 1)
+        if closing is not None and (pragmas := parted.get(closing)) is not None:
+            piece = bytes(text[pragmas.start : pragmas.end])
+            text[pragmas.start : pragmas.end] = re.sub(rb"[^\r\n]", b" ", piece)
+    return bytes(text)
+
+
+def _compared(source: Cpp) -> Iterator[int]:
+    """Yield where a `<` compares, and the grammar would take it for the beginning of a template's arguments."""
+    code = source.code
+    values: dict[bytes, bool] = {}
+    for match in _LESS.finditer(code):
+        between, shift = match["between"], match["shift"]
+        joined = b"&&" in between or b"||" in between
+        if (shift is None and not joined) or not _balanced(between):
+            continue
+        name = _NAME_BEFORE.search(code, max(0, match.start() - 80), match.start())
+        if name is None:
+            continue
+        if shift is not None and shift.isdigit():
+            yield match.start()
+            continue
+        # `map<int, pair<int, int>> x`
+        if shift is not None and code[max(0, name.start() - 8) : name.start()].rstrip()[-1:] in (b"<", b",", b":"):
+            continue
+        last = _PARTS.split(name.group())[-1].strip()
+        if last not in values:
+            values[last] = _is_value(code, last)
+        if values[last] or _INDEX.match(name.group()):
+            yield match.start()
+
+
+def _is_value(code: bytes, name: bytes) -> bool:
+    """Whether something that has this name is given a value in the file, or is a parameter: no template is."""
+    start = code.find(name)
+    while start >= 0:
+        end, last = start + len(name), code[start - 1 : start]
+        if _GIVEN.match(code, end) and not (last and _IN_NAME[last[0]]):
+            return True
+        # `float *name,`
+        if last in _APART and _LISTED.match(code, end):
+            before = _skipped(code, start - 1)
+            if before and _ENDS_TYPE[code[before - 1]]:
+                return True
+        if last in (b" ", b"\t") and _DEFINED.match(code, end):
+            word = _skipped(code, start)
+            if code.endswith(b"define", 0, word) and code.endswith(b"#", 0, _skipped(code, word - 6)):
+                return True
+        start = code.find(name, start + 1)
+    return False
+
+
+def _edit(tree: tree_sitter.Tree, source: Source) -> None:
+    """Tell the tree of the text before `source` of the edits that made it."""
+    assert source.before is not None
+    # For a parser, nothing else ends a line.
+    ends = [-1, *(match.start() for match in re.finditer(rb"\n", source.before.text))]
+    for edit in reversed(source.edits):
+        start, end = edit.span.start, edit.span.end
+        row, last = bisect_left(ends, start) - 1, bisect_left(ends, end) - 1
+        column, lines = start - ends[row] - 1, edit.new.count(b"\n")
+        width = len(edit.new) - edit.new.rfind(b"\n") - 1 + (0 if lines else column)
+        tree.edit(
+            start,
+            end,
+            start + len(edit.new),
+            (row, column),
+            (last, end - ends[last] - 1),
+            (row + lines, width),
+        )
+
+
+_parsers: dict[str, Any] = {}
+
+
+def _skipped(code: bytes, offset: int) -> int:
+    """Return where the white space in front of `offset` begins."""
+    while offset > 0 and code[offset - 1] in b" \t\n\r\f\v":
+        offset -= 1
+    return offset
+
+
+def _balanced(code: bytes) -> bool:
+    depth = 0
+    for byte in code:
+        if byte in b"([":
+            depth += 1
+        elif byte in b")]":
+            depth -= 1
+            if depth < 0:
+                return False
+    return depth == 0
+
+
+def _parser(grammar: str) -> tree_sitter.Parser:
+    # tree-sitter is loaded only when a file really has to be parsed: start-up is part of the product.
+    if grammar not in _parsers:
+        import tree_sitter
+
+        language = import_module(f"tree_sitter_{grammar}").language()
+        _parsers[grammar] = tree_sitter.Parser(tree_sitter.Language(language))
+    parser: tree_sitter.Parser = _parsers[grammar]
+    return parser
