@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hipport.dry_runs import dry_run
 from hipport.languages.make import Makefile
 from hipport.pipeline import run
 from hipport.project import Project
 from hipport.testing import fixtures
-from hipport.units import dry_run
 from hipport_passes import makefile
 from hipport_passes.nvcc_flags import translate
 

@@ -377,7 +377,7 @@ def _verifications(
     """Run each extension and program beside its port, or say why not: for `why_not`, if there is such a reason."""
     from hipport import program_verifier, verifier
     from hipport.evidence import Verification, digest
-    from hipport.units import setup_script
+    from hipport.recorder import setup_script
     from hipport_passes import BEFORE_EXECUTOR
 
     ported, root = scanned.ported, scanned.ported.before.root

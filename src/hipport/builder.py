@@ -24,28 +24,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
+from hipport.copies import copy_tree
 from hipport.diagnostics import Embedded, Message, Places, parse
 from hipport.discover import discover
 from hipport.extensions import UNITS
+from hipport.included import includes
+from hipport.just_in_time import JustInTime, just_in_time
 from hipport.overlay import NoOverlay, overlay
 from hipport.pipeline import Progress
 from hipport.processors import processors
+from hipport.programs import programs
+from hipport.recorder import Recorder, setup_script, setup_scripts
 from hipport.source import Source
 from hipport.toolchain import Toolchain, cache, choose, find
-from hipport.units import (
-    Found,
-    JustInTime,
-    NotBuilt,
-    Recorder,
-    Translate,
-    Unit,
-    copy_tree,
-    includes,
-    just_in_time,
-    programs,
-    setup_script,
-    setup_scripts,
-)
+from hipport.units import Found, NotBuilt, Translate, Unit
 
 HOST = "host"
 

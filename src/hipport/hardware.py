@@ -16,11 +16,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from hipport.copies import copy_tree, write_port
 from hipport.machine import Gpu, known_gpus
 from hipport.pipeline import Ported
+from hipport.processes import limited
+from hipport.programs import programs
+from hipport.recorder import setup_script
 from hipport.source import Source
 from hipport.toolchain import NoToolchain, Toolchain, cache, choose, find
-from hipport.units import Translate, Unit, copy_tree, limited, programs, setup_script, write_port
+from hipport.units import Translate, Unit
 
 #: What a library's headers are, and what it is linked as; names of the libraries of ROCm 7.0.
 _LIBRARIES = {

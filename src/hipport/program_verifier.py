@@ -27,12 +27,13 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from hipport import hardware
+from hipport.dry_runs import sources_elsewhere
 from hipport.hardware import Hardware
 from hipport.mutants import mutations
 from hipport.pipeline import Pass, Ported, Progress
 from hipport.simt import compile as compiling
 from hipport.traces import first_changed
-from hipport.units import Translate, sources_elsewhere
+from hipport.units import Translate
 from hipport.verification import (
     Configuration,
     Difference,

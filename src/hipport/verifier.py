@@ -27,10 +27,10 @@ from hipport.hardware import Hardware
 from hipport.machine import torch_of
 from hipport.mutants import mutations
 from hipport.pipeline import Pass, Ported, Progress
+from hipport.processes import limited
 from hipport.simt import extension as building
 from hipport.toolchain import cache
 from hipport.traces import first_changed
-from hipport.units import limited
 from hipport.verification import (
     Configuration,
     Difference,

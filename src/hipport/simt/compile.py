@@ -29,6 +29,7 @@ from hipport.extensions import UNITS
 from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass, Ported, Reported
 from hipport.processors import processors
+from hipport.programs import programs
 from hipport.project import Project
 from hipport.simt import kept as keeping
 from hipport.simt import linking, thrust
@@ -36,7 +37,7 @@ from hipport.simt.absent import absent
 from hipport.simt.kept import locked
 from hipport.simt.prepare import Dialect, Prepared, prepare, project_of, rewritten
 from hipport.toolchain import cache
-from hipport.units import Unit, programs
+from hipport.units import Unit
 
 HERE = Path(__file__).parent
 INCLUDE = HERE / "include"

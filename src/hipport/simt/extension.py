@@ -28,16 +28,19 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from hipport import toolchain
+from hipport.copies import copy_tree, write_port
 from hipport.diagnostics import Message, Places, parse
 from hipport.discover import discover
+from hipport.just_in_time import just_in_time
 from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass, Ported, Reported
+from hipport.processes import limited
 from hipport.project import Project
+from hipport.recorder import setup_scripts
 from hipport.simt import compile as compiling
 from hipport.simt import linking, torch_devices
 from hipport.simt.absent import absent
 from hipport.simt.prepare import Dialect, Prepared, prepare
-from hipport.units import copy_tree, just_in_time, limited, setup_scripts, write_port
 
 #: What PyTorch takes itself for while it says how an extension is built.
 _CUDA = "12.4"

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Extensions built when they are first used: calls of PyTorch's `load` and `load_inline`, read without running them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from glob import glob
+from pathlib import Path, PurePath
+from typing import Any
+
+from hipport.included import read
+from hipport.units import NotBuilt
+
+
+@dataclass(frozen=True)
+class JustInTime:
+    """A call of `torch.utils.cpp_extension.load` or `load_inline` whose arguments could be read.
+
+    `texts` are the strings that are compiled, with the line that each begins on, `hooks` what the file has PyTorch's
+    hipify do besides.
+    """
+
+    function: str
+    line: int
+    arguments: Mapping[str, Any]
+    texts: tuple[tuple[str, int], ...] = ()
+    hooks: str = ""
+
+
+class _Unreadable(Exception):
+    pass
+
+
+def just_in_time(path: Path, root: Path) -> tuple[list[JustInTime], list[NotBuilt]]:
+    """Return the calls in a Python file that build an extension, without running the file.
+
+    Arguments are read where they are literals, paths made from `__file__`, or names bound once to one of these.
+    """
+    text = read(path)
+    if b"cpp_extension" not in text:
+        return [], []
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return [], []
+    bound: dict[str, list[ast.expr]] = {}
+    functions = {f"torch.utils.cpp_extension.{each}": each for each in ("load", "load_inline")}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "torch.utils.cpp_extension":
+            functions.update({alias.asname or alias.name: alias.name for alias in node.names})
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            for alias in node.names:
+                if module + alias.name == "torch.utils.cpp_extension":
+                    name = alias.asname or alias.name
+                    functions.update({f"{name}.{each}": each for each in ("load", "load_inline")})
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            bound.setdefault(node.targets[0].id, []).append(node.value)
+    calls: list[JustInTime] = []
+    not_built: list[NotBuilt] = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        function = functions.get(ast.unparse(node.func), "")
+        if function not in ("load", "load_inline"):
+            continue
+        positional = ("name", "sources") if function == "load" else ("name", "cpp_sources", "cuda_sources")
+        given = {**dict(zip(positional, node.args, strict=False)), **{k.arg: k.value for k in node.keywords if k.arg}}
+        arguments: dict[str, Any] = {}
+        for name, value in given.items():
+            if name in ("verbose", "build_directory", "is_python_module", "keep_intermediates"):
+                continue
+            try:
+                arguments[name] = _value(value, bound, path, 0)
+            except (_Unreadable, TypeError) as what:
+                why = f"{function}({name}=…) is worked out when it runs: {what}"
+                not_built.append(NotBuilt(PurePath(path.relative_to(root)), node.lineno, why))
+                break
+        else:
+            if any(keyword.arg is None for keyword in node.keywords):
+                why = f"{function}(**…) is worked out when it runs"
+                not_built.append(NotBuilt(PurePath(path.relative_to(root)), node.lineno, why))
+            else:
+                texts = [text for each in ("cpp_sources", "cuda_sources") for text in _texts(given.get(each), bound)]
+                calls.append(JustInTime(function, node.lineno, arguments, tuple(texts), _hooks(tree)))
+    return sorted(calls, key=lambda call: call.line), sorted(not_built, key=lambda each: each.line)
+
+
+def _hooks(tree: ast.Module) -> str:
+    """Return the statements that put something in the place of PyTorch's hipify, as `hipify_reach` writes them."""
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.Assign))
+        and (
+            re.search(r"\bhipify_python\.hipify\b|\bimport hipify_python\b", ast.unparse(node))
+            or (isinstance(node, ast.Import) and ast.unparse(node) == "import os")
+        )
+        # A function that has such statements in it is not one that stands in.
+        and not (isinstance(node, ast.FunctionDef) and any(isinstance(each, ast.ImportFrom) for each in node.body))
+    ]
+    replaces = any(isinstance(node, ast.Assign) for node in found)
+    return "\n".join(ast.unparse(node) for node in found) if replaces else ""
+
+
+def _texts(node: ast.expr | None, bound: Mapping[str, list[ast.expr]]) -> Iterator[tuple[str, int]]:
+    match node:
+        case ast.Constant(value=str(text)):
+            yield text, node.lineno
+        case ast.List() | ast.Tuple():
+            for each in node.elts:
+                yield from _texts(each, bound)
+        case ast.Name() if len(bound.get(node.id, ())) == 1:
+            yield from _texts(bound[node.id][0], {})
+
+
+def _value(node: ast.expr, bound: Mapping[str, list[ast.expr]], path: Path, depth: int) -> Any:
+    def value(inner: ast.expr) -> Any:
+        return _value(inner, bound, path, depth + 1)
+
+    if depth > 20:
+        raise _Unreadable("it refers to itself")
+    match node:
+        case ast.Constant():
+            return node.value
+        case ast.List() | ast.Tuple():
+            items: list[Any] = []
+            for each in node.elts:
+                items += value(each.value) if isinstance(each, ast.Starred) else [value(each)]
+            return items
+        case ast.IfExp(test=test) if (hip := _for_hip(test)) is not None:
+            return value(node.body if hip else node.orelse)
+        case ast.BinOp(op=ast.Add()):
+            return value(node.left) + value(node.right)
+        case ast.BinOp(op=ast.Div()):
+            return str(Path(value(node.left)) / value(node.right))
+        case ast.JoinedStr():
+            return "".join(str(value(each)) for each in node.values)
+        case ast.FormattedValue(conversion=-1, format_spec=None):
+            return value(node.value)
+        case ast.ListComp(generators=[ast.comprehension(target=ast.Name(id=name), ifs=[], iter=over)]):
+            given = value(over)
+            if not isinstance(given, list):
+                raise _Unreadable(ast.unparse(over)[:60])
+            turns: list[dict[str, list[ast.expr]]] = [{**bound, name: [ast.Constant(item)]} for item in given]
+            return [_value(node.elt, names, path, depth + 1) for names in turns]
+        case ast.Name(id="__file__"):
+            return str(path)
+        case ast.Name() if len(bound.get(node.id, ())) == 1:
+            return value(bound[node.id][0])
+        case ast.Attribute(attr="parent"):
+            return str(Path(value(node.value)).parent)
+        case ast.Call(keywords=[]):
+            module, _, called = ast.unparse(node.func).rpartition(".")
+            arguments = [value(each) for each in node.args]
+            if called == "join" and module in ("os.path", "osp", "path"):
+                return str(Path(*arguments))
+            if called == "dirname":
+                return str(Path(*arguments).parent)
+            if called in ("glob", "iglob") and module in ("glob", "") and len(arguments) == 1:
+                return sorted(glob(str(Path(path.parent, arguments[0])), recursive="**" in arguments[0]))  # noqa: PTH207
+            if called in ("abspath", "realpath", "Path", "str", "normpath") and len(arguments) == 1:
+                return arguments[0]
+            if called in ("resolve", "absolute") and not arguments and isinstance(node.func, ast.Attribute):
+                return value(node.func.value)
+    raise _Unreadable(ast.unparse(node)[:60])
+
+
+def _for_hip(test: ast.expr) -> bool | None:
+    """Return what a condition is with a PyTorch for ROCm, as far as it asks just that."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            asked = _for_hip(operand)
+            return None if asked is None else not asked
+        case ast.Compare(left=left, ops=[ast.IsNot() | ast.Is() as sign], comparators=[ast.Constant(value=None)]):
+            asked = _for_hip(left)
+            return asked if asked is None else asked == isinstance(sign, ast.IsNot)
+    return True if re.fullmatch(r"torch\.version\.hip|(?:[\w.]+\.)?IS_HIP_EXTENSION", ast.unparse(test)) else None
