@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hipport.simt import compile as compiling
+from hipport.simt import messages
 from hipport.simt.absent import absent
 
 PROGRAMS = {
@@ -32,7 +33,7 @@ PROGRAMS = {
 def test_names_that_the_executor_lacks_are_said(area: str, tmp_path: Path) -> None:
     text, name = PROGRAMS[area]
     (tmp_path / "main.cu").write_text(text)
-    with pytest.raises(compiling.NotCompiled) as problem:
+    with pytest.raises(messages.NotCompiled) as problem:
         compiling.program([tmp_path / "main.cu"], "cuda", compiling.Options({**os.environ}))
     assert "the CPU executor does not have" in str(problem.value)
     assert name in problem.value.absent and area in problem.value.absent

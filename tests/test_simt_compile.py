@@ -13,8 +13,12 @@ from pathlib import Path
 import pytest
 
 import hipport
+from hipport.dry_runs import portable
 from hipport.simt import compile as compiling
-from hipport.simt.compile import Builder, NoCompiler, NotCompiled, Options, find_compiler, probe, program
+from hipport.simt import compilers
+from hipport.simt.compile import Builder, Options, program
+from hipport.simt.compilers import NoCompiler, find_compiler, probe
+from hipport.simt.messages import NotCompiled
 from hipport.simt.prepare import Dialect
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
@@ -84,7 +88,7 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
         yield {**os.environ, "XDG_CACHE_HOME": str(copy / "cache"), "CXX": ""}
 
 
-def calls(compiler: compiling.Compiler, level: str, source: Path, *, numbered: bool) -> dict[str, list[int]]:
+def calls(compiler: compilers.Compiler, level: str, source: Path, *, numbered: bool) -> dict[str, list[int]]:
     """Return the calls of each function in the order of their addresses, as the numbers that they are called with."""
     flags = [level, "-fPIC", "-w", *compiler.keeps_calls, *(["-DNUMBERED"] if numbered else [])]
     done = subprocess.run([compiler.path, *flags, "-S", str(source), "-o", "-"], capture_output=True, text=True)
@@ -330,7 +334,7 @@ def test_sanitizers_say_what_they_found(tmp_path: Path, env: dict[str, str]) -> 
 
 def test_flags_of_other_compilers_are_left_out() -> None:
     given = "-O3 -arch=sm_70 -Xcompiler -fopenmp,-Wall --define-macro=A=1 -D B -Iinc -I inc2 -use_fast_math -lm".split()
-    assert compiling._portable(given) == ["-fopenmp", "-DA=1", "-D", "B", "-Iinc", "-I", "inc2"]
+    assert portable(given) == ["-fopenmp", "-DA=1", "-D", "B", "-Iinc", "-I", "inc2"]
 
 
 def test_without_a_compiler_it_is_said_what_is_needed(tmp_path: Path, env: dict[str, str]) -> None:

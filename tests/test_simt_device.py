@@ -22,15 +22,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hipport.simt.compile import (
-    INCLUDE,
-    NoCompiler,
-    NotCompiled,
-    Options,
-    dialect_defines,
-    find_compiler,
-    program,
-)
+from hipport.simt.compile import INCLUDE, Options, dialect_defines, program
+from hipport.simt.compilers import NoCompiler, find_compiler
+from hipport.simt.messages import NotCompiled
 from hipport.simt.prepare import Dialect
 from test_half_helpers import PROGRAM as HALF_PROGRAM
 from test_half_helpers import cases as half_cases

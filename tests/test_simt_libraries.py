@@ -13,7 +13,8 @@ import pytest
 
 from hipport.simt import compile as compiling
 from hipport.simt import thrust
-from hipport.simt.compile import Builder, NotCompiled, Options, program
+from hipport.simt.compile import Builder, Options, program
+from hipport.simt.messages import NotCompiled
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 

@@ -13,7 +13,8 @@ from types import ModuleType
 
 import pytest
 
-from hipport.simt.compile import INCLUDE, NoCompiler, Options, dialect_defines, find_compiler, include_folders, program
+from hipport.simt.compile import INCLUDE, Options, dialect_defines, include_folders, program
+from hipport.simt.compilers import NoCompiler, find_compiler
 from hipport.simt.prepare import Dialect
 
 HERE = Path(__file__).parent

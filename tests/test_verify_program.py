@@ -17,7 +17,7 @@ from hipport import api, toolchain, verification, verifier, verify_report
 from hipport import program_verifier as programs
 from hipport.cli import main
 from hipport.pipeline import Ported
-from hipport.simt.compile import NotCompiled
+from hipport.simt.messages import NotCompiled
 from hipport.source import Edit, Span
 from hipport_passes import inline_ptx
 

@@ -138,7 +138,7 @@ def _compiled(words: list[str], folder: Path, translate: Translate) -> Iterator[
         flags = list(translate(flags))
     elif name != "hipcc":
         # What else other compilers are told is for them.
-        flags = _portable(flags)
+        flags = portable(flags)
     for source in sources:
         if source.is_file():
             known = {"cu": "hip", "hip": "hip", "c++": "c++", "c": "c"}.get(language, "")
@@ -147,14 +147,19 @@ def _compiled(words: list[str], folder: Path, translate: Translate) -> Iterator[
             yield source, known, without_places(flags)
 
 
-def _portable(flags: Sequence[str]) -> list[str]:
+def portable(flags: Sequence[str]) -> list[str]:
+    """Keep of a compiler's flags those that say what the text means."""
     kept: list[str] = []
     rest = iter(flags)
     for flag in rest:
-        if flag in ("-I", "-D", "-U", "-isystem", "-include"):
+        if flag in ("-Xcompiler", "--compiler-options"):
+            kept += portable(next(rest, "").split(","))
+        elif flag in ("-I", "-D", "-U", "-isystem", "-include"):
             kept += [flag, next(rest, "")]
         elif flag.startswith(("-I", "-D", "-U", "-std=", "-isystem", "-fopenmp", "-include")):
             kept.append(flag)
+        elif flag.startswith(("--include-path=", "--define-macro=")):
+            kept.append(("-I" if "include" in flag else "-D") + flag.partition("=")[2])
     return kept
 
 

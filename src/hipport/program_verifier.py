@@ -32,6 +32,7 @@ from hipport.hardware import Hardware
 from hipport.mutants import mutations
 from hipport.pipeline import Pass, Ported, Progress
 from hipport.simt import compile as compiling
+from hipport.simt.messages import NotCompiled
 from hipport.traces import first_changed
 from hipport.units import Translate
 from hipport.verification import (
@@ -288,7 +289,7 @@ def teeth(
             built = compiling.program(
                 changed, "hip", compiling.Options(env), given=places, vendored=vendored, exclude=exclude
             ).path
-        except compiling.NotCompiled as problem:
+        except NotCompiled as problem:
             mutants.append(Mutant(what, where, line, why_not=str(problem).splitlines()[0]))
             continue
         mutants.append(mutant(what, where, line, [ran(built, "ported", lanes) for lanes in WAVES]))

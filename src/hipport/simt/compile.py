@@ -7,35 +7,31 @@ that it was made from. Messages name the files and lines that the user wrote.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any
 
-from hipport.diagnostics import Message, Places, parse
-from hipport.extensions import UNITS
-from hipport.languages.cpp import Cpp
+from hipport.diagnostics import Message, Places
 from hipport.pipeline import Pass, Ported, Reported
 from hipport.processors import processors
-from hipport.programs import programs
 from hipport.project import Project
 from hipport.simt import kept as keeping
 from hipport.simt import linking, thrust
-from hipport.simt.absent import absent
+from hipport.simt.compilers import DIVISION, KEEP_CALLS, LENIENT, MEANING, SAY, Compiler, find_compiler, run_compiler
+from hipport.simt.digests import digest_of, hash_of, hash_tree, load_states, rewriter, save_states
 from hipport.simt.kept import locked
+from hipport.simt.messages import NotCompiled, link_errors, located
 from hipport.simt.prepare import Dialect, Prepared, prepare, project_of, rewritten
+from hipport.simt.unit_flags import header_folders, own_flags, units_of
 from hipport.toolchain import cache
 from hipport.units import Unit
 
@@ -48,10 +44,8 @@ MATH = HERE / "math"
 HELPERS = HERE.parent / "include"
 
 _FORMAT = 1
-_PASSES = frozenset(("assembly", "ballots", "launches", "loops", "prepare", "shared"))
 #: For how long a precompiled header that is not used is kept.
 _DAYS = 3
-_OLDEST = {"g++": 11, "clang": 14}
 _PRELUDE = "simt/prelude.h"
 
 _DEFINES: Mapping[str, tuple[str, ...]] = {
@@ -73,136 +67,7 @@ _NO_TURNS = (
     "-DSIMT_KEPT(...)=",
 )
 _HOST_DEFINES: Mapping[str, tuple[str, ...]] = {"cuda": (), "hip": ("-DSIMT_HIP", "-D__HIP_PLATFORM_AMD__=1")}
-
-# Lanes that go different ways are told apart by the chain of calls that they wait in, and those that are further behind
-# go first, by the address. So no optimization may make one call of two, or two of one, or move blocks: no joining of
-# equal ends of branches (tail merging, cross-jumping, folding equal functions, sinking, hoisting), no copies of what
-# follows a branch for each of its ways (jump threading, splitting paths and loops, duplicating tails), no frames left
-# out. What is needed was found by leaving out one after the other (tests/test_simt_compile.py has the functions).
-_KEEP_CALLS = {
-    "g++": (
-        "-fno-tree-tail-merge",
-        "-fno-crossjumping",
-        "-fno-ipa-icf",
-        "-fno-code-hoisting",
-        "-fno-optimize-sibling-calls",
-        "-fno-thread-jumps",
-        "-fno-split-paths",
-        "-fno-unswitch-loops",
-        "-fno-split-loops",
-        "-fno-peel-loops",
-        "-fno-unroll-loops",
-        # Loops that turn a known number of times, once above all (by 512 to 256), are taken apart, and what is copied
-        # is laid out by who dominates whom: what follows a branch before the branch. Unrolling them completely has no
-        # flag of its own.
-        "--param=max-completely-peel-times=0",
-        "--param=max-completely-peeled-insns=0",
-        "-fno-tree-vrp",
-        # Jumps around conditions that are known on one way.
-        "-fno-gcse",
-        "-fno-tree-dominator-opts",
-        "-fno-tree-ch",
-        "-fno-version-loops-for-strides",
-        "-fno-partial-inlining",
-        "-fno-ipa-cp-clone",
-        "-fno-reorder-blocks",
-        "-fno-reorder-blocks-and-partition",
-        "-fno-omit-frame-pointer",
-        # Not for calls: g++ 12 makes a comparison of vectors of four bytes a mask where it should be 0 or 1.
-        "-fno-tree-slp-vectorize",
-    ),
-    "clang": (
-        "-fno-optimize-sibling-calls",
-        "-fno-unroll-loops",
-        "-fno-omit-frame-pointer",
-        # As for a GPU: no call becomes dependent on more conditions, or on fewer.
-        *("-Xclang", "-fconvergent-functions"),
-        # With lifetimes, the way out of a loop is laid out before the loop.
-        *("-Xclang", "-disable-lifetime-markers"),
-        *("-mllvm", "-enable-tail-merge=0"),
-        *("-mllvm", "-disable-tail-duplicate"),
-        *("-mllvm", "-disable-early-taildup"),
-        *("-mllvm", "-disable-block-placement"),
-        *("-mllvm", "-simplifycfg-hoist-common=0"),
-        *("-mllvm", "-simplifycfg-sink-common=0"),
-    ),
-}
-# What device code means on every machine and with every compiler: integers wrap, memory has no types, char has a sign,
-# and nothing is fused that the text does not fuse.
-_MEANING = (
-    "-fwrapv",
-    "-fno-strict-aliasing",
-    "-fsigned-char",
-    "-ffp-contract=off",
-    "-fno-math-errno",
-)
-# Processors that give 0 for a division by it, where others stop: the runtime has what this calls.
-_DIVISION = ("-fsanitize=integer-divide-by-zero", "-fno-sanitize-recover=integer-divide-by-zero")
-# What nvcc takes and other compilers refuse, or warn of.
-_LENIENT = {
-    "g++": ("-fpermissive", "-w", "-Wno-narrowing"),
-    "clang": ("-w", "-Wno-c++11-narrowing", "-Wno-register"),
-}
-# Lanes that make each access to volatile shared memory together, as code from before __syncwarp has it, and let others
-# go on where they look at other volatile memory in vain: the compiler calls the runtime for each access
-# (runtime/races.cpp), by what it has for ThreadSanitizer.
-_LOCKSTEP = {
-    "g++": ("-fsanitize=thread", "--param=tsan-distinguish-volatile=1", "-DSIMT_LOCKSTEP=1"),
-    "clang": ("-fsanitize=thread", "-mllvm", "-tsan-distinguish-volatile=1", "-DSIMT_LOCKSTEP=1"),
-}
-# Not that of assembly.
-_VOLATILE = re.compile(rb"\bvolatile\b(?!\s*\()")
-_SAY = {
-    "g++": ("-fdiagnostics-color=never", "-fno-diagnostics-show-caret", "-fmax-errors=50"),
-    "clang": ("-fno-color-diagnostics", "-fno-caret-diagnostics", "-ferror-limit=50"),
-}
 _SANITIZERS = frozenset(("address", "bounds", "undefined", "thread"))
-
-
-class NoCompiler(Exception):
-    """There is no C++ compiler that is new enough. The message says what there is."""
-
-
-class NotCompiled(Exception):
-    """Something did not compile. `messages` say what, at the user's lines; the text is the first of them."""
-
-    def __init__(self, messages: Sequence[Message], said: str = "") -> None:
-        first = next((each for each in messages if each.severity == "error"), None)
-        #: What of CUDA's and HIP's the executor lacks, as a sentence.
-        self.absent = absent(each.text for each in messages if each.severity == "error")
-        text = f"{first.path}:{first.line}: {first.text}" if first else said or "did not compile"
-        super().__init__(f"{text}; {self.absent}" if self.absent else text)
-        self.messages = tuple(messages)
-        self.said = said
-
-
-@dataclass(frozen=True)
-class Compiler:
-    """A C++ compiler that works. `family` is `g++` or `clang`, `machine` what it compiles for (x86_64-linux-gnu)."""
-
-    path: str
-    family: str
-    version: tuple[int, ...]
-    identity: str = field(repr=False)
-    machine: str = field(default="", repr=False)
-
-    @property
-    def precompiled(self) -> str:
-        """The suffix of headers that it has compiled."""
-        return "pch" if self.family == "clang" else "gch"
-
-    def lockstep(self, prepared: Prepared) -> tuple[str, ...]:
-        """Return the flags for a tree that has volatile memory; none for others."""
-        sources = [source for source in prepared.sources.values() if isinstance(source, Cpp)]
-        return _LOCKSTEP[self.family] if any(_VOLATILE.search(s.code) for s in sources) else ()
-
-    @property
-    def keeps_calls(self) -> tuple[str, ...]:
-        """The flags under which calls in different places of the text stay different calls."""
-        return _KEEP_CALLS[self.family]
-
-    def __str__(self) -> str:
-        return f"{self.path} ({self.family} {'.'.join(map(str, self.version))})"
 
 
 @dataclass(frozen=True)
@@ -264,54 +129,6 @@ class Executable:
         return self.prepared.reported
 
 
-# ---------------------------------------------------------------------------------------------------------- compilers
-
-
-def find_compiler(env: Mapping[str, str]) -> Compiler:
-    """Return the compiler that `CXX` names, else the first g++ or clang++ that is new enough. Raises NoCompiler."""
-    path = env.get("PATH", os.defpath)
-    names = [env["CXX"]] if env.get("CXX") else []
-    names += ["g++", *(f"g++-{n}" for n in range(16, 10, -1)), "clang++", *(f"clang++-{n}" for n in range(22, 13, -1))]
-    seen = []
-    for name in names:
-        place = shutil.which(name, path=path)
-        if place is None:
-            continue
-        compiler = probe(Path(place), env)
-        if compiler is not None and compiler.version[0] >= _OLDEST[compiler.family]:
-            return compiler
-        seen.append(str(compiler or place))
-    has = f"; there is {', '.join(seen)}" if seen else ""
-    raise NoCompiler(f"The executor needs g++ 11 or clang 14, or later{has}. On Debian: apt-get install g++")
-
-
-def probe(path: Path, env: Mapping[str, str]) -> Compiler | None:
-    """Ask a compiler what it is; None where it does not answer as g++ or clang does."""
-    said = _said([str(path), "--version"], env)
-    clang = re.search(r"clang version (\d+(?:\.\d+)*)", said)
-    version = clang[1] if clang else _said([str(path), "-dumpfullversion"], env).strip()
-    if not re.fullmatch(r"\d+(?:\.\d+)*", version):
-        return None
-    family = "clang" if clang else "g++"
-    machine = _said([str(path), "-dumpmachine"], env).strip()
-    identity = f"{path.resolve()} {machine} {said}"
-    return Compiler(str(path), family, tuple(map(int, version.split("."))), identity, machine)
-
-
-def _said(command: Sequence[str], env: Mapping[str, str]) -> str:
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=dict(env),
-            timeout=60, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.decode("utf-8", "replace")
-
-
-# ----------------------------------------------------------------------------------------------------------- building
-
-
 @dataclass(frozen=True)
 class Builder:
     """Compiles, and remembers what it compiled, for one set of options and one dialect."""
@@ -332,7 +149,7 @@ class Builder:
     @cached_property
     def own_headers(self) -> str:
         """A hash of the executor's headers: all that is compiled depends on them."""
-        return _hash_tree((INCLUDE, HELPERS, MATH))
+        return hash_tree((INCLUDE, HELPERS, MATH))
 
     def flags(self, *, device: bool = True, standard: int | None = None) -> tuple[str, ...]:
         """Return the flags for a unit of C++, without its own: device code, or a host's that has none."""
@@ -348,10 +165,10 @@ class Builder:
             "-ftls-model=initial-exec",
             # How fast a short loop over threads is depends on where its instructions lie: 0.75 to 1.25 ns a thread.
             "-falign-loops=64",
-            *_KEEP_CALLS[family],
-            *_MEANING,
-            *_LENIENT[family],
-            *(_DIVISION if self.compiler.machine.startswith("aarch64") else ()),
+            *KEEP_CALLS[family],
+            *MEANING,
+            *LENIENT[family],
+            *(DIVISION if self.compiler.machine.startswith("aarch64") else ()),
             *self._sanitize(),
             *(_DEFINES if device else _HOST_DEFINES)[self.dialect],
             *(() if device else _NO_TURNS),
@@ -386,7 +203,7 @@ class Builder:
         used, it has to be the first that a unit includes. Raises NotCompiled.
         """
         command = [self.compiler.path, *self.flags(standard=standard), *flags, *self.includes]
-        key = _digest(_FORMAT, self.compiler.identity, command, header, self.own_headers)
+        key = digest_of(_FORMAT, self.compiler.identity, command, header, self.own_headers)
         folder = self.kept / "precompiled" / key
         made = folder / f"{header}.gch"
         with locked(folder):
@@ -398,7 +215,7 @@ class Builder:
                 new = made.with_suffix(".new")
                 status, said, _ = self._run([*command, "-x", "c++-header", str(source), "-o", str(new)])
                 if status:
-                    raise NotCompiled(_messages(said, source, Places(HERE)), said)
+                    raise NotCompiled(located(said, source, Places(HERE)), said)
                 new.replace(made)
         return folder
 
@@ -425,7 +242,7 @@ class Builder:
             return tuple(pool.map(compiled, units, commands))
 
     def _command(self, unit: Unit, prepared: Prepared, header: str) -> list[str]:
-        own, standard = _own_flags(unit, prepared)
+        own, standard = own_flags(unit, prepared)
         if unit.language == "c":
             given = [
                 flag for flag in self.flags(device=False) if not flag.startswith("-std=") and flag != "-fpermissive"
@@ -446,15 +263,15 @@ class Builder:
     ) -> CompiledUnit:
         source = prepared.made(unit.source)
         path = places.locate(unit.source, 0, 0, prepared.root)[0]
-        whole = [*command, *_SAY[self.compiler.family], "-c", str(source)]
-        key = _digest(_FORMAT, self.compiler.identity, whole, self.own_headers)
+        whole = [*command, *SAY[self.compiler.family], "-c", str(source)]
+        key = digest_of(_FORMAT, self.compiler.identity, whole, self.own_headers)
         folder = self.kept / "objects" / key[:2] / key[2:]
         states = folder / "states.json"
-        for state in _load(states):
+        for state in load_states(states):
             made = folder / state["object"]
-            if all(_hash(read, hashes) == digest for read, digest in state["read"].items()) and made.exists():
+            if all(hash_of(read, hashes) == digest for read, digest in state["read"].items()) and made.exists():
                 keeping.used(folder)
-                messages = _messages(state["said"], source, places)
+                messages = located(state["said"], source, places)
                 return CompiledUnit(path, made, True, True, state["seconds"], messages, state["said"], tuple(whole))
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
@@ -462,16 +279,16 @@ class Builder:
             status, said, seconds = self._run(
                 [*whole, "-o", str(new), "-MMD", "-MF", str(listing), "-MT", "out"], unit.folder
             )
-            messages = _messages(said, source, places)
+            messages = located(said, source, places)
             if status:
                 return CompiledUnit(path, Path(), False, False, seconds, messages, said, tuple(whole))
-            read = {name: _hash(name, hashes) for name in _all_read(listing, unit.folder)}
-            name = _digest(sorted(read.items())) + ".o"
+            read = {name: hash_of(name, hashes) for name in _all_read(listing, unit.folder)}
+            name = digest_of(sorted(read.items())) + ".o"
             # Complete before it has its name: others may look at the same time.
             shutil.copyfile(new, folder / f"{name}.{os.getpid()}")
             (folder / f"{name}.{os.getpid()}").replace(folder / name)
         state = {"read": read, "said": said, "seconds": seconds, "object": name}
-        _save(states, [state, *(each for each in _load(states) if each["object"] != name)][:4])
+        save_states(states, [state, *(each for each in load_states(states) if each["object"] != name)][:4])
         return CompiledUnit(path, folder / name, True, False, seconds, messages, said, tuple(whole))
 
     def link(
@@ -502,7 +319,7 @@ class Builder:
                 *libraries,
             ]
 
-        key = _digest(_FORMAT, self.compiler.identity, command(objects))
+        key = digest_of(_FORMAT, self.compiler.identity, command(objects))
         made = self.kept / "programs" / key[:2] / key[2:] / name
         with locked(made.parent):
             if made.exists():
@@ -519,12 +336,12 @@ class Builder:
                 more += [str(math), f"-Wl,-rpath,{math.parent}"]
                 status, said = linking.link(lambda own: [*command(own), *more], objects, run)
             if status:
-                raise NotCompiled(_link_errors(said), said)
+                raise NotCompiled(link_errors(said), said)
             new.replace(made)
         return made, False
 
     def _run(self, command: Sequence[str], folder: Path | None = None) -> tuple[int, str, float]:
-        return _ran(command, self.options.env, self.options.timeout, folder)
+        return run_compiler(command, self.options.env, self.options.timeout, folder)
 
 
 _OF_MATH = re.compile(r"undefined reference to `simt::(?:blas|fft|sparse)::")
@@ -554,9 +371,9 @@ def _library(
     """Return the shared library of the sources in `folder`, compiled now if it was not yet. Raises NotCompiled."""
     flags = ["-std=c++17", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-semantic-interposition"]
     flags += ["-ftls-model=initial-exec", "-pthread", "-fno-omit-frame-pointer", "-Wall"]
-    flags += [*_SAY[compiler.family], f"-I{INCLUDE}", *own]
+    flags += [*SAY[compiler.family], f"-I{INCLUDE}", *own]
     sources = sorted(folder.glob("*.cpp"))
-    key = _digest(_FORMAT, compiler.identity, flags, _hash_tree((INCLUDE, folder)))
+    key = digest_of(_FORMAT, compiler.identity, flags, hash_tree((INCLUDE, folder)))
     library = kept / folder.name / key / f"libhipport_{'simt' if folder == RUNTIME else folder.name}.so"
     with locked(library.parent):
         if library.exists():
@@ -567,15 +384,15 @@ def _library(
             for each, made in zip(sources, objects, strict=True)
         ]
         with ThreadPoolExecutor(processors()) as pool:
-            results = list(pool.map(lambda command: _ran(command, env, timeout), commands))
+            results = list(pool.map(lambda command: run_compiler(command, env, timeout), commands))
         for each, (status, said, _) in zip(sources, results, strict=True):
             if status:
-                raise NotCompiled(_messages(said, each, Places(HERE)), said)
+                raise NotCompiled(located(said, each, Places(HERE)), said)
         new = library.with_suffix(".new")
-        status, said, _ = _ran([compiler.path, "-shared", "-pthread", *map(str, objects), "-o", str(new), "-ldl"],
-                               env, timeout)  # fmt: skip
+        command = [compiler.path, "-shared", "-pthread", *map(str, objects), "-o", str(new), "-ldl"]
+        status, said, _ = run_compiler(command, env, timeout)
         if status:
-            raise NotCompiled(_link_errors(said), said)
+            raise NotCompiled(link_errors(said), said)
         new.replace(library)
     return library
 
@@ -592,7 +409,7 @@ def include_folders(dialect: Dialect, kept: Path | None = None) -> tuple[Path, .
     """
     if kept is None:
         return INCLUDE, HELPERS
-    folder = kept / "helpers" / f"{dialect}-{_digest(_hash_tree((HELPERS,)), *_rewriter())[:16]}"
+    folder = kept / "helpers" / f"{dialect}-{digest_of(hash_tree((HELPERS,)), *rewriter())[:16]}"
     for path in sorted(HELPERS.rglob("*.h")):
         made = folder / path.relative_to(HELPERS)
         if not made.exists():
@@ -624,11 +441,11 @@ def program(
     project = project_of(what, exclude=exclude, vendored=vendored)
     if project.root is None:
         raise ValueError("this was ported from memory: there is no tree to prepare")
-    units, libraries = _units(given or what, project, options, dialect)
+    units, libraries = units_of(given or what, project, options.env, dialect)
     if not units:
         raise NotCompiled((), "there is nothing here that could be compiled")
-    folders = _folders(units)
-    out = out or builder.kept / "trees" / _digest(str(project.root), dialect, sorted(map(str, folders)))[:16]
+    folders = header_folders(units)
+    out = out or builder.kept / "trees" / digest_of(str(project.root), dialect, sorted(map(str, folders)))[:16]
     with locked(out):
         prepared = prepare(
             what, out / "tree", dialect, passes=options.passes, folders=folders, given=given, vendored=vendored,
@@ -640,174 +457,6 @@ def program(
             raise NotCompiled(failed, "\n".join(unit.said for unit in compiled if not unit.ok))
         path, cached = builder.link(compiled, libraries, name=project.root.name or "program")
     return Executable(path, prepared, compiled, cached and all(unit.cached for unit in compiled))
-
-
-# -------------------------------------------------------------------------------------------------------------- units
-
-
-def _units(
-    what: Sequence[Path] | Project | Ported, project: Project, options: Options, dialect: Dialect
-) -> tuple[list[Unit], list[str]]:
-    """Return the units of a program, and what it is linked to beyond the runtime."""
-    assert project.root is not None
-    root = project.root
-    members = [root / each.path for each in project.sources]
-    sources = [path for path in members if path.suffix in UNITS]
-    given = [] if isinstance(what, Project | Ported) else [path.resolve() for path in what]
-    units, _, _ = programs(root, sources, members, options.env, _portable, asked=given, hip=dialect == "hip")
-    if given:
-        units = [unit for unit in units if any(unit.source.resolve().is_relative_to(path) for path in given)]
-    units = [replace(unit, flags=tuple(_portable(unit.flags))) for unit in units]
-    libraries = ["-lm", "-ldl"]
-    if any("-fopenmp" in unit.flags for unit in units):
-        libraries.append("-fopenmp")
-    return units, libraries
-
-
-def _portable(flags: Sequence[str]) -> list[str]:
-    """Keep of a compiler's flags those that say what the text means."""
-    kept: list[str] = []
-    rest = iter(flags)
-    for flag in rest:
-        if flag in ("-Xcompiler", "--compiler-options"):
-            kept += _portable(next(rest, "").split(","))
-        elif flag in ("-I", "-D", "-U", "-isystem", "-include"):
-            kept += [flag, next(rest, "")]
-        elif flag.startswith(("-I", "-D", "-U", "-std=", "-isystem", "-fopenmp", "-include")):
-            kept.append(flag)
-        elif flag.startswith(("--include-path=", "--define-macro=")):
-            kept.append(("-I" if "include" in flag else "-D") + flag.partition("=")[2])
-    return kept
-
-
-def _folders(units: Sequence[Unit]) -> list[Path]:
-    """Return the folders that units look for headers in, but for the machine's own."""
-    found = []
-    for unit in units:
-        for flag, after in pairwise((*unit.flags, "")):
-            name = after if flag in ("-I", "-isystem") else flag[2:] if flag.startswith("-I") else ""
-            place = Path(os.path.normpath(unit.folder / name)) if name else None
-            if place and place.is_dir() and not place.is_relative_to("/usr") and not _is_toolkit(place):
-                found.append(place)
-    return list(dict.fromkeys(found))
-
-
-def _is_toolkit(folder: Path) -> bool:
-    """Say whether a folder has the headers of a CUDA or ROCm installation, in whose place the executor's come."""
-    return any((folder / name).is_file() for name in ("cuda_runtime_api.h", "hip/hip_runtime_api.h"))
-
-
-def _own_flags(unit: Unit, prepared: Prepared) -> tuple[list[str], int | None]:
-    """Return a unit's own flags with the folders of the prepared tree, and the standard it asks for."""
-    kept: list[str] = []
-    standard = None
-    rest = iter(unit.flags)
-    for flag in rest:
-        asked = re.fullmatch(r"-std=(?:c|gnu)\+\+(\w+)", flag)
-        if asked:
-            years = {"98": 98, "03": 3, "0x": 11, "1y": 14, "1z": 17, "2a": 20, "2b": 23}
-            standard = years.get(asked[1]) or int(asked[1])
-            standard = None if standard > 90 else standard
-        elif flag.startswith("-std="):
-            continue
-        elif flag in ("-I", "-isystem", "-include") or flag.startswith("-I"):
-            flag, name = ("-I", flag[2:]) if flag.startswith("-I") and flag != "-I" else (flag, next(rest, ""))
-            place = unit.folder / name
-            if flag == "-include":
-                kept += [flag, str(prepared.made(place)) if place.exists() else name]
-            elif not _is_toolkit(place):
-                kept += [flag, str(prepared.made(place))]
-        else:
-            kept.append(flag)
-    return kept, standard
-
-
-# ----------------------------------------------------------------------------------------------------------- messages
-
-
-def _messages(said: str, source: Path, places: Places) -> tuple[Message, ...]:
-    return places.located(parse(_as_clang(said), source), source.parent)
-
-
-def _ran(
-    command: Sequence[str], env: Mapping[str, str], timeout: float, folder: Path | None = None
-) -> tuple[int, str, float]:
-    """Run a compiler; returns its status, what it said, and the seconds it took."""
-    start = time.monotonic()
-    try:
-        done = subprocess.run(
-            command, cwd=folder, env={**env, "LC_ALL": "C"}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=timeout, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return 1, f"error: the compiler did not end within {timeout:.0f} s", time.monotonic() - start
-    except OSError as problem:
-        return 1, f"error: {problem}", time.monotonic() - start
-    return done.returncode, done.stdout.decode("utf-8", "replace"), time.monotonic() - start
-
-
-_REQUIRED = re.compile(r"(?P<where>[^\s:][^:]*:\d+:\d+):\s+(?P<text>(?:recursively )?required (?:from|by) .*)")
-_CONTINUED = re.compile(r"\s+from (?P<path>.+?):(?P<line>\d+)[:,]")
-_CONTEXT = re.compile(r"[^\s:][^:]*: (?:In|At) .*:$")
-
-
-def _as_clang(said: str) -> str:
-    """Put what g++ says into clang's order: where a template is used from behind the message, not before it."""
-    lines: list[str] = []
-    waiting: list[str] = []
-    for line in said.splitlines():
-        if required := _REQUIRED.fullmatch(line):
-            waiting.append(f"{required['where']}: note: {required['text']}")
-        elif more := _CONTINUED.match(line):
-            lines.append(f"In file included from {more['path']}:{more['line']}:")
-        elif _CONTEXT.fullmatch(line):
-            continue
-        else:
-            lines.append(line)
-            if ": error: " in line or ": fatal error: " in line or ": warning: " in line:
-                lines += waiting
-                waiting = []
-    return "\n".join(lines)
-
-
-def _link_errors(said: str) -> tuple[Message, ...]:
-    """Name what a program needs and nobody has."""
-    if "multiple definition of `main'" in said:
-        return (Message(PurePath(), 0, 0, "error", "there are several programs here: give the sources of one"),)
-    names = dict.fromkeys(re.findall(r"undefined reference to `([^']+)'", said))
-    return tuple(Message(PurePath(), 0, 0, "error", f"nothing here defines {name}") for name in names) or (
-        Message(PurePath(), 0, 0, "error", said.strip()[-2000:] or "the linker failed without a word"),
-    )
-
-
-# --------------------------------------------------------------------------------------------------------------- kept
-
-
-def _digest(*what: object) -> str:
-    return hashlib.sha256(json.dumps(what, default=str).encode()).hexdigest()
-
-
-def _hash(path: str, known: dict[str, str]) -> str:
-    if path not in known:
-        try:
-            known[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-        except OSError:
-            known[path] = ""
-    return known[path]
-
-
-def _hash_tree(folders: Iterable[Path]) -> str:
-    total = hashlib.sha256()
-    for folder in folders:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and path.suffix != ".pyc":
-                total.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
-    return total.hexdigest()
-
-
-def _rewriter() -> list[str]:
-    """What the text of a prepared file depends on, besides the file."""
-    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(HERE.glob("*.py")) if path.stem in _PASSES]
 
 
 def _all_read(listing: Path, folder: Path) -> list[str]:
@@ -823,18 +472,3 @@ def _prune(folder: Path) -> None:
         with suppress(OSError):
             if time.time() - (each / ".lock").stat().st_mtime > _DAYS * 86400:
                 shutil.rmtree(each)
-
-
-def _load(path: Path) -> list[dict[str, Any]]:
-    try:
-        states: list[dict[str, Any]] = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return []
-    return states
-
-
-def _save(path: Path, states: list[dict[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-        json.dump(states, file)
-    Path(file.name).replace(path)

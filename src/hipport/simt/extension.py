@@ -38,8 +38,9 @@ from hipport.processes import limited
 from hipport.project import Project
 from hipport.recorder import setup_scripts
 from hipport.simt import compile as compiling
-from hipport.simt import linking, torch_devices
+from hipport.simt import compilers, linking, torch_devices
 from hipport.simt.absent import absent
+from hipport.simt.messages import NotCompiled
 from hipport.simt.prepare import Dialect, Prepared, prepare
 
 #: What PyTorch takes itself for while it says how an extension is built.
@@ -235,7 +236,7 @@ def build(
     return Built(dialect, copy, tuple(built), paths, libraries, guard, seconds, edited=edited)
 
 
-def host_compiler(torch: Torch, env: Mapping[str, str]) -> compiling.Compiler:
+def host_compiler(torch: Torch, env: Mapping[str, str]) -> compilers.Compiler:
     """Return the compiler for units without device code: the one that `CXX` names, else a clang, else g++.
 
     clang keeps what the inline functions of PyTorch's headers make of templates with the headers that it compiled
@@ -247,17 +248,17 @@ def host_compiler(torch: Torch, env: Mapping[str, str]) -> compiling.Compiler:
 
 
 @lru_cache(maxsize=8)
-def _host_compiler(include: Path, environment: tuple[tuple[str, str], ...]) -> compiling.Compiler:
+def _host_compiler(include: Path, environment: tuple[tuple[str, str], ...]) -> compilers.Compiler:
     """Asking all compilers that there are takes a second, and each build of a verification asks."""
     env = dict(environment)
     if not env.get("CXX") and (include / "pybind11/conduit/pybind11_platform_abi_id.h").is_file():
         path = env.get("PATH", os.defpath)
         named = (shutil.which(name, path=path) for name in ("clang++", *(f"clang++-{n}" for n in range(22, 16, -1))))
         for place in (*(Path(each) for each in named if each), *_of_toolchains(env)):
-            compiler = compiling.probe(place, env)
+            compiler = compilers.probe(place, env)
             if compiler and compiler.family == "clang" and compiler.version[0] >= _CLANG and _has_library(place, env):
                 return compiler
-    return compiling.find_compiler(env)
+    return compilers.find_compiler(env)
 
 
 def _of_toolchains(env: Mapping[str, str]) -> Iterator[Path]:
@@ -276,7 +277,7 @@ def _has_library(clang: Path, env: Mapping[str, str]) -> bool:
 
 def allocator(torch: Torch, runtime: Path, *, env: Mapping[str, str], cache: Path, timeout: float = 600.0) -> Path:
     """Return the library that puts tensors into the executor's memory, made now if it was not. Raises NotBuildable."""
-    compiler = compiling.find_compiler(env)
+    compiler = compilers.find_compiler(env)
     source = HERE / "torch_allocator.cpp"
     command = [
         *(compiler.path, "-std=c++20", "-O2", "-fPIC", "-shared", "-w", str(source)),
@@ -463,32 +464,32 @@ class _Compiler:
     cache: Path
     timeout: float
     runtime: Path = field(init=False)
-    compiler: compiling.Compiler = field(init=False)
-    host_compiler: compiling.Compiler = field(init=False)
+    compiler: compilers.Compiler = field(init=False)
+    host_compiler: compilers.Compiler = field(init=False)
     places: Places = field(init=False)
     digests: dict[str, str] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         # What was prepared says by itself which lines it comes from.
         self.places = Places(self.tree, {self.copy: self.tree})
-        self.compiler = compiling.find_compiler(self.env)
+        self.compiler = compilers.find_compiler(self.env)
         self.host_compiler = host_compiler(self.torch, self.env)
         if self.dialect != "host":
             try:
                 self.runtime = compiling.runtime(self.compiler, self.cache, env=self.env)
-            except compiling.NotCompiled as problem:
+            except NotCompiled as problem:
                 raise NotBuildable(f"the executor's runtime does not compile: {problem}") from problem
 
-    def compiler_of(self, unit: _Unit) -> compiling.Compiler:
+    def compiler_of(self, unit: _Unit) -> compilers.Compiler:
         """Device code is compiled by what compiles programs: how lanes come together depends on it."""
         return self.compiler if unit.device else self.host_compiler
 
-    def builder(self, optimize: str, compiler: compiling.Compiler) -> compiling.Builder:
+    def builder(self, optimize: str, compiler: compilers.Compiler) -> compiling.Builder:
         """What compiles programs, for its flags."""
         options = compiling.Options(self.env, compiler, optimize=optimize)
         return compiling.Builder(options, _said_as(self.dialect))
 
-    def flags(self, optimize: str, compiler: compiling.Compiler) -> list[str]:
+    def flags(self, optimize: str, compiler: compilers.Compiler) -> list[str]:
         """The flags of every unit, without what is defined: that goes into a header."""
         builder = self.builder(optimize, compiler)
         return [flag for flag in builder.flags(standard=_STANDARD) if not flag.startswith("-D")]
@@ -611,7 +612,7 @@ class _Compiler:
             partial.replace(path)
         return path
 
-    def _precompiled(self, folders: Sequence[str], compiler: compiling.Compiler, python: bool) -> Path:
+    def _precompiled(self, folders: Sequence[str], compiler: compilers.Compiler, python: bool) -> Path:
         """PyTorch's headers, compiled: by g++ half a minute once, and half a gigabyte; a quarter of it by clang."""
         text = (_TORCH_SHIMS / _PCH_HEADER).read_text()
         if self.dialect != "host":
