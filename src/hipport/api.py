@@ -7,15 +7,13 @@ Only `save`, `undo` and `port` change a tree; only `build`, `port` and the verif
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from hipport import discover, extensions, toolchain, write
+from hipport import discover, extensions, write
 from hipport.finding import Certainty
 from hipport.pipeline import Pass, Ported, Progress, run
 from hipport.processors import processors
@@ -243,11 +241,18 @@ def port(
     """
     from hipport.evidence import Evidence
     from hipport.machine import known_gpus
+    from hipport.porting import Porting
+    from hipport_passes import BEFORE_EXECUTOR
+    from hipport_passes.nvcc_flags import translate
 
     places = [Path(path) for path in paths]
     options: dict[str, Any] = {
         "target": target, "accept": accept, "exclude": exclude, "exclude_base": exclude_base, "rules": rules,
     }  # fmt: skip
+    porting = Porting(
+        env, Path(python), options, scan, rewrite, BEFORE_EXECUTOR, _markers(), lambda flags: translate(flags).kept,
+        jobs, on_progress,
+    )  # fmt: skip
     scanned = scan(places, on_progress=on_progress, **options)
     root = scanned.ported.before.root
     assert root is not None
@@ -255,15 +260,16 @@ def port(
     if write.find_root(root) is not None:
         why_not_run = "hipport has rewritten this tree before; take that back first: hipport undo"
         if out is None and not scanned.ported.changed:
-            earlier, why_not_run = _originals(root, places, env, options)
+            earlier, why_not_run = porting.originals(root, places)
     scanned = earlier or scanned
     ported = scanned.ported
     verifications: list[Verification] = []
     if "verify" not in declined:
-        given = (env, Path(python), options, cases, recording, seconds, jobs, on_progress)
         read = scanned.ported.before.root or root
         originals = [read / path.resolve().relative_to(root) for path in places]
-        verifications += _verifications(scanned, originals, arguments, why_not_run, *given)
+        verifications += porting.verifications(
+            scanned, originals, arguments, why_not=why_not_run, cases=cases, recording=recording, seconds=seconds
+        )
     if earlier is None:
         save(ported, out, places)
     else:
@@ -274,191 +280,12 @@ def port(
     built, why_not = None, "it was not asked for"
     if "build" not in declined:
         moved = [to / path.resolve().relative_to(root) for path in places]
-        built, why_not = _built(moved, to, ported, env, Path(python), target or Target(), exclude, jobs, on_progress)
+        built, why_not = porting.built(moved, to, ported, (target or Target()).archs)
     gpus = tuple(str(gpu) for gpu in known_gpus(Path("/"))[0])
     return Evidence(
         root, to, scanned.extensions, ported, built, tuple(verifications), why_not, earlier is not None,
         tuple(declined), gpus,
     )  # fmt: skip
-
-
-def _originals(
-    root: Path, paths: Sequence[Path], env: Mapping[str, str], options: Mapping[str, Any]
-) -> tuple[Scanned | None, str]:
-    """What becomes of the tree that was there before hipport rewrote it in place, in a copy; or why that is not known.
-
-    It is the same port if what comes out is what is there now.
-    """
-    base: Path | None = options["exclude_base"]
-    outside = options["exclude"] and base is not None and not base.resolve().is_relative_to(root)
-    # What a file includes lies around it, in folders that may be anybody's, and are not copied.
-    if outside or not all(path.is_dir() for path in paths):
-        return None, "hipport has rewritten this tree before; take that back first: hipport undo"
-    back = []
-    for journal in {each for path in paths for each in write.find_roots(path.resolve())}:
-        for name, text in write.originals(journal).items():
-            place = journal / name
-            if place.is_relative_to(root):
-                now = place.read_bytes() if place.is_file() else None
-                back.append(write.Change(PurePath(place.relative_to(root)), now, text))
-    copy = toolchain.cache(env).resolve() / "originals" / sha256(os.fsencode(root)).hexdigest()[:16] / root.name
-    shutil.rmtree(copy, ignore_errors=True)
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    inside = [PurePath(path.resolve().relative_to(root)) for path in paths]
-    here = [each for each in back if any(each.path.is_relative_to(path) for path in inside)]
-    write.write_tree(root, copy, inside, [change for change in here if change.before is not None])
-    moved = {**options, "exclude_base": copy / base.resolve().relative_to(root) if base is not None else None}
-    scanned = scan([copy / path for path in inside], **moved)
-    made = {source.path: source.text for source in scanned.ported.project.sources}
-    made |= {file.path: file.text for file in scanned.ported.created}
-    other = [path.as_posix() for path, text in made.items() if _bytes(root / path) != text]
-    if other:
-        return None, f"changed since hipport rewrote it: {', '.join(sorted(other))}; take that back first: hipport undo"
-    return scanned, ""
-
-
-def _bytes(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
-
-
-def _built(
-    paths: Sequence[Path],
-    root: Path,
-    ported: Ported,
-    env: Mapping[str, str],
-    python: Path,
-    target: Target,
-    exclude: Sequence[str],
-    jobs: int | None,
-    on_progress: Callable[[Progress], None] | None,
-) -> tuple[builder.Built | None, str]:
-    """Compile what was written, or say why that could not be done: the port is there already, and is not lost by it."""
-    from hipport import builder
-    from hipport.toolchain import NoToolchain
-    from hipport_passes.nvcc_flags import translate
-
-    try:
-        built = builder.build(
-            paths,
-            target.archs,
-            env=env,
-            python=python,
-            sources={root / source.path: source for source in ported.changed},
-            vendored=_markers(),
-            exclude=exclude,
-            exclude_base=root,
-            translate=lambda flags: translate(flags).kept,
-            jobs=jobs,
-            on_progress=on_progress,
-        )
-    except NoToolchain as problem:
-        return None, str(problem)
-    except OSError as problem:
-        return None, f"{problem.filename or root}: {problem.strerror or problem}"
-    except KeyboardInterrupt:
-        return None, "interrupted"
-    return built, ""
-
-
-def _verifications(
-    scanned: Scanned,
-    paths: Sequence[Path],
-    arguments: Sequence[str],
-    why_not: str,
-    env: Mapping[str, str],
-    python: Path,
-    options: Mapping[str, Any],
-    cases: Path | None,
-    recording: Path | None,
-    seconds: float,
-    jobs: int | None,
-    on_progress: Callable[[Progress], None] | None,
-) -> Iterator[Verification]:
-    """Run each extension and program beside its port, or say why not: for `why_not`, if there is such a reason."""
-    from hipport import program_verifier, verifier
-    from hipport.evidence import Verification, digest
-    from hipport.recorder import setup_script
-    from hipport_passes import BEFORE_EXECUTOR
-
-    ported, root = scanned.ported, scanned.ported.before.root
-    assert root is not None
-    common: dict[str, Any] = {
-        "env": env,
-        "passes": BEFORE_EXECUTOR,
-        "limits": verifier.Limits(seconds),
-        "jobs": jobs or processors(),
-        "gpu": _gpu(env, True),
-        "on_progress": on_progress,
-    }
-    built = [e.path for e in scanned.extensions if e.path is not None]
-    scripts = dict.fromkeys(path for path in built if setup_script(root / path.parent) == root / path)
-    if (cases or recording) and len(scripts) != 1:
-        raise verifier.BadCases(f"cases and recordings are for one extension; here are {len(scripts)}")
-    for script in scripts:
-        folder = root / script.parent
-        name = f"the extension in {script.parent.as_posix()}" if script.parent.parts else "the extension"
-        inputs = recording or cases or folder / "cases.py"
-        about = Verification(name, script.parent, inputs.name, digest(inputs) if inputs.is_file() else "")
-        if not inputs.is_file():
-            why = "there are no cases (cases.py beside setup.py), and no recording (hipport record)"
-            yield Verification(name, script.parent, why_not=why)
-            continue
-        part = why_not or _part(ported, folder, options)
-        try:
-            if isinstance(part, str):
-                yield replace(about, why_not=part)
-            elif recording is not None:
-                for verified in verifier.replay(folder, recording, python=python, port=part, **common):
-                    yield replace(about, what=f"{name}, {verified.package}", verified=verified)
-            else:
-                verified = verifier.extension(folder, python=python, port=part, cases=cases, **common)
-                yield replace(about, verified=verified)
-        except Exception as problem:
-            yield replace(about, why_not=_not_run(problem))
-    programs = [extension for extension in scanned.extensions if extension.kind == "program"]
-    asked = bool(arguments) or all(path.is_file() for path in paths)
-    if programs and asked:
-        names = ", ".join(dict.fromkeys(program.sources[0].as_posix() for program in programs))
-        about = Verification(f"the program {names}", programs[0].sources[0], " ".join(arguments) or "no arguments")
-        try:
-            if why_not:
-                yield replace(about, why_not=why_not)
-            else:
-                more = {**common, "vendored": _markers(), "exclude": options["exclude"]}
-                verified = program_verifier.program(paths, arguments, port=lambda _: ported, **more)
-                yield replace(about, verified=verified)
-        except Exception as problem:
-            yield replace(about, why_not=_not_run(problem))
-    for extension in scanned.extensions:
-        what = str(extension).partition(":")[0]
-        if extension.kind == "program" and not asked:
-            why = "nobody has said what it is run with: hipport port … -- ARGUMENTS"
-            yield Verification(f"the {what} {extension.sources[0].as_posix()}", extension.sources[0], why_not=why)
-        elif extension.kind != "program" and extension.path not in scripts:
-            why = "only programs, and extensions that have a setup.py, are run"
-            yield Verification(what, extension.path or extension.sources[0], why_not=why)
-
-
-def _part(ported: Ported, folder: Path, options: Mapping[str, Any]) -> Ported | str:
-    """The port of one folder; a text where that is not what the whole tree was ported to."""
-    assert ported.before.root is not None
-    root = ported.before.root
-    if folder == root:
-        return ported
-    part = rewrite([folder], **options)
-    assert part.before.root is not None
-    whole = {root / source.path: source.text for source in ported.project.sources}
-    whole |= {root / file.path: file.text for file in ported.created}
-    own = {part.before.root / source.path: source.text for source in part.project.sources}
-    other = sorted(path.relative_to(root).as_posix() for path, text in own.items() if whole.get(path) != text)
-    return f"by itself it comes out otherwise than in the whole tree: {', '.join(other)}" if other else part
-
-
-def _not_run(problem: Exception) -> str:
-    """Why an executor gave up. What is not one of its own reasons is a defect, and is not kept quiet."""
-    if type(problem).__name__ not in ("BadCases", "NotBuildable", "NotCompiled", "NoCompiler"):
-        raise problem
-    return str(problem).strip().splitlines()[0]
 
 
 def explain(name: str, *, target: Target | None = None, rules: Mapping[str, Any] | None = None) -> Explanation:

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of a port that run code: what was written is compiled, originals and their ports are run side by side.
+
+A step that cannot be made says why; the port is there all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from hipport import toolchain, write
+from hipport.pipeline import Pass, Ported, Progress
+from hipport.processors import processors
+
+if TYPE_CHECKING:
+    from hipport.api import Scanned
+    from hipport.builder import Built
+    from hipport.evidence import Verification
+
+
+@dataclass(frozen=True)
+class Porting:
+    """How a tree is ported, compiled and run.
+
+    `options` are those that `scan` and `rewrite` are called with: the target, what is excluded and the like. `passes`
+    are run before the executor's own, `vendored` says what third-party code looks like, `translate` makes hipcc's
+    flags of nvcc's.
+    """
+
+    env: Mapping[str, str]
+    python: Path
+    options: Mapping[str, Any]
+    scan: Callable[..., Scanned]
+    rewrite: Callable[..., Ported]
+    passes: Sequence[Pass[Any]]
+    vendored: Mapping[str, tuple[str, ...]]
+    translate: Callable[[Sequence[str]], Sequence[str]]
+    jobs: int | None = None
+    on_progress: Callable[[Progress], None] | None = None
+
+    def originals(self, root: Path, paths: Sequence[Path]) -> tuple[Scanned | None, str]:
+        """What becomes of the tree that was there before hipport rewrote it in place, in a copy; or why not.
+
+        It is the same port if what comes out is what is there now.
+        """
+        base: Path | None = self.options["exclude_base"]
+        outside = self.options["exclude"] and base is not None and not base.resolve().is_relative_to(root)
+        # What a file includes lies around it, in folders that may be anybody's, and are not copied.
+        if outside or not all(path.is_dir() for path in paths):
+            return None, "hipport has rewritten this tree before; take that back first: hipport undo"
+        back = []
+        for journal in {each for path in paths for each in write.find_roots(path.resolve())}:
+            for name, text in write.originals(journal).items():
+                place = journal / name
+                if place.is_relative_to(root):
+                    now = place.read_bytes() if place.is_file() else None
+                    back.append(write.Change(PurePath(place.relative_to(root)), now, text))
+        kept = toolchain.cache(self.env).resolve() / "originals"
+        copy = kept / sha256(os.fsencode(root)).hexdigest()[:16] / root.name
+        shutil.rmtree(copy, ignore_errors=True)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        inside = [PurePath(path.resolve().relative_to(root)) for path in paths]
+        here = [each for each in back if any(each.path.is_relative_to(path) for path in inside)]
+        write.write_tree(root, copy, inside, [change for change in here if change.before is not None])
+        moved = {**self.options, "exclude_base": copy / base.resolve().relative_to(root) if base is not None else None}
+        scanned = self.scan([copy / path for path in inside], **moved)
+        made = {source.path: source.text for source in scanned.ported.project.sources}
+        made |= {file.path: file.text for file in scanned.ported.created}
+        other = sorted(path.as_posix() for path, text in made.items() if _bytes(root / path) != text)
+        if other:
+            return None, f"changed since hipport rewrote it: {', '.join(other)}; take that back first: hipport undo"
+        return scanned, ""
+
+    def built(
+        self, paths: Sequence[Path], root: Path, ported: Ported, archs: Sequence[str]
+    ) -> tuple[Built | None, str]:
+        """Compile what was written for `archs`, or say why that could not be done."""
+        from hipport import builder
+        from hipport.toolchain import NoToolchain
+
+        try:
+            built = builder.build(
+                paths,
+                archs,
+                env=self.env,
+                python=self.python,
+                sources={root / source.path: source for source in ported.changed},
+                vendored=self.vendored,
+                exclude=self.options["exclude"],
+                exclude_base=root,
+                translate=self.translate,
+                jobs=self.jobs,
+                on_progress=self.on_progress,
+            )
+        except NoToolchain as problem:
+            return None, str(problem)
+        except OSError as problem:
+            return None, f"{problem.filename or root}: {problem.strerror or problem}"
+        except KeyboardInterrupt:
+            return None, "interrupted"
+        return built, ""
+
+    def verifications(
+        self,
+        scanned: Scanned,
+        paths: Sequence[Path],
+        arguments: Sequence[str],
+        *,
+        why_not: str = "",
+        cases: Path | None = None,
+        recording: Path | None = None,
+        seconds: float = 120.0,
+    ) -> Iterator[Verification]:
+        """Run each extension and program beside its port, or say why not: for `why_not`, if there is such a reason.
+
+        Raises verifier.BadCases where `cases` or a `recording` are given and there is not one extension.
+        """
+        from hipport import verifier
+        from hipport.evidence import Verification
+        from hipport.hardware import hardware
+        from hipport.recorder import setup_script
+
+        ported, root = scanned.ported, scanned.ported.before.root
+        assert root is not None
+        common: dict[str, Any] = {
+            "env": self.env,
+            "passes": self.passes,
+            "limits": verifier.Limits(seconds),
+            "jobs": self.jobs or processors(),
+            "gpu": hardware(self.env),
+            "on_progress": self.on_progress,
+        }
+        built = [e.path for e in scanned.extensions if e.path is not None]
+        scripts = dict.fromkeys(path for path in built if setup_script(root / path.parent) == root / path)
+        if (cases or recording) and len(scripts) != 1:
+            raise verifier.BadCases(f"cases and recordings are for one extension; here are {len(scripts)}")
+        for script in scripts:
+            yield from self._of_extension(ported, script, common, why_not, cases, recording)
+        programs = [extension for extension in scanned.extensions if extension.kind == "program"]
+        asked = bool(arguments) or all(path.is_file() for path in paths)
+        if programs and asked:
+            names = ", ".join(dict.fromkeys(program.sources[0].as_posix() for program in programs))
+            about = Verification(f"the program {names}", programs[0].sources[0], " ".join(arguments) or "no arguments")
+            yield (
+                replace(about, why_not=why_not)
+                if why_not
+                else self._of_program(about, ported, paths, arguments, common)
+            )
+        for extension in scanned.extensions:
+            what = str(extension).partition(":")[0]
+            if extension.kind == "program" and not asked:
+                why = "nobody has said what it is run with: hipport port … -- ARGUMENTS"
+                yield Verification(f"the {what} {extension.sources[0].as_posix()}", extension.sources[0], why_not=why)
+            elif extension.kind != "program" and extension.path not in scripts:
+                why = "only programs, and extensions that have a setup.py, are run"
+                yield Verification(what, extension.path or extension.sources[0], why_not=why)
+
+    def _of_extension(
+        self,
+        ported: Ported,
+        script: PurePath,
+        common: Mapping[str, Any],
+        why_not: str,
+        cases: Path | None,
+        recording: Path | None,
+    ) -> Iterator[Verification]:
+        from hipport import verifier
+        from hipport.evidence import Verification, digest
+
+        assert ported.before.root is not None
+        folder = ported.before.root / script.parent
+        name = f"the extension in {script.parent.as_posix()}" if script.parent.parts else "the extension"
+        inputs = recording or cases or folder / "cases.py"
+        about = Verification(name, script.parent, inputs.name, digest(inputs) if inputs.is_file() else "")
+        if not inputs.is_file():
+            why = "there are no cases (cases.py beside setup.py), and no recording (hipport record)"
+            yield Verification(name, script.parent, why_not=why)
+            return
+        part = why_not or self._part(ported, folder)
+        try:
+            if isinstance(part, str):
+                yield replace(about, why_not=part)
+            elif recording is not None:
+                for verified in verifier.replay(folder, recording, python=self.python, port=part, **common):
+                    yield replace(about, what=f"{name}, {verified.package}", verified=verified)
+            else:
+                verified = verifier.extension(folder, python=self.python, port=part, cases=cases, **common)
+                yield replace(about, verified=verified)
+        except Exception as problem:
+            yield replace(about, why_not=_not_run(problem))
+
+    def _of_program(
+        self,
+        about: Verification,
+        ported: Ported,
+        paths: Sequence[Path],
+        arguments: Sequence[str],
+        common: Mapping[str, Any],
+    ) -> Verification:
+        from hipport import program_verifier
+
+        more = {**common, "vendored": self.vendored, "exclude": self.options["exclude"]}
+        try:
+            return replace(about, verified=program_verifier.program(paths, arguments, port=lambda _: ported, **more))
+        except Exception as problem:
+            return replace(about, why_not=_not_run(problem))
+
+    def _part(self, ported: Ported, folder: Path) -> Ported | str:
+        """The port of one folder; a text where that is not what the whole tree was ported to."""
+        assert ported.before.root is not None
+        root = ported.before.root
+        if folder == root:
+            return ported
+        part = self.rewrite([folder], **self.options)
+        assert part.before.root is not None
+        whole = {root / source.path: source.text for source in ported.project.sources}
+        whole |= {root / file.path: file.text for file in ported.created}
+        own = {part.before.root / source.path: source.text for source in part.project.sources}
+        other = sorted(path.relative_to(root).as_posix() for path, text in own.items() if whole.get(path) != text)
+        return f"by itself it comes out otherwise than in the whole tree: {', '.join(other)}" if other else part
+
+
+def _bytes(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _not_run(problem: Exception) -> str:
+    """Why an executor gave up. What is not one of its own reasons is a defect, and is not kept quiet."""
+    if type(problem).__name__ not in ("BadCases", "NotBuildable", "NotCompiled", "NoCompiler"):
+        raise problem
+    return str(problem).strip().splitlines()[0]
