@@ -50,6 +50,20 @@ _RULES = click.option(
     type=click.Path(path_type=Path),
     help="A TOML file with rows of your own for the tables of passes (again for more).",
 )
+_OUT = click.option(
+    "--out", metavar="DIR", type=click.Path(path_type=Path), help="Write a ported copy to the new folder DIR."
+)
+_REPLAY = click.option(
+    "--replay",
+    "recording",
+    type=click.Path(path_type=Path),
+    help="Make the calls that `hipport record` kept, in place of cases.",
+)
+_TIMEOUT = click.option(
+    "--timeout", type=click.FloatRange(min=1), default=120.0, help="Seconds for one run; 120 if not given."
+)
+_JOBS = click.option("--jobs", type=click.IntRange(min=1), help="Runs and compilers at once; as many as processors.")
+_PYTHON = click.option("--python", type=click.Path(path_type=Path), help="The Python that has PyTorch, for extensions.")
 _FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="For people or for programs."
 )
@@ -75,9 +89,7 @@ def main() -> None:
 @_PATHS
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something would change or needs a person.")
 @click.option("--diff", is_flag=True, help="Write nothing; print what would change as a patch.")
-@click.option(
-    "--out", metavar="DIR", type=click.Path(path_type=Path), help="Write a ported copy to the new folder DIR."
-)
+@_OUT
 @_ACCEPT
 @_TARGET
 @_ROCM
@@ -234,12 +246,7 @@ class _WithProgram(click.Command):
 @click.option(
     "--cases", type=click.Path(path_type=Path), help="The cases of an extension; cases.py beside its setup.py."
 )
-@click.option(
-    "--replay",
-    "recording",
-    type=click.Path(path_type=Path),
-    help="Make the calls that `hipport record` kept, in place of cases.",
-)
+@_REPLAY
 @click.option("--case", "names", multiple=True, metavar="NAME", help="Run only this case (may be given again).")
 @click.option(
     "--wave",
@@ -266,9 +273,9 @@ class _WithProgram(click.Command):
     help="Compile with a sanitizer (programs only).",
 )
 @click.option("--races", is_flag=True, help="Look for data races; slow (programs only).")
-@click.option("--timeout", type=click.FloatRange(min=1), default=120.0, help="Seconds for one run; 120 if not given.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Runs and compilers at once; as many as processors.")
-@click.option("--python", type=click.Path(path_type=Path), help="The Python that has PyTorch, for extensions.")
+@_TIMEOUT
+@_JOBS
+@_PYTHON
 @click.option("--no-gpu", is_flag=True, help="Do not run the port on this machine's AMD GPU, should there be one.")
 @click.option(
     "--gpu-python",
@@ -368,9 +375,7 @@ def verify(
 
 @main.command(cls=_WithProgram)
 @_PATHS
-@click.option(
-    "--out", metavar="DIR", type=click.Path(path_type=Path), help="Write a ported copy to the new folder DIR."
-)
+@_OUT
 @click.option(
     "--manifest",
     metavar="FILE",
@@ -378,17 +383,12 @@ def verify(
     help="Write the evidence to FILE, as JSON, and for people beside it (.txt); DIR/hipport-port.json with --out.",
 )
 @click.option("--cases", type=click.Path(path_type=Path), help="The cases of the extension; cases.py beside setup.py.")
-@click.option(
-    "--replay",
-    "recording",
-    type=click.Path(path_type=Path),
-    help="Make the calls that `hipport record` kept, in place of cases.",
-)
+@_REPLAY
 @click.option("--no-build", is_flag=True, help="Do not compile.")
 @click.option("--no-verify", is_flag=True, help="Do not run anything on the CPU.")
-@click.option("--timeout", type=click.FloatRange(min=1), default=120.0, help="Seconds for one run; 120 if not given.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Runs and compilers at once; as many as processors.")
-@click.option("--python", type=click.Path(path_type=Path), help="The Python that has PyTorch, for extensions.")
+@_TIMEOUT
+@_JOBS
+@_PYTHON
 @_ACCEPT
 @_TARGET
 @_ROCM
