@@ -23,6 +23,7 @@ from hipport.languages.implicit import aliases, class_of, defaults, members, ope
 from hipport.languages.kernels import Kernels
 
 _DEFINE = re.compile(rb"[ \t]*define[ \t]+(\w+)(?:\(([^()]*)\))?")
+_LAST = re.compile(rb"(?<!\w)([A-Za-z_]\w*)\s*(?:<[^;<>]*(?:<[^;<>]*>[^;<>]*)*>)?\s*\Z")
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +114,11 @@ def _macros(source: Cpp) -> tuple[Text, ...]:
 
 def _texts(source: Cpp) -> tuple[Text, ...]:
     """What the objects of classes have in them, other names of classes, and arguments that need not be given."""
-    found = [Text(source, each.name, (), each.start, each.end, True) for each in (*members(source), *aliases(source))]
+    found = [Text(source, each.name, (), each.start, each.end, True) for each in members(source)]
+    for each in aliases(source):
+        # The class itself, not what it is given, or what it is in.
+        match = _LAST.search(source.code, each.start, each.end)
+        if match is not None and match[1] != each.name:
+            found.append(Text(source, each.name, (), *match.span(1), True))
     found += (Text(source, each.name, (), each.start, each.end) for each in defaults(source))
     return tuple(found)

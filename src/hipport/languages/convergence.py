@@ -192,6 +192,9 @@ class _Search:
         #: What functions were seen to come to before, for those that call themselves.
         self._again: dict[Function, tuple[_Mention, ...]] = {}
         self._reached: dict[Function, tuple[_Reached, ...]] = {}
+        #: What macros and classes come to, and what they were seen to come to before.
+        self._texts: dict[Text, tuple[_Reached, ...]] = {}
+        self._texts_again: dict[Text, tuple[_Reached, ...]] = {}
         self._places: dict[PurePath, list[tuple[int, bytes]]] = {}
         self._named_by: dict[tuple[Function, int, int, int], _Named] = {}
         self._open: set[Text | Function] = set()
@@ -235,10 +238,12 @@ class _Search:
         found = -1
         while True:
             count = sum(len(mention.reached) for function in functions for mention in self.mentions(function))
+            count += sum(map(len, self._texts.values()))
             if not self._recursive or count == found:
                 return
             found = count
             self._again, self._mentions, self._reached = self._mentions, {}, {}
+            self._texts_again, self._texts = self._texts, {}
 
     def _words_of(self, unit: Function | Text, more: AbstractSet[bytes] = frozenset()) -> Iterator[tuple[int, bytes]]:
         """Yield where the names of collectives, of what comes to one, and `more` stand in a function or macro."""
@@ -269,7 +274,7 @@ class _Search:
 
     def reached(self, unit: Function | Text) -> Iterable[_Reached]:
         if isinstance(unit, Text):
-            return self._of_macro(unit)
+            return self._of_text(unit)
         mentions = self.mentions(unit)
         if unit in self._open:
             return self._reached_by(unit, mentions)
@@ -468,11 +473,19 @@ class _Search:
         lanes = _Named(inside=bool(reached.lanes.inside or reached.lanes.found))
         return reached._replace(lanes=lanes, under=frozenset())
 
+    def _of_text(self, text: Text) -> tuple[_Reached, ...]:
+        if text in self._open:
+            self._recursive = True
+            return self._texts_again.get(text, ())
+        if text not in self._texts:
+            self._open.add(text)
+            # By several ways, it may be the same call.
+            self._texts[text] = tuple(dict.fromkeys(self._of_macro(text)))
+            self._open.remove(text)
+        return self._texts[text]
+
     def _of_macro(self, macro: Text) -> Iterator[_Reached]:
         code = macro.source.code
-        if macro in self._open:
-            return
-        self._open.add(macro)
         for start, name in self._words_of(macro):
             if self.collectives.names.fullmatch(name):
                 end = start + len(name)
@@ -492,7 +505,6 @@ class _Search:
                 for unit in self.carriers.get(name, ()):
                     # What it is given here is not looked at.
                     yield from (each._replace(under=frozenset()) for each in self.reached(unit))
-        self._open.remove(macro)
 
     def _named(self, function: Function, mask: Node | None, depth: int = 3) -> _Named:
         """How the expression `mask` names lanes."""
@@ -635,7 +647,7 @@ class _Search:
         if not _CHOICE.search(macro.source.code, macro.start, macro.end):
             return
         calls: dict[bytes, dict[Place, None]] = {}
-        for each in self._of_macro(macro):
+        for each in self._of_text(macro):
             if not each.lanes.inside:
                 calls.setdefault(each.name, {})[each.place] = None
         for places in calls.values():

@@ -415,8 +415,20 @@ def exclusive(one: Node, other: Node) -> bool:
 
 def device_macros(source: Cpp) -> frozenset[bytes]:
     """The macros of the file that stand for `__device__` or `__global__`, with other words perhaps."""
-    return frozenset(
-        match[1]
+    return frozenset(name for name, _ in source.fact(_device_macros))
+
+
+def kernel_macros(source: Cpp) -> frozenset[bytes]:
+    """The macros of the file that stand for `__global__`, with other words perhaps, wherever they are defined."""
+    found = source.fact(_device_macros)
+    return frozenset(name for name, text in found if b"__global__" in text) - {
+        name for name, text in found if b"__global__" not in text
+    }
+
+
+def _device_macros(source: Cpp) -> tuple[tuple[bytes, bytes], ...]:
+    return tuple(
+        (match[1], match[3])
         for match in DEFINE.finditer(source.code)
         if not match[2] and DEVICE.search(match[3]) and b"(" not in match[3].replace(b"__attribute__((", b"")
     )

@@ -47,6 +47,7 @@ _NO_MEMBERS = ("function_declarator", "pointer_declarator", "reference_declarato
 _NO_VALUES = ("declaration", "field_expression", "function_declarator", "reference_declarator", "pointer_declarator")
 # `using Name = Type;`, `typedef Type Name;`
 _ALIAS = re.compile(rb"using(?<!\wusing)\s+(\w+)\s*=\s*([^;{}]+);|typedef(?<!\wtypedef)\s+([^;{}]+?[\s>*&])(\w+)\s*;")
+_IS_A = re.compile(rb"(?:\s*(?:const|typename|struct|class)\b)*\s*(?:::\s*)?(?:\w+\s*::\s*)*\w+\s*(?:<[^;]*>)?\s*")
 _ALIASES = frozenset((b"using", b"typedef"))
 _CLASSES = frozenset(("struct_specifier", "class_specifier"))
 _NEED_NOT_BE_GIVEN = "optional_parameter_declaration"
@@ -100,12 +101,12 @@ def members(source: Cpp) -> tuple[Member, ...]:
 
 
 def aliases(source: Cpp) -> tuple[Member, ...]:
-    """Return what other names that the file has for types stand for, by these names."""
+    """Return the classes that other names which the file has for types stand for, by these names."""
     return tuple(
         Member(match[1] or match[4], *match.span(2 if match[1] else 3))
         for match in (_ALIAS.finditer(source.code) if not source.words.isdisjoint(_ALIASES) else ())
-        # A pointer makes no object.
-        if not (match[2] or match[3]).rstrip().endswith((b"*", b"&", b")"))
+        # A pointer makes no object, and a member of a class is another type.
+        if _IS_A.fullmatch(match[2] or match[3])
     )
 
 

@@ -39,6 +39,7 @@ from hipport.languages.functions import (
     device_macros,
     functions,
     is_method,
+    kernel_macros,
     nodes,
     operator_of,
 )
@@ -153,11 +154,16 @@ class Kernels:
         if source.path not in known:
             macros = self._project.together(source, device_macros)
             device = DEVICE.search(source.code) is not None or any(macro in source.code for macro in macros)
-            known[source.path] = tuple(
+            found = tuple(
                 function
                 for function in (functions(source) if device else ())
                 if DEVICE.search(function.head) or any(word in macros for word in re.findall(rb"\w+", function.head))
             )
+            kernels = self._project.together(source, kernel_macros)
+            for function in found if kernels else ():
+                if not kernels.isdisjoint(re.findall(rb"\w+", function.head)):
+                    function.__dict__["kernel"] = True
+            known[source.path] = found
         return known[source.path]
 
     def definitions(self, source: Cpp, name: bytes) -> tuple[Function, ...]:
