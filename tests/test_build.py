@@ -806,13 +806,3 @@ def test_what_only_one_target_refuses_is_said_of_that_target(workshop: Workshop)
     assert [(m.text, targets) for m, targets in built.messages] == [
         ("undefined hidden symbol: g(int)", ("gfx942", "gfx1100"))
     ]
-
-
-@pytest.mark.toolchain
-def test_a_pytorch_extension_is_compiled_without_a_rocm_pytorch(extension: Workshop) -> None:
-    toolchain = real("gfx942", "gfx1100")
-    # As users compile one, an example is compiled; here, without optimizations.
-    env = {**os.environ, **extension.env, "HIPCC_COMPILE_FLAGS_APPEND": "-O0"}
-    built = extension.build(toolchain=toolchain, env=env, jobs=os.cpu_count())
-    assert built.ok, built.messages
-    assert [(row[0].path.name, len(row)) for row in built.units] == [("binding.cpp", 1), ("scale.cu", 3)]
