@@ -44,8 +44,12 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     from hipport_passes.build_scripts.no_gpu import openings
     from hipport_passes.build_scripts.script import Script
     from hipport_passes.build_scripts.unset import unset
+    from hipport_passes.runtime import versions
+    from hipport_passes.runtime.program import Program
 
     script = source.fact(Script)
+    # What `python_gates` opens, which comes later: what stands behind it is then for both.
+    script.opened.update(dict.fromkeys(versions.gates(source.fact(Program)), False))
     try:
         # First, as what stands behind them is then for ROCm, too.
         opened = list(openings(script))

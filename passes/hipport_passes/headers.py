@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -184,12 +185,13 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         line = f"#include <{known.runtime}>".encode() + source.newline
         if not is_cuda:  # a compiler of the host may read it as well
             line = b"#ifdef __HIPCC__" + source.newline + line + b"#endif" + source.newline
-        yield Finding(
-            Span(at, at),
-            "runtime",
-            f"nvcc includes the runtime header by itself, hipcc does not: include {known.runtime}",
-            (Edit(Span(at, at), line),),
-        )
+        # What comes with it for CUDA alone: nothing that is included brings it.
+        alone = list(_brought(source, project, brings=(known.runtime,))) if is_cuda else []
+        line += b"".join(edit.new for each in alone for edit in each.edits)
+        edits = (Edit(Span(at, at), line),)
+        message = f"nvcc includes the runtime header by itself, hipcc does not: include {known.runtime}"
+        yield Finding(Span(at, at), "runtime", message, edits)
+        yield from (replace(each, edits=edits) for each in alone)
         if is_cuda:
             seen.add(known.runtime)
     for include in source.includes:
@@ -333,17 +335,19 @@ def _transitive(source: Cpp, project: Project) -> Iterator[Finding]:
     )
 
 
-def _brought(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Headers that others bring with CUDA, and do not with ROCm."""
+def _brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Iterator[Finding]:
+    """Headers that others bring with CUDA, and do not with ROCm; or those that the headers in `brings` bring alone."""
     for each in table().brought:
         used = each.names.search(source.code) if source.matched(each.words) else None
-        if used is None or (each.on_host and not _of_the_host(source)):
+        if used is None or (each.on_host and (brings or not _of_the_host(source))):
             continue
         if not each.on_host and source.directive(used.start()):
             continue
         bringing = (other for other in reversed(source.includes) if other.path.startswith(each.brought_by))
         last = next((other for other in bringing if not within(other.directive.start, source.conditional)), None)
-        if last is None and not each.on_host:
+        if brings and (last is not None or not any(header.startswith(each.brought_by) for header in brings)):
+            continue
+        if last is None and not each.on_host and not brings:
             continue
         reached = _reached(source, project, set(), certain=each.on_host)
         if any(path.startswith(each.had_by) for path in reached):
@@ -455,7 +459,8 @@ def _needs_runtime(source: Cpp, project: Project) -> bool:
 def _first(source: Cpp, project: Project, visited: set[object]) -> str:
     """Return what comes first in `source`, its includes followed: "needs", "brings", or "" for neither."""
     visited.add(source.path)
-    done = 0
+    # What the file opens with needs nothing by itself, macros that name what is declared later.
+    done = source.include_point
     for include in source.includes:
         start = include.directive.start
         if _needs(source, done, start):
@@ -472,7 +477,7 @@ def _first(source: Cpp, project: Project, visited: set[object]) -> str:
         certain = not within(start, source.conditional) or within(start, source.hip_only)
         if certain and _brings(source, include, project):
             return "brings"
-    return "needs" if _needs(source, done, len(source.code)) else ""
+    return "needs" if _needs(source, 0, source.include_point) or _needs(source, done, len(source.code)) else ""
 
 
 def _needs(source: Cpp, start: int, end: int) -> bool:

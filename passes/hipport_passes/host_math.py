@@ -30,7 +30,7 @@ from hipport.source import Edit, Span
 from hipport_passes.pytorch_headers import includes_pytorch
 
 # torch/utils/hipify/cuda_to_hip_mappings.py of PyTorch 2.13, MATH_TRANSPILATIONS; only what a bracket follows directly.
-_CALL = re.compile(rb"\bstd::(?:max|min|ceil|floor|exp|log|pow|fabs|fmod|remainder|frexp)(?=\()")
+_CALL = re.compile(rb"(?<![\w:])(?:::)?std::(?:max|min|ceil|floor|exp|log|pow|fabs|fmod|remainder|frexp)(?=\()")
 _BEHIND = re.compile(rb"\s*\(")
 _MIN_MAX = Names(frozenset((b"min", b"max")), _BEHIND)
 # Of crt/math_functions.h of CUDA 13.0: what the host may call and neither HIP nor C's library, before C23, has.

@@ -26,7 +26,11 @@ _NAMES = Names(frozenset((b"cudaMemPrefetchAsync", b"cudaMemAdvise", b"cudaMemLo
 _CALLS = {b"cudaMemPrefetchAsync": (2, b"hipport::prefetch"), b"cudaMemAdvise": (3, b"hipport::advise")}
 _CALL = re.compile(rb"\s*\(")
 _PLACE = re.compile(rb"\s*(?:(?:struct\s+)?cudaMemLocation\b\s*[({]|\{)")
-_OTHERWISE = re.compile(rb"cudaMemPool\w+|cudaMemAccessDesc|cu(?:da)?MemSetAccess|cuMemCreate|CUmemAllocationProp\w*")
+# In HIP's names, too: other files may have been ported before.
+_OTHERWISE = re.compile(
+    rb"(?:cuda|hip)MemPool\w+|(?:cuda|hip)MemAccessDesc|(?:cu(?:da)?|hip)MemSetAccess|(?:cu|hip)MemCreate"
+    rb"|(?:CUm|hipM)emAllocationProp\w*"
+)
 _NAME = re.compile(rb"\s*([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\])?\s*")
 
 

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include, together
@@ -24,7 +24,7 @@ from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import member_or_qualified
 from hipport.pipeline import Pass
 from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.source import Edit, NewFile, Span
 from hipport.tables import load
 
 _TABLE = Path(__file__).with_suffix(".toml")
@@ -37,9 +37,13 @@ _DEFINED = re.compile(rb"#[ \t]*define[ \t]+\w+[ \t]+(?:::[ \t]*)?$")
 _LINE_END = re.compile(rb"[ \t]*(?:[\r\n]|$)")
 _STD_NAME = re.compile(rb"\s*::\s*(\w+)")
 # What `headers` makes hipport's header of atomic objects, and the one that has it in it.
-_ATOMIC_HEADER = re.compile(r"cuda/(?:std/)?atomic")
-_CEIL_DIV_HEADER = re.compile(r"cuda/cmath")
-_ASYNC_HEADER = re.compile(r"cuda/(?:(?:std/)?(?:barrier|latch)|pipeline)|cuda_pipeline(?:_primitives)?\.h")
+_ASYNC = r"cuda/(?:(?:std/)?(?:barrier|latch)|pipeline)|cuda_pipeline(?:_primitives)?\.h"
+#: The headers of CUDA's that become one of hipport's.
+_MADE = {
+    "async.h": re.compile(_ASYNC),
+    "ceil_div.h": re.compile(r"cuda/cmath"),
+    "scoped_atomic.h": re.compile(rf"{_ASYNC}|cuda/(?:std/)?atomic"),
+}
 # Arguments of a template that say who sees an atomic object, if it is not the whole system.
 _NARROW = re.compile(rb"\s*<[^;{}()]*\bthread_scope_(?:device|block|thread)\b")
 # A pipeline of one thread, which waits for nobody.
@@ -90,27 +94,22 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _with_header(source: Cpp, project: Project, found: list[Finding]) -> Iterator[Finding]:
-    """Let findings that need one of hipport's headers bring it: one for all of a file."""
+    """Let findings that need hipport's headers bring them: one edit for all of a file."""
     kinds = {finding.kind for finding in found}
-    if "ceil_div" in kinds:
-        need, header = include(source, project, "ceil_div.h")
-        if any(_CEIL_DIV_HEADER.fullmatch(each.path) for each in source.includes):
-            need = None
-        for i, finding in enumerate(found):
-            if finding.kind == "ceil_div":
-                edits = (*finding.edits, *((need,) if need else ()))
-                found[i] = replace(finding, edits=edits, creates=(header,))
-    if kinds.isdisjoint(("atomic", "async")):
-        yield from found
-        return
-    need, header = include(source, project, "async.h" if "async" in kinds else "scoped_atomic.h")
-    for each in source.includes:
-        if _ASYNC_HEADER.fullmatch(each.path) or (_ATOMIC_HEADER.fullmatch(each.path) and "async" not in kinds):
-            need = None
+    asked = {"async.h" if "async" in kinds else "scoped_atomic.h"} if kinds & {"atomic", "async"} else set()
+    asked |= {"ceil_div.h"} if "ceil_div" in kinds else set()
+    created: dict[PurePath, NewFile] = {}
+    needs: list[Edit] = []
+    for name in sorted(asked):
+        need, header = include(source, project, name)
+        created |= {file.path: file for file in together(header)}
+        # Of some headers of CUDA's `headers` makes the one that is needed.
+        if need and not any(_MADE[name].fullmatch(each.path) for each in source.includes):
+            needs.append(need)
+    edits = (Edit(needs[0].span, b"".join(need.new for need in needs)),) if needs else ()
     for finding in found:
-        if finding.kind in ("atomic", "async"):
-            edits = (*finding.edits, *((need,) if need else ()))
-            finding = replace(finding, edits=edits, creates=together(header))
+        if finding.kind in ("atomic", "async", "ceil_div"):
+            finding = replace(finding, edits=(*finding.edits, *edits), creates=tuple(created.values()))
         yield finding
 
 
