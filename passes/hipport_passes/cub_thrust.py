@@ -18,7 +18,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +26,7 @@ from hipport.headers import include, together
 from hipport.languages.agreement import WARP
 from hipport.languages.constants import value
 from hipport.languages.convergence import Collectives, meetings
-from hipport.languages.cpp import Cpp
+from hipport.languages.cpp import Cpp, template_arguments
 from hipport.languages.declarations import member_or_qualified
 from hipport.languages.functions import Function, function_at
 from hipport.languages.implicit import aliases
@@ -105,7 +104,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         if _for_amd(source, start):
             continue
-        arguments = _arguments(code, match.end() - 1)
+        arguments = template_arguments(code, match.end() - 1)
         if arguments is None:
             continue
         name = match["name"].decode()
@@ -309,7 +308,7 @@ def _is_bound(source: Cpp, project: Project, match: re.Match[bytes], given: Span
     """Whether the third argument of a shuffle is the one that hipCUB takes it for."""
     bound = value(source, project, source[given])
     opening = source.code.find(b"<", match.end())
-    width = _arguments(source.code, opening) if opening >= 0 else None
+    width = template_arguments(source.code, opening) if opening >= 0 else None
     if match["name"] == b"ShuffleUp" or bound is None:
         return bound == 0
     lanes = value(source, project, source[width[0]]) if width else None
@@ -422,7 +421,7 @@ class _Objects:
         if not _OF_LANES.fullmatch(match[2]):
             # A wavefront is what parts.
             return 2 * WARP
-        arguments = _arguments(text, match.end() - 1)
+        arguments = template_arguments(text, match.end() - 1)
         index = load(_TABLE)["width"].get(name, 1)
         if not arguments or len(arguments) <= index:
             return WARP
@@ -484,40 +483,6 @@ def _block(source: Cpp, project: Project, arguments: tuple[Span, ...]) -> Iterat
         return
     message = f"{algorithm[1].decode()} → {new}: rocPRIM has the former for blocks of a multiple of 64 threads only"
     yield Finding(span, "transpose", message, (Edit(span, new.encode()),))
-
-
-def _arguments(code: bytes, opening: int) -> tuple[Span, ...] | None:
-    """Return the template arguments in the brackets at `opening`, trimmed; None if they do not end."""
-    depth = brackets = 0
-    cuts = [opening]
-    for i in range(opening, min(len(code), opening + 2000)):
-        byte = code[i : i + 1]
-        if byte in (b"(", b"[", b"{"):
-            brackets += 1
-        elif byte in (b")", b"]", b"}"):
-            brackets -= 1
-        elif brackets:
-            continue
-        elif byte == b"<":
-            depth += 1
-        elif byte == b">":
-            depth -= 1
-        elif byte == b"," and depth == 1:
-            cuts.append(i)
-        elif byte == b";":
-            return None
-        if brackets < 0:
-            return None
-        if not depth:
-            cuts.append(i)
-            pieces = [(a + 1, b, code[a + 1 : b]) for a, b in pairwise(cuts)]
-            if any(not piece.strip() for _, _, piece in pieces):
-                return None
-            return tuple(
-                Span(a + len(piece) - len(piece.lstrip()), b - len(piece) + len(piece.rstrip()))
-                for a, b, piece in pieces
-            )
-    return None
 
 
 PASS = Pass(Cpp, find)

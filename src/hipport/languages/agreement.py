@@ -396,9 +396,10 @@ class Expressions:
         """On how many threads a comparison or quotient of their numbers agrees at least; 0 for anything else."""
         if operator not in (">>", "/", "<", ">=", ">", "<=", "&"):
             return 0
-        number = self._kernels.constant(self._function, right)
-        if number is None:
-            return 0
+        numbers = self._kernels.numbers(self._function, right)
+        return min((self._floor_by(left, operator, number) for number in numbers), default=0)
+
+    def _floor_by(self, left: Node, operator: str, number: int) -> int:
         period = 0
         if operator == "&":
             # Below the lowest bit that is asked for, threads do not differ.

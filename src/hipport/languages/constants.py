@@ -24,7 +24,8 @@ _ENUM = re.compile(rb"enum\b[^;{}()]*\{([^{}]*)\}")
 _ENTRY = re.compile(rb"([A-Za-z_]\w*)\s*=\s*([^,;(){}]+)(?=,|$)")
 _TOKEN = re.compile(rb"0[xX][0-9a-fA-F']+|[0-9][0-9']*|(?:[A-Za-z_]\w*(?:\s*::\s*)?)+|<<|>>|\S")
 _STRENGTH = {b"|": 1, b"^": 2, b"&": 3, b"<<": 4, b">>": 4, b"+": 5, b"-": 5, b"*": 6, b"/": 6, b"%": 6}
-_OPERATIONS: dict[bytes, Callable[[int, int], int]] = {
+#: What is worked out of two numbers by an operator.
+WORKED_OUT: dict[bytes, Callable[[int, int], int]] = {
     b"|": operator.or_,
     b"^": operator.xor,
     b"&": operator.and_,
@@ -135,7 +136,7 @@ class _Expression:
         left = self.unary()
         while self.tokens and (strength := _STRENGTH.get(self.tokens[-1], 0)) >= weakest:
             sign = self.tokens.pop()
-            left = _OPERATIONS[sign](left, self.binary(strength + 1))
+            left = WORKED_OUT[sign](left, self.binary(strength + 1))
         return left
 
     def unary(self) -> int:

@@ -488,6 +488,40 @@ def within(offset: int, spans: tuple[Span, ...]) -> bool:
     return i >= 0 and offset < spans[i].end
 
 
+def template_arguments(code: bytes, opening: int) -> tuple[Span, ...] | None:
+    """Return the template arguments in the brackets at `opening`, trimmed; None if they do not end."""
+    depth = brackets = 0
+    cuts = [opening]
+    for i in range(opening, min(len(code), opening + 2000)):
+        byte = code[i : i + 1]
+        if byte in (b"(", b"[", b"{"):
+            brackets += 1
+        elif byte in (b")", b"]", b"}"):
+            brackets -= 1
+        elif brackets:
+            continue
+        elif byte == b"<":
+            depth += 1
+        elif byte == b">":
+            depth -= 1
+        elif byte == b"," and depth == 1:
+            cuts.append(i)
+        elif byte == b";":
+            return None
+        if brackets < 0:
+            return None
+        if not depth:
+            cuts.append(i)
+            pieces = [(a + 1, b, code[a + 1 : b]) for a, b in pairwise(cuts)]
+            if any(not piece.strip() for _, _, piece in pieces):
+                return None
+            return tuple(
+                Span(a + len(piece) - len(piece.lstrip()), b - len(piece) + len(piece.rstrip()))
+                for a, b, piece in pieces
+            )
+    return None
+
+
 def word_before(code: bytes, offset: int) -> bytes:
     """Return the word that stands in front of `offset`, with white space between them perhaps; b"" if none does."""
     before = code[max(0, offset - 200) : offset].rstrip()

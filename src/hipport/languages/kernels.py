@@ -19,14 +19,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from operator import itemgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from hipport.languages import groups
+from hipport.languages import groups, instances
 from hipport.languages.agreement import BLOCK, WARP, Agreements, Form, Numbering
 from hipport.languages.blocks import Block, shapes
 from hipport.languages.built_ins import GIVEN, LAYERS, OTHER_DIMENSIONS, RANK, WARP_SIZES
+from hipport.languages.constants import WORKED_OUT
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import (
     DEFINE,
@@ -63,6 +65,7 @@ _PARAMETERS = re.compile(rb"(?:\s|\\)*(?:<[^;{}]*>(?:\s|\\)*)?\(")
 _GOES_ON = frozenset(
     (b"{", b",", b")", b":", b".", b"-", b"=", b"(", b">", b"<", b"&", b"|", b"*", b"?", b"+", b"/", b"]")
 )
+_MOST_NUMBERS = 64
 _NUMBER = re.compile(rb"\(*\s*(0[xX][0-9a-fA-F]+|\d+)[uUlL]*\s*\)*")
 
 
@@ -465,6 +468,41 @@ class Kernels:
         if name in function.template_parameters:
             return None
         return self._project.component(function.source).fact(_constant_values).get(name)
+
+    def numbers(self, function: Function, node: Node, depth: int = 4) -> frozenset[int]:
+        """Return the numbers that `node` may be: also of what is worked out, and of a template's parameters.
+
+        Empty where one is not known.
+        """
+        while node.type == "parenthesized_expression" and len(node.named_children) == 1:
+            node = node.named_children[0]
+        one = self.constant(function, node)
+        if one is not None:
+            return frozenset((one,))
+        if not depth:
+            return frozenset()
+        if node.type == "binary_expression":
+            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            work = WORKED_OUT.get(operator_of(node, function.source.code).encode())
+            if left is None or right is None or work is None:
+                return frozenset()
+            first, second = self.numbers(function, left, depth - 1), self.numbers(function, right, depth - 1)
+            try:
+                found = frozenset(work(a, b) for a, b in product(first, second))
+            except ZeroDivisionError:
+                return frozenset()
+            return found if len(found) <= _MOST_NUMBERS and min(found, default=0) >= 0 else frozenset()
+        if node.type != "identifier":
+            return frozenset()
+        name = function.text(node)
+        variable = function.locals.named(name, node.start_byte)
+        if variable is None:
+            numbers = name in function.template_parameters and instances.given(self._project, function, name)
+            return numbers or frozenset()
+        given = function.locals.given.get(variable, ())
+        if len(given) == 1 and given[0].declares and len(given[0].values) == 1:
+            return self.numbers(function, given[0].values[0], depth - 1)
+        return frozenset()
 
     def form(self, function: Function, node: Node, shown: bool) -> Form:
         """Return what the agreement on the expression `node` of the function is the least of; see `agreement`."""
