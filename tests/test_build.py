@@ -614,7 +614,9 @@ def test_setup_is_run_as_a_rocm_pytorch_runs_it(extension: Workshop) -> None:
     # As torch.utils.cpp_extension of 2.13 passes them, but for one: it renames CUDA in flags.
     assert {"-DUSE_ROCM=1", "-D__HIP_NO_HALF_CONVERSIONS__=1", "-DON_ROCM", "-DHIP_ARCHS", "-DWIDTH=3"} <= given
     assert {"-DTORCH_EXTENSION_NAME=_C", "-Icsrc/include", "-fPIC"} <= given
-    assert any("torch-headers" in word for word in device.command[:2])
+    (headers,) = (Path(word[2:]) for word in device.command[:2] if "torch-headers" in word)
+    # What CMake writes for a PyTorch with a GPU is there as well.
+    assert "AT_ROCM_ENABLED() 1" in (headers / "ATen/hip/HIPConfig.h").read_text()
     assert given.isdisjoint({"--expt-relaxed-constexpr", "-O1"}) and "-O1" in rows["csrc/binding.cpp"][0].command
     assert sum(word.startswith("--offload-arch") for word in device.command) == 1
 

@@ -40,8 +40,14 @@ _RENAMED = (
 _IN_PLACE = "torch"
 _HEADERS = (".h", ".cuh", ".hpp")
 
-# CMake writes this one when PyTorch is built; only its build for CUDA ships it.
-_CMAKE_MACROS = "c10/hip/impl/hip_cmake_macros.h"
+# CMake writes these when PyTorch is built; only its builds for a GPU ship them. The second as one for ROCm has it.
+_WRITTEN_BY_CMAKE = {
+    "c10/hip/impl/hip_cmake_macros.h": "#define C10_CUDA_BUILD_SHARED_LIBS\n",
+    "ATen/hip/HIPConfig.h": (
+        "#define AT_CUDNN_ENABLED() 0\n#define AT_CUSPARSELT_ENABLED() 0\n#define AT_HIPSPARSELT_ENABLED() 1\n"
+        '#define AT_ROCM_ENABLED() 1\n#define AT_MAGMA_ENABLED() 1\n#define NVCC_FLAGS_EXTRA ""\n'
+    ),
+}
 
 
 class NoOverlay(Exception):
@@ -118,9 +124,11 @@ def _make(include: Path, folder: Path) -> None:
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(made, place)
     shutil.rmtree(tree)
-    macros = folder / _CMAKE_MACROS
-    if not macros.exists():
-        macros.write_text("#pragma once\n#define C10_CUDA_BUILD_SHARED_LIBS\n")
+    for name, text_of in _WRITTEN_BY_CMAKE.items():
+        written = folder / name
+        if not written.exists():
+            written.parent.mkdir(parents=True, exist_ok=True)
+            written.write_text(f"#pragma once\n{text_of}")
 
 
 if __name__ == "__main__":
