@@ -28,11 +28,10 @@ from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport.tables import load
 
-_TABLE = Path(__file__).with_suffix(".own.toml")
-
 if TYPE_CHECKING:
     import tree_sitter
 
+_TABLE = Path(__file__).with_suffix(".own.toml")
 _CALL = re.compile(rb"\s*\(")
 _FOR_DEVICE = re.compile(rb"#[ \t]*define[ \t]+(\w+)[ \t]+[^\r\n]*\b__device__\b")
 _ATOMIC = re.compile(rb"atomic[A-Z]\w+")

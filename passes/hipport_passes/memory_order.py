@@ -28,11 +28,10 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 
-_TABLE = Path(__file__).with_suffix(".toml")
-
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_TABLE = Path(__file__).with_suffix(".toml")
 _LOOPS = frozenset(("while_statement", "do_statement", "for_statement"))
 # What a loop that only waits may do.
 _WAITS = re.compile(rb"(?:\s|[;{}]|(?:hipport::)?(?:__)?(?:nanosleep|builtin_amdgcn_s_sleep)\s*\([^()]*\)\s*;)*")
