@@ -4,9 +4,10 @@
 import re
 from pathlib import PurePosixPath
 
-from hipport.languages.convergence import Collectives, meetings
+from hipport.languages.convergence import meetings
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
+from hipport.languages.reaching import Collectives
 from hipport.project import Project
 
 COLLECTIVES = Collectives(re.compile(rb"vote|move"), re.compile(rb"here"), re.compile(rb"barrier"))

@@ -22,10 +22,11 @@ from typing import NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import header, together
-from hipport.languages.convergence import Collectives, meetings
+from hipport.languages.convergence import meetings
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import member_or_qualified
 from hipport.languages.groups import COLLECTIVE, FOUND_OUT, called
+from hipport.languages.reaching import Collectives
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span

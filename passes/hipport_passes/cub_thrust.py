@@ -25,11 +25,12 @@ from hipport.finding import Certainty, Finding
 from hipport.headers import include, together
 from hipport.languages.agreement import WARP
 from hipport.languages.constants import value
-from hipport.languages.convergence import Collectives, meetings
+from hipport.languages.convergence import meetings
 from hipport.languages.cpp import Cpp, template_arguments
 from hipport.languages.declarations import member_or_qualified
 from hipport.languages.functions import Function, function_at
 from hipport.languages.implicit import aliases
+from hipport.languages.reaching import Collectives
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Component, Project

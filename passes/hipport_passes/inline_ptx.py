@@ -26,10 +26,11 @@ from typing import cast
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include, together
-from hipport.languages.convergence import Collectives, meetings
+from hipport.languages.convergence import meetings
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.languages.functions import DEVICE, function_at
+from hipport.languages.reaching import Collectives
 from hipport.pipeline import Pass
 from hipport.project import Component, Project
 from hipport.source import Edit, NewFile, Source, Span

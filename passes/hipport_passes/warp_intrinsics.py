@@ -22,8 +22,9 @@ from pathlib import Path
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
-from hipport.languages.convergence import Collectives, Meeting, meetings
+from hipport.languages.convergence import meetings
 from hipport.languages.cpp import Cpp, within
+from hipport.languages.reaching import Collectives, Meeting
 from hipport.names import helper_rows
 from hipport.pipeline import Pass
 from hipport.project import Project

@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.finding import Certainty, Finding
 from hipport.headers import include, own
 from hipport.languages.agreement import BLOCK, varies
-from hipport.languages.convergence import exclude, squeezed
 from hipport.languages.cpp import Cpp, within
+from hipport.languages.exclusion import exclude, squeezed
 from hipport.languages.functions import DEFINE, Call, Condition, Function, comes_by_label, contains
 from hipport.languages.indirect import CALLED, indirect_calls, targets
 from hipport.languages.kernels import Kernels

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where lanes part in a function, and the sides that they take there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, NamedTuple
+
+from hipport.languages.exclusion import exclude, squeezed
+from hipport.languages.functions import LOOPS, Function, Variable, comes_by_label
+from hipport.languages.kernels import Kernels
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_PARTS = frozenset(("if_statement", "conditional_expression", "switch_statement"))
+
+
+class Side(NamedTuple):
+    """A side of a statement at which lanes part: from `start` to `end`.
+
+    `way`: which side. `often`: the statement decides how often rather than whether. `left`: lanes that took the other
+    side have left the loop or the function.
+    """
+
+    statement: tuple[int, int]
+    way: object
+    condition: bytes
+    start: int
+    end: int
+    often: bool
+    left: bool
+
+
+def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
+    """Yield the sides at which `size` neighbouring lanes part, and which those take that come to `node`.
+
+    `shown`: without what is assumed of blocks whose launches are not seen.
+    """
+    if node.start_byte < function.body.start_byte:
+        return  # An initializer of a constructor, or an argument that need not be given.
+    for condition in function.conditions(node):
+        if not kernels.may_differ(function, condition.expression, size, shown=shown):
+            continue
+        statement = condition.statement
+        child = _child_with(statement, node)
+        way = condition.taken
+        if statement.type == "switch_statement":
+            case = _child_with(child, node)
+            yield side_of(statement, case.start_byte, b"", case.start_byte, case.end_byte, False, False)
+            continue
+        text = squeezed(function.text(condition.expression))
+        span = (statement if condition.loop else child).start_byte, child.end_byte
+        yield side_of(statement, way, text if way else b"!" + text, *span, condition.loop, False)
+    for leaving in function.exits_before(node):
+        if leaving.start_byte > node.start_byte:
+            continue
+        for condition in function.conditions(leaving):
+            statement = condition.statement
+            if statement.type not in _PARTS or statement.start_byte <= node.start_byte < statement.end_byte:
+                break
+            comes = comes_by_label(function, leaving, node)
+            if comes is None:
+                continue
+            if kernels.may_differ(function, condition.expression, size, shown=shown):
+                block = statement.parent
+                text = squeezed(function.text(condition.expression))
+                left = leaving.type not in ("continue_statement", "goto_statement")
+                end = block.end_byte if block is not None else statement.end_byte
+                way = None if condition.taken is None else condition.taken == comes
+                yield side_of(statement, way, text if way else b"!" + text, statement.end_byte, end, False, left)
+
+
+def relation(function: Function, one: tuple[Side, ...], two: tuple[Side, ...]) -> tuple[str, Side, Side]:
+    """How lanes that take the sides `one` are to those that take `two`, and the sides at which they part."""
+    nowhere = Side((0, 0), None, b"", 0, 0, False, False)
+    ways = {side.statement: side for side in two}
+    for side in one:
+        other = ways.get(side.statement)
+        if other is not None and other.way != side.way:
+            return "branch", side, other
+    # Lanes that have left a kernel are nowhere else.
+    own = [side for side in one if side not in two and not (side.left and function.kernel)]
+    others = [side for side in two if side not in one and not (side.left and function.kernel)]
+    for side in own:
+        for other in others:
+            if exclude(side.condition, other.condition):
+                return "apart", side, other
+    return "", nowhere, nowhere
+
+
+def may_change(function: Function, side: Side, loop: Node, kernels: Kernels) -> bool:
+    """Whether the condition at which lanes part may turn out another way in another turn of the loop."""
+    statement = function.body.descendant_for_byte_range(*side.statement)
+    expression = statement.child_by_field_name("condition") if statement is not None else None
+    if expression is None and statement is not None:
+        expression = statement.child_by_field_name("left")
+    if expression is None:
+        return True
+    stack = [expression]
+    while stack:
+        node = stack.pop()
+        stack.extend(node.named_children)
+        if node.type in ("subscript_expression", "pointer_expression", "update_expression", "assignment_expression"):
+            return True
+        if node.type == "call_expression":
+            return True
+        if node.type == "identifier":
+            variable = function.locals.named(function.text(node), node.start_byte)
+            if variable is not None and _assigned_in(function, variable, loop):
+                return True
+            if variable is None and kernels.counted_by_macros(function, function.text(node)):
+                return True
+    return False
+
+
+def _assigned_in(function: Function, variable: Variable, loop: Node) -> bool:
+    return any(
+        each.variable == variable and loop.start_byte <= each.node.start_byte < loop.end_byte
+        for each in function.locals.assignments
+    )
+
+
+def side_of(statement: Node, way: object, condition: bytes, start: int, end: int, often: bool, left: bool) -> Side:
+    """Return the side of a statement from `start` to `end`; see Side."""
+    return Side((statement.start_byte, statement.end_byte), way, condition, start, end, often, left)
+
+
+def loops_around(function: Function, node: Node, macros: AbstractSet[bytes]) -> Iterator[Node]:
+    """Yield the loops that a place is in, the innermost first, those that `macros` begin among them."""
+    outer = node.parent
+    while outer is not None and outer != function.body:
+        if outer.type == "function_definition":
+            # `LOOP(i, n) { … }` looks like a function.
+            declarator = outer.child_by_field_name("declarator")
+            name = declarator.child_by_field_name("declarator") if declarator is not None else None
+            if name is not None and function.text(name) in macros:
+                yield outer
+        if outer.type in LOOPS:
+            condition = outer.child_by_field_name("condition")
+            # `do … while (0)` is no loop.
+            if condition is None or function.text(condition).strip(b"() ") not in (b"0", b"false"):
+                yield outer
+        outer = outer.parent
+
+
+def _child_with(outer: Node, inner: Node) -> Node:
+    """The part of `outer` that `inner` is in."""
+    return next(
+        (child for child in outer.children if child.start_byte <= inner.start_byte < child.end_byte),
+        outer,
+    )
