@@ -10,6 +10,8 @@ namespace tuples = rocprim;
 #include <cuda/std/tuple>
 namespace lib = cub;
 namespace tuples = cuda::std;
+// Comes with CUB.
+static_assert(cuda::ceil_div(257, 64u) == 5 && cuda::ceil_div(256LL, 64) == 4);
 #endif
 #include <algorithm>
 #include <limits>

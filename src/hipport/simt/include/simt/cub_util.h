@@ -13,6 +13,9 @@
 #include <limits>
 #include <new>
 
+#ifndef SIMT_HIP
+#include <cuda/cmath>  // programs count on CUB for it
+#endif
 #include "core.h"
 #include "together.h"
 
