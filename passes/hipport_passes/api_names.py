@@ -127,6 +127,10 @@ def _release(text: str) -> tuple[int, int]:
 _COMPARED = re.compile(rb"__CUDA_ARCH__\s*(>=|<=|>|<)\s*(\d+)\b(?!\s*[-+*/%<>]|[\w.])")
 
 
+_ASSERTION = re.compile(rb"\bstatic_assert\s*\(")
+_BOUND = re.compile(rb"__CUDA_ARCH__\s*>=?[\s\w*+()]+")
+
+
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per name that is renamed, and per line for a name that cannot be."""
     yield from _pasted(source, project)
@@ -159,7 +163,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 message = f"{name.decode()} → {row.value}: {row.review}"
                 yield Finding(span, "version", message, (Edit(span, row.value.encode()),), Certainty.REVIEW)
             elif (place := (name, source.position(start)[0])) not in reported and not (
-                directive is None and settled(source.code, span)
+                directive is None and (settled(source.code, span) or asserted(source, span))
             ):
                 reported.add(place)
                 yield _manual(span, name, row)
@@ -176,6 +180,19 @@ def settled(code: bytes, span: Span) -> tuple[Span, bytes] | None:
     if match is None or int(match[2]) > 500 or (match[1] in (b">", b"<=") and int(match[2]) == 500):
         return None
     return Span(*match.span()), b"true" if match[1] in (b">", b">=") else b"false"
+
+
+def asserted(source: Cpp, span: Span) -> Span | None:
+    """Return the condition of the static_assert that the `__CUDA_ARCH__` at `span` stands in, if it is a lower bound.
+
+    Or None. What a message says of the architecture belongs to it.
+    """
+    for match in _ASSERTION.finditer(source.code, 0, span.start):
+        arguments = source.arguments(match.end() - 1)
+        if arguments and match.end() <= span.start < arguments[-1].end:
+            condition = source.trimmed(arguments[0])
+            return condition if _BOUND.fullmatch(source.code, condition.start, condition.end) else None
+    return None
 
 
 def _pasted(source: Cpp, project: Project) -> Iterator[Finding]:

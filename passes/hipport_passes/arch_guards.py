@@ -140,6 +140,16 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                     Certainty.REVIEW,
                 )
                 continue
+            condition = api_names.asserted(source, span)
+            if condition is not None and condition.start == span.start and not within(span.start, source.cuda_only):
+                yield Finding(
+                    condition,
+                    "assertion",
+                    "holds on AMD, which has other architectures; assumes that what needs the one that is asked for is "
+                    "ported, or reported by itself",
+                    (Edit(condition, b"true"),),
+                    Certainty.REVIEW,
+                )
         if directive is None or source.ported(span.start):
             continue
         if directive.start not in parts:
