@@ -21,4 +21,8 @@ using namespace ::std;
 }  // namespace cuda
 #endif
 
+#ifndef SIMT_HIP
+#include <cuda/cmath>  // some of libcu++'s own headers bring it
+#endif
+
 #endif
