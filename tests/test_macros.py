@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from hipport.languages.cuda import Cuda
-from hipport.languages.macros import defined, expanded
+from hipport.languages.macros import choices, defined, expanded
 from hipport.project import Component
 
 TEXT = b"""
@@ -58,3 +58,21 @@ def test_macros_that_grow_end() -> None:
     text = b"#define A0 x x\n" + b"".join(b"#define A%d A%d A%d\n" % (i, i - 1, i - 1) for i in range(1, 30))
     macros = defined(Component((Cuda(PurePosixPath("a.cu"), text),)))
     assert len(expanded(b"A29", None, macros)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (b"((c) ? (a) : (b))", [(b"(c)", b"(a)", b"(b)")]),
+        (b"x = c ? a : f(b, d);", [(b"c", b"a", b"f(b, d)")]),
+        (b"c ? d ? a : b : e", [(b"c", b"d ? a : b", b"e"), (b"d", b"a", b"b")]),
+        (b"c ? n::a : m::b", [(b"c", b"n::a", b"m::b")]),
+        (b"if (c) { a; } else { b; }", [(b"c", b"{ a; }", b"{ b; }")]),
+        (b"if (c(x)) a; else b", [(b"c(x)", b"a;", b"b")]),
+        (b"if (c) { a; } b;", []),
+        (b"f(c ? a", []),
+    ],
+)
+def test_sides_of_choices(text: bytes, found: list[tuple[bytes, bytes, bytes]]) -> None:
+    said = [(each.condition, text[slice(*each.yes)], text[slice(*each.no)]) for each in choices(text)]
+    assert [tuple(part.strip() for part in each) for each in said] == found

@@ -35,6 +35,7 @@ from hipport.languages.exclusion import exclude, squeezed
 from hipport.languages.functions import DEFINE, Call, Condition, Function, comes_by_label, contains
 from hipport.languages.indirect import CALLED, indirect_calls, targets
 from hipport.languages.kernels import Kernels
+from hipport.languages.parting import meaning
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Component, Project
@@ -286,7 +287,8 @@ def _excluding(function: Function, own: list[Condition], others: list[Condition]
         ):
             return one.expression  # `(one && …) || …`
         texts = [(b"" if each.taken else b"!") + squeezed(function.text(each.expression)) for each in (one, other)]
-        if exclude(*texts) and not any(
+        meant = [meaning(function, text, one.expression) for text in texts]
+        if (exclude(*texts) or exclude(*meant)) and not any(
             between.start <= each.node.start_byte < between.end
             and each.variable.name in _WORDS.findall(texts[0])
             and not each.declares

@@ -32,6 +32,8 @@ _STANDS_FOR = re.compile(rb"\s*(?:do\s*\{)?" + _PLAIN.pattern + rb"(?:\}\s*while
 _CALLED = re.compile(rb"\s*(\w+)\s*(?:\(\s*\))?\s*;\s*")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
 _LAMBDA = re.compile(rb"=\s*\[")
+# A lambda, in a variable or given to a function.
+_HANDED = re.compile(rb"[(,=]\s*\[")
 _BEHIND = re.compile(rb"\s*(?:<[^;(){}]*>\s*)?\(")
 _THIS_BLOCK = re.compile(rb"\s*(?:\w+\s*::\s*)*this_thread_block\s*\(\s*\)\s*")
 # However many arguments are given.
@@ -60,6 +62,8 @@ class Waiting:
         self._waiting: dict[Function | Text, int] = {}
         #: Functions that wait and may be called by pointer or as objects.
         self.pointed: tuple[Function, ...] = ()
+        self._handed: frozenset[tuple[Function, bytes]] = frozenset()
+        self.names: frozenset[bytes] = frozenset()
         self._carriers = Carriers()
         wanted = frozenset(chain.from_iterable(file.matched(self.pattern) for file in self._files))
         if any(b"thread_block" in file.words and b"sync" in file.words for file in self._files):
@@ -68,7 +72,9 @@ class Waiting:
         self.pointed = tuple(
             pointed(self._files, [each for each in self._waiting if isinstance(each, Function) and not each.kernel])
         )
-        if self.pointed:
+        #: Parameters of functions that are given lambdas in which threads wait.
+        self._handed = frozenset(chain.from_iterable(map(self._hands, self._files)))
+        if self.pointed or self._handed:
             by_pointer = [
                 function
                 for file in self._files
@@ -121,6 +127,7 @@ class Waiting:
         """Whether something in a file may wait; what to ask before its functions are looked at."""
         return bool(
             self.pointed
+            or self._handed
             or self._carriers.operators
             or not (self.names | {b"sync"}).isdisjoint(source.words)
             or source.matched(self.pattern)
@@ -151,15 +158,34 @@ class Waiting:
         for node in nodes(function.body, frozenset(("lambda_expression",))):
             outer = node.parent
             variable = outer.child_by_field_name("declarator") if outer and outer.type == "init_declarator" else None
-            if variable is not None and variable.type == "identifier":
-                words = set(_WORDS.findall(function.text(node)))
-                carried = {each.name for word in words for each in self._waiting_by(word)}
-                if carried or any(map(self.pattern.fullmatch, words)):
-                    yield function.text(variable)
+            named = variable is not None and variable.type == "identifier"
+            if variable is not None and named and self._waits_by(set(_WORDS.findall(function.text(node)))):
+                yield function.text(variable)
+
+    def _hands(self, file: Cpp) -> Iterator[tuple[Function, bytes]]:
+        """Yield the parameters, with their functions, to which a file gives lambdas in which threads wait."""
+        if not _HANDED.search(file.code) or not self.may_wait(file):
+            return
+        for function in self._kernels.functions(file):
+            lambdas = frozenset(self.lambdas(function))
+            for call in function.calls():
+                for i, given in enumerate(call.arguments):
+                    words = set(_WORDS.findall(function.text(given)))
+                    if given.type == "lambda_expression":
+                        waits = self._waits_by(words)
+                    else:
+                        waits = given.type == "identifier" and not words.isdisjoint(lambdas)
+                    for of in self._kernels.definitions(file, call.name) if waits else ():
+                        if i < len(of.parameters):
+                            yield of, of.parameters[i]
+
+    def _waits_by(self, words: set[bytes]) -> bool:
+        return any(map(self.pattern.fullmatch, words)) or any(map(self._waiting_by, words))
 
     def _by_pointer(self, function: Function) -> Iterator[Call]:
-        for each in indirect_calls(function) if self.pointed else ():
-            if targets(each, function, self.pointed, self._kernels):
+        for each in indirect_calls(function) if self.pointed or self._handed else ():
+            name = function.text(each.callee)
+            if (function, name) in self._handed or targets(each, function, self.pointed, self._kernels):
                 yield Call(function, b"", each.call, ())
 
     def _waiting_by(self, name: bytes) -> list[Function | Text]:

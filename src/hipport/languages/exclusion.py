@@ -16,11 +16,27 @@ _LONGEST = 200
 WORD = re.compile(rb"[A-Za-z_]\w*")
 _COMPARISON = re.compile(rb"([^<>=!&|]+)(<=|>=|==|!=|<|>)([^<>=!&|]+)")
 _OPPOSITE = {b"<": b">=", b">=": b"<", b">": b"<=", b"<=": b">", b"==": b"!=", b"!=": b"=="}
+_MIRRORED = {b"<": b">", b"<=": b">=", b">": b"<", b">=": b"<=", b"==": b"==", b"!=": b"!="}
+_NUMBER = re.compile(rb"-?\d\w*|true|false|NULL|nullptr")
 
 
 def exclude(one: bytes, other: bytes) -> bool:
     """Whether two conditions look as if only one of them can hold."""
-    (left, sign, right), (other_left, other_sign, other_right) = compared(one), compared(other)
+    first, second = compared(one), compared(other)
+    if _excludes(first, second):
+        return True
+    # `a < b` and `b <= a`; two things that are the same number say nothing of each other.
+    numbers = _NUMBER.fullmatch(first[2]) or _NUMBER.fullmatch(second[2])
+    return not numbers and (_excludes(_mirrored(first), second) or _excludes(first, _mirrored(second)))
+
+
+def _mirrored(comparison: tuple[bytes, bytes, bytes]) -> tuple[bytes, bytes, bytes]:
+    left, sign, right = comparison
+    return right, _MIRRORED[sign], left
+
+
+def _excludes(one: tuple[bytes, bytes, bytes], other: tuple[bytes, bytes, bytes]) -> bool:
+    (left, sign, right), (other_left, other_sign, other_right) = one, other
     if left != other_left:
         return False
     if right == other_right:
@@ -30,14 +46,34 @@ def exclude(one: bytes, other: bytes) -> bool:
 
 def compared(condition: bytes) -> tuple[bytes, bytes, bytes]:
     """Return what a condition compares, how, and with what; `x` alone is compared with 0."""
-    text, holds = condition, True
+    text, holds = squeezed(condition), True
     while text.startswith(b"!") and not text.startswith(b"!="):
         text, holds = squeezed(text[1:]), not holds
-    match = _COMPARISON.fullmatch(text)
-    left, sign, right = match.groups() if match else (text, b"!=", b"0")
+    left, sign, right = _divided(text)
     left, right = squeezed(left), squeezed(right)
+    if _NUMBER.fullmatch(left):
+        # `0 < x` is `x > 0`.
+        left, sign, right = right, _MIRRORED[sign], left
     right = b"0" if right in (b"false", b"NULL", b"nullptr") else right
+    if right == b"true" and sign in (b"==", b"!="):
+        right, holds = b"0", not holds
     return left, sign if holds else _OPPOSITE[sign], right
+
+
+def _divided(text: bytes) -> tuple[bytes, bytes, bytes]:
+    """A comparison as its parts; other text is compared with 0."""
+    # What is in parentheses is not looked at, but kept.
+    outermost = bytearray(text)
+    depth = 0
+    for i, each in enumerate(text):
+        depth -= each in b")]"
+        if depth > 0:
+            outermost[i] = 0x5F
+        depth += each in b"(["
+    match = _COMPARISON.fullmatch(outermost)
+    if match is None:
+        return text, b"!=", b"0"
+    return text[: match.end(1)], match[2], text[match.start(3) :]
 
 
 def with_arguments(condition: bytes, parameters: tuple[bytes, ...], given: list[bytes]) -> bytes:

@@ -22,6 +22,10 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 _LOOP = re.compile(rb"\b(?:for|while)\s*\(")
 _STRINGIZED = re.compile(rb"(?<!#)#[ \t]*[A-Za-z_]\w*")
 _PASTED = re.compile(rb"\s*##\s*")
+_IF = re.compile(rb"\bif\s*\(")
+_ELSE = re.compile(rb"\s*else\b")
+# `=` and `:`, which are parts of no other operator.
+_ENDS = re.compile(rb"[^=<>!]=(?!=)|[^:]:(?!:)", re.DOTALL)
 _SPLICE = re.compile(rb"\\[ \t]*\r?\n")
 #: What a use may come to at the most: so many bytes, by so many definitions, so many macros deep.
 _LONGEST, _MOST, _DEEPEST = 4000, 8, 8
@@ -32,6 +36,87 @@ class Macro(NamedTuple):
 
     parameters: tuple[bytes, ...] | None
     text: bytes
+
+
+class Choice(NamedTuple):
+    """A condition in a text, and where its two sides stand there."""
+
+    condition: bytes
+    yes: tuple[int, int]
+    no: tuple[int, int]
+
+
+def choices(text: bytes) -> list[Choice]:
+    """Return the conditions in a text, of `if (x) … else …` and of `x ? … : …`, that choose between two sides."""
+    found = []
+    for match in _IF.finditer(text):
+        closing = _closing(text, match.end() - 1)
+        middle = _end_of_statement(text, closing + 1)
+        other = _ELSE.match(text, middle)
+        if other is not None:
+            yes, no = (closing + 1, middle), (other.end(), _end_of_statement(text, other.end()))
+            found.append(Choice(text[match.end() : closing], yes, no))
+    for match in re.finditer(rb"\?", text):
+        start, end = _around(text, match.start())
+        colon = _colon(text, match.end(), end)
+        if colon is not None:
+            condition = text[start : match.start()]
+            behind = _colon(text, colon + 1, end)
+            found.append(Choice(condition, (match.end(), colon), (colon + 1, end if behind is None else behind)))
+    return found
+
+
+def _closing(text: bytes, opening: int) -> int:
+    """Where the bracket closes that opens there; the end of the text if it does not."""
+    depth = 0
+    for i in range(opening, len(text)):
+        depth += (text[i] in b"([{") - (text[i] in b")]}")
+        if not depth:
+            return i
+    return len(text)
+
+
+def _end_of_statement(text: bytes, start: int) -> int:
+    """Where a statement ends: behind its brace or semicolon, or with the text."""
+    while text[start : start + 1].isspace():
+        start += 1
+    if text[start : start + 1] == b"{":
+        return _closing(text, start) + 1
+    end = text.find(b";", start)
+    return len(text) if end < 0 else end + 1
+
+
+def _around(text: bytes, at: int) -> tuple[int, int]:
+    """Where the innermost brackets around a place begin and end, or the statement in them."""
+    depth, start = 0, at
+    while start > 0 and depth >= 0:
+        start -= 1
+        depth += (text[start] in b")]}") - (text[start] in b"([{")
+        if not depth and (text[start] in b";,?" or _ENDS.match(text, start - 1)):
+            break
+    start += 1 if start or depth < 0 else 0
+    depth, end = 0, at
+    while end < len(text):
+        depth += (text[end] in b"([{") - (text[end] in b")]}")
+        if depth < 0 or (not depth and text[end] in b";,"):
+            break
+        end += 1
+    return start, end
+
+
+def _colon(text: bytes, start: int, end: int) -> int | None:
+    """Where the first `:` stands that belongs to no `?` between `start` and it."""
+    depth = asked = 0
+    for i in range(start, end):
+        depth += (text[i] in b"([{") - (text[i] in b")]}")
+        if depth or (text[i] == 0x3A and 0x3A in (text[i - 1], text[i + 1 : i + 2][:1] and text[i + 1])):
+            continue
+        asked += text[i] == 0x3F
+        if text[i] == 0x3A:
+            if not asked:
+                return i
+            asked -= 1
+    return None
 
 
 def defined(component: Component) -> Mapping[bytes, tuple[Macro, ...]]:

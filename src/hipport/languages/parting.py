@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, NamedTuple
 
-from hipport.languages.exclusion import exclude, squeezed
-from hipport.languages.functions import LOOPS, Function, Variable, comes_by_label
+from hipport.languages.exclusion import WORD, exclude, squeezed, with_arguments
+from hipport.languages.functions import LOOPS, Function, Variable, arguments, comes_by_label, contains
 from hipport.languages.kernels import Kernels
+from hipport.languages.macros import Macro, choices
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -21,7 +23,7 @@ class Side(NamedTuple):
     """A side of a statement at which lanes part: from `start` to `end`.
 
     `way`: which side. `often`: the statement decides how often rather than whether. `left`: lanes that took the other
-    side have left the loop or the function.
+    side have left the loop or the function. `meaning`: the condition, with what a variable in its place was given.
     """
 
     statement: tuple[int, int]
@@ -31,6 +33,7 @@ class Side(NamedTuple):
     end: int
     often: bool
     left: bool
+    meaning: bytes = b""
 
 
 def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
@@ -51,8 +54,11 @@ def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown:
             yield side_of(statement, case.start_byte, b"", case.start_byte, case.end_byte, False, False)
             continue
         text = squeezed(function.text(condition.expression))
+        text = text if way else b"!" + text
         span = (statement if condition.loop else child).start_byte, child.end_byte
-        yield side_of(statement, way, text if way else b"!" + text, *span, condition.loop, False)
+        side = side_of(statement, way, text, *span, condition.loop, False)
+        yield side._replace(meaning=meaning(function, text, statement))
+    yield from _in_macros(kernels, function, node, size, shown)
     for leaving in function.exits_before(node):
         if leaving.start_byte > node.start_byte:
             continue
@@ -72,6 +78,39 @@ def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown:
                 yield side_of(statement, way, text if way else b"!" + text, statement.end_byte, end, False, left)
 
 
+def _in_macros(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
+    """Yield the sides of choices that macros make, to whose arguments `node` belongs: `SELECT(x, f(y), f(z))`."""
+    macros = kernels.macros(function.source)
+    outer = node.parent if macros else None
+    inner = node
+    while outer is not None and outer != function.body:
+        called = outer.child_by_field_name("function") if outer.type == "call_expression" else None
+        name = function.text(called) if called is not None and called.type == "identifier" else b""
+        if name in macros and called != inner:
+            given = arguments(outer)
+            position = next((i for i, each in enumerate(given) if contains(each, node)), -1)
+            texts = tuple(map(function.text, given))
+            for way, condition in _chosen(macros[name], position, texts):
+                if kernels.agreement_of_text(function, condition, outer, shown=shown) < size:
+                    at = given[position]
+                    text = condition if way else b"!" + condition
+                    yield side_of(outer, way, text, at.start_byte, at.end_byte, False, False)
+        inner, outer = outer, outer.parent
+
+
+def _chosen(macros: Iterable[Macro], position: int, given: tuple[bytes, ...]) -> Iterator[tuple[bool, bytes]]:
+    """Yield which side of which condition an argument of a macro is on, if it is only there."""
+    for macro in macros:
+        if macro.parameters is None or not 0 <= position < len(macro.parameters):
+            continue
+        used = [match.start() for match in re.finditer(rb"\b%s\b" % re.escape(macro.parameters[position]), macro.text)]
+        for choice in choices(macro.text):
+            condition = with_arguments(squeezed(choice.condition), macro.parameters, list(given))
+            for way, (start, end) in ((True, choice.yes), (False, choice.no)):
+                if condition and used and all(start <= each < end for each in used):
+                    yield way, condition
+
+
 def relation(function: Function, one: tuple[Side, ...], two: tuple[Side, ...]) -> tuple[str, Side, Side]:
     """How lanes that take the sides `one` are to those that take `two`, and the sides at which they part."""
     nowhere = Side((0, 0), None, b"", 0, 0, False, False)
@@ -85,9 +124,30 @@ def relation(function: Function, one: tuple[Side, ...], two: tuple[Side, ...]) -
     others = [side for side in two if side not in one and not (side.left and function.kernel)]
     for side in own:
         for other in others:
-            if exclude(side.condition, other.condition):
+            if exclude(side.condition, other.condition) or (
+                side.meaning and other.meaning and exclude(side.meaning, other.meaning)
+            ):
+                return "apart", side, other
+            # `(x && …) || …`
+            (start, end), within = side.statement, other.statement
+            if other.way is False and within[0] <= start < end <= other.start < within[1] and not other.often:
                 return "apart", side, other
     return "", nowhere, nowhere
+
+
+def meaning(function: Function, condition: bytes, node: Node) -> bytes:
+    """Return a condition with what a variable in its place was given, if it was given something only once."""
+    for _ in range(3):
+        inner = condition.strip(b"!()")
+        if not WORD.fullmatch(inner):
+            break
+        variable = function.locals.named(inner, node.start_byte)
+        given = function.locals.given.get(variable, ()) if variable is not None else ()
+        if len(given) != 1 or not given[0].declares or len(given[0].values) != 1:
+            break
+        value = b"(" + squeezed(function.text(given[0].values[0])) + b")"
+        condition = condition.replace(inner, value)
+    return condition
 
 
 def may_change(function: Function, side: Side, loop: Node, kernels: Kernels) -> bool:
