@@ -20,22 +20,14 @@ from collections.abc import Iterator
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.cpp import Cpp, within
+from hipport.languages.cuda import launch_closing, launch_openings
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 
-_GAP = rb"(?:[ \t\r\n]|\\\r?\n)*"
-# `<:` and `<%` are digraphs of `[` and `{`.
-_OPENING = re.compile(rb"<(?<!<<)" + _GAP + rb"<" + _GAP + rb"<(?![<:%=])")
-_OPERATOR = re.compile(rb"\boperator\s*$")
 _GLUED = re.compile(
     rb"\b(else|do|return)(?:[ \t]|\r?\n)(?=(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*\s*(?:<[^;{}]*>\s*)?$)"
 )
-_STEP = re.compile(
-    rb"(?P<close>>" + _GAP + rb">" + _GAP + rb">)(?P<next>" + _GAP + rb"\(|" + _GAP + rb"$)?|(?P<open>(?<!<)<" + _GAP
-    + rb"<" + _GAP + rb"<)|[()\[\]{};]"
-)  # fmt: skip
-
 _PART = re.compile(rb"[()\[\]{},]")
 
 
@@ -44,11 +36,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if b"<" not in source.text or b">" not in source.text:
         return
     code = source.code
-    for match in _OPENING.finditer(code):
-        if _OPERATOR.search(code, max(0, match.start() - 40), match.start()) or within(match.start(), source.hip_only):
+    for opening in launch_openings(source):
+        if within(opening.start, source.hip_only):
             continue
-        opening = Span(*match.span())
-        closing = _closing(source, opening.end)
+        closing = launch_closing(source, opening.end)
         if closing is None:
             if len(opening) > 3:
                 yield Finding(
@@ -102,36 +93,6 @@ def _in_braces(code: bytes, configuration: Span) -> Iterator[Span]:
         text = code[part.start : part.end]
         if text.lstrip().startswith(b"{") and text.rstrip().endswith(b"}"):
             yield Span(part.end - len(text.lstrip()), part.start + len(text.rstrip()))
-
-
-def _closing(source: Cpp, start: int) -> Span | None:
-    """Return the closing bracket of the launch whose configuration starts at `start`."""
-    code = source.code
-    macro = source.directive(start)
-    end = macro.end if macro else len(code)
-    depth = 0
-    found: Span | None = None
-    for match in _STEP.finditer(code, start, end):
-        token = match.group()
-        if match["close"] is not None:
-            # At the end of a macro the arguments may come from where the macro is used.
-            if not depth and (match["next"] is not None and (match["next"].endswith(b"(") or match.end() == end)):
-                found = Span(match.start("close"), match.end("close"))
-            if token.endswith(b"("):
-                depth += 1
-        elif match["open"] is not None:
-            if not depth:
-                break
-        elif token in (b"(", b"[", b"{"):
-            depth += 1
-        elif token == b";":
-            if depth <= 0:
-                break
-        else:
-            depth -= 1
-            if depth < 0:
-                break
-    return found
 
 
 PASS = Pass(Cpp, find)

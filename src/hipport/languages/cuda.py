@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,6 +13,15 @@ from hipport.source import Span
 
 _CALLEE = re.compile(rb"([A-Za-z_]\w*)\s*(?:<[^;{}]*>\s*)?$")
 _PART = re.compile(rb"[()\[\]{},;]|>>>")
+# What may stand between the parts of `<<<` and `>>>`, which nvcc joins.
+_GAP = rb"(?:[ \t\r\n]|\\\r?\n)*"
+# `<:` and `<%` are digraphs of `[` and `{`.
+_OPENING = re.compile(rb"<(?<!<<)" + _GAP + rb"<" + _GAP + rb"<(?![<:%=])")
+_OPERATOR = re.compile(rb"\boperator\s*$")
+_STEP = re.compile(
+    rb"(?P<close>>" + _GAP + rb">" + _GAP + rb">)(?P<next>" + _GAP + rb"\(|" + _GAP + rb"$)?|(?P<open>(?<!<)<" + _GAP
+    + rb"<" + _GAP + rb"<)|[()\[\]{};]"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -72,3 +82,43 @@ def _launches(source: Cpp) -> tuple[Launch, ...]:
             )
         start = code.find(b"<<<", start + 3)
     return tuple(found)
+
+
+def launch_openings(source: Cpp) -> Iterator[Span]:
+    """Yield what looks like the opening bracket of a launch, with blanks in it perhaps: `<< <`."""
+    for match in _OPENING.finditer(source.code):
+        if not _OPERATOR.search(source.code, max(0, match.start() - 40), match.start()):
+            yield Span(*match.span())
+
+
+def launch_closing(source: Cpp, start: int, *, anywhere_in_macros: bool = False) -> Span | None:
+    """Return the closing bracket of the launch whose configuration starts at `start`: the last that can be one.
+
+    The arguments follow it; at the end of a macro, or `anywhere_in_macros`, they may be a parameter, or come from where
+    the macro is used.
+    """
+    macro = source.directive(start)
+    end = macro.end if macro else len(source.code)
+    depth = 0
+    found: Span | None = None
+    for match in _STEP.finditer(source.code, start, end):
+        token = match.group()
+        if match["close"] is not None:
+            called = match["next"] is not None and match["next"].endswith(b"(")
+            without = macro is not None if anywhere_in_macros else match["next"] is not None and match.end() == end
+            if not depth and (called or without):
+                found = Span(match.start("close"), match.end("close"))
+            depth += called
+        elif match["open"] is not None:
+            if not depth:
+                break
+        elif token in (b"(", b"[", b"{"):
+            depth += 1
+        elif token == b";":
+            if depth <= 0:
+                break
+        else:
+            depth -= 1
+            if depth < 0:
+                break
+    return found

@@ -12,18 +12,12 @@ from collections.abc import Iterator
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.cpp import Cpp
+from hipport.languages.cuda import launch_closing, launch_openings
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 
 _GAP = rb"(?:[ \t\r\n]|\\\r?\n)*"
-# `<:` and `<%` are digraphs of `[` and `{`.
-_OPENING = re.compile(rb"<(?<!<<)" + _GAP + rb"<" + _GAP + rb"<(?![<:%=])")
-_OPERATOR = re.compile(rb"\boperator\s*$")
-_STEP = re.compile(
-    rb"(?P<close>>" + _GAP + rb">" + _GAP + rb">)(?P<next>" + _GAP + rb"\()?|(?P<open>(?<!<)<" + _GAP
-    + rb"<" + _GAP + rb"<)|[()\[\]{};]"
-)  # fmt: skip
 _BLANK_END = re.compile(_GAP + rb"\Z")
 _WORD_END = re.compile(rb"(?:\w|##|#)+\Z")
 _PASTE_END = re.compile(rb"##" + _GAP + rb"\Z")
@@ -48,11 +42,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _untyped(source, project)
     if b"<" not in code:
         return
-    for match in _OPENING.finditer(code):
-        opening = Span(*match.span())
-        if _OPERATOR.search(code, max(0, opening.start - 40), opening.start):
-            continue
-        closing = _closing(source, opening.end)
+    for opening in launch_openings(source):
+        closing = launch_closing(source, opening.end, anywhere_in_macros=True)
         if closing is None:
             # Without brackets that close it is what a comment or a diagram in a macro looks like.
             continue
@@ -203,36 +194,6 @@ def angle(code: bytes, end: int, floor: int) -> int | None:
             return None
         at -= 1
     return None
-
-
-def _closing(source: Cpp, start: int) -> Span | None:
-    """Return the closing bracket of the launch whose configuration starts at `start`: the last that can be one."""
-    code = source.code
-    macro = source.directive(start)
-    end = macro.end if macro else len(code)
-    depth = 0
-    found: Span | None = None
-    for match in _STEP.finditer(code, start, end):
-        token = match.group()
-        if match["close"] is not None:
-            # In a macro the arguments may come from where the macro is used, or be a parameter.
-            if not depth and (match["next"] is not None or macro is not None):
-                found = Span(match.start("close"), match.end("close"))
-            if match["next"] is not None:
-                depth += 1
-        elif match["open"] is not None:
-            if not depth:
-                break
-        elif token in (b"(", b"[", b"{"):
-            depth += 1
-        elif token == b";":
-            if depth <= 0:
-                break
-        else:
-            depth -= 1
-            if depth < 0:
-                break
-    return found
 
 
 PASS = Pass(Cpp, find)
