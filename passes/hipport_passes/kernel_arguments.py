@@ -4,7 +4,8 @@
 CUDA's runtime header overloads the functions that take a kernel, or a device symbol, with templates that do the cast.
 HIP's overloads only some of them, so `hipFuncSetAttribute(kernel, …)` does not compile. The cast is what CUDA's
 template does. `HIP_SYMBOL` is the documented form; for AMD it stands for the symbol itself, and where HIP has no
-template for symbols either, its address is taken.
+template for symbols either, its address is taken. Copies from the host by the driver's API take what they read from as
+`void*` in HIP, and as `const void*` in CUDA: a pointer that is declared `const` is cast.
 Runs after `api_names`: the calls are HIP's.
 """
 
@@ -146,6 +147,23 @@ def _pointer(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) 
     yield Finding(argument, "pointer", f"{name.decode()} takes a void**: cast the pointer", tuple(edits))
 
 
+def _host(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) -> Iterator[Finding]:
+    argument = arguments[index]
+    text = source.code[argument.start : argument.end]
+    first = _NAME.match(text)
+    if _CAST.match(text) or first is None:
+        return
+    pointer = first.group().strip()
+    declared = rb"\bconst\s+[\w:]+(?:\s*<[^<>;(){}]*>)?\s*\*\s*(?:(?:const|__restrict__)\s+)?%s\b" % re.escape(pointer)
+    if not (re.fullmatch(rb".*\.c_str\(\s*\)", text, re.DOTALL) or re.search(declared, source.code)):
+        return
+    plain = first.end() == len(text) and not source.directive(argument.start)
+    edits = [Edit(Span(argument.start, argument.start), b"(void*)" if plain else b"(void*)(")]
+    if not plain:
+        edits.append(Edit(Span(argument.end, argument.end), b")"))
+    yield Finding(argument, "host", f"{name.decode()} takes a void*, and reads from it: cast the pointer", tuple(edits))
+
+
 def _symbol_address(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) -> Iterator[Finding]:
     argument = arguments[index]
     if _SYMBOL.fullmatch(source.code, argument.start, argument.end) and source[argument] not in (b"nullptr", b"NULL"):
@@ -158,6 +176,7 @@ _FIXES: dict[str, Callable[[Cpp, bytes, tuple[Span, ...], int], Iterator[Finding
     "symbol": _symbol,
     "pointer": _pointer,
     "symbol_address": _symbol_address,
+    "host": _host,
 }
 
 PASS = Pass(Cpp, find)
