@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.make import Line, Makefile
+from hipport.languages.make import Line, Makefile, without_references
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -198,7 +198,8 @@ class _Script:
         text = self._text(rule.span)
         if suffix := _SUFFIX_RULE.match(text):
             return f"%{suffix[1]}"
-        return re.split(r":(?!=)", text)[-1].split("|")[0].split(";")[0]
+        *_, last = re.finditer(rb":(?!=)", without_references(self.source[rule.span]))
+        return self._text(Span(rule.span.start + last.end(), rule.span.end)).split("|")[0].split(";")[0]
 
     def _expanded(self, text: str) -> str:
         """Return `text` with all that its variables may be, as far as it is written out."""

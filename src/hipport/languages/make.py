@@ -23,6 +23,23 @@ _DIRECTIVE = re.compile(rb"[ \t]*(?P<word>ifeq|ifneq|ifdef|ifndef|else|endif|def
 _COMMENT = re.compile(rb"(?<!\\)#")
 
 
+def without_references(text: bytes) -> bytes:
+    """Return `text`, as long as it was, with what stands in `$(…)` and `${…}` made a word: no rule has its colons."""
+    masked = bytearray(text)
+    closing: list[int] = []
+    for at, byte in enumerate(text):
+        if closing and byte == closing[-1]:
+            closing.pop()
+        elif byte in b"({" and (closing or text[at - 1 : at] == b"$"):
+            if closing:
+                masked[at] = ord("x")
+            closing.append(ord(")") if byte == ord("(") else ord("}"))
+            continue
+        if closing:
+            masked[at] = ord("x")
+    return bytes(masked)
+
+
 @dataclass(frozen=True)
 class Line:
     """A logical line, with what its backslashes continue it by; `span` is without the line end.
@@ -111,11 +128,12 @@ class Makefile(Source):
         if directive and not _ASSIGNMENT.match(text):
             return Line(word, span, span, word)
         start = 0
-        if for_targets := _FOR_TARGETS.match(text):
+        plain = without_references(text)
+        if for_targets := _FOR_TARGETS.match(plain):
             start = for_targets.end()
-        assignment = _ASSIGNMENT.match(text, start) or _ASSIGNMENT.match(text.lstrip())
+        assignment = _ASSIGNMENT.match(plain, start) or _ASSIGNMENT.match(plain.lstrip())
         if assignment is not None:
-            begin = assignment.end() + (len(text) - len(text.lstrip()) if assignment.string is not text else 0)
+            begin = assignment.end() + (len(text) - len(text.lstrip()) if assignment.string is not plain else 0)
             comment = _COMMENT.search(text, begin)
             end = comment.start() if comment else len(text)
             end -= len(text[begin:end]) - len(text[begin:end].rstrip())
@@ -123,9 +141,9 @@ class Makefile(Source):
             return Line(
                 "assignment", span, value, assignment["name"].decode("utf-8", "replace"), assignment["op"].decode()
             )
-        if _RULE.match(text) and not text.lstrip().startswith(b"$("):
+        if _RULE.match(plain) and not plain.lstrip().startswith(b"$("):
             return Line("rule", span, span)
-        if re.match(rb"\$[({][\w.]+[)}][^=]*:(?!=)", text):
+        if re.match(rb"\$[({]\w+[)}][^=]*:(?!=)", plain):
             return Line("rule", span, span)
         return Line("other", span, span)
 
