@@ -43,6 +43,8 @@ def _make(text: str) -> Makefile:
         ),
         ("define a\n\tb = c\nifeq\nendef\ninclude d\n", ["define", "define", "define", "endef", "include"]),
         ("$(foreach a,b,$(eval c := d))\n$(eval e: f)\n", ["other", "other"]),
+        ("a: $(B:.c=.o)\n\tc\na: D := $(B:.c=)\n", ["rule", "recipe", "assignment"]),
+        ("$(B:.c=.o): %.o: %.c\n\td\n$(E)/$(F:=.d) : g\n\th\n", ["rule", "recipe", "rule", "recipe"]),
     ],
 )
 def test_lines(text: str, kinds: list[str]) -> None:

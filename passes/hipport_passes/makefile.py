@@ -59,6 +59,11 @@ _NOT_LINKED = re.compile(
 _HANDED_ON = re.compile(rb"(?<![\w$(])\w+=(\$[({](\w+)[)}])(?![\w\"'])")
 _LANGUAGE = ("-x", "--x", "--language")
 _SOURCE = re.compile(r"[^\s=]*\.(c|cu|cpp|cc|cxx|C)")
+# What stands between the commands of a shell, and in front of one.
+_BETWEEN = frozenset(("&&", "||", ";", "|", "&"))
+_IN_FRONT = frozenset(("do", "then", "else", "if", "while", "until", "!", "{", "(", "time", "exec", "env", "ccache"))
+_FLAG = re.compile(r"(?<![\w-])-{1,2}[A-Za-z][\w-]*")
+_SET = re.compile(r"\w+=")
 _SUFFIX_RULE = re.compile(r"\s*(\.\w+)\.\w+\s*:")
 _FOR_NVCC = re.compile(r"NVCC|GENCODE|CUFLAGS|CU_FLAGS|CUDA_?C?(?:XX)?FLAGS", re.IGNORECASE)
 
@@ -185,6 +190,9 @@ class _Script:
         self.for_nvcc: set[str] = set()
         texts = [self._text(line.value) for line in source.lines if line.kind == "recipe" and self._calls(line)]
         texts += [self._text(line.value) for line in source.lines if line.kind == "assignment" and self._calls(line)]
+        # In what is defined for `eval`, too, where the compiler may be written `$$(NVCC)`.
+        bodies = (self._text(line.value) for line in source.lines if line.kind == "define")
+        texts += [text for text in bodies if self.compilers & set(_COMPILER.findall(text)) or _NVCC.search(text)]
         while texts:
             for name in _COMPILER.findall(texts.pop()):
                 if name not in self.for_nvcc and name not in self.compilers:
@@ -240,9 +248,31 @@ class _Script:
             return False
         return compiler[1] in self.compilers if compiler else _NVCC.fullmatch(second) is not None
 
+    def _commands(self, line: Line) -> list[list[tuple[str, Span]]]:
+        """Return the words of each of a recipe's commands, those of the shell left out; of another line, its words."""
+        words = self._words(line)
+        if line.kind != "recipe":
+            return [words]
+        commands: list[list[tuple[str, Span]]] = [[]]
+        for word, span in words:
+            if word in _BETWEEN:
+                commands.append([])
+                continue
+            ended = word.endswith(";") and word != ";"
+            if ended:
+                word, span = word[:-1], Span(span.start, span.end - 1)
+            # What stands in front of a command: `do`, `NAME=value`.
+            if commands[-1] or not (word in _IN_FRONT or _SET.match(word)):
+                commands[-1].append((word, span))
+            if ended:
+                commands.append([])
+        return [command for command in commands if command]
+
     def _calls(self, line: Line) -> bool:
         """Say whether a command, or a value, begins with nvcc, or with a variable that does."""
-        words = self._words(line)
+        return any(self._called(line, words) for words in self._commands(line))
+
+    def _called(self, line: Line, words: Sequence[tuple[str, Span]]) -> bool:
         if not words:
             return False
         compiler = _COMPILER.fullmatch(words[0][0])
@@ -286,13 +316,27 @@ class _Script:
                 line.value, "probe", "what is asked here is not there on ROCm: put ifneq ($(USE_HIP),1) around it"
             )
             return None
-        words = self._words(line)
         if line.kind == "recipe" and not self._calls(line) and (handed := self._handed_on(line)):
             return self._put(line, handed, [], ["the compiler is handed on in quotes, as it has options with it"])
-        if line.kind == "recipe" and any(word in ("&&", "||", ";", "|") or word.endswith(";") for word, _ in words):
-            if any(_NVCC.fullmatch(word) for word, _ in words):
-                self._report(line.value, "nvcc", "nvcc is called among other commands: call hipcc there")
-            return None
+        commands = self._commands(line)
+        if len(commands) < 2:
+            return self._command(line, commands[0] if commands else [])
+        # Of several, those that are the compiler's.
+        changes: list[Change] = []
+        for words in commands:
+            if self._called(line, words):
+                told = self._ported(line, words)
+                if told is None:
+                    return None
+                puts |= told[0]
+                changes += told[1]
+                messages += told[2]
+            elif words[0][0] not in ("echo", "printf") and any(_NVCC.fullmatch(word) for word, _ in words):
+                self._report(line.value, "nvcc", "another command asks for nvcc: let it ask for hipcc")
+        return self._put(line, puts, changes, messages)
+
+    def _command(self, line: Line, words: Sequence[tuple[str, Span]]) -> _Said | None:
+        """Return what becomes of a line with one command, or of an assignment."""
         if not self.cuda and words and _NVCPP.fullmatch(words[0][0]):
             message = (
                 "target regions are not for hipcc: amdclang++ -fopenmp --offload-arch=… has OpenMP's, none OpenACC's"
@@ -302,26 +346,43 @@ class _Script:
         if not self.cuda and any(word.startswith(_HPC_SDK) for word, _ in words):
             # For the compiler that stays.
             return None
-        calls = self._calls(line)
-        nvcc = self._nvcc(line, words)
-        if nvcc:
-            puts[words[0][1]] = f"hipcc {_ARCHS}".encode()
-            messages.append("nvcc → hipcc" if _NVCC.fullmatch(words[0][0]) else "nvc++ → hipcc")
-        tells = any(telling().fullmatch(word) for word, _ in words)
+        calls, tells = self._called(line, words), self._tells(words)
         if line.kind == "recipe" and not calls and not tells and not (words and _LINKER.search(words[0][0])):
             # Another program altogether.
             return None
+        if line.kind == "assignment" and not calls and not self._meant(line):
+            flags = words[1:] if self._nvcc(line, words) else words
+            if not any(word.startswith("-") for word, _ in flags):
+                return self._named(line, flags)
+        told = self._ported(line, words)
+        return None if told is None else self._put(line, *told)
+
+    def _tells(self, words: Sequence[tuple[str, Span]]) -> bool:
+        """Say whether nvcc alone has some of these options."""
+        return any(telling().fullmatch(word) for word, _ in words)
+
+    def _meant(self, line: Line) -> bool:
+        """Say whether an assignment is of what nvcc gets."""
+        return line.name in self.for_nvcc or _FOR_NVCC.search(line.name) is not None
+
+    def _ported(
+        self, line: Line, words: Sequence[tuple[str, Span]]
+    ) -> tuple[dict[Span, bytes], list[Change], list[str]] | None:
+        """Return what is put for the words of a command, or of an assignment, what changed, and what to say."""
+        puts: dict[Span, bytes] = {}
+        messages: list[str] = []
+        calls, nvcc = self._called(line, words), self._nvcc(line, words)
+        if nvcc:
+            puts[words[0][1]] = f"hipcc {_ARCHS}".encode()
+            messages.append("nvcc → hipcc" if _NVCC.fullmatch(words[0][0]) else "nvc++ → hipcc")
         flags = words[1:] if nvcc or line.kind == "recipe" else words
-        meant = calls or line.name in self.for_nvcc or _FOR_NVCC.search(line.name) is not None
-        of = "nvcc" if meant or tells else "link"
-        if line.kind == "assignment" and not meant and not any(word.startswith("-") for word, _ in flags):
-            return self._named(line, flags)
+        of = "nvcc" if calls or self._meant(line) or self._tells(words) else "link"
         before = len(self.reported)
         more = [*self._c(line, words, puts), *self._links(line, words, puts)] if calls and line.kind == "recipe" else []
         changes = self._changes([(word, span) for word, span in flags if span not in puts], of, puts) + more
         if nvcc and any(each.kind != "library" for each in self.reported[before:]):
             return None
-        return self._put(line, puts, changes, messages)
+        return puts, changes, messages
 
     def _named(self, line: Line, words: Sequence[tuple[str, Span]]) -> _Said | None:
         """Put ROCm's libraries for CUDA's where they are named without -l, which another line puts before each."""
@@ -409,6 +470,12 @@ class _Script:
                 new = ("-I$(ROCM_PATH)/include", "-D__HIP_PLATFORM_AMD__=1")
             elif _LIBRARIES.fullmatch(word):
                 new = ("-L$(ROCM_PATH)/lib",)
+            elif word.startswith("$") and set(_FLAG.findall(word)) in ({"-gencode"}, {"--generate-code"}):
+                # `$(foreach sm,70 80,-gencode arch=compute_$(sm),code=sm_$(sm))`
+                puts[span] = b""
+                why = "hipcc compiles for what --offload-arch says"
+                found.append(Change(0, 0, "arch", ("-gencode",), (), why, Certainty.SAFE))
+                continue
             else:
                 rest.append((word, span))
                 continue
