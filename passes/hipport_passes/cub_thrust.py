@@ -330,7 +330,12 @@ def _warp(source: Cpp, name: str, span: Span, space: bytes, arguments: tuple[Spa
 
 @cache
 def _methods() -> frozenset[bytes]:
-    return frozenset(load(_TABLE)["together"]["methods"].encode().split())
+    return frozenset(load(_TABLE)["together"]["methods"].encode().split()) | _functions()
+
+
+@cache
+def _functions() -> frozenset[bytes]:
+    return frozenset(load(_TABLE)["together"]["functions"].encode().split())
 
 
 class _Objects:
@@ -356,6 +361,9 @@ class _Objects:
         called = name.parent
         while called is not None and called.type in ("template_method", "dependent_name", "template_function"):
             called = called.parent
+        if function.text(name) in _functions():
+            space = called.child_by_field_name("scope") if called and called.type == "qualified_identifier" else None
+            return None, WARP if space is not None and function.text(space) in self._roots else 0
         if called is None or called.type != "field_expression":
             return None, 0
         thing = called.child_by_field_name("argument")
@@ -461,8 +469,8 @@ def _objects(component: Component) -> list[_Objects]:
 
 
 def _classes(source: Cpp) -> frozenset[bytes]:
-    """The names of CUB's classes that lanes or threads call methods of together, in a file."""
-    return frozenset(source.matched(_TOGETHER)) if b"cub" in source.code else frozenset()
+    """The names of CUB's classes that lanes or threads call methods of together, in a file, and of such functions."""
+    return frozenset(source.matched(_TOGETHER) | source.words & _functions()) if b"cub" in source.code else frozenset()
 
 
 def _block(source: Cpp, project: Project, arguments: tuple[Span, ...]) -> Iterator[Finding]:
