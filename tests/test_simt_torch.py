@@ -19,9 +19,12 @@ import pytest
 
 from hipport import verifier
 from hipport.diagnostics import Places
+from hipport.discover import discover
 from hipport.languages.cuda import Cuda
+from hipport.pipeline import run
 from hipport.project import Project
 from hipport.simt import extension, torch_devices
+from hipport_passes import PASSES
 
 
 def devices(text: str, *others: str) -> str:
@@ -251,6 +254,53 @@ def test_what_does_not_compile_is_said_at_the_users_line(small: Path) -> None:
     (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i]);", "gpuAtomicAdd(sum, no_such_thing);"))
     with pytest.raises(extension.NotBuildable, match=r"small\.cu:12: .*no_such_thing"):
         verifier.Driver(small, os.environ, Path(sys.executable)).build("original")
+
+
+WAVES = """\
+#include <torch/extension.h>
+template <int W>
+__device__ int place(int t) { return t / W * W + t % W; }
+__global__ void places(int* out) {
+  constexpr int kWave = C10_WARP_SIZE;
+  out[threadIdx.x] = place<kWave>(threadIdx.x) + place<C10_WARP_SIZE>(threadIdx.x);
+}
+torch::Tensor add_up(torch::Tensor x, int) {
+  auto out = torch::zeros({128}, x.options().dtype(torch::kInt));
+  places<<<1, 128>>>(out.data_ptr<int>());
+  return out;
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("add_up", &add_up); }
+"""
+WAVES_CASES = """
+PACKAGE = "small"
+CASES = {"one": {}}
+def inputs(rng):
+    return {"x": rng.integers(-4, 5, 3).astype("float32")}
+def call(small, x):
+    return {"places": small.add_up(x.cuda(), 0)}
+"""
+
+
+def test_the_size_of_a_wavefront_is_a_constant_where_there_is_one(small: Path, tmp_path: Path) -> None:
+    tree = shutil.copytree(small, tmp_path / "small")
+    (tree / "small.cu").write_text(WAVES)
+    (tree / "cases.py").write_text(WAVES_CASES)
+
+    def verified(*waves: int) -> verifier.Verified:
+        return verifier.extension(
+            tree,
+            env=os.environ,
+            python=Path(sys.executable),
+            port=lambda root: run(discover([root]), PASSES),
+            orders=("forward",),
+            waves=waves,
+        )
+
+    with pytest.raises(extension.NotBuildable, match="give --wave 32, then --wave 64"):
+        verified(32, 64)
+    ran = verified(64).ran
+    assert [each.configuration.lanes for each in ran] == [32, 64]
+    assert all(outcome.ok for each in ran for outcome in each.outcomes)
 
 
 @pytest.mark.parametrize(

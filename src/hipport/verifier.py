@@ -111,8 +111,8 @@ class Driver:
         """What hipport made of the tree, if it is to be verified."""
         return self.port(self.root) if callable(self.port) else self.port
 
-    def build(self, side: str, ported: Ported | None = None) -> building.Built:
-        """Build one side. Raises extension.NotBuildable."""
+    def build(self, side: str, ported: Ported | None = None, wave: int | None = None) -> building.Built:
+        """Build one side, perhaps for wavefronts of `wave` lanes alone. Raises extension.NotBuildable."""
         self._tell(f"building {side}", 0, 1)
         hip = side == "ported"
         return building.build(
@@ -124,6 +124,7 @@ class Driver:
             ported=ported if hip else None,
             passes=() if hip else self.passes,
             only=self.only,
+            wave=wave,
             jobs=self.jobs,
         )
 
@@ -304,7 +305,7 @@ def extension(
     sides = {"original": driver.build("original")}
     configurations = [Configuration("original", 32, order) for order in orders]
     if ported is not None:
-        sides["ported"] = driver.build("ported", ported)
+        sides["ported"] = driver.build("ported", ported, waves[0] if len(waves) == 1 else None)
         configurations += [Configuration("ported", lanes, order) for lanes in waves for order in orders]
     recorded = file.with_name("recorded.npz")
     gradients = "GRADIENTS" in has

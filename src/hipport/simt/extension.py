@@ -66,6 +66,9 @@ _CLANG = 17
 _NO_COLLECTING = {"g++": ("--param=ggc-min-expand=10000", "--param=ggc-min-heapsize=8000000")}
 
 _FORMAT = 1
+# Of C10_WARP_SIZE, which is none where one build is run with wavefronts of 32 and of 64.
+_NO_CONSTANT = re.compile(r"call to non-.constexpr. function .*wave_size|non-constexpr function 'wave_size'")
+_ONE_WAVE = "\nC10_WARP_SIZE is a constant in a run with one wavefront: give --wave 32, then --wave 64"
 
 
 class NotBuildable(Exception):
@@ -163,6 +166,7 @@ def build(
     ported: Ported | None = None,
     passes: Sequence[Pass[Any]] = (),
     only: Callable[[str], bool] | None = None,
+    wave: int | None = None,
     jobs: int = 1,
     timeout: float = 600.0,
 ) -> Built:
@@ -171,7 +175,8 @@ def build(
     `dialect` is `cuda` for original sources, `hip` for ported ones, `host` for a build that has no GPU. `env` is the
     environment, also for setup.py; `cache` a folder to keep what was made; `python` the interpreter whose PyTorch is
     built against. With `ported`, what hipport made of `tree` is built, and messages name the lines of `tree`. `passes`
-    are run before the executor's own, which know no inline PTX. `only` chooses extensions by name. Raises NotBuildable.
+    are run before the executor's own, which know no inline PTX. `only` chooses extensions by name. `wave`: how many
+    lanes wavefronts have in all runs of it, which is a constant then. Raises NotBuildable.
     """
     torch = torch_of(python, env)
     identity = hashlib.sha256(f"{tree}\0{dialect}\0{torch.include}".encode()).hexdigest()[:16]
@@ -201,12 +206,13 @@ def build(
                 passes=(*passes, torch_devices.PASS),
                 folders=given,
             )
-        compiler = _Compiler(torch, dialect, project, prepared, tree, copy, env, cache, timeout)
+        compiler = _Compiler(torch, dialect, project, prepared, tree, copy, env, cache, timeout, wave)
         with ThreadPoolExecutor(jobs) as pool:
             objects = list(pool.map(compiler.compile, units))
         failed = [message for each in objects for message in each.messages if message.severity == "error"]
         if failed:
-            raise NotBuildable(_said(failed))
+            said = _said(failed)
+            raise NotBuildable(said + (_ONE_WAVE if wave is None and _NO_CONSTANT.search(said) else ""))
         built = []
         for extension in dict.fromkeys(unit.extension for unit in units):
             place = modules.get(extension, copy / ".jit" / f"{extension}.so")
@@ -463,6 +469,7 @@ class _Compiler:
     env: Mapping[str, str]
     cache: Path
     timeout: float
+    wave: int | None
     runtime: Path = field(init=False)
     compiler: compilers.Compiler = field(init=False)
     host_compiler: compilers.Compiler = field(init=False)
@@ -565,6 +572,8 @@ class _Compiler:
         dialect = _said_as(self.dialect)
         own = self.builder("-O1", compiler).includes
         defines += [flag.removeprefix("-D") for flag in compiling.dialect_defines(dialect, device=unit.device)]
+        if self.wave is not None and dialect == "hip":
+            defines.append(f"SIMT_WAVE_OF_BUILD={self.wave}")
         text = f'{identity}{_as_text(defines)}#include "simt/prelude.h"\n'
         # Where that is needed, PyTorch's headers are compiled anew: those that were compiled have other flags.
         step = compiler.lockstep(self.prepared) if unit.device and self.prepared is not None else ()

@@ -47,12 +47,20 @@ struct RestrictPtrTraits {
 #undef C10_WARP_SIZE
 #undef C10_WARP_SIZE_LOWER_BOUND
 #undef C10_WARP_SIZE_UPPER_BOUND
+#undef SIMT_C10_WARP_SIZE_BOUND
+#ifdef SIMT_WAVE_OF_BUILD
+// A build that is run with one wavefront alone has a constant, as device code of a ROCm build has.
+#define C10_WARP_SIZE SIMT_WAVE_OF_BUILD
+#define C10_WARP_SIZE_LOWER_BOUND SIMT_WAVE_OF_BUILD
+#define C10_WARP_SIZE_UPPER_BOUND SIMT_WAVE_OF_BUILD
+#define SIMT_C10_WARP_SIZE_BOUND SIMT_WAVE_OF_BUILD
+#else
 #define C10_WARP_SIZE (::simt::wave_size())
 #define C10_WARP_SIZE_LOWER_BOUND 32
 #define C10_WARP_SIZE_UPPER_BOUND 64
 // For the bounds of arrays, which the rewriter finds: room for either.
-#undef SIMT_C10_WARP_SIZE_BOUND
 #define SIMT_C10_WARP_SIZE_BOUND 64
+#endif
 #endif
 
 #endif
