@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from hipport.headers import own
@@ -16,6 +18,7 @@ from hipport.languages.implicit import makes_object, operator_uses
 from hipport.languages.indirect import indirect_calls, may_call, pointed, targets
 from hipport.languages.kernels import Kernels
 from hipport.project import Component, Project
+from hipport.source import Span
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -58,6 +61,7 @@ class Waiting:
         self._plain = frozenset(found - project.together(source, _more_than_barriers))
         self._files = [each for each in project.component(source) if isinstance(each, Cpp) and not own(each)]
         self._sites: dict[Function, tuple[Call, ...]] = {}
+        self._places: dict[PurePath, list[tuple[Span, bytes]]] = {}
         #: What waits, and of how many arguments at the most: one that is not given may be what waits.
         self._waiting: dict[Function | Text, int] = {}
         #: Functions that wait and may be called by pointer or as objects.
@@ -103,6 +107,7 @@ class Waiting:
         for each in known:
             self._waiting[each] = _ANY
             self._carriers.named.setdefault(each.name, []).append(each)
+        self._places = {}
         open_ = list(self._carriers.units)
         while open_:
             found = [unit for unit in open_ if self._waits(unit)]
@@ -203,14 +208,26 @@ class Waiting:
                 if makes_object(text.source, end) if made else isinstance(each, Text) or _BEHIND.match(code, end):
                     yield name
 
+    def _named_in(self, source: Cpp) -> list[tuple[Span, bytes]]:
+        """Where the names of what may wait stand in a file, in order."""
+        if source.path not in self._places:
+            wanted = self._carriers.named.keys() | source.matched(self.pattern) | {b"sync"}
+            self._places[source.path] = [*source.names(wanted)]
+        return self._places[source.path]
+
     def _find(self, function: Function) -> Iterator[Call]:
         """Yield the places at which threads wait, those in front of the body among them."""
         start, end = extent(function)
         lambdas = frozenset(self.lambdas(function))
-        wanted = self._carriers.named.keys() | lambdas | {b"sync"}
         code = function.source.code
-        for span, name in function.source.names(wanted | function.source.matched(self.pattern)):
-            if not start <= span.start < end or function.source.directive(span.start):
+        places = self._named_in(function.source)
+        if lambdas - self._carriers.named.keys():
+            places = [*function.source.names({name for _, name in places} | lambdas)]
+        first = bisect_left(places, start, key=lambda place: place[0].start)
+        for span, name in islice(places, first, None):
+            if span.start >= end:
+                break
+            if function.source.directive(span.start):
                 continue
             node = function.node.descendant_for_byte_range(span.start, span.end)
             if node is None:
