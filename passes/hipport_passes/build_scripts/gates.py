@@ -146,7 +146,10 @@ def _path(script: Script, home: cst.BaseExpression) -> bool:
             return not any(NVCC.fullmatch(script.text(argument.value)) for argument in call.args)
         return False
     if isinstance(above, cst.BinaryOperation):
-        return above.left is home and not NVCC.fullmatch(script.text(above.right))
+        if above.right is home:
+            # `"-L" + CUDA_HOME + "/lib64"`
+            return isinstance(above.operator, cst.Add) and script.text(above.left).startswith("-")
+        return not NVCC.fullmatch(script.text(above.right))
     return isinstance(above, cst.FormattedStringExpression)
 
 

@@ -118,6 +118,21 @@ class Script(Conditions):
                 ) in _OF_KEY:
                     if self.runs(node).both:
                         self._appended(node, _OF_KEY[key])
+                # `extension.extra_link_args += …`
+                case (
+                    cst.Assign(targets=[cst.AssignTarget(cst.Attribute(attr=cst.Name(keyword)))], value=value)
+                    | cst.AugAssign(target=cst.Attribute(attr=cst.Name(keyword)), value=value)
+                    | cst.Call(
+                        func=cst.Attribute(value=cst.Attribute(attr=cst.Name(keyword)), attr=cst.Name("extend")),
+                        args=[cst.Arg(value)],
+                    )
+                ) if keyword in _OF_KEYWORD:
+                    yield value, _OF_KEYWORD[keyword]
+                case cst.Call(
+                    func=cst.Attribute(value=cst.Attribute(attr=cst.Name(keyword)), attr=cst.Name("append"))
+                ) if keyword in _OF_KEYWORD:
+                    if self.runs(node).both:
+                        self._appended(node, _OF_KEYWORD[keyword])
                 case cst.Arg(keyword=cst.Name(keyword)):
                     call = self.parent[node]
                     assert isinstance(call, (cst.Call, cst.ClassDef))
