@@ -38,6 +38,8 @@ _OF_KEYWORD = {
 _NAMED_FLAGS = re.compile(
     r"_*(?:\w+_)?nvcc_?(?:\w+_)?(?:c?flags|args|opts|options)|(?:extra_)?cuda_c(?:xx)?flags", re.IGNORECASE
 )
+# What a string of flags and nothing else is made of.
+_FLAG_OR_VALUE = re.compile(r"-\S+|[\w.,+]+=\S+|\d+")
 _SAME = {"copy", "strip", "lstrip", "rstrip"}
 _THROUGH = {"list", "tuple", "set", "sorted", "reversed", "deepcopy", "copy", "chain", "filter", "map", "fromkeys"}
 
@@ -113,9 +115,13 @@ class Script(Conditions):
                     key := self.key(target)
                 ) in _OF_KEY and node.args:
                     yield node.args[0].value, _OF_KEY[key]
-                case cst.Call(func=cst.Attribute(value=cst.Subscript() as target, attr=cst.Name("append"))) if (
+                case cst.Assign(targets=[cst.AssignTarget(cst.Subscript(value=cst.Subscript() as target))]) if (
                     key := self.key(target)
                 ) in _OF_KEY:
+                    yield node.value, _OF_KEY[key]
+                case cst.Call(
+                    func=cst.Attribute(value=cst.Subscript() as target, attr=cst.Name("append" | "insert"))
+                ) if (key := self.key(target)) in _OF_KEY:
                     if self.runs(node).both:
                         self._appended(node, _OF_KEY[key])
                 # `extension.extra_link_args += …`
@@ -210,8 +216,9 @@ class Script(Conditions):
                 self._follow(node.left, use, split)
                 self._follow(node.right, use, split)
             case cst.IfExp():
-                self._follow(node.body, use, split)
-                self._follow(node.orelse, use, split)
+                for branch in (node.body, node.orelse):
+                    # A name in a branch for one vendor stands for what may be written where both come to it.
+                    self._follow(branch, use if self.runs(branch).both else "decided", split)
             case cst.NamedExpr():
                 self._follow(node.value, use, split)
             case cst.ListComp() | cst.GeneratorExp() | cst.SetComp():
@@ -332,20 +339,49 @@ class Script(Conditions):
         return call is not None and len(call.args) == 1 and self.code(call.func) == receiver
 
     def _stray(self, node: cst.SimpleString | cst.FormattedString) -> None:
-        """Take a string that only nvcc can be meant by, in a list of which it is not known where it goes."""
+        """Take a string that only nvcc can be meant by, where it is not known where it goes."""
         words = self.text(node).split()
-        if not words or not telling().fullmatch(words[0]):
+        if not any(map(telling().fullmatch, words)) or not all(map(_FLAG_OR_VALUE.fullmatch, words)):
             return
         above = self.parent[node]
-        if isinstance(above, cst.Element):
-            holder = self.parent[above]
-            statement = self.parent.get(holder)
-            # `for flag in ["-lineinfo"]: …` and `"-lineinfo" in […]` look, they pass nothing on.
-            if isinstance(holder, (cst.List, cst.Tuple)) and not isinstance(
-                statement, (cst.For, cst.CompFor, cst.ComparisonTarget, cst.Element, cst.DictElement)
-            ):
-                self._follow(holder, "maybe", False)
-        elif isinstance(above, cst.Arg):
-            call = self.parent[above]
-            if isinstance(call, cst.Call) and called(call) == "append" and isinstance(call.func, cst.Attribute):
-                self._appended(call, "maybe")
+        match above:
+            case cst.Element():
+                holder = self.parent[above]
+                statement = self.parent.get(holder)
+                # `for flag in ["-lineinfo"]: …` and `"-lineinfo" in […]` look, they pass nothing on.
+                looked_at = (cst.For, cst.CompFor, cst.ComparisonTarget, cst.Element)
+                if not isinstance(holder, (cst.List, cst.Tuple)):
+                    return
+                if not isinstance(statement, looked_at) or (
+                    isinstance(statement, cst.For) and self._passed_on(statement)
+                ):
+                    self._follow(holder, "maybe", False)
+            case cst.DictElement(value=value) if value is node:
+                # Where one of a table's strings has several words, all are split when they are used.
+                table = self.parent[above]
+                beside = table.elements if isinstance(table, cst.Dict) else ()
+                self._follow(node, "maybe", any(len(self.text(each.value).split()) > 1 for each in beside))
+            case cst.Assign(targets=[cst.AssignTarget(cst.Subscript() as target)]):
+                if not self.code(target.value).endswith("environ"):
+                    self._follow(node, "maybe", False)
+            case cst.Arg():
+                call = self.parent[above]
+                if not isinstance(call, cst.Call):
+                    return
+                if called(call) in ("append", "insert") and isinstance(call.func, cst.Attribute):
+                    self._appended(call, "maybe")
+                elif called(call) in self.functions and isinstance(call.func, cst.Name):
+                    self._follow(node, "maybe", False)
+
+    def _passed_on(self, loop: cst.For) -> bool:
+        """Say whether what a loop goes through is put into lists there, and compared with nothing."""
+        if not isinstance(loop.target, cst.Name):
+            return False
+        uses = self.named(loop.target.value)
+        above = [self.parent[use] for use in uses if any(each is loop.body for each, _ in self.ancestors(use))]
+        if any(isinstance(each, (cst.Comparison, cst.ComparisonTarget)) for each in above):
+            return False
+        calls = [self.parent[each] for each in above if isinstance(each, cst.Arg)]
+        return any(isinstance(each, cst.Element) for each in above) or any(
+            isinstance(call, cst.Call) and called(call) in ("append", "insert") for call in calls
+        )
