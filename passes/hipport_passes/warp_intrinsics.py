@@ -42,6 +42,7 @@ _FOR_CUDA = re.compile(
 _FOR_HIP = re.compile(
     rb"^[ \t]*#[ \t]*define[ \t]+(\w+)\([^()]*\)[ \t]+(__(?:shfl|shfl_up|shfl_down|shfl_xor|any|all))[ \t]*\(", re.M
 )
+_OWN_BARRIER = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+__syncwarp\b[^\r\n]*(?:barrier|fence|sync)", re.M)
 
 
 _COLLECTIVES = Collectives(
@@ -56,7 +57,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     names, helpers = helper_rows(_TABLE)
     already_hip = source.begun_as_hip
     need, header, apart = None, None, {}
+    # Somebody's port to AMD already, and right at both sizes: unlike their shuffles and votes, it names no lanes.
+    own_barrier = b"__syncwarp" in source.words and bool(project.together(source, _own_barriers))
     for span, name in names.uses(source, project):
+        if own_barrier and name == b"__syncwarp":
+            continue
         if already_hip and not name.endswith((b"_sync", b"warp", b"mask")):
             continue
         directive = source.directive(span.start)
@@ -74,6 +79,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(span, "helper", message, edits, certainty, (header,))
     yield from _macros(source, project, helpers)
     yield from _pasted(source, project, helpers)
+
+
+def _own_barriers(source: Cpp) -> frozenset[bytes]:
+    """The macros of the program's own that are `__syncwarp` for AMD, and a barrier or a fence."""
+    if b"__syncwarp" not in source.text or not source.hip_only:
+        return frozenset()
+    found = (match for match in _OWN_BARRIER.finditer(source.code) if within(match.start(), source.hip_only))
+    return frozenset(match.group() for match in found)
 
 
 def _pasted(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> Iterator[Finding]:

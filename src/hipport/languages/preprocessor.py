@@ -29,9 +29,15 @@ _SAYS_HIP = re.compile(
     rb"(?!.*(?:NO|NOT|NON|WITHOUT|DISABLED?|SKIP|CUDA|NVCC)_)"
     rb"(?:[A-Z][A-Z0-9_]*_(?:HIP|ROCM|HIPCC)|(?:HIP|ROCM)_(?:ENABLED|FOUND|AVAILABLE))"
 )
-# Headers of the two, as a program that has both chooses between them: HIP's, and CUDA's or what hipport knows under it.
-_OF_HIP = re.compile(rb"#\s*include\s*[<\"](?:hip/|hip(?:cub|blas|fft|rand|sparse|solver)/|roc\w+/|rccl/)")
-_OF_CUDA = re.compile(rb"#\s*include\s*[<\"](?:cu(?:da|rand|blas|fft|sparse|solver|b/)|cooperative_groups|nccl)")
+# Headers of the two, as a program that has both chooses between them: HIP's, or the program's own by that name
+# ("cuda_to_hip.h", "rocm_compat.h"), and CUDA's or what hipport knows under it.
+_OWN_OF_HIP = rb"\"[^\"\r\n]*(?<![A-Za-z])(?:hip|rocm|HIP|ROC[mM])(?![a-z])[^\"\r\n]*\""
+_OF_HIP = re.compile(
+    rb"#\s*include\s*(?:[<\"](?:hip/|hip(?:cub|blas|fft|rand|sparse|solver)/|roc\w+/|rccl/)|" + _OWN_OF_HIP + rb")"
+)
+_OF_CUDA = re.compile(
+    rb"#\s*include\s*(?!" + _OWN_OF_HIP + rb")[<\"](?:cu(?:da|rand|blas|fft|sparse|solver|b/)|cooperative_groups|nccl)"
+)
 # Names that only one of the two declares.
 _HIP_NAME = re.compile(rb"\bhip(?:blas|fft|rand|sparse|solver|cub)?[A-Z]\w+")
 _CUDA_NAME = re.compile(rb"\bcu(?:da|blas|fft|rand|sparse|solver|dnn)[A-Z]\w+")
