@@ -82,6 +82,8 @@ class Samples(NamedTuple):
 class _Tables(NamedTuple):
     rows: dict[str, Row]
     folders: dict[str, Row]
+    #: By the beginning of their names.
+    families: dict[str, Row]
     groups: dict[str, frozenset[bytes]]
     runtime: str
     brings_runtime: tuple[str, ...]
@@ -103,8 +105,9 @@ def table() -> _Tables:
     rows = {name: Row(hip) for name, hip in generated["headers"].items()}
     rows |= {name: _row(value) for name, value in own["headers"].items()}
     return _Tables(
-        {name: row for name, row in rows.items() if not name.endswith("/")},
+        {name: row for name, row in rows.items() if not name.endswith(("/", "*"))},
         {name: row for name, row in rows.items() if name.endswith("/")},
+        {name[:-1]: row for name, row in rows.items() if name.endswith("*")},
         {name: frozenset(names.encode().split()) for name, names in own["groups"].items()},
         own["runtime"]["header"],
         tuple(own["runtime"]["brought_by"].split()),
@@ -167,8 +170,8 @@ def lookup(path: str) -> Row | None:
         if path[19:] in known.thrust:
             return Row("thrust/system/hip/" + path[19:])
         return Row(None, why="rocThrust has no such header")
-    for folder, row in known.folders.items():
-        if path.startswith(folder):
+    for begins, row in (*known.folders.items(), *known.families.items()):
+        if path.startswith(begins):
             return row
     return None
 
@@ -209,12 +212,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if include.path in known.groups and row is None:
             yield from _group(source, project, include, known.groups[include.path])
         elif row is not None:
-            library = next((folder for folder in known.folders if row.hip is None and here.startswith(folder)), "")
+            many = (*known.folders, *known.families) if row.hip is None and here not in known.rows else ()
+            library = next((begins for begins in many if here.startswith(begins)), "")
             if library and library in told:
                 continue  # what is to be done about a library is said once
             told.add(library)
             others = sum(each.path.startswith(library) for each in source.includes) - 1 if library else 0
-            more = f" (and {others} more of {library})" if others else ""
+            all_of = library if library.endswith("/") else f"{library}*"
+            more = f" (and {others} more of {all_of})" if others else ""
             here = yield from _mapped(source, project, include, row, seen, more)
         if here and not within(start, source.conditional):
             seen.add(here)
