@@ -120,6 +120,9 @@ def test_native_waves_by_option_and_by_configuration(tree: Path) -> None:
     [
         (["rewrite", "missing"], "missing"),
         (["rewrite"], "Missing argument"),
+        (["rewrite", ""], "empty path"),
+        (["undo", ""], "empty path"),
+        (["rewrite", ".", "--out", ""], "empty path"),
         (["rewrite", ".", "--target", "sm_80"], "sm_80"),
         (["rewrite", ".", "--rocm", "latest"], "6.4"),
         (["rewrite", ".", "--warp", "64"], "native"),

@@ -501,6 +501,7 @@ def test_what_is_in_the_journal_and_not_hipports_is_left_alone(tmp_path: Path, n
 @contextmanager
 def as_somebody() -> Iterator[None]:
     """Without root's rights, for which nothing is read-only."""
+    "".encode("ascii")  # loaded now: somebody else may not be able to read where Python lies
     if not ROOT_USER:
         yield
         return
@@ -876,6 +877,30 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(Refused, match="there: no space left"):
         write.write_tree(tmp_path / "root", tmp_path / "out", [PurePosixPath(".")], [change("a.cu", b"a", b"A")])
     assert tree(tmp_path) == before
+
+
+def test_a_tree_that_is_only_to_be_read_can_be_copied(open_path: Path) -> None:
+    root = open_path / "root"
+    lay(root, {"a.cu": b"a", "folder/b.cu": b"b"}, {"a.cu": 0o444})
+    if ROOT_USER:
+        for path in (root, root / "folder", root / "a.cu", root / "folder/b.cu"):
+            os.chown(path, 65534, 65534)
+    for folder in (root / "folder", root):
+        folder.chmod(0o555)
+    wanted = [change("a.cu", b"a", b"A"), change("folder/b.cu", b"b", b"B")]
+    with as_somebody():
+        # What fails half-way leaves no copy that nobody can remove.
+        with pytest.raises(Refused, match="changed while"):
+            write.write_tree(root, open_path / "out", [PurePosixPath(".")], [change("folder/b.cu", b"x", b"B")])
+        with pytest.raises(Refused):
+            write.write_tree(root, open_path / "out", [PurePosixPath(".")], [*wanted, change("a.cu/c", None, b"C")])
+        assert [path.name for path in open_path.iterdir()] == ["root"]
+        write.write_tree(root, open_path / "out", [PurePosixPath(".")], wanted)
+        assert (open_path / "out/a.cu").read_bytes() == b"A"
+        assert (open_path / "out/folder/b.cu").read_bytes() == b"B"
+        (open_path / "out/folder/c.cu").write_bytes(b"")
+    for folder in (root, root / "folder"):
+        folder.chmod(0o755)
 
 
 def test_what_a_killed_copy_left_goes_with_the_next_one(tmp_path: Path) -> None:

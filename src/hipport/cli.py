@@ -30,7 +30,18 @@ if TYPE_CHECKING:
 
 DONE, PERSON, FAILED = 0, 1, 2
 
-_PATHS = click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+
+class _Path(click.Path):
+    """A path. An empty one, of a variable that is not set, is not the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("an empty path; the current folder is .", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+_PATH = _Path(path_type=Path)
+_PATHS = click.argument("paths", nargs=-1, required=True, type=_PATH)
 _TARGET = click.option(
     "--target", metavar="GFX,…", help="The GPUs that the result is for; gfx942,gfx1100 if not given."
 )
@@ -47,23 +58,21 @@ _ACCEPT = click.option(
 _RULES = click.option(
     "--rules",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=_PATH,
     help="A TOML file with rows of your own for the tables of passes (again for more).",
 )
-_OUT = click.option(
-    "--out", metavar="DIR", type=click.Path(path_type=Path), help="Write a ported copy to the new folder DIR."
-)
+_OUT = click.option("--out", metavar="DIR", type=_PATH, help="Write a ported copy to the new folder DIR.")
 _REPLAY = click.option(
     "--replay",
     "recording",
-    type=click.Path(path_type=Path),
+    type=_PATH,
     help="Make the calls that `hipport record` kept, in place of cases.",
 )
 _TIMEOUT = click.option(
     "--timeout", type=click.FloatRange(min=1), default=120.0, help="Seconds for one run; 120 if not given."
 )
 _JOBS = click.option("--jobs", type=click.IntRange(min=1), help="Runs and compilers at once; as many as processors.")
-_PYTHON = click.option("--python", type=click.Path(path_type=Path), help="The Python that has PyTorch, for extensions.")
+_PYTHON = click.option("--python", type=_PATH, help="The Python that has PyTorch, for extensions.")
 _FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="For people or for programs."
 )
@@ -186,7 +195,7 @@ def scan(
 
 
 @main.command()
-@click.argument("path", default=".", type=click.Path(path_type=Path))
+@click.argument("path", default=".", type=_PATH)
 def undo(path: Path) -> None:
     """Take back the last rewrite in the tree that PATH lies in: the bytes that were there."""
     from hipport import api
@@ -200,9 +209,7 @@ def undo(path: Path) -> None:
 @_PATHS
 @_TARGET
 @click.option("--jobs", type=click.IntRange(min=1), help="Compilers at once; as many as processors if not given.")
-@click.option(
-    "--python", type=click.Path(path_type=Path), help="The Python whose PyTorch extensions are built against."
-)
+@click.option("--python", type=_PATH, help="The Python whose PyTorch extensions are built against.")
 @_FORMAT
 def build(paths: tuple[Path, ...], target: str | None, jobs: int | None, python: Path | None, form: str) -> None:
     """Compile every unit for every target with hipcc. Runs setup.py files, in a child process, to learn the units."""
@@ -243,9 +250,7 @@ class _WithProgram(click.Command):
 
 @main.command(cls=_WithProgram)
 @_PATHS
-@click.option(
-    "--cases", type=click.Path(path_type=Path), help="The cases of an extension; cases.py beside its setup.py."
-)
+@click.option("--cases", type=_PATH, help="The cases of an extension; cases.py beside its setup.py.")
 @_REPLAY
 @click.option("--case", "names", multiple=True, metavar="NAME", help="Run only this case (may be given again).")
 @click.option(
@@ -279,7 +284,7 @@ class _WithProgram(click.Command):
 @click.option("--no-gpu", is_flag=True, help="Do not run the port on this machine's AMD GPU, should there be one.")
 @click.option(
     "--gpu-python",
-    type=click.Path(path_type=Path),
+    type=_PATH,
     help="The Python that has PyTorch for ROCm, for extensions on the GPU; that of --python if not given.",
 )
 @_TARGET
@@ -379,10 +384,10 @@ def verify(
 @click.option(
     "--manifest",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=_PATH,
     help="Write the evidence to FILE, as JSON, and for people beside it (.txt); DIR/hipport-port.json with --out.",
 )
-@click.option("--cases", type=click.Path(path_type=Path), help="The cases of the extension; cases.py beside setup.py.")
+@click.option("--cases", type=_PATH, help="The cases of the extension; cases.py beside setup.py.")
 @_REPLAY
 @click.option("--no-build", is_flag=True, help="Do not compile.")
 @click.option("--no-verify", is_flag=True, help="Do not run anything on the CPU.")
@@ -453,7 +458,7 @@ def port(
 
 
 @main.command(cls=_WithProgram)
-@click.argument("out", type=click.Path(path_type=Path))
+@click.argument("out", type=_PATH)
 @click.option("--module", "modules", multiple=True, metavar="NAME", help="Only this extension module (again for more).")
 @click.option("--calls", type=click.IntRange(min=1), default=4, help="Calls kept of each function; 4 if not given.")
 @click.pass_context
@@ -483,7 +488,7 @@ def record(ctx: click.Context, out: Path, modules: tuple[str, ...], calls: int) 
 @_PATHS
 @click.option("--script", is_flag=True, help="Print a shell script that installs it all and never replaces PyTorch.")
 @click.option("--check", is_flag=True, help="Prove which back end of each package found runs here; installs nothing.")
-@click.option("--python", type=click.Path(path_type=Path), help="The Python that --check runs; this one if not given.")
+@click.option("--python", type=_PATH, help="The Python that --check runs; this one if not given.")
 @click.option("--rocm", metavar="X.Y", help="The ROCm to plan for; the one that suits the packages if not given.")
 @_TARGET
 @_RULES
@@ -528,7 +533,7 @@ def deps(
 
 
 @main.command()
-@click.option("--python", type=click.Path(path_type=Path), help="The Python whose PyTorch is looked at.")
+@click.option("--python", type=_PATH, help="The Python whose PyTorch is looked at.")
 @click.option(
     "--root",
     type=click.Path(path_type=Path, exists=True, file_okay=False),

@@ -566,7 +566,7 @@ def write_tree(root: Path, out: Path, only: Sequence[PurePath], changes: Sequenc
                 out.rmdir()
             beside.rename(out)
         finally:
-            shutil.rmtree(beside, ignore_errors=True)
+            _remove(beside)
     except (OSError, shutil.Error) as error:
         raise Refused([f"{getattr(error, 'filename', None) or out}: {_said(error)}"]) from error
     return Written(tuple(change.path for change in changes))
@@ -587,11 +587,24 @@ def _copy(root: Path, path: PurePath, to: Path) -> None:
         shutil.copy2(source, place)
         return
     shutil.copytree(source, place, symlinks=True, ignore=left_out, dirs_exist_ok=True)
+    _open(place)
     for folder, names, files in os.walk(place):
         for link in (Path(folder, name) for name in (*names, *files)):
             if link.is_symlink() and (target := link.readlink()).is_absolute() and target.is_relative_to(root):
                 link.unlink()
                 link.symlink_to(os.path.relpath(to / target.relative_to(root), link.parent))
+
+
+def _open(top: Path) -> None:
+    """Let the owner change what is in folders: those of a tree that is only to be read were copied as they are."""
+    for folder, _, _ in os.walk(top):
+        Path(folder).chmod(stat.S_IMODE(Path(folder).stat().st_mode) | stat.S_IRWXU)
+
+
+def _remove(top: Path) -> None:
+    with suppress(OSError):
+        _open(top)
+    shutil.rmtree(top, ignore_errors=True)
 
 
 def _copyable(mode: int) -> bool:
@@ -617,7 +630,7 @@ def _remove_leftovers(folder: Path) -> None:
             try:
                 os.kill(int(process), 0)
             except ProcessLookupError:
-                shutil.rmtree(path, ignore_errors=True)
+                _remove(path)
             except OSError:
                 pass
 
