@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from hipport import cli
+from hipport.pipeline import Progress
+
 CUDA = b"#include <cuda_runtime.h>\r\nint main() {\r\n    cudaDeviceSynchronize();\r\n}\r\n"
 HIP = b"#include <hip/hip_runtime.h>\r\nint main() {\r\n    hipDeviceSynchronize();\r\n}\r\n"
 MANUAL = b"#include <cuda_runtime.h>\nvoid f() { cudaDeviceFlushGPUDirectRDMAWrites(a, b); }\n"
@@ -135,6 +138,18 @@ def test_bad_input_is_status_2_and_says_what_to_do(tree: Path, arguments: list[s
     before = bytes_of(tree)
     assert says in hipport(*arguments, cwd=tree, status=2).stderr
     assert bytes_of(tree) == before
+
+
+def test_long_work_says_where_it_is_in_a_log(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    with cli._progress() as tell:
+        assert tell is not None
+        for done, now in enumerate((10, 29, 31, 40, 60, 62)):
+            tell(Progress("headers", done, 9))
+    assert capsys.readouterr().err == "hipport: headers, 2 of 9\nhipport: headers, 5 of 9\n"
 
 
 def test_bad_configuration_is_status_2(tree: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import json
 import os
@@ -501,7 +502,7 @@ def test_what_is_in_the_journal_and_not_hipports_is_left_alone(tmp_path: Path, n
 @contextmanager
 def as_somebody() -> Iterator[None]:
     """Without root's rights, for which nothing is read-only."""
-    "".encode("ascii")  # loaded now: somebody else may not be able to read where Python lies
+    codecs.lookup("ascii")  # loaded now: somebody else may not be able to read where Python lies
     if not ROOT_USER:
         yield
         return

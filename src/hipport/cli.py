@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 DONE, PERSON, FAILED = 0, 1, 2
 
+# Seconds after which somebody who only sees a log may take hipport for stuck.
+_SILENCE = 30
+
 
 class _Path(click.Path):
     """A path. An empty one, of a variable that is not set, is not the current folder."""
@@ -713,11 +716,20 @@ def _scanned_text(scanned: Scanned) -> str:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[Any], None] | None]:
-    """A bar on the terminal, for work that takes a while; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
+    """For work that takes a while, a bar on the terminal; elsewhere a line now and then, for logs of machines."""
     import time
+
+    if not sys.stderr.isatty():
+        last = time.monotonic()
+
+        def say(progress: Any) -> None:
+            nonlocal last
+            if time.monotonic() - last >= _SILENCE:
+                last = time.monotonic()
+                click.echo(f"hipport: {progress.name}, {progress.done} of {progress.total}", err=True)
+
+        yield say
+        return
 
     start = time.monotonic()
     bar: Any = None
