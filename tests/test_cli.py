@@ -143,11 +143,12 @@ def test_bad_input_is_status_2_and_says_what_to_do(tree: Path, arguments: list[s
 def test_long_work_says_where_it_is_in_a_log(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    now = 0
-    monkeypatch.setattr("time.monotonic", lambda: now)
+    clock = [0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[-1])
     with cli._progress() as tell:
         assert tell is not None
         for done, now in enumerate((10, 29, 31, 40, 60, 62)):
+            clock.append(now)
             tell(Progress("headers", done, 9))
     assert capsys.readouterr().err == "hipport: headers, 2 of 9\nhipport: headers, 5 of 9\n"
 

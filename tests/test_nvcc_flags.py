@@ -239,7 +239,7 @@ def test_hipcc_does_not_understand_what_is_translated() -> None:
     if newest is None:
         pytest.skip("there is no hipcc: that it does not understand nvcc's options was NOT checked")
     # Not about whether an option is understood, but about what it means.
-    meaning = {"half", "level", "standard", "abi", "cuda_path", "linker_options"}
+    meaning = {"half", "level", "standard", "abi", "cuda_path", "linker_options", "stream_macro"}
     swallowed: set[str] = set()
     refused: set[str] = set()
     for row in TABLE:

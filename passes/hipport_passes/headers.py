@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hipport.extensions import UNITS
 from hipport.finding import Certainty, Finding
 from hipport.headers import FOLDER, header, own, together
 from hipport.languages.cpp import Cpp, Include, within
@@ -55,6 +56,9 @@ class Row(NamedTuple):
     def advice(self) -> str:
         """Why the header cannot be had, and what to do."""
         return "; ".join(part for part in (self.why, self.instead) if part)
+
+
+_PER_THREAD = b"CUDA_API_PER_THREAD_DEFAULT_STREAM"
 
 
 class Brought(NamedTuple):
@@ -223,9 +227,30 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             here = yield from _mapped(source, project, include, row, seen, more)
         if here and not within(start, source.conditional):
             seen.add(here)
+    yield from _default_stream(source)
     yield from _named_by_macros(source, project)
     yield from _transitive(source, project)
     yield from _brought(source, project)
+
+
+def _default_stream(source: Cpp) -> Iterator[Finding]:
+    """Yield where the host's code asks the runtime's headers for a default stream of each thread's own."""
+    # nvcc has read the headers before the first line of a `.cu` file: there it does nothing.
+    if _PER_THREAD not in source.text or source.path.suffix == ".cu":
+        return
+    hip = _PER_THREAD.replace(b"CUDA", b"HIP")
+    for match in re.finditer(rb"\b" + _PER_THREAD + rb"\b", source.code):
+        span = Span(*match.span())
+        if source.directive(span.start) is None:
+            continue
+        if within(span.start, source.cuda_only) or within(span.start, source.hip_only):
+            continue
+        message = f"{_PER_THREAD.decode()} → {hip.decode()}: what asks HIP's headers for it"
+        certainty = Certainty.SAFE
+        if source.path.suffix not in UNITS:
+            message += "; assumes that no .cu file includes this, where nvcc passes over it"
+            certainty = Certainty.REVIEW
+        yield Finding(span, "default_stream", message, (Edit(span, hip),), certainty)
 
 
 def _of_samples(source: Cpp) -> frozenset[bytes]:
