@@ -511,3 +511,21 @@ def test_what_a_given_file_includes_is_read_as_context(tmp_path: Path) -> None:
     (tmp_path / "deep/deep.h").write_text("#pragma once\n")
     assert b"hipFree" in hipport.rewrite([tmp_path / "src/kernel.cu"]).project.sources[0].text
     assert not discover([tmp_path / "src"]).context
+
+
+def test_text_in_memory_that_cannot_be_edited_reliably_is_refused() -> None:
+    texts = {"a.cu": b"cudaFree(0);\0", "b.cu": "cudaFree(0);".encode("utf-16"), "c.cu": b"void f() { cudaFree(0); }"}
+    ported = hipport.rewrite(texts)
+    assert [str(source.path) for source in ported.changed] == ["c.cu"]
+    assert [(str(each.path), each.kind) for each in ported.before.skipped] == [("a.cu", "refused"), ("b.cu", "refused")]
+    with pytest.raises(TypeError, match=r"a\.cu: a text is bytes, not str"):
+        hipport.rewrite({"a.cu": "cudaFree(0);"})  # type: ignore[dict-item]
+
+
+def test_one_path_is_no_list_of_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "k.cu").write_bytes(b"void f() { cudaFree(0); }")
+    monkeypatch.chdir(tmp_path / "inner")
+    # `..` is the folder above, not this one twice.
+    for above in ("..", Path(".."), [".."]):
+        assert [str(source.path) for source in hipport.rewrite(above).changed] == ["k.cu"]

@@ -10,8 +10,8 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hipport import discover, extensions, write
 from hipport.finding import Certainty
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from hipport.install_plan import Plan
     from hipport.verification import Teeth, Verified
 
+#: One path, or several: a string is one, not as many as it has characters.
+Paths: TypeAlias = str | Path | Iterable[str | Path]
+
 #: A tree of this many bytes is worth a process on each processor.
 _PARALLEL = 4_000_000
 
@@ -42,7 +45,7 @@ class Scanned:
 
 
 def rewrite(
-    what: Iterable[str | Path] | Mapping[str, bytes],
+    what: Paths | Mapping[str, bytes],
     *,
     target: Target | None = None,
     accept: Certainty = Certainty.REVIEW,
@@ -56,6 +59,7 @@ def rewrite(
 ) -> Ported:
     """Port files and folders, or text in memory by its name, and return the result. Writes nothing: see `save`.
 
+    Text in memory that cannot be edited reliably is in `before.skipped`, as files are.
     Changes up to `accept` are made. `exclude` has patterns of paths to leave alone, as in .gitignore and
     relative to `exclude_base` or the folder that all paths lie in; `rules` rows of your own for the tables of passes,
     as config.read_rules returns them; `passes` the passes to run instead of all, `device_agnostic` whether Python is to
@@ -71,12 +75,9 @@ def rewrite(
     if device_agnostic is not None:
         target = replace(target or Target(), device_agnostic=device_agnostic)
     if isinstance(what, Mapping):
-        sources = tuple(discover.source(PurePosixPath(name), text) for name, text in what.items())
-        project = Project(sources, target or Target(), rules=rules or {})
+        project = replace(discover.in_memory(what, target), rules=rules or {})
     else:
-        project = discover.discover(
-            [Path(path) for path in what], target, exclude=exclude, base=exclude_base, vendored=_markers()
-        )
+        project = discover.discover(_listed(what), target, exclude=exclude, base=exclude_base, vendored=_markers())
         project = replace(project, rules=rules or {})
     if jobs is None:
         cores = processors()
@@ -85,8 +86,12 @@ def rewrite(
     return run(project, passes, accept, on_progress, jobs)
 
 
+def _listed(paths: Paths) -> list[Path]:
+    return [Path(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+
+
 def scan(
-    paths: Iterable[str | Path],
+    paths: Paths,
     *,
     target: Target | None = None,
     accept: Certainty = Certainty.REVIEW,
@@ -139,12 +144,12 @@ def save(ported: Ported, out: str | Path | None = None, only: Sequence[str | Pat
     return write.write_tree(root, Path(out), inside, changes(ported))
 
 
-def recover(paths: Iterable[str | Path]) -> tuple[PurePath, ...]:
+def recover(paths: Paths) -> tuple[PurePath, ...]:
     """Put back what a killed rewrite of `paths` has left half-done, and return those files; cheap when there is none.
 
     Raises write.Refused when one of them was changed since.
     """
-    places = [Path(path).resolve() for path in paths]
+    places = [path.resolve() for path in _listed(paths)]
     folders = [path if path.is_dir() else path.parent for path in places]
     return write.recover(Path(os.path.commonpath(folders))) if folders else ()
 
@@ -164,7 +169,7 @@ def undo(path: str | Path = ".") -> write.Written:
 
 
 def build(
-    paths: Iterable[str | Path],
+    paths: Paths,
     *,
     target: Target | None = None,
     exclude: Sequence[str] = (),
@@ -182,7 +187,7 @@ def build(
     from hipport import builder
     from hipport_passes.nvcc_flags import translate
 
-    places = [Path(path) for path in paths]
+    places = _listed(paths)
     target = target or Target()
     return builder.build(
         places,
@@ -213,7 +218,7 @@ def doctor(*, env: Mapping[str, str], root: str | Path = "/", python: str | Path
 
 
 def port(
-    paths: Iterable[str | Path],
+    paths: Paths,
     out: str | Path | None = None,
     arguments: Sequence[str] = (),
     *,
@@ -245,7 +250,7 @@ def port(
     from hipport_passes import BEFORE_EXECUTOR
     from hipport_passes.nvcc_flags import translate
 
-    places = [Path(path) for path in paths]
+    places = _listed(paths)
     options: dict[str, Any] = {
         "target": target, "accept": accept, "exclude": exclude, "exclude_base": exclude_base, "rules": rules,
     }  # fmt: skip
@@ -313,7 +318,7 @@ def has_cases(paths: Sequence[Path], cases: Path | None = None) -> bool:
 
 
 def verify_program(
-    paths: Iterable[str | Path],
+    paths: Paths,
     arguments: Sequence[str] = (),
     *,
     env: Mapping[str, str],
@@ -340,7 +345,7 @@ def verify_program(
     from hipport_passes import BEFORE_EXECUTOR, nvcc_flags
 
     return running.program(
-        [Path(path) for path in paths],
+        _listed(paths),
         arguments,
         env=env,
         port=(lambda places: rewrite(places, target=target, exclude=exclude)) if port else None,
@@ -471,7 +476,7 @@ def record(
 
 
 def verify_teeth(
-    paths: Iterable[str | Path],
+    paths: Paths,
     arguments: Sequence[str] = (),
     *,
     env: Mapping[str, str],
@@ -493,7 +498,7 @@ def verify_teeth(
     from hipport import verifier as verifying
     from hipport_passes import BEFORE_EXECUTOR
 
-    places = [Path(path) for path in paths]
+    places = _listed(paths)
     if arguments or not has_cases(places, cases):
         return running.teeth(
             places,
@@ -547,7 +552,7 @@ def rewrite_project(project: Project) -> Ported:
 
 
 def deps(
-    paths: Iterable[str | Path],
+    paths: Paths,
     *,
     target: Target | None = None,
     rocm: tuple[int, int] | None = None,
@@ -564,9 +569,7 @@ def deps(
     from hipport_passes.packages import planning
 
     _check_rules(rules)
-    project = discover.discover(
-        [Path(path) for path in paths], target, exclude=exclude, base=exclude_base, vendored=_markers()
-    )
+    project = discover.discover(_listed(paths), target, exclude=exclude, base=exclude_base, vendored=_markers())
     return planning.plan(replace(project, rules=rules or {}), rocm)
 
 

@@ -224,6 +224,28 @@ def source(path: PurePath, text: bytes) -> Source:
     return Source(path, text)
 
 
+def in_memory(texts: Mapping[str, bytes], target: Target | None = None) -> Project:
+    """Return a project of texts by their names; what cannot be edited reliably is in `skipped`."""
+    kept: list[Source] = []
+    skipped: list[Skipped] = []
+    for name, text in texts.items():
+        if not isinstance(text, bytes):
+            raise TypeError(f"{name}: a text is bytes, not {type(text).__name__}")
+        if why := _unreliable(text):
+            skipped.append(Skipped(PurePosixPath(name), "refused", why))
+        else:
+            kept.append(source(PurePosixPath(name), text))
+    return Project(tuple(kept), target or Target(), tuple(skipped))
+
+
+def _unreliable(text: bytes) -> str:
+    """Say why a text cannot be edited reliably; empty if it can."""
+    encoding = next((encoding for mark, encoding in _WIDE if text.startswith(mark)), "")
+    if encoding:
+        return f"{encoding}; convert it to UTF-8"
+    return "a binary file: it has NUL bytes" if b"\0" in text else ""
+
+
 def left_by_tools(folder: str | Path, names: Iterable[str]) -> set[str]:
     """Return those of the `names` in a folder that version control, package managers and builds have left there."""
     return {
@@ -407,11 +429,8 @@ class _Walk:
             return None
         if type(typed) is Source:
             raise _Refused("not in a language that hipport reads")
-        for mark, encoding in _WIDE:
-            if text.startswith(mark):
-                raise _Refused(f"{encoding}; convert it to UTF-8")
-        if b"\0" in text:
-            raise _Refused("a binary file: it has NUL bytes")
+        if why := _unreliable(text):
+            raise _Refused(why)
         return type(typed)(path, text)
 
     def _follow_links(self) -> None:
