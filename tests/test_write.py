@@ -7,6 +7,7 @@ import codecs
 import errno
 import json
 import os
+import re
 import shutil
 import signal
 import stat
@@ -878,6 +879,18 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(Refused, match="there: no space left"):
         write.write_tree(tmp_path / "root", tmp_path / "out", [PurePosixPath(".")], [change("a.cu", b"a", b"A")])
     assert tree(tmp_path) == before
+
+
+def test_what_could_not_be_copied_is_named(open_path: Path) -> None:
+    lay(open_path / "root", {f"{i}.cu": b"a" for i in range(7)})
+    for path in (open_path / "root").iterdir():
+        path.chmod(0)
+    with as_somebody(), pytest.raises(Refused) as refused:
+        write.write_tree(open_path / "root", open_path / "out", [PurePosixPath(".")], [])
+    *files, more = refused.value.problems
+    assert len(files) == 5
+    assert all(re.fullmatch(r"/.*/root/\d\.cu: permission denied", each) for each in files)
+    assert more == "and 2 more files"
 
 
 def test_a_tree_that_is_only_to_be_read_can_be_copied(open_path: Path) -> None:

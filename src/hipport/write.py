@@ -23,6 +23,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 import sys
@@ -567,8 +568,14 @@ def write_tree(root: Path, out: Path, only: Sequence[PurePath], changes: Sequenc
             beside.rename(out)
         finally:
             _remove(beside)
-    except (OSError, shutil.Error) as error:
-        raise Refused([f"{getattr(error, 'filename', None) or out}: {_said(error)}"]) from error
+    except shutil.Error as error:
+        # One for each file: (from, to, why), where the last is an error's text with both paths again.
+        found = [(str(each[0]), str(each[2])) for each in error.args[0]]
+        problems = [f"{place}: {re.sub(r'^.Errno [0-9]+. |: .*', '', why).lower()}" for place, why in found[:5]]
+        more = [f"and {len(found) - 5} more files"] if len(found) > 5 else []
+        raise Refused([*problems, *more]) from error
+    except OSError as error:
+        raise Refused([f"{error.filename or out}: {_said(error)}"]) from error
     return Written(tuple(change.path for change in changes))
 
 
