@@ -50,6 +50,8 @@ _ALIAS = re.compile(rb"using(?<!\wusing)\s+(\w+)\s*=\s*([^;{}]+);|typedef(?<!\wt
 _IS_A = re.compile(rb"(?:\s*(?:const|typename|struct|class)\b)*\s*(?:::\s*)?(?:\w+\s*::\s*)*\w+\s*(?:<[^;]*>)?\s*")
 _ALIASES = frozenset((b"using", b"typedef"))
 _CLASSES = frozenset(("struct_specifier", "class_specifier"))
+_CLASS = re.compile(rb"\b(?:struct|class)\b")
+_CODE = frozenset(("compound_statement", "preproc_arg", "argument_list", "initializer_list"))
 _NEED_NOT_BE_GIVEN = "optional_parameter_declaration"
 # What follows the name of a class where no object of it comes to be.
 _NO_OBJECT = re.compile(rb"\s*(?:<[^;(){}]*>\s*)?(?:\*|&|>|,|\)|::)")
@@ -131,7 +133,20 @@ def defaults(source: Cpp) -> tuple[Member, ...]:
 
 def _with_members(source: Cpp) -> tuple[Node, ...]:
     """The file's classes, and the parameters that need not be given."""
-    return tuple(nodes(source.tree.root_node, _CLASSES | {_NEED_NOT_BE_GIVEN}))
+    found = []
+    cursor = source.tree.root_node.walk()
+    while True:
+        node = cursor.node
+        kind = node.type if node is not None else ""
+        if node is not None and (kind in _CLASSES or kind == _NEED_NOT_BE_GIVEN):
+            found.append(node)
+        # Bodies of functions are most of a file, and few have a class in them.
+        into = kind not in _CODE or node is None or _CLASS.search(source.code, node.start_byte, node.end_byte)
+        if into and cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return tuple(found)
 
 
 def operators(functions: Iterable[Function]) -> dict[str, list[Function]]:
