@@ -81,6 +81,9 @@ def test_what_is_not_accepted_is_declined_and_said() -> None:
         (b"// hipport: ignore[test_pipeline] known", Outcome.IGNORED),
         (b"/* hipport: ignore[other, test_pipeline/replaced] known */", Outcome.IGNORED),
         (b"// hipport: ignore[other] known", Outcome.APPLIED),
+        (b"// hipport: ignore known", Outcome.IGNORED),
+        (b"// hipport: ignore[] known", Outcome.APPLIED),
+        (b"// hipport: ignored known", Outcome.APPLIED),
         (b'"hipport: ignore[test_pipeline]"', Outcome.APPLIED),
     ],
 )

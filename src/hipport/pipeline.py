@@ -35,7 +35,7 @@ _DEEPEST = 10_000
 # How many more objects there have to be than were before Python looks for garbage among them.
 _COLLECTED = 50_000
 
-_IGNORE = re.compile(rb"(?://|/\*|#)[^\r\n]*?\bhipport:[ \t]*ignore\[([^\]\r\n]*)\][ \t]*([^\r\n]*)")
+_IGNORE = re.compile(rb"(?://|/\*|#)[^\r\n]*?\bhipport:[ \t]*ignore\b(?:\[([^\]\r\n]*)\])?[ \t]*([^\r\n]*)")
 
 
 @dataclass(frozen=True)
@@ -472,7 +472,10 @@ def _has_notes(source: Source) -> bool:
 
 
 def _ignored(source: Source, finding: Finding, name: str) -> str | None:
-    """Return the reason if a comment on the finding's first line ignores it: `// hipport: ignore[rule] reason`."""
+    """Return the reason if a comment on the finding's first line ignores it: `// hipport: ignore[rule] reason`.
+
+    Without brackets all rules are meant.
+    """
     first = source.first
     if not first.fact(_has_notes):
         return None
@@ -480,7 +483,8 @@ def _ignored(source: Source, finding: Finding, name: str) -> str | None:
     match = _IGNORE.search(line)
     if match is None:
         return None
-    rules = {rule.strip() for rule in match.group(1).decode("utf-8", "replace").split(",")}
+    named: bytes = b"*" if match.group(1) is None else match.group(1)
+    rules = {rule.strip() for rule in named.decode("utf-8", "replace").split(",")}
     if rules & {name, f"{name}/{finding.kind}", "*"}:
         return match.group(2).decode("utf-8", "replace").strip().removesuffix("*/").strip() or "no reason given"
     return None
