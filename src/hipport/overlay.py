@@ -126,7 +126,8 @@ def _make(include: Path, folder: Path) -> None:
     shutil.rmtree(tree)
     for name, text_of in _WRITTEN_BY_CMAKE.items():
         written = folder / name
-        if not written.exists():
+        # What hipify made of a build for CUDA says that there is cuDNN, and no ROCm.
+        if name.endswith("Config.h") or not written.exists():
             written.parent.mkdir(parents=True, exist_ok=True)
             written.write_text(f"#pragma once\n{text_of}")
 
