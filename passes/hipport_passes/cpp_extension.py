@@ -26,6 +26,7 @@ _MENTIONS = re.compile(
     rb"CUDAExtension|extra_cuda_cflags|get_gencode_flags|CUDA_HOME|TORCH_CUDA_ARCH_LIST|[\"']nvcc[\"' ]"
     rb"|nvcc_?(?:flags|args)|NVCC_?(?:FLAGS|ARGS)|\.cu[\"']|-D(?!CMAKE_)\w*CUDA\w*="
 )
+_RELEASE = re.compile(rb"version[ \t]*\.[ \t]*cuda\b")
 _BUILDS = re.compile(rb"\b(?:CUDAExtension|extra_cuda_cflags)\b")
 
 
@@ -49,7 +50,8 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
 
     script = source.fact(Script)
     # What `python_gates` opens, which comes later: what stands behind it is then for both.
-    script.opened.update(dict.fromkeys(versions.gates(source.fact(Program)), False))
+    if _RELEASE.search(source.text):
+        script.opened.update(dict.fromkeys(versions.gates(source.fact(Program)), False))
     try:
         # First, as what stands behind them is then for ROCm, too.
         opened = list(openings(script))
