@@ -85,6 +85,9 @@ def test_what_is_not_accepted_is_declined_and_said() -> None:
         (b"// hipport: ignore[] known", Outcome.APPLIED),
         (b"// hipport: ignored known", Outcome.APPLIED),
         (b'"hipport: ignore[test_pipeline]"', Outcome.APPLIED),
+        (b'puts("// hipport: ignore[test_pipeline] no");', Outcome.APPLIED),
+        (b'puts("//"); // hipport: ignore[test_pipeline] known', Outcome.IGNORED),
+        (b"putchar('\"'); // hipport: ignore[test_pipeline] known", Outcome.IGNORED),
     ],
 )
 def test_a_comment_ignores_a_rule_on_its_line(comment: bytes, outcome: Outcome) -> None:

@@ -8,6 +8,7 @@ means, or only under a condition or in a file that is included where there is no
 program's own: it is renamed with the name.
 
 Names that a macro pastes together (`cuda##name`) are not found; the macro is reported, unless it is there for HIP too.
+So are names that a backslash breaks over two lines.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 from hipport.finding import Certainty, Finding
 from hipport.languages.cpp import Cpp
 from hipport.languages.declarations import declarations, member_or_qualified
+from hipport.languages.lexing import SPLICE
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -40,6 +42,8 @@ _PASTED = re.compile(
 _PASTED_FOR_HIP = re.compile(rb"(?<![\w#])(?:hip|HIP|roc|ROC|miopen)\w*[ \t]*##")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _OF_CALL = re.compile(r"\{(\w+)\}")
+_SPLICED = re.compile(rb"[A-Za-z_]\w*(?:" + SPLICE + rb"\w+)+")
+_SPLICE = re.compile(SPLICE)
 _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif)\b")
 
 
@@ -134,6 +138,7 @@ _BOUND = re.compile(rb"__CUDA_ARCH__\s*>=?[\s\w*+()]+")
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per name that is renamed, and per line for a name that cannot be."""
     yield from _pasted(source, project)
+    yield from _spliced(source)
     names = source.fact(_names)
     if not names:
         return
@@ -216,6 +221,15 @@ def _pasted(source: Cpp, project: Project) -> Iterator[Finding]:
             "renamed; write the names out, or make HIP's here, where they differ in nothing else"
         )
         yield Finding(Span(*match.span("prefix")), "pasted", message, certainty=Certainty.MANUAL)
+
+
+def _spliced(source: Cpp) -> Iterator[Finding]:
+    """Find names of CUDA's that a backslash breaks over two lines."""
+    for match in _SPLICED.finditer(source.code) if b"\\" in source.code else ():
+        name = _SPLICE.sub(b"", match[0])
+        if name in table() and not source.ported(match.start()):
+            message = f"{name.decode()} is broken over lines by a backslash, and is not renamed; write it on one line"
+            yield Finding(Span(*match.span()), "broken", message, certainty=Certainty.MANUAL)
 
 
 def _for_hip(source: Cpp) -> frozenset[bytes]:

@@ -479,8 +479,12 @@ def _ignored(source: Source, finding: Finding, name: str) -> str | None:
     first = source.first
     if not first.fact(_has_notes):
         return None
-    line = first.line(first.position(source.origin(finding.span).start)[0])
-    match = _IGNORE.search(line)
+    number = first.position(source.origin(finding.span).start)[0]
+    begin = first.offset(number, 1)
+    end = begin + len(first.line(number))
+    match = _IGNORE.search(first.text, begin, end)
+    while match is not None and first.quoted(match.start()):
+        match = _IGNORE.search(first.text, match.start() + 1, end)
     if match is None:
         return None
     named: bytes = b"*" if match.group(1) is None else match.group(1)

@@ -236,6 +236,10 @@ class Source:
         end = starts[number] if number < len(starts) else len(self.text)
         return self.text[starts[number - 1] : end].rstrip(b"\r\n")
 
+    def quoted(self, offset: int) -> bool:
+        """Whether the byte is known to be inside a string. Here nothing is known of strings."""
+        return False
+
     @cached_property
     def newline(self) -> bytes:
         """The line ending that inserted lines should use: the first one in the file, or a line feed."""

@@ -93,6 +93,11 @@ class Cpp(Source):
         """
         return self._lexed[0]
 
+    def quoted(self, offset: int) -> bool:
+        """Whether the byte is inside a string that begins on its line."""
+        begin = self.offset(self.position(offset)[0], 1)
+        return self.code.count(b'"', begin, offset) % 2 == 1
+
     def apply(self: CppT, edits: Iterable[Edit]) -> CppT:
         """Return the source with `edits` made. Raises Conflict; with no edits, returns itself."""
         result = super().apply(edits)
