@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from hipport import builder
 from hipport.builder import Built, build
 from hipport.cli import main
+from hipport.copies import reached
 from hipport.diagnostics import Alignment, Message, Note, Places, parse
 from hipport.discover import NotFound
 from hipport.dry_runs import dry_run
@@ -637,6 +638,57 @@ def test_a_source_is_built_as_the_setup_above_it_builds_it(extension: Workshop) 
     (extension.tree / "csrc/.git").mkdir()
     built = extension.build(extension.tree / "csrc/cuda/scale.cu", archs=["gfx942"])
     assert [row[0].owner for row in built.units] != ["scale._C"]
+
+
+def test_what_a_setup_reads_above_its_folder_is_there(extension: Workshop) -> None:
+    folder = extension.tree / "third_party" / "scale"
+    folder.mkdir(parents=True)
+    for name in ("setup.py", "csrc"):
+        (extension.tree / name).rename(folder / name)
+    extension.write("version.txt", "1.2.3\n")
+    extension.write("common/width.h", "#define WIDTH 3\n")
+    # What hipify makes of a source above, and what the script writes there, comes beside the copy's.
+    extension.write("common/shared.cu", '#include "width.h"\n__global__ void shared(int* x) { *x = WIDTH; }\n')
+    script = folder / "setup.py"
+    above = 'import os.path as osp\nopen(osp.join(osp.dirname(__file__), "..", "..", "version.txt"))\n'
+    text = script.read_text().replace('"csrc/cuda/scale.cu"', '"csrc/cuda/scale.cu", "../../common/shared.cu"')
+    script.write_text(above + text)
+    # Outside of a repository nobody knows how far up it goes.
+    alone = extension.build(folder, archs=["gfx942"])
+    assert any("version.txt" in each.why for each in alone.not_built)
+    (extension.tree / ".git").mkdir()
+    before = sorted(extension.tree.rglob("*"))
+    built = extension.build(folder, archs=["gfx942"])
+    assert built.not_built == () and built.ok and sorted(extension.tree.rglob("*")) == before
+    paths = {str(row[0].path) for row in built.units}
+    assert paths == {"csrc/binding.cpp", "csrc/cuda/scale.cu", str(extension.tree / "common/shared.cu")}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "above"),
+    [
+        ("setup.py", 'open("../version.txt")', True),
+        ("setup.py", "ROOT = Path(__file__).resolve().parent.parent", True),
+        ("setup.py", "ROOT = Path(__file__).parents[2]", True),
+        ("setup.py", "root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))", True),
+        ("setup.py", 'subprocess.check_output(["git", "rev-parse", "--show-toplevel"])', True),
+        ("setup.py", "here = Path(__file__).parent  # ...", False),
+        ("setup.py", "here = os.path.dirname(os.path.abspath(__file__)); from .. import x; a[...]", False),
+        ("csrc/k.cu", '#include "../../common/a.h"', True),
+        ("csrc/k.cu", '#include "../a.h"', False),
+    ],
+)
+def test_what_names_a_place_above_a_folder(tmp_path: Path, name: str, text: str, above: bool) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "common").mkdir()
+    tree = tmp_path / "tree"
+    for header in (tmp_path / "common" / "a.h", tree / "a.h"):
+        header.parent.mkdir(exist_ok=True)
+        header.touch()
+    place = tree / name
+    place.parent.mkdir(exist_ok=True)
+    place.write_text(text)
+    assert reached(tree, [place]) == (tmp_path if above else tree)
 
 
 def test_a_setup_by_another_name_is_run_where_there_is_no_setup(extension: Workshop) -> None:

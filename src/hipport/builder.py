@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from hipport.copies import copy_tree
+from hipport.copies import copy_tree, reached
 from hipport.diagnostics import Embedded, Message, Places, parse
 from hipport.discover import discover
 from hipport.extensions import UNITS
@@ -160,6 +160,7 @@ def build(
     toolchain = toolchain or choose(find(env, python), archs)
     kept = cache(env).resolve()
     copies: dict[Path, Path] = {}
+    locked: set[Path] = set()
     made: dict[Path, Path] = {}
     embedded: dict[Path, tuple[Embedded, ...]] = {}
     units: list[Unit] = []
@@ -170,20 +171,22 @@ def build(
             folder = tree if tree.is_dir() else tree.parent
             prefix = PurePath(folder.relative_to(root))
             name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
-            copy = kept / "trees" / name / folder.name
             scratch = kept / "trees" / name / ".scratch"
-            if copy not in copies:
+            if folder not in locked:
                 # Whoever builds the same tree at the same time waits: the copy is read until the last compiler ends.
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                lock = locks.enter_context((copy.parent / ".lock").open("w"))
+                scratch.parent.mkdir(parents=True, exist_ok=True)
+                lock = locks.enter_context((scratch.parent / ".lock").open("w"))
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                copies[copy] = folder
+                locked.add(folder)
             # What a single source includes is not given, but lies around it.
             around = project if tree.is_dir() else discover([folder], vendored=vendored)
             assert around.root is not None
             members = tuple(around.root / source.path for source in around.sources)
             members = tuple(path for path in members if path.is_relative_to(folder))
-            recorder = Recorder(python, toolchain, tuple(archs), env, folder, copy, scratch, members)
+            top = reached(folder, members)
+            copy = kept / "trees" / name / top.name
+            copies[copy] = top
+            recorder = Recorder(python, toolchain, tuple(archs), env, folder, top, copy, scratch, members)
             everything = list(_found(tree, recorder, env, translate))
             if tree in asked:
                 everything = _only(everything, asked[tree], recorder, env, translate)
@@ -286,7 +289,7 @@ def _found(tree: Path, recorder: Recorder, env: Mapping[str, str], translate: Tr
         calls += ((path, call) for call in readable)
         unreadable += others
     if setups or calls or unreadable:
-        copy_tree(root, recorder.copy)
+        copy_tree(recorder.top, recorder.whole)
     results = [recorder.setup(script) for script in setups]
     results += [recorder.call(script, call) for script, call in calls]
     if unreadable and not results:

@@ -4,14 +4,44 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from hipport.discover import left_by_tools
+from hipport.included import includes, read
 from hipport.pipeline import Ported
 
+# How Python scripts name what lies above their folder, and git.
+_ABOVE = re.compile(
+    rb"(?<![.\w])\.\.(?=[/\\\"'])|\bpardir\b|\.parent\s*\.\s*parent\b|\.parents\s*\[\s*[1-9]"
+    rb"|dirname\s*\([^()]*(?:\([^()]*)?dirname|show-toplevel"
+)
 #: Files beyond this size are data, and are not copied with the tree that a setup.py is run in.
 _LARGEST = 32 << 20
+
+
+def reached(tree: Path, members: Iterable[Path]) -> Path:
+    """Return what has to be copied for `tree` to be built: itself, or the repository that it lies in.
+
+    The latter where a Python script among its files names what is above it, or a source includes that: a setup.py that
+    reads the version from the repository's top, or a folder of headers that several extensions share.
+    """
+    top = next((folder for folder in tree.parents if (folder / ".git").exists()), None)
+    if top is None or (tree / ".git").exists():
+        return tree
+    for path in members:
+        if path.suffix == ".py":
+            if _ABOVE.search(read(path)):
+                return top
+        elif any(
+            not place.is_relative_to(tree) and place.exists()
+            for include in (includes(path) if b'"../' in read(path) else ())
+            for place in [Path(os.path.normpath(path.parent / include.path))]
+        ):
+            return top
+    return tree
 
 
 def copy_tree(root: Path, to: Path) -> None:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hipport.copies import copy_tree, write_port
+from hipport.copies import copy_tree, reached, write_port
 from hipport.machine import Gpu, known_gpus
 from hipport.pipeline import Ported
 from hipport.processes import limited
@@ -204,8 +204,11 @@ def extension(tree: Path, ported: Ported, found: Hardware, *, env: Mapping[str, 
     key = hashlib.sha256(f"{tree}\0{python}".encode()).hexdigest()[:16]
     folder = cache(env).resolve() / "hardware" / "extensions" / key
     with _locked(folder):
-        copy, built = folder / tree.name, folder / "built"
-        copy_tree(tree, copy)
+        root = ported.before.root
+        assert root is not None, "text in memory is not built"
+        top = reached(tree, [root / source.path for source in ported.before.sources])
+        copy, built = folder / "tree" / top.name / tree.relative_to(top), folder / "built"
+        copy_tree(top, folder / "tree" / top.name)
         shutil.rmtree(built, ignore_errors=True)
         write_port(ported, tree, copy)
         environment = {

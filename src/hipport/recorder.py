@@ -51,8 +51,8 @@ def setup_script(folder: Path) -> Path | None:
 class Recorder:
     """Runs `record_extensions` for one tree and toolchain.
 
-    `copy` is the copy of the tree `root`, `scratch` a folder for what a build would write, `members` the files of the
-    tree that are its own.
+    `whole` is the copy of `top`, which is the tree `root` or what that lies in; `scratch` a folder for what a build
+    would write, `members` the files of the tree that are its own.
     """
 
     python: Path
@@ -60,10 +60,16 @@ class Recorder:
     archs: tuple[str, ...]
     env: Mapping[str, str]
     root: Path
-    copy: Path
+    top: Path
+    whole: Path
     scratch: Path
     members: tuple[Path, ...]
     timeout: float = 300.0
+
+    @property
+    def copy(self) -> Path:
+        """The copy of the tree."""
+        return self.whole / self.root.relative_to(self.top)
 
     def setup(self, script: Path) -> Found:
         """Run a setup.py, or what stands for one, of the tree; where that fails, guess."""
@@ -131,7 +137,7 @@ class Recorder:
 
     def _copied(self, path: str, folder: Path) -> str:
         absolute = Path(os.path.normpath(folder / path))
-        return str(self.copy / absolute.relative_to(self.root)) if absolute.is_relative_to(self.root) else str(absolute)
+        return str(self.whole / absolute.relative_to(self.top)) if absolute.is_relative_to(self.top) else str(absolute)
 
     def _jit(self, request: dict[str, Any], folder: Path, name: PurePath, line: int) -> Found:
         recorded, problem = self._run(request, folder)
@@ -192,7 +198,8 @@ class Recorder:
             if status is None:
                 return {}, f"it did not end within {self.timeout:.0f} s"
             return {}, said.strip().splitlines()[-1] if said.strip() else f"it ended with status {status}"
-        return recorded, recorded["error"].replace(str(self.copy) + os.sep, "")
+        problem = recorded["error"].replace(str(self.copy) + os.sep, "")
+        return recorded, problem.replace(str(self.whole) + os.sep, "")
 
 
 def _embedded(lines: Sequence[str], script: Path, texts: Iterable[tuple[str, int]]) -> Iterator[Embedded]:

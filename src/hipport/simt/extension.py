@@ -28,7 +28,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from hipport import toolchain
-from hipport.copies import copy_tree, write_port
+from hipport.copies import copy_tree, reached, write_port
 from hipport.diagnostics import Message, Places, parse
 from hipport.discover import discover
 from hipport.just_in_time import just_in_time
@@ -180,12 +180,17 @@ def build(
     """
     torch = torch_of(python, env)
     identity = hashlib.sha256(f"{tree}\0{dialect}\0{torch.include}".encode()).hexdigest()[:16]
-    copy = cache / "trees" / identity / tree.name
-    copy.parent.mkdir(parents=True, exist_ok=True)
+    folder = cache / "trees" / identity
+    folder.mkdir(parents=True, exist_ok=True)
+    project = ported.project if ported is not None else discover([tree])
+    assert project.root is not None, "text in memory is not built"
+    top = reached(tree, [project.root / source.path for source in project.sources])
+    whole = folder / top.name
+    copy = whole / tree.relative_to(top)
     with ExitStack() as locks:
-        lock = locks.enter_context((copy.parent / ".lock").open("w"))
+        lock = locks.enter_context((folder / ".lock").open("w"))
         fcntl.flock(lock, fcntl.LOCK_EX)
-        copy_tree(tree, copy)
+        copy_tree(top, whole)
         if ported is not None:
             write_port(ported, tree, copy)
         recorder = _Recorder(torch, dialect, env, cache, copy, timeout)
@@ -193,12 +198,11 @@ def build(
         units = [unit for unit in units if only is None or only(unit.extension)]
         if not units:
             raise NotBuildable(f"{tree}: no setup.py there builds an extension{' that was asked for' if only else ''}")
-        project = ported.project if ported is not None else discover([tree])
         prepared = None
         if dialect != "host":
             folders = [Path(each) for unit in units for each in _kept(unit, torch, cache)[1] if each[0] == "/"]
-            given = [tree / each.relative_to(copy) for each in dict.fromkeys(folders) if each.is_relative_to(copy)]
-            into = copy.parent / "made"
+            given = [top / each.relative_to(whole) for each in dict.fromkeys(folders) if each.is_relative_to(whole)]
+            into = folder / "made"
             prepared = prepare(
                 ported or project,
                 into,
@@ -206,7 +210,7 @@ def build(
                 passes=(*passes, torch_devices.PASS),
                 folders=given,
             )
-        compiler = _Compiler(torch, dialect, project, prepared, tree, copy, env, cache, timeout, wave)
+        compiler = _Compiler(torch, dialect, project, prepared, tree, copy, top, whole, env, cache, timeout, wave)
         with ThreadPoolExecutor(jobs) as pool:
             objects = list(pool.map(compiler.compile, units))
         failed = [message for each in objects for message in each.messages if message.severity == "error"]
@@ -228,7 +232,7 @@ def build(
         for unit, each in zip(units, objects, strict=True)
         if not each.cached
     }
-    links = copy.parent / "packages"
+    links = folder / "packages"
     shutil.rmtree(links, ignore_errors=True)
     paths = tuple(dict.fromkeys(_import_path(module, links) for module in built))
     for name, text in about.items():
@@ -466,6 +470,8 @@ class _Compiler:
     prepared: Prepared | None
     tree: Path
     copy: Path
+    top: Path
+    whole: Path
     env: Mapping[str, str]
     cache: Path
     timeout: float
@@ -478,7 +484,7 @@ class _Compiler:
 
     def __post_init__(self) -> None:
         # What was prepared says by itself which lines it comes from.
-        self.places = Places(self.tree, {self.copy: self.tree})
+        self.places = Places(self.tree, {self.whole: self.top})
         self.compiler = compilers.find_compiler(self.env)
         self.host_compiler = host_compiler(self.torch, self.env)
         if self.dialect != "host":
@@ -588,9 +594,9 @@ class _Compiler:
 
     def _made(self, path: Path) -> Path:
         """Where a file or folder of the copy is that was prepared."""
-        if self.prepared is None or not path.is_relative_to(self.copy):
+        if self.prepared is None or not path.is_relative_to(self.whole):
             return path
-        original = self.tree / path.relative_to(self.copy)
+        original = self.top / path.relative_to(self.whole)
         made = self.prepared.made(original)
         return path if made == original else made
 
