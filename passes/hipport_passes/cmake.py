@@ -21,6 +21,7 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, NewFile, Span
 from hipport.tables import load
+from hipport_passes import nvidia_tools
 from hipport_passes.build_scripts.cmake_branches import Said, findings, split
 from hipport_passes.build_scripts.cmake_libraries import TARGET, Libraries, row_of
 from hipport_passes.build_scripts.cmake_options import OF_LANGUAGE, Options
@@ -244,7 +245,19 @@ class _Script:
         if command.name not in ("if", "elseif", "while", "message", "find_package"):
             yield from self.libraries.about(command)
             yield from self._abi(command)
+        yield from self._run(command)
         yield from self.options.about(command)
+
+    def _run(self, command: Command) -> Iterator[Said]:
+        """A tool of NVIDIA's behind COMMAND: of a target, of a test, when CMake runs."""
+        if command.name not in ("add_custom_target", "add_custom_command", "add_test", "execute_process"):
+            return
+        words = [(self.source[each.content].decode("utf-8", "replace"), each.span) for each in command.arguments]
+        for (word, _), *rest in (words[i:] for i in range(len(words) - 1)):
+            found = nvidia_tools.run_by([said for said, _ in rest]) if word == "COMMAND" else None
+            if found is not None:
+                message = nvidia_tools.told(found[1])
+                yield Said(rest[found[0]][1], "tool", f"{message}; put if(NOT USE_HIP) around it", Certainty.MANUAL)
 
     def _abi(self, command: Command) -> Iterator[Said]:
         """-D_GLIBCXX_USE_CXX11_ABI=0 in a tree that does not ask CMake for PyTorch, which says what its ABI is.

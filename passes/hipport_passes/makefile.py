@@ -9,6 +9,7 @@ What a makefile says of HIP by itself is left alone.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +18,7 @@ from hipport.languages.make import Line, Makefile, without_references
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
+from hipport_passes import nvidia_tools
 from hipport_passes.nvcc_flags import HOLE, Change, library, telling, translate
 
 _MENTIONS = re.compile(
@@ -82,7 +84,7 @@ class _Said:
 
 def find(source: Makefile, project: Project) -> Iterator[Finding]:
     """Yield a finding per stretch of lines that is for nvcc alone."""
-    if not _MENTIONS.search(source.text):
+    if not _MENTIONS.search(source.text) and not nvidia_tools.mentioned().search(source.text):
         return
     ported = _OWN in source.text
     if not ported and _HIP.search(re.sub(rb"#[^\r\n]*", b"", source.text)):
@@ -113,6 +115,7 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
         else:
             run = [said]
             chosen.append(run)
+    yield from nvidia_tools.reported(script.tools)
     option = None if ported else _option(source, project)
     for stretch in chosen:
         yield _finding(source, stretch, option)
@@ -171,6 +174,7 @@ class _Script:
         self.source = source
         self.rocm = project.target.rocm
         self.reported: list[Finding] = []
+        self.tools: dict[str, list[Span]] = defaultdict(list)
         self.relocatable = _RELOCATABLE.search(source.text.decode("utf-8", "replace")) is not None
         self.cuda = _TARGET_REGIONS.search(source.text) is None
         # Of each recipe line, what the rule above it needs.
@@ -289,6 +293,9 @@ class _Script:
     def about(self, line: Line) -> _Said | None:
         """Return what becomes of one line, None if it is right for hipcc; what a person must do is put aside."""
         if line.kind in ("assignment", "recipe"):
+            for words in self._commands(line):
+                if tool := nvidia_tools.run_by([word for word, _ in words]):
+                    self.tools[tool[1]].append(words[tool[0]][1])
             return self._commanded(line)
         text = self.source[line.span]
         if line.kind == "other" and b"-gencode" in text and b"eval" in text:

@@ -27,7 +27,7 @@ class Change:
     """What becomes of `flags`, the arguments from `start` up to `stop`: `hip`, because of `why`.
 
     MANUAL exactly when nothing can be put for them; then `hip` is what they were. `once` says that it need not be
-    given twice.
+    given twice, `unless` which parts of it need not.
     """
 
     start: int
@@ -38,6 +38,7 @@ class Change:
     why: str
     certainty: Certainty
     once: bool = False
+    unless: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         flags = " ".join(self.flags).replace(HOLE, "…")
@@ -67,6 +68,7 @@ class _Row:
     certainty: Certainty
     why: str
     once: bool
+    unless: tuple[str, ...]
     since: tuple[int, ...]
 
     def named(self, flag: str) -> str | None:
@@ -147,6 +149,10 @@ def _changes(flags: Sequence[str], torch: bool, of: str, rocm: tuple[int, int], 
             continue
         if change.once and change.hip and given >= set(change.hip):
             change = replace(change, hip=(), why=f"{' '.join(change.hip)} is given already")
+        if change.unless:
+            change = replace(
+                change, hip=tuple(flag for flag in change.hip if flag not in given or flag not in change.unless)
+            )
         given |= set(change.hip)
         if change.hip != change.flags or change.certainty is Certainty.MANUAL:
             yield change
@@ -172,7 +178,7 @@ def _flag(flags: Sequence[str], i: int, torch: bool, of: str, rocm: tuple[int, i
         certainty = Certainty.MANUAL if hip is None else row.certainty
         if hip is not None and row.hip == ("{values}",) and HOLE in value[1:-1]:
             certainty, why = Certainty.REVIEW, f"{why}; assumes that clang knows what is put together there"
-        return Change(i, stop, row.kind, given, given if hip is None else hip, why, certainty, row.once)
+        return Change(i, stop, row.kind, given, given if hip is None else hip, why, certainty, row.once, row.unless)
     return None
 
 
@@ -229,6 +235,7 @@ def _rows(torch: bool, of: str) -> tuple[_Row, ...]:
                 Certainty[merged.get("certainty", "safe").upper()],
                 merged["why"],
                 merged.get("once", False),
+                tuple(merged.get("unless", ())),
                 tuple(merged.get("since", ())),
             )
         )

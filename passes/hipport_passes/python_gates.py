@@ -21,6 +21,7 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Span
 from hipport.tables import load
+from hipport_passes import nvidia_tools
 
 #: What the names of NVIDIA's GPUs have in them.
 PRODUCT = re.compile(
@@ -35,6 +36,7 @@ _QUESTIONS = {
     "capabilities": re.compile(rb"\bget_device_capability\b|\bget_device_properties\b(?s:.*)\.(?:major|minor)\b"),
     "device_names": re.compile(rb"\bget_device_(?:name|properties)\b"),
     "nvidia_smi": re.compile(rb"nvidia-smi"),
+    "tools": nvidia_tools.mentioned(),
     "arch_lists": re.compile(rb"\bget_arch_list\b"),
     "warp_sizes": re.compile(rb"\.warp_size\b"),
     "switches": re.compile(rb"\bsdpa?_kernel\b|cudnn\.version\b"),
@@ -83,6 +85,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         "capabilities": lambda: capability.capabilities(program),
         "device_names": lambda: probes.device_names(program),
         "nvidia_smi": lambda: probes.nvidia_smi(program),
+        "tools": lambda: probes.tools(program),
         "arch_lists": lambda: probes.arch_lists(program),
         "warp_sizes": lambda: probes.warp_sizes(program),
         "switches": lambda: probes.switches(program),

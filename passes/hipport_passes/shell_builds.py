@@ -10,6 +10,7 @@ of a notebook is not in a file that hipport reads.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -19,6 +20,7 @@ from hipport.languages.shell import Command, Definition, Dockerfile, Instruction
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Source, Span
+from hipport_passes import nvidia_tools
 from hipport_passes.nvcc_flags import OLD_ABI, translate
 
 _NVCC = re.compile(r"(?:.*/)?nvcc(?:-[\d.]+)?|\$\{?\w*NVCC\w*\}?", re.IGNORECASE)
@@ -41,7 +43,7 @@ _ARCHS = re.compile(r"\$\{?\w*(?:ARCH|GENCODE)\w*\}?", re.IGNORECASE)
 _NVIDIA_CONTAINER = re.compile(r"--gpus(?:=|$)|--runtime=nvidia\b|--device=/dev/nvidia|nvidia\.com/gpu")
 #: What Debian's and NVIDIA's repositories call NVIDIA's compiler, libraries and drivers.
 _DEBIAN = re.compile(
-    r"(?:cuda(?:-[\w.-]+)?|nvidia-(?:cuda|driver|utils|container|kernel|dkms|settings|fs)[\w.-]*"
+    r"(?:cuda(?:-[\w.-]+)?|nsight-(?:systems|compute)[\w.-]*|nvidia-(?:cuda|driver|utils|container|kernel|dkms|settings|fs)[\w.-]*"
     r"|lib(?:cudnn|nccl|cublas|cufft|curand|cusolver|cusparse|npp|nvjpeg|nvinfer|nvonnx|nvtoolsext|cudart)\d*[\w.-]*"
     r"|tensorrt(?:-[\w.-]+)?)(?:[=:].*)?"
 )
@@ -66,8 +68,12 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
                     if each.name == "ENV" and each in on_rocm:
                         yield from _folders(source, each.span)
                         yield from _compilers(each.words, project, image=True)
-                    elif each.name in ("CMD", "ENTRYPOINT") and b"nvidia-smi" in source[each.span]:
-                        yield _asks_nvidia(each.span)
+                    elif each.name in ("CMD", "ENTRYPOINT"):
+                        if b"nvidia-smi" in source[each.span]:
+                            yield _asks_nvidia(each.span)
+                        listed = [word for word in re.split(r"[\s\[\],\"']+", source[each.span].decode()) if word]
+                        if found := nvidia_tools.run_by(listed[1:]):
+                            yield from nvidia_tools.reported({found[1]: [each.span]})
         case Notebook():
             commands = source.commands
             assert isinstance(commands.source, Shell)
@@ -85,6 +91,7 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
 def in_commands(source: Source, commands: Sequence[Command], project: Project) -> Iterator[Finding]:
     """Yield what is to be said of commands that are NVIDIA's, or flags for the old ABI in them."""
     knows_rocm = any(_ROCM_WORDS.search(word.text) for command in commands for word in command.words)
+    tools: dict[str, list[Span]] = defaultdict(list)
     for command in commands:
         under = " ".join(command.under)
         # A branch for ROCm, or one of a script that has another for ROCm.
@@ -100,6 +107,12 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
             yield from _abi(source, Span(first.span.start, command.span.end))
         set_here = command.words[1:] if words[0] == "export" else command.words if "=" in words[0] else command.assigned
         yield from _compilers([word for word in set_here if "=" in word.text], project)
+        for word in set_here:
+            # `PROFILER="nsys profile"`, which is in front of commands later on.
+            if name := _tool(source, command, word.text.partition("=")[2].split()):
+                tools[name].append(word.span)
+        if name := _tool(source, command, words):
+            tools[name].append(command.span)
         while words[0] in ("sudo", "exec", "time", "watch") and len(words) > 1:
             del words[0]
         if _NVCC.fullmatch(words[0]):
@@ -130,6 +143,17 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
                     "leave them out, AMD's images have ROCm's libraries"
                 )
                 yield Finding(command.span, "packages", message, (), Certainty.MANUAL)
+    yield from nvidia_tools.reported(tools)
+
+
+def _tool(source: Source, command: Command, words: Sequence[str]) -> str:
+    """Return the tool of NVIDIA's that a command runs, and has to have, or ""."""
+    found = nvidia_tools.run_by(words)
+    if found is None or _may_fail(source, command):
+        return ""
+    # Under `if command -v nsys`; the word of a user who asks for it is no such thing.
+    asked = rf"(?:(?<!\S)-[vVx]|\b(?:which|type|hash))\b[^&|]*{re.escape(words[found[0]])}"
+    return "" if any(re.search(asked, each) for each in command.under) else found[1]
 
 
 def _may_fail(source: Source, command: Command) -> bool:

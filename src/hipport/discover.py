@@ -46,7 +46,8 @@ _UNPORTED = re.compile(rb"\bcuda[A-Z]\w|(?<![\w:])__\w+_sync\b")
 # What a Python file says that cares which GPU it runs on, or builds something for one.
 _PYTHON = re.compile(
     rb"cuda|nvidia|nvml|nvcc|cpp_extension|cudnn|xformers|flash_attn|triton|\bhip\b|rocm|warp_size"
-    rb"|nvdiffrast|tinycudann|spconv|torch_scatter|pytorch3d|gsplat|bitsandbytes|cupy",
+    rb"|nvdiffrast|tinycudann|spconv|torch_scatter|pytorch3d|gsplat|bitsandbytes|cupy|nvprof|\bnsys\b|\bncu\b"
+    rb"|compute-sanitizer",
     re.IGNORECASE,
 )
 # What is neither Python nor C++ is known by its name.
@@ -88,7 +89,8 @@ _LOOKED_INTO = frozenset(folder for folder, _, _ in _HIDDEN)
 _INSTALLING = (Toml, SetupCfg, CondaEnvironment, Lock, Dockerfile, Definition, Shell, Markdown)
 _INSTALLS = re.compile(
     rb"torch|cuda|nvidia|\bcu1\d\d\b|xformers|flash[-_]attn|triton|spconv|cupy|tensorrt|bitsandbytes|gsplat|apex|tinycudann"
-    rb"|kaolin|faiss-gpu|onnxruntime-gpu|pynvml|install_requires|install [^\r\n]*\./",
+    rb"|kaolin|faiss-gpu|onnxruntime-gpu|pynvml|install_requires|install [^\r\n]*\./"
+    rb"|nvprof|\bnsys\b|\bncu\b|compute-sanitizer",
     re.IGNORECASE,
 )
 _RUNS = re.compile(rb"cuda|nvidia|\bgpus?\b", re.IGNORECASE)

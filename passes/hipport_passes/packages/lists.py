@@ -22,25 +22,36 @@ def without(
     the midst of a line it is deleted with a comma. The edits of one do not touch another's, whichever are made.
     """
     found: dict[int, tuple[Edit, ...]] = {}
-    for number, note in going.items():
+    tail = max((number for number in range(len(items)) if number not in going), default=len(items)) + 1
+    for number, note in sorted(going.items()):
         span = items[number]
         line = text.rfind(b"\n", 0, span.start) + 1
-        after = _AFTER.match(text, span.end)
-        if _BLANK.fullmatch(text[line : span.start]) and after and b"\n" not in text[span.start : span.end]:
-            found[number] = commented(Span(span.start, after.end()), note)
+        own = _of_its_own(text, span, last=number + 1 == len(items))
+        if own is not None:
+            found[number] = commented(own, note)
+            tail = len(items) if number >= tail else tail  # the comma in front of the next one is a comment now
             continue
-        comma = _COMMA.match(text, span.end)
-        if comma is not None:
+        if number >= tail and not is_tuple:
+            # At the end of the list, the comma in front goes.
+            found[number] = (Edit(Span(items[number - 1].end, span.end), b""),)
+        elif comma := _COMMA.match(text, span.end):
             start = span.start
             if text[comma.end() : comma.end() + 1] in (b"\r", b"\n", b"") and number and number - 1 not in going:
                 # The last of its line goes with the space in front of it.
                 start -= len(text[line:start]) - len(text[line:start].rstrip(b" \t"))
             found[number] = (Edit(Span(start, comma.end()), b""),)
-        elif number and number - 1 not in going and not is_tuple:
-            found[number] = (Edit(Span(items[number - 1].end, span.end), b""),)
         else:
             found[number] = (Edit(span, b""),)
     return found
+
+
+def _of_its_own(text: bytes, item: Span, *, last: bool = False) -> Span | None:
+    """Return an item that has its lines for itself, with its comma, which only the last may lack, or have in front."""
+    line = text.rfind(b"\n", 0, item.start) + 1
+    after = _AFTER.match(text, item.end)
+    if after is None or not _BLANK.fullmatch(text[line : item.start]) or b"\n" in text[item.start : item.end]:
+        return None
+    return Span(item.start, after.end()) if last or b"," in after.group() else None
 
 
 def commented(line: Span, note: str) -> tuple[Edit, ...]:

@@ -10,6 +10,7 @@ import libcst as cst
 
 from hipport.finding import Finding
 from hipport.source import Edit
+from hipport_passes import nvidia_tools
 from hipport_passes.nvcc_flags import HOLE
 from hipport_passes.python_gates import PRODUCT
 from hipport_passes.runtime.program import Program, finding
@@ -51,6 +52,24 @@ def nvidia_smi(program: Program) -> Iterator[Finding]:
         else:
             continue
         yield finding(program, call, "nvidia_smi", message)
+
+
+def tools(program: Program) -> Iterator[Finding]:
+    """Yield the runs of NVIDIA's profilers, debuggers and checkers."""
+    said: set[str] = set()
+    for node in program.nodes:
+        if not isinstance(node, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)):
+            continue
+        found = nvidia_tools.run_by(program.text(node).split())
+        if found is None or found[1] in said or not program.runs(node).both:
+            continue
+        call = _given_to(program, node)
+        # What a notebook gives to the shell is read as such.
+        if call is None or not _RUNS.search(program.code(call.func)) or "get_ipython" in program.code(call.func):
+            continue
+        if not program.copes(call, _ERRORS) and not _prepared(program, call) and not _compared(program, call):
+            said.add(found[1])
+            yield finding(program, call, "tool", nvidia_tools.told(found[1]))
 
 
 def _given_to(program: Program, node: cst.CSTNode, depth: int = 0) -> cst.Call | None:
