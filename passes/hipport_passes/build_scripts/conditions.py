@@ -36,6 +36,14 @@ _SYSTEMS = {
     "cygwin": False,
 }
 _SYSTEMS |= {"posix": True, "linux": True, "Linux": True}
+# What hipport puts into conditions, flags and paths: it is no script's own choice for ROCm.
+_HIP = rb"(?:(?:[\w.]+\.)?version\.hip|IS_HIP_EXTENSION)"
+_OURS = re.compile(
+    rb"[\w.]+\bversion\.hip is (?:not )?None (?:and|or) |(?:and|or) [\w.]+\.hip is (?:not )?None"
+    rb"|\bversion\.cuda or [\w.]+\.hip\b|\bif " + _HIP + rb" else\b"
+    rb"|\bif [\w.]+\.version\.hip is None:\s+raise\b|\b(?:or|and) ROCM_HOME\b"
+    rb"|\bif not " + _HIP + rb":\s+[^\s(]+\.(?:append|extend|insert)\("
+)
 _STRINGS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
 
 
@@ -262,6 +270,19 @@ class Conditions(Names):
     def aware(self) -> bool:
         """Whether the script asks about ROCm anywhere."""
         return any(map(self.asks, self.nodes))
+
+    @cached_property
+    def decided(self) -> bool:
+        """Whether the script asks about ROCm anywhere but in what hipport puts there."""
+        if not self.aware:
+            return False
+        ours = [match.span() for match in _OURS.finditer(self.source.text)]
+        asked = (
+            self.source.span(node)
+            for node in self.nodes
+            if self.asks(node) and not isinstance(self.parent[node], cst.ImportAlias)
+        )
+        return any(not any(start <= span.start and span.end <= end for start, end in ours) for span in asked)
 
     def stops(self, block: cst.BaseSuite) -> bool:
         """Say whether a block ends by raising an error, or the program."""

@@ -68,7 +68,7 @@ def _of_groups(script: Script, project: Project, torch: bool) -> Iterator[Said]:
             if of == "host" and not torch:
                 continue
             changes = list(translate(texts, torch=torch, of=of, rocm=project.target.rocm).changes)
-            if script.aware:
+            if script.decided:
                 # hipcc takes them as they are, and the CUDA side of the script needs them.
                 changes = [change for change in changes if change.kind != "half"]
             elif torch and group.uses & {"nvcc", "jit"} == {"nvcc"}:

@@ -92,7 +92,7 @@ class Script(Conditions):
         reached = {item for group in self._groups.values() for item in group.items}
         test = re.search(r"(?:^|/)tests?/|(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$", self.source.path.as_posix())
         # Whoever thought of ROCm has thought of these; and a test may well be about them.
-        for node in self.nodes if not self.aware and not test else ():
+        for node in self.nodes if not self.decided and not test else ():
             if isinstance(node, (cst.SimpleString, cst.FormattedString)) and node not in reached:
                 self._stray(node)
         found = [group for group in self._groups.values() if group.uses - {"decided"}]
@@ -343,7 +343,13 @@ class Script(Conditions):
         words = self.text(node).split()
         if not any(map(telling().fullmatch, words)) or not all(map(_FLAG_OR_VALUE.fullmatch, words)):
             return
-        above = self.parent[node]
+        whole: cst.BaseExpression = node
+        above = self.parent[whole]
+        # A part of `"-O3 --use_fast_math " + more`, a branch of `"-G" if debug else "-O3"`.
+        while isinstance(above, (cst.BinaryOperation, cst.ConcatenatedString)) or (
+            isinstance(above, cst.IfExp) and above.test is not whole
+        ):
+            whole, above = above, self.parent[above]
         match above:
             case cst.Element():
                 holder = self.parent[above]
@@ -356,14 +362,14 @@ class Script(Conditions):
                     isinstance(statement, cst.For) and self._passed_on(statement)
                 ):
                     self._follow(holder, "maybe", False)
-            case cst.DictElement(value=value) if value is node:
+            case cst.DictElement(value=value) if value is whole:
                 # Where one of a table's strings has several words, all are split when they are used.
                 table = self.parent[above]
                 beside = table.elements if isinstance(table, cst.Dict) else ()
-                self._follow(node, "maybe", any(len(self.text(each.value).split()) > 1 for each in beside))
+                self._follow(whole, "maybe", any(len(self.text(each.value).split()) > 1 for each in beside))
             case cst.Assign(targets=[cst.AssignTarget(cst.Subscript() as target)]):
                 if not self.code(target.value).endswith("environ"):
-                    self._follow(node, "maybe", False)
+                    self._follow(whole, "maybe", False)
             case cst.Arg():
                 call = self.parent[above]
                 if not isinstance(call, cst.Call):
@@ -371,7 +377,7 @@ class Script(Conditions):
                 if called(call) in ("append", "insert") and isinstance(call.func, cst.Attribute):
                     self._appended(call, "maybe")
                 elif called(call) in self.functions and isinstance(call.func, cst.Name):
-                    self._follow(node, "maybe", False)
+                    self._follow(whole, "maybe", False)
 
     def _passed_on(self, loop: cst.For) -> bool:
         """Say whether what a loop goes through is put into lists there, and compared with nothing."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 
 import libcst as cst
 
@@ -14,12 +13,6 @@ from hipport.languages.python import Python
 from hipport.source import Edit, Span
 from hipport_passes.build_scripts.script import Script
 
-# What hipport puts into conditions, flags and paths: it is no program's own choice for ROCm.
-_OURS = re.compile(
-    rb"[\w.]+\bversion\.hip is (?:not )?None (?:and|or) |(?:and|or) [\w.]+\.hip is (?:not )?None"
-    rb"|\bversion\.cuda or [\w.]+\.hip\b|\bif [\w.]+\.version\.hip else\b"
-    rb"|\bif [\w.]+\.version\.hip is None:\s+raise\b|\b(?:or|and) ROCM_HOME\b|\bimport\b[^\n]*\bROCM_HOME\b"
-)
 _NVIDIA = re.compile(r"(?i)_*(?:is|on|has)_*(?:on_)?nvidia(?:_*(?:gpu|device|platform|backend))?")
 _ANY_ERROR = re.compile(r"\b(?:Base)?Exception\b")
 
@@ -50,15 +43,6 @@ class Program(Script):
             if _NVIDIA.fullmatch(word):
                 return not rocm
         return super().truth(test, rocm, depth)
-
-    @cached_property
-    def decided(self) -> bool:
-        """Whether the program asks about ROCm anywhere but in what hipport puts there."""
-        if not self.aware:
-            return False
-        ours = [match.span() for match in _OURS.finditer(self.source.text)]
-        asked = (self.source.span(node) for node in self.nodes if self.asks(node))
-        return any(not any(start <= span.start and span.end <= end for start, end in ours) for span in asked)
 
     def assigned(self, name: cst.Name | cst.Attribute) -> list[tuple[cst.BaseExpression, int | None]] | None:
         """Return what `name` is assigned: expressions, with the index where one is taken apart; None if not known."""
