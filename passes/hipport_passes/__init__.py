@@ -11,6 +11,7 @@ from hipport_passes import (
     barriers,
     builtin_declarations,
     cmake,
+    cmake_settings,
     compute_capability,
     containers,
     cooperative_groups,
@@ -148,6 +149,8 @@ PASSES: tuple[Pass[Any], ...] = (
     device_agnostic.PASS,
     # Build scripts of other languages, which no other pass reads.
     cmake.PASS,
+    # Of trees that have an option by then.
+    cmake_settings.PASS,
     makefile.PASS,
     shell_builds.PASS,
     other_builds.PASS,
