@@ -41,6 +41,8 @@ _NVCC_OPTIONS = re.compile(r"NVCC_(?:PREPEND|APPEND)_FLAGS")
 _NVIDIA_SMI = re.compile(r"(?:.*/)?nvidia-smi")
 _ARCHS = re.compile(r"\$\{?\w*(?:ARCH|GENCODE)\w*\}?", re.IGNORECASE)
 _NVIDIA_CONTAINER = re.compile(r"--gpus(?:=|$)|--runtime=nvidia\b|--device=/dev/nvidia|nvidia\.com/gpu")
+# Package managers of systems.
+_INSTALLERS = frozenset(("apt", "apt-get", "aptitude", "yum", "dnf", "microdnf", "tdnf", "zypper"))
 #: What Debian's and NVIDIA's repositories call NVIDIA's compiler, libraries and drivers.
 _DEBIAN = re.compile(
     r"(?:cuda(?:-[\w.-]+)?|nsight-(?:systems|compute)[\w.-]*|nvidia-(?:cuda|driver|utils|container|kernel|dkms|settings|fs)[\w.-]*"
@@ -135,8 +137,8 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
                 else "nvidia-docker is for NVIDIA's GPUs: docker builds images"
             )
             yield Finding(command.span, "container", message, (), Certainty.MANUAL)
-        elif words[0] in ("apt", "apt-get") and "install" in words:
-            names = [word for word in words[words.index("install") :] if _DEBIAN.fullmatch(word)]
+        elif words[0] in _INSTALLERS and {"install", "in"} & set(words[1:]):
+            names = [word for word in words[1:] if _DEBIAN.fullmatch(word)]
             if names:
                 message = (
                     f"{', '.join(names)}: NVIDIA's, which are not needed on ROCm, and nvcc on the path misleads hipcc; "

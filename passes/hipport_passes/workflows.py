@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report what continuous integration does for CUDA alone: GitHub's workflows, GitLab's, CircleCI's and their like.
+"""Report what continuous integration does for CUDA alone: GitHub's workflows, GitLab's and their like, cibuildwheel.
 
 A job that installs CUDA's toolkit, starts from an image for CUDA or waits for a machine with NVIDIA's GPU says nothing
 of ROCm, and a job for ROCm stands beside it rather than in its place. So nothing is edited: a folder of workflows is
 reported once, with the lines of the first that does such a thing. hipcc compiles without a GPU, so a job on an ordinary
-machine can show that the port builds. A folder with a job for ROCm is somebody's own port.
+machine can show that the port builds. A folder with a job for ROCm is somebody's own port. Settings of cibuildwheel in
+pyproject.toml are read in the same way.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 
 from hipport.finding import Certainty, Finding
+from hipport.languages.toml import Toml
 from hipport.languages.yaml import Entry, Workflow
 from hipport.pipeline import Pass
 from hipport.project import Project
-from hipport.source import Span
+from hipport.source import Source, Span
 from hipport.tables import load
 from hipport_passes import shell_builds
 from hipport_passes.packages.asking import Asking
@@ -33,12 +35,38 @@ _MATRIX = re.compile(r"(?i)(?:with_)?cu(?:da)?(?:[-_]?(?:version|toolkit|tag|sho
 _RELEASE = re.compile(r"(?i)(?<![\w.])(?:cu)?1[0-3](?:\d|\.\d)(?:\.\d+)?(?![\w.])")
 # A PyTorch of some version, and nothing more, is no sign of CUDA in a job that may run on a CPU.
 _SAYS_CUDA = re.compile(rb"(?i)\bcu\d{2,3}|cuda|nvidia|nvcc|tensorrt|--gpus")
+_WHEELS_FOR_CUDA = re.compile(r"(?i)\bcu\d{2,3}\b|cuda|nvidia|nvcc|cudnn|libcublas|tensorrt")
 _OTHER_SYSTEM = re.compile(r"(?i)(?<![a-z])(?:windows|win|macos|mac|cpu)(?![a-z])")
 _ROCM = re.compile(rb"rocm|hipcc|amdgpu|(?<![a-z])hip(?![a-z])", re.IGNORECASE)
 
 
-def find(source: Workflow, project: Project) -> Iterator[Finding]:
+def find(source: Source, project: Project) -> Iterator[Finding]:
     """Yield a finding for the first file of a folder that does something for CUDA, with the lines that do."""
+    if isinstance(source, Toml):
+        yield from _wheels(source, project)
+    elif isinstance(source, Workflow):
+        yield from _jobs(source, project)
+
+
+def _wheels(source: Toml, project: Project) -> Iterator[Finding]:
+    """cibuildwheel's settings, where some install or name CUDA and none ROCm."""
+    entries = [each for each in source.entries if each.path[:2] == ("tool", "cibuildwheel")]
+    if any(_ROCM.search(source[each.span]) for each in entries):
+        return
+    told = [each for each in entries if _WHEELS_FOR_CUDA.search(each.value)]
+    if not told:
+        return
+    lines = list(dict.fromkeys(source.position(each.span.start)[0] for each in told))
+    archs = ";".join(project.target.archs)
+    message = (
+        f"cibuildwheel builds wheels for CUDA here (line{'s' if len(lines) > 1 else ''} "
+        f"{', '.join(map(str, lines[:6]))}): wheels for ROCm need ROCm's packages in a manylinux image, "
+        f"PYTORCH_ROCM_ARCH={archs}, and auditwheel told to leave ROCm's libraries out (--exclude libamdhip64.so.*)"
+    )
+    yield Finding(told[0].span, "wheels", message, (), Certainty.MANUAL)
+
+
+def _jobs(source: Workflow, project: Project) -> Iterator[Finding]:
     told = project.fact(_told)
     here = sorted(path for path in told if path.parent == source.path.parent)
     if not here or here[0] != source.path:
@@ -95,6 +123,8 @@ def _of_entry(source: Workflow, each: Entry) -> str:
         return "starts from an image for CUDA" if for_cuda_image(value) else ""
     if {each.key, *each.keys[-1:]} & _MACHINE:
         return "waits for a machine with NVIDIA's GPU" if _RUNNER.search(value) else ""
+    if each.key.startswith("CIBW_"):
+        return "builds wheels for CUDA" if _WHEELS_FOR_CUDA.search(value) else ""
     if each.key == "options" and _GIVES_GPU.search(value):
         return "gives a container NVIDIA's GPUs"
     if "matrix" in each.keys and (_MATRIX.fullmatch(each.key) or (not each.key and _MATRIX.fullmatch(each.keys[-1]))):
@@ -102,4 +132,4 @@ def _of_entry(source: Workflow, each: Entry) -> str:
     return ""
 
 
-PASS = Pass(Workflow, find)
+PASS = Pass(Source, find)
