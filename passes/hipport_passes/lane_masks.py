@@ -23,10 +23,12 @@ from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import declarations, member_or_qualified
 from hipport.languages.flow import Flow, Kind, result_of
 from hipport.languages.functions import Function, arguments, called_name, function_at, functions, nodes
+from hipport.languages.preprocessor import exclusive
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
+from hipport_passes.warp_size import Wavefronts
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -76,6 +78,10 @@ _NATIVE = re.compile(
 )
 #: Lanes counted to 32.
 _LOGICAL = re.compile(rb"[&]\s*(?:0x1[fF]|31)[uU]?\b|[%/]\s*32[uU]?\b|>>\s*5\b")
+#: A branch for one size of wavefront.
+_ASKS_SIZE = re.compile(rb"\w\)?\s*(?:==|!=|>=?|<=?)\s*(?:32|64)[uU]?\b|\bsizeof\b")
+#: Lanes counted to `warpSize`, which `warp_size` makes 32 but where all is of wavefronts.
+_BY_SIZE = re.compile(rb"[%]\s*(?:hipport::warp_size|warpSize)\b|[&]\s*\(\s*(?:hipport::warp_size|warpSize)\s*-\s*1")
 #: HIP's shuffles, and PyTorch's for both, whose third argument is the width.
 _SHUFFLES = re.compile(rb"__shfl(?:_up|_down|_xor)?|WARP_SHFL(?:_UP|_DOWN|_XOR)?")
 #: All of these: files without any of them have nothing to do with masks.
@@ -287,6 +293,7 @@ def _widths(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find shuffles over the wavefront in functions that count lanes to 32."""
     hip = source.begun_as_hip
     own_names = project.together(source, _own_shuffles)
+    wavefronts = project.component(source).fact(Wavefronts)
     for span, name in source.names(_SHUFFLES):
         if name in own_names or within(span.start, source.cuda_only) or source.directive(span.start):
             continue
@@ -297,8 +304,9 @@ def _widths(source: Cpp, project: Project) -> Iterator[Finding]:
         if given is None or len(given) != 2 or function is None or member_or_qualified(source.code, span.start):
             continue
         body = function.text(function.body)
-        sized = re.search(rb"\b(?:warpSize|C10_WARP_SIZE)\b", body)
-        if sized or not _LOGICAL.search(body) or _counts_64(function, project):
+        if b"C10_WARP_SIZE" in body or wavefronts.of(function) or _counts_64(function, project):
+            continue
+        if not _LOGICAL.search(body) and not _BY_SIZE.search(body):
             continue
         message = (
             f"{name.decode()} is of the whole wavefront on AMD, and the function counts lanes to 32: a width of 32; "
@@ -332,9 +340,16 @@ def _cut(source: Cpp, project: Project) -> Iterator[Finding]:
             cut[function] = found
     for span, name in made:
         for function in _users(source, span, flow):
-            reached = _reached(function, flow, cut)
+            reached = _reached(function, flow, cut, source, span)
             if reached is not None:
-                yield _narrowed(source, project, span, name, reached, _counts_64(function, project))
+                # Where another branch keeps all its bits, GPUs with 64 lanes were thought of.
+                kept = any(
+                    function.body.start_byte <= other.start < function.body.end_byte
+                    and exclusive(source.conditionals, other.start, span.start)
+                    and _reached(function, flow, cut, source, other) is None
+                    for other, _ in made
+                )
+                yield _narrowed(source, project, span, name, reached, kept or _counts_64(function, project))
                 break
 
 
@@ -377,6 +392,8 @@ def _made(source: Cpp, own: frozenset[bytes]) -> tuple[tuple[Span, bytes], ...]:
             continue
         if within(span.start, source.cuda_only) or name in own or member_or_qualified(source.code, span.start):
             continue
+        if within(span.start, source.by_waves[0]):
+            continue  # Where it has 64 bits, half of them are 0.
         # In a file of HIP the functions with a mask become hipport's with `warp_intrinsics`.
         maskless = not name.endswith((b"_sync", b"mask"))
         if name in _ALWAYS_WIDE or within(span.start, source.hip_only) or (hip and maskless):
@@ -410,13 +427,15 @@ def _narrowed(source: Cpp, project: Project, span: Span, name: bytes, cut: _Cut,
     return Finding(span, "cut", message, tuple(edits), Certainty.REVIEW, (header,))
 
 
-def _reached(function: Function, flow: Flow, cuts: dict[Function, list[_Cut]]) -> _Cut | None:
+def _reached(function: Function, flow: Flow, cuts: dict[Function, list[_Cut]], source: Cpp, made: Span) -> _Cut | None:
     """The first place at which a mask of the function is cut: in itself, or where it is handed on to."""
-    for other, found in cuts.items():
-        if other is function:
-            return found[0]
+    for cut in cuts.get(function, ()):
+        if function.source is not source or not exclusive(source.conditionals, made.start, cut.node.start_byte):
+            return cut
     called = {call.name for call in function.calls()}
     for other, found in cuts.items():
+        if other is function:
+            continue
         if other.name in called or (
             function.name in flow.results and any(c.name == function.name for c in other.calls())
         ):
@@ -428,7 +447,7 @@ def _places(function: Function, flow: Flow) -> Iterator[_Cut]:
     """Yield where 64 bits come into 32, and what takes them."""
     code = function.source.code
     for node in nodes(function.body):
-        if within(node.start_byte, function.source.cuda_only):
+        if within(node.start_byte, function.source.cuda_only) or within(node.start_byte, function.source.by_waves[0]):
             continue
         if node.type == "init_declarator" or node.type == "assignment_expression":
             target = node.child_by_field_name("declarator") or node.child_by_field_name("left")
@@ -454,10 +473,16 @@ def _places(function: Function, flow: Flow) -> Iterator[_Cut]:
                     yield _Cut(function, node, "the result")
 
 
+def _by_size(function: Function, node: Node) -> bool:
+    """Whether a place is come to by a size of wavefront alone: `size == 64 ? __popcll(m) : __popc(m)`."""
+    conditions = (function.text(each.expression) for each in function.conditions(node))
+    return any(_ASKS_SIZE.search(condition) for condition in conditions)
+
+
 def _given(function: Function, flow: Flow, node: Node) -> Iterator[_Cut]:
     name = called_name(node, function.source.code)
     given = arguments(node)
-    if _OF_32_BITS.fullmatch(name) and given and flow.carries(function, given[0]):
+    if _OF_32_BITS.fullmatch(name) and given and flow.carries(function, given[0]) and not _by_size(function, node):
         yield _Cut(function, node, name.decode())
     if name in (b"printf", b"sprintf", b"snprintf"):
         form = function.source.text[node.start_byte : node.end_byte]

@@ -11,7 +11,8 @@ finds together all lanes that come to it in one branch and one turn of a loop, a
 means the same: SAFE. It is REVIEW where lanes of one mask could meet on CUDA though they are apart on AMD: in calls in
 both branches of an `if` on which lanes disagree, in calls under conditions of their own, and in a call that lanes come
 to in different turns of a loop; also where functions and macros lie between, and not where the mask was found out in
-that branch or turn. A mask that names lanes that are not there is undefined in CUDA too, and stays.
+that branch or turn. A mask that names lanes that are not there is undefined in CUDA too, and stays. One of 28 lanes,
+say, is REVIEW with a shuffle by a distance, which may lead out of it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from pathlib import Path
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
+from hipport.languages import constants
+from hipport.languages.built_ins import LANES
 from hipport.languages.convergence import meetings
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.reaching import Collectives, Meeting
@@ -35,6 +38,8 @@ _TABLE = Path(__file__).with_suffix(".toml")
 _MACRO = re.compile(rb"#[ \t]*define\b")
 # A name that a macro pastes together: what it begins with, and what it is given.
 _PASTED = re.compile(rb"(?<![\w#])(?<!#[ \t])(__(?:[a-z]\w*)?)[ \t]*##[ \t]*(\w+)[ \t]*##[ \t]*(\w*_sync)\b")
+# Shuffles from a lane so and so far away.
+_BY_DISTANCE = re.compile(rb"__shfl_(?:up|down|xor)_sync")
 _OF_WARPS = re.compile(rb"__\w+_sync")
 _FOR_CUDA = re.compile(
     rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?[ \t]+(__(?:shfl\w*|ballot|any|all)_sync)\b", re.M
@@ -76,9 +81,31 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if span.start in apart:
             certainty = Certainty.REVIEW
             message += f"; assumes that {assumption(source, project, apart[span.start], span.start)}"
+        elif outside := _reads_outside(source, project, span, name):
+            certainty = Certainty.REVIEW
+            message += f"; assumes that {outside}"
         yield Finding(span, "helper", message, edits, certainty, (header,))
     yield from _macros(source, project, helpers)
     yield from _pasted(source, project, helpers)
+
+
+def _reads_outside(source: Cpp, project: Project, span: Span, name: bytes) -> str:
+    """Say of a shuffle by a distance what must hold if its mask is a constant that is no group of lanes; else nothing.
+
+    Such a mask is a slip of the pen at times, `0xfffffff`, and distances that are halved lead out of it.
+    """
+    given = (
+        source.arguments(span.end)
+        if _BY_DISTANCE.fullmatch(name) and source.code[span.end : span.end + 1] == b"("
+        else None
+    )
+    mask = constants.value(source, project, source.code[given[0].start : given[0].end]) if given else None
+    lanes = mask.bit_count() if mask is not None and mask > 0 else 0
+    if lanes & (lanes - 1) == 0 or lanes > LANES:
+        return ""
+    return (
+        f"nothing depends on what lanes outside of its mask of {lanes} lanes give, which CUDA leaves open and AMD tells"
+    )
 
 
 def _own_barriers(source: Cpp) -> frozenset[bytes]:

@@ -6,6 +6,7 @@ ROCm 7 it is no constant expression. `hipport::warp_size` is 32 everywhere, and 
 properties follows where host code computes with it; where it is printed as it is, it stays what it says. A question
 for the attribute, `cudaDeviceGetAttribute(&size, cudaDevAttrWarpSize, device)`, becomes its answer. In a file that
 includes HIP's headers `warpSize` is the wavefront's, and stays, unless the file's intrinsics are of 32 lanes by now.
+So it stays in functions whose code for AMD somebody wrote for the whole wavefront, and in those that call them.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from collections.abc import Iterator
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
-from hipport.languages.cpp import Cpp
-from hipport.languages.functions import function_at
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.functions import Function, function_at, functions
 from hipport.names import Names
 from hipport.pipeline import Pass
-from hipport.project import Project
+from hipport.project import Component, Project
 from hipport.source import Edit, Source, Span
 
 _WARP_SIZE = Names(frozenset((b"warpSize",)))
@@ -50,6 +51,68 @@ _PRINTS = re.compile(
 # What is printed as it is: an argument, or what stands between two `<<`, perhaps under a cast.
 _ALONE_BEFORE = re.compile(rb"(?:,|<<|[\w]\s*\(|static_cast\s*<[^<>]*>\s*\()\s*(?:\(\s*[a-z_ ]+\)\s*)?\Z")
 _ALONE_AFTER = re.compile(rb"\s*\)?\s*(?:,|<<|\)|;)")
+# Functions of the whole wavefront, and of 32 lanes; what tells that 64 lanes were thought of.
+_OF_WAVEFRONT = re.compile(rb"\b__(?:shfl(?:_up|_down|_xor)?|ballot|any|all)\s*\(")
+_OF_32_LANES = re.compile(
+    rb"\bhipport::(?:shfl|ballot|any|all|uni|activemask|match_|reduce_|lane)|"
+    rb"\b__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_\w+|reduce_\w+)_sync\b|\b__activemask\b"
+)
+_BY_WAVEFRONT = re.compile(rb"\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE|\b__(?:popc|ffs|clz|brev)ll\b")
+
+
+class Wavefronts:
+    """The functions, of files that belong together, that work on whole wavefronts of AMD's as they are.
+
+    They call HIP's functions of the wavefront in code that only AMD sees, which asks for its size or takes 64 bits, or
+    call such functions; and none of 32 lanes.
+    """
+
+    def __init__(self, component: Component) -> None:
+        files = [each for each in component if isinstance(each, Cpp)]
+        self._known: frozenset[Function] = frozenset()
+        if not any(b"warpSize" in file.words and _OF_WAVEFRONT.search(file.code) for file in files):
+            return
+        every = [
+            function
+            for file in files
+            for function in functions(file)
+            if not any(
+                not within(match.start(), file.cuda_only)
+                for match in _OF_32_LANES.finditer(file.code, function.body.start_byte, function.body.end_byte)
+            )
+        ]
+        found = {function for function in every if _on_wavefronts(function)}
+        while (
+            more := {function for function in every if not function.called.isdisjoint({each.name for each in found})}
+            - found
+        ):
+            found |= more
+        self._known = frozenset(found)
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def of(self, function: Function | None) -> bool:
+        """Whether the function is one of them."""
+        return function in self._known
+
+
+def _on_wavefronts(function: Function) -> bool:
+    source, start, end = function.source, function.body.start_byte, function.body.end_byte
+    calls = [
+        match.start()
+        for match in _OF_WAVEFRONT.finditer(source.code, start, end)
+        if not within(match.start(), source.cuda_only)
+    ]
+    if source.begun_as_hip:
+        asked = (match.start() for match in _BY_WAVEFRONT.finditer(source.code, start, end))
+        return bool(calls) and any(not within(each, source.cuda_only) for each in asked)
+    spans = [each for each in source.hip_only if start <= each.start and each.end <= end]
+    spans += [Span(start, end)] if within(start, source.hip_only) else []
+    return any(
+        any(each.start <= call < each.end for call in calls) and _BY_WAVEFRONT.search(source.code, each.start, each.end)
+        for each in spans
+    )
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -63,11 +126,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if hip and not _includes(source, "hipport/warp.h"):
         return
     owners = project.together(source, _owners)
+    wavefronts = project.component(source).fact(Wavefronts)
     for span, _ in _WARP_SIZE.uses(source, project):
         directive = source.directive(span.start)
         if directive is not None and not _DEFINE.match(code, directive.start):
             continue  # `#ifdef warpSize`: asked, not used.
-        method = function_at(source, span.start) if owners else None
+        method = function_at(source, span.start) if owners or wavefronts else None
+        if wavefronts.of(method):
+            continue
         of_class = _OF_CLASS.search(method.head) if method is not None else None
         if of_class is not None and of_class[1] in owners:
             continue
@@ -78,6 +144,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             certainty = Certainty.REVIEW
         edits = (Edit(span, b"hipport::warp_size"), *makes)
         yield Finding(span, "logical", message, edits, certainty, creates=(header,))
+    if wavefronts:
+        return  # The host asks for what they have.
     for match in _ATTRIBUTE.finditer(code):
         span = Span(*match.span())
         if source.ported(span.start):

@@ -6,13 +6,16 @@ every thread that has not exited waits at some `__syncthreads()`. AMD counts wav
 threads that come to the barrier together, threads that are not there do not hold it, and a wavefront that has ended is
 no longer waited for (S_BARRIER in AMD's ISA manuals). So of barriers that not all threads come to together
 
-* one behind an early `return` of some threads, or in a loop that some leave sooner, opens on both, for the same
-  threads: nothing to do;
+* one behind an early `return` of some threads, or in a loop that some leave sooner and then come to no other, opens on
+  both, for the same threads: nothing to do;
 * one under a condition that all threads of a wavefront answer alike needs nothing either;
 * one in each branch of an `if` at which the threads of a wavefront part is a single barrier on CUDA and two on AMD,
   where the wavefront goes through both branches, and is one barrier ahead of the others from there on. The branches
   are divided at their barriers, and all threads meet at one: each does what it did before, between the same barriers.
   Where that cannot be done it is reported;
+* one in a loop that threads of a wavefront come to in turns of their own (`continue` in front of it, an `if` around
+  it), or leave in turns of their own for a barrier behind it, is reported: on CUDA the first that comes meets whoever
+  waits, on AMD the wavefront goes through all turns that one of its threads has;
 * one in functions that threads of a wavefront call by different pointers, or by one in both branches, is reported;
 * `__syncthreads_count`, `_and` and `_or` take the vote of a wavefront from its lane 0 on AMD. Where threads may have
   left they become hipport's, which count the threads that are there.
@@ -40,6 +43,8 @@ from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Component, Project
 from hipport.source import Edit, Span
+from hipport_passes.barriers.instead import instead_of
+from hipport_passes.barriers.turns import in_turns
 from hipport_passes.barriers.waiting import VOTES, Waiting, macros_by_words
 
 if TYPE_CHECKING:
@@ -53,7 +58,6 @@ _WORDS = re.compile(rb"[A-Za-z_]\w*")
 _IF = re.compile(rb"\bif\s*\(")
 _SPLICED = re.compile(rb"(?:\s|\\(?=\s))*")
 _ELSE = re.compile(_SPLICED.pattern + rb"else\b")
-_LEFT_BY_JUMPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop", "switch_statement"))
 # The variable for what decides between the branches.
 _SIDE = b"hipport_side"
 
@@ -74,6 +78,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if source.ported(function.body.start_byte):
             continue
         yield from _parted(function, kernels, waiting, widest)
+        yield from in_turns(function, kernels, waiting, widest)
         yield from _parted_in_macros(function, project, kernels, waiting, widest)
 
 
@@ -199,7 +204,7 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
             statement = condition.statement
             if statement.id in done:
                 continue
-            others = _others(statement, barrier, barriers)
+            others = instead_of(barrier, barriers, statement)
             # What is compared is looked at last: it takes the longest.
             if others is None:
                 continue
@@ -413,53 +418,6 @@ def _is_group_barrier(function: Function, statement: Node, barriers: Sequence[Ca
     """Whether a statement is nothing but `block.sync();` of the block."""
     inner = statement.named_children[0] if statement.type == "expression_statement" else None
     return inner is not None and any(each.node == inner and each.name == b"sync" for each in barriers)
-
-
-def _others(statement: Node, barrier: Call, barriers: Sequence[Call]) -> list[Call] | None:
-    """Return the barriers at which threads may wait in place of `barrier` because they part at `statement`."""
-    if statement.type == "switch_statement":
-        here = _case(statement, barrier.node)
-        found = [each for each in barriers if _case(statement, each.node) not in (None, here)]
-        return found or None
-    if statement.type not in ("if_statement", "conditional_expression"):
-        return None
-    branches = [statement.child_by_field_name("consequence"), statement.child_by_field_name("alternative")]
-    inside = [branch for branch in branches if branch is not None and contains(branch, barrier.node)]
-    other = [branch for branch in branches if branch is not None and branch not in inside]
-    if other:
-        found = [each for each in barriers if each is not barrier and contains(statement, each.node)]
-        return found if any(contains(other[0], each.node) for each in found) else None
-    if not inside or not _leaves(inside[0]):
-        return None
-    # `if (…) { …barrier…; return; }`: what is behind it is the other branch, in the loop that a `continue` is for.
-    end = _end_of_loop(statement) if _leaves(inside[0]) != "return_statement" else barriers[-1].node.end_byte
-    found = [each for each in barriers if statement.end_byte <= each.node.start_byte < end]
-    return found or None
-
-
-def _end_of_loop(statement: Node) -> int:
-    """Where the loop or `switch` around a statement ends; 0 if there is none."""
-    outer = statement.parent
-    while outer is not None and outer.type not in _LEFT_BY_JUMPS:
-        outer = outer.parent
-    return outer.end_byte if outer is not None else 0
-
-
-def _case(statement: Node, node: Node) -> int | None:
-    if not contains(statement, node):
-        return None
-    outer: Node | None = node
-    while outer is not None and outer != statement:
-        if outer.type == "case_statement" and outer.parent is not None and outer.parent.parent == statement:
-            return outer.id
-        outer = outer.parent
-    return None
-
-
-def _leaves(branch: Node) -> str:
-    """The kind of the statement by which a branch is left at its end; empty if it is not."""
-    last = branch if branch.type != "compound_statement" else (branch.named_children or [branch])[-1]
-    return last.type if last.type in ("return_statement", "continue_statement", "break_statement") else ""
 
 
 def _divided(

@@ -500,7 +500,8 @@ class Expressions:
         if text not in self._function.parameters:
             return None
         position = self._function.parameters.index(text)
-        if self._kernels.calls_in_macros(self._function):
+        packed = self._function.packed and position == len(self._function.parameters) - 1
+        if packed or self._kernels.calls_in_macros(self._function):
             return None
         calls = [call for call in self._kernels.callers(self._function) if len(call.arguments) > position]
         found = {self._kernels.numbering(call.function, call.arguments[position], depth - 1) for call in calls}
@@ -706,14 +707,13 @@ class Agreements:
             return
         for position, name in enumerate(function.parameters):
             for call in self._kernels.callers(function) if name == variable.name else ():
-                if position < len(call.arguments):
-                    yield call.function, self.expressions(call.function).form(call.arguments[position]), _STEPS
+                for passed in function.passed(call.arguments, position):
+                    yield call.function, self.expressions(call.function).form(passed), _STEPS
             for made in self._kernels.calls_in_macros(function) if name == variable.name else ():
                 if made.arguments is None:
                     yield made.function, Form(1, (), (), ()), 0
-                elif position < len(made.arguments):
-                    form = self.expressions(made.function).of_text(made.arguments[position], made.node)
-                    yield made.function, form, _STEPS
+                for text in function.passed(made.arguments or (), position):
+                    yield made.function, self.expressions(made.function).of_text(text, made.node), _STEPS
 
 
 def _stored_through(function: Function, pointer: bytes) -> Iterator[Node]:

@@ -21,6 +21,7 @@ from hipport.languages.preprocessor import (
     grouped,
     names_for_hip,
     outermost,
+    waves,
     without_cuda,
 )
 from hipport.languages.vocabulary import IDENTIFIER, IN_WORD, WORDS, Vocabulary, places_of, vocabulary_with, words_of
@@ -55,6 +56,8 @@ _KEYWORDS = frozenset(
     b"struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual "
     b"void volatile while xor xor_eq offsetof TRUE FALSE".split()
 )
+# What asks for a GPU, or for how many lanes its wavefronts have.
+_BY_WAVES = re.compile(rb"__(?:gfx|GFX|AMDGCN_W)")
 _IF = re.compile(rb"#[ \t]*(?:el)?if\b")
 _IN_CONDITION = re.compile(rb"\(|\)?(?: (?:\|\||&&) !?defined\(\w+\))*\)?")
 
@@ -427,6 +430,11 @@ class Cpp(Source):
     @cached_property
     def _branches(self) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
         return branches(self.conditionals, self.known_on_hip)
+
+    @cached_property
+    def by_waves(self) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+        """The stretches that only AMD GPUs with wavefronts of 32 lanes see, and those that only ones with 64 see."""
+        return waves(self.conditionals, self.known_on_hip) if _BY_WAVES.search(self.code) else ((), ())
 
     @cached_property
     def tree(self) -> tree_sitter.Tree:

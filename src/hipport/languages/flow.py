@@ -32,6 +32,7 @@ _CAST = re.compile(rb"\w+_cast\s*<(.*)>", re.DOTALL)
 _MEMBER = frozenset(("field_declaration",))
 _PASSED_ON = frozenset("parenthesized_expression initializer_list comma_expression argument_list".split())
 _KEEPS = frozenset(("&", "|", "^", "+", "-", "bitand", "bitor", "xor"))
+_NUMBER = re.compile(rb"\(*\s*(0[xX][0-9a-fA-F]+|[1-9]\d*|0)[uUlL]*\s*\)*")
 _QUALIFIERS = re.compile(
     rb"\b(?:const|volatile|constexpr|static|register|inline|extern|typename|__shared__|__restrict__|__device__)\b|\bstd\s*::"
 )
@@ -112,6 +113,8 @@ class Flow:
             sign = node.child_by_field_name("operator")
             if sign is not None and sign.type in ("<<", ">>"):
                 return self.carries(function, left)
+            if sign is not None and sign.type == "&" and self._fits(function, left, right):
+                return False
             return (
                 sign is not None
                 and sign.type in _KEEPS
@@ -132,6 +135,11 @@ class Flow:
         if kind in _PASSED_ON:
             return any(self.carries(function, child) for child in node.named_children)
         return False
+
+    def _fits(self, function: Function, *operands: Node | None) -> bool:
+        """Whether an operand of `&` is a number that says which lower bits are meant: `& 1`, `& 0xffff`, not all 32."""
+        numbers = [_NUMBER.fullmatch(function.text(each)) for each in operands if each is not None]
+        return any(int(number[1], 0) < 0xFFFFFFFF for number in numbers if number is not None and self.kind.bits > 32)
 
     def _call(self, function: Function, node: Node) -> bool:
         name = called_name(node, function.source.code)
@@ -183,8 +191,10 @@ class Flow:
             return 0
         if name in _WIDTH:
             return _WIDTH[name]
-        aliases = dict(self.project.together(source, _aliases))
-        return self.width(source, aliases[name], depth - 1) if depth and name in aliases else None
+        stands_for = [is_ for alias, is_ in self.project.together(source, _aliases) if alias == name] if depth else []
+        widths = {self.width(source, each, depth - 1) for each in stands_for}
+        # One of each size of wavefront, by a condition, is as wide as it has to be.
+        return widths.pop() if len(widths) == 1 else None
 
     def _solve(self) -> None:
         for file in self.files:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from hipport.languages.cpp import Cpp
+from hipport.languages.cpp import Cpp, word_before
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -44,6 +44,10 @@ _GIVES = frozenset(("declaration", "for_range_loop", "assignment_expression", "u
 _VALUE_TYPE = re.compile(
     rb"\b(?:auto|bool|u?char\d?|u?short\d?|u?int\d?|u?long\d?|float\d?|double\d?|unsigned|size_t|u?int\d+_t|dim3)\b"
 )
+# A template's pack among the parameters, or C's own.
+_PACK = re.compile(rb"\.\.\.\s*\w*\s*\)")
+_SHARED = re.compile(rb"\s*(?:(?:static|volatile|extern)\s+)*__shared__(?:\s+(?:static|volatile|extern))*\s*")
+_Given = TypeVar("_Given")
 _NAMES = frozenset(("identifier", "field_identifier", "type_identifier", "operator_name", "destructor_name"))
 
 
@@ -163,6 +167,26 @@ class Function:
     def kernel(self) -> bool:
         """Whether it is launched by the host."""
         return b"__global__" in self.head
+
+    @cached_property
+    def shared_words(self) -> frozenset[bytes]:
+        """The macros that may stand for `__shared__` in the function."""
+        return frozenset()
+
+    @cached_property
+    def packed(self) -> bool:
+        """Whether the last parameter is a pack, which takes all arguments that are left."""
+        behind = self.node.start_byte + len(self.head) + len(self.name)
+        return _PACK.search(self.source.code, behind, self.body.start_byte) is not None
+
+    def takes(self, count: int) -> bool:
+        """Whether a call with so many arguments may be of the function: some need not be given."""
+        return count <= len(self.parameters) or self.packed
+
+    def passed(self, given: Sequence[_Given], position: int) -> Sequence[_Given]:
+        """Return those of the arguments `given` that the parameter at `position` stands for."""
+        last = self.packed and position == len(self.parameters) - 1
+        return given[position:] if last else given[position : position + 1]
 
     @cached_property
     def template_parameters(self) -> frozenset[bytes]:
@@ -426,6 +450,14 @@ def kernel_macros(source: Cpp) -> frozenset[bytes]:
     }
 
 
+def shared_macros(source: Cpp) -> frozenset[bytes]:
+    """The macros of the file that stand for `__shared__`, with other words perhaps."""
+    if b"__shared__" not in source.text or b"define" not in source.words:
+        return frozenset()
+    found = (match for match in DEFINE.finditer(source.code) if not match[2])
+    return frozenset(match[1] for match in found if _SHARED.fullmatch(match[3]))
+
+
 def _device_macros(source: Cpp) -> tuple[tuple[bytes, bytes], ...]:
     return tuple(
         (match[1], match[3])
@@ -523,7 +555,9 @@ def _locals(function: Function) -> Locals:
                     value = None  # Of what a constructor makes of its arguments nothing is known.
                 variable = Variable(declared_name(each, code), each.start_byte, scope.end_byte if scope else end)
                 variables.append(variable)
-                if b"__shared__" in code[node.start_byte : each.start_byte]:
+                if b"__shared__" in code[node.start_byte : each.start_byte] or (
+                    function.shared_words and word_before(code, node.start_byte) in function.shared_words
+                ):
                     shared.add(variable)
                 elif b"[" in code[each.start_byte : value.start_byte if value else each.end_byte]:
                     arrays.add(variable)

@@ -44,6 +44,7 @@ from hipport.languages.functions import (
     kernel_macros,
     nodes,
     operator_of,
+    shared_macros,
 )
 from hipport.languages.macros import Macro, calls, defined, expanded, loops, mentioning
 from hipport.project import Component, Project
@@ -166,6 +167,9 @@ class Kernels:
             for function in found if kernels else ():
                 if not kernels.isdisjoint(re.findall(rb"\w+", function.head)):
                     function.__dict__["kernel"] = True
+            shared = self._project.together(source, shared_macros)
+            for function in found if shared & source.words else ():
+                function.__dict__["shared_words"] = shared
             known[source.path] = found
         return known[source.path]
 
@@ -199,7 +203,7 @@ class Kernels:
                 for caller in known.calling.named(function.name, self.functions)
                 if caller is not function
                 for call in caller.calls({function.name})
-                if len(call.arguments) <= len(function.parameters)
+                if function.takes(len(call.arguments))
             )
         return known.callers[function]
 
@@ -243,7 +247,7 @@ class Kernels:
             if made is None:
                 yield CallInMacro(caller, node, None)
             for each in made or ():
-                if len(each) <= len(function.parameters):
+                if function.takes(len(each)):
                     yield CallInMacro(caller, node, tuple(each))
 
     def reaches(self, function: Function, pattern: re.Pattern[bytes]) -> bool:
@@ -420,7 +424,7 @@ class Kernels:
             values = [(of, value) for each in of.locals.given.get(variable, ()) for value in each.values]
             if name in of.parameters and variable == of.locals.named(name, of.body.start_byte):
                 at = of.parameters.index(name)
-                given = [(c.function, c.arguments[at]) for c in self.callers(of) if at < len(c.arguments)]
+                given = [(c.function, value) for c in self.callers(of) for value in of.passed(c.arguments, at)]
                 if not given and not of.kernel:
                     return True  # Nobody is seen to call.
                 if any(call.arguments is None or self._names_unknown(call, at) for call in self.calls_in_macros(of)):

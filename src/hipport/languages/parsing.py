@@ -34,6 +34,12 @@ _GIVEN = re.compile(rb"\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))")
 _LISTED = re.compile(rb"\s*[,)]")
 _APART = frozenset((b" ", b"\t", b"\n", b"\r", b"\f", b"\v", b"*", b"&"))
 _DEFINED = re.compile(rb"[ \t]+\S")
+# A macro in front of the type of what is declared: `SHARED int n;`. Only macros look like this, apart from types.
+_BEFORE_TYPE = re.compile(
+    rb"\b(?P<macro>[A-Z][A-Z0-9_]+)[ \t]+(?:(?:const|volatile|unsigned|signed|static)[ \t]+)*"
+    rb"(?!(?:const|volatile|static|__\w+)\b)[A-Za-z_][\w:]*(?:<[^;<>(){}]*>)?(?:[ \t]+|[ \t]*[*&]+[ \t]*)[A-Za-z_]\w*"
+    rb"[ \t]*[;=,\[]"
+)
 _PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)+)")
 
 
@@ -57,14 +63,18 @@ def parsed_tree(source: Cpp, before: Cpp, tree: tree_sitter.Tree | None) -> tree
 def _to_parse(source: Cpp) -> bytes:
     """The text without the pragmas between the head of a loop or an `if` and what belongs to it.
 
-    The grammar would take the head for a statement with nothing in it, and what follows for another one. And where
-    it would take `i < n >> 1` and `i < n && j > (k)` for templates, `<` is `>`: what an operator is, the text says.
+    The grammar would take the head for a statement with nothing in it, and what follows for another one. Without
+    macros in front of the type of what is declared, where it would take the type for the name. And where it would take
+    `i < n >> 1` and `i < n && j > (k)` for templates, `<` is `>`: what an operator is, the text says.
     """
     parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(source.code)}
     compared = list(_compared(source))
-    if not parted and not compared:
+    macros = list(_before_types(source))
+    if not parted and not compared and not macros:
         return source.text
     text = bytearray(source.text)
+    for macro in macros:
+        text[macro.start : macro.end] = b" " * len(macro)
     for place in compared:
         text[place] = 0x3E  # `>`
     for head in _HEAD.finditer(source.code):
@@ -73,6 +83,19 @@ def _to_parse(source: Cpp) -> bytes:
             piece = bytes(text[pragmas.start : pragmas.end])
             text[pragmas.start : pragmas.end] = re.sub(rb"[^\r\n]", b" ", piece)
     return bytes(text)
+
+
+def _before_types(source: Cpp) -> Iterator[Span]:
+    """Yield the macros that stand in front of the types of what is declared."""
+    code = source.code
+    for match in _BEFORE_TYPE.finditer(code):
+        last = _skipped(code, match.start())
+        if (
+            not last
+            or code[last - 1] in b";{}"
+            or ((directive := source.directive(last - 1)) and directive.end <= last)
+        ):
+            yield Span(*match.span("macro"))
 
 
 def _compared(source: Cpp) -> Iterator[int]:

@@ -21,6 +21,11 @@ _CONDITIONAL = re.compile(rb"\#[ \t]*(?P<word>(?:el)?ifn?def|(?:el)?if|else|endi
 _TRUE_ON_HIP = frozenset(b"USE_ROCM __HIP_PLATFORM_AMD__ __HIPCC__ __HIP__".split())
 _DEFINED_ON_HIP = _TRUE_ON_HIP | frozenset(b"HIP_VERSION ROCM_VERSION TORCH_HIP_VERSION".split())
 _ON_HIP_DEVICE = re.compile(rb"__HIP_DEVICE_COMPILE__|__(?:AMD|GFX|gfx)\w*")
+# Families of GPUs by the lanes of their wavefronts, unless a compiler is told otherwise (LLVM, AMDGPU usage).
+_OF_32_LANES = re.compile(rb"__gfx1[0-2]\w+__|__GFX1[0-2]__")
+_OF_64_LANES = re.compile(rb"__gfx[6-9]\w+__|__GFX[6-9]__")
+_WAVEFRONT_SIZE = re.compile(rb"__AMDGCN_WAVEFRONT_SIZE(?:__)?")
+_OF_WAVES = re.compile(rb"__(?:gfx|GFX|AMDGCN_W)")
 # Ones that somebody's build may define for HIP, or that HIP had before ROCm 6. Whoever counts on them has a branch
 # without them that has to work too.
 _PERHAPS_ON_HIP = frozenset(b"__HIP_PLATFORM_HCC__ __HCC__ WITH_HIP USE_HIP IS_HIP".split())
@@ -173,6 +178,37 @@ def branches(
     return outermost(dead), outermost(alive)
 
 
+def waves(
+    groups: Iterable[tuple[Conditional, ...]], chosen: frozenset[bytes]
+) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+    """Return the stretches that no AMD GPU with wavefronts of 64 lanes sees, and those that none with 32 sees."""
+    found: dict[int, list[Span]] = {64: [], 32: []}
+    for group in groups:
+        if not any(_OF_WAVES.search(part.condition) for part in group):
+            continue
+        for lanes, unseen in found.items():
+            may: bool | None = True
+            for part, following in pairwise(group):
+                here: bool | None = True
+                if part.word != b"else":
+                    number = value(tokens(part.condition), _Waves(lanes, chosen))
+                    here = None if number is None else number != 0
+                if _and(may, here) is False:
+                    unseen.append(Span(part.span.end, following.span.start))
+                may = _and(may, _not(here))
+    return outermost(found[64]), outermost(found[32])
+
+
+def exclusive(groups: Iterable[tuple[Conditional, ...]], one: int, other: int) -> bool:
+    """Whether two places are in different branches of an `#if`, so that no compilation sees both."""
+    return any(
+        group[0].span.start < min(one, other)
+        and max(one, other) < group[-1].span.start
+        and any(one < part.span.start <= other or other < part.span.start <= one for part in group)
+        for group in groups
+    )
+
+
 def condition(text: bytes, *, hip: bool, told: bool = False, chosen: frozenset[bytes] = frozenset()) -> bool | None:
     """Evaluate a preprocessor condition as a HIP compilation for AMD (or an nvcc one) would; None where unknown.
 
@@ -205,6 +241,26 @@ class _Macros(NamedTuple):
         if self.defined(name) is False:
             return 0
         return 1 if self.hip and (name in _TRUE_ON_HIP or name in self.chosen) else None
+
+
+class _Waves(NamedTuple):
+    """What a compilation of device code for an AMD GPU with so many lanes in a wavefront knows of macros."""
+
+    lanes: int
+    chosen: frozenset[bytes]
+
+    def defined(self, name: bytes) -> bool | None:
+        of = 32 if _OF_32_LANES.fullmatch(name) else 64 if _OF_64_LANES.fullmatch(name) else 0
+        if of:
+            return None if of == self.lanes else False
+        if _WAVEFRONT_SIZE.fullmatch(name):
+            return True
+        return _Macros(True, True, self.chosen).defined(name)
+
+    def number(self, name: bytes) -> int | None:
+        if _WAVEFRONT_SIZE.fullmatch(name):
+            return self.lanes
+        return 0 if self.defined(name) is False else _Macros(True, True, self.chosen).number(name)
 
 
 def names_for_hip(text: bytes) -> set[bytes]:
