@@ -96,6 +96,8 @@ def test_barriers_with_a_number(cuda: Path, order: str) -> None:
     assert not result.faults
     result = ran(cuda, "hands-over-with-fewer", order=order)
     assert (result.status, result.lines) == (0, ("5 6",)), result.errors
+    result = ran(cuda, "arrives-at-the-blocks", order=order)
+    assert (result.status, result.lines) == (0, ("96 93",)), result.errors
 
 
 def test_a_deadlock_names_the_barrier_and_who_has_come(cuda: Path) -> None:

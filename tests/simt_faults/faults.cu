@@ -182,6 +182,23 @@ __global__ void handsOverWithFewer(int* out) {
   __barrier_sync_count(15, 64);
 }
 
+// Number 0 is __syncthreads()'s: who arrives goes on, and the others wait for no more than that.
+__global__ void arrivesAtTheBlocks(int* out) {
+  __shared__ int buffer[32];
+  const int lane = threadIdx.x % 32;
+  for (int i = 0; i < 3; ++i) {
+    if (threadIdx.x < 32) {
+      buffer[lane] = i + lane;
+      asm volatile("bar.arrive 0, 64;" ::: "memory");
+    } else {
+      asm volatile("bar.sync 0, 64;" ::: "memory");
+      out[lane] += buffer[31 - lane];
+    }
+    asm volatile("bar.sync 1, 64;" ::: "memory");
+  }
+  __syncthreads();
+}
+
 __global__ void waitsForAnother(int* out) {
   if (threadIdx.x < 32) {
     asm volatile("bar.sync 1, 96;");  // here: named-deadlock
@@ -282,6 +299,7 @@ int main(int argc, char** argv) {
   }
   WHEN("hands-over") handsOver<<<2, 64>>>(memory, 7);
   WHEN("hands-over-with-fewer") handsOverWithFewer<<<2, 50>>>(memory);
+  WHEN("arrives-at-the-blocks") arrivesAtTheBlocks<<<1, 64>>>(memory);
   WHEN("named-deadlock") waitsForAnother<<<1, 64>>>(memory);
   WHEN("arrives-too-often") arrivesTooOften<<<1, 32>>>(memory);
   WHEN("never-initialized") neverInitialized<<<1, 32>>>(memory);

@@ -473,6 +473,9 @@ def _barrier(parts: list[bytes], instruction: Instruction, type_of: Callable[[Va
             f"{instruction.opcode.decode()} of a barrier with a number or a count of threads: {row['why']}; "
             f"{row['instead']}",
         )
+    if known == [b"arrive"] and operands[0] == Number(b"0"):
+        row = load(TABLE)["refused"]["arrive_at_syncthreads"]
+        raise Untranslated("arrive_at_syncthreads", f"{instruction.opcode.decode()} 0: {row['why']}; {row['instead']}")
     return Operation(
         called(b"hipport::numbered_" + known[0]),
         tuple((each, b"u32") for each in operands),

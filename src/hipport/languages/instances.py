@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _CLASSES = ("struct_specifier", "class_specifier")
 _ARGUMENTS = re.compile(rb"\s*<(?!<)")
+_NONE = re.compile(rb"\s*>")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 # Numbers that are more are not told apart.
 _MOST = 16
@@ -90,7 +91,8 @@ def _used(
     if source.directive(span.start) is not None:
         return None  # What a macro is given is not looked at.
     opening = _ARGUMENTS.match(source.code, span.end)
-    arguments = template_arguments(source.code, opening.end() - 1) if opening else ()
+    empty = opening is None or _NONE.match(source.code, opening.end()) is not None
+    arguments = () if opening is None or empty else template_arguments(source.code, opening.end() - 1)
     if arguments is None:
         return None
     text = source.code[arguments[position].start : arguments[position].end] if position < len(arguments) else default

@@ -417,11 +417,25 @@ void release_barrier(Block& block) {
   block.all = 1;
   block.idle = 0;
   if (races_looked_for) races_barrier(block);
-  // All that are left were in it.
-  for (unsigned i = 0; i < block.waves; ++i) {
-    block.wave[i].busy = static_cast<unsigned>(__builtin_popcountll(block.wave[i].alive));
+  if (block.named[0].came.empty()) {
+    // All that are left were in it.
+    for (unsigned i = 0; i < block.waves; ++i) {
+      block.wave[i].busy = static_cast<unsigned>(__builtin_popcountll(block.wave[i].alive));
+    }
+  } else {
+    block.named[0].came.clear();
+    for (Thread* t = block.barrier.first; t != nullptr; t = t->next) ++wave_of(block, *t).busy;
   }
   wake_all(block.barrier);
+}
+
+/// Whether all threads that are left are in the block's barrier, or have arrived at it and gone on (`bar.arrive 0`).
+bool all_arrived(const Block& block) {
+  unsigned count = block.barrier.count;
+  for (const Block::Named::Came& each : block.named[0].came) {
+    count += static_cast<unsigned>(__builtin_popcountll(each.lanes & block.wave[each.wave].alive));
+  }
+  return count == block.alive;
 }
 
 /// Say that a thread is in another barrier than those that came before it, if it is.
@@ -566,7 +580,7 @@ __attribute__((noinline)) bool settle_present(Block& block, Block::Wave& wave, b
     } else {
       while (list.count != 0) arrive(block, *list.pop());
     }
-    if (block.barrier.count == block.alive) release_barrier(block);
+    if (all_arrived(block)) release_barrier(block);
     return true;
   }
   Meeting* meeting = wave.given;
@@ -661,7 +675,7 @@ void begin(Block& block, unsigned position) {
 }
 
 void check_done(Block& block) {
-  if (block.barrier.count != 0 && block.barrier.count == block.alive) release_barrier(block);
+  if (block.barrier.count != 0 && all_arrived(block)) release_barrier(block);
   if (!block.names_barriers) return;
   for (Block::Named& named : block.named) {
     if (named.list.count != 0) open_named(block, named);
@@ -1321,7 +1335,7 @@ Turn come_to_barrier(const char* name, int predicate, Place place) {
   } else {
     arrive(block, self);
     less_busy(block, wave);
-    if (block.barrier.count == block.alive) release_barrier(block);
+    if (all_arrived(block)) release_barrier(block);
   }
   return turn(block, self);
 }
@@ -1359,7 +1373,9 @@ void named_barrier(int number, int threads, bool arrive_only, Place place) {
           threads == 0 ? "who arrives without waiting has to say how many" : "warps come as a whole, so it must be a multiple of their size");
   }
   Block::Named& named = block.named[number];
-  block.names_barriers = true;
+  // Number 0 of all threads is the barrier that __syncthreads() waits at.
+  const bool of_block = number == 0 && static_cast<unsigned>(threads) >= blockDim.x * blockDim.y * blockDim.z;
+  if (!of_block) block.names_barriers = true;
   if (named.came.empty()) {
     named.wanted = threads;
   } else if (named.wanted != threads) {
@@ -1379,6 +1395,10 @@ void named_barrier(int number, int threads, bool arrive_only, Place place) {
     self.number = number;
     named.list.push(&self);
     less_busy(block, wave_of(block, self));
+  }
+  if (of_block) {
+    if (block.barrier.count != 0 && all_arrived(block)) release_barrier(block);
+    return;
   }
   // Who opens it goes on in its turn.
   open_named(block, named);
