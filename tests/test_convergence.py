@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which lanes may make a call apart: what fixtures of one file do not show."""
 
+import cProfile
 import re
 from pathlib import PurePosixPath
 
@@ -122,3 +123,26 @@ def test_lanes_that_said_yes_are_those_of_the_branch() -> None:
     asked = "unsigned m = here(p[threadIdx.x]);\nif ({}) vote(m);\nelse vote(n);"
     assert kernel(asked.format("p[threadIdx.x]")) == {}
     assert kernel(asked.format("p[threadIdx.x + 1]")) == {3: "branch", 4: "branch"}
+
+
+def calls_for(count: int) -> int:
+    """How many calls of functions of Python's it takes to look through so many files that include each other."""
+    files = {"common.h": "#pragma once\n"}
+    for i in range(count):
+        files["common.h"] += f'#include "f{i}.h"\n'
+        files[f"f{i}.h"] = (
+            f"struct S{i} {{ int v; __device__ int operator()(int a, int b) const {{ return vote(a, b); }} }};\n"
+            f"__device__ S{i} operator+(S{i} a, S{i} b) {{ vote(1, a.v); return b; }}\n"
+            f"__device__ int step(S{i} s, int n) {{ S{i} t = s + s; return n ? reduce(s, n - 1) : vote(1, t.v); }}\n"
+            f"template <class F> __device__ int apply(F f, S{i} s) {{ return f(1, 2) + move(1, s.v); }}\n"
+            f"__device__ int reduce(S{i} s, int n) {{ if (n > 1) return step(s, n); else return apply(s, s); }}\n"
+        )
+    profile = cProfile.Profile()
+    profile.enable()
+    found(files, "f0.h")
+    profile.disable()
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+def test_many_files_with_functions_of_the_same_names_take_no_time_like_the_cube_of_their_number() -> None:
+    assert calls_for(40) < 20 * calls_for(10)

@@ -15,7 +15,7 @@ from hipport.languages.carriers import Carriers, Text, carriers, extent
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import DEFINE, Call, Function, arguments, call_of, nodes
 from hipport.languages.implicit import makes_object, operator_uses
-from hipport.languages.indirect import indirect_calls, may_call, pointed, targets
+from hipport.languages.indirect import Pointed, indirect_calls, may_call, pointed, targets
 from hipport.languages.kernels import Kernels
 from hipport.project import Component, Project
 from hipport.source import Span
@@ -65,7 +65,7 @@ class Waiting:
         #: What waits, and of how many arguments at the most: one that is not given may be what waits.
         self._waiting: dict[Function | Text, int] = {}
         #: Functions that wait and may be called by pointer or as objects.
-        self.pointed: tuple[Function, ...] = ()
+        self.pointed = Pointed()
         self._handed: frozenset[tuple[Function, bytes]] = frozenset()
         self.names: frozenset[bytes] = frozenset()
         self._carriers = Carriers()
@@ -73,8 +73,8 @@ class Waiting:
         if any(b"thread_block" in file.words and b"sync" in file.words for file in self._files):
             wanted |= {b"sync"}
         self._solve(wanted)
-        self.pointed = tuple(
-            pointed(self._files, [each for each in self._waiting if isinstance(each, Function) and not each.kernel])
+        self.pointed = pointed(
+            self._files, [each for each in self._waiting if isinstance(each, Function) and not each.kernel]
         )
         #: Parameters of functions that are given lambdas in which threads wait.
         self._handed = frozenset(chain.from_iterable(map(self._hands, self._files)))

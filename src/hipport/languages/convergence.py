@@ -23,6 +23,7 @@ nobody is seen to call.
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
@@ -95,15 +96,20 @@ class _Search:
 
     def _check_given(self, function: Function) -> None:
         """Note two calls that are given conditions which exclude each other: `f(v, v > 0); f(v, v <= 0)`."""
+        mentions = self.reach.mentions(function)
+        if not any(each.under for mention in mentions for each in mention.reached):
+            return  # Nothing is asked in what they call.
         # Only conditions on the same thing can exclude each other: all pairs of calls would be too many.
         asked: dict[tuple[bytes, bytes], dict[bytes, list[tuple[Mention, Reached]]]] = {}
-        for mention in self.reach.mentions(function):
+        counts: Counter[tuple[bytes, Place]] = Counter()
+        for mention in mentions:
             sides = {side.condition for side in mention.sides}
             for each in mention.reached:
                 if not each.lanes.inside:
                     for text in (each.under | sides) - each.lanes.by:
                         calls = asked.setdefault((each.name, compared(text)[0]), {}).setdefault(text, [])
-                        if sum(other.place == each.place for _, other in calls) < _MOST_CALLS:
+                        if counts[text, each.place] < _MOST_CALLS:
+                            counts[text, each.place] += 1
                             calls.append((mention, each))
         for texts in asked.values():
             for one, two in combinations(texts, 2):
@@ -135,13 +141,24 @@ class _Search:
                 self.found.setdefault(place, Meeting("branch", others[0] if place == first else first))
 
     def _meet(self, kind: str, one: Mention, own: Side, two: Mention, other: Side) -> None:
+        others: dict[bytes, list[Reached]] = {}
+        for b in two.reached:
+            if not _within(b.lanes, other):
+                others.setdefault(b.name, []).append(b)
+        # Those that met none yet. Once all have, each of the first mention needs only one.
+        alone = {name: list(calls) for name, calls in others.items()}
         for a in one.reached:
-            for b in two.reached:
-                if not a.mask & b.mask:
-                    continue  # They do not name each other.
-                if a.name == b.name and not _within(a.lanes, own) and not _within(b.lanes, other):
-                    self.found.setdefault(a.place, Meeting(kind, b.place))
+            if a.name not in others or _within(a.lanes, own):
+                continue
+            # Others do not name each other.
+            first = next((b for b in others[a.name] if a.mask & b.mask), None)
+            if first is None:
+                continue
+            self.found.setdefault(a.place, Meeting(kind, first.place))
+            for b in alone[a.name]:
+                if a.mask & b.mask:
                     self.found.setdefault(b.place, Meeting(kind, a.place))
+            alone[a.name] = [b for b in alone[a.name] if not a.mask & b.mask]
 
     def _check_turns(self, function: Function, mention: Mention) -> None:
         for loop in loops_around(function, mention.node, self.reach.kernels.loop_macros(function.source)):

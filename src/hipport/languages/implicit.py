@@ -177,13 +177,15 @@ def operator_uses(function: Function, of: dict[str, list[Function]]) -> Iterator
             operands = [node.child_by_field_name(field) for field in ("left", "right", "argument")]
         given = [each for each in operands if each is not None]
         count = len(given) + (sign == "[]")
+        among = of.get(sign, ())
+        types = [_types_of(function, operand) for operand in given] if among else []
         fitting = [
             each
-            for each in of.get(sign, ())
+            for each in among
             if each is not function
             and len(each.parameters) + is_method(each) == count
             # The object of a method stands first.
-            and any(_may_be(function, operand, each) for operand in (given[:1] if is_method(each) else given))
+            and _any_of(types[:1] if is_method(each) else types, _types(each))
         ]
         if fitting:
             yield node, fitting
@@ -206,26 +208,53 @@ def _conversions(function: Function, of: list[Function]) -> Iterator[tuple[Node,
                     yield node, [each]
 
 
-def _may_be(function: Function, operand: Node, operator: Function) -> bool:
-    """Whether an operand may be of the class that an operator is for."""
+def _types_of(function: Function, operand: Node) -> frozenset[bytes] | None:
+    """The words that the class of an operand may have in its name, None where it may be any; none of a built-in one."""
     root = _WORD.search(function.text(operand))
     if root is None or _BUILT_IN.fullmatch(root.group()) or operand.type == "number_literal":
-        return False
+        return frozenset()
     if root.group() == b"this":
-        return is_method(function)
-    declared = re.compile(_DECLARED % re.escape(root.group()))
-    code = function.source.code[function.node.start_byte : function.body.end_byte]
-    types = {match[1] for match in declared.finditer(code)} - _NO_TYPES
-    return not types or not types.isdisjoint(_types(operator) | function.template_parameters | {b"auto"})
+        return None if is_method(function) else frozenset()
+    types = _declared_with(function, root.group())
+    any_class = not types or b"auto" in types or not types.isdisjoint(function.template_parameters)
+    return None if any_class else types
+
+
+def _any_of(operands: Iterable[frozenset[bytes] | None], types: frozenset[bytes]) -> bool:
+    return any(each is None or not each.isdisjoint(types) for each in operands)
+
+
+def _declared_with(function: Function, name: bytes) -> frozenset[bytes]:
+    """The words in front of a name where it may be declared in a function."""
+    known = function.source.fact(_declarations)
+    key = (function.node.start_byte, name)
+    if key not in known:
+        code = function.source.code[function.node.start_byte : function.body.end_byte]
+        declared = re.compile(_DECLARED % re.escape(name))
+        known[key] = frozenset({match[1] for match in declared.finditer(code)} - _NO_TYPES)
+    return known[key]
+
+
+def _declarations(source: Cpp) -> dict[tuple[int, bytes], frozenset[bytes]]:
+    """What was asked of functions of the file, by where they begin."""
+    return {}
+
+
+def _of_operators(source: Cpp) -> dict[int, frozenset[bytes]]:
+    """What was asked of operators of the file, by where they begin."""
+    return {}
 
 
 def _types(operator: Function) -> frozenset[bytes]:
     """The words of the types that an operator takes: its class's name, and those of its parameters."""
-    found = classes_around(operator)
+    known = operator.source.fact(_of_operators)
     start = operator.node.start_byte
-    found.update(_WORD.findall(operator.source.code, start, operator.body.start_byte))
-    found |= operator.template_parameters
-    return frozenset(word for word in found if _NUMBERS.fullmatch(word) is None)
+    if start not in known:
+        found = classes_around(operator)
+        found.update(_WORD.findall(operator.source.code, start, operator.body.start_byte))
+        found |= operator.template_parameters
+        known[start] = frozenset(word for word in found if _NUMBERS.fullmatch(word) is None)
+    return known[start]
 
 
 def classes_around(function: Function) -> set[bytes]:

@@ -9,13 +9,18 @@ and else, of a pointer, by the count of its arguments.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import Call, Function, arguments, called_name, functions, is_method, nodes
 from hipport.languages.implicit import classes_around
 from hipport.languages.kernels import Kernels
+from hipport.project import Component
+from hipport.source import Source
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -106,7 +111,58 @@ def virtual_calls(function: Function, names: Iterable[bytes]) -> Iterator[Indire
             yield Indirect(node, thing, len(arguments(node)))
 
 
-def pointed(files: Iterable[Cpp], among: Iterable[Function]) -> list[Function]:
+class _Declared:
+    """What files declare names with, each asked of them once."""
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        self.sources = frozenset(source for source in sources if isinstance(source, Cpp))
+        self._types: dict[bytes, frozenset[bytes]] = {}
+
+    def types(self, name: bytes) -> frozenset[bytes]:
+        """Return the words in front of `name` where the files may declare it."""
+        if name not in self._types:
+            self._types[name] = frozenset().union(
+                *(_declared_in(source, name, 0, len(source.code)) for source in self.sources if name in source.words)
+            )
+        return self._types[name]
+
+    @cached_property
+    def other_names(self) -> frozenset[bytes]:
+        """Other names that the files give to types."""
+        return frozenset().union(*(source.fact(_other_names) for source in self.sources))
+
+    @cached_property
+    def bases(self) -> Mapping[bytes, AbstractSet[bytes]]:
+        """The bases of the classes of the files, by the classes."""
+        return _by_class(chain.from_iterable(source.fact(_bases) for source in self.sources))
+
+
+class Pointed:
+    """The functions that may be called by pointer or as objects, with what is worked out of them all only once."""
+
+    def __init__(self, functions: Iterable[Function] = ()) -> None:
+        self.functions = list(functions)
+        self.declared = _Declared(of.source for of in self.functions)
+        self.names = frozenset(of.name for of in self.functions)
+        self.by_count: dict[int, list[Function]] = {}
+        for of in self.functions:
+            self.by_count.setdefault(len(of.parameters), []).append(of)
+
+    def __bool__(self) -> bool:
+        return bool(self.functions)
+
+    @cached_property
+    def classes(self) -> frozenset[bytes]:
+        """The classes of the files that have the functions whose objects are called."""
+        return frozenset().union(*(source.fact(_classes) for source in self.declared.sources))
+
+    @cached_property
+    def pointer_types(self) -> frozenset[bytes]:
+        """Other names that these files have for types of pointers to functions."""
+        return frozenset().union(*(source.fact(_pointer_types) for source in self.declared.sources))
+
+
+def pointed(files: Iterable[Cpp], among: Iterable[Function]) -> Pointed:
     """Return those of the functions that may be called by pointer or as objects."""
     among = [function for function in among if not function.kernel]
     names = {function.name for function in among} - {CALLED}
@@ -118,7 +174,7 @@ def pointed(files: Iterable[Cpp], among: Iterable[Function]) -> list[Function]:
         and file.code[: span.start].rstrip()[-1:] not in (b".", b">")
         and not file.directive(span.start)
     }
-    return [function for function in among if function.name in taken or function.name == CALLED]
+    return Pointed(function for function in among if function.name in taken or function.name == CALLED)
 
 
 def may_call(call: Call, of: Function, kernels: Kernels) -> bool:
@@ -149,15 +205,15 @@ def may_call(call: Call, of: Function, kernels: Kernels) -> bool:
         return _may_be(frozenset(classes_around(call.function)), own, of, call.function, kernels)
     if thing.type == "field_expression":
         thing = thing.child_by_field_name("field") or thing
-    types = _types(thing, call.function, kernels.files(of.source))
+    types = _types(thing, call.function, kernels.together(of.source, _Declared))
     return _may_be(types, own, of, call.function, kernels)
 
 
 def _may_be(types: frozenset[bytes], own: set[bytes], of: Function, function: Function, kernels: Kernels) -> bool:
     """Whether something declared with such words may be of one of the classes `own`, for its method `of`."""
-    files = kernels.files(of.source)
-    other = function.template_parameters | _ANY_TYPE | set().union(*(file.fact(_other_names) for file in files))
-    bases = set().union(*(file.fact(_bases) for file in files))
+    declared = kernels.together(of.source, _Declared)
+    other = function.template_parameters | _ANY_TYPE | declared.other_names
+    bases = declared.bases
     if not types or not types.isdisjoint(other | own):
         return True
     return not _with_bases(types, bases).isdisjoint(own) or (
@@ -165,16 +221,27 @@ def _may_be(types: frozenset[bytes], own: set[bytes], of: Function, function: Fu
     )
 
 
-def _with_bases(names: Iterable[bytes], bases: set[tuple[bytes, bytes]]) -> set[bytes]:
-    found = set(names)
-    while more := {base for name, base in bases if name in found} - found:
-        found |= more
+def _with_bases(names: Iterable[bytes], *bases: Mapping[bytes, AbstractSet[bytes]]) -> frozenset[bytes]:
+    found: set[bytes] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += (base for each in bases for base in each.get(name, ()))
+    return frozenset(found)
+
+
+def _by_class(bases: Iterable[tuple[bytes, bytes]]) -> Mapping[bytes, AbstractSet[bytes]]:
+    found: dict[bytes, set[bytes]] = {}
+    for name, base in bases:
+        found.setdefault(name, set()).add(base)
     return found
 
 
-def targets(each: Indirect, function: Function, among: Iterable[Function], kernels: Kernels) -> list[Function]:
+def targets(each: Indirect, function: Function, among: Pointed, kernels: Kernels) -> list[Function]:
     """Return which functions, of those that may be called so, a call in `function` may come to."""
-    fitting = [of for of in among if len(of.parameters) == each.given and of is not function]
+    fitting = [of for of in among.by_count.get(each.given, ()) if of is not function]
     if not fitting:
         return []
     words = _made_from(each.callee, function, kernels, 3)
@@ -182,15 +249,19 @@ def targets(each: Indirect, function: Function, among: Iterable[Function], kerne
     by_name = _of_object(each.callee, function) and bool(
         kernels.definitions(function.source, function.text(each.callee))
     )
-    types = _types(each.callee, function, [of.source for of in among])
+    types = _types(each.callee, function, among.declared)
     if types:
-        files = {function.source, *(of.source for of in among)}
-        classes = set().union(*(file.fact(_classes) for file in files))
-        for file in files:
-            types |= {base for name, base in file.fact(_bases) if name in types}
+        own = {} if function.source in among.declared.sources else _by_class(function.source.fact(_bases))
+        types = _with_bases(types, among.declared.bases, own)
         # Of a type that a template is given, or that has another name, it may be any.
-        other = function.template_parameters | _ANY_TYPE | set().union(*(file.fact(_other_names) for file in files))
-        unknown = not by_name and not types.isdisjoint(other) and words.isdisjoint(classes)
+        own_names = function.source.fact(_other_names)
+        other = function.template_parameters | _ANY_TYPE | among.declared.other_names | own_names
+        unknown = (
+            not by_name
+            and not types.isdisjoint(other)
+            and words.isdisjoint(among.classes)
+            and words.isdisjoint(function.source.fact(_classes))
+        )
         objects = [of for of in fitting if of.name == CALLED and (unknown or _class(of) in types)]
         if objects:
             return objects
@@ -199,7 +270,7 @@ def targets(each: Indirect, function: Function, among: Iterable[Function], kerne
     named = [of for of in fitting if (_class(of) if of.name == CALLED else of.name) in words]
     if not named and not words:
         return [of for of in fitting if of.name != CALLED] if _is_pointer(each, function, among) else []
-    known = function.source.fact(_classes) | {of.name for of in among}
+    known = function.source.fact(_classes) | among.names
     every = bool(words) and all(
         word in known or word == _LAMBDA or kernels.definitions(function.source, word)
         for word in words
@@ -210,7 +281,7 @@ def targets(each: Indirect, function: Function, among: Iterable[Function], kerne
     return [of for of in fitting if of.name != CALLED]
 
 
-def _types(callee: Node, function: Function, sources: Iterable[Cpp]) -> frozenset[bytes]:
+def _types(callee: Node, function: Function, among: _Declared) -> frozenset[bytes]:
     """Return the words of the types that what is called may be of; empty where none is seen."""
     text = function.text(callee)
     if callee.type in _TEMPORARY:
@@ -218,13 +289,20 @@ def _types(callee: Node, function: Function, sources: Iterable[Cpp]) -> frozense
     root = _NAME.search(text)
     if root is None:
         return frozenset()
-    declared = re.compile(_OF_TYPE % re.escape(root.group()))
-    if _of_object(callee, function):
-        texts = [source.code for source in {function.source, *sources} if root.group() in source.words]
+    name = root.group()
+    if not _of_object(callee, function):
+        found = _declared_in(function.source, name, function.node.start_byte, function.body.end_byte)
+    elif function.source in among.sources:
+        found = among.types(name)
     else:
-        texts = [function.source.code[function.node.start_byte : function.body.end_byte]]
-    found = {match[1] for text in texts for match in declared.finditer(text)}
-    return frozenset(found - {b"return", b"const", b"else", b"new", b"case"})
+        found = among.types(name) | _declared_in(function.source, name, 0, len(function.source.code))
+    return found - {b"return", b"const", b"else", b"new", b"case"}
+
+
+def _declared_in(source: Cpp, name: bytes, start: int, end: int) -> frozenset[bytes]:
+    """The words in front of `name` where it may be declared there."""
+    declared = re.compile(_OF_TYPE % re.escape(name))
+    return frozenset(match[1] for match in declared.finditer(source.code[start:end]))
 
 
 def _of_object(callee: Node, function: Function) -> bool:
@@ -255,7 +333,7 @@ def _other_names(source: Cpp) -> frozenset[bytes]:
     return frozenset(word for pair in _NAMED.findall(source.code) for word in pair if word)
 
 
-def _is_pointer(each: Indirect, function: Function, among: Iterable[Function]) -> bool:
+def _is_pointer(each: Indirect, function: Function, among: Pointed) -> bool:
     """Whether what is called is declared as a pointer to a function, or by another name for such a type."""
     root = _NAME.search(function.text(each.callee))
     if root is None:
@@ -264,9 +342,7 @@ def _is_pointer(each: Indirect, function: Function, among: Iterable[Function]) -
     if re.search(rb"\(\s*\*+\s*(?:const\s+)?" + name + rb"\b", code):
         return True
     types = set(re.findall(rb"\b(\w+)\s+(?:const\s+)?" + name + rb"\s*[\[,)=;{]", code))
-    return bool(types) and any(
-        not types.isdisjoint(source.fact(_pointer_types)) for source in {function.source, *(of.source for of in among)}
-    )
+    return not types.isdisjoint(among.pointer_types) or not types.isdisjoint(function.source.fact(_pointer_types))
 
 
 def _tables(source: Cpp) -> tuple[tuple[bytes, tuple[bytes, ...]], ...]:
@@ -286,8 +362,21 @@ def _classes(source: Cpp) -> frozenset[bytes]:
     return frozenset(_class(function) for function in functions(source) if function.name == CALLED)
 
 
-def _made_from(node: Node, function: Function, kernels: Kernels, depth: int) -> set[bytes]:
+def _made_from(node: Node, function: Function, kernels: Kernels, depth: int) -> AbstractSet[bytes]:
     """Return the names in what a pointer or object is made from; empty where that is not seen."""
+    known = kernels.together(function.source, _made)
+    key = (function, node.start_byte, depth)
+    if key not in known:
+        known[key] = frozenset(_find_made_from(node, function, kernels, depth))
+    return known[key]
+
+
+def _made(component: Component) -> dict[tuple[Function, int, int], frozenset[bytes]]:
+    """What was asked of pointers and objects: by function, place and depth."""
+    return {}
+
+
+def _find_made_from(node: Node, function: Function, kernels: Kernels, depth: int) -> set[bytes]:
     root = _NAME.search(function.text(node))
     if root is None or not depth:
         return set()

@@ -22,7 +22,7 @@ from functools import partial
 from itertools import product
 from operator import itemgetter
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from hipport.languages import groups, instances
 from hipport.languages.agreement import BLOCK, WARP, Agreements, Form, Numbering
@@ -59,6 +59,7 @@ LED = re.compile(
     rb"(?P<atomic>(?:\w+::)*atomic[A-Z]\w*~\(~(?:(?P=at)|&~(?P=element))~,[^;{}]*;)~"
     rb"(?P<load>if~\((?P=who)\)~(?:\{~)?[^;{}]*(?:\*~(?P=at)\b|(?P=element)))".replace(b"~", rb"(?:\s|\\\r?\n)*")
 )
+T = TypeVar("T")
 # `\bconst` in a form that a search finds by its first letter, many times as fast.
 _CONSTANT = re.compile(rb"c(?<!\wc)onst(?:expr)?\b[\w\s]*?\b(\w+)\s*=\s*(\d+)[uUlL]*\s*[;,]")
 # Behind the name of a function that is defined; behind braces that are no body.
@@ -118,6 +119,7 @@ class _Known:
         self.in_macros: dict[Function, tuple[CallInMacro, ...]] = {}
         self.agreements: dict[bool, Agreements] = {}
         self.agreed: dict[tuple[Function, int, bool], int] = {}
+        self.unknowns: dict[tuple[Function, Variable], bool] = {}
         self.blocks: dict[Function, tuple[Block, ...] | None] = {}
         self.assumed: dict[Function, dict[tuple[Numbering, int], None]] = {}
         self.one_warp: dict[tuple[Function, int], bool] = {}
@@ -151,6 +153,10 @@ class Kernels:
     def files(self, source: Cpp) -> tuple[Cpp, ...]:
         """Return the files that `source` is connected to, itself among them."""
         return tuple(other for other in self._project.component(source) if isinstance(other, Cpp))
+
+    def together(self, source: Cpp, fact: Callable[[Component], T]) -> T:
+        """Return what is told of the files that `source` is connected to, worked out once."""
+        return self._project.component(source).fact(fact)
 
     def functions(self, source: Cpp) -> tuple[Function, ...]:
         """Return the functions of the file that run on the device, in order."""
@@ -403,37 +409,55 @@ class Kernels:
 
     def unknown(self, function: Function, expression: Node) -> bool:
         """Whether something that the expression is made of comes from nowhere that is seen."""
-        seen: set[tuple[Function, Variable]] = set()
-        stack = [(function, expression)]
+        settled = self._known(function.source).unknowns
+        #: The variables that were come to, each with the one that it was come to from.
+        seen: dict[tuple[Function, Variable], tuple[Function, Variable] | None] = {}
+        stack: list[tuple[Function, Node, tuple[Function, Variable] | None]] = [(function, expression, None)]
         while stack:
-            of, node = stack.pop()
-            stack.extend((of, child) for child in node.named_children)
-            if node.type == "call_expression" and not arguments(node):
-                called = node.child_by_field_name("function")
-                name = of.text(called) if called is not None and called.type == "identifier" else b""
-                # `rank()` of another library's; a method is asked of an object, which is looked at itself.
-                if name and not GIVEN.fullmatch(name) and not self.definitions(of.source, name):
-                    return True
-            if node.type != "identifier":
-                continue
-            name = of.text(node)
-            variable = of.locals.named(name, node.start_byte)
-            if variable is None or variable in of.locals.shared or (of, variable) in seen:
-                continue
-            seen.add((of, variable))
-            values = [(of, value) for each in of.locals.given.get(variable, ()) for value in each.values]
-            if name in of.parameters and variable == of.locals.named(name, of.body.start_byte):
-                at = of.parameters.index(name)
-                given = [(c.function, value) for c in self.callers(of) for value in of.passed(c.arguments, at)]
-                if not given and not of.kernel:
-                    return True  # Nobody is seen to call.
-                if any(call.arguments is None or self._names_unknown(call, at) for call in self.calls_in_macros(of)):
-                    return True
-                values += given
-            elif not values:
-                return True  # An asm statement, or a reference that was passed, has set it.
-            stack += values
+            of, node, by = stack.pop()
+            stack.extend((of, child, by) for child in node.named_children)
+            found = self._is_unknown_call(of, node)
+            if node.type == "identifier" and not found:
+                name = of.text(node)
+                variable = of.locals.named(name, node.start_byte)
+                key = (of, variable) if variable is not None else None
+                if key is None or variable in of.locals.shared or key in seen or settled.get(key) is False:
+                    continue
+                seen[key] = by
+                by = key
+                values = self._made_of(of, key[1]) if key not in settled else None
+                found = values is None
+                stack += ((where, value, key) for where, value in values or ())
+            if found:
+                # What is made of it, and so on, need not be asked again.
+                while by is not None:
+                    settled[by] = True
+                    by = seen[by]
+                return True
+        settled.update(dict.fromkeys(seen, False))
         return False
+
+    def _is_unknown_call(self, of: Function, node: Node) -> bool:
+        """Whether a node calls `rank()` of another library's; a method is asked of an object, which is looked at."""
+        if node.type != "call_expression" or arguments(node):
+            return False
+        called = node.child_by_field_name("function")
+        name = of.text(called) if called is not None and called.type == "identifier" else b""
+        return bool(name) and not GIVEN.fullmatch(name) and not self.definitions(of.source, name)
+
+    def _made_of(self, of: Function, variable: Variable) -> list[tuple[Function, Node]] | None:
+        """What a variable is given, with the functions that stands in; None where some of that is not seen."""
+        name = variable.name
+        values = [(of, value) for each in of.locals.given.get(variable, ()) for value in each.values]
+        if name in of.parameters and variable == of.locals.named(name, of.body.start_byte):
+            at = of.parameters.index(name)
+            given = [(c.function, value) for c in self.callers(of) for value in of.passed(c.arguments, at)]
+            if not given and not of.kernel:
+                return None  # Nobody is seen to call.
+            if any(call.arguments is None or self._names_unknown(call, at) for call in self.calls_in_macros(of)):
+                return None
+            return values + given
+        return values or None  # An asm statement, or a reference that was passed, has set it.
 
     @staticmethod
     def _names_unknown(call: CallInMacro, position: int) -> bool:

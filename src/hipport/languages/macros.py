@@ -172,12 +172,17 @@ def calls(text: bytes, name: bytes) -> list[list[bytes]] | None:
 
 
 def expanded(
-    name: bytes, given: Sequence[bytes] | None, macros: Mapping[bytes, tuple[Macro, ...]], depth: int = _DEEPEST
+    name: bytes,
+    given: Sequence[bytes] | None,
+    macros: Mapping[bytes, tuple[Macro, ...]],
+    depth: int = _DEEPEST,
+    within: frozenset[bytes] = frozenset(),
 ) -> list[bytes]:
     """Return what `name`, used with such arguments, may stand for.
 
-    `given` is None where no parentheses follow. What would be too much, or is not used as it is defined, comes as one
-    text that is no expression, of all words that may be in it.
+    `given` is None where no parentheses follow; `within` are macros that this is in what they stand for, which are not
+    replaced again. What would be too much, or is not used as it is defined, comes as one text that is no expression,
+    of all words that may be in it.
     """
     texts: list[bytes] = []
     for macro in macros[name]:
@@ -185,21 +190,23 @@ def expanded(
         if macro.parameters is not None:
             arguments = _bound(macro.parameters, given)
             if arguments is None:
-                return [_words(name, given, macros)]
+                return [_words(name, given, macros, within)]
             text = _STRINGIZED.sub(b'""', text)
             text = _WORD.sub(lambda match, of=arguments: of.get(match.group(), match.group()), text)  # type: ignore[misc]
         elif given is not None:
             # A name for a function or for another macro, which is given the arguments.
             text = b"%s(%s)" % (text, b", ".join(given))
         text = _PASTED.sub(b"", text)
-        inside = _inside(text, {each: of for each, of in macros.items() if each != name}, depth - 1)
+        inside = _inside(text, macros, depth - 1, within | {name})
         texts += inside or ()
         if inside is None or len(texts) > _MOST:
-            return [_words(name, given, macros)]
+            return [_words(name, given, macros, within)]
     return texts
 
 
-def _words(name: bytes, given: Sequence[bytes] | None, macros: Mapping[bytes, tuple[Macro, ...]]) -> bytes:
+def _words(
+    name: bytes, given: Sequence[bytes] | None, macros: Mapping[bytes, tuple[Macro, ...]], within: frozenset[bytes]
+) -> bytes:
     """Return all words that may be in what a macro stands for, as a text that is no expression."""
     found: dict[bytes, None] = {}
     waiting = [name, *(word for each in given or () for word in _WORD.findall(each))]
@@ -207,6 +214,8 @@ def _words(name: bytes, given: Sequence[bytes] | None, macros: Mapping[bytes, tu
         word = waiting.pop()
         if word not in found:
             found[word] = None
+            if word in within:
+                continue
             waiting += (each for macro in macros.get(word, ()) for each in _WORD.findall(_PASTED.sub(b"", macro.text)))
     return b"; ".join(found) + b";"
 
@@ -225,26 +234,29 @@ def _bound(parameters: Sequence[bytes], given: Sequence[bytes] | None) -> dict[b
     return dict(zip(parameters, given, strict=True)) if len(given) == len(parameters) else None
 
 
-def _inside(text: bytes, macros: Mapping[bytes, tuple[Macro, ...]], depth: int) -> list[bytes] | None:
+def _inside(
+    text: bytes, macros: Mapping[bytes, tuple[Macro, ...]], depth: int, within: frozenset[bytes]
+) -> list[bytes] | None:
     """Return what a text may be once the macros in it are replaced; None where that would be too much."""
     if not depth or len(text) > _LONGEST:
         return None
     parts: list[list[bytes]] = []
     end = 0
     for match in _WORD.finditer(text):
-        if match.start() < end or match.group() not in macros:
+        if match.start() < end or match.group() not in macros or match.group() in within:
             continue
         given, closing = _arguments(text, match.end())
         takes = any(macro.parameters is not None for macro in macros[match.group()])
         if takes and given is None:
             continue
         # Arguments come first, the macro itself among them.
-        whole = [_inside(each, macros, depth - 1) for each in given or ()]
+        whole = [_inside(each, macros, depth - 1, within) for each in given or ()]
         given = [
             texts[0] if texts is not None and len(texts) == 1 else each
             for each, texts in zip(given or (), whole, strict=True)
         ]
-        parts += [[text[end : match.start()]], expanded(match.group(), given if takes else None, macros, depth)]
+        found = expanded(match.group(), given if takes else None, macros, depth, within)
+        parts += [[text[end : match.start()]], found]
         end = closing if takes else match.end()
     parts.append([text[end:]])
     if prod(map(len, parts)) > _MOST:

@@ -103,6 +103,19 @@ class Reached(NamedTuple):
     mask: int = _ALL_LANES
 
 
+@dataclass
+class _Common:
+    """What the functions, macros and classes of a name come to, by the place: for any call, and for a particular one.
+
+    `all`: what a call comes to that needs nothing of it, the same object for every such call. `of_call`: what is told
+    from the arguments of the call, with whose function, macro or class it is.
+    """
+
+    all: dict[Place, Reached]
+    of_call: dict[Place, tuple[Function | Text, Reached]]
+    whole: tuple[Reached, ...]
+
+
 class Mention(NamedTuple):
     """A place in a function from which calls are reached, and the sides that a lane takes to come to it."""
 
@@ -134,12 +147,26 @@ class Reach:
         #: What functions were seen to come to before, for those that call themselves.
         self._again: dict[Function, tuple[Mention, ...]] = {}
         self._reached: dict[Function, tuple[Reached, ...]] = {}
+        #: What names stand for, and were seen to before. Worked out for all calls of a name together: there may be as
+        #: many calls as there are functions of the name.
+        self._common: dict[bytes, _Common] = {}
+        self._common_again: dict[bytes, _Common] = {}
+        self._common_open: set[bytes] = set()
+        self._of_any: dict[bytes, tuple[Reached, ...]] = {}
+        self._of_any_again: dict[bytes, tuple[Reached, ...]] = {}
+        self._of_any_open: set[bytes] = set()
+        self._by_pointers: dict[Function, dict[Place, Reached]] = {}
+        #: What comes of something that many share, by the object and what was done with it.
+        self._derived: dict[object, tuple[tuple[Reached, ...], tuple[Reached, ...]]] = {}
         #: What macros and classes come to, and what they were seen to come to before.
         self._texts: dict[Text, tuple[Reached, ...]] = {}
         self._texts_again: dict[Text, tuple[Reached, ...]] = {}
         self._places: dict[PurePath, list[tuple[int, bytes]]] = {}
         self._named_by: dict[tuple[Function, int, int, int], Named] = {}
         self._open: set[Text | Function] = set()
+        self._indirect: dict[Function, list[tuple[Indirect, list[Function]]]] = {}
+        self._operator_uses: dict[Function, list[tuple[Node, list[Function]]]] = {}
+        self._taken: dict[tuple[Function, int, int], tuple[Side, ...]] = {}
         self._recursive = False
         functions = [unit for unit in self.units if isinstance(unit, Function)]
         #: What may be called by pointers and objects, and the names of what is virtual.
@@ -158,11 +185,12 @@ class Reach:
         self._follow_recursion()
         if self.pointed or self.handed:
             # What calls them by pointers need not have a name of theirs in it.
+            known = frozenset(functions)
             self.units += [
                 function
                 for file in self.files
                 for function in self.kernels.functions(file)
-                if function not in functions
+                if function not in known
                 and (
                     not function.called.isdisjoint(self.kernels.macros(file))
                     or next(indirect_calls(function), None) is not None
@@ -181,6 +209,9 @@ class Reach:
             found = count
             self._again, self._mentions, self._reached = self._mentions, {}, {}
             self._texts_again, self._texts = self._texts, {}
+            self._common_again, self._common = self._common, {}
+            self._of_any_again, self._of_any = self._of_any, {}
+            self._derived, self._by_pointers = {}, {}
 
     def _words_of(self, unit: Function | Text, more: AbstractSet[bytes] = frozenset()) -> Iterator[tuple[int, bytes]]:
         """Yield where the names of collectives, of what comes to one, and `more` stand in a function or macro."""
@@ -221,16 +252,70 @@ class Reach:
             self._reached[unit] = tuple(self._reached_by(unit, mentions))
         return self._reached[unit]
 
-    @staticmethod
-    def _reached_by(unit: Function, mentions: tuple[Mention, ...]) -> Iterator[Reached]:
+    def _reached_by(self, unit: Function, mentions: tuple[Mention, ...]) -> Iterator[Reached]:
         given = frozenset(unit.parameters)
+        seen: dict[int, tuple[Reached, ...]] = {}
         for mention in mentions:
             skipped = any(not side.often and not side.left for side in mention.sides)
-            conditions = {side.condition for side in mention.sides if not side.often}
-            for each in mention.reached:
-                # What is said of the function's own variables says nothing to who calls it.
-                under = frozenset(text for text in each.under | conditions if given.issuperset(WORD.findall(text)))
-                yield each._replace(skipped=each.skipped or skipped, under=under)
+            # What is said of the function's own variables says nothing to who calls it.
+            conditions = frozenset(
+                side.condition
+                for side in mention.sides
+                if not side.often and given.issuperset(WORD.findall(side.condition))
+            )
+            found = self._derive(mention.reached, skipped, conditions, given)
+            if id(found) not in seen:
+                seen[id(found)] = found
+                yield from found
+
+    def _derive(
+        self, reached: tuple[Reached, ...], skipped: bool, conditions: frozenset[bytes], given: frozenset[bytes]
+    ) -> tuple[Reached, ...]:
+        """What is reached, for who calls the function with these parameters, by way of such conditions."""
+        key = (id(reached), skipped, conditions)
+        if key in self._derived:
+            return self._derived[key][0]
+        found = tuple(
+            each._replace(
+                skipped=each.skipped or skipped,
+                under=conditions | {text for text in each.under if given.issuperset(WORD.findall(text))},
+            )
+            for each in reached
+        )
+        if not any(each.under for each in reached):
+            # With what it is of, which must not go before this does, and leave its number to another.
+            self._derived[key] = (found, reached)
+        return found
+
+    def _called(self, name: bytes) -> _Common:
+        """What the functions, macros and classes of a name come to, for whoever names it."""
+        if name in self._common_open:
+            self._recursive = True
+            return self._common_again.get(name) or _Common({}, {}, ())
+        if name not in self._common:
+            self._common_open.add(name)
+            common = _Common({}, {}, ())
+            # Many macros, classes and functions come to the same, and it stays: they keep it.
+            seen: set[int] = set()
+            for unit in self.carriers.get(name, ()):
+                reached = self.reached(unit)
+                if id(reached) in seen:
+                    continue
+                of_any = isinstance(reached, tuple)
+                for each in reached:
+                    # The last one of a place holds, where its first one stood.
+                    common.of_call.pop(each.place, None)
+                    if each.lanes.parameter >= 0 or each.under:
+                        common.of_call[each.place] = (unit, each)
+                        of_any = False
+                    lanes = Named(inside=True) if each.lanes.found and each.lanes.parameter < 0 else each.lanes
+                    common.all[each.place] = each if lanes is each.lanes else each._replace(lanes=lanes)
+                if of_any:
+                    seen.add(id(reached))
+            common.whole = tuple(common.all.values())
+            self._common[name] = common
+            self._common_open.remove(name)
+        return self._common[name]
 
     def _find_mentions(self, unit: Function) -> Iterator[Mention]:
         lambdas = _lambdas(unit)
@@ -244,7 +329,7 @@ class Reach:
                     most = max(each.size for each in inside[name].values())
                     yield Mention(
                         called,
-                        tuple(sides_of(self.kernels, unit, called, most, self.shown)),
+                        self._sides(unit, called, most),
                         tuple(inside[name].values()),
                     )
                 continue
@@ -260,44 +345,49 @@ class Reach:
             if not collective and node.type == "identifier" and unit.locals.named(name, start) is not None:
                 continue  # A variable that does.
             given = _arguments_of(node)
-            reached: dict[Place, Reached] = {}
+            reached: tuple[Reached, ...]
             group, size = (given[0] if given else None, WARP) if collective else (None, 0)
             if collective and self.collectives.group is not None:
                 group, size = self.collectives.group(unit, node)
             if size:
                 place = Place(unit.source.path, start)
-                reached[place] = Reached(
-                    place, name, self._named(unit, group), False, size, mask=self._mask(unit, group)
-                )
+                lanes, mask = self._named(unit, group), self._mask(unit, group)
+                reached = (Reached(place, name, lanes, False, size, mask=mask),)
             else:
-                texts = [squeezed(unit.text(argument)) for argument in given]
-                for each in self.carriers.get(name, ()):
-                    for inner in self.reached(each):
-                        lanes, mask = inner.lanes, inner.mask
-                        if lanes.parameter >= 0:
-                            at = lanes.parameter
-                            lanes = self._named(unit, given[at] if at < len(given) else None)
-                            mask = self._mask(unit, given[at] if at < len(given) else None)
-                        elif lanes.found:
-                            lanes = Named(inside=True)
-                        under = frozenset(with_arguments(text, each.parameters, texts) for text in inner.under) - {b""}
-                        skipped = inner.skipped
-                        if isinstance(each, Text) and under:
-                            agreed = {text: self._agreement(unit, text, node) for text in under}
-                            under = frozenset(text for text in under if agreed[text] < inner.size)
-                            skipped = skipped or bool(under)
-                        reached[inner.place] = inner._replace(lanes=lanes, under=under, skipped=skipped, mask=mask)
+                reached = self._by_call(unit, name, node, given)
             if reached:
                 for variable, (opening, closing) in lambdas.items():
                     if opening <= start < closing:
                         inside.setdefault(variable, {}).update(
-                            (place, each._replace(lanes=_from_outside(each.lanes, opening, closing)))
-                            for place, each in reached.items()
+                            (each.place, each._replace(lanes=_from_outside(each.lanes, opening, closing)))
+                            for each in reached
                         )
-                most = max(each.size for each in reached.values())
-                yield Mention(
-                    node, tuple(sides_of(self.kernels, unit, node, most, self.shown)), tuple(reached.values())
-                )
+                most = max(each.size for each in reached)
+                yield Mention(node, self._sides(unit, node, most), reached)
+
+    def _by_call(self, unit: Function, name: bytes, node: Node, given: tuple[Node, ...]) -> tuple[Reached, ...]:
+        """What a function comes to where it calls, or names, what comes to a collective."""
+        common = self._called(name)
+        if not common.of_call:
+            return common.whole
+        texts = [squeezed(unit.text(argument)) for argument in given]
+        reached = dict(common.all)
+        for place, (each, inner) in common.of_call.items():
+            lanes, mask = inner.lanes, inner.mask
+            if lanes.parameter >= 0:
+                at = lanes.parameter
+                lanes = self._named(unit, given[at] if at < len(given) else None)
+                mask = self._mask(unit, given[at] if at < len(given) else None)
+            elif lanes.found:
+                lanes = Named(inside=True)
+            under = frozenset(with_arguments(text, each.parameters, texts) for text in inner.under) - {b""}
+            skipped = inner.skipped
+            if isinstance(each, Text) and under:
+                agreed = {text: self._agreement(unit, text, node) for text in under}
+                under = frozenset(text for text in under if agreed[text] < inner.size)
+                skipped = skipped or bool(under)
+            reached[place] = inner._replace(lanes=lanes, under=under, skipped=skipped, mask=mask)
+        return tuple(reached.values())
 
     def _agreement(self, unit: Function, text: bytes, node: Node) -> int:
         """On how many lanes a condition agrees that a macro makes at `node`; what is not seen may be any."""
@@ -323,9 +413,9 @@ class Reach:
                     if not inner and unit.locals.named(word, node.start_byte) is not None:
                         called = Indirect(node, argument, len(made[0]))
                         inner = [
-                            self._by_pointer(each)
+                            each
                             for of in targets(called, unit, self.pointed, self.kernels)
-                            for each in self.reached(of)
+                            for each in self._from_pointer(of).values()
                         ]
                     elif not inner:
                         inner = [each for of in self.carriers.get(word, ()) for each in self.reached(of)]
@@ -335,7 +425,7 @@ class Reach:
                 size = max(each.size for each in reached.values())
                 skips = _SKIPS.search(text) is not None
                 found = tuple(each._replace(skipped=each.skipped or skips) for each in reached.values())
-                yield Mention(node, tuple(sides_of(self.kernels, unit, node, size, self.shown)), found)
+                yield Mention(node, self._sides(unit, node, size), found)
                 if count > 1 and CHOICE.search(text):
                     for each in found:
                         if not each.lanes.inside and not each.lanes.found:
@@ -343,13 +433,15 @@ class Reach:
 
     def _find_operators(self, unit: Function) -> Iterator[Mention]:
         """Yield the uses of operators that come to a collective."""
-        for node, of in operator_uses(unit, self.operators) if self.operators else ():
-            reached = {each.place: self._by_pointer(each) for operator in of for each in self.reached(operator)}
+        if unit not in self._operator_uses:
+            self._operator_uses[unit] = [*operator_uses(unit, self.operators)] if self.operators else []
+        for node, of in self._operator_uses[unit]:
+            reached: dict[Place, Reached] = {}
+            for operator in of:
+                reached |= self._from_pointer(operator)
             if reached:
                 size = max(each.size for each in reached.values())
-                yield Mention(
-                    node, tuple(sides_of(self.kernels, unit, node, size, self.shown)), tuple(reached.values())
-                )
+                yield Mention(node, self._sides(unit, node, size), tuple(reached.values()))
 
     def _in_lambda(self, unit: Function, start: int, end: int) -> list[Reached]:
         """The collectives that are written in a lambda of the function."""
@@ -368,24 +460,15 @@ class Reach:
 
     def _find_indirect(self, unit: Function) -> Iterator[Mention]:
         """Yield calls by pointers and objects, and note the calls of lanes that differ on what they call."""
-        any_pointed = self.pointed or self.handed
-        calls = indirect_calls(unit) if any_pointed else ()
-        called = [(each, targets(each, unit, self.pointed, self.kernels)) for each in calls]
-        for each in virtual_calls(unit, self.virtual):
-            name = called_name(each.call, unit.source.code)
-            called.append((each, [of for of in self.carriers.get(name, []) if isinstance(of, Function)]))
-        for each, functions in called:
-            functions = [of for of in functions if of is not unit]
-            sets = [[self._by_pointer(inner) for inner in self.reached(of)] for of in functions]
+        for each, functions in self._targets(unit):
+            sets = [self._from_pointer(of).values() for of in functions]
             handed = self.handed.get(each.given, ()) if each.callee.type == "identifier" else ()
             reached = {inner.place: inner for inner in chain(*sets, handed)}
             if not reached:
                 continue
             size = max(inner.size for inner in reached.values())
             if each.callee.type != "field_expression":
-                yield Mention(
-                    each.call, tuple(sides_of(self.kernels, unit, each.call, size, self.shown)), tuple(reached.values())
-                )
+                yield Mention(each.call, self._sides(unit, each.call, size), tuple(reached.values()))
             if self.kernels.agreement(unit, each.callee, shown=self.shown) >= size:
                 continue
             # An object is of one class, whatever its value.
@@ -394,6 +477,24 @@ class Reach:
                 for a, b in product(one, two):
                     if not a.lanes.inside and not b.lanes.inside:
                         self.found.setdefault(a.place, Meeting("branch", b.place))
+
+    def _targets(self, unit: Function) -> list[tuple[Indirect, list[Function]]]:
+        """The calls by pointers and objects in a function, with what they may come to; no round says other of them."""
+        if unit not in self._indirect:
+            calls = indirect_calls(unit) if self.pointed or self.handed else ()
+            called = [(each, targets(each, unit, self.pointed, self.kernels)) for each in calls]
+            for each in virtual_calls(unit, self.virtual):
+                name = called_name(each.call, unit.source.code)
+                called.append((each, [of for of in self.carriers.get(name, []) if isinstance(of, Function)]))
+            self._indirect[unit] = [(each, [of for of in functions if of is not unit]) for each, functions in called]
+        return self._indirect[unit]
+
+    def _sides(self, unit: Function, node: Node, size: int) -> tuple[Side, ...]:
+        """The sides that a lane takes to come to `node`; no round says other of them."""
+        key = (unit, node.id, size)
+        if key not in self._taken:
+            self._taken[key] = tuple(sides_of(self.kernels, unit, node, size, self.shown))
+        return self._taken[key]
 
     def _find_handed(self, unit: Function) -> Iterator[tuple[int, int, bytes]]:
         """Yield the collectives in lambdas that `unit` hands to a function: parameters of the lambda, place, name."""
@@ -416,6 +517,15 @@ class Reach:
             count = len(given.named_children) if given is not None else 0
             yield from ((count, start, collective) for start, collective in inside)
 
+    def _from_pointer(self, function: Function) -> dict[Place, Reached]:
+        """What a function comes to that is called by a pointer, as an object or as an operator, by the place."""
+        if function not in self._by_pointers:
+            found = {each.place: self._by_pointer(each) for each in self.reached(function)}
+            if function in self._open:
+                return found
+            self._by_pointers[function] = found
+        return self._by_pointers[function]
+
     @staticmethod
     def _by_pointer(reached: Reached) -> Reached:
         """What is reached by a pointer, whose arguments are not followed."""
@@ -429,12 +539,13 @@ class Reach:
             return self._texts_again.get(text, ())
         if text not in self._texts:
             self._open.add(text)
+            parts = [*self._of_macro(text)]
             # By several ways, it may be the same call.
-            self._texts[text] = tuple(dict.fromkeys(self._of_macro(text)))
+            self._texts[text] = parts[0] if len(parts) == 1 else tuple(dict.fromkeys(chain(*parts)))
             self._open.remove(text)
         return self._texts[text]
 
-    def _of_macro(self, macro: Text) -> Iterator[Reached]:
+    def _of_macro(self, macro: Text) -> Iterator[tuple[Reached, ...]]:
         code = macro.source.code
         for start, name in self._words_of(macro):
             if self.collectives.names.fullmatch(name):
@@ -450,11 +561,21 @@ class Reach:
                 parameter = macro.parameters.index(words[0]) if words and words[0] in macro.parameters else -1
                 inside = any(self.collectives.lanes.fullmatch(word) for word in words)
                 under = frozenset(conditions_of(macro, start))
-                yield Reached(Place(macro.source.path, start), name, Named(inside, parameter), False, WARP, under)
+                yield (Reached(Place(macro.source.path, start), name, Named(inside, parameter), False, WARP, under),)
             else:
-                for unit in self.carriers.get(name, ()):
-                    # What it is given here is not looked at.
-                    yield from (each._replace(under=frozenset()) for each in self.reached(unit))
+                yield self._named_in_macro(name)
+
+    def _named_in_macro(self, name: bytes) -> tuple[Reached, ...]:
+        """What a name in a macro or class comes to. What it is given there is not looked at."""
+        if name in self._of_any_open:
+            self._recursive = True
+            return self._of_any_again.get(name, ())
+        if name not in self._of_any:
+            self._of_any_open.add(name)
+            reached = chain.from_iterable(self.reached(unit) for unit in self.carriers.get(name, ()))
+            self._of_any[name] = tuple(dict.fromkeys(each._replace(under=frozenset()) for each in reached))
+            self._of_any_open.remove(name)
+        return self._of_any[name]
 
     def _named(self, function: Function, mask: Node | None, depth: int = 3) -> Named:
         """How the expression `mask` names lanes."""
