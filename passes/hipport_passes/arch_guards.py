@@ -123,6 +123,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if any(part.tells(source.known_on_hip) for part in group)
         for number, part in enumerate(group)
     }
+    # The host goes on behind what asks for device code, to a release that is asked for, say.
+    host_alone = {
+        part.span
+        for group in source.conditionals
+        if _asks_for_device(group[0])
+        for number, part in enumerate(group)
+        if number and not any(other.tells(source.known_on_hip) for other in group[1 : number + 1])
+    }
     parts = {part.span.start: part.span for group in source.conditionals for part in group}
     reported: set[int] = set()
     for span, name in source.names(_NAME):
@@ -159,8 +167,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         text = code[directive.start : directive.end]
         if parts[directive.start] in told:
             # Renamed by an earlier run, perhaps: what it compares with is still for a person.
-            asked = name not in _COMPILER and told[directive] and directive.start not in reported
-            if asked and _is_undecided(text):
+            asked = name not in _COMPILER and told[directive] and _is_undecided(text)
+            for_host = (
+                directive in host_alone and name in _VERSIONS - {b"__CUDA_ARCH__"} and not _as_on_the_newest(text)
+            )
+            if (asked or for_host) and directive.start not in reported:
                 reported.add(directive.start)
                 yield _decide(span, name)
             continue
@@ -189,6 +200,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if not _same_branches(source, project, group) and not _only_loads(source, group):
                 kind = "architecture" if name == b"__CUDA_ARCH__" else "version"
                 yield _chosen(source, project, group, directive, span, kind) or _decide(span, name)
+
+
+def _asks_for_device(part: Conditional) -> bool:
+    """Say whether a condition asks for device code, and for nothing else."""
+    return {*_WORD.findall(part.condition)} == {b"defined", _ON_DEVICE}
 
 
 def _decide(span: Span, name: bytes) -> Finding:
@@ -303,9 +319,12 @@ def _chosen(
 
 
 class _Chain(NamedTuple):
-    """The conditions of an `#if` and its `#elif`s, where their texts begin, and macros of the program in them."""
+    """The conditions of an `#if` and its `#elif`s, and macros of the program in them.
 
-    parts: tuple[tuple[bytes, int], ...]
+    Of each its text, where it stands, and what has to stand in front of it there: `#ifdef A` says the same otherwise.
+    """
+
+    parts: tuple[tuple[bytes, Span, bytes], ...]
     others: tuple[bytes, ...]
 
     def _taken(self, texts: Iterable[bytes], macros: dict[bytes, int], on_hip: bool = False) -> int:
@@ -326,24 +345,34 @@ class _Chain(NamedTuple):
 
     def taken_now(self) -> set[int]:
         """Return the numbers of the branches that AMD takes as it is."""
-        texts = [text for text, _ in self.parts]
+        texts = [text for text, _, _ in self.parts]
         return {self._taken(texts, given | _ON_AMD, on_hip=True) for given in self._assigned()}
 
     def settled(self, source: Cpp, since: int, until: int) -> tuple[set[int], tuple[Edit, ...]] | None:
         """Return the branches of all those GPUs and releases, and the edits by which AMD takes them."""
-        texts = [text for text, _ in self.parts]
+        texts = [text for text, _, _ in self.parts]
         those = _from(since, until, b" ".join(texts))
         wanted, *others = ([self._taken(texts, given | known) for given in self._assigned()] for known in those)
         if any(each != wanted for each in others):
             return None
         edits: list[Edit] = []
         changed = []
-        for number, (text, start) in enumerate(self.parts):
+        for number, (text, span, before) in enumerate(self.parts):
             here = _made_amd(source, text, those) if number <= max(wanted) else []
-            edits += (Edit(Span(start + each.span.start, start + each.span.end), each.new) for each in here)
+            if before and b"__CUDA_ARCH__" in text:
+                here = []  # What only asks for device code is renamed.
+            new = text
             for each in sorted(here, key=lambda each: each.span.start, reverse=True):
-                text = text[: each.span.start] + each.new + text[each.span.end :]
-            changed.append(text)
+                new = new[: each.span.start] + each.new + new[each.span.end :]
+            changed.append(new)
+            if before and here:
+                edits.append(Edit(span, before + new))
+            else:
+                for each in here:
+                    at = Span(span.start + each.span.start, span.start + each.span.end)
+                    edits.append(Edit(at, each.new))
+        if not edits:
+            return None  # What asks for device code only is renamed, and the host goes on to what is asked next.
         if wanted != [self._taken(changed, given | _ON_AMD, on_hip=True) for given in self._assigned()]:
             return None
         return set(wanted), tuple(edits)
@@ -371,9 +400,14 @@ def _chain(source: Cpp, group: tuple[Conditional, ...]) -> _Chain | None:
         if part.word in (b"else", b"endif"):
             continue
         match = _CONDITION.match(source.code, part.span.start, part.span.end)
-        # Another pass renames what `#ifdef` asks for.
-        text, start = (match[1], match.start(1)) if match else (part.condition, -1)
-        parts.append((text, start))
+        if match is not None:
+            parts.append((match[1], Span(*match.span(1)), b""))
+        else:
+            # `#ifdef A` becomes an `#if` where more is asked.
+            word = source.code.index(b"if", part.span.start)
+            end = part.span.start + len(source.code[part.span.start : part.span.end].rstrip())
+            parts.append((part.condition, Span(word, end), b"if "))
+        text = parts[-1][0]
         names.update(_WORD.findall(b" ".join(conditions.tokens(text))))
     others = sorted(name for name in names if name not in _OLDEST and name != b"defined")
     return _Chain(tuple(parts), tuple(others)) if len(others) <= 4 else None
