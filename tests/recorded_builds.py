@@ -248,6 +248,12 @@ class _Child:
 
         return declare
 
+    def of_gpu(self, answer: Any) -> Any:
+        """Return what a GPU answers, if there is one."""
+        if not self.request["gpu"]:
+            raise RuntimeError("No HIP GPUs are available" if self.rocm else "No CUDA GPUs are available")
+        return answer
+
     def torch(self) -> None:
         import importlib
 
@@ -264,15 +270,15 @@ class _Child:
         cuda: Any = importlib.import_module("torch.cuda")
         cuda.is_available = lambda: self.request["gpu"]
         cuda.device_count = lambda: int(self.request["gpu"])
-        cuda.get_device_capability = lambda device=None: (9, 4) if rocm else (8, 0)
+        cuda.get_device_capability = lambda device=None: self.of_gpu((9, 4) if rocm else (8, 0))
         cuda.get_arch_list = lambda: ["gfx942", "gfx1100"] if rocm else ["sm_80", "sm_90"]
         # As PyTorch does it: for ROCm there is no underscore to split at.
         cuda.get_gencode_flags = lambda: " ".join(
             f"-gencode compute=compute_{arch},code={kind}_{arch}"
             for kind, arch in (each.split("_") for each in cuda.get_arch_list())
         )
-        cuda.get_device_properties = lambda device=None: SimpleNamespace(
-            name="GPU", major=9 if rocm else 8, minor=0, gcnArchName="gfx942", multi_processor_count=1
+        cuda.get_device_properties = lambda device=None: self.of_gpu(
+            SimpleNamespace(name="GPU", major=9 if rocm else 8, minor=0, gcnArchName="gfx942", multi_processor_count=1)
         )
         torch._C = SimpleNamespace(_GLIBCXX_USE_CXX11_ABI=True, _get_cxx11_abi=lambda: True)
         torch.compiled_with_cxx11_abi = lambda: True

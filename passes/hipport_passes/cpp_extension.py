@@ -23,8 +23,8 @@ __all__ = ["PASS", "Translated", "find", "translate"]
 
 # What a script has that builds something for a GPU, or asks for nvcc.
 _MENTIONS = re.compile(
-    rb"CUDAExtension|extra_cuda_cflags|get_gencode_flags|CUDA_HOME|TORCH_CUDA_ARCH_LIST|[\"']nvcc[\"' ]"
-    rb"|nvcc_?(?:flags|args)|NVCC_?(?:FLAGS|ARGS)|\.cu[\"']|-D(?!CMAKE_)\w*CUDA\w*="
+    rb"CUDAExtension|extra_cuda_cflags|get_gencode_flags|_get_cuda_arch_flags|CUDA_HOME|TORCH_CUDA_ARCH_LIST"
+    rb"|[\"']nvcc[\"' ]|nvcc_?(?:flags|args)|NVCC_?(?:FLAGS|ARGS)|\.cu[\"']|-D(?!CMAKE_)\w*CUDA\w*="
 )
 _RELEASE = re.compile(rb"version[ \t]*\.[ \t]*cuda\b")
 _BUILDS = re.compile(rb"\b(?:CUDAExtension|extra_cuda_cflags)\b")

@@ -327,8 +327,8 @@ def _building(script: Script, node: cst.CSTNode) -> bool:
 
 def probes(script: Script) -> Iterator[Said]:
     """Yield the questions about CUDA's compiler that have no answer on ROCm."""
-    for call in script.calls("get_gencode_flags"):
-        if not script.runs(call).both:
+    for call in (*script.calls("get_gencode_flags"), *script.calls("_get_cuda_arch_flags")):
+        if not script.runs(call).both or called(call) in script.functions:
             continue
         chain: cst.CSTNode = call
         text = b'""'
@@ -340,7 +340,11 @@ def probes(script: Script) -> Iterator[Said]:
             if method.attr.value == "split":
                 text = b"[]"
                 break
-        message = "get_gencode_flags() raises on ROCm; PyTorch passes --offload-arch itself"
+        if called(call) == "_get_cuda_arch_flags":
+            text = b"[]"
+            message = "_get_cuda_arch_flags() returns -gencode, or raises; PyTorch passes --offload-arch itself"
+        else:
+            message = "get_gencode_flags() raises on ROCm; PyTorch passes --offload-arch itself"
         span = script.source.span(chain)
         said = Said(span, "gencode_flags", message, Certainty.SAFE)
         if (asked := script.hip(chain)) is None:

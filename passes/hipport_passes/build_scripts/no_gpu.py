@@ -24,7 +24,8 @@ _FOR_CMAKE = r"-D(?!CMAKE_)\w*CUDA\w*="
 #: What is built, or not: an extension for GPUs, a source of CUDA, the macro by which sources know, CMake's option.
 _BUILDS = re.compile(rf"\bCUDAExtension\b|\.cu[\"']|[\"'](?:-D)?WITH_CUDA\b|{_FOR_CMAKE}")
 #: What raises where there is no GPU.
-_NEEDS_GPU = re.compile(r"\bget_device_(?:capability|properties|name)\(|\bcurrent_device\(|\bmem_get_info\(")
+_NEEDING = ("get_device_capability", "get_device_properties", "get_device_name", "current_device", "mem_get_info")
+_NEEDS_GPU = re.compile(rf"\b(?:{'|'.join(_NEEDING)})\(")
 _STOPS = re.compile(r"\braise\b|\bexit\(")
 #: Calls that return what they are given, as far as it matters here.
 _THROUGH = {
@@ -134,6 +135,25 @@ def _whole(script: Script, question: cst.BaseExpression) -> cst.CSTNode:
     while isinstance(above := script.parent[node], cst.BooleanOperation) and isinstance(above.operator, cst.Or):
         node = above
     return node
+
+
+def _is_guard(script: Script, node: cst.CSTNode) -> bool:
+    """Say whether what is in a statement is only reached with a GPU, or copes."""
+    match node:
+        case cst.If(test=test) | cst.IfExp(test=test) | cst.While(test=test) | cst.For(iter=test):
+            return re.search(r"is_available|device_count", script.code(test)) is not None
+    return isinstance(node, cst.Try)
+
+
+def _asks_unguarded(script: Script, function: cst.FunctionDef) -> bool:
+    """Say whether a function asks the GPU without a look whether there is one."""
+    for call in (call for name in _NEEDING for call in script.calls(name)):
+        for above, _ in script.ancestors(call):
+            if above is function:
+                return True
+            if _is_guard(script, above):
+                break
+    return False
 
 
 def _asked_gpu(script: Script, call: cst.Call, needs_gpu: bool, forced: bool) -> Said:
@@ -346,6 +366,8 @@ class _Trail:
             match above:
                 case cst.If() | cst.While():
                     if child is above.test:
+                        if above.orelse is None and script.stops(above.body):
+                            self._goes_on(above)
                         self._branches([above.body, *([above.orelse] if above.orelse is not None else [])])
                     return
                 case cst.IfExp():
@@ -357,6 +379,7 @@ class _Trail:
                         self._found = True
                 case cst.Assert():
                     self._found = self._found or bool(script.calls("setup"))
+                    self._goes_on(script.parent[above])
                     return
                 case cst.Return():
                     self._function(above)
@@ -389,6 +412,27 @@ class _Trail:
                         return
                 case cst.BaseCompoundStatement() | cst.Lambda() | cst.BaseSmallStatement():
                     return
+
+    def _goes_on(self, guard: cst.CSTNode) -> None:
+        """Look at what comes after a statement that stops the build where there is no GPU: it may count on one."""
+        script = self.script
+        beside = list(getattr(script.parent[guard], "body", ()))
+        after = set(beside[beside.index(guard) + 1 :]) if guard in beside else set()
+        if not after:
+            return
+        called_there = {
+            word
+            for name, function in script.functions.items()
+            for word in script.calls(name)
+            if _asks_unguarded(script, function) and after & {above for above, _ in script.ancestors(word)}
+        }
+        asked = [call for name in _NEEDING for call in script.calls(name)]
+        for call in (*asked, *called_there):
+            for above, child in script.ancestors(call):
+                if child in after:
+                    self.needs_gpu = True
+                if _is_guard(script, above) or isinstance(above, cst.FunctionDef):
+                    break
 
     def _branches(self, branches: list[cst.BaseSuite | cst.If | cst.Else]) -> None:
         script = self.script
