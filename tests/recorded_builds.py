@@ -334,6 +334,7 @@ class _Child:
 def _build_extension() -> type:
     class BuildExtension:
         of_pytorch = True
+        user_options = ()
 
         def __init__(self, *_: Any, **__: Any) -> None: ...
         def initialize_options(self) -> None: ...

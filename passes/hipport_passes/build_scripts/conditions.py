@@ -18,7 +18,7 @@ from hipport_passes.build_scripts.names import Names, called
 from hipport_passes.nvcc_flags import HOLE
 
 #: Names that say "this is ROCm": IS_HIP, is_rocm_pytorch, HIP_BUILD, USE_ROCM, IS_HIP_EXTENSION, rocm …
-_ROCM = re.compile(
+ROCM = re.compile(
     r"_*(?:is|use|with|has|build|for|target|on|torch|enable)?_*(?:rocm|hip|amd)"
     r"(?:_*(?:is|extension|build|pytorch|torch|platform|backend|available|enabled|home|version|gpu|ext|mode))*_*",
     re.IGNORECASE,
@@ -115,7 +115,7 @@ class Conditions(Names):
                 value = self.truth(found[0].value, rocm, depth + 1)
                 if value is not None:
                     return value
-        if _ROCM.fullmatch(word):
+        if ROCM.fullmatch(word):
             return rocm
         return False if _WINDOWS.fullmatch(word) else None
 
@@ -164,7 +164,7 @@ class Conditions(Names):
         if name in ("getenv", "get", "getattr") and arguments:
             # What the environment says about ROCm, or getattr(torch.version, "hip", None).
             word = self.text(arguments[1] if name == "getattr" and len(arguments) > 1 else arguments[0], depth + 1)
-            return rocm if HOLE not in word and _ROCM.fullmatch(word) else None
+            return rocm if HOLE not in word and ROCM.fullmatch(word) else None
         if name == "startswith" and arguments and isinstance(call.func, cst.Attribute):
             word = self.text(arguments[0], depth + 1)
             systems = {value for system, value in _SYSTEMS.items() if system.startswith(word)}
@@ -177,7 +177,7 @@ class Conditions(Names):
                 value = self.truth(values[0], rocm, depth + 1)
                 if value is not None:
                     return value
-        return rocm if _ROCM.fullmatch(name) else None
+        return rocm if ROCM.fullmatch(name) else None
 
     def conditions(self, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
         """Yield (condition, the value it must have for `node` to be reached), innermost first, within its function."""

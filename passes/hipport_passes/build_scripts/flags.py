@@ -62,7 +62,7 @@ def _of_groups(script: Script, project: Project, torch: bool) -> Iterator[Said]:
         if "library" in group.uses:
             changes = _libraries(texts)
         elif "folder" in group.uses:
-            changes = _folders(texts)
+            changes = [*_folders(texts), *_folders_by_variable(script, group)]
         else:
             of = "nvcc" if group.uses & {"nvcc", "jit", "maybe"} else "link" if "link" in group.uses else "host"
             if of == "host" and not torch:
@@ -156,6 +156,40 @@ def _folders(paths: Sequence[str]) -> list[Change]:
         for i, path in enumerate(paths)
         if _CUDA_FOLDER.match(path)
     ]
+
+
+def _folders_by_variable(script: Script, group: Group) -> Iterator[Change]:
+    """Drop what begins with a variable of CUDA's that is one of its folders where it is not set."""
+    for i, item in enumerate(group.items):
+        start = _start(script, item)
+        if start is not None:
+            given = (script.code(item),)
+            why = (
+                f"where {start[0]} is not set, this is {start[1]}, and with CUDA's headers or libraries before ROCm's "
+                "the build might read those; assumes that on ROCm it is not set, or not needed"
+            )
+            yield Change(i, i + 1, "cuda_path", given, (), why, Certainty.REVIEW)
+
+
+def _start(script: Script, node: cst.CSTNode | None, depth: int = 0) -> tuple[str, str] | None:
+    """Return the variable that a path begins with, and the folder of CUDA's that it is otherwise."""
+    match node:
+        case cst.BinaryOperation(left=first) if depth < 5:
+            return _start(script, first, depth + 1)
+        case cst.FormattedString(parts=[cst.FormattedStringExpression(expression=first), *_]) if depth < 5:
+            return _start(script, first, depth + 1)
+        case cst.Name() if depth < 5:
+            values = script.values(node)
+            return _start(script, values[0], depth + 1) if len(values) == 1 else None
+        case cst.Call(func=function, args=[cst.Arg(first), *more]) if depth < 5:
+            code = script.code(function)
+            if re.search(r"path\.join$|^join$|Path$|^str$", code):
+                return _start(script, first, depth + 1)
+            if more and re.search(r"(?:^|\.)getenv$|environ\.get$", code):
+                variable, folder = script.text(first), script.text(more[0].value)
+                if "CUDA" in variable and _CUDA_FOLDER.match(folder):
+                    return variable, folder
+    return None
 
 
 def _macros(flags: Sequence[str], project: Project) -> Iterator[Change]:

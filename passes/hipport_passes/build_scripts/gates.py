@@ -70,17 +70,21 @@ def _homes(script: Script) -> Iterator[Said]:
     """CUDA_HOME is None in a PyTorch for ROCm, where ROCM_HOME takes its place."""
     if not re.search(rb"CUDAExtension|\bload(?:_inline)?\(|extra_cuda_cflags", script.source.text):
         return
-    for name in script.named("CUDA_HOME"):
+    for name in (name for each in _home_names(script) for name in script.named(each)):
         above = script.parent[name]
         home: cst.BaseExpression = name
         if isinstance(above, cst.Attribute) and above.attr is name:
             home = above
-        elif isinstance(above, (cst.Attribute, cst.ImportAlias, cst.AssignTarget)):
+        elif isinstance(above, (cst.Attribute, cst.ImportAlias, cst.AsName, cst.AssignTarget)):
             continue
         rocm, imported = _rocm_home(script, home)
-        if not rocm or not script.runs(home).both:
+        if not script.runs(home).both:
             continue
         use = script.parent[home]
+        if not rocm:
+            if isinstance(home, cst.Name) and _import_of_home(script, home) and not script.aware:
+                yield from _rebound(script, home)
+            continue
         span = script.source.span(home)
         if (
             isinstance(use, cst.Comparison)
@@ -104,24 +108,84 @@ def _rocm_home(script: Script, home: cst.BaseExpression) -> tuple[str, list[Edit
     PyTorch's."""
     if isinstance(home, cst.Attribute):
         module = script.code(home.value)
-        return (f"{module}.ROCM_HOME", []) if re.search(r"cpp_extension$|^(?:cpp_ext|ext|jit)$", module) else ("", [])
+        return (f"{module}.ROCM_HOME", []) if _is_cpp_extension(script, home.value) else ("", [])
     assert isinstance(home, cst.Name)
-    statement = script.imported(home)
-    if statement is None or isinstance(statement.names, cst.ImportStar) or statement.module is None:
-        return "", []
-    if not script.code(statement.module).endswith("cpp_extension"):
-        return "", []
-    if any(script.imported(other) for other in script.named("ROCM_HOME")):
-        return "ROCM_HOME", []
-    aliases = list(statement.names)
-    mine = next((alias for alias in aliases if alias.name.value == "CUDA_HOME" and alias.asname is None), None)
+    mine = _import_of_home(script, home)
     if mine is None:
         return "", []
-    text, span = script.source.text, script.source.span(mine.name)
+    # `except ImportError: CUDA_HOME = None`, where the other is None then, too.
+    others = [each for each in script.bound(home) if not isinstance(each.node, cst.ImportFrom)]
+    lines = [script.statement(each.node) for each in others]
+    if not all(isinstance(each.value, cst.Name) and each.value.value == "None" for each in others) or None in lines:
+        return "", []
+    if any(isinstance(script.parent[other], cst.ImportAlias) for other in script.named("ROCM_HOME")):
+        return "ROCM_HOME", []
+    text, span = script.source.text, script.source.span(mine.asname.name if mine.asname is not None else mine.name)
     # As the names around it are laid out: one to a line, or after a blank.
     indent = text[text.rfind(b"\n", 0, span.start) + 1 : span.start]
     gap = b" " if indent.strip() else script.source.newline + indent
-    return "ROCM_HOME", [Edit(Span(span.end, span.end), b"," + gap + b"ROCM_HOME")]
+    edits = [Edit(Span(span.end, span.end), b"," + gap + b"ROCM_HOME")]
+    for line in lines:
+        assert line is not None
+        start, end = script.source.span(line.body[0]).start, script.source.span(line.body[-1]).end
+        indent = text[text.rfind(b"\n", 0, start) + 1 : start]
+        edits.append(Edit(Span(end, end), script.source.newline + indent + b"ROCM_HOME = None"))
+    return "ROCM_HOME", edits
+
+
+def _home_names(script: Script) -> list[str]:
+    """Return what PyTorch's CUDA_HOME is called in the script."""
+    names = {"CUDA_HOME": None}
+    for name in script.named("CUDA_HOME"):
+        alias = script.parent[name]
+        if isinstance(alias, cst.ImportAlias) and alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+            names[alias.asname.name.value] = None
+    return list(names)
+
+
+def _import_of_home(script: Script, home: cst.Name) -> cst.ImportAlias | None:
+    """Return where a name is imported as PyTorch's CUDA_HOME, whatever else it is set to."""
+    for binding in script.bound(home):
+        statement = binding.node
+        if (
+            isinstance(statement, cst.ImportFrom)
+            and not isinstance(statement.names, cst.ImportStar)
+            and statement.module is not None
+            and script.code(statement.module).endswith("cpp_extension")
+        ):
+            for alias in statement.names:
+                name = alias.asname.name if alias.asname is not None else alias.name
+                if alias.name.value == "CUDA_HOME" and isinstance(name, cst.Name) and name.value == home.value:
+                    return alias
+    return None
+
+
+def _is_cpp_extension(script: Script, module: cst.BaseExpression) -> bool:
+    """Say whether an expression is PyTorch's module for building extensions, by its name or by an import."""
+    if re.search(r"cpp_extension$|^(?:cpp_ext|ext|jit)$", script.code(module)):
+        return True
+    if not isinstance(module, cst.Name):
+        return False
+    statements = [each.node for each in script.bound(module)]
+    return len(statements) == 1 and any(
+        script.code(alias.name).endswith("cpp_extension")
+        for statement in statements
+        if isinstance(statement, (cst.Import, cst.ImportFrom)) and not isinstance(statement.names, cst.ImportStar)
+        for alias in statement.names
+        if alias.asname is not None and script.code(alias.asname.name) == module.value
+    )
+
+
+def _rebound(script: Script, home: cst.Name) -> Iterator[Said]:
+    """A gate on a CUDA_HOME that is PyTorch's at first, and then something else."""
+    use = script.parent[home]
+    test = use if isinstance(use, cst.Comparison) and use.left is home else home
+    if not _asked(script, home) and (test is home or script.code(use.comparisons[0].comparator) != "None"):  # type: ignore[attr-defined]
+        return
+    decided = next((above for above, _ in script.ancestors(test) if isinstance(above, (cst.If, cst.IfExp))), None)
+    if decided is not None and not _answered(script, test) and _building(script, decided):
+        message = "CUDA_HOME is None on ROCm, so what is built behind this is not: ask for ROCM_HOME, too"
+        yield Said(script.source.span(test), "cuda_home", message, Certainty.MANUAL)
 
 
 def _asked(script: Script, home: cst.BaseExpression) -> bool:

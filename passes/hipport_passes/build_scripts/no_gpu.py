@@ -272,6 +272,10 @@ def _of_cuda(script: Script) -> Iterator[tuple[cst.BaseExpression, str]]:
                 name = script.text(node.args[0].value)
                 if NVCC.fullmatch(name) or name == "nvidia-smi":
                     yield node, name
+            case cst.Call() if called(node) == "_find_cuda_home":
+                yield node, "a search for CUDA's toolkit"
+            case cst.Call(func=cst.Name("getattr"), args=[_, cst.Arg(name), *_]) if script.text(name) == "CUDA_HOME":
+                yield node, "CUDA_HOME"
             case cst.Call() if called(node) in RUNS and _tried(script, node) and script.runs_nvcc(node):
                 yield node, "running nvcc"
             case cst.Call() if called(node) in _LOOKS:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from hipport.languages.python import Python
-from hipport_passes.build_scripts.conditions import Conditions
+from hipport_passes.build_scripts.conditions import ROCM, Conditions
 from hipport_passes.build_scripts.names import Binding, called, lone_call
 from hipport_passes.nvcc_flags import telling
 
@@ -228,11 +228,35 @@ class Script(Conditions):
                     self._group(node, "comprehension", (node.elt,), use)
             case cst.Call():
                 self._follow_call(node, use, split)
+            case cst.Subscript(value=value):
+                self._follow_entries(value, use, split)
             case cst.Name() | cst.Attribute():
                 for binding in self.bound(node):
                     self._follow_binding(binding, use, split)
                 if isinstance(node, cst.Name):
                     self._follow_into_functions(node, use, split)
+
+    def _follow_entries(self, table: cst.CSTNode | None, use: str, split: bool) -> None:
+        """Follow what a table written in the script has: which entry is taken is known when it runs."""
+        tables = [table]
+        if isinstance(table, cst.Name):
+            tables = [binding.value for binding in self.bound(table) if binding.how == "is"]
+            # `table["debug"] = …`
+            for name in self.named(table.value):
+                entry = self.parent[name]
+                if not isinstance(entry, cst.Subscript) or entry.value is not name or ROCM.fullmatch(self.key(entry)):
+                    continue
+                if isinstance(target := self.parent[entry], cst.AssignTarget):
+                    assigned = self.parent[target]
+                    assert isinstance(assigned, cst.Assign)
+                    self._follow(assigned.value, use, split)
+        for each in tables:
+            if isinstance(each, cst.Dict):
+                elements = [element for element in each.elements if isinstance(element, cst.DictElement)]
+                # One that has an entry for ROCm has decided about the others.
+                if not any(ROCM.fullmatch(self.text(element.key)) for element in elements):
+                    for element in elements:
+                        self._follow(element.value, use, split)
 
     def _follow_call(self, call: cst.Call, use: str, split: bool) -> None:
         name, arguments = called(call), [argument.value for argument in call.args]
@@ -245,8 +269,10 @@ class Script(Conditions):
             self._follow(receiver, use, split)
         elif name == "join" and arguments:
             self._follow(arguments[0], use, split)
-        elif name in ("getenv", "get", "pop", "setdefault") and len(arguments) > 1:
-            self._follow(arguments[1], use, split)
+        elif name in ("getenv", "get", "pop", "setdefault"):
+            self._follow_entries(receiver, use, split)
+            if len(arguments) > 1:
+                self._follow(arguments[1], use, split)
         elif name in _THROUGH:
             for argument in arguments:
                 self._follow(argument, use, split)
