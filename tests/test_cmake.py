@@ -239,14 +239,14 @@ def _commands(tree: Path, hip: tuple[list[str], dict[str, str]]) -> dict[str, li
 
 @pytest.mark.toolchain
 def test_hip_is_a_language(tmp_path: Path, hip: tuple[list[str], dict[str, str]]) -> None:
-    cases = ("language", "expressions", "conditions")
+    cases = ("language", "expressions", "conditions", "results", "functions")
     # One tree: it takes long to ask a compiler what it is.
     top = "cmake_minimum_required(VERSION 3.21)\nproject(all LANGUAGES CXX)\n"
     top += "".join(f"add_subdirectory({case})\n" for case in cases)
     files = {"CMakeLists.txt": top, **{f"{case}/CMakeLists.txt": _text(case) for case in cases}}
     tree = _written(_port(files), tmp_path / "tree")
     flags = _commands(tree, hip)
-    for source in ("field.cu", "rays.cu"):
+    for source in ("field.cu", "rays.cu", "first.cu", "chosen.cu", "kernels.cu", "others.cu"):
         assert {"-x", "hip", *(f"--offload-arch={arch}" for arch in ARCHS)} <= set(flags[source])
         assert translate(flags[source]).changes == (), "no flag is nvcc's"
     language = {Path(each["file"]).parent.parent.name + each["command"] for each in _all(tree)}
@@ -266,6 +266,7 @@ def test_hip_is_a_language(tmp_path: Path, hip: tuple[list[str], dict[str, str]]
     } <= rays
     assert not {"-Wpedantic", "-Wall"} & rays
     assert {"-Wpedantic", "-Wall", "-fno-plt"} <= set(flags["scene.cpp"]) and "-Wextra" not in flags["scene.cpp"]
+    assert "-gline-tables-only" in flags["chosen.cu"] and "-gline-tables-only" in flags["kernels.cu"]
     # `set_source_files_properties(field.cpp PROPERTIES LANGUAGE CUDA)`
     assert "hip" in flags["field.cpp"]
     _built(tree, "waves", hip[1])

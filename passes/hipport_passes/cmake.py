@@ -53,6 +53,10 @@ _VERSION = re.compile(
     r"(?:\$\{)?((?:CUDA|CUDAToolkit)_VERSION(?:_STRING|_MAJOR|_MINOR)?|CMAKE_CUDA_COMPILER_VERSION)\}?"
 )
 _CUDA_FOLDER = re.compile(rb"(?:/usr/local|/opt)/cuda(?:[-/0-9]|$)")
+_RUNS_NVCC = re.compile(
+    r"(?:.*/)?nvcc|\$\{(?:CMAKE_CUDA_COMPILER|CUDA_NVCC_EXECUTABLE|CUDAToolkit_NVCC_EXECUTABLE|NVCC\w*)\}"
+)
+_HAS_COMPILER = re.compile(rb"\$<BOOL:\$\{CMAKE_(?P<language>CUDA)_COMPILER\}>")
 _PROBE = re.compile(rb"\bnvcc\b|nvidia-smi|deviceQuery")
 _PROBED = re.compile(
     rb"\b(?:nvcc|nvidia-smi|cuda|cudart|cublas|cufft|curand|cusparse|cusolver|nvrtc|nvToolsExt|cudnn|nccl|cupti|nvJitLink|nvjpeg|npp\w+|nvidia-ml|cutensor|nvvm"
@@ -246,7 +250,14 @@ class _Script:
             yield from self.libraries.about(command)
             yield from self._abi(command)
         yield from self._run(command)
+        yield from self._there(command)
         yield from self.options.about(command)
+
+    def _there(self, command: Command) -> Iterator[Said]:
+        """$<BOOL:${CMAKE_CUDA_COMPILER}>: whether there is a compiler for the language."""
+        for match in _HAS_COMPILER.finditer(self.source.text, command.inner.start, command.inner.end):
+            edit = Edit(Span(*match.span("language")), b"${HIP_OR_CUDA}")
+            yield Said(Span(*match.span()), "condition", "HIP's compiler where USE_HIP is ON", edits=(edit,))
 
     def _run(self, command: Command) -> Iterator[Said]:
         """A tool of NVIDIA's behind COMMAND: of a target, of a test, when CMake runs."""
@@ -255,6 +266,13 @@ class _Script:
         words = [(self.source[each.content].decode("utf-8", "replace"), each.span) for each in command.arguments]
         for (word, _), *rest in (words[i:] for i in range(len(words) - 1)):
             found = nvidia_tools.run_by([said for said, _ in rest]) if word == "COMMAND" else None
+            # By its own name, `_probe` says it of what CMake runs.
+            probed = command.name == "execute_process" and "${" not in rest[0][0]
+            if word == "COMMAND" and _RUNS_NVCC.fullmatch(rest[0][0]) and not probed:
+                message = (
+                    "runs nvcc, which ROCm does not have: put if(NOT USE_HIP) around it, and what hipcc does beside"
+                )
+                yield Said(rest[0][1], "nvcc", message, Certainty.MANUAL)
             if found is not None:
                 message = nvidia_tools.told(found[1])
                 yield Said(rest[found[0]][1], "tool", f"{message}; put if(NOT USE_HIP) around it", Certainty.MANUAL)
@@ -482,12 +500,23 @@ class _Script:
 
     # Variables
 
+    def _result(self, command: Command) -> str:
+        """Return the variable that list() or string() puts a text into that it makes of others, or ""."""
+        said = [text(self.source, command, i) for i in range(3)]
+        if command.name == "list":
+            return text(self.source, command, 3) if said[0] == "JOIN" else ""
+        places = {"JOIN": 2, "STRIP": 2, "REPLACE": 3, "REGEX": 4 if said[1] == "REPLACE" else 3}
+        at = places.get(said[0]) if command.name == "string" else None
+        return text(self.source, command, at) if at is not None else ""
+
     def _set(self, command: Command, following: Command | None) -> Iterator[Said]:
         source = self.source
         variable = self._variable(command)
         if command.name in ("set", "list"):
             yield from self._listed(command)
-        if OF_LANGUAGE.fullmatch(variable):
+        if (result := self._result(command)) and OF_LANGUAGE.fullmatch(result):
+            yield from self.options.of_result(command, following, result)
+        elif OF_LANGUAGE.fullmatch(variable):
             yield from self.options.of_language(command, following, variable)
         elif command.name != "set":
             return

@@ -19,6 +19,11 @@ from hipport_passes.build_scripts.cmake_trees import Tree, text
 
 #: The variables with options for the language CUDA: of all configurations, or of one.
 OF_LANGUAGE = re.compile(r"CMAKE_CUDA_FLAGS(?:_\w+)?")
+# What a generator expression asks about the compiler for CUDA.
+_ABOUT_NVCC = re.compile(rb"\$<CUDA_COMPILER_(?:ID:(?P<ids>[\w,]+)|VERSION)>")
+# Commands that do nothing with flags but look, or take some away.
+_LOOKING = frozenset(("if", "elseif", "while", "message", "foreach"))
+_REMOVING = frozenset(("REPLACE", "REGEX", "REMOVE_ITEM", "FIND"))
 _SCOPES = frozenset((b"PUBLIC", b"PRIVATE", b"INTERFACE", b"BEFORE", b"SYSTEM"))
 
 
@@ -34,7 +39,41 @@ class Options:
         """Yield what is to be said of generator expressions and of lists of flags in a command."""
         if b"COMPILE_LANG" in self.source[command.inner]:
             yield from self._expressions(command)
+        if command.name == "foreach":
+            yield from self._loop(command)
         yield from self._flags(command)
+
+    def _loop(self, command: Command) -> Iterator[Said]:
+        """foreach(flag -lineinfo --keep): what is done with each is done with nvcc's, in a copy for HIP too."""
+        source, variable = self.source, text(self.source, command, 0)
+        if not tells(source, command.arguments[1:], False):
+            return
+        uses = [
+            each
+            for each in source.commands
+            if any(block[0] is command for block in source.around(each))
+            and any(reference.name == variable for reference in source.references(each.inner))
+        ]
+        if any(each.name not in _LOOKING and text(source, each, 0) not in _REMOVING for each in uses):
+            copy = copied(source, [each.content for each in command.arguments[1:]], self.tree.torch, self.rocm)
+            message = f"flags of nvcc, one by one: let the loop go through what they are for HIP. {_changed(copy)}"
+            yield Said(command.written, "loop", message, Certainty.MANUAL)
+
+    def _looped(self, command: Command, references: set[str]) -> bool:
+        """Say whether what a command is given comes from a loop over flags of nvcc."""
+        loops = [block[0] for block in self.source.around(command) if block[0].name == "foreach"]
+        return any(
+            text(self.source, each, 0) in references and tells(self.source, each.arguments[1:], False) for each in loops
+        )
+
+    def of_result(self, command: Command, following: Command | None, variable: str) -> Iterator[Said]:
+        """CMAKE_CUDA_FLAGS as what a command makes of others: list(JOIN …), string(REPLACE …)."""
+        source = self.source
+        ours = variable.replace("CUDA", "HIP", 1).encode()
+        if following and re.search(rb"(?<!\w)" + ours + rb"(?!\w)", source[following.inner]):
+            return
+        line = source[command.span].replace(b"CMAKE_CUDA_", b"CMAKE_HIP_")
+        yield Said(command.written, "flags", "the same for HIP", after=tuple(split(source, command, line)))
 
     def of_language(self, command: Command, following: Command | None, variable: str) -> Iterator[Said]:
         """CMAKE_CUDA_FLAGS: the same for HIP behind it."""
@@ -48,6 +87,8 @@ class Options:
         given = values(source, command, 1 if command.name == "set" else 2)
         copy = copied(source, [argument.content for argument in given], self.tree.torch, self.rocm)
         yield from self._left(command, copy)
+        if self._looped(command, copy.references):
+            return
         if copy.manual:
             return  # all of it is for whoever decides: in a copy, what is for a person would not be seen any more
         own = sum(source[argument.content].count(f"${{{variable}}}".encode()) for argument in given)
@@ -92,7 +133,9 @@ class Options:
             return
         first = Span(*tests[0].span())
         copy = copied(source, leaves(source, expression), self.tree.torch, self.rocm, gap=b";")
-        plain = all(match["languages"] for match in tests)
+        # Those have no value where CUDA is no language.
+        about_nvcc = list(_ABOUT_NVCC.finditer(source.code, expression.span.start, expression.span.end))
+        plain = all(match["languages"] for match in tests) and not about_nvcc
         if not copy.changes and plain:
             edits = tuple(Edit(self._name(match), b"${HIP_OR_CUDA}") for match in tests)
             unknown = sorted(
@@ -112,6 +155,7 @@ class Options:
         if not copy.kept:
             return
         puts = [(Span(*match.span()), b"$<COMPILE_LANGUAGE:HIP>") for match in tests]
+        puts += [(Span(*match.span()), b"1" if match["ids"] else b"11.0") for match in about_nvcc]
         new = copy.text(source, expression.span, puts)
         edit = self._beside(command, expression, new)
         message = f"the same for HIP: {_changed(copy)}" if copy.changes else "the same for HIP"
@@ -158,6 +202,8 @@ class Options:
             first = 1
         elif command.name.startswith("cuda_") and b"OPTIONS" in said:
             first = said.index(b"OPTIONS") + 1
+        elif command.name in self.tree.functions:
+            first = 0
         elif command.name in ("set_target_properties", "set_source_files_properties", "set_property"):
             found = [i for i, each in enumerate(said) if each in (b"COMPILE_FLAGS", b"COMPILE_OPTIONS")]
             first = found[0] + 1 if found else -1
@@ -191,8 +237,12 @@ class Options:
         if copy.manual:
             return
         kind = copy.changes[0].kind
-        message = _changed(copy)
+        message, certainty = _changed(copy), copy.certainty
         pairs = command.name.endswith("_properties")
+        if command.name in self.tree.functions:
+            message += f"; assumes that {command.name} gives them to the compiler of .cu files"
+            certainty = Certainty.REVIEW
+            pairs = True  # it may count what it is given
         drops = [
             (argument.span, b'""') if pairs else (self._with_gap(argument), b"")
             for argument in given
@@ -203,15 +253,15 @@ class Options:
                 del copy.puts[argument.content]
         own = sum(source[argument.content].count(f"${{{variable}}}".encode()) for argument in given) if variable else 0
         scopes = sum(source[argument.content] in _SCOPES for argument in given)
-        nothing = copy.kept == scopes and not command.name.startswith("cuda_") and command.name != "set" and not pairs
-        if nothing or 0 < copy.kept == own:
-            yield Said(arguments[first].span, kind, message, copy.certainty, instead=())
+        nothing = copy.kept == scopes and not command.name.startswith("cuda_") and command.name != "set"
+        if (nothing and (not pairs or command.name in self.tree.functions)) or 0 < copy.kept == own:
+            yield Said(arguments[first].span, kind, message, certainty, instead=())
             return
         puts = [*copy.puts.items(), *drops]
         if not copy.kept and command.name == "set":
             at = arguments[0].span.end
             puts.append((Span(at, at), b' ""'))
-        yield Said(arguments[first].span, kind, message, copy.certainty, copy=tuple(puts))
+        yield Said(arguments[first].span, kind, message, certainty, copy=tuple(puts))
 
     def _with_gap(self, argument: Argument) -> Span:
         start = argument.span.start

@@ -297,6 +297,16 @@ class Tree:
         return _others(frozenset().union(*(said.targets for said in self.said)), self.defines)
 
     @cached_property
+    def functions(self) -> frozenset[str]:
+        """The functions and macros that the scripts define, as they are called in any case."""
+        return frozenset(
+            text(script, command, 0).lower()
+            for script in self.scripts
+            for command in script.commands
+            if command.name in ("function", "macro")
+        )
+
+    @cached_property
     def defines(self) -> frozenset[str]:
         """The targets that the scripts define."""
         return frozenset().union(*(said.defines for said in self.said))
