@@ -67,7 +67,9 @@ def capabilities(program: Program) -> Iterator[Finding]:
     reader = _Reader(program)
     decided: dict[cst.CSTNode, bool] = {}
     for node in program.nodes:
-        if isinstance(node, cst.Comparison) and (asked := reader.asked(node)) and program.runs(node).both:
+        asked = reader.asked(node) if isinstance(node, cst.Comparison) and program.runs(node).both else None
+        # What would stop the program is for the next branch.
+        if isinstance(node, cst.Comparison) and asked and reader.stopping(node) is not asked[0]:
             neutral, names = asked
             if _settled(program, node, decided):
                 continue
@@ -83,7 +85,7 @@ def capabilities(program: Program) -> Iterator[Finding]:
             and (passing := reader.passing(node)) is not None
             and program.runs(node).both
         ):
-            stops = "this stops the {} on every AMD GPU, where a capability is a gfx number, as (9, 4) or (11, 0): "
+            stops = "this stops the {} on AMD GPUs, where a capability is a gfx number, as (9, 4) or (11, 0): "
             if _BUILDS.search(program.source.text) and (edits := program.and_on_cuda(node, passing)):
                 message = (
                     f"{stops.format('build')}passed on ROCm, where PYTORCH_ROCM_ARCH says what is built for; assumes "
@@ -209,21 +211,27 @@ class _Reader:
         None where it does not, and where it stops on all of NVIDIA's as well.
         """
         holds = self._holds(node)
-        above = self.program.parent[node]
-        if holds is None:
-            return None
-        if isinstance(above, cst.Assert) and above.test is node:
-            wanted = False
-        elif isinstance(above, cst.If) and above.test is node and self.program.stops(above.body):
-            wanted = True
-        else:
+        wanted = self.stopping(node)
+        if holds is None or wanted is None:
             return None
         try:
             everywhere = {holds(each) for each in ((7, 5), (8, 0), *(each for each, _ in _NVIDIA))}
-            refused = all(holds(each) is wanted for each in AMD) and everywhere == {True, False}
+            # A GPU of AMD's that has the number of one that is named passes by accident.
+            named = isinstance(node.comparisons[0].operator, (*_NAMING, *_NOT_NAMING))
+            stopped = [holds(each) is wanted for each in AMD]
+            refused = (any(stopped) if named else all(stopped)) and everywhere == {True, False}
         except TypeError:
             return None
         return not wanted if refused else None
+
+    def stopping(self, node: cst.Comparison) -> bool | None:
+        """Return what the comparison is where it stops the program; None where it is no such thing."""
+        above = self.program.parent[node]
+        if isinstance(above, cst.Assert) and above.test is node:
+            return False
+        if isinstance(above, cst.If) and above.test is node and self.program.stops(above.body):
+            return True
+        return None
 
     def _holds(self, node: cst.Comparison) -> Callable[[Capability], bool] | None:
         """Return what the comparison says of a capability; None where it is not about one."""

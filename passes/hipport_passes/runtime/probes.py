@@ -41,6 +41,8 @@ def nvidia_smi(program: Program) -> Iterator[Finding]:
         if _compared(program, call) and not program.insists_on(call):
             continue
         name = program.code(call.func)
+        if name == "get_ipython().system":
+            continue  # what a notebook gives to the shell is read as such
         if _LOOKS.search(name):
             if not _asked(program, call):
                 continue
@@ -65,7 +67,8 @@ def tools(program: Program) -> Iterator[Finding]:
             continue
         call = _given_to(program, node)
         # What a notebook gives to the shell is read as such.
-        if call is None or not _RUNS.search(program.code(call.func)) or "get_ipython" in program.code(call.func):
+        name = program.code(call.func) if call is not None else ""
+        if call is None or not _RUNS.search(name) or name == "get_ipython().system":
             continue
         if not program.copes(call, _ERRORS) and not _prepared(program, call) and not _compared(program, call):
             said.add(found[1])
