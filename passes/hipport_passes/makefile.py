@@ -15,16 +15,25 @@ from dataclasses import dataclass, field
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.make import Line, Makefile, without_references
+from hipport.languages.shell import commands_in
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
-from hipport_passes import nvidia_tools
+from hipport_passes import nvidia_tools, shell_builds
 from hipport_passes.nvcc_flags import HOLE, Change, library, telling, translate
+from hipport_passes.packages.asking import Asking
+from hipport_passes.packages.commands import in_commands
+from hipport_passes.packages.recipes import for_rocm
 
 _MENTIONS = re.compile(
     rb"nvcc|nvc\+\+|cuda|nvidia-smi|-lcu[a-z]|-gencode|--?x[ =]cu\b|-Xcompiler|-Xptxas|-arch[ =]sm_|--expt-"
-    rb"|use_fast_math",
+    rb"|use_fast_math|torch|--gpus\b|\bcu1\d\d\b",
     re.IGNORECASE,
+)
+# What is read in recipes besides compilers: commands that install, and that start containers; and what they do.
+_INSTALLS = re.compile(rb"\binstall\b|\bdocker\b|\bpodman\b|\bconda\b")
+_OF_RECIPES = frozenset(
+    "pin torch index separate cuda_only no_rocm isolation conda channel image container packages".split()
 )
 _HIP = re.compile(rb"(?<![A-Za-z0-9])(?:hipcc|HIPCC|HIP|ROCM|rocm|hipify)(?![A-Za-z0-9])")
 _USES_HIP = re.compile(rb"USE_HIP\)?\s*,\s*1\b")
@@ -61,6 +70,10 @@ _NOT_LINKED = re.compile(
 _HANDED_ON = re.compile(rb"(?<![\w$(])\w+=(\$[({](\w+)[)}])(?![\w\"'])")
 _LANGUAGE = ("-x", "--x", "--language")
 _SOURCE = re.compile(r"[^\s=]*\.(c|cu|cpp|cc|cxx|C)")
+_CALLED = re.compile(rb"(?:^|[\s;/@])nvcc[ \t]+[-$]")
+_ECHO = re.compile(rb"[ \t]*[@-]*(?:echo|printf)\b")
+# `$(addprefix -Xcompiler ,$(CCFLAGS))`
+_ADDED = re.compile(r"\$\(addprefix[ \t]+(?:-Xcompiler|--compiler-options)[ \t]*,[ \t]*(\S.*)\)")
 # What stands between the commands of a shell, and in front of one.
 _BETWEEN = frozenset(("&&", "||", ";", "|", "&"))
 _IN_FRONT = frozenset(("do", "then", "else", "if", "while", "until", "!", "{", "(", "time", "exec", "env", "ccache"))
@@ -116,9 +129,34 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
             run = [said]
             chosen.append(run)
     yield from nvidia_tools.reported(script.tools)
+    yield from _run_in_recipes(source, project)
     option = None if ported else _option(source, project)
     for stretch in chosen:
         yield _finding(source, stretch, option)
+
+
+def _run_in_recipes(source: Makefile, project: Project) -> Iterator[Finding]:
+    """What recipes install, and the containers that they start: as in a shell script, but for make's variables."""
+    recipes = [line for line in source.lines if line.kind == "recipe" and not _decided(source, line)]
+    commands = [
+        command
+        for line in recipes
+        if _INSTALLS.search(source[line.value])
+        for command in commands_in(source.text, Span(_begin(source, line.value), line.value.end))
+    ]
+    if not commands or for_rocm(source.path.as_posix()):
+        return
+    said = [*in_commands(source, commands, Asking(project)), *shell_builds.in_commands(source, commands, project)]
+    for each in said:
+        if each.kind in _OF_RECIPES:
+            by_hand = "; hipport does not edit this in a recipe" if each.edits else ""
+            yield Finding(each.span, each.kind, each.message + by_hand, (), Certainty.MANUAL)
+
+
+def _begin(source: Makefile, command: Span) -> int:
+    """Return where a command begins behind what make takes off it."""
+    text = source[command]
+    return command.start + len(text) - len(text.lstrip(b"@-+ \t"))
 
 
 def _for_hip(source: Makefile, line: Line) -> bool:
@@ -301,7 +339,7 @@ class _Script:
         if line.kind == "other" and b"-gencode" in text and b"eval" in text:
             message = "-gencode → dropped: hipcc compiles for what --offload-arch says"
             return _Said(line, line.span, "arch", None, [message])
-        if line.kind in ("define", "rule") and re.search(rb"(?:^|[\s;/])nvcc\s+-", text):
+        if line.kind in ("define", "rule") and _CALLED.search(text) and not _ECHO.match(text):
             self._report(line.span, "nvcc", "nvcc is called here in a way that hipport does not rewrite")
         return None
 
@@ -482,6 +520,11 @@ class _Script:
                 puts[span] = b""
                 why = "hipcc compiles for what --offload-arch says"
                 found.append(Change(0, 0, "arch", ("-gencode",), (), why, Certainty.SAFE))
+                continue
+            elif of == "nvcc" and (added := _ADDED.fullmatch(word)):
+                puts[span] = added[1].encode()
+                why = "hipcc is the host's compiler as well"
+                found.append(Change(0, 0, "compiler_options", (word,), (added[1],), why, Certainty.SAFE))
                 continue
             else:
                 rest.append((word, span))

@@ -43,6 +43,11 @@ _ARCHS = re.compile(r"\$\{?\w*(?:ARCH|GENCODE)\w*\}?", re.IGNORECASE)
 _NVIDIA_CONTAINER = re.compile(r"--gpus(?:=|$)|--runtime=nvidia\b|--device=/dev/nvidia|nvidia\.com/gpu")
 # Package managers of systems.
 _INSTALLERS = frozenset(("apt", "apt-get", "aptitude", "yum", "dnf", "microdnf", "tdnf", "zypper"))
+# Modules of clusters by NVIDIA's names; and NVIDIA's installers, and where they come from.
+_MODULE = re.compile(r"(?i)(?:.*/)?(?:cuda(?:toolkit)?|cudnn|nccl|nvhpc|tensorrt)(?:[-/_.]*\d[\w./-]*)?")
+_INSTALLER = re.compile(
+    r"(?:^|/)cuda_[\d.]+_[\w.]*\.run$|developer\.download\.nvidia\.com/compute|cuda-keyring_[\w.-]+\.deb$"
+)
 #: What Debian's and NVIDIA's repositories call NVIDIA's compiler, libraries and drivers.
 _DEBIAN = re.compile(
     r"(?:cuda(?:-[\w.-]+)?|nsight-(?:systems|compute)[\w.-]*|nvidia-(?:cuda|driver|utils|container|kernel|dkms|settings|fs)[\w.-]*"
@@ -92,7 +97,13 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
 
 def in_commands(source: Source, commands: Sequence[Command], project: Project) -> Iterator[Finding]:
     """Yield what is to be said of commands that are NVIDIA's, or flags for the old ABI in them."""
-    knows_rocm = any(_ROCM_WORDS.search(word.text) for command in commands for word in command.words)
+    # Where packages come from is what `requirements` puts there, too.
+    knows_rocm = any(
+        _ROCM_WORDS.search(word.text)
+        for command in commands
+        if not any(word.text == "install" for word in command.words)
+        for word in command.words
+    )
     tools: dict[str, list[Span]] = defaultdict(list)
     for command in commands:
         under = " ".join(command.under)
@@ -145,6 +156,14 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
                     "leave them out, AMD's images have ROCm's libraries"
                 )
                 yield Finding(command.span, "packages", message, (), Certainty.MANUAL)
+        elif words[0] in ("module", "ml") and (named := [each for each in words[1:] if _MODULE.fullmatch(each)]):
+            message = (
+                f"loads {', '.join(named)}, for NVIDIA's GPUs: `module avail rocm` says what the cluster has for AMD's"
+            )
+            yield Finding(command.span, "module", message, (), Certainty.MANUAL)
+        elif words[0] not in _PRINTS and any(map(_INSTALLER.search, words)):
+            message = "brings NVIDIA's toolkit or driver, which ROCm does not need, and nvcc on the path misleads hipcc"
+            yield Finding(command.span, "packages", message, (), Certainty.MANUAL)
     yield from nvidia_tools.reported(tools)
 
 

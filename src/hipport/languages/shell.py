@@ -20,6 +20,8 @@ _PIECE = re.compile(
     rb"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\\r?\n|\\.|\$\((?:[^()]|\([^()]*\))*\)|\$\{[^}]*\}|`[^`]*`|[^\s'\"\\`;|&()<>#]+|#|\$",
     re.DOTALL,
 )
+# Commands whose output is put in their place: "$(…)", `…`.
+_SUBSTITUTED = re.compile(rb"\$\(((?:[^()]|\([^()]*\))*)\)|`([^`]*)`")
 _COMMENT = re.compile(rb"#[^\r\n]*")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _INSTRUCTION = re.compile(rb"[ \t]*([A-Za-z]+)(?=[ \t\\])")
@@ -259,6 +261,7 @@ class _Reader:
         self.frames: list[list[str]] = []  # of each `if` and `case` around: what its branches ask
         self.asking: list[str] | None = None  # the words of a condition that is being read
         self.heredocs: list[tuple[bool, bytes]] = []
+        self.substituted: list[tuple[Span, str]] = []  # scripts in the words of a command, and their quotes
 
     def read(self) -> Iterator[Command]:
         words: list[Word] = []
@@ -337,8 +340,15 @@ class _Reader:
     def _command(self, words: list[Word]) -> Iterator[Command]:
         if self.asking is not None:
             self.asking += [word.text for word in words]
-        if not words:
-            return
+        inside, self.substituted = self.substituted, []
+        if words:
+            yield from self._simple(words)
+        under = tuple(" ".join(frame) for frame in self.frames)
+        for span, quotes in inside:
+            for each in _Reader(self.text, span).read():
+                yield replace(each, under=(*under, *each.under), quotes=quotes + each.quotes)
+
+    def _simple(self, words: list[Word]) -> Iterator[Command]:
         count = next((n for n, word in enumerate(words) if not _ASSIGNMENT.match(word.text)), len(words))
         under = tuple(" ".join(frame) for frame in self.frames)
         # An assignment by itself is a command of that word alone.
@@ -364,6 +374,12 @@ class _Reader:
                 break
             pieces.append(match.group())
             self.at = match.end()
+            if match.group()[:1] in (b'"', b"`", b"$"):
+                quote = match.group()[:1].decode().strip("$")
+                self.substituted += [
+                    (Span(*each.span(each.lastindex or 0)), quote)
+                    for each in _SUBSTITUTED.finditer(self.text, match.start(), match.end())
+                ]
         if not pieces:
             return None
         span = Span(start, self.at)
