@@ -64,7 +64,8 @@ NOT_COMPILED: dict[str, str] = {
     ),
     **dict.fromkeys(
         """
-        arch_guards/chosen_asked arch_guards/headers_differ headers/chosen_no_header_of_hip headers/cstdint headers/families headers/in_toolkit
+        arch_guards/chosen_asked arch_guards/headers_differ
+        headers/chosen_no_header_of_hip headers/cstdint headers/families headers/in_toolkit
         headers/look_alikes headers/no_headers
         headers/samples_lacking headers/unsupported spaced_includes/alone spaced_includes/field
         """.split(),

@@ -302,7 +302,7 @@ pip install kaolin==0.15.0 -f https://nvidia-kaolin.s3.us-east-2.amazonaws.com/t
         ("a \\\n  b\nc", [["a", "b"], ["c"]], ["", ""]),
         ("a $(b c) `d e` ${f g}", [["a", "$(b c)", "`d e`", "${f g}"], ["b", "c"], ["d", "e"]], [""] * 3),
         ("a=\"b $(c | d)\"; e '$(f)'", [["a=b $(c | d)"], ["c"], ["d"], ["e", "$(f)"]], [""] * 4),
-        ("if a \"$(b)\"; then c; fi", [["a", "$(b)"], ["b"], ["c"]], ["a $(b)"] * 3),
+        ('if a "$(b)"; then c; fi', [["a", "$(b)"], ["b"], ["c"]], ["a $(b)"] * 3),
         ("a <<E\npip install x\nE\nb > c 2>&1 d", [["a"], ["b", "d"]], ["", ""]),
         ("if a b; then c; elif d; then e; else f; fi; g", [["a", "b"], ["c"], ["d"], ["e"], ["f"], ["g"]], None),
         ("case $x in\n a|b) c ;;\n (d) e;;\nesac\nf", [["c"], ["e"], ["f"]], ["$x a b", "$x a b d", ""]),
