@@ -34,6 +34,7 @@ from hipport.languages.functions import (
     called_name,
     exits_past,
     functions,
+    joined,
     nodes,
     operator_of,
 )
@@ -203,8 +204,21 @@ class Expressions:
                 and any(each.type == "goto_statement" for each in exits_past(self._function, last.node, variable.start))
             ):
                 last = None
-            self._before[key] = None if last is None else tuple(map(self.form, last.values))
+            if last is not None:
+                self._before[key] = tuple(map(self.form, last.values))
+            else:
+                self._before[key] = None if changed else self._of_branches(variable, node)
         return self._before[key]
+
+    def _of_branches(self, variable: Variable, node: Node) -> tuple[Form, ...] | None:
+        """What a variable may have been given last, in branches too, and what decides between these."""
+        if b"goto" in self._function.source.words and b"goto" in self._function.text(self._function.body):
+            return None
+        found = joined(self._function.locals, variable, node)
+        if found is None:
+            return None
+        values = [value for each in found.assignments for value in each.values]
+        return tuple(map(self.form, (*values, *found.conditions)))
 
     def form(self, node: Node) -> Form:
         """Return what the agreement on an expression is the least of."""

@@ -46,6 +46,8 @@ _VALUE_TYPE = re.compile(
 )
 # A template's pack among the parameters, or C's own.
 _PACK = re.compile(rb"\.\.\.\s*\w*\s*\)")
+_BRANCHES = frozenset(("if_statement", "else_clause"))
+_LEAVES = frozenset(("return_statement", "break_statement", "continue_statement"))
 _SHARED = re.compile(rb"\s*(?:(?:static|volatile|extern)\s+)*__shared__(?:\s+(?:static|volatile|extern))*\s*")
 _Given = TypeVar("_Given")
 _NAMES = frozenset(("identifier", "field_identifier", "type_identifier", "operator_name", "destructor_name"))
@@ -150,6 +152,90 @@ class Locals:
                 return None
             loop = _loop_of(loop, block)
         return last
+
+
+class Joined(NamedTuple):
+    """Which assignments may have given a variable its value, and the conditions that decide which one did."""
+
+    assignments: tuple[Assignment, ...]
+    conditions: tuple[Node, ...]
+
+
+def joined(of: Locals, variable: Variable, node: Node) -> Joined | None:
+    """Return what the variable may have been given last where it is read at `node`; None where that is not all seen.
+
+    That is by plain assignments before it, some of them in branches of an `if`.
+    """
+    given = of.given.get(variable, [])
+    found: list[Assignment] = []
+    conditions: list[Node] = []
+    inner, outer = node, node.parent
+    while outer is not None and outer.type != "function_definition":
+        if outer.type == "compound_statement":
+            before = [each for each in outer.named_children if each.end_byte <= inner.start_byte]
+            through = _given_last(given, before, found, conditions)
+            if not through:
+                return None if through is None else Joined(tuple(found), tuple(conditions))
+        elif any(
+            contains(outer, each.node) and (outer.type not in _BRANCHES or each.node.end_byte <= inner.start_byte)
+            for each in given
+        ):
+            return None  # In the turn before, in another case, in a condition.
+        inner, outer = outer, outer.parent
+    return None
+
+
+def _given_last(
+    given: Sequence[Assignment], statements: Sequence[Node], found: list[Assignment], conditions: list[Node]
+) -> bool | None:
+    """Add what statements, one behind the other, give last; whether one may pass them all by, None where not seen."""
+    for statement in reversed(statements):
+        inside = [each for each in given if contains(statement, each.node)]
+        if not inside:
+            continue
+        if statement.type == "compound_statement":
+            through = _given_last(given, statement.named_children, found, conditions)
+        elif statement.type == "if_statement":
+            through = _given_in_branches(given, inside, statement, found, conditions)
+        elif statement.type in ("expression_statement", "declaration"):
+            (one, *others) = inside
+            at = one.node if one.declares else one.node.parent
+            if others or at != statement or not (one.declares or one.plain):
+                return None
+            # One that is declared without a value may have any.
+            found += [one] if one.values else []
+            through = False
+        else:
+            return None
+        if not through:
+            return through
+    return True
+
+
+def _given_in_branches(
+    given: Sequence[Assignment],
+    inside: Sequence[Assignment],
+    statement: Node,
+    found: list[Assignment],
+    conditions: list[Node],
+) -> bool | None:
+    condition, yes = statement.child_by_field_name("condition"), statement.child_by_field_name("consequence")
+    no = statement.child_by_field_name("alternative")
+    if condition is None or yes is None or any(contains(condition, each.node) for each in inside):
+        return None
+    conditions.append(bare(condition))
+    passed = no is None
+    for branch in (yes, no.named_children[-1] if no is not None and no.named_children else None):
+        last = branch
+        if branch is not None and branch.type == "compound_statement":
+            last = branch.named_children[-1] if branch.named_children else branch
+        if branch is None or (last is not None and last.type in _LEAVES):
+            continue  # Who leaves there does not come behind it.
+        through = _given_last(given, [branch], found, conditions)
+        if through is None:
+            return None
+        passed = passed or through
+    return passed
 
 
 @dataclass(frozen=True, eq=False)
