@@ -107,6 +107,21 @@ def test_edits_that_break_the_syntax_are_dropped_and_said() -> None:
     assert "syntax" in ported.reported[0].reason
 
 
+def test_of_a_pass_only_the_edits_that_break_the_syntax_are_dropped() -> None:
+    def find(source: Cuda, project: Project) -> Iterator[Finding]:
+        changes = {b"first": b"f", b"int second": b"long second", b"int third;": b"int (;", b"int fourth": b"long d"}
+        for old, new in changes.items():
+            at = source.text.index(old)
+            span = Span(at, at + len(old))
+            yield Finding(span, "replaced", "", (Edit(span, new),))
+
+    text = b"int first;\nint second;\nint third;\nint fourth;\n"
+    ported = run(Project((source(text),)), (Pass(Cuda, find),))
+    assert ported.project.sources[0].text == b"int f;\nlong second;\nint third;\nlong d;\n"
+    assert [r.line for r in ported.reported if r.outcome is Outcome.DROPPED] == [3]
+    assert [r.line for r in ported.reported if r.outcome is Outcome.APPLIED] == [1, 2, 4]
+
+
 def test_a_file_with_syntax_errors_is_still_ported() -> None:
     ported = run(Project((source(b"int ( ;\nint first;\n"),)), (replacing(b"int first;", b"long first;"),))
     assert ported.changed and ported.reported[0].outcome is Outcome.APPLIED

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp
+from hipport.languages.cpp import Cpp, word_before
 from hipport.languages.declarations import declarations, member_or_qualified
 from hipport.languages.lexing import SPLICE
 from hipport.pipeline import Pass
@@ -44,6 +44,8 @@ _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _OF_CALL = re.compile(r"\{(\w+)\}")
 _SPLICED = re.compile(rb"[A-Za-z_]\w*(?:" + SPLICE + rb"\w+)+")
 _SPLICE = re.compile(SPLICE)
+_BODY = re.compile(rb"\s*(?:noexcept\s*)?[;{]")
+_BEFORE_CALLS = frozenset(b"return else do case throw co_return co_yield co_await and or not in".split())
 _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif)\b")
 
 
@@ -261,6 +263,11 @@ def _renamed(source: Cpp, span: Span, name: bytes, row: Row) -> Iterator[Finding
         form = row.tag
     edits: list[Edit] = []
     opening = _CALL.match(source.code, span.end) if row.calls else None
+    if opening is not None and _declared(source, span.start, opening.end() - 1):
+        # A function of the program's that stands in for CUDA's takes what CUDA's takes.
+        if not row.hip:
+            return
+        opening = None
     if opening is not None:
         arguments = source.arguments(opening.end() - 1) or ()
         form = row.calls.get(str(len(arguments)), form)
@@ -292,6 +299,14 @@ def _renamed(source: Cpp, span: Span, name: bytes, row: Row) -> Iterator[Finding
         message += f": {row.review}"
     certainty = Certainty.REVIEW if row.until is not None or row.review else Certainty.SAFE
     yield Finding(span, "name", message, (Edit(span, new), *edits), certainty)
+
+
+def _declared(source: Cpp, start: int, opening: int) -> bool:
+    """Whether a name with a list in brackets behind it is a function that is declared or defined there."""
+    before = word_before(source.code, start)
+    closing = source.closing(opening)
+    behind = closing is not None and _BODY.match(source.code, closing + 1)
+    return bool(before and behind) and before not in _BEFORE_CALLS
 
 
 def _passed(source: Cpp, before: int, name: bytes, behind: bytes) -> bytes:

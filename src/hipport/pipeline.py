@@ -63,7 +63,7 @@ class Outcome(Enum):
     DECLINED = "declined"  #: its certainty is beyond what was accepted; nothing was changed
     REPORTED = "reported"  #: it has no edits; a person must act
     IGNORED = "ignored"  #: a comment on its line says so
-    DROPPED = "dropped"  #: the pass's edits would have broken the file's syntax, or the pass failed on it
+    DROPPED = "dropped"  #: its edits would have broken the file's syntax, or the pass failed on it
 
     def __str__(self) -> str:
         return self.value
@@ -147,7 +147,7 @@ def run(
     own; the result is the same. The laws that every pass is held to:
 
     * its findings' edits must not conflict with each other (a conflict drops its edits to that file);
-    * a file must not come out with more syntax errors than it went in with (its edits to that file are dropped);
+    * a file must not come out with more syntax errors than it went in with (the findings whose edits do that are dropped);
     * a failure inside a pass is reported for that file and harms no other.
     """
     before = project
@@ -410,7 +410,6 @@ def _step(
     if not findings:
         return source, [], ()
     outcomes: list[tuple[Finding, Outcome, str]] = []
-    edits: list[Edit] = []
     for finding, inside, as_found in findings:
         reason = _ignored(inside, as_found, each.name)
         if reason is not None:
@@ -421,19 +420,47 @@ def _step(
             outcomes.append((finding, Outcome.DECLINED, f"only {accept} changes were accepted"))
         else:
             outcomes.append((finding, Outcome.APPLIED, ""))
-            edits += finding.edits
-    result, problem = source, ""
+    changing = [finding for finding, outcome, _ in outcomes if outcome is Outcome.APPLIED]
+    result, kept, problem = source, changing, ""
     try:
-        result = source.apply(edits)
+        result = source.apply(_edits(changing))
     except Conflict as conflict:
-        problem = f"a defect of this pass: {conflict}"
+        kept, problem = [], f"a defect of this pass: {conflict}"
     else:
-        if not all(source.harmless(edit) for edit in edits) and result.errors > source.errors:
-            result, problem = source, "the edits of this pass would have broken the file's syntax"
+        if not all(source.harmless(edit) for edit in _edits(changing)) and result.errors > source.errors:
+            problem = "the edits of this finding would have broken the file's syntax"
+            kept = _parsing(source, changing)
+            result = source.apply(_edits(kept))
     if problem:
-        outcomes = [(f, Outcome.DROPPED, problem) if o is Outcome.APPLIED else (f, o, r) for f, o, r in outcomes]
+        stay = {id(finding) for finding in kept}
+        outcomes = [
+            (f, Outcome.DROPPED, problem) if o is Outcome.APPLIED and id(f) not in stay else (f, o, r)
+            for f, o, r in outcomes
+        ]
     made = tuple(file for f, o, _ in outcomes if o is Outcome.APPLIED for file in f.creates)
     return result, [_reported(each.name, source, *outcome) for outcome in outcomes], made
+
+
+def _edits(findings: Iterable[Finding]) -> list[Edit]:
+    return [edit for finding in findings for edit in finding.edits]
+
+
+def _parsing(source: Source, findings: Sequence[Finding]) -> list[Finding]:
+    """Return those of the findings with whose edits the text has no more errors of syntax than before.
+
+    In a file full of macros the parser loses its way; what it then makes of one place is no matter of the others.
+    """
+    kept = [finding for finding in findings if all(map(source.harmless, finding.edits))]
+    sure = {id(finding) for finding in kept}
+    groups = [[finding for finding in findings if id(finding) not in sure]]
+    while groups:
+        group = groups.pop()
+        if source.apply(_edits([*kept, *group])).errors <= source.errors:
+            kept += group
+        elif len(group) > 1:
+            half = len(group) // 2
+            groups += [group[half:], group[:half]]
+    return kept
 
 
 def _reported(name: str, source: Source, finding: Finding, outcome: Outcome, reason: str) -> Reported:
