@@ -147,7 +147,7 @@ def run(
     own; the result is the same. The laws that every pass is held to:
 
     * its findings' edits must not conflict with each other (a conflict drops its edits to that file);
-    * a file must not come out with more syntax errors than it went in with (the findings whose edits do that are dropped);
+    * a file must not come out with more syntax errors than it went in with (what does that is dropped);
     * a failure inside a pass is reported for that file and harms no other.
     """
     before = project
