@@ -382,6 +382,10 @@ class Expressions:
                 stack.append(given[0])  # With masks of their own, lanes vote among themselves.
             return found
         definitions = self._kernels.definitions(self._function.source, name) if name else ()
+        if definitions and not method and all(map(self._kernels.by_arguments, definitions)):
+            # Other calls do not matter: here it is what it is given.
+            stack += given
+            return BLOCK
         if definitions:
             # Of functions of one name, the one that is meant may be any.
             called.update(dict.fromkeys(definitions))

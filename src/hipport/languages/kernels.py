@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from hipport.languages import groups, instances
 from hipport.languages.agreement import BLOCK, WARP, Agreements, Form, Numbering
 from hipport.languages.blocks import Block, shapes
-from hipport.languages.built_ins import GIVEN, LAYERS, OTHER_DIMENSIONS, RANK, WARP_SIZES
+from hipport.languages.built_ins import BY_THREAD, BY_WARP, GIVEN, LAYERS, OTHER_DIMENSIONS, RANK, WARP_SIZES
 from hipport.languages.constants import WORKED_OUT
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import (
@@ -68,6 +68,7 @@ _GOES_ON = frozenset(
     (b"{", b",", b")", b":", b".", b"-", b"=", b"(", b">", b"<", b"&", b"|", b"*", b"?", b"+", b"/", b"]")
 )
 _MOST_NUMBERS = 64
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 _NUMBER = re.compile(rb"\(*\s*(0[xX][0-9a-fA-F]+|\d+)[uUlL]*\s*\)*")
 
 
@@ -125,6 +126,7 @@ class _Known:
         self.one_warp: dict[tuple[Function, int], bool] = {}
         self.in_one_row: dict[Function, Node] = {}
         self.reaches: dict[tuple[Function, re.Pattern[bytes]], bool] = {}
+        self.by_arguments: dict[Function, bool] = {}
         self.carriers: dict[re.Pattern[bytes], frozenset[bytes]] = {}
 
 
@@ -352,6 +354,39 @@ class Kernels:
     def result(self, function: Function) -> int:
         """Return the agreement on what the function returns, over all its calls."""
         return self._agreements(function.source).result(function)
+
+    def by_arguments(self, function: Function) -> bool:
+        """Whether what a function returns differs by thread only as far as what it is given does.
+
+        It asks for no thread's number and for no other lane's value, and calls no function that does. What an object
+        has is not told by arguments.
+        """
+        known = self._known(function.source).by_arguments
+        if function not in known:
+            found = {function: None}
+            waiting = [function]
+            while waiting:
+                each = waiting.pop()
+                names = self._named_in(each)
+                if is_method(each) or any(BY_THREAD.fullmatch(name) or BY_WARP.fullmatch(name) for name in names):
+                    break
+                called = [of for name in sorted(names) for of in self.definitions(each.source, name)]
+                waiting += [of for of in called if of not in found]
+                found.update(dict.fromkeys(called))
+            else:
+                known[function] = True
+            known.setdefault(function, False)
+        return known[function]
+
+    def _named_in(self, function: Function) -> set[bytes]:
+        """The built-in names in a function's body, and what it calls, by its macros, too."""
+        words = set(_WORD.findall(function.text(function.body)))
+        names = {word for word in words if word in function.called or BY_THREAD.fullmatch(word)}
+        for macro in words & self.macros(function.source).keys():
+            for text in self.expanded(function.source, macro, None):
+                names.update(_WORD.findall(text))
+        # What assembly asks for is not seen.
+        return names if b"asm" not in words else names | {b"threadIdx"}
 
     def _calling(self, function: Function) -> Mapping[Function, None]:
         """The functions that call one, in macros, too."""
