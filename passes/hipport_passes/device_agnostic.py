@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _TABLE = Path(__file__).with_suffix(".toml")
 _ASKED = re.compile(rb"#[ \t]*hipport:[ \t]*device-agnostic\b")
-_MENTIONS = re.compile(rb"[\"']cuda\b|\.cuda\b|pin_memory")
+_MENTIONS = re.compile(rb"[\"']cuda\b|\.cuda\b|pin_memory|\bdevice=\d|\.to\(\d")
 _TORCH = re.compile(
     rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*"
     rb"\b(?:torch\w*|transformers|diffusers|accelerate|open_clip|kornia|lightning)\b"
@@ -140,11 +140,84 @@ class _File:
             case cst.Call(func=cst.Attribute(attr=cst.Name("set_default_tensor_type"))):
                 if "cuda" in self.script.code(node):
                     return self._guard(node)
+            case cst.Arg(keyword=cst.Name("device"), value=cst.Integer() as value) if self._of_torch(node):
+                return self._numbered(value)
+            case cst.Call(
+                func=cst.Attribute(attr=cst.Name("to")), args=[cst.Arg(keyword=None, value=cst.Integer() as value), *_]
+            ):
+                return self._numbered(value) if self.uses_torch else None
+            case cst.Assert() | cst.If():
+                return self._insists(node)
             case cst.Arg(keyword=cst.Name("pin_memory"), value=cst.Name("True") as value):
                 return self._pinned(value)
             case cst.Attribute(value=cst.Name("torch"), attr=cst.Name("cuda")):
                 return self._torch_cuda(node)
+            case cst.Name() if isinstance(above := self.script.parent.get(node), cst.Attribute) and above.value is node:
+                return self._torch_cuda(node) if self._from(node) == "torch.cuda" else None
+            case cst.Call(func=cst.Name() as name) if (found := self._from(name)).startswith("torch.cuda."):
+                what = found.removeprefix("torch.cuda.")
+                if what in load(_TABLE)["guard"]:
+                    return self._guard(node)
+                why = load(_TABLE)["report"].get(what)
+                return self._manual(node, "needs_gpu", f"{found} needs a GPU; {why}") if why is not None else None
         return None
+
+    # Numbers, and conditions
+
+    def _of_torch(self, argument: cst.Arg) -> bool:
+        """Say whether an argument is one of a function of PyTorch's, or of a pipeline of Transformers'."""
+        import libcst as cst
+
+        call = self.script.parent[argument]
+        if not isinstance(call, cst.Call) or not self.uses_torch:
+            return False
+        name = self.script.code(call.func)
+        if isinstance(call.func, cst.Name) and self._from(call.func).startswith("transformers."):
+            return name == "pipeline"
+        return name.startswith("torch.") or name == "transformers.pipeline"
+
+    def _numbered(self, value: cst.Integer) -> _Change | None:
+        """`device=0`, `x.to(0)`: a GPU by its number."""
+        if self.decisions.decided(value) or self.decisions.scripted(value):
+            return None
+        return self._chosen(value, self.source.span(value), value.value, False)
+
+    def _insists(self, node: cst.Assert | cst.If) -> _Change | None:
+        """What stops the program where there is no GPU, and does nothing where there is one."""
+        import libcst as cst
+
+        if isinstance(node, cst.If):
+            function = self.script.function(node)
+            stops = node.orelse is None and self._fails(node.body) and self.decisions.without_gpu(node.test) is True
+            # In another function, it is one for GPUs.
+            if not stops or (function is not None and function.name.value != "main"):
+                return None
+            message = "stops the program where there is no GPU, and what follows counts on one: leave it out"
+            return self._manual(node, "insists", message)
+        if self.decisions.without_gpu(node.test) is not False or self.decisions.decided(node):
+            return None
+        span, text = self.source.span(node), self.source.text
+        indent = text[text.rfind(b"\n", 0, span.start) + 1 : span.start]
+        line = self.script.parent[node]
+        beside = list(getattr(self.script.parent[line], "body", ()))
+        if indent.strip() or not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1 or line not in beside:
+            return self._manual(node, "insists", "stops the program where there is no GPU: leave it out")
+        lead = b"pass" + self.source.newline + indent if len(beside) == 1 else b""
+        begun = [0, *(match.end() for match in re.finditer(rb"\n[ \t]*", text[span.start : span.end]))]
+        edits = tuple(Edit(Span(span.start + at, span.start + at), (b"# " if at else lead + b"# ")) for at in begun)
+        message = "stops the program where there is no GPU; assumes that what follows runs on a CPU"
+        return _Change(span, "insists", message, edits, Certainty.REVIEW)
+
+    def _fails(self, block: cst.BaseSuite) -> bool:
+        """Say whether a block ends in an error."""
+        import libcst as cst
+
+        last = list(block.body)[-1]
+        if isinstance(last, cst.SimpleStatementLine):
+            last = last.body[-1]
+        return isinstance(last, cst.Raise) or (
+            self.script.stops(block) and not re.search(r"exit\((?:0|status=0)?\)$", self.script.code(last))
+        )
 
     # Strings
 
@@ -211,6 +284,9 @@ class _File:
             return None
         if self.decisions.scripted(call):
             return self._manual(call, "scripted", "TorchScript compiles this: hand the device in as an argument")
+        if isinstance(self.script.parent[call], cst.Lambda) and receiver in self._parameters(self.script.parent[call]):
+            # `map_location=lambda storage, place: storage.cuda()`: a storage has no such `to`.
+            return self._only_with_gpu(call, receiver)
         known = self._is_torch(call.func.value)
         given = [each for each in call.args if each.keyword is None or each.keyword.value == "device"]
         others = [each for each in call.args if each not in given]
@@ -239,6 +315,13 @@ class _File:
         certainty = Certainty.REVIEW if assumes else Certainty.SAFE
         return _Change(span, "cuda_call", message, tuple(edits), certainty, call)
 
+    def _parameters(self, function: cst.CSTNode) -> set[str]:
+        """Return the names of the parameters of a function of two, which `map_location` is given."""
+        import libcst as cst
+
+        parameters = function.params.params if isinstance(function, cst.Lambda) else ()
+        return {each.name.value for each in parameters} if len(parameters) == 2 else set()
+
     def _only_with_gpu(self, call: cst.Call, receiver: str) -> _Change | None:
         """Leave a call of cuda() as it is where there is a GPU, and take what it is called on elsewhere."""
         import libcst as cst
@@ -262,11 +345,29 @@ class _File:
 
     # The rest of torch.cuda
 
-    def _torch_cuda(self, module: cst.Attribute) -> _Change | None:
+    def _from(self, name: cst.Name) -> str:
+        """Return what a name is imported as, "torch.cuda" or "torch.cuda.synchronize", or ""."""
+        import libcst as cst
+
+        bound = self.script.bound(name)
+        statement = bound[0].node if len(bound) == 1 else None
+        if isinstance(statement, cst.Import):
+            for alias in statement.names:
+                if alias.asname is not None and self.script.code(alias.asname.name) == name.value:
+                    return self.script.code(alias.name)
+        if isinstance(statement, cst.ImportFrom) and not isinstance(statement.names, cst.ImportStar):
+            module = self.script.code(statement.module) if statement.module is not None else ""
+            for alias in statement.names:
+                if self.script.code(alias.asname.name if alias.asname is not None else alias.name) == name.value:
+                    return f"{module}.{self.script.code(alias.name)}"
+        return ""
+
+    def _torch_cuda(self, module: cst.Attribute | cst.Name) -> _Change | None:
         import libcst as cst
 
         # torch.cuda.nvtx.range_push
-        node, names = module, list[str]()
+        node: cst.BaseExpression = module
+        names: list[str] = []
         above = self.script.parent[node]
         while isinstance(above, cst.Attribute):
             node = above

@@ -29,7 +29,7 @@ class Decisions:
         import libcst as cst
 
         for test, wanted in self.script.conditions(node):
-            without = self._without_gpu(test)
+            without = self.without_gpu(test)
             # `if x.device != "cuda": x = x.to("cuda")` is for the CPU, whatever it says.
             if without is not None and without is not wanted:
                 return True
@@ -47,16 +47,16 @@ class Decisions:
                 return True
         return False
 
-    def _without_gpu(self, test: cst.CSTNode) -> bool | None:
+    def without_gpu(self, test: cst.CSTNode) -> bool | None:
         """Say what a condition is where there is no GPU; None where that is not known."""
         import libcst as cst
 
         match test:
             case cst.UnaryOperation(operator=cst.Not()):
-                value = self._without_gpu(test.expression)
+                value = self.without_gpu(test.expression)
                 return None if value is None else not value
             case cst.BooleanOperation():
-                values = {self._without_gpu(test.left), self._without_gpu(test.right)}
+                values = {self.without_gpu(test.left), self.without_gpu(test.right)}
                 decisive = isinstance(test.operator, cst.Or)
                 if decisive in values:
                     return decisive

@@ -79,6 +79,14 @@ class Places:
         value, above = node, script.parent[node]
         while isinstance(above, cst.BooleanOperation) or (isinstance(above, cst.IfExp) and value is not above.test):
             value, above = above, script.parent[above]
+        # A list of one: `"devices": ["cuda:0"]`.
+        devices = script.parent.get(above)
+        if isinstance(above, cst.Element) and isinstance(devices, (cst.List, cst.Tuple)):
+            holder = script.parent[devices]
+            name = script.text(holder.key) if isinstance(holder, cst.DictElement) else ""
+            if isinstance(holder, cst.Assign) and isinstance(holder.targets[0].target, cst.Name):
+                name = holder.targets[0].target.value
+            return len(devices.elements) == 1 and re.search(r"devices$", name) is not None, False
         match above:
             case cst.Arg():
                 call = script.parent[above]
