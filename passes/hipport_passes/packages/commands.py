@@ -341,6 +341,10 @@ def _of_command(source: Source, command: Command, asking: Asking, folder: str = 
 def _of_pip(source: Source, install: Install, asking: Asking) -> Iterator[Finding]:
     if any(for_rocm(url) or re.search(r"(?:^|[/_-])cpu(?:$|[/_.-])", url) for _, _, url in install.indexes):
         return
+    # PyTorch's page of links has builds for CPUs, too: `torch==1.6.0+cpu` says which one is meant.
+    asked = [word.text for word in install.asked if _is_torch(word.text, asking)]
+    if any("+cpu" in text for text in asked) and not any("+cu" in text for text in asked):
+        return
     judged = [(word, asking.judge(word.text)) for word in install.asked]
     torch = [(word, verdict) for word, verdict in judged if _is_torch(word.text, asking)]
     others = [(word, verdict) for word, verdict in judged if not _is_torch(word.text, asking)]
