@@ -133,6 +133,7 @@ def _release(text: str) -> tuple[int, int]:
 _COMPARED = re.compile(rb"__CUDA_ARCH__\s*(>=|<=|>|<)\s*(\d+)\b(?!\s*[-+*/%<>]|[\w.])")
 
 
+_OF_ENUMERATION = re.compile(rb"(?<!\w)([A-Za-z_]\w*)\s*::\s*\Z")
 _ASSERTION = re.compile(rb"\bstatic_assert\s*\(")
 _BOUND = re.compile(rb"__CUDA_ARCH__\s*>=?[\s\w*+()]+")
 
@@ -155,7 +156,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         start = span.start
         if name in own or any(scope.start <= start < scope.end for scope in inside.get(name, ())):
             continue
-        if source.ported(start):
+        if source.ported(start) or _enumeration(source.code, start) in own:
             continue
         row = known[name]
         directive = source.directive(start)
@@ -331,11 +332,19 @@ def _passed(source: Cpp, before: int, name: bytes, behind: bytes) -> bytes:
 
 
 def _names(source: Cpp) -> tuple[tuple[Span, bytes], ...]:
-    """The names of the table in `source` that are not members and not in a namespace."""
+    """The names of the table in `source` that are not members and not in a namespace, and those of its enumerations."""
     code = source.code
     return tuple(
-        (span, name) for span, name in source.names(table().keys()) if not member_or_qualified(code, span.start)
+        (span, name)
+        for span, name in source.names(table().keys())
+        if not member_or_qualified(code, span.start) or _enumeration(code, span.start) in table()
     )
+
+
+def _enumeration(code: bytes, start: int) -> bytes:
+    """Return `cudaError` of `cudaError::cudaErrorInvalidValue`, if that is CUDA's; empty for other names."""
+    match = _OF_ENUMERATION.search(code, max(0, start - 200), start)
+    return match[1] if match is not None and not member_or_qualified(code, match.start(1)) else b""
 
 
 def _own(source: Cpp) -> tuple[frozenset[bytes], Mapping[bytes, list[Span]]]:
