@@ -18,6 +18,7 @@ from hipport_passes import (
     cpp_extension,
     cub_thrust,
     deduction_guides,
+    definition_arguments,
     devcontainer,
     device_agnostic,
     device_functions,
@@ -99,6 +100,8 @@ PASSES: tuple[Pass[Any], ...] = (
     register_keyword.PASS,
     builtin_declarations.PASS,
     pragma_macros.PASS,
+    # Before the word is looked for that such a name seems to lack.
+    definition_arguments.PASS,
     template_keyword.PASS,
     unevaluated.PASS,
     deduction_guides.PASS,
