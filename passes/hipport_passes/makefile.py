@@ -45,6 +45,7 @@ _WORD = re.compile(
 )
 _NVCC = re.compile(r"(?:(?:[\w./-]|\$[({]\w+[)}])*/)?nvcc")
 # The compiler of NVIDIA's HPC SDK, and what it makes kernels of besides CUDA.
+_QUOTED = re.compile(rf"([\"'])({_NVCC.pattern}|\$[({{]\w+[)}}])\1")
 _QUIET = re.compile(r"\$[({]\w[)}](?=\$[({]|nvcc|/)")
 _NAMED = re.compile(rb"-l\$[({]|addprefix[ \t]+-l|%[ \t]*,[ \t]*-l%")
 _NVCPP = re.compile(_NVCC.pattern.replace("nvcc", r"nvc\+\+"))
@@ -278,9 +279,11 @@ class _Script:
                 bare = bare[quiet.end() :]
             if bare:
                 found.insert(0, (bare, Span(place.end - len(bare.encode()), place.end)))
-            # `$(EXEC) $(NVCC)`: nothing, or an echo where there is nothing to build with.
-            while len(found) > 1 and self._launches(found[0][0], found[1][0]):
-                del found[0]
+        # A shell takes the quotes off the compiler's name; what stands for it is several words.
+        found = [(quoted[2], place) if (quoted := _QUOTED.fullmatch(word)) else (word, place) for word, place in found]
+        # `$(EXEC) $(NVCC)`: nothing, or an echo where there is nothing to build with.
+        while line.kind == "recipe" and len(found) > 1 and self._launches(found[0][0], found[1][0]):
+            del found[0]
         return found
 
     def _launches(self, first: str, second: str) -> bool:
@@ -353,7 +356,11 @@ class _Script:
         messages: list[str] = []
         if which := _WHICH.search(source.text, line.value.start, line.value.end):
             found = source[Span(*which.span())].replace(b"nvcc", b"hipcc", 1)
-            puts[Span(*which.span())] = b"$(patsubst %,% " + _ARCHS.encode() + b"," + found + b")"
+            quotes = (source.text[which.start() - 1 : which.start()], source.text[which.end() : which.end() + 1])
+            quoted = quotes in ((b'"', b'"'), (b"'", b"'"))
+            puts[Span(which.start() - quoted, which.end() + quoted)] = (
+                b"$(patsubst %,% " + _ARCHS.encode() + b"," + found + b")"
+            )
             messages.append("nvcc → hipcc")
             return self._put(line, puts, [], messages)
         if _PROBE.search(text):
@@ -417,6 +424,9 @@ class _Script:
         puts: dict[Span, bytes] = {}
         messages: list[str] = []
         calls, nvcc = self._called(line, words), self._nvcc(line, words)
+        if calls and not nvcc and _COMPILER.fullmatch(words[0][0]) and self._text(words[0][1]) != words[0][0]:
+            puts[words[0][1]] = words[0][0].encode()
+            messages.append("the compiler has no quotes around it, as it has options with it")
         if nvcc:
             puts[words[0][1]] = f"hipcc {_ARCHS}".encode()
             messages.append("nvcc → hipcc" if _NVCC.fullmatch(words[0][0]) else "nvc++ → hipcc")
