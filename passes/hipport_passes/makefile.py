@@ -280,7 +280,10 @@ class _Script:
             if bare:
                 found.insert(0, (bare, Span(place.end - len(bare.encode()), place.end)))
         # A shell takes the quotes off the compiler's name; what stands for it is several words.
-        found = [(quoted[2], place) if (quoted := _QUOTED.fullmatch(word)) else (word, place) for word, place in found]
+        for i, (word, place) in enumerate(found):
+            first = not i or found[i - 1][0].endswith((";", "&&", "||"))
+            if first and (quoted := _QUOTED.fullmatch(word)):
+                found[i] = (quoted[2], place)
         # `$(EXEC) $(NVCC)`: nothing, or an echo where there is nothing to build with.
         while line.kind == "recipe" and len(found) > 1 and self._launches(found[0][0], found[1][0]):
             del found[0]
