@@ -38,6 +38,21 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the executor is for Linux"),
 ]
 
+#: Of the types of numbers that a kernel is compiled for, those that cases have: each of the others takes as long.
+TYPES = """\
+#include <torch/extension.h>
+#undef AT_DISPATCH_CASE_INTEGRAL_TYPES
+#undef AT_DISPATCH_CASE_FLOATING_TYPES_AND
+#undef AT_DISPATCH_CASE_FLOATING_TYPES_AND2
+#undef AT_DISPATCH_CASE_ALL_TYPES_AND
+#undef AT_DISPATCH_CASE_ALL_TYPES_AND2
+#define AT_DISPATCH_CASE_INTEGRAL_TYPES(...) AT_DISPATCH_CASE(at::ScalarType::Long, __VA_ARGS__)
+#define AT_DISPATCH_CASE_FLOATING_TYPES_AND(a, ...) AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)
+#define AT_DISPATCH_CASE_FLOATING_TYPES_AND2(a, b, ...) AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES_AND(a, ...) AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES_AND2(a, b, ...) AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__)
+"""
+
 SETUP = """\
 import os
 from setuptools import setup
@@ -71,9 +86,9 @@ def gather(tree: Path, package: str, libraries: tuple[str, ...], *, apart: bool)
                     lines += ["#ifdef WITH_CUDA", include, "#endif"] if suffix == "_cuda.cu" else [include]
         # One has a variable of the name that is another's macro.
         lines += ["#undef registry", "#undef THREADS", "#undef BLOCKS"]
-    (tree / "gathered.cu").write_text("\n".join([*lines, ""]))
+    (tree / "gathered.cu").write_text("\n".join([TYPES, *lines, ""]))
     (tree / "gathered.cpp").write_text('#include "gathered.cu"\n')
-    (tree / "gathered_cpu.cpp").write_text("\n".join([*of_cpu, ""]))
+    (tree / "gathered_cpu.cpp").write_text("\n".join([TYPES, *of_cpu, ""]))
     (tree / "setup.py").write_text(SETUP.format(package=package))
 
 
