@@ -75,7 +75,7 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
                     if each.name == "ENV" and each in on_rocm:
                         yield from _folders(source, each.span)
                         yield from _compilers(each.words, project, image=True)
-                    elif each.name in ("CMD", "ENTRYPOINT"):
+                    elif each.name in ("CMD", "ENTRYPOINT", "HEALTHCHECK"):
                         if b"nvidia-smi" in source[each.span]:
                             yield _asks_nvidia(each.span)
                         listed = [word for word in re.split(r"[\s\[\],\"']+", source[each.span].decode()) if word]

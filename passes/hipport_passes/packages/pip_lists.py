@@ -104,7 +104,8 @@ def in_setup_cfg(source: SetupCfg, asking: Asking) -> Iterator[Finding]:
             start = source.text.rfind(b"\n", 0, span.start) + 1
             if source.text[start : span.start].strip():
                 # `install_requires = xformers`: the option stays, with nothing in it.
-                edits = (Edit(span, b""),)
+                more = re.compile(rb"[ \t]*;[ \t]*").match(source.text, span.end)
+                edits = (Edit(Span(span.start, more.end() if more else span.end), b""),)
             else:
                 edits = (Edit(Span(span.start, span.start), b"# "),)
         yield finding(span, verdict, edits)

@@ -22,11 +22,13 @@ LISTS = re.compile(
     r"|tool/hatch/envs/[^/]+/(?:extra-)?dependencies/\d+"
 )
 POETRY = re.compile(
-    r"tool/poetry/(?:dev-)?(?:group/[^/]+/)?dependencies/(?P<name>[^/]+)(?:/\d+)?(?:/(?P<what>version|url|git|source))?"
+    r"(?:tool/poetry/(?:dev-)?(?:group/[^/]+/)?dependencies|tool/pdm/resolution/overrides)/(?P<name>[^/]+)(?:/\d+)?(?:/(?P<what>version|url|git|source))?"
 )
 _PIXI = re.compile(
     r"(?:tool/pixi/)?(?:feature/[^/]+/)?(?:target/[^/]+/)?(?P<pypi>pypi-)?dependencies/(?P<name>[^/]+)(?:/(?P<what>version|channel))?"
 )
+# What pixi asks of a machine: NVIDIA's driver.
+_NEEDS_CUDA = re.compile(r"(?:tool/pixi/)?(?:feature/[^/]+/)?system-requirements/cuda(?:/version)?")
 _CHANNEL = re.compile(r"(?:project|workspace|tool/pixi/project|tool/pixi/workspace|feature/[^/]+)/channels/\d+")
 _URLS = re.compile(
     r"tool/(?:poetry|pdm)/source/\d+/url|tool/uv/index/\d+/url|tool/uv/(?:pip/)?(?:index-url|extra-index-url|find-links)(?:/\d+)?"
@@ -63,6 +65,9 @@ def _in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
         elif is_pixi and _CHANNEL.fullmatch(where) and re.fullmatch(r"nvidia(?:/.*)?", entry.value):
             message = f"the channel {entry.value} has builds for CUDA: conda has none of PyTorch for ROCm"
             yield Finding(entry.span, "channel", message, (), Certainty.MANUAL)
+        elif is_pixi and _NEEDS_CUDA.fullmatch(where):
+            message = "asks for NVIDIA's driver, without which pixi installs nothing: leave it out for ROCm"
+            yield Finding(entry.span, "driver", message, (), Certainty.MANUAL)
         elif is_pixi and (pixi := _PIXI.fullmatch(where)):
             for each in _pixi(source, entry, pixi, asking):
                 lines.setdefault(entry.key, each)

@@ -83,6 +83,9 @@ def _stripped(start: int, text: bytes) -> Span:
     return Span(start + left, start + left + len(text.strip()))
 
 
+_SEMICOLON = re.compile(rb";(?!\s*\(?\s*(?:python_|platform_|sys_platform|os_name|implementation_|extra\b|[\"']))")
+
+
 @dataclass(frozen=True)
 class SetupCfg(Source):
     """The declarative configuration of setuptools, setup.cfg."""
@@ -100,7 +103,8 @@ class SetupCfg(Source):
             text = line.strip()
             if not text or text[:1] in b"#;":
                 continue
-            if line[:1] not in b" \t":
+            line_is_more = line[:1] in b" \t"
+            if not line_is_more:
                 option = ""
                 if text.startswith(b"["):
                     section = text.strip(b"[]").decode("utf-8", "replace").strip()
@@ -118,8 +122,15 @@ class SetupCfg(Source):
                 line = value
             if option and text:
                 left = len(line) - len(line.lstrip())
-                # Several may stand on one line, with semicolons between them only if these are no markers.
-                yield option, Span(start + left, start + left + len(text))
+                first = start + left
+                # Several may stand behind the option, with semicolons between them, which markers have in front, too.
+                for part in [text] if line_is_more else _SEMICOLON.split(text):
+                    at_part = self.text.index(part, first)
+                    first = at_part + len(part)
+                    bare = part.strip()
+                    if bare:
+                        begin = at_part + len(part) - len(part.lstrip())
+                        yield option, Span(begin, begin + len(bare))
 
 
 @dataclass(frozen=True)
