@@ -213,6 +213,15 @@ def test_missing_submodules_come_first(tmp_path: Path) -> None:
     assert plan.steps[0].commands == ("git submodule update --init --recursive",)
 
 
+def test_lists_that_cannot_be_read_are_said(tmp_path: Path) -> None:
+    lay(tmp_path, {"setup.py": "import setuptools\n"})
+    (tmp_path / "requirements.txt").write_bytes("torch==2.1.0+cu118\n".encode("utf-16"))
+    (tmp_path / "image.cu").write_bytes(b"\0")
+    found = hipport.deps([tmp_path])
+    assert [(str(change.path), change.manual) for change in found.changes] == [("requirements.txt", True)]
+    assert found.needs_person and "UTF-16" in found.changes[0].message
+
+
 def test_folders_of_the_repository_have_steps_of_their_own(tmp_path: Path) -> None:
     """Also where they are written without a dot, as pip takes them."""
     extension = (

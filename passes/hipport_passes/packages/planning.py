@@ -38,6 +38,8 @@ _NOT_FOR_USE = re.compile(
     r"(?i)(?:^|[-_/])(?:dev|tests?|docs?|lint|ci|benchmarks?|examples?|build|lock|rocm|cuda|cpu)(?:[-_./]|$)"
 )
 _BASE = re.compile(r"requirements/(?:requirements|base|runtime|core|main)\.(?:txt|in)")
+# Files whose packages are part of a plan.
+_LISTS = re.compile(r"(?i)\.(?:txt|in|toml|cfg|ya?ml|sh)$|Dockerfile|^setup\.py$")
 #: With the fastest attention and nothing that needs an older release.
 _FAST = "7.2"
 
@@ -71,6 +73,11 @@ def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
         Change(each.path, each.line, each.message, each.certainty is Certainty.MANUAL)
         for each in ported.reported
         if not each.rule.endswith(("/archs", "/told"))
+    )
+    changes += tuple(
+        Change(each.path, 1, f"not read, so what it asks for is not in this plan: {each.why}", True)
+        for each in project.skipped
+        if each.kind == "refused" and _LISTS.search(each.path.name)
     )
     return Plan(
         root=project.root.as_posix() if project.root else "",
