@@ -71,6 +71,8 @@ _VALUE = (
 _SIZE_DEFINED = re.compile(rb"(?:" + _MACRO + rb"|" + _CONSTANT + rb")" + _VALUE)
 # Each by itself begins with a letter that is searched for many times as fast.
 _SIZE_MACRO, _SIZE_CONSTANT = re.compile(_MACRO + _VALUE), re.compile(_CONSTANT + _VALUE)
+#: What constants that are sizes of warps are called; others are 64 for reasons of their own.
+_OF_A_WARP = re.compile(rb"(?i)warp|wave|lane")
 #: Lanes counted to 64, and a size that they may be counted to.
 _NATIVE = re.compile(
     rb"[&]\s*(?:0x3[fF]|63|32|0x20)[uU]?\b|>>\s*(?:32|6)\b|[%/]\s*64\b|\b1[uU]?[lL]{1,2}[uU]?\s*<<|"
@@ -269,6 +271,19 @@ def _sizes(source: Cpp) -> frozenset[tuple[bytes, bool]]:
     )
 
 
+def sizes_of_wavefronts(source: Cpp) -> frozenset[bytes]:
+    """Return the constants that only HIP sees and that are the size of a wavefront, 64 or AMD's own word for it."""
+    if not source.hip_only or not source.matched(_SIZE):
+        return frozenset()
+    return frozenset(
+        match[1]
+        for pattern in (_SIZE_MACRO, _SIZE_CONSTANT)
+        for match in pattern.finditer(source.code)
+        if within(match.start(), source.hip_only)
+        and (b"SIZE" in match["value"].upper() or (match["value"][:2] != b"32" and _OF_A_WARP.search(match[1])))
+    )
+
+
 def _with_intrinsics(source: Cpp) -> frozenset[bytes]:
     """The words of functions, and macros, in which CUDA's intrinsics, or CUB's, stand that both compilers see."""
     found: set[bytes] = set()
@@ -304,7 +319,8 @@ def _widths(source: Cpp, project: Project) -> Iterator[Finding]:
         if given is None or len(given) != 2 or function is None or member_or_qualified(source.code, span.start):
             continue
         body = function.text(function.body)
-        if b"C10_WARP_SIZE" in body or wavefronts.of(function) or _counts_64(function, project):
+        stays = b"warpSize" in body and wavefronts.of(function)
+        if b"C10_WARP_SIZE" in body or stays or _counts_64(function, project):
             continue
         if not _LOGICAL.search(body) and not _BY_SIZE.search(body):
             continue

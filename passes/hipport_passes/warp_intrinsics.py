@@ -32,6 +32,7 @@ from hipport.names import helper_rows
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
+from hipport_passes.lane_masks import sizes_of_wavefronts
 
 _TABLE = Path(__file__).with_suffix(".toml")
 
@@ -173,6 +174,8 @@ def _macros(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> It
     code = source.code
     if b"_sync" not in code or not source.hip_only:
         return
+    if project.together(source, sizes_of_wavefronts):
+        return  # A program that has the wavefront's size for AMD means its shuffles, too.
     for_cuda = {match[1]: match[2] for match in _FOR_CUDA.finditer(code) if within(match.start(), source.cuda_only)}
     for match in _FOR_HIP.finditer(code):
         if for_cuda.get(match[1]) != match[2] + b"_sync" or not within(match.start(), source.hip_only):

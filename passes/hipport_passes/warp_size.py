@@ -6,7 +6,8 @@ ROCm 7 it is no constant expression. `hipport::warp_size` is 32 everywhere, and 
 properties follows where host code computes with it; where it is printed as it is, it stays what it says. A question
 for the attribute, `cudaDeviceGetAttribute(&size, cudaDevAttrWarpSize, device)`, becomes its answer. In a file that
 includes HIP's headers `warpSize` is the wavefront's, and stays, unless the file's intrinsics are of 32 lanes by now.
-So it stays in functions whose code for AMD somebody wrote for the whole wavefront, and in those that call them.
+So it stays where somebody wrote the program's code for AMD for the whole wavefront, but for functions of 32 lanes, and
+what calls them.
 """
 
 from __future__ import annotations
@@ -57,44 +58,49 @@ _OF_32_LANES = re.compile(
     rb"\bhipport::(?:shfl|ballot|any|all|uni|activemask|match_|reduce_|lane)|"
     rb"\b__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_\w+|reduce_\w+)_sync\b|\b__activemask\b"
 )
-_BY_WAVEFRONT = re.compile(rb"\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE|\b__(?:popc|ffs|clz|brev)ll\b")
+_BY_WAVEFRONT = re.compile(
+    rb"\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE|\b__(?:popc|ffs|clz|brev)ll\b|\bunsigned\s+long\s+long\b|\buint64_t\b"
+)
 
 
 class Wavefronts:
     """The functions, of files that belong together, that work on whole wavefronts of AMD's as they are.
 
-    They call HIP's functions of the wavefront in code that only AMD sees, which asks for its size or takes 64 bits, or
-    call such functions; and none of 32 lanes.
+    Somebody wrote code that only AMD sees, which calls HIP's functions of the wavefront and asks for its size or takes
+    64 bits. Where there is such code, all of the program is ported already but for the functions of 32 lanes, and what
+    calls them.
     """
 
     def __init__(self, component: Component) -> None:
         files = [each for each in component if isinstance(each, Cpp)]
-        self._known: frozenset[Function] = frozenset()
+        self._any = False
+        self._logical: frozenset[Function] = frozenset()
         if not any(b"warpSize" in file.words and _OF_WAVEFRONT.search(file.code) for file in files):
             return
-        every = [
-            function
-            for file in files
-            for function in functions(file)
-            if not any(
-                not within(match.start(), file.cuda_only)
-                for match in _OF_32_LANES.finditer(file.code, function.body.start_byte, function.body.end_byte)
-            )
-        ]
-        found = {function for function in every if _on_wavefronts(function)}
+        every = [function for file in files for function in functions(file)]
+        logical = {function for function in every if _of_32_lanes(function)}
+        self._any = any(_on_wavefronts(function) for function in every if function not in logical)
         while (
-            more := {function for function in every if not function.called.isdisjoint({each.name for each in found})}
-            - found
+            more := {function for function in every if not function.called.isdisjoint({each.name for each in logical})}
+            - logical
         ):
-            found |= more
-        self._known = frozenset(found)
+            logical |= more
+        self._logical = frozenset(logical)
 
     def __bool__(self) -> bool:
-        return bool(self._known)
+        return self._any
 
     def of(self, function: Function | None) -> bool:
-        """Whether the function is one of them."""
-        return function in self._known
+        """Whether the function is one of them; what is outside of all is, too."""
+        return self._any and function not in self._logical
+
+
+def _of_32_lanes(function: Function) -> bool:
+    source, body = function.source, function.body
+    return any(
+        not within(match.start(), source.cuda_only)
+        for match in _OF_32_LANES.finditer(source.code, body.start_byte, body.end_byte)
+    )
 
 
 def _on_wavefronts(function: Function) -> bool:
@@ -107,8 +113,8 @@ def _on_wavefronts(function: Function) -> bool:
     if source.begun_as_hip:
         asked = (match.start() for match in _BY_WAVEFRONT.finditer(source.code, start, end))
         return bool(calls) and any(not within(each, source.cuda_only) for each in asked)
-    spans = [each for each in source.hip_only if start <= each.start and each.end <= end]
-    spans += [Span(start, end)] if within(start, source.hip_only) else []
+    # All of a branch for AMD, of which the function may be a part, tells what it is for.
+    spans = [each for each in source.hip_only if each.start < end and start < each.end]
     return any(
         any(each.start <= call < each.end for call in calls) and _BY_WAVEFRONT.search(source.code, each.start, each.end)
         for each in spans
@@ -139,7 +145,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         message = "warpSize → hipport::warp_size, which is 32"
         certainty = Certainty.SAFE
-        if hip:
+        if hip or wavefronts:
             message += "; assumes that the program's warps are meant, as its intrinsics are of 32 lanes"
             certainty = Certainty.REVIEW
         edits = (Edit(span, b"hipport::warp_size"), *makes)

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
+from hipport.languages.agreement import BLOCK, varies
 from hipport.languages.exclusion import squeezed
 from hipport.languages.functions import LOOPS, Call, Condition, Function, contains, exclusive, nodes, operator_of
 from hipport.languages.kernels import Kernels
-from hipport.languages.parting import loops_around, may_change, side_of
+from hipport.languages.macros import conditional
+from hipport.languages.parting import changes, loops_around, may_change, side_of
 from hipport.languages.trips import equal_trips
 from hipport.source import Span
 from hipport_passes.barriers.instead import instead_of
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _LEFT_BY_BREAK = LOOPS | {"switch_statement"}
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 _IDENTIFIERS = frozenset(("identifier",))
 # `n /= 2`, `n >>= 1`, `n -= 32`, `n--`, `n = n / 2`
 _LESSENS = re.compile(rb"(?P<n>\w+)(?:(?:/|>>|-)=\w+|--|=\(?(?P=n)(?:/|>>|-)\w+\)?)|--\w+")
@@ -29,9 +33,10 @@ _CALLERS = 3
 
 
 class _Parting(NamedTuple):
-    """Where threads part: at what, and what is to be true of blocks for them not to, if that is known."""
+    """Where threads part: at what, which is told once, and what is to be true of blocks for them not to, if known."""
 
-    condition: Condition
+    text: bytes
+    key: object
     unless: str
 
 
@@ -42,10 +47,15 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
     loop meets them at the barrier behind it; on AMD the wavefront waits in each turn for those of its lanes that come.
     """
     barriers = waiting.sites(function)
-    told: set[int] = set()
+    told: set[object] = set()
     for barrier in barriers:
         for loop in loops_around(function, barrier.node, kernels.loop_macros(function.source)):
-            found = next(_skips(function, kernels, barrier, barriers, loop, widest), None)
+            skips = chain(
+                _skips(function, kernels, barrier, barriers, loop, widest),
+                _inside(function, kernels, waiting, barrier, loop, widest),
+                _in_macro(function, kernels, waiting, barrier, widest),
+            )
+            found = next(skips, None)
             behind: Call | None = None
             if found is None:
                 found = next(_leaves(function, kernels, barrier, loop, widest), None)
@@ -54,11 +64,11 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
                 behind = next(_behind(function, kernels, waiting, loop, barriers, _CALLERS), None)
                 if behind is None:
                     continue
-            condition, unless = found
-            if condition.statement.id in told:
+            if found.key in told:
                 continue
-            told.add(condition.statement.id)
-            text = b" ".join(function.text(condition.expression).split()).decode("utf-8", "replace")
+            told.add(found.key)
+            unless = found.unless
+            text = b" ".join(found.text.split()).decode("utf-8", "replace")
             line = loop.start_point[0] + 1
             if behind is None:
                 message = (
@@ -110,6 +120,7 @@ def _skips(
 
 def _leaves(function: Function, kernels: Kernels, barrier: Call, loop: Node, widest: int) -> Iterator[_Parting]:
     """Yield what makes some threads leave the loop before others."""
+    yield from _counted_by_macro(function, kernels, loop, widest)
     for condition in function.conditions(barrier.node):
         if condition.statement == loop or (contains(loop, condition.statement) and _shrinks(function, condition, loop)):
             yield from _parted(function, kernels, condition, loop, widest)
@@ -134,7 +145,63 @@ def _parted(function: Function, kernels: Kernels, condition: Condition, loop: No
         # Who passes it by in every turn never comes.
         if not may_change(function, side, loop, kernels):
             return
-    yield _Parting(condition, unless)
+    yield _Parting(function.text(condition.expression), condition.statement.id, unless)
+
+
+def _inside(
+    function: Function, kernels: Kernels, waiting: Waiting, barrier: Call, loop: Node, widest: int
+) -> Iterator[_Parting]:
+    """Yield what takes some threads past the barrier of a function that they call in each turn."""
+    for of in kernels.definitions(function.source, barrier.name):
+        sites = waiting.sites(of) if not of.kernel and of is not function else ()
+        for site in sites:
+            leaving = [each for each in of.exits_before(site.node) if each.type == "return_statement"]
+            conditions = [*of.conditions(site.node), *chain.from_iterable(map(of.conditions, leaving))]
+            for condition in conditions:
+                # Those in a loop there are looked at with that loop.
+                if condition.loop or instead_of(site, sites, condition.statement):
+                    continue
+                if kernels.agreement(of, condition.expression) >= widest:
+                    continue
+                words = set(_WORD.findall(of.text(condition.expression)))
+                given = [value for name, value in zip(of.parameters, barrier.arguments, strict=False) if name in words]
+                changing = changes(of, condition.expression, of.body, kernels)
+                others = {of.locals.named(word, condition.expression.start_byte) for word in words - {*of.parameters}}
+                by_parameters = not changing and not (others - {None}) and not any(map(varies, words))
+                # What is made of parameters alone is what is given here, whatever others give.
+                if by_parameters and all(kernels.agreement(function, each) >= widest for each in given):
+                    continue
+                if changing or any(changes(function, value, loop, kernels) for value in given):
+                    yield _Parting(of.text(condition.expression), condition.statement.id, "")
+
+
+def _in_macro(function: Function, kernels: Kernels, waiting: Waiting, barrier: Call, widest: int) -> Iterator[_Parting]:
+    """Yield the conditions that a macro has around its barrier."""
+    if barrier.name not in kernels.macros(function.source):
+        return
+    given = [function.text(each) for each in barrier.arguments]
+    for text in kernels.expanded(function.source, barrier.name, given):
+        for condition, start, end in conditional(text):
+            if not waiting.in_words(set(_WORD.findall(text, start, end))):
+                continue
+            if kernels.agreement_of_text(function, condition, barrier.node) < widest:
+                yield _Parting(condition, barrier.node.id, "")
+
+
+def _counted_by_macro(function: Function, kernels: Kernels, loop: Node, widest: int) -> Iterator[_Parting]:
+    """Yield a loop that a macro begins if threads go round it as often as something says that differs by thread."""
+    declarator = loop.child_by_field_name("declarator") if loop.type == "function_definition" else None
+    name = declarator.child_by_field_name("declarator") if declarator is not None else None
+    spans = function.source.arguments(name.end_byte) if name is not None else None
+    if declarator is None or name is None or spans is None:
+        return
+    given = [function.source[each] for each in spans]
+    for text in kernels.expanded(function.source, function.text(name), given):
+        words = set(_WORD.findall(text))
+        read = {function.locals.named(word, loop.start_byte) for word in words} - {None}
+        agreed = kernels.variables(function)
+        if any(map(varies, words)) or any(agreed.get(each, BLOCK) < widest for each in read if each is not None):
+            yield _Parting(function.text(declarator), loop.id, "")
 
 
 def _around(barrier: Call, leaving: Node, loop: Node) -> bool:

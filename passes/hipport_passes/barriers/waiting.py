@@ -164,7 +164,12 @@ class Waiting:
             outer = node.parent
             variable = outer.child_by_field_name("declarator") if outer and outer.type == "init_declarator" else None
             named = variable is not None and variable.type == "identifier"
-            if variable is not None and named and self._waits_by(set(_WORDS.findall(function.text(node)))):
+            if variable is None or not named:
+                continue
+            if self._waits_by(set(_WORDS.findall(function.text(node)))) or any(
+                node.start_byte <= each.node.start_byte < node.end_byte and waits_as_group(each)
+                for each in function.calls({b"sync"})
+            ):
                 yield function.text(variable)
 
     def _hands(self, file: Cpp) -> Iterator[tuple[Function, bytes]]:

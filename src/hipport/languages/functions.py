@@ -47,6 +47,7 @@ _VALUE_TYPE = re.compile(
 # A template's pack among the parameters, or C's own.
 _PACK = re.compile(rb"\.\.\.\s*\w*\s*\)")
 _BRANCHES = frozenset(("if_statement", "else_clause"))
+_GOES_ON = frozenset(("continue_statement",))
 _LEAVES = frozenset(("return_statement", "break_statement", "continue_statement"))
 _SHARED = re.compile(rb"\s*(?:(?:static|volatile|extern)\s+)*__shared__(?:\s+(?:static|volatile|extern))*\s*")
 _Given = TypeVar("_Given")
@@ -176,6 +177,16 @@ def joined(of: Locals, variable: Variable, node: Node) -> Joined | None:
             through = _given_last(given, before, found, conditions)
             if not through:
                 return None if through is None else Joined(tuple(found), tuple(conditions))
+        elif outer.type == "do_statement" and inner == outer.child_by_field_name("condition"):
+            # Its body comes before it in each turn, unless part of that is jumped over.
+            body = outer.child_by_field_name("body")
+            if body is None or any(True for _ in nodes(body, _GOES_ON)):
+                return None
+            return (
+                None
+                if _given_last(given, [body], found, conditions) is not False
+                else Joined(tuple(found), tuple(conditions))
+            )
         elif any(
             contains(outer, each.node) and (outer.type not in _BRANCHES or each.node.end_byte <= inner.start_byte)
             for each in given

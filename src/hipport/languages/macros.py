@@ -66,6 +66,17 @@ def choices(text: bytes) -> list[Choice]:
     return found
 
 
+def conditional(text: bytes) -> list[tuple[bytes, int, int]]:
+    """Return the conditions of `if`s without an `else` in a text, and where what they decide starts and ends."""
+    found = []
+    for match in _IF.finditer(text):
+        closing = _closing(text, match.end() - 1)
+        end = _end_of_statement(text, closing + 1)
+        if _ELSE.match(text, end) is None:
+            found.append((text[match.end() : closing], closing + 1, end))
+    return found
+
+
 def _closing(text: bytes, opening: int) -> int:
     """Where the bracket closes that opens there; the end of the text if it does not."""
     depth = 0

@@ -156,8 +156,11 @@ def may_change(function: Function, side: Side, loop: Node, kernels: Kernels) -> 
     expression = statement.child_by_field_name("condition") if statement is not None else None
     if expression is None and statement is not None:
         expression = statement.child_by_field_name("left")
-    if expression is None:
-        return True
+    return expression is None or changes(function, expression, loop, kernels)
+
+
+def changes(function: Function, expression: Node, loop: Node, kernels: Kernels) -> bool:
+    """Whether an expression may have another value in another turn of the loop."""
     stack = [expression]
     while stack:
         node = stack.pop()
