@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Give CMake for HIP what is set for CUDA outside of its scripts: in pyproject.toml, setup.py, shell scripts.
+"""Give CMake for HIP what is set for CUDA outside of its scripts: in pyproject.toml, presets, setup.py, shell scripts.
 
 `-DCMAKE_CUDA_FLAGS=--use_fast_math`, a table of scikit-build-core's, an argument of a setup.py: once a CMake script has
 the option USE_HIP, nothing reads them for HIP, and nobody says so. What HIP reads is put beside them, and what CUDA
@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.cmake import CMake
+from hipport.languages.json import CMakePresets
 from hipport.languages.python import Misplaced, Python
 from hipport.languages.shell import Definition, Dockerfile, Shell
 from hipport.languages.toml import Entry, Toml
@@ -47,13 +48,17 @@ class _Beside:
 
 def find(source: Source, project: Project) -> Iterator[Finding]:
     """Yield a finding per setting that CMake for HIP does not read."""
-    if not isinstance(source, (Toml, Python, Shell, Dockerfile, Definition)) or not _MENTIONS.search(source.text):
+    if not isinstance(source, (Toml, CMakePresets, Python, Shell, Dockerfile, Definition)) or not _MENTIONS.search(
+        source.text
+    ):
         return
     if not any(isinstance(each, CMake) and b"hipport/hipport.cmake" in each.text for each in project.sources):
         return
     match source:
         case Toml():
             yield from _in_toml(source, project)
+        case CMakePresets():
+            yield from _in_presets(source, project)
         case Python():
             if source.module is not None:
                 try:
@@ -143,6 +148,31 @@ def _key(source: Toml, entry: Entry, beside: _Beside) -> tuple[bytes | None, int
         return source.newline + indent + own[1] + beside.name.encode() + own[2] + value, rest.end()
     inline = re.search(rb"[{,]\s*([\"']?)CMAKE_CUDA_\w+\1([ \t]*=[ \t]*)\Z", before)
     return None if inline is None else b", " + beside.name.encode() + inline[2] + value, entry.span.end
+
+
+# CMakePresets.json
+
+
+def _in_presets(source: CMakePresets, project: Project) -> Iterator[Finding]:
+    for entry in source.entries:
+        *table, name = entry.path[:4]
+        if entry.path[2:3] != ("cacheVariables",) or len(entry.path) < 4 or not _NAME.fullmatch(str(name)):
+            continue
+        around = " ".join(
+            str(each.path[3]) for each in source.entries if each.path[:3] == tuple(table) and each.path[3:]
+        )
+        # `{"type": "STRING", "value": "…"}` is for a person.
+        if entry.value is None or len(entry.path) > 4:
+            value = entry.value if entry.path[4:] == ("value",) else None
+            beside = _beside(around, str(name), value, project) if value is not None else None
+            if beside is not None:
+                yield _finding(entry.span, beside, None, 0)
+        elif (beside := _beside(around, str(name), entry.value, project)) is not None:
+            line = source.text.rfind(b"\n", 0, entry.key.start) + 1
+            indent = source.text[line : entry.key.start]
+            gap = source.newline + indent if not indent.strip() and line else b" "
+            new = b"," + gap + f'"{beside.name}": "{beside.value}"'.encode()
+            yield _finding(entry.span, beside, new, entry.span.end)
 
 
 # setup.py

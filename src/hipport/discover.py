@@ -20,7 +20,7 @@ from hipport.headers import own
 from hipport.languages.cmake import CMake
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
-from hipport.languages.json import Devcontainer
+from hipport.languages.json import CMakePresets, Devcontainer
 from hipport.languages.make import Makefile
 from hipport.languages.notebook import Notebook
 from hipport.languages.other_builds import OtherBuild
@@ -68,6 +68,7 @@ _NAMED: tuple[tuple[re.Pattern[str], type[Source]], ...] = (
     (re.compile(r"\.gitlab-ci\.ya?ml|\.travis\.yml|azure-pipelines(?:[-_.].*)?\.ya?ml"), Workflow),
     (re.compile(r".+\.def|(?:Singularity|Apptainer)(?:[-_.].*)?"), Definition),
     (re.compile(r"\.devcontainer\.json"), Devcontainer),
+    (re.compile(r"CMake(?:User)?Presets\.json"), CMakePresets),
     (
         re.compile(r"meson\.build|BUILD(?:\.bazel)?|.+\.bzl|SCons(?:truct|cript)|xmake\.lua|configure\.(?:ac|in)"),
         OtherBuild,
@@ -96,6 +97,7 @@ _INSTALLS = re.compile(
 _RUNS = re.compile(rb"cuda|nvidia|\bgpus?\b", re.IGNORECASE)
 # What files of these names say that are meant; `.def` is also a list of a library's names on Windows.
 _SAYS: dict[type[Source], re.Pattern[bytes]] = {
+    CMakePresets: re.compile(rb"CMAKE_CUDA_"),
     Definition: re.compile(rb"^[ \t]*bootstrap[ \t]*:", re.IGNORECASE | re.MULTILINE),
     Manifest: re.compile(rb"nvidia\.com/|gke-accelerator|runtimeClassName:[ \t]*[\"']?nvidia"),
     OtherBuild: re.compile(rb"cuda|nvcc|\.cu\b|rocm|hip", re.IGNORECASE),

@@ -32,7 +32,7 @@ from hipport.finding import Certainty
 from hipport.languages.cmake import CMake
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
-from hipport.languages.json import Devcontainer
+from hipport.languages.json import CMakePresets, Devcontainer
 from hipport.languages.make import Makefile
 from hipport.languages.notebook import Notebook
 from hipport.languages.other_builds import OtherBuild
@@ -73,6 +73,7 @@ _LANGUAGES: dict[str, type[Source]] = {
     ".lock": Lock,
     ".conda_lock": Lock,
     ".devcontainer": Devcontainer,
+    ".presets": CMakePresets,
 }
 
 

@@ -109,3 +109,8 @@ class Json(Source):
 @dataclass(frozen=True)
 class Devcontainer(Json):
     """The container that an editor works in: devcontainer.json."""
+
+
+@dataclass(frozen=True)
+class CMakePresets(Json):
+    """CMakePresets.json and CMakeUserPresets.json."""
