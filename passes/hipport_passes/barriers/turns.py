@@ -106,7 +106,8 @@ def _skips(
     for leaving in function.exits_before(barrier.node):
         if leaving.type not in ("continue_statement", "break_statement") or not contains(loop, leaving):
             continue
-        if leaving.start_byte > barrier.node.start_byte and not _around(barrier, leaving, loop):
+        goes_on = leaving.type == "continue_statement" or not _around(barrier, leaving, loop)
+        if leaving.start_byte > barrier.node.start_byte and goes_on:
             continue  # Who goes on behind the barrier was there in this turn.
         if leaving.type == "break_statement" and _of(leaving) == loop:
             continue
