@@ -154,7 +154,9 @@ def _text(case: str) -> str:
     return re.sub(r"\n\s*cuda_compile_ptx\(.*", "", text)
 
 
-@pytest.mark.parametrize("case", ["language", "expressions", "conditions", "find_cuda", "torch"])
+@pytest.mark.parametrize(
+    "case", ["language", "expressions", "conditions", "find_cuda", "torch", "results", "functions"]
+)
 def test_with_cuda_all_is_as_it_was(case: str, tmp_path: Path) -> None:
     text = _text(case)
     modules = _modules(tmp_path / "modules")
