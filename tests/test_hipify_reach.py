@@ -26,7 +26,7 @@ CASES = {
     for case in fixtures(Path(__file__).parent.parent / "fixtures" / "hipify_reach")
     if case.beside and not case.skipped and "CppExtension" not in case.before.text.decode()
 }
-WRONG = {"parts_in_another_folder", "header_twice", "loaded", "loaded_headers"}
+WRONG = {"folder_by_flag", "parts_in_another_folder", "header_twice", "loaded", "loaded_headers"}
 
 
 def _tree(folder: Path, case: Fixture, script: bytes) -> Path:
@@ -69,9 +69,11 @@ def _faults(folder: Path) -> list[str]:
             # A PyTorch for ROCm has these headers, and not what they include.
             said += re.findall(r"<(?:ATen|c10)/cuda/[\w/]+\.h>", path.read_text())
             for name in re.findall(r'^#include "([^"]+)"', path.read_text(), re.MULTILINE):
-                other = Path(os.path.normpath(path.parent / name))
-                if other.is_file():
-                    queue.append(other)
+                # What the scripts name as an include folder is called so.
+                folders = (path.parent, *folder.rglob("include"))
+                others = [Path(os.path.normpath(each / name)) for each in folders]
+                if found := [other for other in others if other.is_file()]:
+                    queue.append(found[0])
                 elif name != "hip/hip_runtime.h":
                     said.append(f"{path.name}: {name} is not found")
         # A header and its copy; those with guards may both be there.

@@ -8,7 +8,8 @@ told of. `load` renames the folders that the tree lies in as well: in a clone ca
 moved. Such a file is then not where it is looked for. Where it still is, it may include a header whose converted copy
 is there already; with `#pragma once` alone the compiler gets both. Or it includes PyTorch's headers for CUDA, which a
 PyTorch for ROCm has by other names. So the build script names these files to hipify, with its sources: the files are
-converted, and the includes corrected. Where hipify does not run, nothing changes.
+converted, and the includes corrected. Include folders that only a flag names (`-Icsrc/include`) are named to hipify as
+well, which looks for headers in `include_dirs` alone. Where hipify does not run, nothing changes.
 
 Read in torch/utils/cpp_extension.py and torch/utils/hipify/hipify_python.py of PyTorch 2.13, and tried. Third-party
 code that is not to be converted is found by an include folder instead, which a person has to give.
@@ -33,6 +34,8 @@ from hipport.source import NewFile, Source, Span
 from hipport_passes.build_scripts import hipify_lines
 
 _TOLD = re.compile(rb"hipify.*\bextra_files\b|\bextra_files\b.*hipify", re.DOTALL)
+# Of a C++ compiler: an include folder.
+_FLAG = re.compile(rb"[\"']-I")
 _HAS_OS = re.compile(rb"^import os[ \t\r]*$", re.MULTILINE)
 _RENAMED = re.compile(r"cuda|CUDA|THC")
 #: The suffixes of what hipify converts without being told, and the folders beside a setup.py that it does not look in.
@@ -53,13 +56,23 @@ from torch.utils.hipify import hipify_python
 
 def _hipify_all(*args, hipify=hipify_python.hipify, **options):
     here = os.path.dirname(os.path.abspath(__file__))
-    behind = [
-{names}    ]
-    options["extra_files"] = [*options.get("extra_files", ()), *(os.path.join(here, name) for name in behind)]
-    return hipify(*args, **options)
+{named}    return hipify(*args, **options)
 
 
 hipify_python.hipify = _hipify_all
+"""
+
+
+_FILES = """\
+    behind = [
+{names}    ]
+    options["extra_files"] = [*options.get("extra_files", ()), *(os.path.join(here, name) for name in behind)]
+"""
+_FOLDERS = """\
+    folders = [
+{names}    ]
+    told = options.get("header_include_dirs", ())
+    options["header_include_dirs"] = [*told, *(os.path.join(here, name) for name in folders)]
 """
 
 
@@ -76,9 +89,11 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     ]
     behind: set[str] = set()
     lost: set[str] = set()
+    folders: set[str] = set()
     for extension in built:
         reach = _Reach(project, extension)
         behind |= reach.behind
+        folders |= reach.folders
         lost |= reach.lost
     if lost:
         yield Finding(
@@ -88,14 +103,21 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
             "not found: give the folder that the path starts from as an include folder",
             certainty=Certainty.MANUAL,
         )
-    if not behind:
+    if not behind and not folders:
         return
     folder = source.path.parent.as_posix()
     names = sorted(posixpath.relpath(path, folder) for path in behind)
-    said = f"PyTorch's hipify would leave files behind that what it converts includes: {', '.join(names)}"
+    looked_in = sorted(posixpath.relpath(path, folder) for path in folders)
+    said = "PyTorch's hipify would leave files behind that what it converts includes: " + ", ".join(
+        (*names, *(f"what is in {each}" for each in looked_in))
+    )
+    named = "".join(
+        part.format(names="".join(f'        "{name}",\n' for name in of))
+        for part, of in ((_FILES, names), (_FOLDERS, looked_in))
+        if of
+    )
     text = _LINES.replace("import os\n\n", "", 1) if _HAS_OS.search(source.text) else _LINES
-    listed = "".join(f'        "{name}",\n' for name in names)
-    lines = hipify_lines.edit(source, text.format(names=listed))
+    lines = hipify_lines.edit(source, text.format(named=named))
     if lines is None:
         advice = "name them among the sources, or give their folders as include folders"
         yield Finding(Span(*builds.span()), "behind", f"{said}; {advice}", certainty=Certainty.MANUAL)
@@ -130,6 +152,10 @@ class _Reach:
         self.above = _above(project) if self.told else "."
         self.behind: set[str] = set()
         self.lost: set[str] = set()
+        #: Include folders that hipify has to be told of: the script names folders by a flag alone.
+        self.folders: set[str] = set()
+        text = project.by_path[extension.path].text
+        self.by_flags = not self.told and b"include_dirs" not in text and _FLAG.search(text) is not None
         self.converted: set[PurePath] = set()
         queue = [source for path in extension.sources if isinstance(source := project.by_path.get(path), Cpp)]
         while queue:
@@ -160,7 +186,14 @@ class _Reach:
             else:  # by an include folder
                 match list(self.project.included(source, include.path)):
                     case [Cpp() as other] if self._by_itself(other.path):
+                        self._look_in(other, include.path)
                         yield other
+
+    def _look_in(self, other: Cpp, written: str) -> None:
+        """Note the folder of a header that hipify would have to find, and that only a flag tells of."""
+        path, ending = f"/{other.path.as_posix()}", f"/{posixpath.normpath(written)}"
+        if self.by_flags and path.endswith(ending) and self._needs(other, set()):
+            self.folders.add(path.removesuffix(ending).lstrip("/") or ".")
 
     def _by_itself(self, path: PurePath) -> bool:
         """Say whether hipify converts the file because a source includes it."""
