@@ -35,6 +35,8 @@ _NEEDS_RUNTIME = re.compile(
 )
 
 # A header by its place in a toolkit: `/usr/local/cuda-10.1/targets/x86_64-linux/include/`.
+# Of a name in a table: its namespace, and what has to stand around it.
+_BARE = re.compile(rb".*::|\(\?<?[!=](?:\\.|[^()])*\)")
 _IN_TOOLKIT = re.compile(r"/(?:[^/]+/)*cuda[^/]*/(?:[^/]+/)*?include/")
 # What has nvcc take C++ for CUDA, in makefiles, CMake and scripts.
 _AS_CUDA = re.compile(rb"(?<![\w-])--?x[ =]cu\b|\bLANGUAGE\s+CUDA\b")
@@ -133,7 +135,7 @@ def table() -> _Tables:
             Brought(
                 each["header"],
                 re.compile(rb"\b(?:" + b"|".join(each["names"].encode().split()) + rb")\b"),
-                re.compile(b"|".join(name.rpartition(b"::")[2] for name in each["names"].encode().split())),
+                re.compile(b"|".join(_BARE.sub(b"", name) for name in each["names"].encode().split())),
                 tuple(each["brought_by"].split()) or ("",),
                 tuple(each["had_by"].split()),
                 each["why"],
