@@ -9,7 +9,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.agreement import BLOCK, varies
+from hipport.languages.agreement import BLOCK, WARP, varies
+from hipport.languages.alike import alike
 from hipport.languages.exclusion import squeezed
 from hipport.languages.functions import LOOPS, Call, Condition, Function, contains, exclusive, nodes, operator_of
 from hipport.languages.kernels import Kernels
@@ -134,7 +135,10 @@ def _leaves(function: Function, kernels: Kernels, barrier: Call, loop: Node, wid
 
 def _parted(function: Function, kernels: Kernels, condition: Condition, loop: Node, widest: int) -> Iterator[_Parting]:
     unless = ""
-    if kernels.agreement(function, condition.expression) >= widest:
+    agreed = kernels.agreement(function, condition.expression)
+    if agreed >= WARP and alike(function, condition.expression, kernels):
+        return
+    if agreed >= widest:
         if kernels.agreement(function, condition.expression, shown=True) >= widest:
             return
         unless = f"unless {kernels.assumption(function.source, function, widest)}, "
