@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.cpp import Cpp, word_before
-from hipport.languages.declarations import declarations, member_or_qualified
+from hipport.languages.declarations import declarations, member_or_qualified, namespaces
 from hipport.languages.lexing import SPLICE
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -46,6 +46,8 @@ _SPLICED = re.compile(rb"[A-Za-z_]\w*(?:" + SPLICE + rb"\w+)+")
 _SPLICE = re.compile(SPLICE)
 _BODY = re.compile(rb"\s*(?:noexcept\s*)?[;{]")
 _BEFORE_CALLS = frozenset(b"return else do case throw co_return co_yield co_await and or not in".split())
+_OUTERMOST = re.compile(rb"(?<![\w>:])\s*::\s*$|\b(?:return|else|case)\s*::\s*$")
+_USING = re.compile(rb"\busing\s+(?:namespace\s+(?:\w+\s*::\s*)*|(?:\w+\s*::\s*)*)(\w+)\s*(?:;|::\s*\w+\s*;)")
 _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif)\b")
 
 
@@ -151,13 +153,30 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         # What only stands in for CUDA's names where there is no CUDA goes by their names, too.
         own = project.together(source, _own_everywhere, but=mocks)
     inside = source.fact(_own)[1]
+    in_namespaces = project.together(source, _own_in_namespaces)
+    of_namespaces = {name for _, name in in_namespaces}
     reported: set[tuple[bytes, int]] = set()
     for span, name in names:
         start = span.start
         if name in own or any(scope.start <= start < scope.end for scope in inside.get(name, ())):
             continue
-        if source.ported(start) or _enumeration(source.code, start) in own:
+        enumeration = _enumeration(source.code, start)
+        if source.ported(start) or enumeration in own:
             continue
+        if enumeration in of_namespaces and _meant(source, project, start, enumeration, in_namespaces):
+            continue
+        if name in of_namespaces and not _OUTERMOST.search(source.code, max(0, start - 40), start):
+            meant = _meant(source, project, start, name, in_namespaces)
+            # Types of both would not compile; of functions, the arguments choose one.
+            if meant and meant != namespaces(source, start)[: len(meant)] and _CALL.match(source.code, span.end):
+                where = b"::".join(meant).decode()
+                message = (
+                    f"{name.decode()} is CUDA's, or the program's own of {where}, whose names are used without it; "
+                    f"write {where}:: or :: in front of it"
+                )
+                yield Finding(span, "ambiguous", message, certainty=Certainty.MANUAL)
+            if meant:
+                continue
         row = known[name]
         directive = source.directive(start)
         words = source.code[directive.start : directive.end] if directive else b""
@@ -177,6 +196,18 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield _manual(span, name, row)
         else:
             yield from _renamed(source, span, name, row)
+
+
+def _meant(
+    source: Cpp, project: Project, offset: int, name: bytes, own: frozenset[tuple[tuple[bytes, ...], bytes]]
+) -> tuple[bytes, ...]:
+    """Return the program's namespace whose `name` is meant at `offset`, or may be; empty if none is."""
+    around = namespaces(source, offset)
+    for depth in range(len(around), 0, -1):
+        if (around[:depth], name) in own:
+            return around[:depth]
+    used = project.together(source, _used_namespaces)
+    return next((space for space, each in sorted(own) if each == name and space[-1] in used), ())
 
 
 def settled(code: bytes, span: Span) -> tuple[Span, bytes] | None:
@@ -352,15 +383,33 @@ def _own(source: Cpp) -> tuple[frozenset[bytes], Mapping[bytes, list[Span]]]:
     known = table()
     everywhere: set[bytes] = set()
     inside: dict[bytes, list[Span]] = {}
-    for name, text, scope, conditional in declarations(source, source.fact(_names)):
+    for name, text, scope, conditional, spaces in declarations(source, source.fact(_names)):
         if scope is not None:
             inside.setdefault(name, []).append(scope)
             continue
+        if spaces and not conditional:
+            continue  # See _own_in_namespaces.
         # With CUDA's own means, or where CUDA's is missing, it stands in for CUDA's and goes by its name.
         stands_in = conditional or any(word in known for word in _IDENTIFIER.findall(text))
         if not stands_in or _HIP.search(text):
             everywhere.add(name)
     return frozenset(everywhere), inside
+
+
+def _own_in_namespaces(source: Cpp) -> frozenset[tuple[tuple[bytes, ...], bytes]]:
+    """The names that the program declares in namespaces of its own, with these: there they mean that.
+
+    Also those that it declares with CUDA's own means: others call them by the name of the namespace.
+    """
+    if b"namespace" not in source.words:
+        return frozenset()
+    found = declarations(source, source.fact(_names))
+    return frozenset((each.within, each.name) for each in found if each.within and not each.conditional)
+
+
+def _used_namespaces(source: Cpp) -> frozenset[bytes]:
+    """The last names of the namespaces whose names, or some of them, are made those of a file or a function."""
+    return frozenset(match[1] for match in _USING.finditer(source.code)) if b"using" in source.words else frozenset()
 
 
 def _own_everywhere(source: Cpp) -> frozenset[bytes]:

@@ -25,6 +25,7 @@ _BRACE = re.compile(rb"[{}]")
 _PARENTHESIS = re.compile(rb"[()]")
 _NEXT = re.compile(rb"\s*(::|==|final\b|[^\s\w])")
 _NAMESPACE = re.compile(rb"\b(?:inline\s+)?namespace\b[\s\w:]*$|\bextern\s*\"[^\"]*\"\s*$")
+_NAMED = re.compile(rb"\bnamespace\b\s+(\w[\w:\s]*)$")
 _TYPE = re.compile(rb"\b(struct|class|union|enum(?:\s+(?:class|struct))?)\b[^;{}()=]*$")
 _TYPE_WORDS = (b"struct", b"class", b"union", b"enum")
 _BODY = re.compile(rb"\s*(?:(?:const|noexcept|override|final)\b\s*)*\{")
@@ -32,7 +33,8 @@ _MEMBER = re.compile(rb"\s*(?:(?:const|noexcept|override|final|&+)\s*)*(?:;|=\s*
 _ANY_BODY = re.compile(rb"[^;{}]*\{")
 # In front of a declarator that does not directly follow a word: `T* x`, `const T& x`, `T<U> x`.
 _TYPE_BEFORE = re.compile(
-    rb"^\s*(?:(?:const|static|extern|volatile|typedef|typename|constexpr|inline|thread_local|struct|__\w+__)\s+)*"
+    rb"^\s*(?:template\s*<[^;{}()]*>\s*)?"
+    rb"(?:(?:const|static|extern|volatile|typedef|typename|constexpr|inline|thread_local|struct|__\w+__)\s+)*"
     rb"(?:(?:unsigned|signed|long|short)\s+)*[A-Za-z_][\w:]*(?:\s*<[^;{}()]*>)?(?:\s*const)?[\s*&]*$"
 )
 _BUILT_IN = re.compile(
@@ -61,13 +63,14 @@ class Declaration(NamedTuple):
     `text` is what it stands for as far as that is written there: the body of a macro, the type of an alias, a function
     from its return type to the end of its body; empty for types, enumerators and variables. It means that in `scope`;
     None: from there on in every file that is connected to this one. `conditional`: it stands under an `#if` that is no
-    header guard.
+    header guard. `within` are the namespaces that it is in, outermost first, without those that have no name.
     """
 
     name: bytes
     text: bytes
     scope: Span | None
     conditional: bool
+    within: tuple[bytes, ...] = ()
 
 
 class _Block(NamedTuple):
@@ -90,7 +93,22 @@ def declarations(source: Cpp, names: Iterable[tuple[Span, bytes]]) -> Iterator[D
             continue
         found = _declared(source, span)
         if found is not None:
-            yield Declaration(name, *found, within(span.start, source.conditional))
+            spaces = namespaces(source, span.start) if found[1] is None else ()
+            yield Declaration(name, *found, within(span.start, source.conditional), spaces)
+
+
+def namespaces(source: Cpp, offset: int) -> tuple[bytes, ...]:
+    """Return the names of the namespaces around `offset`, outermost first."""
+    if b"namespace" not in source.words:
+        return ()
+    found: list[bytes] = []
+    block = _innermost(source, offset)
+    while block is not None:
+        if _kind(source, block) == b"namespace":
+            named = _NAMED.search(source.code, _statement(source, block.span.start), block.span.start)
+            found = [*re.findall(rb"\w+", named[1] if named else b""), *found]
+        block = source.fact(_blocks)[block.parent] if block.parent >= 0 else None
+    return tuple(found)
 
 
 def _declared_in_macro(source: Cpp, macro: re.Match[bytes], span: Span) -> bool:
@@ -200,14 +218,18 @@ def _after_braces(source: Cpp, closing: int, block: _Block | None) -> tuple[byte
 
 
 def _function(source: Cpp, span: Span, start: int, kind: bytes) -> bytes | None:
-    """Return the text of the function that has its name at `span`: one that is defined, or declared in a class."""
+    """Return the text of the function that has its name at `span`: one that is defined, or declared in a class.
+
+    Or declared in a namespace: one that is declared outside of all may be the library's.
+    """
     code = source.code
     closing = source.closing(code.index(b"(", span.end))
     if closing is None:
         return None
     body = _BODY.match(code, closing + 1)
     if body is None:
-        return b"" if kind == b"type" and _MEMBER.match(code, closing + 1) else None
+        own = kind == b"type" or (kind == b"namespace" and namespaces(source, span.start))
+        return b"" if own and _MEMBER.match(code, closing + 1) else None
     end = source.closing(body.end() - 1)
     return code[start : span.start] + code[span.end : body.end() if end is None else end]
 
