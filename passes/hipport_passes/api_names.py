@@ -51,6 +51,10 @@ _USING = re.compile(rb"\busing\s+(?:namespace\s+(?:\w+\s*::\s*)*|(?:\w+\s*::\s*)
 _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif)\b")
 
 
+#: The names of namespaces, outermost first, and a name that is declared in them.
+_InNamespace = tuple[tuple[bytes, ...], bytes]
+
+
 class Row(NamedTuple):
     """What is known of a CUDA name.
 
@@ -198,9 +202,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield from _renamed(source, span, name, row)
 
 
-def _meant(
-    source: Cpp, project: Project, offset: int, name: bytes, own: frozenset[tuple[tuple[bytes, ...], bytes]]
-) -> tuple[bytes, ...]:
+def _meant(source: Cpp, project: Project, offset: int, name: bytes, own: frozenset[_InNamespace]) -> tuple[bytes, ...]:
     """Return the program's namespace whose `name` is meant at `offset`, or may be; empty if none is."""
     around = namespaces(source, offset)
     for depth in range(len(around), 0, -1):
@@ -378,33 +380,29 @@ def _enumeration(code: bytes, start: int) -> bytes:
     return match[1] if match is not None and not member_or_qualified(code, match.start(1)) else b""
 
 
-def _own(source: Cpp) -> tuple[frozenset[bytes], Mapping[bytes, list[Span]]]:
-    """The names that the program declares itself: everywhere, and in which part of this file."""
+def _own(source: Cpp) -> tuple[frozenset[bytes], Mapping[bytes, list[Span]], frozenset[_InNamespace]]:
+    """The names that the program declares itself: everywhere, in which part of this file, and in which namespaces."""
     known = table()
     everywhere: set[bytes] = set()
     inside: dict[bytes, list[Span]] = {}
+    in_namespaces: set[_InNamespace] = set()
     for name, text, scope, conditional, spaces in declarations(source, source.fact(_names)):
         if scope is not None:
             inside.setdefault(name, []).append(scope)
             continue
         if spaces and not conditional:
-            continue  # See _own_in_namespaces.
+            # Also with CUDA's own means: others call it by the name of the namespace.
+            in_namespaces.add((spaces, name))
+            continue
         # With CUDA's own means, or where CUDA's is missing, it stands in for CUDA's and goes by its name.
         stands_in = conditional or any(word in known for word in _IDENTIFIER.findall(text))
         if not stands_in or _HIP.search(text):
             everywhere.add(name)
-    return frozenset(everywhere), inside
+    return frozenset(everywhere), inside, frozenset(in_namespaces)
 
 
-def _own_in_namespaces(source: Cpp) -> frozenset[tuple[tuple[bytes, ...], bytes]]:
-    """The names that the program declares in namespaces of its own, with these: there they mean that.
-
-    Also those that it declares with CUDA's own means: others call them by the name of the namespace.
-    """
-    if b"namespace" not in source.words:
-        return frozenset()
-    found = declarations(source, source.fact(_names))
-    return frozenset((each.within, each.name) for each in found if each.within and not each.conditional)
+def _own_in_namespaces(source: Cpp) -> frozenset[_InNamespace]:
+    return source.fact(_own)[2]
 
 
 def _used_namespaces(source: Cpp) -> frozenset[bytes]:
