@@ -122,6 +122,20 @@ def test_of_a_pass_only_the_edits_that_break_the_syntax_are_dropped() -> None:
     assert [r.line for r in ported.reported if r.outcome is Outcome.APPLIED] == [1, 2, 4]
 
 
+def test_changes_for_review_that_break_the_syntax_are_dropped_together() -> None:
+    def find(source: Cuda, project: Project) -> Iterator[Finding]:
+        changes = {b"int first": b"long a", b"int second": b"long b", b"int third;": b"int (;"}
+        for old, new in changes.items():
+            at = source.text.index(old)
+            span = Span(at, at + len(old))
+            certainty = Certainty.SAFE if old == b"int first" else Certainty.REVIEW
+            yield Finding(span, "replaced", "", (Edit(span, new),), certainty)
+
+    ported = run(Project((source(b"int first;\nint second;\nint third;\n"),)), (Pass(Cuda, find),))
+    assert ported.project.sources[0].text == b"long a;\nint second;\nint third;\n"
+    assert [r.line for r in ported.reported if r.outcome is Outcome.DROPPED] == [2, 3]
+
+
 def test_a_file_with_syntax_errors_is_still_ported() -> None:
     ported = run(Project((source(b"int ( ;\nint first;\n"),)), (replacing(b"int first;", b"long first;"),))
     assert ported.changed and ported.reported[0].outcome is Outcome.APPLIED

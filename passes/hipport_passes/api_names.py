@@ -47,7 +47,9 @@ _SPLICE = re.compile(SPLICE)
 _BODY = re.compile(rb"\s*(?:noexcept\s*)?[;{]")
 _BEFORE_CALLS = frozenset(b"return else do case throw co_return co_yield co_await and or not in".split())
 _OUTERMOST = re.compile(rb"(?<![\w>:])\s*::\s*$|\b(?:return|else|case)\s*::\s*$")
-_USING = re.compile(rb"\busing\s+(?:namespace\s+(?:\w+\s*::\s*)*|(?:\w+\s*::\s*)*)(\w+)\s*(?:;|::\s*\w+\s*;)")
+_USING = re.compile(
+    rb"\busing\s+(?:namespace\s+(?:::\s*)?(?:\w+\s*::\s*)*(\w+)|(?:::\s*)?(?:\w+\s*::\s*)*(\w+)\s*::\s*\w+)\s*;"
+)
 _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif)\b")
 
 
@@ -337,9 +339,16 @@ def _renamed(source: Cpp, span: Span, name: bytes, row: Row) -> Iterator[Finding
 
 def _declared(source: Cpp, start: int, opening: int) -> bool:
     """Whether a name with a list in brackets behind it is a function that is declared or defined there."""
-    before = word_before(source.code, start)
+    code = source.code
+    # A declaration does not begin in a directive and go on behind it; a macro may be one whole.
+    directive = source.directive_before(start)
+    floor = 0
+    if directive is not None:
+        define = _DEFINE.match(code, directive.start, start)
+        floor = directive.end if start >= directive.end else define.end() if define else start
+    before = word_before(code[max(floor, start - 200) : start], 200)
     closing = source.closing(opening)
-    behind = closing is not None and _BODY.match(source.code, closing + 1)
+    behind = closing is not None and _BODY.match(code, closing + 1)
     return bool(before and behind) and before not in _BEFORE_CALLS
 
 
@@ -407,7 +416,9 @@ def _own_in_namespaces(source: Cpp) -> frozenset[_InNamespace]:
 
 def _used_namespaces(source: Cpp) -> frozenset[bytes]:
     """The last names of the namespaces whose names, or some of them, are made those of a file or a function."""
-    return frozenset(match[1] for match in _USING.finditer(source.code)) if b"using" in source.words else frozenset()
+    if b"using" not in source.words:
+        return frozenset()
+    return frozenset(match[1] or match[2] for match in _USING.finditer(source.code))
 
 
 def _own_everywhere(source: Cpp) -> frozenset[bytes]:

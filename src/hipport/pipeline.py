@@ -448,16 +448,19 @@ def _edits(findings: Iterable[Finding]) -> list[Edit]:
 def _parsing(source: Source, findings: Sequence[Finding]) -> list[Finding]:
     """Return those of the findings with whose edits the text has no more errors of syntax than before.
 
-    In a file full of macros the parser loses its way; what it then makes of one place is no matter of the others.
+    In a file full of macros the parser loses its way; what it then makes of one place is no matter of the others. What
+    is for review may hold only with what else of the pass is, and stays or goes together.
     """
     kept = [finding for finding in findings if all(map(source.harmless, finding.edits))]
     sure = {id(finding) for finding in kept}
-    groups = [[finding for finding in findings if id(finding) not in sure]]
+    rest = [finding for finding in findings if id(finding) not in sure]
+    for_review = [finding for finding in rest if finding.certainty is not Certainty.SAFE]
+    groups = [for_review, [finding for finding in rest if finding.certainty is Certainty.SAFE]]
     while groups:
         group = groups.pop()
         if source.apply(_edits([*kept, *group])).errors <= source.errors:
             kept += group
-        elif len(group) > 1:
+        elif len(group) > 1 and group is not for_review:
             half = len(group) // 2
             groups += [group[half:], group[:half]]
     return kept
