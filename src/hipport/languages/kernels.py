@@ -38,6 +38,7 @@ from hipport.languages.functions import (
     Variable,
     arguments,
     bare,
+    called_name,
     device_macros,
     functions,
     is_method,
@@ -47,6 +48,7 @@ from hipport.languages.functions import (
     shared_macros,
 )
 from hipport.languages.macros import Macro, calls, defined, expanded, loops, mentioning
+from hipport.languages.prototypes import prototypes
 from hipport.project import Component, Project
 from hipport.source import Span
 
@@ -473,16 +475,43 @@ class Kernels:
         return False
 
     def _is_unknown_call(self, of: Function, node: Node) -> bool:
-        """Whether a node calls `rank()` of another library's; a method is asked of an object, which is looked at."""
-        if node.type != "call_expression" or arguments(node):
+        """Whether a node calls a function of the program's whose body is not seen, or `rank()` of another library's.
+
+        A method of another library's is asked of an object, which is looked at.
+        """
+        if node.type != "call_expression":
             return False
+        name = called_name(node, of.source.code)
+        if self._declared_only(of.source, name):
+            return True
         called = node.child_by_field_name("function")
-        name = of.text(called) if called is not None and called.type == "identifier" else b""
+        if arguments(node) or called is None or called.type != "identifier":
+            return False
         return bool(name) and not GIVEN.fullmatch(name) and not self.definitions(of.source, name)
+
+    def _declared_only(self, source: Cpp, name: bytes) -> tuple[tuple[bytes, ...], ...]:
+        """Return the parameters of the declarations of a device function whose body is in none of the files."""
+        found = self.together(source, prototypes).get(name, ())
+        return found if found and not self.definitions(source, name) else ()
+
+    def _set_out_of_sight(self, of: Function, variable: Variable) -> bool:
+        """Whether a function whose body is not seen is given the variable, to set it perhaps."""
+        for call in of.calls():
+            for i, argument in enumerate(call.arguments):
+                pointer = argument.type == "pointer_expression" and of.text(argument).startswith(b"&")
+                given = argument.named_children[0] if pointer and argument.named_children else argument
+                if given.type != "identifier" or of.locals.named(of.text(given), given.start_byte) != variable:
+                    continue
+                declared = self._declared_only(of.source, call.name)
+                if declared and (pointer or any(i < len(each) and b"&" in each[i] for each in declared)):
+                    return True
+        return False
 
     def _made_of(self, of: Function, variable: Variable) -> list[tuple[Function, Node]] | None:
         """What a variable is given, with the functions that stands in; None where some of that is not seen."""
         name = variable.name
+        if self._set_out_of_sight(of, variable):
+            return None
         values = [(of, value) for each in of.locals.given.get(variable, ()) for value in each.values]
         if name in of.parameters and variable == of.locals.named(name, of.body.start_byte):
             at = of.parameters.index(name)
