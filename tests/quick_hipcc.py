@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ROCm whose hipcc is tests/rocm_pytorch/hipcc.py, for tests that ask only whether PyTorch extensions compile."""
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,10 +19,12 @@ def environment(toolchain: Toolchain, env: Mapping[str, str], factory: pytest.Te
     headers = toolchain.root / "include/hip"
     if not headers.is_dir():
         headers = toolchain.root / "root/usr/include/hip"
-    home = factory.mktemp("rocm")
+    # One for all processes: what is made of the headers is kept by the folders that they are in.
+    home = of_this_run(factory) / "rocm"
     for name, place in (("bin/hipcc", _SCRIPT), ("include/hip", headers)):
-        (home / name).parent.mkdir()
-        (home / name).symlink_to(place)
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            (home / name).symlink_to(place)
     return {
         **toolchain.environment(env),
         "ROCM_HOME": str(home),

@@ -104,7 +104,7 @@ def test_a_package_is_installed_with_code_for_both_wavefronts(
     # Three of them build each file twice, for a CPU too, unless they are told not to.
     environment = {**environment, "FORCE_ONLY_CUDA": "1"}
     if package == "chamferdist":
-        environment |= {"CFLAGS": "-O0"}
+        environment |= {"CFLAGS": "-O0 -g0"}
     else:
         environment |= {"CXX": str(without_cpp(tmp_path)), "CC": str(without_cpp(tmp_path))}
     objects = install(packages[package], tmp_path / "installed", environment)

@@ -2,8 +2,8 @@
 """Real extensions from their source packages, on the CPU executor: as CUDA, and ported, at both wavefronts.
 
 They give what their own CPU code gives, which is built beside them. torch-spline-conv is built by its own setup.py. Of
-the others, whose setup.py makes a library of each few files, all files are one unit, or two: PyTorch's headers take
-most of the time of each.
+the others, whose setup.py makes a library of each few files, all CUDA files are one unit and all others one: PyTorch's
+headers take most of the time of each.
 """
 
 import os
@@ -26,8 +26,6 @@ PACKAGES = {
     "torch-spline-conv==1.2.2": ("basis", "weighting", "version"),
     "torch-sparse==0.6.18": ("convert", "diag", "rw", "spmm", "version"),
 }
-#: Those whose code for CPUs and for GPUs has types of the same names: it cannot be in one unit.
-APART = ("torch-scatter==2.1.2", "torch-sparse==0.6.18")
 #: Those that are built for GPUs by their own setup.py; for CPUs, which they are compared with, they are gathered, too.
 BY_OWN_SCRIPT = ("torch-spline-conv==1.2.2",)
 CASES = Path(__file__).parent / "packages"
@@ -64,31 +62,29 @@ if "FORCE_ONLY_CPU" in os.environ:
     extension = CppExtension("{package}._version_cpu", ["gathered.cpp"], include_dirs=folders, define_macros=macros)
 else:
     macros += [("WITH_CUDA", None)]
-    sources = ["gathered.cu", "gathered_cpu.cpp"]
+    sources = ["gathered.cu", "gathered.cpp"]
     extension = CUDAExtension("{package}._version_cuda", sources, include_dirs=folders, define_macros=macros)
 setup(name="{package}", ext_modules=[extension],
       cmdclass={{"build_ext": BuildExtension.with_options(no_python_abi_suffix=True)}})
 """
 
 
-def gather(tree: Path, package: str, libraries: tuple[str, ...], *, apart: bool) -> None:
-    """Make one unit of the files of several libraries, or two for GPUs if `apart`, and a setup.py that builds them."""
-    lines, of_cpu = [], []
-    for name in libraries:
-        lines.append(f"#define registry registry_of_{name}")
-        for folder, suffix in (("csrc/cpu", "_cpu.cpp"), ("csrc/cuda", "_cuda.cu"), ("csrc", ".cpp")):
-            if (tree / folder / f"{name}{suffix}").exists():
-                include = f'#include "{folder}/{name}{suffix}"'
-                if suffix == "_cpu.cpp" and apart:
-                    of_cpu.append(include)
-                    lines += ["#ifndef WITH_CUDA", include, "#endif"]
-                else:
-                    lines += ["#ifdef WITH_CUDA", include, "#endif"] if suffix == "_cuda.cu" else [include]
-        # One has a variable of the name that is another's macro.
-        lines += ["#undef registry", "#undef THREADS", "#undef BLOCKS"]
-    (tree / "gathered.cu").write_text("\n".join([TYPES, *lines, ""]))
-    (tree / "gathered.cpp").write_text('#include "gathered.cu"\n')
-    (tree / "gathered_cpu.cpp").write_text("\n".join([TYPES, *of_cpu, ""]))
+def gather(tree: Path, package: str, libraries: tuple[str, ...]) -> None:
+    """Make a unit of the CUDA files of several libraries and one of the others, and a setup.py that builds them."""
+    # What is not CUDA brings Python's headers, and has types of the same names as what is.
+    for unit, parts in (
+        ("gathered.cpp", (("csrc/cpu", "_cpu.cpp"), ("csrc", ".cpp"))),
+        ("gathered.cu", (("csrc/cuda", "_cuda.cu"),)),
+    ):
+        lines = [TYPES]
+        for name in libraries:
+            lines.append(f"#define registry registry_of_{name}")
+            for folder, suffix in parts:
+                if (tree / folder / f"{name}{suffix}").exists():
+                    lines.append(f'#include "{folder}/{name}{suffix}"')
+            # One has a variable of the name that is another's macro.
+            lines += ["#undef registry", "#undef THREADS", "#undef BLOCKS"]
+        (tree / unit).write_text("\n".join([*lines, ""]))
     (tree / "setup.py").write_text(SETUP.format(package=package))
 
 
@@ -117,7 +113,7 @@ def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path, tmp_path_fa
     if package in BY_OWN_SCRIPT:
         for_cpus = folder / "gathered" / tree.name
         shutil.copytree(tree, for_cpus, dirs_exist_ok=True)
-    gather(for_cpus, name, libraries, apart=package in APART)
+    gather(for_cpus, name, libraries)
     driver = verifier.Driver(
         tree,
         {**env, "FORCE_ONLY_CUDA": "1"},

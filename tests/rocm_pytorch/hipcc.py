@@ -18,14 +18,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-HEADERS = ("hip/hip_runtime.h", "torch/torch.h", "ATen/hip/HIPContext.h")
+HEADERS = ("hip/hip_runtime.h", "torch/torch.h")
 #: What includes all of them: torch/extension.h has torch/torch.h.
-_ASKED = ({"hip/hip_runtime.h"}, {"torch/torch.h", "torch/extension.h"}, {"ATen/hip/HIPContext.h"})
+_ASKED = ({"hip/hip_runtime.h"}, {"torch/torch.h", "torch/extension.h"})
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"]+)", re.MULTILINE)
 #: Macros that these headers test. The others of a package are defined behind them, so that packages share them.
 _TESTED = re.compile(r"-[DU](?:_|HIP|USE_ROCM|CUDA_HAS|TORCH_API|NDEBUG)")
-#: In a folder of headers that these include one has at least one of these.
-_OF_PYTORCH = ("torch", "ATen", "hip", "Python.h", "pybind11")
+#: In a folder of headers that these include is at least one of these.
+_OF_PYTORCH = ("torch/torch.h", "ATen/ATen.h", "c10/hip", "hip/hip_runtime.h", "Python.h")
+#: What is said about a unit is no matter of what headers mean.
+_OF_MESSAGES = ("-W", "-w", "-fno-color-diagnostics", "-fno-caret-diagnostics", "-ferror-limit=")
 
 
 def settings(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
@@ -33,7 +35,7 @@ def settings(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
 
     A side is `host` or an architecture, of those that the command compiles for.
     """
-    of_headers, defined, archs = [], [], []
+    folders, of_headers, defined, archs = [], [], [], []
     rest = iter(words)
     for word in rest:
         if word in ("-c", "-o", "-x"):
@@ -44,12 +46,15 @@ def settings(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
             archs.append(word.partition("=")[2])
         elif word.startswith(("-D", "-U")) and not _TESTED.match(word):
             defined.append(word)
-        elif word.startswith("-I") and not any((Path(word[2:]) / name).exists() for name in _OF_PYTORCH):
+        elif word.startswith("-I"):
+            folder = Path(word[2:]).absolute()
+            folders += [f"-I{folder}"] if any((folder / name).exists() for name in _OF_PYTORCH) else []
+        elif word.startswith(_OF_MESSAGES):
             continue
         # One level of optimization is that of all, and what debuggers are told is no matter of the headers.
         elif word not in ("--cuda-host-only", "--cuda-device-only") and not word.startswith(("-O", "-g")):
             of_headers.append(word)
-    of_headers.append("-O0")
+    of_headers = [*folders, *of_headers, "-O0"]
     if "--cuda-host-only" in words:
         return of_headers, defined, ["host"]
     return of_headers, defined, archs if "--cuda-device-only" in words else ["host", *archs]
