@@ -185,6 +185,26 @@ def test_barriers_in_branches_are_fine_for_cuda_and_a_fault_on_amd(cuda: Path, h
         assert f"{HIP.name}:{marked(HIP, 'barrier-in-branches')}" in fault.message
 
 
+@pytest.mark.parametrize("order", ["forward", "reverse", "random:3"])
+def test_a_barrier_that_others_have_passed_and_ended_orders_nothing(cuda: Path, hip: Path, order: str) -> None:
+    runs = ((CUDA, cuda, "original", 32), (HIP, hip, "ported", 32), (HIP, hip, "ported", 64))
+    for file, program, side, lanes in runs:
+        result = ran(program, "passes-a-barrier-by", side, lanes, order)
+        assert result.status == 97, (result.status, result.errors)
+        (fault,) = [each for each in result.faults if each.level == "fault"]
+        place = (fault.kind, fault.kernel, fault.line, fault.block)
+        first = 0 if order != "reverse" or side == "ported" else 1
+        assert place == ("divergent-barrier", "passesABarrierBy", marked(file, "passes-a-barrier-by"), (first, 0, 0))
+        assert fault.message.startswith("threads 64-127 come to this barrier when threads 0-63 have passed it")
+
+
+@pytest.mark.parametrize("order", ["forward", "reverse", "random:3"])
+def test_parts_of_a_block_may_have_barriers_of_their_own_if_they_count_the_same(cuda: Path, order: str) -> None:
+    result = ran(cuda, "barriers-of-roles", order=order)
+    assert (result.status, result.lines) == (0, ("6 6",)), result.errors
+    assert {(each.kind, each.level) for each in result.faults} == {("barrier-places", "warning")}
+
+
 @pytest.mark.parametrize("lanes", [32, 64])
 def test_amd(hip: Path, lanes: int) -> None:
     assert ran(hip, "barrier-after-return", "ported", lanes).lines == ("1 1",)

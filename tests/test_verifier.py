@@ -99,7 +99,9 @@ def outcome(case: str, *differences: Difference, status: str = "ok", faults: tup
     return Outcome(case, status, "", 0.1, faults, outputs)
 
 
-FAULT = Fault("mask", "lane 32 is not in its own mask", PurePath("a.cu"), 7, "k<float>")
+FAULT = Fault(
+    "mask", "lane 32 is not in its own mask", PurePath("a.cu"), 7, "k<float>", block=(0, 1, 0), thread=(32, 0, 0)
+)
 
 
 def verified() -> Verified:
@@ -143,12 +145,23 @@ def test_text() -> None:
     assert lines[2].split() == ["one", *("ok", "5.0e-01", "/", "2.5e-01") * 2, "differs"]
     assert lines[3].split() == ["two", "ok", "equal", "ok", "equal", "mask"]
     text = "\n".join(lines)
-    assert "a.cu:7: fault: lane 32 is not in its own mask in k<float> [simt/mask] (two, ported@64 forward)" in text
+    place = "k<float>, block (0, 1, 0), thread (32, 0, 0)"
+    assert f"a.cu:7: fault: lane 32 is not in its own mask in {place} [simt/mask] (two, ported@64 forward)" in text
     assert "one, ported@64 forward: y: 1 of 6 values differ, against original: [1, 2] is 1.5, not 2.0" in text
     assert "a.cu:9: one, ported@64 forward: first differs from the original after launch 3 (k): memory of" in text
     assert "not checked:\n  the port on an AMD GPU" in text
     assert lines[-1] == "differs"
     assert "\x1b[" in verify_report.as_text(verified(), colour=True)
+
+
+def test_a_fault_is_told_once_for_a_line_and_its_further_lines_stand_below() -> None:
+    waits = replace(FAULT, message="nobody goes on\n    threads 0-3 wait", thread=())
+    found = (outcome("two", status="fault", faults=(waits,)),)
+    ran = [Ran(Configuration("ported", 64, order), found) for order in "abc"]
+    text = verify_report.as_text(replace(verified(), ran=tuple(ran)))
+    first = "a.cu:7: fault: nobody goes on in k<float>, block (0, 1, 0) [simt/mask] (two, ported@64 a and 2 more)"
+    assert f"{first}\n    threads 0-3 wait\n" in text
+    assert text.count("nobody goes on") == 1
 
 
 def test_json() -> None:
@@ -163,6 +176,8 @@ def test_json() -> None:
         "path": "a.cu",
         "line": 7,
         "kernel": "k<float>",
+        "block": [0, 1, 0],
+        "thread": [32, 0, 0],
     }
     infinite = replace(difference(), absolute=float("inf"))
     whole = replace(verified(), ran=(Ran(Configuration("ported", 32), (outcome("one", infinite),)),))

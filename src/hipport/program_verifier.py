@@ -568,16 +568,8 @@ def _faults(report: Path, root: Path) -> tuple[Fault, ...]:
     found = []
     for line in lines:
         each = json.loads(line)
-        found.append(
-            Fault(
-                each["kind"],
-                each["message"],
-                _inside(each["file"], root) if each.get("file") else PurePath(),
-                each.get("line", 0),
-                each.get("kernel", ""),
-                each["level"],
-            )
-        )
+        path = _inside(each["file"], root) if each.get("file") else PurePath()
+        found.append(Fault.read(each, path, each.get("line", 0)))
     return tuple(dict.fromkeys(found))
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
+from typing import Any
 
 from hipport.finding import Certainty
 from hipport.hardware import Hardware
@@ -32,7 +33,8 @@ class Configuration:
 class Fault:
     """What the executor found wrong, at the line that the user wrote. `level` is `fault` or `warning`.
 
-    `path` is relative to the tree, or absolute for a file outside of it; `line` is 0 where there is no place.
+    `path` is relative to the tree, or absolute for a file outside of it; `line` is 0 where there is no place. `block`
+    and `thread` are indices (x, y, z) of the kernel's; empty where it is about none.
     """
 
     kind: str
@@ -41,6 +43,22 @@ class Fault:
     line: int
     kernel: str = ""
     level: str = "fault"
+    block: tuple[int, ...] = ()
+    thread: tuple[int, ...] = ()
+
+    @staticmethod
+    def read(values: Mapping[str, Any], path: PurePath, line: int) -> Fault:
+        """Return what the executor has written to its report as `values`."""
+        return Fault(
+            values.get("kind", "fault"),
+            values.get("message", ""),
+            path,
+            line,
+            values.get("kernel", ""),
+            values.get("level", "fault"),
+            tuple(values.get("block", ())),
+            tuple(values.get("thread", ())),
+        )
 
     @property
     def rule(self) -> str:

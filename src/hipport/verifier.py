@@ -237,10 +237,7 @@ class Driver:
         faults = []
         for each in result.get("faults", ()):
             path, line = self._place(each, built)
-            faults.append(
-                Fault(each.get("kind", "fault"), each.get("message", ""), path, line, each.get("kernel", ""),
-                      each.get("level", "fault"))
-            )  # fmt: skip
+            faults.append(Fault.read(each, path, line))
         outputs = []
         for name, differences in result.get("outputs", {}).items():
             dtype, shape = result.get("shapes", {}).get(name, ("", []))

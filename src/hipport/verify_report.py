@@ -34,6 +34,7 @@ def as_text(verified: Verified, colour: bool = False) -> str:
         lines.append("  ".join(cells).rstrip())
     lines += [paint("dim", f"orders: {', '.join(orders)}; largest absolute / relative error over all of them"), ""]
     told: set[str] = set()
+    lines += _faults(verified, "fault", paint)
     for ran in verified.ran:
         for outcome in ran.outcomes:
             lines += _problems(ran, outcome, paint)
@@ -41,7 +42,7 @@ def as_text(verified: Verified, colour: bool = False) -> str:
                 # The same in every configuration mostly.
                 told.add(outcome.message)
                 lines += [f"    {line}" for line in outcome.message.splitlines()]
-    lines += _warnings(verified, paint)
+    lines += _faults(verified, "warning", paint)
     for first in verified.first_differences:
         where = f"{first.path}:{first.line}: " if first.line else ""
         lines.append(
@@ -88,9 +89,6 @@ def _cell(case: str, group: Iterable[Ran]) -> str:
 
 def _problems(ran: Ran, outcome: Outcome, paint: Any) -> Iterator[str]:
     where = f"{outcome.case}, {ran.configuration}"
-    for fault in outcome.faults:
-        if fault.level != "warning":
-            yield _fault(fault, where, paint)
     if outcome.status != "ok" and not any(fault.level == "fault" for fault in outcome.faults):
         yield f"{where}: {paint('bad', outcome.status)}: {outcome.message}"
     for output in outcome.outputs:
@@ -99,13 +97,13 @@ def _problems(ran: Ran, outcome: Outcome, paint: Any) -> Iterator[str]:
                 yield f"{where}: {paint('bad', output.name)}: {_difference(difference)}"
 
 
-def _warnings(verified: Verified, paint: Any) -> Iterator[str]:
-    """Each warning once for a line of a kernel, with where it was first given, and how often."""
+def _faults(verified: Verified, level: str, paint: Any) -> Iterator[str]:
+    """Each fault or warning once for a line of a kernel, with where it was first given, and how often."""
     given: dict[tuple[Any, ...], list[tuple[Fault, str]]] = {}
     for ran in verified.ran:
         for outcome in ran.outcomes:
             for fault in outcome.faults:
-                if fault.level == "warning":
+                if (fault.level == "warning") == (level == "warning"):
                     key = (ran.configuration.side, fault.path, fault.line, fault.kind, fault.kernel)
                     given.setdefault(key, []).append((fault, f"{outcome.case}, {ran.configuration}"))
     for places in given.values():
@@ -116,8 +114,14 @@ def _warnings(verified: Verified, paint: Any) -> Iterator[str]:
 
 def _fault(fault: Fault, where: str, paint: Any) -> str:
     place = f"{fault.path}:{fault.line}: " if fault.line else ""
-    kernel = f" in {fault.kernel}" if fault.kernel else ""
-    return f"{place}{paint('bad', fault.level)}: {fault.message}{kernel} [{fault.rule}] ({where})"
+    numbers = (("block", fault.block), ("thread", fault.thread))
+    inside = [fault.kernel] if fault.kernel else []
+    inside += [f"{what} ({', '.join(map(str, index))})" for what, index in numbers if index]
+    # A message may go on with lines of its own, about other threads.
+    first, *rest = fault.message.splitlines() or [""]
+    in_what = f" in {', '.join(inside)}" if inside else ""
+    head = f"{place}{paint('bad', fault.level)}: {first}{in_what} [{fault.rule}] ({where})"
+    return "\n".join([head, *rest])
 
 
 def _difference(difference: Difference) -> str:
@@ -187,6 +191,8 @@ def _outcome_values(outcome: Outcome) -> dict[str, Any]:
                 "path": fault.path.as_posix(),
                 "line": fault.line,
                 "kernel": fault.kernel,
+                "block": list(fault.block),
+                "thread": list(fault.thread),
             }
             for fault in outcome.faults
         ],

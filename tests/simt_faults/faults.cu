@@ -108,6 +108,32 @@ __global__ void barrierInBranches(int* out) {
   out[threadIdx.x] = 1;
 }
 
+__global__ void passesABarrierBy(int* out) {
+  for (int turn = 0; turn < 2; ++turn) {
+    if (threadIdx.x >= 64 && turn == 1) {
+      __syncthreads();
+      out[threadIdx.x % 64] = turn;
+    }
+    __syncthreads();  // here: passes-a-barrier-by
+  }
+}
+
+// As many for all, who may also end before others come to the next.
+__global__ void barriersOfRoles(int* out) {
+  for (int turn = 0; turn < 3; ++turn) {
+    if (threadIdx.x / 32 == turn % 2) {
+      out[threadIdx.x % 32] = turn;
+      __syncthreads();
+    } else {
+      __syncthreads();
+      atomicAdd(out + threadIdx.x % 32, 4);
+    }
+    __syncthreads();
+  }
+  if (threadIdx.x / 32 == 0) return;
+  __syncthreads();
+}
+
 __global__ void uninitialized(float* out) {
   __shared__ float some[64];
   if (threadIdx.x > 3) some[threadIdx.x] = 1;
@@ -276,6 +302,8 @@ int main(int argc, char** argv) {
   WHEN("divides") divides<<<1, 32>>>(memory, argc - 2);
   WHEN("traps") traps<<<1, 1>>>();
   WHEN("barrier-in-branches") barrierInBranches<<<1, 32>>>(memory);
+  WHEN("passes-a-barrier-by") passesABarrierBy<<<2, 128>>>(memory);
+  WHEN("barriers-of-roles") barriersOfRoles<<<1, 64>>>(memory);
   WHEN("copies") {
     char host[512];
     cudaMemcpy(host, memory, 512, cudaMemcpyDeviceToHost);  // here: copies

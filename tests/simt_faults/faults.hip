@@ -14,6 +14,14 @@ __global__ void barrierInBranches(int* out) {
   out[threadIdx.x] = 1;
 }
 
+__global__ void passesABarrierBy(int* out) {
+  if (threadIdx.x >= 64) {
+    __syncthreads();
+    out[threadIdx.x % 64] = 1;
+  }
+  __syncthreads();  // here: passes-a-barrier-by
+}
+
 __global__ void barrierAfterReturn(int* out) {
   if (threadIdx.x > 40) return;
   __syncthreads();
@@ -38,6 +46,7 @@ int main(int argc, char** argv) {
   (void)hipMemset(memory, 0, 64 * sizeof(int));
 #define WHEN(name) if (std::strcmp(what, name) == 0)
   WHEN("barrier-in-branches") barrierInBranches<<<1, 64>>>(memory);
+  WHEN("passes-a-barrier-by") passesABarrierBy<<<1, 128>>>(memory);
   WHEN("barrier-after-return") barrierAfterReturn<<<1, 64>>>(memory);
   WHEN("too-much-shared") tooMuchShared<<<1, 64>>>(memory);
   WHEN("mask-of-others") maskOfOthers<<<1, 64>>>(memory);

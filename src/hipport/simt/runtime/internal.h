@@ -154,6 +154,14 @@ struct Block {
   int count = 0, all = 1;
   Votes votes{};
   Place barrier_place{"", 0};
+  bool apart = false;  // whether threads wait in barriers of several lines
+  /// Where each thread was in the last barrier that was opened so: see `passed_by`.
+  struct Passed {
+    Place place{"", 0};
+    unsigned number = 0;  // of that barrier, among those; 0: in none
+  };
+  std::vector<Passed> passed;
+  unsigned times_apart = 0;
   struct Named {
     List list;
     int wanted = 0;  // threads, as its first caller said; 0: all

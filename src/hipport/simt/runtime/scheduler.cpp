@@ -411,12 +411,47 @@ inline Block::Group& group_of(Block::Wave& wave, const Operation& operation, std
   return find_group(wave, operation, mask);
 }
 
+bool same_place(const Place& a, const Place& b) { return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0); }
+
+/// A barrier opens, and in one before it threads were in several lines. Fault if some are now, without those that have
+/// ended, where these were when the others were elsewhere: they have counted one barrier more.
+__attribute__((noinline)) void passed_by(Block& block) {
+  for (const Thread* t = block.barrier.first; t != nullptr; t = t->next) {
+    const Block::Passed own = block.passed[t->rank];
+    if (own.number == 0 || same_place(own.place, t->place())) continue;
+    std::vector<unsigned> before, now;
+    for (unsigned rank = 0; rank < block.size; ++rank) {
+      const Block::Passed& other = block.passed[rank];
+      if (block.threads[rank].state == State::exited && other.number == own.number && same_place(other.place, t->place())) {
+        before.push_back(rank);
+      }
+    }
+    if (before.empty()) continue;
+    for (const Thread* each = block.barrier.first; each != nullptr; each = each->next) now.push_back(each->rank);
+    std::sort(now.begin(), now.end());
+    fault_with("divergent-barrier", t->place(),
+               numbers_text("thread", now) + " come to this barrier when " + numbers_text("thread", before) +
+                   " have passed it and ended: those met the others at " + own.place.file + ":" + std::to_string(own.place.line) +
+                   ", so nothing orders what is between the two");
+  }
+}
+
+/// A barrier opens, in which threads are in several lines: keep which.
+__attribute__((noinline)) void keep_places(Block& block) {
+  ++block.times_apart;
+  block.passed.resize(block.size);
+  for (const Thread* t = block.barrier.first; t != nullptr; t = t->next) block.passed[t->rank] = {t->place(), block.times_apart};
+  block.apart = false;
+}
+
 void release_barrier(Block& block) {
   block.votes = Votes{block.count, block.all, block.count != 0};
   block.count = 0;
   block.all = 1;
   block.idle = 0;
   if (races_looked_for) races_barrier(block);
+  if (block.times_apart != 0 && block.barrier.count != block.size) passed_by(block);
+  if (block.apart) keep_places(block);
   if (block.named[0].came.empty()) {
     // All that are left were in it.
     for (unsigned i = 0; i < block.waves; ++i) {
@@ -439,9 +474,10 @@ bool all_arrived(const Block& block) {
 }
 
 /// Say that a thread is in another barrier than those that came before it, if it is.
-__attribute__((noinline)) void meets_elsewhere(const Block& block, const Thread& thread) {
-  if (thread.line == 0 || !dialect_is(Dialect::cuda)) return;
-  if (block.barrier_place.line == thread.line && std::strcmp(block.barrier_place.file, thread.file) == 0) return;
+__attribute__((noinline)) void meets_elsewhere(Block& block, const Thread& thread) {
+  if (thread.line == 0 || same_place(block.barrier_place, thread.place())) return;
+  block.apart = true;
+  if (!dialect_is(Dialect::cuda)) return;
   warning("barrier-places", thread.place(), "threads of one block meet in this barrier and in the one at %s:%d",
           block.barrier_place.file, block.barrier_place.line);
 }
@@ -717,6 +753,9 @@ void reset(Block& block, const uint3& index) {
   block.idle = 0;
   block.patience = most_patience;
   block.ready = block.barrier = block.grid = List{};
+  block.apart = false;
+  block.times_apart = 0;
+  block.passed.clear();
   blockIdx = index;
   if (races_looked_for) races_block(block);
   if (settings().order == Settings::Order::random) {
