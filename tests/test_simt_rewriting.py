@@ -346,3 +346,86 @@ def test_every_fixture_is_understood() -> None:
     assert not [each for each in reported if "shared/" in each.rule]
     for each in after.changed if hasattr(after, "changed") else after.sources:
         assert each.text.count(b"\n") == each.first.text.count(b"\n"), each.path
+
+
+def sided(body: str, head: str = "__host__ __device__ int f(int x)") -> str:
+    """Return what the host gets of a function's body; what stands for the device stays where it is."""
+    text = f"{head} {{{body}}}\n"
+    result = made(text)
+    before, _, host = result.rpartition("} else {")
+    assert before == f"{head} {{ if (SIMT_ON_DEVICE) {{{body}"
+    return " ".join(host.removesuffix("}}\n").split())
+
+
+@pytest.mark.parametrize(
+    ("body", "host"),
+    [
+        (
+            "\n#ifdef __CUDA_ARCH__\n  return __popc(x);  // device\n#else\n  return bits(x);\n#endif\n",
+            "return bits(x);",
+        ),
+        ("\n#if !defined(__CUDA_ARCH__)\n  x++;\n#endif\n  return x;\n", "x++; return x;"),
+        (
+            "\n#if __CUDA_ARCH__ >= 700\n  int a = x;\n#else\n  int a = 2 * x;\n#endif\n  return a;",
+            "int a = 2 * x; return a;",
+        ),
+        ("\n#ifdef __CUDA_ARCH__\n#if __CUDA_ARCH__ > 750\n  x = 1;\n#endif\n#endif\n  return x;", "return x;"),
+        (
+            '\n#pragma unroll\n  for (;;) puts("a // b");  /* c\n */\n#ifndef __CUDA_ARCH__\n  x = \'"\';\n#endif\n',
+            'for (;;) puts("a // b"); x = \'"\';',
+        ),
+    ],
+)
+def test_a_body_with_a_side_for_the_host_is_there_twice(body: str, host: str) -> None:
+    assert sided(body) == host
+
+
+def test_lambdas_and_methods_have_bodies_of_their_own() -> None:
+    lambda_ = "[] __host__ __device__(int x) "
+    text = f"void g() {{ auto f = {lambda_}{{\n#ifdef __CUDA_ARCH__\n return 1;\n#else\n return 2;\n#endif\n}}; }}\n"
+    assert f"{lambda_}{{ if (SIMT_ON_DEVICE) {{\n#ifdef" in made(text)
+    assert " ".join(made(text).partition("} else {")[2].split()) == "return 2; }}; }"
+    text = "struct S { int n; __host__ __device__ S() : n(0) {\n#ifdef __CUDA_ARCH__\n n = 1;\n#endif\n } };\n"
+    assert "S() : n(0) { if (SIMT_ON_DEVICE) {" in made(text)
+
+
+def test_conditions_that_go_by_more_than_the_side_are_still_asked_on_the_host() -> None:
+    text = "__host__ __device__ int f() {\n#if FAST && !defined(__CUDA_ARCH__)\n return 1;\n#endif\n return 0;\n}\n"
+    after, reported, _, _ = _run(Project((source(PurePosixPath("a.cu"), text.encode()),)), PASSES["cuda"])
+    _, _, host = after.sources[0].text.decode().partition("} else {")
+    assert "#if FAST && !0\n return 1;\n#endif\n return 0;" in host and not reported
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__device__ int f() {\n#ifdef __CUDA_ARCH__\n return 1;\n#else\n return 2;\n#endif\n}\n",
+        "__global__ void k() {\n#if __CUDA_ARCH__ >= 900\n a();\n#else\n b();\n#endif\n}\n",
+        # Both sides are in one branch.
+        "__host__ __device__ int f() {\n#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 600\n return 1;\n#endif\n}\n",
+        "#if __CUDA_ARCH__ < 600\n__device__ double atomicAdd(double* p, double x) { return 0; }\n#endif\n",
+        "#ifdef __CUDA_ARCH__\n#include <a.h>\n#endif\n",
+    ],
+)
+def test_what_is_the_device_alone_has_one_side(text: str) -> None:
+    assert made(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#ifdef __CUDA_ARCH__\n#define POP(x) __popc(x)\n#else\n#define POP(x) bits(x)\n#endif\n",
+        "#ifndef __CUDA_ARCH__\nint f() { return 1; }\n#endif\n",
+        "int f(int x) {\n#ifdef __CUDA_ARCH__\n if (x) {\n#else\n if (!x) {\n#endif\n x++; }\n return x;\n}\n",
+        "int f(int x) {\n#ifdef __CUDA_ARCH__\n goto end;\n#endif\n x++;\nend:\n return x;\n}\n",
+    ],
+)
+def test_a_side_of_the_host_that_is_not_taken_is_said(text: str) -> None:
+    after, reported, _, _ = _run(Project((source(PurePosixPath("a.cu"), text.encode()),)), PASSES["cuda"])
+    assert [each.rule for each in reported] == ["sides/left"]
+    assert "SIMT_ON_DEVICE" not in after.sources[0].text.decode()
+
+
+def test_ported_functions_have_a_side_for_the_host() -> None:
+    text = "int f() {\n#ifdef __HIP_DEVICE_COMPILE__\n return 1;\n#else\n return 2;\n#endif\n}\n"
+    assert " ".join(made(text, "hip").partition("} else {")[2].split()) == "return 2; }}"

@@ -103,6 +103,20 @@ def test_what_stands_in_for_cuda_is_what_its_documentation_says() -> None:
     assert verified.ok and all(each.ok for each in verified.ran)
 
 
+def test_functions_of_both_sides_take_the_side_that_they_are_called_on() -> None:
+    """The program says itself what is wrong."""
+    verified = programs.program([SUMS.with_name("sides.cu")], env=ENV, port=lambda paths: api.rewrite(paths))
+    assert verified.ok and all(each.ok for each in verified.ran)
+
+
+def test_a_side_of_the_host_that_is_not_taken_is_not_checked(tmp_path: Path) -> None:
+    sides = "#ifdef __CUDA_ARCH__\n#define SIDE 1\n#else\n#define SIDE 2\n#endif\n"
+    (tmp_path / "main.cu").write_text(f'#include <cstdio>\n{sides}int main() {{ std::printf("%d\\n", SIDE); }}\n')
+    verified = programs.program([tmp_path / "main.cu"], env=ENV, orders=["forward"])
+    (said,) = [each for each in verified.not_checked if "side" in each]
+    assert said == "the host's side of conditions on __CUDA_ARCH__, for which the device's stands: main.cu:2"
+
+
 def test_a_program_may_have_the_name_of_pytorchs_warp_size(tmp_path: Path) -> None:
     program = """#include <cstdio>
 #define C10_WARP_SIZE 32

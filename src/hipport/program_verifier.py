@@ -48,6 +48,7 @@ from hipport.verification import (
     Verified,
     edited_original,
     not_on_gpu,
+    sides_of_host,
 )
 from hipport.verifier import ORDERS, WAVES, Limits
 
@@ -176,11 +177,16 @@ def program(
             wide = replace(limits, memory=0)
             seen = run(made, arguments, there, env, folder or Path.cwd(), wide, root)
             results.append(Ran(there, (_outcome(name, seen, first, varying, len(results)),)))
+    prepared = built["original"].prepared
     return Verified(
         root,
         built["original"].path.name,
         tuple(results),
-        (*_left_out(port is not None, gpu, first, varying), *edited_original(built["original"].prepared.edited)),
+        (
+            *_left_out(port is not None, gpu, first, varying),
+            *edited_original(prepared.edited),
+            *sides_of_host(prepared.reported),
+        ),
         tuple(found),
         {f"{side}: {u.path}": u.seconds for side, b in built.items() for u in b.units if not u.cached},
     )

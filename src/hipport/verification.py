@@ -262,6 +262,15 @@ def not_on_gpu(gpu: Hardware | str) -> Iterator[str]:
 _SHOWN = 4
 
 
+def sides_of_host(reported: Iterable[Reported]) -> Iterator[str]:
+    """Say where the host runs what the program has for the device, as the executor compiles one side for both."""
+    places = sorted({(each.path, each.line) for each in reported if each.rule == "sides/left"})
+    if places:
+        shown = ", ".join(f"{path}:{line}" for path, line in places[:_SHOWN])
+        more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+        yield f"the host's side of conditions on __CUDA_ARCH__, for which the device's stands: {shown}{more}"
+
+
 def edited_original(edited: Iterable[Reported]) -> Iterator[str]:
     """Say where the original is not what the user wrote, as the executor could not compile that.
 

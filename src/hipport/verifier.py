@@ -44,6 +44,7 @@ from hipport.verification import (
     Verified,
     edited_original,
     not_on_gpu,
+    sides_of_host,
 )
 
 ORDERS = ("forward", "reverse", "random:1")
@@ -314,7 +315,9 @@ def extension(
         if ported is not None and isinstance(gpu, Hardware):
             there = driver.run_on_gpu(ported, gpu, gpu_python or python, folder / "0", kept)
     left = _left_out(has, kept, ported, driver, there if isinstance(there, str) else gpu)
-    not_checked = [*left, *unchecked, *_without_kernels(ran), *edited_original(sides["original"].edited)]
+    original = sides["original"]
+    not_checked = [*left, *unchecked, *_without_kernels(ran)]
+    not_checked += [*edited_original(original.edited), *sides_of_host(original.reported)]
     if isinstance(there, Ran):
         ran = _with_trust((*ran, there))
     first: list[FirstDifference] = []

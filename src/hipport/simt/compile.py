@@ -65,6 +65,7 @@ _NO_TURNS = (
     "-DSIMT_LOOP_TURN=((void)0)",
     "-DSIMT_WAITING_LOOP=",
     "-DSIMT_KEPT(...)=",
+    "-DSIMT_ON_DEVICE=0",
 )
 _HOST_DEFINES: Mapping[str, tuple[str, ...]] = {"cuda": (), "hip": ("-DSIMT_HIP", "-D__HIP_PLATFORM_AMD__=1")}
 _SANITIZERS = frozenset(("address", "bounds", "undefined", "thread"))

@@ -90,7 +90,7 @@ class Built:
 
     `dialect` is that of the sources: `cuda`, `hip`, or `host` for a build without device code. `tree` is the copy of
     the tree that it was built in. `seconds` is what each unit took to compile, of those that were not known.
-    `edited` is what the passes that were given changed before the executor's own.
+    `edited` is what the passes that were given changed before the executor's own, `reported` what was not understood.
     """
 
     dialect: str
@@ -102,6 +102,7 @@ class Built:
     seconds: Mapping[PurePath, float]
     messages: tuple[Message, ...] = ()
     edited: tuple[Reported, ...] = ()
+    reported: tuple[Reported, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -243,7 +244,8 @@ def build(
             (place / "PKG-INFO").write_text(text, encoding="utf-8")
     names = {each.name for each in passes}
     edited = tuple(each for each in (prepared.edited if prepared else ()) if each.rule.partition("/")[0] in names)
-    return Built(dialect, copy, tuple(built), paths, libraries, guard, seconds, edited=edited)
+    reported = prepared.reported if prepared else ()
+    return Built(dialect, copy, tuple(built), paths, libraries, guard, seconds, edited=edited, reported=reported)
 
 
 def host_compiler(torch: Torch, env: Mapping[str, str]) -> compilers.Compiler:

@@ -21,16 +21,17 @@ from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Outcome, Pass, Ported, Reported
 from hipport.project import Project
-from hipport.simt import assembly, ballots, launches, loops, shared
+from hipport.simt import assembly, ballots, launches, loops, shared, sides
 from hipport.source import Edit, NewFile, Source, Span
 
 Dialect = Literal["cuda", "hip"]
 
-#: What makes C++ of a program of each dialect, in order: loops first, while the text is as others know it.
+#: What makes C++ of a program of each dialect, in order: loops first, while the text is as others know it, but
+#: for bodies that are there twice.
 _ALL: tuple[Pass[Any], ...] = (shared.PASS, launches.PASS)
 PASSES: Mapping[Dialect, tuple[Pass[Any], ...]] = {
-    "cuda": (loops.CUDA, assembly.CUDA, *_ALL),
-    "hip": (loops.HIP, assembly.HIP, ballots.HIP, *_ALL),
+    "cuda": (sides.CUDA, loops.CUDA, assembly.CUDA, *_ALL),
+    "hip": (sides.HIP, loops.HIP, assembly.HIP, ballots.HIP, *_ALL),
 }
 _OWN = frozenset(id(each) for passes in PASSES.values() for each in passes)
 

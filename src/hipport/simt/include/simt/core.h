@@ -262,6 +262,12 @@ struct Kept {
     return ballot;
   }
 };
+/// Whether a function of both sides is called by a kernel, where its body has a side for each. What the compiler works out
+/// is worked out for the host.
+constexpr bool on_device() { return !__builtin_is_constant_evaluated() && in_kernel(); }
+#undef SIMT_ON_DEVICE
+#define SIMT_ON_DEVICE ::simt::on_device()
+
 #undef SIMT_KEPT
 #define SIMT_KEPT(...) (::simt::Kept<std::remove_cv_t<std::remove_reference_t<__VA_ARGS__>>>{{__FILE__, __LINE__}})
 
