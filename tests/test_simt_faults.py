@@ -26,7 +26,8 @@ def marked(file: Path, name: str) -> int:
 
 @pytest.fixture(scope="module")
 def cuda() -> Path:
-    return compiling.program([CUDA], "cuda", compiling.Options(ENV)).path
+    # As `hipport verify` compiles originals.
+    return compiling.program([CUDA], "cuda", compiling.Options(ENV, indices=True)).path
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +59,7 @@ FOUND = [
     ("meets-on-the-host", "not-in-kernel", ""),
     ("copies-aside", "misaligned", "copiesAside"),
     ("reads-nothing", "segmentation-fault", ""),
+    ("misaligned-vector", "misaligned", "misalignedVector"),
 ]
 
 
@@ -102,6 +104,7 @@ def test_barriers_with_a_number(cuda: Path, order: str) -> None:
 
 def test_a_deadlock_names_the_barrier_and_who_has_come(cuda: Path) -> None:
     (fault,) = ran(cuda, "named-deadlock").faults
+    assert fault.line == marked(CUDA, "named-deadlock")
     assert "(number 1, where 32 of 96 threads have come)" in fault.message
     (fault,) = ran(cuda, "counts-differ").faults
     assert (fault.kind, fault.line) == ("barrier-number", marked(CUDA, "counts-differ"))
@@ -164,6 +167,21 @@ def test_blocks_that_poll_together_let_other_blocks_run(cuda: Path, how: str) ->
 def test_what_was_never_written_is_not_a_number(cuda: Path) -> None:
     assert ran(cuda, "uninitialized").lines[:2] == ("1 0", "-1")
     assert ran(cuda, "uninitialized", SIMT_POISON="0").lines[:2] != ("1 0", "-1")
+
+
+def test_an_index_outside_of_an_arrays_type_is_named(cuda: Path) -> None:
+    result = ran(cuda, "indices")
+    assert {(each.kind, each.level, each.kernel) for each in result.faults} == {("index", "warning", "indices")}
+    found = {each.line: each for each in result.faults}
+    lines = [marked(CUDA, f"{what}-index") for what in ("local", "row", "device")]
+    assert [found[line].message for line in lines] == [
+        "an index of 8, outside of the type 'int [8]'",
+        "an index of 9, outside of the type 'int [9]'",
+        "an index of 8, outside of the type 'int [8]'",
+    ]
+    assert (found[lines[2]].block, found[lines[2]].thread) == ((0, 0, 0), (8, 0, 0))
+    result = ran(cuda, "indices-that-are-right")
+    assert (result.status, result.lines, result.faults) == (0, ("16 16",), ())
 
 
 def test_a_launch_beyond_the_limits_is_an_error_of_the_api(cuda: Path) -> None:

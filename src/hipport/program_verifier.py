@@ -118,7 +118,10 @@ def program(
         limits = replace(limits, memory=0)
     places = _places(paths, env)
     root = places[0] if places[0].is_dir() else places[0].parent
-    options = compiling.Options(env, flags=tuple(flags), sanitize=tuple(sanitize), passes=tuple(passes))
+    # What is wrong with an index is so in the port, too.
+    options = compiling.Options(
+        env, flags=tuple(flags), sanitize=tuple(sanitize), indices=not sanitize, passes=tuple(passes)
+    )
     configurations = [Configuration("original", 32, order) for order in orders]
     tell = on_progress or (lambda progress: None)
     tell(Progress("compiling the original", 0, 2))

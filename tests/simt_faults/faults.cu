@@ -95,6 +95,33 @@ __global__ void divides(int* out, int by) {
   out[threadIdx.x] = 5 / by;  // here: divides
 }
 
+__device__ int ofTheDevice[8];
+__global__ void indices(int* out, int n) {
+  int own[8] = {};
+  __shared__ int rows[4][9];
+  own[n & 7] = own[n] + ofTheDevice[threadIdx.x & 7];  // here: local-index
+  for (int i = 0; i < 32; ++i) rows[0][i] = own[i & 7];  // here: row-index
+  __syncthreads();
+  out[threadIdx.x] = ofTheDevice[threadIdx.x] + rows[threadIdx.x & 3][n];  // here: device-index
+}
+struct Tail {
+  int size;
+  int values[1];  // as many as there is room for
+};
+__global__ void indicesThatAreRight(int* out, int n) {
+  extern __shared__ int some[];
+  __shared__ int rows[4][9];
+  int* flat = &rows[0][0];
+  flat[threadIdx.x] = n;
+  reinterpret_cast<Tail*>(some)->values[threadIdx.x] = n;
+  __syncthreads();
+  out[threadIdx.x] = flat[31 - threadIdx.x] + some[threadIdx.x + 1];
+}
+
+__global__ void misalignedVector(float4* out, const char* in) {
+  out[0] = *reinterpret_cast<const float4*>(in + 4);  // here: misaligned-vector
+}
+
 __global__ void traps() {
   __trap();  // here: traps
 }
@@ -300,6 +327,9 @@ int main(int argc, char** argv) {
   WHEN("spins-for-a-while") spinsForAWhile<<<1, 32>>>(memory);
   WHEN("deep") deep<<<1, 1>>>(memory);
   WHEN("divides") divides<<<1, 32>>>(memory, argc - 2);
+  WHEN("indices") indices<<<1, 32>>>(memory, 8);
+  WHEN("indices-that-are-right") indicesThatAreRight<<<1, 32, 64 * sizeof(int)>>>(memory, 8);
+  WHEN("misaligned-vector") misalignedVector<<<1, 1>>>((float4*)memory, (const char*)memory);
   WHEN("traps") traps<<<1, 1>>>();
   WHEN("barrier-in-branches") barrierInBranches<<<1, 32>>>(memory);
   WHEN("passes-a-barrier-by") passesABarrierBy<<<2, 128>>>(memory);

@@ -26,7 +26,17 @@ from hipport.processors import processors
 from hipport.project import Project
 from hipport.simt import kept as keeping
 from hipport.simt import linking, thrust
-from hipport.simt.compilers import DIVISION, KEEP_CALLS, LENIENT, MEANING, SAY, Compiler, find_compiler, run_compiler
+from hipport.simt.compilers import (
+    DIVISION,
+    INDICES,
+    KEEP_CALLS,
+    LENIENT,
+    MEANING,
+    SAY,
+    Compiler,
+    find_compiler,
+    run_compiler,
+)
 from hipport.simt.digests import digest_of, hash_of, hash_tree, load_states, rewriter, save_states
 from hipport.simt.kept import locked
 from hipport.simt.messages import NotCompiled, link_errors, located
@@ -76,7 +86,7 @@ class Options:
     """How to compile. `env` is the environment, with PATH and HOME.
 
     `optimize` is the level for kernels; `sanitize` has any of `address`, `undefined`, `bounds`, and
-    `thread`, for races. `flags` are further
+    `thread`, for races; `indices` has those named that are outside of an array's type, and goes on. `flags` are further
     ones for every unit. `precompile` has the executor's headers compiled once for all units: without, a single unit is
     there sooner. `jobs` is how many compilers run at once (None: as many as there are processors), `timeout` the
     seconds that each may take. `compiler` is one that was chosen; else g++ or clang++ is looked for. `passes` are run
@@ -89,6 +99,7 @@ class Options:
     optimize: str = "-O2"
     debug: bool = True
     sanitize: tuple[str, ...] = ()
+    indices: bool = False
     flags: tuple[str, ...] = ()
     precompile: bool = True
     jobs: int | None = None
@@ -171,6 +182,7 @@ class Builder:
             *LENIENT[family],
             *(DIVISION if self.compiler.machine.startswith("aarch64") else ()),
             *self._sanitize(),
+            *(INDICES[family] if self.options.indices and device else ()),
             *(_DEFINES if device else _HOST_DEFINES)[self.dialect],
             *(() if device else _NO_TURNS),
             *self.options.flags,

@@ -209,6 +209,13 @@ const char* signal_kind(int number, const siginfo_t* info, char* text, std::size
     std::snprintf(text, size, "the program ran into a trap");
     return "trap";
   }
+#if defined(__x86_64__)
+  if (number == SIGSEGV && info->si_code == SI_KERNEL) {
+    // What no page has to do with: instructions that want addresses aligned, and addresses that there cannot be.
+    std::snprintf(text, size, "an access to an address that is no multiple of its size, or none at all");
+    return in_kernel() ? "misaligned" : "segmentation-fault";
+  }
+#endif
   char where[256];
   if (explain(address, where, sizeof where)) {
     std::snprintf(text, size, "an access at %s", where);
@@ -301,10 +308,12 @@ void warning_at(const char* kind, const std::string& place, const std::string& m
   report("warning", kind, place, message);
 }
 
-void fault_with(const char* kind, Place place, const std::string& message) {
-  report("fault", kind, best_place(place), message);
+void fault_at(const char* kind, const std::string& place, const std::string& message) {
+  report("fault", kind, place, message);
   end();
 }
+
+void fault_with(const char* kind, Place place, const std::string& message) { fault_at(kind, best_place(place), message); }
 
 void fault(const char* kind, Place place, const char* message, ...) {
   va_list arguments;
@@ -355,6 +364,24 @@ void install_handlers() {
 }
 
 }  // namespace simt
+
+// What the compiler calls where an index is outside of an array's type, with what it says of the place; see compilers.py.
+struct ArrayType {
+  std::uint16_t kind, about;  // of integers: whether signed, and the logarithm of the number of bits
+  char name[1];
+};
+struct IndexPlace {
+  const char* file;
+  std::uint32_t line, column;
+  const ArrayType *array, *index;
+};
+extern "C" __attribute__((visibility("default"))) void __ubsan_handle_out_of_bounds(const IndexPlace* at, std::uintptr_t index) {
+  if (!simt::in_kernel() || at->file == nullptr || simt::is_own(at->file)) return;
+  long long shown = static_cast<long long>(index);
+  const unsigned bits = 1u << (at->index->about >> 1);
+  if ((at->index->about & 1) != 0 && bits < 64) shown = shown << (64 - bits) >> (64 - bits);
+  simt::warning("index", {at->file, static_cast<int>(at->line)}, "an index of %lld, outside of the type %s", shown, at->array->name);
+}
 
 #if defined(__aarch64__)
 // What the compiler calls where an integer would be divided by 0: see compile.py.

@@ -330,6 +330,7 @@ void walk(Path&, void* frame, void* base);
 /// The same for a thread that a signal interrupted; the first is one past where it was.
 void path_of(Path&, const ucontext_t&, void* base);
 void warning_at(const char* kind, const std::string& place, const std::string& message);
+[[noreturn]] void fault_at(const char* kind, const std::string& place, const std::string& message);
 [[noreturn]] void fault_with(const char* kind, Place place, const std::string& message);
 
 }  // namespace simt

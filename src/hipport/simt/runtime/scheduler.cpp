@@ -250,12 +250,18 @@ std::string waiting_text(Block& block) {
 
 // --------------------------------------------------------------------------------------------- going on elsewhere
 
-/// The first of a list of those that wait, for the place of a fault.
-Place first_place(Block& block) {
-  for (Thread& thread : block.threads) {
-    if (thread.rank < block.size && thread.state == State::waiting) return thread.place();
+/// Where the user wrote what one of the threads waits in, or else does, for the place of a fault.
+std::string place_of_one(const Block& block) {
+  const Thread* one = nullptr;
+  for (unsigned i = 0; i < block.started; ++i) {
+    const Thread& thread = block.threads[ordered(i)];
+    if (thread.state == State::exited) continue;
+    const bool waits = thread.state == State::waiting, better = one == nullptr || (waits && one->state != State::waiting);
+    if (better || (waits == (one->state == State::waiting) && thread.rank < one->rank)) one = &thread;
   }
-  return {"", 0};
+  if (one == nullptr) return "";
+  const std::string where = user_place(path_of(block, *one));
+  return !where.empty() || one->line == 0 ? where : std::string(one->file) + ":" + std::to_string(one->line);
 }
 
 [[noreturn]] void work();
@@ -953,9 +959,9 @@ Entered enter(Worker& w, Block& block) {
   worker->thread = nullptr;
   blockIdx = block.index;
   const bool spins = block.ready.count != 0;
-  fault_with(spins ? "no-progress" : "deadlock", first_place(block),
-             (spins ? "threads wait for a value that does not come" : "all threads that are left wait, and none for another that could come") +
-                 waiting_text(block));
+  fault_at(spins ? "no-progress" : "deadlock", place_of_one(block),
+           (spins ? "threads wait for a value that does not come" : "all threads that are left wait, and none for another that could come") +
+               waiting_text(block));
 }
 
 /// Nothing of a launch has gone on for long. If lanes wait at the ends of loops for others that spin in them, let them go
@@ -1303,7 +1309,9 @@ void preempt(const Path& path) {
 
 void stop_here(const char* kind, const char* message) {
   become_loud();
-  fault_with(kind, {"", 0}, message + waiting_text(*worker->block));
+  const Block& block = *worker->block;
+  const std::string here = worker->current.depth != 0 ? user_place(worker->current) : "";
+  fault_at(kind, here.empty() ? place_of_one(block) : here, message + waiting_text(*worker->block));
 }
 
 namespace detail {
