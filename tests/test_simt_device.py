@@ -224,7 +224,8 @@ def test_what_is_not_defined_is_a_warning(dialect: Dialect, case: int, kind: str
     assert kind in said
     assert says in said
     if kind == "inactive-lane":
-        assert ran.stdout.decode().split()[:4] == ["0", "deadbeef", "0", "deadbeef"]
+        # What lanes are given that read nothing is 0, as on GPUs.
+        assert ran.stdout.decode().split()[:4] == ["0", "0", "0", "0"]
 
 
 def test_lanes_that_have_exited_may_be_named_without_assertions() -> None:

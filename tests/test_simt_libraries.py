@@ -113,8 +113,7 @@ def test_what_is_undefined_is_a_fault(dialect: str) -> None:
     faults = {
         "wrong_shape": ("block-shape", "blocks of 128 x 1 x 1 threads in one of 64 x 1 x 1"),
         "exited": ("exited-thread", "of 64 threads is reached by 40"),
-        "short_warp": ("inactive-lane", "cub::WarpReduce"),
-        "short_tile": ("inactive-lane", "shuffles from thread 31"),
+        **({"short_warp": ("inactive-lane", "cub::WarpReduce")} if dialect == "hip" else {}),
         "not_cooperative": ("not-cooperative", "not cooperative"),
         "destroyed": ("invalid-handle", "was destroyed"),
         "other_type": ("texture-type", "fetches integers"),
@@ -126,6 +125,20 @@ def test_what_is_undefined_is_a_fault(dialect: str) -> None:
         assert said in errors, name
         # The line is the user's.
         assert "misuse.cu:" in errors, name
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_part_of_a_warp_is_given_what_an_nvidia_gpu_gives_it(order: str) -> None:
+    status, out, errors = run("partial", "cuda", 32, order)
+    assert (status, out) == (0, (HERE / "partial.txt").read_text())
+    assert "warning: inactive-lane: reduce is an operation of 32 threads, and thread 10 of them is not here" in errors
+
+
+@pytest.mark.parametrize("dialect", ["cuda", "hip"])
+def test_what_is_read_of_a_thread_that_is_not_there_is_0_and_said(dialect: str) -> None:
+    status, out, errors = run("misuse", dialect, 32, "forward", "short_tile")
+    assert (status, out) == (0, "0\n")
+    assert "warning: inactive-lane" in errors and "shuffles from thread 31" in errors and "misuse.cu:" in errors
 
 
 @pytest.mark.parametrize("dialect", ["cuda", "hip"])

@@ -311,6 +311,16 @@ struct Min {
     return b < a ? static_cast<std::common_type_t<T, U>>(b) : static_cast<std::common_type_t<T, U>>(a);
   }
 };
+}  // namespace cub
+namespace simt {
+template <typename T>
+struct OverThoseHere<T, ::cub::Sum> : std::bool_constant<is_word<T>> {};
+template <typename T>
+struct OverThoseHere<T, ::cub::Max> : std::bool_constant<is_word<T>> {};
+template <typename T>
+struct OverThoseHere<T, ::cub::Min> : std::bool_constant<is_word<T>> {};
+}  // namespace simt
+namespace cub {
 /// The greater value; of equal ones the one with the smaller key.
 struct ArgMax {
   template <typename T, typename Key>
@@ -667,10 +677,13 @@ struct Move {
       Moved<T>* const own = all.record[rank];
       if (own == nullptr) continue;
       if (own->source >= all.size || all.record[own->source] == nullptr) {
-        ::simt::fault("inactive-lane", own->place, "lane %u shuffles from lane %u, which is not here", rank,
-                      own->source);
+        ::simt::warning("inactive-lane", own->place,
+                        "lane %u shuffles from lane %u, which is not here: what it gets is not defined, and 0 here", rank,
+                        own->source);
+        std::memset(static_cast<void*>(&own->result), 0, sizeof own->result);
+      } else {
+        own->result = all.record[own->source]->value;
       }
-      own->result = all.record[own->source]->value;
     }
   }
 };

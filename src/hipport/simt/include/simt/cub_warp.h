@@ -34,11 +34,12 @@ Record* any_record(const ::simt::Gathered<Record>& all) {
 
 /// Combine the values of [first, end) into that of `first`.
 template <typename Record>
-void reduce_tree(const ::simt::Gathered<Record>& all, unsigned first, unsigned end) {
+void reduce_tree(const ::simt::Completed<Record>& whole, unsigned first, unsigned end) {
+  const auto& all = whole.all;
   for (unsigned step = 1; step < end - first; step *= 2) {
     for (unsigned i = first; i + step < end; i += 2 * step) {
       Record* const own = all.record[i];
-      own->value = (*own->op)(own->value, all.record[i + step]->value);
+      if (whole.has(i)) own->value = (*own->op)(own->value, all.record[i + step]->value);
     }
   }
 }
@@ -46,11 +47,19 @@ void reduce_tree(const ::simt::Gathered<Record>& all, unsigned first, unsigned e
 template <typename T, typename Op>
 struct WarpReduction {
   static constexpr const char* name = "cub::WarpReduce";
-  static void run(const ::simt::Gathered<WarpRecord<T, Op>>& all) {
-    auto* const some = any_record(all);
-    const unsigned count = some->count < all.size ? some->count : all.size;
-    ::simt::need_all(all, count, name, some->place);
-    reduce_tree(all, 0, count);
+  static void run(const ::simt::Gathered<WarpRecord<T, Op>>& gathered) {
+    auto* const some = any_record(gathered);
+    const unsigned count = some->count < gathered.size ? some->count : gathered.size;
+    const ::simt::Completed<WarpRecord<T, Op>> whole(gathered, count, name, some->place);
+    const auto& all = whole.all;
+    if (whole.missing && ::simt::OverThoseHere<T, Op>::value) {
+      for (unsigned i = 0; i < count; ++i) {
+        if (whole.has(i) && all.record[i] != some) some->value = (*some->op)(some->value, all.record[i]->value);
+      }
+      all.record[0]->value = some->value;
+    } else {
+      reduce_tree(whole, 0, count);
+    }
     for (unsigned i = 1; i < all.size; ++i) {
       if (all.record[i] != nullptr) ::simt::make_undefined(all.record[i]->value);
     }
@@ -61,12 +70,14 @@ struct WarpReduction {
 template <bool Heads, typename T, typename Op>
 struct WarpSegments {
   static constexpr const char* name = "cub::WarpReduce (segmented)";
-  static void run(const ::simt::Gathered<WarpRecord<T, Op>>& all) {
-    ::simt::need_all(all, all.size, name, any_record(all)->place);
+  static void run(const ::simt::Gathered<WarpRecord<T, Op>>& gathered) {
+    const ::simt::Completed<WarpRecord<T, Op>> whole(gathered, gathered.size, name, any_record(gathered)->place);
+    const auto& all = whole.all;
     for (unsigned first = 0; first < all.size;) {
       unsigned end = first + 1;
-      while (end < all.size && !(Heads ? all.record[end]->flag : all.record[end - 1]->flag)) ++end;
-      reduce_tree(all, first, end);
+      const auto flag = [&](unsigned i) { return whole.has(i) && all.record[i]->flag; };
+      while (end < all.size && !flag(Heads ? end : end - 1)) ++end;
+      reduce_tree(whole, first, end);
       for (unsigned i = first + 1; i < end; ++i) ::simt::make_undefined(all.record[i]->value);
       first = end;
     }
@@ -81,13 +92,14 @@ using WarpTails = WarpSegments<false, T, Op>;
 template <typename T, typename Op>
 struct WarpScanning {
   static constexpr const char* name = "cub::WarpScan";
-  static void run(const ::simt::Gathered<WarpRecord<T, Op>>& all) {
-    const unsigned n = all.size;
-    ::simt::need_all(all, n, name, any_record(all)->place);
+  static void run(const ::simt::Gathered<WarpRecord<T, Op>>& gathered) {
+    const unsigned n = gathered.size;
+    const ::simt::Completed<WarpRecord<T, Op>> whole(gathered, n, name, any_record(gathered)->place);
+    const auto& all = whole.all;
     for (unsigned step = 1; step < n; step *= 2) {
       for (unsigned i = n; i-- > step;) {
         auto* const own = all.record[i];
-        own->value = (*own->op)(all.record[i - step]->value, own->value);
+        if (whole.has(i)) own->value = (*own->op)(all.record[i - step]->value, own->value);
       }
     }
     for (unsigned i = 1; i < n; ++i) all.record[i]->next = all.record[i - 1]->value;
@@ -119,7 +131,11 @@ struct WarpSorting {
   static constexpr const char* name = "cub::WarpMergeSort";
   static void run(const ::simt::Gathered<WarpItems<Key, Value, Compare>>& all) {
     auto* const some = any_record(all);
-    ::simt::need_all(all, all.size, name, some->place);
+    for (unsigned rank = 0; rank < all.size; ++rank) {
+      if (all.record[rank] != nullptr) continue;
+      ::simt::fault("inactive-lane", some->place, "%s is an operation of %u threads, and thread %u of them is not here",
+                    name, all.size, rank);
+    }
     const int items = some->items, total = static_cast<int>(all.size) * items;
     const int count = some->valid < total ? some->valid : total;
     const auto at = [&](int i) { return all.record[i / items]; };

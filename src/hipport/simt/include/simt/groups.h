@@ -13,6 +13,7 @@
 
 #include "core.h"
 #include "together.h"
+#include "warp.h"
 
 namespace cooperative_groups {
 
@@ -74,10 +75,14 @@ struct Shuffle {
       Shuffled<T>* const own = all.record[rank];
       if (own == nullptr) continue;
       if (own->source >= all.size || all.record[own->source] == nullptr) {
-        ::simt::fault("inactive-lane", own->place, "thread %u of a group shuffles from thread %u, which is not here",
-                      rank, own->source);
+        ::simt::warning("inactive-lane", own->place,
+                        "thread %u of a group shuffles from thread %u, which is not here: what it gets is not defined, and 0 "
+                        "here",
+                        rank, own->source);
+        own->result = ::simt::detail::nothing<T>();
+      } else {
+        own->result = all.record[own->source]->value;
       }
-      own->result = all.record[own->source]->value;
     }
   }
 };
@@ -133,18 +138,28 @@ struct Combined : Record {
 template <typename T, typename Combine>
 struct Butterfly {
   static constexpr const char* name = "reduce";
-  static void run(const ::simt::Gathered<Combined<T, Combine>>& all) {
-    const unsigned n = all.size;
-    ::simt::need_all(all, n, name, first(all)->place);
-    if ((n & (n - 1)) == 0) {
+  using Complete = ::simt::Completed<Combined<T, Combine>>;
+  static void run(const ::simt::Gathered<Combined<T, Combine>>& gathered) {
+    const unsigned n = gathered.size;
+    const Complete whole(gathered, n, name, first(gathered)->place);
+    const auto& all = whole.all;
+    if (whole.missing && ::simt::OverThoseHere<T, Combine>::value) {
+      Combined<T, Combine>* const one = first(gathered);
+      for (unsigned i = 0; i < n; ++i) {
+        if (whole.has(i) && all.record[i] != one) one->value = (*one->combine)(one->value, all.record[i]->value);
+      }
+      for (unsigned i = 0; i < n; ++i) all.record[i]->value = one->value;
+    } else if ((n & (n - 1)) == 0) {
       for (unsigned step = n / 2; step > 0; step /= 2) {
         for (unsigned i = 0; i < n; ++i) {
-          all.record[i]->next = (*all.record[i]->combine)(all.record[i]->value, all.record[i ^ step]->value);
+          if (whole.has(i)) all.record[i]->next = (*all.record[i]->combine)(all.record[i]->value, all.record[i ^ step]->value);
         }
-        for (unsigned i = 0; i < n; ++i) all.record[i]->value = all.record[i]->next;
+        for (unsigned i = 0; i < n; ++i) {
+          if (whole.has(i)) all.record[i]->value = all.record[i]->next;
+        }
       }
     } else {
-      scan(all);
+      scan(whole);
       for (unsigned i = 0; i + 1 < n; ++i) all.record[i]->value = all.record[n - 1]->value;
     }
   }
@@ -153,10 +168,11 @@ struct Butterfly {
     while (all.record[rank] == nullptr) ++rank;
     return all.record[rank];
   }
-  static void scan(const ::simt::Gathered<Combined<T, Combine>>& all) {
+  static void scan(const Complete& whole) {
+    const auto& all = whole.all;
     for (unsigned step = 1; step < all.size; step *= 2) {
       for (unsigned i = all.size; i-- > step;) {
-        all.record[i]->value = (*all.record[i]->combine)(all.record[i - step]->value, all.record[i]->value);
+        if (whole.has(i)) all.record[i]->value = (*all.record[i]->combine)(all.record[i - step]->value, all.record[i]->value);
       }
     }
   }
@@ -164,9 +180,11 @@ struct Butterfly {
 template <typename T, typename Combine>
 struct Scan {
   static constexpr const char* name = "scan";
-  static void run(const ::simt::Gathered<Combined<T, Combine>>& all) {
-    ::simt::need_all(all, all.size, name, Butterfly<T, Combine>::first(all)->place);
-    Butterfly<T, Combine>::scan(all);
+  static void run(const ::simt::Gathered<Combined<T, Combine>>& gathered) {
+    const typename Butterfly<T, Combine>::Complete whole(gathered, gathered.size, name,
+                                                         Butterfly<T, Combine>::first(gathered)->place);
+    const auto& all = whole.all;
+    Butterfly<T, Combine>::scan(whole);
     for (unsigned i = 0; i < all.size; ++i) {
       if (i > 0) {
         all.record[i]->next = all.record[i - 1]->value;
@@ -217,7 +235,9 @@ class lane_group {
   int any(int predicate, SIMT_HERE) const { return vote(predicate != 0, SIMT_THERE).yes != 0; }
   int all(int predicate, SIMT_HERE) const {
     const Voted voted = vote(predicate != 0, SIMT_THERE);
-    return voted.yes == voted.here;
+    // CUDA compares with all that the group has, whether they are there or not.
+    const std::uint64_t whole = ~std::uint64_t{0} >> (64 - self().size());
+    return voted.yes == (::simt::dialect == ::simt::Dialect::cuda ? whole : voted.here);
   }
   Lanes ballot(int predicate, SIMT_HERE) const {
     return static_cast<Lanes>(vote(predicate != 0, SIMT_THERE).yes);
@@ -654,6 +674,22 @@ template <typename T>
 struct bit_xor {
   T operator()(T a, T b) const { return static_cast<T>(a ^ b); }
 };
+}  // namespace cooperative_groups
+
+namespace simt {
+#define SIMT_OVER_THOSE_HERE(combine)                                 \
+  template <typename T>                                               \
+  struct OverThoseHere<T, ::cooperative_groups::combine<T>> : std::bool_constant<is_word<T>> {}
+SIMT_OVER_THOSE_HERE(plus);
+SIMT_OVER_THOSE_HERE(less);
+SIMT_OVER_THOSE_HERE(greater);
+SIMT_OVER_THOSE_HERE(bit_and);
+SIMT_OVER_THOSE_HERE(bit_or);
+SIMT_OVER_THOSE_HERE(bit_xor);
+#undef SIMT_OVER_THOSE_HERE
+}  // namespace simt
+
+namespace cooperative_groups {
 
 /// Every thread of the group gets all values combined.
 template <typename Group, typename T, typename Combine>

@@ -6,6 +6,9 @@
 #ifndef SIMT_TOGETHER_H
 #define SIMT_TOGETHER_H
 
+#include <algorithm>
+#include <vector>
+
 #include "core.h"
 
 namespace simt {
@@ -78,16 +81,55 @@ void together(Record& record, Place place) {
   }
 }
 
-/// Fault if the algorithm needs a thread that is not there: its result would be undefined.
+/// The same records, with one in place of each thread that an algorithm needs and that is not there. CUDA leaves open what
+/// comes of that; what NVIDIA's GPUs read of such a thread has all bits 0 (warp.h), and it combines nothing. AMD's
+/// libraries read other things: a fault there.
 template <typename Record>
-void need_all(const Gathered<Record>& gathered, unsigned count, const char* name, Place place) {
-  for (unsigned rank = 0; rank < count; ++rank) {
-    if (gathered.record[rank] == nullptr) {
-      fault("inactive-lane", place, "%s is an operation of %u threads, and thread %u of them is not here", name, count,
-            rank);
+class Completed {
+ public:
+  Completed(const Gathered<Record>& gathered, unsigned count, const char* name, Place place) : all(gathered), there_(gathered) {
+    unsigned missed = 0;
+    while (missed < count && gathered.record[missed] != nullptr) ++missed;
+    if (missed == count) return;
+    missing = true;
+    const char* const said = "%s is an operation of %u threads, and thread %u of them is not here%s";
+    if constexpr (dialect == Dialect::hip) fault("inactive-lane", place, said, name, count, missed, "");
+    warning("inactive-lane", place, said, name, count, missed, ": what comes of it is not defined, and 0 for it here");
+    records_.assign(gathered.record, gathered.record + gathered.size);
+    none_.resize(gathered.size);
+    const Record* const some = *std::find_if(records_.begin(), records_.end(), [](const Record* each) { return each != nullptr; });
+    for (unsigned rank = 0; rank < count; ++rank) {
+      if (has(rank)) continue;
+      auto* const none = reinterpret_cast<Record*>(none_.data() + rank);
+      std::memcpy(static_cast<void*>(none), static_cast<const void*>(some), sizeof(Record));
+      std::memset(static_cast<void*>(&none->value), 0, sizeof none->value);
+      records_[rank] = none;
     }
+    all = {records_.data(), gathered.size};
   }
-}
+  Completed(const Completed&) = delete;
+  Completed& operator=(const Completed&) = delete;
+
+  /// Whether the thread itself is there.
+  bool has(unsigned rank) const { return there_.record[rank] != nullptr; }
+
+  Gathered<Record> all;
+  bool missing = false;
+
+ private:
+  struct alignas(Record) None {
+    unsigned char bytes[sizeof(Record)];
+  };
+  Gathered<Record> there_;
+  std::vector<Record*> records_;
+  std::vector<None> none_;
+};
+
+/// Whether NVIDIA's GPUs have an instruction that combines so, which is over the threads that are there (`redux.sync`).
+template <typename T, typename Combine>
+struct OverThoseHere : std::false_type {};
+template <typename T>
+constexpr bool is_word = std::is_integral_v<T> && sizeof(T) == 4;
 
 /// What a result is that is not defined: all bits set, as uninitialized memory. A bool or a class stays as it was.
 template <typename T>

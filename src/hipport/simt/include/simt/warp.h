@@ -9,7 +9,7 @@
 namespace simt {
 namespace detail {
 
-/// What a shuffle gives where nothing is defined: a pattern that shows, also as half a number or two.
+/// What is read where nothing is defined: a pattern that shows, also as half a number or two.
 template <typename T>
 inline T poison() {
   constexpr std::uint32_t pattern = 0xdeadbeef;
@@ -23,8 +23,17 @@ inline T poison() {
 __attribute__((noinline)) inline void warn_of_lane(const Meeting& meeting, unsigned source, const Operation& operation,
                                                    Place place) {
   warning("inactive-lane", place,
-          "%s: lane %u reads from lane %u, which takes no part; what it gets is not defined (lanes 0x%llx take part)",
+          "%s: lane %u reads from lane %u, which takes no part: what it gets is not defined, and 0 here (lanes 0x%llx take part)",
           operation.name, lane(), source, static_cast<unsigned long long>(meeting.lanes));
+}
+
+/// What a shuffle gives of a lane that takes no part: all bits 0 on NVIDIA's GPUs (seen on an H200, of lanes that have ended,
+/// never were, or are in another branch), and by ds_bpermute on AMD's. Programs count on it, with no harm.
+template <typename T>
+SIMT_INLINE T nothing() {
+  T value;
+  std::memset(static_cast<void*>(&value), 0, sizeof value);
+  return value;
 }
 
 /// What the lane `source` gave, if it takes part.
@@ -32,7 +41,7 @@ template <typename T>
 SIMT_INLINE T given_by(const Meeting& meeting, unsigned source, const Operation& operation, Place place) {
   if (meeting.has(source)) return meeting.get<T>(source);
   warn_of_lane(meeting, source, operation, place);
-  return poison<T>();
+  return nothing<T>();
 }
 
 // What is made of what all gave, when all have come. Votes are unsigned, not 0 for yes.

@@ -144,9 +144,9 @@ SIMT_INLINE T shuffle(const Operation& operation, Mask mask, T value, By by, int
     // A lane of another group gives its value as well, as in ROCm's, but that is not defined.
     if ((lanes >> source & 1) != 0) return meeting.get<Masked<T>>(source).value;
     warning("inactive-lane", place,
-            "%s: lane %u reads from lane %u, which takes no part; what it gets is not defined (lanes 0x%llx take part)",
+            "%s: lane %u reads from lane %u, which takes no part: what it gets is not defined, and 0 here (lanes 0x%llx take part)",
             operation.name, lane(), source, static_cast<unsigned long long>(lanes));
-    return poison<T>();
+    return nothing<T>();
   });
 }
 template <typename Mask>
