@@ -25,6 +25,7 @@ PROGRAMS = {
         "#include <cusparse.h>\nint main() { csrilu02Info_t info; return cusparseCreateCsrilu02Info(&info); }\n",
         "cusparseCreateCsrilu02Info",
     ),
+    "matrix instructions": ("#include <mma.h>\nint main() {}\n", "mma.h"),
     "interoperation with graphics": ("#include <cuda_gl_interop.h>\nint main() {}\n", "cuda_gl_interop.h"),
 }
 

@@ -635,10 +635,16 @@ def _compiler_said(error: Exception) -> Iterator[str]:
         yield f"{each.path}:{each.line}: {each.text}" if each.line else each.text
     if len(messages) > 10:
         yield f"and {len(messages) - 10} more errors"
-    if absent := getattr(error, "absent", ""):
+    left = getattr(error, "left", ())
+    for each in left[:10]:
+        yield f"left to a person: {each.path}:{each.line}: {each.message} [{each.rule}]"
+    if len(left) > 10:
+        yield f"and {len(left) - 10} more that are left to a person"
+    absent = getattr(error, "absent", "")
+    if absent and not left:
         yield absent
     if messages:
-        yield "the executor could not compile this: nothing was run"
+        yield f"the executor could not compile {getattr(error, 'of', '') or 'this'}: nothing was run"
 
 
 def _config(

@@ -32,7 +32,7 @@ from hipport.hardware import Hardware
 from hipport.mutants import mutations
 from hipport.pipeline import Pass, Ported, Progress
 from hipport.simt import compile as compiling
-from hipport.simt.messages import NotCompiled
+from hipport.simt.messages import NotCompiled, left_to_a_person
 from hipport.traces import first_changed
 from hipport.units import Translate
 from hipport.verification import (
@@ -131,7 +131,11 @@ def program(
         tell(Progress("compiling the port", 1, 2))
         ported = port([*places, *_included(built["original"], places, vendored or {})])
         own = compiling.Options(env, flags=tuple(flags), sanitize=tuple(sanitize))
-        built["ported"] = compiling.program(ported, "hip", own, given=places, vendored=vendored, exclude=exclude)
+        try:
+            built["ported"] = compiling.program(ported, "hip", own, given=places, vendored=vendored, exclude=exclude)
+        except NotCompiled as problem:
+            problem.of, problem.left = "the port", left_to_a_person(problem.messages, ported.reported)
+            raise
         configurations += [Configuration("ported", lanes, order) for lanes in waves for order in orders]
 
     done = 0

@@ -19,6 +19,7 @@ _VENDOR = re.compile(
 )
 #: What a name is part of, of what is known to be missing; the first that matches.
 _AREAS = (
+    (re.compile(r"(?i)mma\b|wmma|\bmma"), "matrix instructions"),
     (re.compile(r"(?i)sobol|direction_?vectors|scramble_?constants"), "Sobol generators"),
     (re.compile(r"(?i)mtgp"), "the generator MTGP32"),
     (re.compile(r"(?i)fftXt|LibXt|_XT_"), "transforms over several GPUs or with callbacks"),

@@ -8,11 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 from hipport.diagnostics import Message, Places, parse
+from hipport.finding import Certainty
+from hipport.pipeline import Reported
 from hipport.simt.absent import absent
 
 
 class NotCompiled(Exception):
-    """Something did not compile. `messages` say what, at the user's lines; the text is the first of them."""
+    """Something did not compile. `messages` say what, at the user's lines; the text is the first of them.
+
+    `of` is what it is, the original or its port; `left` what of the port was left to a person in lines that they name.
+    """
+
+    of = ""
+    left: tuple[Reported, ...] = ()
 
     def __init__(self, messages: Sequence[Message], said: str = "") -> None:
         first = next((each for each in messages if each.severity == "error"), None)
@@ -22,6 +30,15 @@ class NotCompiled(Exception):
         super().__init__(f"{text}; {self.absent}" if self.absent else text)
         self.messages = tuple(messages)
         self.said = said
+
+
+def left_to_a_person(messages: Sequence[Message], reported: Sequence[Reported]) -> tuple[Reported, ...]:
+    """Return what needs a person in the lines that a compiler complains of; if nothing does, in their files."""
+    lines = {(each.path.name, each.line) for each in messages if each.severity == "error"}
+    names = {name for name, _ in lines}
+    manual = [each for each in reported if each.needs_person and each.certainty is Certainty.MANUAL]
+    here = [each for each in manual if (each.path.name, each.line) in lines]
+    return tuple(here or [each for each in manual if each.path.name in names])
 
 
 def located(said: str, source: Path, places: Places) -> tuple[Message, ...]:

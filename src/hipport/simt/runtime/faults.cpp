@@ -110,7 +110,8 @@ void report(const char* level, const char* kind, const std::string& place, const
             std::to_string(launch.place.line) + "\"";
     std::snprintf(text, sizeof text, ", \"block\": [%u, %u, %u]", blockIdx.x, blockIdx.y, blockIdx.z);
     json += text;
-    if (worker->block != nullptr && (!worker->block->loud || worker->thread != nullptr)) {
+    // Where a row of threads has ended, its index is that of none.
+    if (worker->block != nullptr && (!worker->block->loud || worker->thread != nullptr) && threadIdx.x < blockDim.x) {
       std::snprintf(text, sizeof text, ", thread (%u, %u, %u)", threadIdx.x, threadIdx.y, threadIdx.z);
       where += text;
       std::snprintf(text, sizeof text, ", \"thread\": [%u, %u, %u]", threadIdx.x, threadIdx.y, threadIdx.z);
