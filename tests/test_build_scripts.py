@@ -22,7 +22,7 @@ FIXTURES = [f for f in fixtures(ROOT / "fixtures" / "cpp_extension") if str(f).p
 EXAMPLES = sorted(script.parent for script in (ROOT / "ext_examples").glob("*/setup.py"))
 #: What its author has made of it for ROCm is the author's; and what builds nothing itself.
 OWN_PORTS = {"cpp_extension/rocm_aware", "cpp_extension/gpu_decides_answered", "cpp_extension/stops_for_rocm"}
-FOR_OTHERS = {"cpp_extension/strays"}
+FOR_OTHERS = {"cpp_extension/strays", "cpp_extension/flags_by_modules", "cpp_extension/flags_of_other_programs"}
 #: What stops them is for another pass.
 OPENED_BY_OTHERS = {"cpp_extension/stops_opened"}
 #: Programs that build what they use.
@@ -38,6 +38,7 @@ def fixture(request: pytest.FixtureRequest) -> Fixture:
 @pytest.mark.parametrize("gpu", [True, False], ids=["gpu", "no gpu"])
 def test_for_cuda_a_rewritten_script_declares_what_it_did(fixture: Fixture, gpu: bool, tmp_path: Path) -> None:
     script = tmp_path / "setup.py"
+    _beside(fixture, tmp_path)
     for environment in ENVIRONMENTS:
         script.write_bytes(fixture.before.text)
         before = record(script, rocm=False, gpu=gpu, env=environment)
@@ -45,9 +46,16 @@ def test_for_cuda_a_rewritten_script_declares_what_it_did(fixture: Fixture, gpu:
         assert record(script, rocm=False, gpu=gpu, env=environment) == before
 
 
+def _beside(fixture: Fixture, folder: Path) -> None:
+    for other in fixture.beside:
+        (folder / other.path).write_bytes(other.text)
+
+
 def test_for_rocm_a_rewritten_script_declares_what_hipcc_takes(fixture: Fixture, tmp_path: Path) -> None:
-    left = [r for r in port(cpp_extension.PASS, fixture.before).reported if r.certainty is Certainty.MANUAL]
+    ported = port(cpp_extension.PASS, fixture.before, beside=fixture.beside)
+    left = [r for r in ported.reported if r.certainty is Certainty.MANUAL]
     script = tmp_path / "setup.py"
+    _beside(fixture, tmp_path)
     script.write_bytes(fixture.after)
     if str(fixture) in OPENED_BY_OTHERS:
         assert record(script, rocm=True, gpu=True, env={}).error
@@ -101,10 +109,11 @@ def test_hipcc_takes_the_flags(rewritten: Path, tmp_path: Path) -> None:
         pytest.skip(f"no hipcc: the flags were not tried: {missing}")
     sets: dict[tuple[str, ...], str] = {}
     for fixture in FIXTURES:
-        ported = port(cpp_extension.PASS, fixture.before)
+        ported = port(cpp_extension.PASS, fixture.before, beside=fixture.beside)
         if str(fixture) not in OWN_PORTS and all(r.certainty is not Certainty.MANUAL for r in ported.reported):
             script = tmp_path / "setup.py"
             script.write_bytes(fixture.after)
+            _beside(fixture, tmp_path)
             for environment in ENVIRONMENTS:
                 for flags in record(script, rocm=True, env=environment).flags()["nvcc"]:
                     sets.setdefault(flags, str(fixture))

@@ -10,7 +10,9 @@ torch/utils/cpp_extension.py of 2.13.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.python import Misplaced, Python
@@ -26,13 +28,21 @@ _MENTIONS = re.compile(
     rb"CUDAExtension|extra_cuda_cflags|get_gencode_flags|_get_cuda_arch_flags|CUDA_HOME|TORCH_CUDA_ARCH_LIST"
     rb"|[\"']nvcc[\"' ]|nvcc_?(?:flags|args)|NVCC_?(?:FLAGS|ARGS)|\.cu[\"']|-D(?!CMAKE_)\w*CUDA\w*="
 )
+#: Flags that a script may have for another one that builds.
+_FLAGS = re.compile(
+    rb"use_fast_math|-lineinfo|--?expt-|--?extended-lambda|-gencode|-arch=(?:sm|compute)_|-Xptxas|--ptxas-options|-Xcompiler"
+    rb"|--compiler-options|-Xcudafe|-(?:diag[-_]suppress|maxrregcount|rdc=)|_GLIBCXX_USE_CXX11_ABI="
+)
+_COMMENT = re.compile(rb"(?<!\S)#[^\r\n]*")
+_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+(\S+)[ \t]+)?import[ \t]+(\([^)]*\)|[^\r\n#]*)", re.MULTILINE)
 _RELEASE = re.compile(rb"version[ \t]*\.[ \t]*cuda\b")
 _BUILDS = re.compile(rb"\b(?:CUDAExtension|extra_cuda_cflags)\b")
 
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield a finding per flag, gate, probe or library that is for CUDA."""
-    if not _MENTIONS.search(source.text):
+    shared = _FLAGS.search(source.text) is not None and source.path in project.fact(_of_builds)
+    if not shared and not _MENTIONS.search(source.text):
         return
     if source.module is None:
         if _BUILDS.search(source.text):
@@ -49,6 +59,8 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     from hipport_passes.runtime.program import Program
 
     script = source.fact(Script)
+    script.modules = project.fact(_modules)
+    torch = shared or b"torch" in _COMMENT.sub(b"", source.text)
     # What `python_gates` opens, which comes later: what stands behind it is then for both.
     if _RELEASE.search(source.text):
         script.opened.update(dict.fromkeys(versions.gates(source.fact(Program)), False))
@@ -58,12 +70,49 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         shut = list(unset(script))
         # What ROCm does not come to any more needs nothing else.
         bodies = [body for each in shut for body in each.bodies]
-        said = [each for each in flags(script, project) if not any(b.start <= each.span.start < b.end for b in bodies)]
+        said = list(flags(script, project, torch))
+        said = [each for each in said if not any(body.start <= each.span.start < body.end for body in bodies)]
         said += [each.said for each in shut]
         findings = list(resolved(script, [*opened, *said, *gates(script, _kernels(source, project)), *probes(script)]))
     except Misplaced:
         findings = [_unread(source)]
     yield from findings
+
+
+def _modules(project: Project) -> frozenset[str]:
+    """Return the names of the Python modules in the tree."""
+    return frozenset(map(_module, _programs(project)))
+
+
+def _of_builds(project: Project) -> frozenset[PurePath]:
+    """Return the Python files that build with PyTorch, those that they import, and those that import them."""
+    programs = _programs(project)
+    of_name: dict[str, list[Python]] = defaultdict(list)
+    for each in programs:
+        of_name[_module(each)].append(each)
+    builders = [each for each in programs if _BUILDS.search(each.text)]
+    names = set(map(_module, builders))
+    found = {each.path for each in programs if names & _imported(each)} if builders else set()
+    waiting = builders
+    while waiting:
+        each = waiting.pop()
+        found.add(each.path)
+        waiting += [other for name in _imported(each) for other in of_name.get(name, ()) if other.path not in found]
+    return frozenset(found)
+
+
+def _programs(project: Project) -> list[Python]:
+    return [source for source in project.sources if isinstance(source, Python)]
+
+
+def _module(source: Python) -> str:
+    return source.path.parent.name if source.path.name == "__init__.py" else source.path.stem
+
+
+def _imported(source: Python) -> frozenset[str]:
+    """Return the words in the file's imports: modules, and what is taken from them."""
+    lines = (b".".join(part for part in match.groups() if part) for match in _IMPORT.finditer(source.text))
+    return frozenset(word.decode("utf-8", "replace") for line in lines for word in re.findall(rb"\w+", line))
 
 
 def _kernels(source: Python, project: Project) -> bool:

@@ -20,9 +20,15 @@ from hipport_passes.build_scripts.script import NVCC, Group, Script
 from hipport_passes.nvcc_flags import HOLE, Change, library, translate
 
 _CUDA_FOLDER = re.compile(r"/(?:usr/local|opt)/cuda(?:[-/0-9]|$)")
-_COMMENT = re.compile(rb"(?<!\S)#[^\r\n]*")
-_BRACED = re.compile(rb"\{[^{}\"']*\}")
+_BRACED = re.compile(r"\{[^{}\"']*\}")
 _WORD = re.compile(rb"(?:\{[^{}\"']*\}|\S)+")
+_ABI = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=(.+)")
+#: What says it of the PyTorch that is there: an attribute, a function, what scripts call such a variable.
+_TORCH_ABI = re.compile(r"(?i:\w*torch\w*abi\w*)|_GLIBCXX_USE_CXX11_ABI|compiled_with_cxx11_abi")
+_OF_TORCH = (
+    "it is PyTorch that says which ABI of the C++ library: its build passes the one it is built with, or that is the "
+    "compiler's own"
+)
 _RENAMED = re.compile(r"-D((?:(?!CUDA)[A-Za-z0-9_])*CUDA[A-Za-z0-9_]*)(=.*)?")
 
 
@@ -36,9 +42,8 @@ class _Token(NamedTuple):
     whole: bool
 
 
-def flags(script: Script, project: Project) -> Iterator[Said]:
-    """Yield what is to be said of the strings that compilers and linkers get."""
-    torch = b"torch" in _COMMENT.sub(b"", script.source.text)
+def flags(script: Script, project: Project, torch: bool) -> Iterator[Said]:
+    """Yield what is to be said of the strings that compilers and linkers get; `torch`: PyTorch's build has them."""
     found = _of_groups(script, project, torch)
     if torch:
         yield from found
@@ -73,6 +78,8 @@ def _of_groups(script: Script, project: Project, torch: bool) -> Iterator[Said]:
                 changes = [change for change in changes if change.kind != "half"]
             elif torch and group.uses & {"nvcc", "jit"} == {"nvcc"}:
                 changes += _macros(texts, project)
+            if torch:
+                changes += _abi(script, group, tokens)
         yield from _applied(script, group, tokens, sorted(changes, key=lambda change: change.start))
 
 
@@ -93,7 +100,8 @@ def _tokens(script: Script, group: Group) -> list[_Token]:
     tokens: list[_Token] = []
     for i, item in enumerate(group.items):
         if isinstance(item, cst.Tuple) and "macro" in group.uses:
-            name, *value = [script.text(element.value) for element in item.elements]
+            name = script.text(item.elements[0].value)
+            value = [script.constant(element.value) for element in item.elements[1:]]
             tokens.append(_Token(f"-D{name}={value[0]}" if value else f"-D{name}", i, None, True))
             continue
         text = script.text(item)
@@ -102,9 +110,14 @@ def _tokens(script: Script, group: Group) -> list[_Token]:
             continue
         content = _content(script, item)
         matches = list(_WORD.finditer(script.source[content])) if content else []
-        words = [_BRACED.sub(HOLE.encode(), match.group()).decode("utf-8", "replace") for match in matches]
-        if isinstance(item, cst.SimpleString):
-            words = [match.group().decode("utf-8", "replace") for match in matches]
+        words = [match.group().decode("utf-8", "replace") for match in matches]
+        if isinstance(item, cst.FormattedString):
+            words = [_BRACED.sub(HOLE, word) for word in words]
+            if len(words) == len(text.split()):
+                words = [put if HOLE in word else word for word, put in zip(words, text.split(), strict=True)]
+            else:
+                # What is put there are several words, or none.
+                text = " ".join(words)
         if content is not None and words == text.split():
             for word, match in zip(words, matches, strict=True):
                 span = Span(content.start + match.start(), content.start + match.end())
@@ -190,6 +203,24 @@ def _start(script: Script, node: cst.CSTNode | None, depth: int = 0) -> tuple[st
                 if "CUDA" in variable and _CUDA_FOLDER.match(folder):
                     return variable, folder
     return None
+
+
+def _abi(script: Script, group: Group, tokens: Sequence[_Token]) -> Iterator[Change]:
+    """Drop what says which ABI of the C++ library, where it is not 0 or 1 and not asked of PyTorch."""
+    for i, token in enumerate(tokens):
+        match = _ABI.fullmatch(token.text)
+        if i and not match and tokens[i - 1].text == "-D" and (match := _ABI.fullmatch(f"-D{token.text}")):
+            given = ("-D", token.text)
+            if not script.mentions(group.items[token.item], _TORCH_ABI):
+                yield Change(i - 1, i + 1, "abi", given, (), _OF_TORCH, Certainty.SAFE)
+            continue
+        if match is None or match[1] in ("0", "1"):
+            continue
+        if HOLE not in match[1]:
+            yield Change(i, i + 1, "abi", (token.text,), (), _OF_TORCH, Certainty.SAFE)
+        elif not script.mentions(group.items[token.item], _TORCH_ABI):
+            why = f"{_OF_TORCH}; assumes that this is not worked out to be the same"
+            yield Change(i, i + 1, "abi", (token.text,), (), why, Certainty.REVIEW)
 
 
 def _macros(flags: Sequence[str], project: Project) -> Iterator[Change]:

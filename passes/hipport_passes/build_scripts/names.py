@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +14,9 @@ import libcst as cst
 from hipport.languages.python import Python, children
 from hipport.source import Edit, Span
 from hipport_passes.nvcc_flags import HOLE
+
+_CONVERSION = re.compile(r"%(\(\w+\))?([-+ #0-9.]*)([a-z])")
+_FIELD = re.compile(r"\{(\w*)([^{}\w][^{}]*)?\}")
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ class Names:
         self._named: dict[str, list[cst.Name]] = {}
         self._returns: dict[cst.FunctionDef, list[cst.Return]] = {}
         self.functions: dict[str, cst.FunctionDef] = {}
+        self.classes = frozenset(node.name.value for node in self.nodes if isinstance(node, cst.ClassDef))
         self._collect()
 
     # The tree
@@ -96,20 +101,66 @@ class Names:
                 return "".join(
                     part.value.replace("{{", "{").replace("}}", "}")
                     if isinstance(part, cst.FormattedStringText)
-                    else HOLE
+                    else self._put(part, depth)
                     for part in node.parts
                 )
             case cst.BinaryOperation(operator=cst.Add()):
                 return self.text(node.left, depth + 1) + self.text(node.right, depth + 1)
-            case cst.BinaryOperation(operator=cst.Modulo()):
-                return re.sub(r"%(?:\(\w+\))?[-+ #0-9.]*[a-z]", HOLE, self.text(node.left, depth + 1))
-            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name("format"))):
-                return re.sub(r"\{[^{}]*\}", HOLE, self.text(receiver, depth + 1))
+            case cst.BinaryOperation(operator=cst.Modulo(), right=right):
+                given = [each.value for each in right.elements] if isinstance(right, cst.Tuple) else [right]
+                values = iter([self.constant(each, depth + 1) for each in given])
+                return _CONVERSION.sub(lambda match: _converted(match, values), self.text(node.left, depth + 1))
+            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name("format")), args=arguments):
+                return self._formatted(self.text(receiver, depth + 1), arguments, depth)
+            case cst.Call(func=cst.Name("str"), args=[cst.Arg(value=value, star="")]):
+                return self.constant(value, depth + 1)
             case cst.Name():
                 found = self.bound(node)
                 if len(found) == 1 and found[0].how == "is":
                     return self.text(found[0].value, depth + 1)
         return HOLE
+
+    def constant(self, node: cst.CSTNode | None, depth: int = 0) -> str:
+        """Return what `str()` makes of an expression, with HOLE for what is known only when the script runs."""
+        match node:
+            case cst.Integer():
+                return str(node.evaluated_value)
+            case cst.Name("True" | "False"):
+                return node.value
+            case cst.Call(func=cst.Name("int"), args=[cst.Arg(value=value, star="")]):
+                number = self.constant(value, depth + 1)
+                number = {"True": "1", "False": "0"}.get(number, number)
+                return number if number.isdecimal() else HOLE
+            case cst.Name() if depth <= 8:
+                found = self.bound(node)
+                if len(found) == 1 and found[0].how == "is":
+                    return self.constant(found[0].value, depth + 1)
+        return self.text(node, depth + 1)
+
+    def _put(self, part: cst.BaseFormattedStringContent, depth: int) -> str:
+        """Return what an f-string has for what is in braces."""
+        if not isinstance(part, cst.FormattedStringExpression) or part.conversion or part.equal:
+            return HOLE
+        match part.format_spec:
+            case None | [] | [cst.FormattedStringText("d" | "s")]:
+                pass
+            case _:
+                return HOLE
+        return self.constant(part.expression, depth + 1)
+
+    def _formatted(self, text: str, arguments: Sequence[cst.Arg], depth: int) -> str:
+        """Return what `text.format(…)` makes."""
+        given = {str(i): argument.value for i, argument in enumerate(arguments) if argument.keyword is None}
+        given |= {argument.keyword.value: argument.value for argument in arguments if argument.keyword is not None}
+        count = itertools.count()
+        if any(argument.star for argument in arguments):
+            given = {}
+
+        def put(match: re.Match[str]) -> str:
+            value = given.get(match[1] or str(next(count)))
+            return self.constant(value, depth + 1) if match[2] in (None, ":d", ":s") else HOLE
+
+        return _FIELD.sub(put, text)
 
     # Names
 
@@ -133,6 +184,8 @@ class Names:
                     self._assigned(node.target, node.value, node)
                 case cst.AugAssign(operator=cst.AddAssign()):
                     mutations.append((node, key_of(node.target), Binding("adds", node.value, node)))
+                case cst.AugAssign():
+                    self._assigned(node.target, None, node)
                 case cst.For():
                     self._assigned(node.target, None, node)
                 case cst.Return() if node.value is not None and (function := self.function(node)) is not None:
@@ -223,6 +276,36 @@ class Names:
                         found = found or ("IS_HIP_EXTENSION", [self._beside(aliases[0])])
         return found
 
+    def mentions(self, node: cst.CSTNode, names: re.Pattern[str]) -> bool:
+        """Say whether what an expression is made of asks for something of such a name: attributes, calls, imports.
+
+        Variables are followed to what they are set to, and under which conditions, functions of the file into them.
+        """
+        seen: set[cst.CSTNode] = set()
+        stack = [node]
+        while stack:
+            each = stack.pop()
+            if each in seen:
+                continue
+            seen.add(each)
+            for part in self.nodes_below(each):
+                match part:
+                    case cst.Attribute(attr=cst.Name(name)) | cst.Call(func=cst.Name(name)) if names.fullmatch(name):
+                        return True
+                    case cst.Call(func=cst.Name("getattr"), args=[_, cst.Arg(value=attribute), *_]):
+                        if names.fullmatch(self.text(attribute)):
+                            return True
+                    case cst.Name(name):
+                        for binding in self.bound(part):
+                            stack.append(binding.node)
+                            above = [each for each, _ in self.ancestors(binding.node)]
+                            stack += [each.test for each in above if isinstance(each, cst.If)]
+                        if name in self.functions:
+                            stack.append(self.functions[name])
+                    case cst.ImportAlias(name=cst.Name(name)) if names.fullmatch(name):
+                        return True
+        return False
+
     @cached_property
     def bound_elsewhere(self) -> frozenset[str] | None:
         """Names that get a value, or lose it, in other ways than those that are followed; None if any name may."""
@@ -290,6 +373,14 @@ def key_of(target: cst.BaseExpression) -> str:
     if isinstance(target, cst.Name):
         return target.value
     return f".{target.attr.value}" if isinstance(target, cst.Attribute) else ""
+
+
+def _converted(match: re.Match[str], values: Iterator[str]) -> str:
+    """Return what `%` puts for one conversion."""
+    value = HOLE if match[1] else next(values, HOLE)
+    if match[2] or match[3] not in "dis":
+        return HOLE
+    return {"True": "1", "False": "0"}.get(value, value) if match[3] != "s" else value
 
 
 def called(call: cst.Call) -> str:

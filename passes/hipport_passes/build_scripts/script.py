@@ -17,7 +17,7 @@ import libcst as cst
 from hipport.languages.python import Python
 from hipport_passes.build_scripts.conditions import ROCM, Conditions
 from hipport_passes.build_scripts.names import Binding, called, lone_call
-from hipport_passes.nvcc_flags import telling
+from hipport_passes.nvcc_flags import HOLE, telling
 
 #: The name of nvcc in a command, or the beginning of one.
 NVCC = re.compile(r"(?:.*[/\\\s])?nvcc(?:\.exe)?(?:\s.*)?", re.DOTALL)
@@ -40,6 +40,10 @@ _NAMED_FLAGS = re.compile(
 )
 # What a string of flags and nothing else is made of.
 _FLAG_OR_VALUE = re.compile(r"-\S+|[\w.,+]+=\S+|\d+")
+_WRITTEN = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString, cst.BinaryOperation, cst.Call)
+_ABI = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=[01]")
+#: Variables of the environment that compilers and linkers of extensions get, and who reads them.
+_VARIABLES = {"CFLAGS": "host", "CXXFLAGS": "host", "CPPFLAGS": "host", "LDFLAGS": "link"}
 _SAME = {"copy", "strip", "lstrip", "rstrip"}
 _THROUGH = {"list", "tuple", "set", "sorted", "reversed", "deepcopy", "copy", "chain", "filter", "map", "fromkeys"}
 
@@ -75,6 +79,8 @@ class Script(Conditions):
         super().__init__(source)
         self._groups: dict[cst.CSTNode, Group] = {}
         self._done: set[tuple[cst.CSTNode, str, bool]] = set()
+        #: The names of the modules in the tree.
+        self.modules: frozenset[str] = frozenset()
 
     def groups(self) -> list[Group]:
         """Return the strings that compilers and linkers get, and those that only nvcc can be meant by.
@@ -89,7 +95,10 @@ class Script(Conditions):
         for expression, use in sinks:
             if self.runs(expression).both:
                 self._follow(expression, use, False)
-        reached = {item for group in self._groups.values() for item in group.items}
+        for expression, use in self._variables():
+            if self.runs(expression).both:
+                self._follow(expression, use, True)
+        reached = {node for group in self._groups.values() for item in group.items for node in self._read(item)}
         test = re.search(r"(?:^|/)tests?/|(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$", self.source.path.as_posix())
         # Whoever thought of ROCm has thought of these; and a test may well be about them.
         for node in self.nodes if not self.decided and not test else ():
@@ -106,6 +115,12 @@ class Script(Conditions):
             match node:
                 case cst.DictElement() if (key := self.text(node.key)) in _OF_KEY:
                     yield node.value, _OF_KEY[key]
+                case cst.DictElement() if _NAMED_FLAGS.fullmatch(key):
+                    yield node.value, "nvcc"
+                case cst.Param(name=cst.Name(name), default=cst.BaseExpression() as default) if _NAMED_FLAGS.fullmatch(
+                    name
+                ):
+                    yield default, "nvcc"
                 case (
                     cst.Assign(targets=[cst.AssignTarget(cst.Subscript() as target)])
                     | cst.AugAssign(target=cst.Subscript() as target)
@@ -146,6 +161,8 @@ class Script(Conditions):
                         yield node.value, _OF_KEY[keyword]
                     elif keyword in _OF_KEYWORD:
                         yield node.value, _OF_KEYWORD[keyword]
+                    elif _NAMED_FLAGS.fullmatch(keyword):
+                        yield node.value, "nvcc"
                     elif keyword == "extra_compile_args" and isinstance(call, cst.Call):
                         yield node.value, "host"
                         if called(call) not in ("CppExtension", "Pybind11Extension"):
@@ -156,6 +173,36 @@ class Script(Conditions):
                     for returned in self.returns(node):
                         assert returned.value is not None
                         yield returned.value, "nvcc"
+
+    def _read(self, item: cst.BaseExpression) -> Iterator[cst.CSTNode]:
+        """Yield what the text of an item is read from: what it is made of, and what its names stand for."""
+        stack: list[cst.CSTNode] = [item]
+        while stack:
+            for node in self.nodes_below(stack.pop()):
+                yield node
+                if isinstance(node, cst.Name) and (value := self._written(node)) is not None:
+                    stack.append(value)
+
+    def _written(self, name: cst.Name) -> cst.BaseExpression | None:
+        """Return the one expression that a variable is set to, if it is one that makes a string."""
+        found = self.bound(name)
+        value = found[0].value if len(found) == 1 and found[0].how == "is" else None
+        return value if isinstance(value, _WRITTEN) else None
+
+    def _variables(self) -> Iterator[tuple[cst.BaseExpression, str]]:
+        """Yield what is put into variables of the environment that compilers get their flags from."""
+        for node in self.nodes:
+            match node:
+                case (
+                    cst.Assign(targets=[cst.AssignTarget(cst.Subscript() as target)], value=value)
+                    | cst.AugAssign(target=cst.Subscript() as target, value=value)
+                ) if (key := self.key(target)) in _VARIABLES and self.code(target.value).endswith("environ"):
+                    yield value, _VARIABLES[key]
+                case cst.Call(
+                    func=cst.Attribute(value=receiver, attr=cst.Name("setdefault")),
+                    args=[cst.Arg(key_node), cst.Arg(value)],
+                ) if (key := self.text(key_node)) in _VARIABLES and self.code(receiver).endswith("environ"):
+                    yield value, _VARIABLES[key]
 
     def runs_nvcc(self, call: cst.Call) -> bool:
         """Say whether a call of one of RUNS runs nvcc."""
@@ -205,7 +252,13 @@ class Script(Conditions):
                         use != "macro" and isinstance(element.value, (cst.List, cst.Tuple))
                     ):
                         self._follow(element.value, use, split)
-            case cst.SimpleString() | cst.ConcatenatedString() | cst.FormattedString():
+            case cst.SimpleString() | cst.ConcatenatedString():
+                self._group(node, "split" if split else "alone", (node,), use)
+            case cst.FormattedString():
+                self._group(node, "split" if split else "alone", (node,), use)
+                for part in self._words_put(node) if split else ():
+                    self._follow(part, use, split)
+            case cst.BinaryOperation(operator=cst.Modulo()):
                 self._group(node, "split" if split else "alone", (node,), use)
             case cst.BinaryOperation(operator=cst.Add()):
                 self._follow(node.left, use, split)
@@ -230,11 +283,109 @@ class Script(Conditions):
                 self._follow_call(node, use, split)
             case cst.Subscript(value=value):
                 self._follow_entries(value, use, split)
+            case cst.Name() if (loop := self._comprehended(node)) is not None:
+                for value in self._gone_through(loop.iter, places(loop.target, node.value)):
+                    self._follow(value, use, split)
             case cst.Name() | cst.Attribute():
+                around = {above for above, _ in self.ancestors(node)}
                 for binding in self.bound(node):
                     self._follow_binding(binding, use, split)
+                    if isinstance(binding.node, cst.For) and isinstance(node, cst.Name) and binding.node in around:
+                        self._follow_loop(binding.node, node, use, split)
                 if isinstance(node, cst.Name):
                     self._follow_into_functions(node, use, split)
+
+    @staticmethod
+    def _words_put(text: cst.FormattedString) -> Iterator[cst.BaseExpression]:
+        """Yield what an f-string puts between blanks, which may be several words."""
+        # A part that is put there stands for itself, as what is beside it is no blank.
+        beside = [part.value if isinstance(part, cst.FormattedStringText) else "{}" for part in text.parts]
+        for part, before, after in zip(text.parts, [" ", *beside], [*beside[1:], " "], strict=False):
+            if isinstance(part, cst.FormattedStringExpression) and before[-1:].isspace() and after[:1].isspace():
+                yield part.expression
+
+    def _follow_loop(self, loop: cst.For, name: cst.Name, use: str, split: bool) -> None:
+        """Follow a variable of a loop into what the loop goes through."""
+        path = places(loop.target, name.value)
+        if not path and self._only_adds(loop):
+            # It may as well go through more of them, or fewer.
+            self._follow(loop.iter, use, split)
+        else:
+            for value in self._gone_through(loop.iter, path):
+                self._follow(value, use, split)
+
+    def _only_adds(self, loop: cst.For) -> bool:
+        """Say whether a loop does nothing with its variable but to add it to lists."""
+        return isinstance(loop.target, cst.Name) and all(map(self._adds, self._in_body(loop, loop.target.value)))
+
+    def _in_body(self, loop: cst.For, name: str) -> list[cst.Name]:
+        return [use for use in self.named(name) if any(each is loop.body for each, _ in self.ancestors(use))]
+
+    def _adds(self, name: cst.Name) -> bool:
+        """Say whether a name stands in `x.append(name)`, `x += [name]` and the like, and nowhere else."""
+        above = self.parent[name]
+        in_list = isinstance(above, cst.Element)
+        if in_list:
+            holder = self.parent[above]
+            above = self.parent[holder]
+            if isinstance(above, cst.AugAssign):
+                return above.value is holder
+        adding = ("extend",) if in_list else ("append", "insert")
+        call = self.parent[above] if isinstance(above, cst.Arg) else None
+        return isinstance(call, cst.Call) and called(call) in adding
+
+    def _comprehended(self, name: cst.Name) -> cst.CompFor | None:
+        """Return the loop of a comprehension around `name` that binds it."""
+        for above, _ in self.ancestors(name):
+            if isinstance(above, (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)):
+                loop: cst.CompFor | None = above.for_in
+                while loop is not None:
+                    if places(loop.target, name.value) is not None:
+                        return loop
+                    loop = loop.inner_for_in
+        return None
+
+    def _gone_through(
+        self, iterated: cst.CSTNode | None, path: tuple[int, ...] | None, depth: int = 0
+    ) -> Iterator[cst.BaseExpression]:
+        """Yield what stands at `path` in each of the rows that a loop goes through, as far as they are written out."""
+        if path is None or depth > 4:
+            return
+        match iterated:
+            case cst.List() | cst.Tuple() | cst.Set():
+                for element in iterated.elements:
+                    if isinstance(element, cst.StarredElement):
+                        yield from self._gone_through(element.value, path, depth + 1)
+                    elif (value := in_row(element.value, path)) is not None:
+                        yield value
+            case cst.Name():
+                for binding in self.bound(iterated):
+                    if binding.how == "is":
+                        yield from self._gone_through(binding.value, path, depth + 1)
+                    elif (
+                        binding.how == "appends"
+                        and binding.value is not None
+                        and (value := in_row(binding.value, path)) is not None
+                    ):
+                        yield value
+            case cst.Call(func=cst.Attribute(value=table, attr=cst.Name("items" | "values" as method)), args=[]):
+                if method == "items":
+                    if path[:1] != (1,):
+                        return
+                    path = path[1:]
+                tables = [table]
+                if isinstance(table, cst.Name):
+                    tables = [each.value for each in self.bound(table) if each.how == "is" and each.value is not None]
+                for each in tables:
+                    for entry in each.elements if isinstance(each, cst.Dict) else ():
+                        if (value := in_row(entry.value, path)) is not None:
+                            yield value
+            case cst.Call(func=cst.Name("enumerate"), args=[cst.Arg(value), *_]) if path[:1] == (1,):
+                yield from self._gone_through(value, path[1:], depth + 1)
+            case cst.Call(func=cst.Name("zip"), args=arguments) if path and path[0] < len(arguments):
+                yield from self._gone_through(arguments[path[0]].value, path[1:], depth + 1)
+            case cst.Call(func=cst.Name(name), args=[cst.Arg(value), *_]) if name in _THROUGH:
+                yield from self._gone_through(value, path, depth + 1)
 
     def _follow_entries(self, table: cst.CSTNode | None, use: str, split: bool) -> None:
         """Follow what a table written in the script has: which entry is taken is known when it runs."""
@@ -267,6 +418,8 @@ class Script(Conditions):
             self._follow(of, use, True)
         elif name in _SAME and receiver is not None and not arguments:
             self._follow(receiver, use, split)
+        elif name == "format" and isinstance(receiver, (cst.SimpleString, cst.ConcatenatedString, cst.Name)):
+            self._group(call, "split" if split else "alone", (call,), use)
         elif name == "join" and arguments:
             self._follow(arguments[0], use, split)
         elif name in ("getenv", "get", "pop", "setdefault"):
@@ -337,6 +490,9 @@ class Script(Conditions):
         for item in items:
             if isinstance(item, cst.IfExp):
                 self._follow(item, use, False)
+            elif isinstance(item, cst.Name) and self._written(item) is None:
+                # One of several, of which each is a flag by itself.
+                self._follow(item, use, False)
 
     def _appended(self, call: cst.Call, use: str) -> None:
         """Group an `x.append(…)` with those right before and after it: a flag and its value are often two calls."""
@@ -367,27 +523,13 @@ class Script(Conditions):
     def _stray(self, node: cst.SimpleString | cst.FormattedString) -> None:
         """Take a string that only nvcc can be meant by, where it is not known where it goes."""
         words = self.text(node).split()
-        if not any(map(telling().fullmatch, words)) or not all(map(_FLAG_OR_VALUE.fullmatch, words)):
+        if not any(map(_tells, words)) or not all(map(_FLAG_OR_VALUE.fullmatch, words)):
             return
-        whole: cst.BaseExpression = node
-        above = self.parent[whole]
-        # A part of `"-O3 --use_fast_math " + more`, a branch of `"-G" if debug else "-O3"`.
-        while isinstance(above, (cst.BinaryOperation, cst.ConcatenatedString)) or (
-            isinstance(above, cst.IfExp) and above.test is not whole
-        ):
-            whole, above = above, self.parent[above]
+        whole, above = self._whole(node)
+        split = len(words) > 1
         match above:
             case cst.Element():
-                holder = self.parent[above]
-                statement = self.parent.get(holder)
-                # `for flag in ["-lineinfo"]: …` and `"-lineinfo" in […]` look, they pass nothing on.
-                looked_at = (cst.For, cst.CompFor, cst.ComparisonTarget, cst.Element)
-                if not isinstance(holder, (cst.List, cst.Tuple)):
-                    return
-                if not isinstance(statement, looked_at) or (
-                    isinstance(statement, cst.For) and self._passed_on(statement)
-                ):
-                    self._follow(holder, "maybe", False)
+                self._stray_in(above, whole, split)
             case cst.DictElement(value=value) if value is whole:
                 # Where one of a table's strings has several words, all are split when they are used.
                 table = self.parent[above]
@@ -396,24 +538,165 @@ class Script(Conditions):
             case cst.Assign(targets=[cst.AssignTarget(cst.Subscript() as target)]):
                 if not self.code(target.value).endswith("environ"):
                     self._follow(whole, "maybe", False)
+            case cst.Assign() | cst.AnnAssign() | cst.AugAssign() | cst.Return() | cst.Param():
+                self._follow(whole, "maybe", split)
             case cst.Arg():
                 call = self.parent[above]
                 if not isinstance(call, cst.Call):
                     return
                 if called(call) in ("append", "insert") and isinstance(call.func, cst.Attribute):
                     self._appended(call, "maybe")
-                elif called(call) in self.functions and isinstance(call.func, cst.Name):
-                    self._follow(whole, "maybe", False)
+                elif called(call) == "dict":
+                    self._follow(whole, "maybe", any(len(self.text(each.value).split()) > 1 for each in call.args))
+                elif called(call) in ("extend", *_THROUGH) or self._of_tree(call):
+                    self._follow(whole, "maybe", split)
 
-    def _passed_on(self, loop: cst.For) -> bool:
-        """Say whether what a loop goes through is put into lists there, and compared with nothing."""
-        if not isinstance(loop.target, cst.Name):
+    def _whole(self, node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.CSTNode]:
+        """Return what a string is a part of, and where that stands: all of `"-G " + more`, of `"-O3 -G".split()`."""
+        whole, above = node, self.parent[node]
+        while True:
+            if isinstance(above, (cst.BinaryOperation, cst.ConcatenatedString)) or (
+                isinstance(above, cst.IfExp) and above.test is not whole
+            ):
+                whole, above = above, self.parent[above]
+            elif (
+                isinstance(above, cst.Attribute)
+                and above.attr.value in ("split", "strip", "format")
+                and isinstance(call := self.parent[above], cst.Call)
+                and call.func is above
+            ):
+                whole, above = call, self.parent[call]
+            else:
+                return whole, above
+
+    def _stray_in(self, element: cst.Element, whole: cst.BaseExpression, split: bool) -> None:
+        """Take what is in a list, or in a row of a table."""
+        holder = self.parent[element]
+        if not isinstance(holder, (cst.List, cst.Tuple, cst.Set)):
+            return
+        rows: list[cst.CSTNode] = [element]
+        while isinstance(self.parent.get(holder), cst.Element):
+            rows.append(self.parent[holder])
+            holder = self.parent[rows[-1]]
+        # `for flag in ["-lineinfo"]: …` and `"-lineinfo" in […]` look, they pass nothing on.
+        statement = self.parent.get(holder)
+        if isinstance(statement, (cst.CompFor, cst.ComparisonTarget)):
+            return
+        if isinstance(statement, cst.For) and not self._passed_on(statement, rows):
+            return
+        own = self.parent[element]
+        assert isinstance(own, (cst.List, cst.Tuple, cst.Set))
+        if self._is_row(own) or not all(map(self._only_adds, self._loops_over(own))):
+            # As many values as before: a name, and what goes with it.
+            self._follow(whole, "maybe", split)
+        else:
+            self._follow(own, "maybe", False)
+
+    def _loops_over(self, holder: cst.CSTNode) -> Iterator[cst.For]:
+        """Yield the loops that go through what is written there, or through a variable that is set to it."""
+        above = self.parent[holder]
+        if isinstance(above, cst.For):
+            yield above
+        elif isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
+            for use in self.named(above.targets[0].target.value):
+                if isinstance(loop := self.parent[use], cst.For) and loop.iter is use:
+                    yield loop
+
+    def _is_row(self, holder: cst.List | cst.Tuple | cst.Set) -> bool:
+        """Say whether what stands side by side are no flags that a compiler gets one after the other."""
+        inside = isinstance(self.parent.get(holder), (cst.Element, cst.DictElement))
+        for element in holder.elements:
+            if isinstance(element, cst.StarredElement):
+                continue
+            words = self.text(element.value).split()
+            if not words or HOLE in words:
+                if not isinstance(element.value, (cst.Name, cst.IfExp, cst.Call)) or (
+                    inside and isinstance(holder, cst.Tuple)
+                ):
+                    return True
+            elif not all(_FLAG_OR_VALUE.fullmatch(word) or word.startswith("/") for word in words):
+                return True
+        return False
+
+    def _of_tree(self, call: cst.Call) -> bool:
+        """Say whether a function of the file is called, or one of another module of the tree."""
+        function = call.func
+        if isinstance(function, cst.Name):
+            if function.value in self.functions or function.value in self.classes:
+                return True
+            line = self.imported(function)
+            if line is None:
+                return False
+            module = self.code(line.module).rpartition(".")[2] if line.module is not None else ""
+            return bool(line.relative) or module in self.modules
+        if isinstance(function, cst.Attribute) and isinstance(function.value, cst.Name):
+            if function.value.value in ("self", "cls"):
+                return function.attr.value in self.functions
+            return any(
+                isinstance(each.node, (cst.Import, cst.ImportFrom)) and self._imports_module(each.node, function.value)
+                for each in self.bound(function.value)
+            )
+        return False
+
+    def _imports_module(self, line: cst.Import | cst.ImportFrom, name: cst.Name) -> bool:
+        """Say whether a line makes `name` a module of the tree."""
+        if isinstance(line.names, cst.ImportStar):
             return False
-        uses = self.named(loop.target.value)
-        above = [self.parent[use] for use in uses if any(each is loop.body for each, _ in self.ancestors(use))]
+        for alias in line.names:
+            bound = self.code(alias.asname.name if alias.asname else alias.name)
+            if bound == name.value:
+                return self.code(alias.name).rpartition(".")[2] in self.modules
+        return False
+
+    def _passed_on(self, loop: cst.For, rows: Sequence[cst.CSTNode]) -> bool:
+        """Say whether what a loop goes through is put into lists there, or handed on, and compared with nothing.
+
+        `rows` are the elements that lead to it, innermost first.
+        """
+        target: cst.BaseExpression = loop.target
+        for row in reversed(rows[:-1]):
+            holder = self.parent[row]
+            if not isinstance(target, cst.Tuple) or not isinstance(holder, (cst.List, cst.Tuple)):
+                break
+            place = [each is row for each in holder.elements].index(True)
+            if place >= len(target.elements):
+                return False
+            target = target.elements[place].value
+        if not isinstance(target, cst.Name):
+            return False
+        above = [self.parent[use] for use in self._in_body(loop, target.value)]
         if any(isinstance(each, (cst.Comparison, cst.ComparisonTarget)) for each in above):
             return False
         calls = [self.parent[each] for each in above if isinstance(each, cst.Arg)]
-        return any(isinstance(each, cst.Element) for each in above) or any(
-            isinstance(call, cst.Call) and called(call) in ("append", "insert") for call in calls
+        held = (cst.Element, cst.StarredElement, cst.DictElement, cst.BinaryOperation, cst.AugAssign)
+        return any(isinstance(each, held) for each in above) or any(
+            isinstance(call, cst.Call) and (called(call) in ("append", "extend", "insert") or self._of_tree(call))
+            for call in calls
         )
+
+
+def places(target: cst.BaseExpression, name: str) -> tuple[int, ...] | None:
+    """Return where a name stands in what a loop unpacks: () if it is all of it; None if it is not there."""
+    if isinstance(target, cst.Name):
+        return () if target.value == name else None
+    if isinstance(target, (cst.Tuple, cst.List)):
+        for i, element in enumerate(target.elements):
+            if isinstance(element, cst.StarredElement):
+                break
+            if (inside := places(element.value, name)) is not None:
+                return (i, *inside)
+    return None
+
+
+def in_row(row: cst.BaseExpression, path: tuple[int, ...]) -> cst.BaseExpression | None:
+    """Return what stands at `path` in a row of a table, or None."""
+    for place in path:
+        if not isinstance(row, (cst.Tuple, cst.List)) or place >= len(row.elements):
+            return None
+        row = row.elements[place].value
+    return row
+
+
+def _tells(word: str) -> bool:
+    """Say whether a flag is nvcc's, or sets the ABI that PyTorch is built with."""
+    return bool(telling().fullmatch(word) or _ABI.fullmatch(word))
