@@ -32,7 +32,16 @@ if TYPE_CHECKING:
 _INVENTED = re.compile(r"(?:hip|rocm|amd|amdgpu)(:\d+)?")
 # Cheap: what a file must say at all.
 _MENTIONS = re.compile(
-    rb"[\"'](?:hip|rocm|amd|amdgpu)(?::\d+|:\{[^\"'\r\n]*)?[\"']|\btorch\.(?:backends\.)?(?:hip|rocm)\b|\.hip\(\)"
+    rb"[\"'](?:hip|rocm|amd|amdgpu)(?::\d+|:\{[^\"'\r\n]*)?[\"']|\btorch\.(?:backends\.)?(?:hip|rocm|amd)\b"
+    rb"|\btorch import[^\r\n]*\b(?:hip|rocm)\b|\.hip\(\)"
+)
+# A type of tensors.
+_TYPE = re.compile(r"torch\.(hip|rocm|amd)\.(?:sparse\.)?[A-Z]\w*Tensor")
+_SHOWS = re.compile(
+    r"(?:\w+\.)*(?:print|log|info|debug|warn|warning|error|critical|exception|\w*(?:Error|Exception|Warning))"
+)
+_MODEL = re.compile(
+    r"(?:\w+\.)*\w*(?:model|net|module|tensor|encoder|decoder|inputs?|images?|criterion|labels?|targets?)", re.I
 )
 # A back end of PyTorch's of that name is somebody's own.
 _OWN = re.compile(rb"privateuse_?(?:1|one)", re.IGNORECASE)
@@ -86,6 +95,9 @@ def _devices(script: Script, project: Project) -> Iterator[Finding]:
         if not isinstance(node, (cst.SimpleString, cst.FormattedString)):
             continue
         word = script.text(node)
+        if _TYPE.fullmatch(word):
+            yield from _type_of_tensor(script, node)
+            continue
         match = _INVENTED.match(word)
         if match is None or not (match.end() == len(word) or word.startswith(f"{match.group()}:")):
             continue
@@ -116,6 +128,37 @@ def _devices(script: Script, project: Project) -> Iterator[Finding]:
     yield from _types(script)
 
 
+def _type_of_tensor(script: Script, node: cst.SimpleString | cst.FormattedString) -> Iterator[Finding]:
+    """`"torch.hip.FloatTensor"`: a type that PyTorch does not have."""
+    import libcst as cst
+
+    span, word = script.source.span(node), script.text(node)
+    code = script.source[span]
+    place = code.find(b"torch.")
+    match = _TYPE.fullmatch(word)
+    assert match is not None
+    message = f"PyTorch has no type {word!r}; on ROCm, too, tensors on the GPU have types of torch.cuda"
+    if _compared(script, node):
+        message += ", so this is never true; torch.version.hip tells ROCm from CUDA"
+        yield Finding(span, "type", message, (), Certainty.MANUAL)
+        return
+    above = script.parent[node]
+    certainty = Certainty.REVIEW
+    if isinstance(above, cst.Arg):
+        call = script.parent[above]
+        function = script.code(call.func) if isinstance(call, cst.Call) else ""
+        if _SHOWS.fullmatch(function):
+            return
+        if function.startswith("torch.") or function.endswith(".type"):
+            certainty = Certainty.SAFE
+    elif isinstance(above, cst.Expr):
+        return
+    if certainty is Certainty.REVIEW:
+        message += "; assumes that PyTorch gets it"
+    start = span.start + place + match.start(1)
+    yield Finding(span, "type", message, (Edit(Span(start, start + len(match[1])), b"cuda"),), certainty)
+
+
 def _gets(script: Script, node: cst.CSTNode) -> tuple[Certainty | None, list[cst.CSTNode]]:
     """Say how certain it is that the value is for PyTorch alone, None if it may not be; and where it is read."""
     import libcst as cst
@@ -143,6 +186,9 @@ def _gets(script: Script, node: cst.CSTNode) -> tuple[Certainty | None, list[cst
             pass
         case cst.Param(name=target) if above.default is value:
             pass
+        case cst.DictElement() if (of := script.parent.get(script.parent[above])) is not None and _is_location(of):
+            # Checkpoints have no such place either.
+            return (Certainty.SAFE if value is above.value else Certainty.REVIEW), []
         case cst.Return():
             function = script.function(above)
             uses: list[cst.CSTNode] = list(script.calls(function.name.value)) if function is not None else []
@@ -156,6 +202,13 @@ def _gets(script: Script, node: cst.CSTNode) -> tuple[Certainty | None, list[cst
     # What a function returns may be asked for in other files.
     others = [each for each in uses if each not in passed and not _printed(script, each)]
     return (Certainty.REVIEW if others or isinstance(above, cst.Return) else Certainty.SAFE), uses
+
+
+def _is_location(node: cst.CSTNode) -> bool:
+    """Say whether a table is given as `map_location`."""
+    import libcst as cst
+
+    return isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "map_location"
 
 
 def _printed(script: Script, node: cst.CSTNode) -> bool:
@@ -311,12 +364,39 @@ def _modules(script: Script) -> Iterator[Finding]:
                 script.parent[node], cst.Attribute
             ):
                 yield from _module(script, node)
+            case cst.ImportAlias() if _imported(script, node) and not _in_try(script, node):
+                message = "there is no such module of PyTorch's, on ROCm either: torch.cuda is the one to import"
+                yield Finding(script.source.span(node.name), "module", message, (), Certainty.MANUAL)
             case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name("hip") as name), args=[]) if is_tensor(
                 script, receiver
             ):
                 message = "tensors and modules have no hip(); on ROCm, too, it is cuda()"
                 span = script.source.span(name)
                 yield Finding(span, "method", message, (Edit(span, b"cuda"),))
+            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name("hip") as name), args=[]) if (
+                _MODEL.fullmatch(script.code(receiver))
+            ):
+                message = "tensors and modules have no hip(); on ROCm, too, it is cuda(); assumes that this is one"
+                span = script.source.span(name)
+                yield Finding(span, "method", message, (Edit(span, b"cuda"),), Certainty.REVIEW)
+
+
+def _imported(script: Script, alias: cst.ImportAlias) -> bool:
+    """Say whether torch.hip or the like is imported."""
+    import libcst as cst
+
+    line = script.parent[alias]
+    name = script.code(alias.name)
+    if isinstance(line, cst.ImportFrom):
+        module = script.code(line.module) if line.module is not None else ""
+        name = module if _MODULE.fullmatch(module) else f"{module}.{name}"
+    return _MODULE.fullmatch(name) is not None
+
+
+def _in_try(script: Script, node: cst.CSTNode) -> bool:
+    import libcst as cst
+
+    return any(isinstance(each, cst.Try) and child is each.body for each, child in script.ancestors(node))
 
 
 def _module(script: Script, node: cst.Attribute) -> Iterator[Finding]:
@@ -326,8 +406,7 @@ def _module(script: Script, node: cst.Attribute) -> Iterator[Finding]:
     assert isinstance(above, cst.Attribute)
     call = script.parent[above]
     assigned = isinstance(call, cst.AssignTarget)
-    tried = any(isinstance(each, cst.Try) and child is each.body for each, child in script.ancestors(node))
-    if assigned or tried:
+    if assigned or _in_try(script, node):
         return
     code, member = script.code(node), above.attr.value
     message = f"there is no {code}, on ROCm either"

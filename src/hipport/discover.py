@@ -47,7 +47,7 @@ _UNPORTED = re.compile(rb"\bcuda[A-Z]\w|(?<![\w:])__\w+_sync\b")
 _PYTHON = re.compile(
     rb"cuda|nvidia|nvml|nvcc|cpp_extension|cudnn|xformers|flash_attn|triton|\bhip\b|rocm|warp_size"
     rb"|nvdiffrast|tinycudann|spconv|torch_scatter|pytorch3d|gsplat|bitsandbytes|cupy|nvprof|\bnsys\b|\bncu\b"
-    rb"|compute-sanitizer"
+    rb"|compute-sanitizer|[\"']amd(?:gpu)?[\"':]|torch\.amd\."
     # Options of nvcc, which other scripts may take from there.
     rb"|use_fast_math|-lineinfo|--?expt-|extended-lambda|-gencode|=(?:sm|compute)_|ptxas|-Xcompiler|_CXX11_ABI=",
     re.IGNORECASE,
