@@ -55,7 +55,15 @@ _DEBIAN = re.compile(
     r"|tensorrt(?:-[\w.-]+)?)(?:[=:].*)?"
 )
 #: Magics of extensions for notebooks that give a cell to nvcc: nvcc4jupyter's, old and new.
-_CELLS = frozenset({"cu", "cuda", "cuda_run", "cuda_group_save", "nvcc", "nvcc_plugin"})
+_CELLS = frozenset({"cu", "cuda", "cuda_run", "cuda_group_save", "cuda_group_run", "nvcc", "nvcc_plugin"})
+# Files that hipport ports, where they are files; and what such a file has for CUDA alone.
+_READ = re.compile(
+    r"(?:.*/)?(?:.+\.(?:py|sh|bash|cmake|mk|toml|cfg|hpp|h|cpp|cc|cxx)|CMakeLists\.txt|(?:GNU)?[Mm]akefile|Dockerfile|[\w-]*requirements[\w-]*\.txt)"
+)
+_WRITTEN = re.compile(
+    rb"\bnvcc\b|nvidia-smi|\bpynvml\b|CUDAExtension|extra_cuda_cflags|\bCUDA_HOME\b|\bcu1[12]\d\b|LANGUAGES[^\n)]*CUDA"
+    rb"|find_package\(CUDA|version\.cuda\b|__global__"
+)
 
 
 def find(source: Source, project: Project) -> Iterator[Finding]:
@@ -86,11 +94,21 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
             assert isinstance(commands.source, Shell)
             for finding in in_commands(commands.source, commands.source.commands, project):
                 yield commands.carried(finding)
-            for name, rest, span in source.magics:
+            for name, rest, span, code in source.magics:
                 if name in _CELLS or (name in ("writefile", "file") and _SOURCE.fullmatch(rest.split(" ")[-1])):
                     message = (
                         "the cell is CUDA, and hipport ports files: put it into one, have that ported, and compile it "
                         "with hipcc"
+                    )
+                    yield Finding(span, "cell", message, (), Certainty.MANUAL)
+                elif (
+                    name in ("writefile", "file")
+                    and _READ.fullmatch(rest.split(" ")[-1])
+                    and (written := _WRITTEN.search(code)) is not None
+                ):
+                    message = (
+                        f"the file that the cell writes is for CUDA (`{written.group().decode()}`), and hipport ports "
+                        "files: let it be one of the repository, and have that ported"
                     )
                     yield Finding(span, "cell", message, (), Certainty.MANUAL)
 

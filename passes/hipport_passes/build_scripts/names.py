@@ -79,6 +79,11 @@ class Names:
         """Return the places where the name stands, as a name of its own or behind a dot."""
         return self._named.get(name, [])
 
+    def by_notebook(self, call: cst.Call) -> bool:
+        """Say whether a notebook gives this to the shell: it stands there as a command, and is read as one."""
+        function = self.code(call.func)
+        return self.source.path.suffix == ".ipynb" and function in ("get_ipython().system", "get_ipython().getoutput")
+
     def calls(self, name: str) -> list[cst.Call]:
         """Return the calls of a function of that name, or of a method."""
         return self._calls.get(name, [])

@@ -206,8 +206,7 @@ class Script(Conditions):
 
     def runs_nvcc(self, call: cst.Call) -> bool:
         """Say whether a call of one of RUNS runs nvcc."""
-        # What a notebook gives to the shell is read as such.
-        if not call.args or self.code(call.func) == "get_ipython().system":
+        if not call.args or self.by_notebook(call):
             return False
         command = call.args[0].value
         if isinstance(command, (cst.List, cst.Tuple)):

@@ -40,9 +40,9 @@ def nvidia_smi(program: Program) -> Iterator[Finding]:
             continue
         if _compared(program, call) and not program.insists_on(call):
             continue
+        if program.by_notebook(call):
+            continue
         name = program.code(call.func)
-        if name == "get_ipython().system":
-            continue  # what a notebook gives to the shell is read as such
         if _LOOKS.search(name):
             if not _asked(program, call):
                 continue
@@ -66,9 +66,7 @@ def tools(program: Program) -> Iterator[Finding]:
         if found is None or found[1] in said or not program.runs(node).both:
             continue
         call = _given_to(program, node)
-        # What a notebook gives to the shell is read as such.
-        name = program.code(call.func) if call is not None else ""
-        if call is None or not _RUNS.search(name) or name == "get_ipython().system":
+        if call is None or program.by_notebook(call) or not _RUNS.search(program.code(call.func)):
             continue
         if not program.copes(call, _ERRORS) and not _prepared(program, call) and not _compared(program, call):
             said.add(found[1])

@@ -31,7 +31,7 @@ _CHARACTER = re.compile(
 )
 
 # IPython's additions to Python.
-_CELL_MAGIC = re.compile(rb"\s*%%(\w+)[^\r\n]*(?:\r?\n|\Z)")
+_CELL_MAGIC = re.compile(rb"\s*%%(\w+|!)[^\r\n]*(?:\r?\n|\Z)")
 _LINE_MAGIC = re.compile(rb"%(\w+)[ \t]*")
 _COMMAND = re.compile(rb"(?:\\\r?\n|[^\r\n])*")
 _ASSIGNED = re.compile(rb"[A-Za-z_][\w., \t\[\]]*=[ \t]*(?=[!%][^=])")
@@ -39,10 +39,16 @@ _HELP = re.compile(rb"\?\??[\w.*]+[ \t]*(?=[\r\n]|\Z)|%{0,2}[\w.*]+\?\??[ \t]*(?
 _BARE = re.compile(rb"(?:pip3?|conda|mamba|cd|mkdir|cp|mv|rm|cat)[ \t]+[A-Za-z./~-][^=\r\n]*(?=[\r\n]|\Z)")
 #: Magics whose argument, or whose cell, is Python that runs as it stands.
 _RUNS_PYTHON = frozenset({b"time", b"timeit", b"prun", b"capture", b"python", b"python3", b"py"})
-#: Magics whose cell is a script for the shell.
-_RUNS_SHELL = frozenset({b"bash", b"sh"})
+#: Magics whose argument, or whose cell, is for the shell.
+_RUNS_SHELL = frozenset({b"system", b"sx"})
+#: A cell that is a script for the shell: `%%bash`, `%%sh`, `%%script bash`, `%%sx`, `%%!`.
+_SHELL_CELL = re.compile(
+    rb"\s*%%(?:(?:bash|sh|system|sx|!)(?!\w)|script[ \t]+(?:--?[\w-]+(?:[= \t]\w+)?[ \t]+)*(?:\S*/)?(?:env[ \t]+)?"
+    rb"(?:ba|z|da)?sh(?![\w-]))"
+)
 _GIVEN_TO_SHELL = re.compile(
-    rb"^[ \t]*(?:!|%(?=(?:pip|conda|mamba|uv|cd)\b)|(?=(?:pip3?|conda|mamba)[ \t]+\w))"
+    rb"^[ \t]*(?:(?:[A-Za-z_][\w., \t\[\]]*=[ \t]*)?(?:!!?(?!=)|%(?:system|sx)[ \t]+)"
+    rb"|%(?=(?:pip|conda|mamba|uv|cd)\b)|(?=(?:pip3?|conda|mamba)[ \t]+\w))"
     rb"((?:\\\r?\n|[^\r\n])+(?:\r?\n)?)",
     re.MULTILINE,
 )
@@ -119,8 +125,8 @@ class Notebook(Source):
         return Embedded(Shell(self.path, bytes(layout.text)), layout)
 
     @cached_property
-    def magics(self) -> tuple[tuple[str, str, Span], ...]:
-        """The magics that say what a whole cell is: the name, the rest of the line, and where both are."""
+    def magics(self) -> tuple[tuple[str, str, Span, bytes], ...]:
+        """The magics that say what a whole cell is: the name, the rest of the line, where both are, and the cell."""
         found = []
         for cell in self._cells or ():
             first = _CELL_MAGIC.match(cell.code)
@@ -128,7 +134,8 @@ class Notebook(Source):
                 line = first.group().rstrip()
                 start, end = cell.code.index(b"%%"), len(line)
                 rest = line[first.end(1) :].decode("utf-8", "replace").strip()
-                found.append((first[1].decode(), rest, Span(cell.begins[start], cell.ends[end - 1])))
+                where = Span(cell.begins[start], cell.ends[end - 1])
+                found.append((first[1].decode(), rest, where, cell.code[first.end() :]))
         return tuple(found)
 
     @cached_property
@@ -344,7 +351,7 @@ def _commands(code: bytes) -> list[tuple[bytes, int, int]]:
     first = _CELL_MAGIC.match(code)
     if first is not None and first[1] not in _RUNS_PYTHON:
         start = first.end()
-        return [(code[start:], start, len(code))] if first[1] in _RUNS_SHELL and code[start:] else []
+        return [(code[start:], start, len(code))] if _SHELL_CELL.match(code) and code[start:] else []
     found = []
     for match in _GIVEN_TO_SHELL.finditer(code):
         found.append((match[1], match.start(1), match.end(1)))
@@ -410,6 +417,9 @@ def _call(code: bytes, at: int) -> tuple[bytes, int, int] | None:
                 return None
             rest = _COMMAND.match(code, magic.end())
             assert rest is not None
+            if magic[1] in _RUNS_SHELL and rest.group().strip():
+                # It returns what is printed, assigned or not.
+                return _called("getoutput", rest.group().strip()), start, rest.end()
             if magic[1] in _RUNS_PYTHON and rest.group().strip() and not rest.group().startswith(b"-"):
                 return b"", start, magic.end()
             return _called("run_line_magic", magic[1], rest.group().strip()), start, rest.end()
