@@ -7,13 +7,14 @@ A branch that only NVIDIA or only AMD gets is somebody's own port already.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import libcst as cst
 
 from hipport.languages.python import Python
+from hipport.source import Edit, Span
 from hipport_passes.build_scripts.names import Names, called
 from hipport_passes.nvcc_flags import HOLE
 
@@ -256,6 +257,59 @@ class Conditions(Names):
             if name is not function.name
             and (isinstance(above := self.parent[name], cst.Attribute) and above.attr is name) is method
         ]
+
+    def brought(self, node: cst.CSTNode) -> tuple[Edit, bool] | None:
+        """Return the edit that imports torch for `node`, and whether it is imported by then in any case.
+
+        For a script that imports PyTorch in functions alone; None where it does not, or goes on without PyTorch.
+        """
+        lines = [line for line in self._imports if re.match(r"(?:from|import) torch\b", self.code(line))]
+        function = self.function(node)
+        for scope in (function, None):
+            if any(not isinstance(each.node, cst.Import) for each in self.bindings.get((scope, "torch"), ())):
+                return None
+        if not lines or (function is not None and function.name.value == "torch"):
+            return None
+        if function is None:
+            tried = any(isinstance(above, cst.Try) for line in lines for above, _ in self.ancestors(line))
+            place = None if tried else self._first(self.module.body, self.order[node])
+        else:
+            uses = self._uses(function)
+            known = bool(uses) and all(any(self._reaches(line, use) for line in lines) for use in uses)
+            if isinstance(function.body, cst.SimpleStatementSuite):
+                place = function.body.body[0]
+            else:
+                place = self._first(function.body.body, self.order[node])
+        if place is None:
+            return None
+        start = self.source.span(place).start
+        indent = self.source.text[self.source.text.rfind(b"\n", 0, start) + 1 : start]
+        # On the line of `def f(): return …` where that is all.
+        gap = b"; " if indent.strip() else self.source.newline + indent
+        edit = Edit(Span(start, start), b"import torch" + gap)
+        return edit, function is not None and known
+
+    def _first(self, body: Sequence[cst.CSTNode], before: int) -> cst.CSTNode | None:
+        """Return the statement in front of which an import stands well: the first import, or the first statement."""
+        lines = [each for each in body if self.order[each] < before]
+        small = [(each.body[0], each) for each in lines if isinstance(each, cst.SimpleStatementLine)]
+        for first, _ in small:
+            match first:
+                case cst.Import():
+                    return first
+                case cst.ImportFrom(module=module) if module is None or self.code(module) != "__future__":
+                    return first
+        # Not in front of what has to come first: what a file or a function is, and what is imported of the future.
+        for each in lines:
+            if not isinstance(each, cst.SimpleStatementLine):
+                decorated = isinstance(each, (cst.FunctionDef, cst.ClassDef)) and each.decorators
+                return None if decorated else each
+            first = each.body[0]
+            if not isinstance(first, cst.ImportFrom) and not (
+                isinstance(first, cst.Expr) and isinstance(first.value, (cst.SimpleString, cst.ConcatenatedString))
+            ):
+                return first
+        return None
 
     def turns_to_rocm(self, branch: cst.If) -> bool:
         """Say whether a later branch of `if … elif …` is one for ROCm alone."""

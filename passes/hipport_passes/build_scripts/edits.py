@@ -69,6 +69,11 @@ def resolved(script: Script, all_said: Sequence[Said]) -> Iterator[Finding]:
                 first.becomes += other.becomes
                 gone.add(other)
             asked = script.hip(group.node)
+            if asked is None and (brought := script.brought(group.node)) is not None:
+                asked = "torch.version.hip", [brought[0]]
+                if not brought[1]:
+                    first.certainty = Certainty.REVIEW
+                    first.message += "; assumes that PyTorch is there whenever this runs"
             if asked is None:
                 first.manual("nothing here says whether PyTorch is for ROCm: let this depend on torch.version.hip")
                 continue
