@@ -35,11 +35,17 @@ def without(
             # At the end of the list, the comma in front goes.
             found[number] = (Edit(Span(items[number - 1].end, span.end), b""),)
         elif comma := _COMMA.match(text, span.end):
-            start = span.start
-            if text[comma.end() : comma.end() + 1] in (b"\r", b"\n", b"") and number and number - 1 not in going:
-                # The last of its line goes with the space in front of it.
-                start -= len(text[line:start]) - len(text[line:start].rstrip(b" \t"))
-            found[number] = (Edit(Span(start, comma.end()), b""),)
+            start, end = span.start, comma.end()
+            behind = len(comma.group()) - len(comma.group().rstrip(b" \t"))
+            before = len(text[line:start]) - len(text[line:start].rstrip(b" \t"))
+            follows = text[end : end + 1]
+            if follows in (b"\r", b"\n", b"", b"#") and number and number - 1 not in going:
+                # The last of its line goes with the space in front of it, and leaves what is in front of a comment.
+                start -= before
+                end -= behind if follows == b"#" else 0
+            elif follows == b"#":
+                end -= max(0, behind - before)
+            found[number] = (Edit(Span(start, end), b""),)
         else:
             found[number] = (Edit(span, b""),)
     return found

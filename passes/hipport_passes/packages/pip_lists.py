@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.packaging import CondaEnvironment, Line, Requirements, SetupCfg
@@ -128,7 +129,12 @@ def in_conda(source: CondaEnvironment, asking: Asking) -> Iterator[Finding]:
             gone += found is not None and len(found.edits) == 2
         else:
             found = _conda_item(source, text, span, line, asking)
-        if found is not None:
+        if found is not None and line == span and found.edits:
+            # What is in brackets has no line that could be made a comment.
+            yield replace(
+                found, message=f"{found.message}; take it out of the brackets", edits=(), certainty=Certainty.MANUAL
+            )
+        elif found is not None:
             yield found
     if asked_by_pip and gone == len(asked_by_pip) and source.pip is not None:
         # A list of comments alone is no list to conda.

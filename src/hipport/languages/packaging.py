@@ -158,6 +158,8 @@ class CondaEnvironment(Source):
             bare = line.rstrip(b"\r\n")
             match = re.compile(rb"([ \t]*)([A-Za-z_-]+)[ \t]*:").match(bare)
             if match:
+                if not match[1] and match[2] in (b"channels", b"dependencies"):
+                    yield from self._in_brackets(match[2].decode(), start + match.end())
                 inside = match[2].decode() if not match[1] else ""
                 continue
             match = re.compile(rb"([ \t]*)-([ \t]*)(\"[^\"]*\"|'[^']*'|[^#\s](?:[^#]|(?<=\S)#)*)").match(bare)
@@ -175,6 +177,14 @@ class CondaEnvironment(Source):
                 if text[:1] in b"\"'" and len(text) > 1:
                     left, text = left + 1, text[1:-1]
                 yield inside, Span(start + left, start + left + len(text)), Span(start, start + len(bare))
+
+    def _in_brackets(self, kind: str, at: int) -> Iterator[tuple[str, Span, Span]]:
+        """Yield the items of a list in brackets, which have no lines of their own."""
+        listed = re.compile(rb"\s*\[([^\[\]{}]*)\]").match(self.text, at)
+        if listed is not None:
+            for item in re.compile(rb"[^,\s\"'][^,\"']*(?<!\s)").finditer(self.text, *listed.span(1)):
+                span = Span(*item.span())
+                yield kind, span, span
 
 
 @dataclass(frozen=True)
