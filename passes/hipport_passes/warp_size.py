@@ -13,7 +13,7 @@ what calls them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
@@ -58,6 +58,15 @@ _OF_32_LANES = re.compile(
     rb"\bhipport::(?:shfl|ballot|any|all|uni|activemask|match_|reduce_|lane)|"
     rb"\b__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_\w+|reduce_\w+)_sync\b|\b__activemask\b"
 )
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+# `constexpr int kWarps = 256 / `, in front of the place.
+_CONSTANT = re.compile(rb"\b(?:constexpr|const)\b[^;{}()<>=]*?\b(\w+)\s*(?:=|\{)[^;{}=]*\Z")
+_SHARED = (
+    "outside of functions, in a program that has functions of the whole wavefront and may have others of 32 lanes: "
+    "warpSize is the wavefront's there, and since ROCm 7 no constant; give each kind a constant of its own "
+    "(hipport::warp_size is 32)"
+)
 _BY_WAVEFRONT = re.compile(
     rb"\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE|\b__(?:popc|ffs|clz|brev)ll\b|\bunsigned\s+long\s+long\b|\buint64_t\b"
 )
@@ -75,6 +84,7 @@ class Wavefronts:
         files = [each for each in component if isinstance(each, Cpp)]
         self._any = False
         self._logical: frozenset[Function] = frozenset()
+        self._in_logical = self._in_others = frozenset[bytes]()
         if not any(b"warpSize" in file.words and _OF_WAVEFRONT.search(file.code) for file in files):
             return
         every = [function for file in files for function in functions(file)]
@@ -86,6 +96,16 @@ class Wavefronts:
         ):
             logical |= more
         self._logical = frozenset(logical)
+        self._in_logical = _names(logical)
+        self._in_others = _names(function for function in every if function not in logical)
+
+    def names_in_logical(self, name: bytes) -> bool:
+        """Whether functions of 32 lanes say the name."""
+        return name in self._in_logical
+
+    def names_in_others(self, name: bytes) -> bool:
+        """Whether other functions say it."""
+        return name in self._in_others
 
     def __bool__(self) -> bool:
         return self._any
@@ -93,6 +113,23 @@ class Wavefronts:
     def of(self, function: Function | None) -> bool:
         """Whether the function is one of them; what is outside of all is, too."""
         return self._any and function not in self._logical
+
+
+def _names(functions: Iterable[Function]) -> frozenset[bytes]:
+    return frozenset(
+        word
+        for function in functions
+        for word in _WORD.findall(function.source.code, function.node.start_byte, function.node.end_byte)
+    )
+
+
+def _declared(code: bytes, offset: int, directive: Span | None) -> bytes | None:
+    """Return the name of the macro, or of the constant, that has what stands at `offset` as its value."""
+    if directive is not None:
+        macro = _MACRO.match(code, directive.start)
+        return macro[1] if macro is not None else None
+    constant = _CONSTANT.search(code, max(0, offset - 400), offset)
+    return constant[1] if constant is not None else None
 
 
 def _of_32_lanes(function: Function) -> bool:
@@ -138,7 +175,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if directive is not None and not _DEFINE.match(code, directive.start):
             continue  # `#ifdef warpSize`: asked, not used.
         method = function_at(source, span.start) if owners or wavefronts else None
-        if wavefronts.of(method):
+        if wavefronts and method is None:
+            constant = _declared(code, span.start, directive) or b""
+            if not wavefronts.names_in_logical(constant) or wavefronts.names_in_others(constant):
+                # A macro is what it is where it is used.
+                if directive is None or wavefronts.names_in_logical(constant):
+                    yield Finding(span, "shared", _SHARED, (), Certainty.MANUAL)
+                continue
+        elif wavefronts.of(method):
             continue
         of_class = _OF_CLASS.search(method.head) if method is not None else None
         if of_class is not None and of_class[1] in owners:
