@@ -56,14 +56,70 @@ class Options:
         ]
         if any(each.name not in _LOOKING and text(source, each, 0) not in _REMOVING for each in uses):
             copy = copied(source, [each.content for each in command.arguments[1:]], self.tree.torch, self.rocm)
+            if self._plain_loop(command):
+                yield self._by_list(command, copy)
+                return
             message = f"flags of nvcc, one by one: let the loop go through what they are for HIP. {_changed(copy)}"
             yield Said(command.written, "loop", message, Certainty.MANUAL)
+
+    def _plain_loop(self, command: Command) -> bool:
+        """Say whether a loop goes through words that are written out, and asks nothing of them."""
+        source, variable = self.source, text(self.source, command, 0)
+        items = _items(source, command)
+        if not items or any(
+            each.kind not in ("unquoted", "quoted")
+            or not source[each.content]
+            or b";" in source[each.content]
+            or b"$" in source[each.content]
+            or b"\\" in source[each.content]
+            for each in items
+        ):
+            return False
+        copy = copied(source, [each.content for each in items], self.tree.torch, self.rocm)
+        asking = (
+            each
+            for each in source.commands
+            if (each.name in ("if", "elseif", "while") or text(source, each, 0) in _REMOVING)
+            and any(block[0] is command for block in source.around(each))
+            and re.search(rb"(?<!\w)" + variable.encode() + rb"(?!\w)", source[each.inner])
+        )
+        return not copy.manual and next(asking, None) is None
+
+    def _by_list(self, command: Command, copy: Copy) -> Said:
+        """foreach(flag -lineinfo -O3): the words in a variable that HIP has other ones in."""
+        source = self.source
+        items = _items(source, command)
+        region = Span(items[0].span.start, items[-1].span.end)
+        name = b"hipport_" + text(source, command, 0).encode()
+        start = command.span.start
+        before = source.text[source.text.rfind(b"\n", 0, start) + 1 : start]
+        indent = before if not before.strip() else b""
+        inner = indent + (b"\t" if indent.startswith(b"\t") else b"  ")
+        for_hip = re.sub(rb"\s+", b" ", re.sub(rb"#[^\n]*", b"", copy.text(source, region))).strip()
+        lines = (
+            b"if(USE_HIP)",
+            inner + b"set(" + name + (b" " + for_hip if for_hip else b"") + b")",
+            indent + b"else()",
+            inner + b"set(" + name + b" " + source[region] + b")",
+            indent + b"endif()",
+            indent,
+        )
+        first = command.arguments[1]
+        edits = (
+            Edit(Span(start, start), source.newline.join(lines)),
+            Edit(Span(first.span.start, region.end), b"IN LISTS " + name),
+        )
+        message = f"flags of nvcc, one by one: for HIP what they are there. {_changed(copy)}"
+        return Said(command.written, "loop", message, copy.certainty, edits)
 
     def _looped(self, command: Command, references: set[str]) -> bool:
         """Say whether what a command is given comes from a loop over flags of nvcc."""
         loops = [block[0] for block in self.source.around(command) if block[0].name == "foreach"]
         return any(
-            text(self.source, each, 0) in references and tells(self.source, each.arguments[1:], False) for each in loops
+            text(self.source, each, 0) in references
+            and tells(self.source, each.arguments[1:], False)
+            and not self._plain_loop(each)
+            for each in loops
         )
 
     def of_result(self, command: Command, following: Command | None, variable: str) -> Iterator[Said]:
@@ -276,3 +332,15 @@ def _for_cuda(match: re.Match[bytes]) -> bool:
 
 def _changed(copy: Copy) -> str:
     return "; ".join(str(change) for change in copy.changes)
+
+
+def _items(source: CMake, command: Command) -> list[Argument]:
+    """Return the items of a `foreach` that are written in it: none where it goes through lists or numbers."""
+    words = [source[each.span] for each in command.arguments[1:3]]
+    if words[:2] == [b"IN", b"ITEMS"]:
+        items = list(command.arguments[3:])
+    elif words[:1] in ([b"IN"], [b"RANGE"]):
+        items = []
+    else:
+        items = list(command.arguments[1:])
+    return [] if any(source[each.span] in (b"LISTS", b"ITEMS", b"ZIP_LISTS") for each in items) else items
