@@ -37,6 +37,8 @@ _OF_RECIPES = frozenset(
 )
 _HIP = re.compile(rb"(?<![A-Za-z0-9])(?:hipcc|HIPCC|HIP|ROCM|rocm|hipify)(?![A-Za-z0-9])")
 _USES_HIP = re.compile(rb"USE_HIP\)?\s*,\s*1\b")
+_DEFINED = re.compile(rb"[ \t]*(?:override[ \t]+|export[ \t]+)*define[ \t]+([\w.-]+)")
+_ASSIGNS = re.compile(rb"[ \t]*[\w.-]+[ \t]*(?:[:+?!]|::)?=")
 _OWN = b"# hipport: make USE_HIP=0 builds with CUDA, as before the port."
 
 _REFERENCE = re.compile(r"\$(?:\((?:[^()]|\([^()]*\))*\)|\{[^{}]*\}|[@<^?*+%|])")
@@ -111,7 +113,20 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
     script = _Script(source, project)
     run: list[_Said] = []
     chosen: list[list[_Said]] = []
+    inside: list[Line] = []
     for line in source.lines:
+        if line.kind in ("define", "endef") and not _decided(source, line):
+            inside.append(line)
+            opened = sum((each.name == "define") - (each.kind == "endef") for each in inside)
+            if opened:
+                continue
+            said = script.defined(inside)
+            inside, run = [], []
+            yield from script.reported
+            script.reported.clear()
+            if said is not None:
+                chosen.append([said])
+            continue
         if _decided(source, line):
             run = []
             if _for_hip(source, line):
@@ -349,6 +364,42 @@ class _Script:
             self._report(line.span, "nvcc", "nvcc is called here in a way that hipport does not rewrite")
         return None
 
+    def defined(self, lines: Sequence[Line]) -> _Said | None:
+        """Return what becomes of `define … endef`: what commands, or flags, in it are, in a definition of their own.
+
+        Where it is used as a recipe, make takes no conditional in it for one.
+        """
+        source = self.source
+        first, *body, last = lines
+        if any(line.name for line in body):
+            for line in body:
+                self.about(line)
+            return None
+        texts: list[bytes] = [source[first.span]]
+        found: list[_Said] = []
+        for line in body:
+            text = source[line.span]
+            tabs = len(text) - len(text.lstrip(b"\t"))
+            as_flags = text.lstrip().startswith(b"-")
+            kind = "assignment" if as_flags else "recipe"
+            name = _DEFINED.match(source[first.span])
+            value = Span(line.span.start + tabs, line.span.end)
+            part = Line(kind, line.span, value, name[1].decode() if name and as_flags else "", "=" if as_flags else "")
+            before = len(self.reported)
+            said = None if _ASSIGNS.match(text) or _ECHO.match(text) else self.about(part)
+            if said is None and before == len(self.reported):
+                self.about(line)
+            if said is not None:
+                found.append(said)
+            if said is None or said.hip is not None:
+                texts.append(text if said is None or said.hip is None else said.hip)
+        if not found:
+            return None
+        whole = Line("definition", Span(first.span.start, last.span.end), Span(first.span.start, last.span.end))
+        hip = source.newline.join([*texts, source[last.span]])
+        messages = [message for said in found for message in said.messages]
+        return _Said(whole, found[0].span, found[0].kind, hip, messages, max(said.certainty for said in found))
+
     def _report(self, span: Span, kind: str, message: str) -> None:
         self.reported.append(Finding(span, kind, message, (), Certainty.MANUAL))
 
@@ -500,7 +551,7 @@ class _Script:
 
     def _inputs(self, line: Line, given: Sequence[str]) -> list[str]:
         """Return the words of a command, with what `$<` and `$^` stand for, as far as it is written out."""
-        needs = self._expanded(self.needs[line]).split()
+        needs = self._expanded(self.needs.get(line, "")).split()
         stand_for = needs if {"$^", "$?", "$+"}.intersection(given) else needs[:1] if "$<" in given else []
         return " ".join(self._expanded(word) for word in (*given, *stand_for)).split()
 
