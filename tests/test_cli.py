@@ -180,3 +180,24 @@ def test_read_only_tree_is_status_2(tree: Path) -> None:
 def test_help_names_every_command(tmp_path: Path) -> None:
     out = hipport("--help", cwd=tmp_path, status=0).stdout
     assert all(f"\n  {command} " in out for command in ("rewrite", "scan", "undo", "build"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["main.cu", "--order", "sideways"], "'sideways' is not forward, reverse or random:SEED"),
+        (["main.cu", "--teeth", "--races"], "--teeth looks for no races"),
+        (["main.cu", "--races", "--sanitize", "address"], "exclude each other"),
+        (["extension", "--cases", "cases.py", "--races"], "for programs, not for extensions"),
+        (["main.cu", "--case", "one"], "for extensions, not for programs"),
+        (["nowhere.cu"], "nowhere.cu"),
+    ],
+)
+def test_verify_refuses_what_it_would_not_do(arguments: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / "main.cu").write_text("int main() {}\n")
+    (tmp_path / "extension").mkdir()
+    (tmp_path / "extension/setup.py").write_text("")
+    (tmp_path / "cases.py").write_text("")
+    done = hipport("verify", *arguments, cwd=tmp_path, status=2)
+    assert said in " ".join(done.stderr.split())
+    assert not done.stdout

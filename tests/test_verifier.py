@@ -272,6 +272,17 @@ def test_cases_that_cannot_be_used(tmp_path: Path) -> None:
         verifier._declared(driver.file)
     (tmp_path / "cases.py").write_text("PACKAGE = 'p'\nCASES = {}\ndef inputs(rng): ...\ndef call(p): ...\n")
     assert verifier._declared(driver.file)[0] == "p"
+    (tmp_path / "cases.py").write_text("PACKAGE = 'p'\nCASES = {'a': {}}\ndef inputs(rng): ...\ndef call(p): ...\n")
+    with pytest.raises(verifier.BadCases, match="there is no case b; CASES has a"):
+        verifier._declared(driver.file, ["a", "b"])
+
+
+def test_nothing_to_run_is_no_result(run_cases: ModuleType) -> None:
+    with pytest.raises(ValueError, match="CASES is empty"):
+        run_cases._check(SimpleNamespace(CASES={}))
+    with pytest.raises(ValueError, match="there is no case two; CASES has one"):
+        run_cases._check(SimpleNamespace(CASES={"one": {}}), ["one", "two"])
+    run_cases._check(SimpleNamespace(CASES={"one": {}}), ["one"])
 
 
 def test_an_original_that_depends_on_the_order_of_its_threads_is_named() -> None:

@@ -251,6 +251,14 @@ class _WithProgram(click.Command):
         return [*super().collect_usage_pieces(ctx), "[-- ARGUMENTS…]"]
 
 
+def _orders(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse what is no order of threads."""
+    for value in values:
+        if re.fullmatch(r"forward|reverse|random(:\d+)?", value) is None:
+            raise click.BadParameter(f"{value!r} is not forward, reverse or random:SEED")
+    return values
+
+
 @main.command(cls=_WithProgram)
 @_PATHS
 @click.option("--cases", type=_PATH, help="The cases of an extension; cases.py beside its setup.py.")
@@ -268,6 +276,7 @@ class _WithProgram(click.Command):
     "orders",
     multiple=True,
     metavar="ORDER",
+    callback=_orders,
     help="forward, reverse or random:SEED: how threads and blocks run; forward, reverse and random:1 if not given.",
 )
 @click.option("--original-only", is_flag=True, help="Do not port: run the sources as CUDA, with 32 lanes.")
@@ -330,6 +339,8 @@ def verify(
     checks = (*sanitize, "thread") if races else sanitize
     if races and "address" in sanitize:
         raise click.UsageError("--races and --sanitize address exclude each other: the compiler has one or the other")
+    if checks and teeth:
+        raise click.UsageError("--teeth looks for no races and has no sanitizers: give one or the other")
     with _failing():
         config = _config(paths, None, target, rocm, warp)
         options: dict[str, Any] = {
@@ -348,6 +359,8 @@ def verify(
         if is_program and (cases or names):
             raise BadCases("--cases and --case are for extensions, not for programs")
         if not is_program:
+            if checks:
+                raise BadCases("--races and --sanitize are for programs, not for extensions")
             options |= {"cases": cases, "names": names, "python": python or Path(sys.executable)}
         with _progress() as tell:
             if recording is not None:

@@ -298,7 +298,7 @@ def extension(
         path, env, python, cases, port, passes, names, only, limits or Limits(), jobs, on_progress
     )  # fmt: skip
     file = driver.file
-    package, has = _declared(file)
+    package, has = _declared(file, names)
     ported = driver.ported()
     sides = {"original": driver.build("original")}
     configurations = [Configuration("original", 32, order) for order in orders]
@@ -534,8 +534,11 @@ def _with_trust(ran: Sequence[Ran]) -> tuple[Ran, ...]:
     return tuple(replace(each, outcomes=tuple(map(judged, each.outcomes))) for each in ran)
 
 
-def _declared(file: Path) -> tuple[str, frozenset[str]]:
-    """Return the package that cases are of, and the names that their file defines; without running it."""
+def _declared(file: Path, asked: Sequence[str] = ()) -> tuple[str, frozenset[str]]:
+    """Return the package that cases are of, and the names that their file defines; without running it.
+
+    Raises BadCases where it has not what it must have, or it is plain to see that it lacks cases that were `asked` for.
+    """
     try:
         tree = ast.parse(file.read_bytes())
     except SyntaxError as error:
@@ -550,6 +553,12 @@ def _declared(file: Path) -> tuple[str, frozenset[str]]:
                     names.add(target.id)
                     if target.id == "PACKAGE" and isinstance(node.value, ast.Constant):
                         package = str(node.value.value)
+                    if target.id == "CASES" and isinstance(node.value, ast.Dict):
+                        cases = {each.value if isinstance(each, ast.Constant) else None for each in node.value.keys}
+                        unknown = [name for name in asked if name not in cases]
+                        if unknown and None not in cases:
+                            has = ", ".join(map(str, cases))
+                            raise BadCases(f"{file}: there is no case {', '.join(unknown)}; CASES has {has}")
     missing = {"PACKAGE", "CASES", "inputs", "call"} - names
     if missing:
         raise BadCases(f"{file} does not define {', '.join(sorted(missing))}")

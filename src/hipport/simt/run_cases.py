@@ -54,8 +54,11 @@ def inputs_of(cases: Any, case: str) -> dict[str, Any]:
     return inputs
 
 
-def _check(cases: Any) -> None:
-    """Raise TypeError, with what is meant, for names of a cases.py that are something else than what they should be."""
+def _check(cases: Any, asked: Iterable[str] = ()) -> None:
+    """Raise TypeError, with what is meant, for names of a cases.py that are something else than what they should be.
+
+    ValueError where there is nothing to run: no case at all, or not one of those that were `asked` for.
+    """
     if not isinstance(cases.CASES, dict) or not all(isinstance(each, dict) for each in cases.CASES.values()):
         raise TypeError("CASES has to be a dict: the name of each case -> a dict of parameters of inputs()")
     gradients = getattr(cases, "GRADIENTS", {})
@@ -69,6 +72,10 @@ def _check(cases: Any) -> None:
     unknown = sorted(set(getattr(cases, "GRADIENT_CASES", ())) - set(cases.CASES))
     if unknown:
         raise ValueError(f"GRADIENT_CASES names what CASES does not have: {', '.join(map(str, unknown))}")
+    if not cases.CASES:
+        raise ValueError("CASES is empty: nothing would be run")
+    if missing := [name for name in asked if name not in cases.CASES]:
+        raise ValueError(f"there is no case {', '.join(missing)}; CASES has {', '.join(map(str, cases.CASES))}")
 
 
 def checksum(inputs: Mapping[str, Any]) -> int:
@@ -479,7 +486,7 @@ def main(path: str) -> None:
     torch.set_num_threads(1)
     cases: Any = _load(request["cases"], "hipport_cases")
     try:
-        _check(cases)
+        _check(cases, request.get("names") or ())
     except (TypeError, ValueError) as wrong:
         sys.exit(str(wrong))
     names = [name for name in cases.CASES if not request.get("names") or name in request["names"]]
