@@ -5,7 +5,8 @@
 It optimizes nothing: whether there is code, and of which kernels, is the same without, and takes half as long.
 
 HIPPORT_HIPCC is the compiler, HIPPORT_PRECOMPILED a folder for what it makes of the headers. The headers come before
-what a unit includes, so only units that include them anyhow get them: what a port forgets to include is still missing.
+what a unit includes, so only units that include HIP's and some of PyTorch's anyhow get them: what of HIP's a port
+forgets to include is still missing.
 A unit that does not compile with them is compiled again without: what is said of it is what hipcc says.
 """
 
@@ -19,11 +20,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 HEADERS = ("hip/hip_runtime.h", "torch/torch.h")
-#: What includes all of them: torch/extension.h has torch/torch.h.
-_ASKED = ({"hip/hip_runtime.h"}, {"torch/torch.h", "torch/extension.h"})
+#: A unit that includes one of each is read with them. What a port brings, ATen/hip/ say, is not among them.
+_ASKED = (re.compile(r"hip/hip_runtime\.h"), re.compile(r"(torch|ATen|c10)/"))
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"]+)", re.MULTILINE)
 #: Macros that these headers test. The others of a package are defined behind them, so that packages share them.
-_TESTED = re.compile(r"-[DU](?:_|HIP|USE_ROCM|CUDA_HAS|TORCH_API|NDEBUG)")
+_TESTED = re.compile(r"-[DU](?:_|HIPBLAS|HIP_ENABLE|USE_ROCM|CUDA_HAS|TORCH_API|NDEBUG)")
 #: In a folder of headers that these include is at least one of these.
 _OF_PYTORCH = ("torch/torch.h", "ATen/ATen.h", "c10/hip", "hip/hip_runtime.h", "Python.h")
 #: What is said about a unit is no matter of what headers mean.
@@ -36,6 +37,7 @@ def settings(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
     A side is `host` or an architecture, of those that the command compiles for.
     """
     folders, of_headers, defined, archs = [], [], [], []
+    tested: dict[str, str] = {}
     rest = iter(words)
     for word in rest:
         if word in ("-c", "-o", "-x"):
@@ -46,6 +48,10 @@ def settings(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
             archs.append(word.partition("=")[2])
         elif word.startswith(("-D", "-U")) and not _TESTED.match(word):
             defined.append(word)
+        elif word.startswith(("-D", "-U")):
+            # The last word counts.
+            name, _, value = word[2:].partition("=")
+            tested[name] = word if word[1] == "U" else f"-D{name}={value or 1}"
         elif word.startswith("-I"):
             folder = Path(word[2:]).absolute()
             folders += [f"-I{folder}"] if any((folder / name).exists() for name in _OF_PYTORCH) else []
@@ -54,7 +60,7 @@ def settings(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
         # One level of optimization is that of all, and what debuggers are told is no matter of the headers.
         elif word not in ("--cuda-host-only", "--cuda-device-only") and not word.startswith(("-O", "-g")):
             of_headers.append(word)
-    of_headers = [*folders, *of_headers, "-O0"]
+    of_headers = [*folders, *(tested[name] for name in sorted(tested)), *of_headers, "-O0"]
     if "--cuda-host-only" in words:
         return of_headers, defined, ["host"]
     return of_headers, defined, archs if "--cuda-device-only" in words else ["host", *archs]
@@ -119,7 +125,7 @@ def main(words: Sequence[str]) -> int:
     units = [Path(word) for word in words if word.endswith(".hip")]
     if units:
         words = [*words, "-O0"]
-    if units and all(not each.isdisjoint(includes(unit, set())) for unit in units for each in _ASKED):
+    if units and all(any(map(each.match, includes(unit, set()))) for unit in units for each in _ASKED):
         command = precompiled(hipcc, words, Path(os.environ["HIPPORT_PRECOMPILED"]))
         done = subprocess.run([hipcc, *command], check=False, capture_output=True)
         if done.returncode == 0:
