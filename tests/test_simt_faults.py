@@ -169,6 +169,12 @@ def test_what_was_never_written_is_not_a_number(cuda: Path) -> None:
     assert ran(cuda, "uninitialized", SIMT_POISON="0").lines[:2] != ("1 0", "-1")
 
 
+def test_an_address_of_the_hosts_as_an_argument_is_suspicious(cuda: Path) -> None:
+    (warning,) = ran(cuda, "host-memory").faults
+    assert (warning.kind, warning.level, warning.line) == ("host-memory", "warning", marked(CUDA, "host-memory"))
+    assert warning.message.startswith("argument 1 of released is an address in the host's memory")
+
+
 def test_an_index_outside_of_an_arrays_type_is_named(cuda: Path) -> None:
     result = ran(cuda, "indices")
     assert {(each.kind, each.level, each.kernel) for each in result.faults} == {("index", "warning", "indices")}

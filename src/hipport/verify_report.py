@@ -89,7 +89,11 @@ def _cell(case: str, group: Iterable[Ran]) -> str:
 
 def _problems(ran: Ran, outcome: Outcome, paint: Any) -> Iterator[str]:
     where = f"{outcome.case}, {ran.configuration}"
-    if outcome.status != "ok" and not any(fault.level == "fault" for fault in outcome.faults):
+    if (
+        outcome.status != "ok"
+        and (outcome.message or not outcome.faults)
+        and not any(fault.level == "fault" for fault in outcome.faults)
+    ):
         yield f"{where}: {paint('bad', outcome.status)}: {outcome.message}"
     for output in outcome.outputs:
         for difference in output.differences:

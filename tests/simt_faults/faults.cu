@@ -327,6 +327,14 @@ int main(int argc, char** argv) {
   WHEN("spins-for-a-while") spinsForAWhile<<<1, 32>>>(memory);
   WHEN("deep") deep<<<1, 1>>>(memory);
   WHEN("divides") divides<<<1, 32>>>(memory, argc - 2);
+  WHEN("host-memory") {
+    int own[32] = {1}, registered[32] = {};
+    cudaHostRegister(registered, sizeof registered, 0);
+    int* const end = memory + 64;
+    released<<<1, 1>>>(registered, end - 64);
+    released<<<1, 1>>>(own, memory);  // here: host-memory
+    cudaHostUnregister(registered);
+  }
   WHEN("indices") indices<<<1, 32>>>(memory, 8);
   WHEN("indices-that-are-right") indicesThatAreRight<<<1, 32, 64 * sizeof(int)>>>(memory, 8);
   WHEN("misaligned-vector") misalignedVector<<<1, 1>>>((float4*)memory, (const char*)memory);

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <set>
@@ -187,4 +189,30 @@ std::int64_t nanoseconds() {
 }
 
 }  // namespace host
+bool is_of_host(const void* address) {
+  struct Range {
+    std::uintptr_t low = 0, high = 0;
+  };
+  static const auto ranges = [] {
+    std::pair<Range, Range> found;  // the heap, whose end moves, and the stack, whose beginning does
+    if (FILE* maps = std::fopen("/proc/self/maps", "r")) {
+      char line[512];
+      unsigned long low, high;
+      while (std::fgets(line, sizeof line, maps) != nullptr) {
+        if (std::sscanf(line, "%lx-%lx", &low, &high) != 2) continue;
+        if (std::strstr(line, "[heap]") != nullptr) found.first = {low, high};
+        if (std::strstr(line, "[stack]") != nullptr) found.second = {low, high};
+      }
+      std::fclose(maps);
+    }
+    return found;
+  }();
+  const auto a = reinterpret_cast<std::uintptr_t>(address);
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const bool in_heap = ranges.first.low != 0 && a >= ranges.first.low && a < reinterpret_cast<std::uintptr_t>(sbrk(0));
+  const bool on_stack = here >= ranges.second.low && a > here && a < ranges.second.high;
+  if (!in_heap && !on_stack) return false;
+  return find(address).kind == Memory::none && !host::is_registered(address) && !host::host_memory_is_device();
+}
+
 }  // namespace simt

@@ -402,6 +402,33 @@ SIMT_EXPORT void join_recording(const void* stream, const void* other);
 SIMT_EXPORT void record(const void* stream, NodeKind, Work*);
 inline bool records(const void* stream) { return __builtin_expect(recordings != 0, 0) && is_recording(stream); }
 
+}  // namespace simt
+// HIP's textures and surfaces are pointers to these, and no addresses.
+struct __hip_texture;
+struct __hip_surface;
+namespace simt {
+
+/// Whether an address is certainly the host's alone: on the main thread's stack, or in the heap of small blocks.
+SIMT_EXPORT bool is_of_host(const void*);
+namespace detail {
+template <typename T>
+void check_argument(const Launch& how, int number, const T& argument) {
+  using Pointee = std::remove_pointer_t<T>;
+  constexpr bool is_handle = std::is_same_v<Pointee, __hip_texture> || std::is_same_v<Pointee, __hip_surface>;
+  if constexpr (std::is_pointer_v<T> && !std::is_function_v<Pointee> && !is_handle) {
+    const auto* const address = const_cast<const void*>(static_cast<const volatile void*>(argument));
+    if (!is_of_host(address)) return;
+    warning("host-memory", how.place, "argument %d of %s is an address in the host's memory, which most GPUs cannot reach",
+            number, how.name);
+  }
+}
+template <typename... A>
+void check_arguments(const Launch& how, const A&... arguments) {
+  int number = 0;
+  (check_argument(how, ++number, arguments), ...);
+}
+}  // namespace detail
+
 /// The error of the last launch, for cudaGetLastError; set by `launch`.
 SIMT_EXPORT extern __thread Started last_launch;
 
@@ -435,6 +462,7 @@ struct Deduced {
   Call call;
   template <typename... A>
   Started operator()(A&&... arguments) const {
+    detail::check_arguments(how, arguments...);
     std::tuple<std::decay_t<A>...> kept(std::forward<A>(arguments)...);
     if (records(how.stream)) return keep(std::move(kept));
     return launch(how, [f = call, kept]() mutable {
@@ -465,6 +493,7 @@ struct Typed {
   void (*kernel)(P...);
   Call call;
   Started operator()(P... arguments) const {
+    detail::check_arguments(how, arguments...);
     if (records(how.stream)) return keep(how, kernel, std::tuple<std::remove_cv_t<P>...>(std::move(arguments)...));
     // By its name, not its address: so it can become part of the loop over threads.
     return launch(how, [f = call, arguments...]() mutable { f(arguments...); });
