@@ -291,7 +291,7 @@ def test_the_size_of_a_wavefront_is_a_constant_where_there_is_one(small: Path, t
             tree,
             env=os.environ,
             python=Path(sys.executable),
-            port=lambda root: run(discover([root]), PASSES),
+            port=lambda places: run(discover(places), PASSES),
             orders=("forward",),
             waves=waves,
         )

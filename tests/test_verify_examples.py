@@ -5,13 +5,14 @@ The first build compiles PyTorch's headers, which takes a minute and is kept, as
 """
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 import hipport
-from hipport import verifier, verify_report
+from hipport import api, verifier, verify_report
 from hipport.verification import Configuration, Verified
 from hipport_passes import inline_ptx
 
@@ -30,7 +31,7 @@ def driver(example: str) -> verifier.Driver:
         EXAMPLES / example,
         os.environ,
         Path(sys.executable),
-        port=lambda root: hipport.rewrite([root]),
+        port=lambda places: hipport.rewrite(places),
         passes=(inline_ptx.PASS,),
         jobs=2,
     )
@@ -66,3 +67,17 @@ def test_verifies_at_both_wavefronts_in_all_orders(example: str) -> None:
         # What is found has a place in the example.
         faults = [fault for outcome in failed for fault in outcome.faults if fault.level == "fault"]
         assert all((EXAMPLES / example / fault.path).is_file() and fault.line > 0 for fault in faults), faults
+
+
+def test_what_an_extension_includes_from_above_its_folder_is_ported_with_it(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed: the examples were not run")
+    (tmp_path / ".git").mkdir()
+    ext, include = tmp_path / "ext", tmp_path / "include"
+    shutil.copytree(EXAMPLES / "ballot_compact", ext)
+    include.mkdir()
+    (ext / "csrc/lanes.cuh").rename(include / "lanes.cuh")
+    for source in (ext / "csrc").iterdir():
+        source.write_text(source.read_text().replace('"lanes.cuh"', '"../../include/lanes.cuh"'))
+    verified = api.verify(ext, env=os.environ, names=["one"], waves=[64], orders=["forward"], gpu=False)
+    assert verified.ok, verify_report.as_text(verified)
+    assert "__ballot_sync" in (include / "lanes.cuh").read_text()

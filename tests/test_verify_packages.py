@@ -119,7 +119,7 @@ def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path, tmp_path_fa
         {**env, "FORCE_ONLY_CUDA": "1"},
         Path(sys.executable),
         cases=CASES / f"{name}_cases.py",
-        port=lambda root: hipport.rewrite([root]),
+        port=lambda places: hipport.rewrite(places),
         jobs=2,
     )
     built = {

@@ -395,7 +395,7 @@ def verify(
         Path(path),
         env=env,
         python=Path(python),
-        port=(lambda root: rewrite([root], target=target, exclude=exclude)) if port else None,
+        port=(lambda places: rewrite(_own(places), target=target, exclude=exclude)) if port else None,
         cases=cases,
         names=names,
         waves=waves or verifying.WAVES,
@@ -407,6 +407,14 @@ def verify(
         gpu_python=Path(gpu_python) if gpu_python is not None else None,
         on_progress=on_progress,
     )
+
+
+def _own(places: Sequence[Path]) -> list[Path]:
+    """Return an extension's folder, and those files around it that are no third-party library's."""
+    from hipport.included import own_files
+
+    folder, *around = places
+    return [folder, *own_files(around, _markers())]
 
 
 def _gpu(env: Mapping[str, str], wanted: bool) -> Hardware | str:
@@ -445,7 +453,7 @@ def replay(
         Path(recording),
         env=env,
         python=Path(python),
-        port=(lambda root: rewrite([root], target=target, exclude=exclude)) if port else None,
+        port=(lambda places: rewrite(_own(places), target=target, exclude=exclude)) if port else None,
         waves=waves or verifying.WAVES,
         orders=orders or verifying.ORDERS,
         passes=BEFORE_EXECUTOR,
@@ -515,7 +523,7 @@ def verify_teeth(
         places[0],
         env=env,
         python=Path(python),
-        port=lambda root: rewrite([root], target=target, exclude=exclude),
+        port=lambda places: rewrite(_own(places), target=target, exclude=exclude),
         cases=cases,
         names=names,
         passes=BEFORE_EXECUTOR,

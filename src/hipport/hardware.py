@@ -210,7 +210,7 @@ def extension(tree: Path, ported: Ported, found: Hardware, *, env: Mapping[str, 
         copy, built = folder / "tree" / top.name / tree.relative_to(top), folder / "built"
         copy_tree(top, folder / "tree" / top.name)
         shutil.rmtree(built, ignore_errors=True)
-        write_port(ported, tree, copy)
+        write_port(ported, top, folder / "tree" / top.name)
         environment = {
             **found.toolchain.environment(env),
             "ROCM_HOME": str(found.toolchain.root),

@@ -29,6 +29,7 @@ from typing import Any
 from hipport import hardware
 from hipport.dry_runs import sources_elsewhere
 from hipport.hardware import Hardware
+from hipport.included import own_files
 from hipport.mutants import mutations
 from hipport.pipeline import Pass, Ported, Progress
 from hipport.simt import compile as compiling
@@ -237,23 +238,11 @@ def _included(
 
     Third-party libraries stay as they are, as where a folder is ported that has them.
     """
-    markers = [PurePath(marker) for each in vendored.values() for marker in each]
-    third_party: dict[Path, bool] = {}
-
-    def is_third_party(path: Path) -> bool:
-        if path not in third_party:
-            named = [marker for marker in markers if marker.parts[0] == path.name]
-            found = any((path.parent / marker).is_file() for marker in named)
-            third_party[path] = found or (path != path.parent and is_third_party(path.parent))
-        return third_party[path]
-
     prepared = original.prepared
     files = [prepared.base / each.path for each in prepared.sources.values()]
-    return [
-        file
-        for file in files
-        if file.is_file() and not any(file.is_relative_to(place) for place in places) and not is_third_party(file)
-    ]
+    return own_files(
+        [file for file in files if file.is_file() and not any(file.is_relative_to(place) for place in places)], vendored
+    )
 
 
 def teeth(

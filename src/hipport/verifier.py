@@ -73,16 +73,16 @@ class Driver:
     """Builds and runs both sides of one extension.
 
     `path` is the folder with its setup.py. `cases` is a file like cases.py, by default the one there. `port` makes a
-    Ported of a folder, or is one. `passes` are run on the original before the executor's own: what makes C++ of inline
-    PTX. `python` is the interpreter that has PyTorch; `env` the environment; `names` are the cases to run (all).
-    `only` chooses extensions of the setup.py by name.
+    Ported of a folder, and of files that it includes from elsewhere, or is one. `passes` are run on the original before
+    the executor's own: what makes C++ of inline PTX. `python` is the interpreter that has PyTorch; `env` the
+    environment; `names` are the cases to run (all). `only` chooses extensions of the setup.py by name.
     """
 
     path: Path
     env: Mapping[str, str]
     python: Path
     cases: Path | None = None
-    port: Callable[[Path], Ported] | Ported | None = None
+    port: Callable[[Sequence[Path]], Ported] | Ported | None = None
     passes: Sequence[Pass[Any]] = ()
     names: Sequence[str] = ()
     only: Callable[[str], bool] | None = None
@@ -108,9 +108,9 @@ class Driver:
         """The folder for what is kept between runs."""
         return cache(self.env).resolve() / "simt"
 
-    def ported(self) -> Ported | None:
-        """What hipport made of the tree, if it is to be verified."""
-        return self.port(self.root) if callable(self.port) else self.port
+    def ported(self, around: Sequence[Path] = ()) -> Ported | None:
+        """What hipport made of the tree, and of files around it, if it is to be verified."""
+        return self.port([self.root, *around]) if callable(self.port) else self.port
 
     def build(self, side: str, ported: Ported | None = None, wave: int | None = None) -> building.Built:
         """Build one side, perhaps for wavefronts of `wave` lanes alone. Raises extension.NotBuildable."""
@@ -275,7 +275,7 @@ def extension(
     *,
     env: Mapping[str, str],
     python: Path,
-    port: Callable[[Path], Ported] | Ported | None = None,
+    port: Callable[[Sequence[Path]], Ported] | Ported | None = None,
     cases: Path | None = None,
     names: Sequence[str] = (),
     waves: Sequence[int] = WAVES,
@@ -299,8 +299,8 @@ def extension(
     )  # fmt: skip
     file = driver.file
     package, has = _declared(file, names)
-    ported = driver.ported()
     sides = {"original": driver.build("original")}
+    ported = driver.ported(sides["original"].around)
     configurations = [Configuration("original", 32, order) for order in orders]
     if ported is not None:
         sides["ported"] = driver.build("ported", ported, waves[0] if len(waves) == 1 else None)
@@ -337,7 +337,7 @@ def teeth(
     *,
     env: Mapping[str, str],
     python: Path,
-    port: Callable[[Path], Ported] | Ported,
+    port: Callable[[Sequence[Path]], Ported] | Ported,
     cases: Path | None = None,
     names: Sequence[str] = (),
     most: int = 8,
@@ -356,9 +356,9 @@ def teeth(
     )  # fmt: skip
     recorded = driver.file.with_name("recorded.npz")
     kept = recorded if recorded.is_file() else None
-    ported = driver.ported()
-    assert ported is not None
     sides = {"original": driver.build("original")}
+    ported = driver.ported(sides["original"].around)
+    assert ported is not None
     first = Configuration("original", 32)
     ran, _ = driver.run((first, Configuration("original", 64)), sides, recorded=kept)
     mutants = [_judged("the original, with 64 lanes", PurePath(), 0, ran[1])]
@@ -409,7 +409,7 @@ def replay(
     *,
     env: Mapping[str, str],
     python: Path,
-    port: Callable[[Path], Ported] | Ported | None = None,
+    port: Callable[[Sequence[Path]], Ported] | Ported | None = None,
     waves: Sequence[int] = WAVES,
     orders: Sequence[str] = ORDERS,
     passes: Sequence[Pass[Any]] = (),

@@ -91,6 +91,7 @@ class Built:
     `dialect` is that of the sources: `cuda`, `hip`, or `host` for a build without device code. `tree` is the copy of
     the tree that it was built in. `seconds` is what each unit took to compile, of those that were not known.
     `edited` is what the passes that were given changed before the executor's own, `reported` what was not understood.
+    `around` are files that the sources of the tree include from elsewhere.
     """
 
     dialect: str
@@ -103,6 +104,7 @@ class Built:
     messages: tuple[Message, ...] = ()
     edited: tuple[Reported, ...] = ()
     reported: tuple[Reported, ...] = ()
+    around: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,7 @@ def build(
         fcntl.flock(lock, fcntl.LOCK_EX)
         copy_tree(top, whole)
         if ported is not None:
-            write_port(ported, tree, copy)
+            write_port(ported, top, whole)
         recorder = _Recorder(torch, dialect, env, cache, copy, timeout)
         units, modules, about = recorder.all()
         units = [unit for unit in units if only is None or only(unit.extension)]
@@ -245,7 +247,11 @@ def build(
     names = {each.name for each in passes}
     edited = tuple(each for each in (prepared.edited if prepared else ()) if each.rule.partition("/")[0] in names)
     reported = prepared.reported if prepared else ()
-    return Built(dialect, copy, tuple(built), paths, libraries, guard, seconds, edited=edited, reported=reported)
+    of_tree = {prepared.base / each.path for each in prepared.sources.values()} if prepared else set()
+    around = tuple(sorted(path for path in of_tree if not path.is_relative_to(tree) and path.is_file()))
+    return Built(
+        dialect, copy, tuple(built), paths, libraries, guard, seconds, edited=edited, reported=reported, around=around
+    )
 
 
 def host_compiler(torch: Torch, env: Mapping[str, str]) -> compilers.Compiler:
