@@ -55,6 +55,8 @@ _LOADS = re.compile(r"torch\.(?:jit\.)?load")
 _LIBRARIES = r"transformers|diffusers|accelerate|whisper|sentence_transformers|open_clip|clip|lpips|ultralytics|kornia"
 _TORCH = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*\b(?:torch|" + _LIBRARIES.encode() + rb")\b")
 _KEYWORDS = frozenset(("device", "map_location", "device_type"))
+#: By these, libraries get a device that they hand to PyTorch.
+_HANDED_ON = frozenset(("device", "device_map"))
 
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
@@ -222,8 +224,10 @@ def _handed_on(script: Script, argument: cst.Arg) -> bool:
     import libcst as cst
 
     call = script.parent[argument]
-    if not isinstance(call, cst.Call) or argument.keyword is None or argument.keyword.value != "device":
+    if not isinstance(call, cst.Call) or argument.keyword is None or argument.keyword.value not in _HANDED_ON:
         return False
+    if argument.keyword.value == "device_map":
+        return re.search(rb"\b(?:transformers|diffusers|accelerate)\b", script.source.text) is not None
     root: cst.BaseExpression = call.func
     while isinstance(root, cst.Attribute):
         root = root.value
@@ -285,6 +289,8 @@ def _argument(script: Script, argument: cst.Arg) -> bool:
     place = next(i for i, each in enumerate(call.args) if each is argument)
     method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
     if keyword is not None:
+        if keyword == "type":
+            return code == "torch.device"
         if keyword not in _KEYWORDS:
             return False
         return code.startswith("torch.") or keyword == "map_location" or method == "to" or method.startswith("new_")

@@ -32,7 +32,7 @@ _TABLE = load(Path(__file__).with_suffix(".toml"))
 _MODULES = "|".join(sorted({re.escape(name.partition(".")[0]) for name in _TABLE["modules"]}))
 _IMPORTS = re.compile(rf"^[ \t]*(?:import|from)[ \t][^#\n]*?\b({_MODULES})\b".encode(), re.MULTILINE)
 _QUESTIONS = {
-    "versions": re.compile(rb"version[ \t]*\.[ \t]*cuda\b"),
+    "versions": re.compile(rb"version[ \t]*\.[ \t]*cuda\b|torch\.version[ \t]+import\b"),
     "capabilities": re.compile(rb"\bget_device_capability\b|\bget_device_properties\b(?s:.*)\.(?:major|minor)\b"),
     "device_names": re.compile(rb"\bget_device_(?:name|properties)\b"),
     "nvidia_smi": re.compile(rb"nvidia-smi"),

@@ -207,6 +207,9 @@ def arch_lists(program: Program) -> Iterator[Finding]:
         if not program.runs(call).both:
             continue
         code = program.function_code(call)
+        match program.parent[call]:
+            case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))]):
+                code += " ".join(program.code(program.parent[program.parent[use]]) for use in program.named(name))
         if re.search(r"[\"'](?:sm|compute)?_", code) or re.search(r"sm_|compute_", code):
             message = "on ROCm these are gfx names, as gfx942, and none begins with sm_"
             yield finding(program, call, "arch_list", message)

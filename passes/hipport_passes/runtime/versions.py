@@ -39,12 +39,31 @@ def gates(program: Program) -> list[cst.BaseExpression]:
     return [gate for place in _places(program) for gate in _gates(program, place)]
 
 
-def _places(program: Program) -> list[cst.Attribute]:
-    return [
+def _places(program: Program) -> list[cst.Name | cst.Attribute]:
+    found: list[cst.Name | cst.Attribute] = [
         above
         for name in program.named("cuda")
         if isinstance(above := program.parent[name], cst.Attribute) and above.attr is name and _of_torch(program, above)
     ]
+    # `from torch.version import cuda as release`
+    for node in program.nodes:
+        match node:
+            case cst.ImportFrom(module=cst.Attribute() as module, names=[*aliases]) if (
+                program.code(module) == "torch.version"
+            ):
+                for alias in aliases:
+                    if program.code(alias.name) == "cuda":
+                        spelled = program.code(alias.asname.name) if alias.asname is not None else "cuda"
+                        found += [name for name in program.named(spelled) if program.imported(name) is node]
+    imported = [name for name in found if isinstance(name, cst.Name)]
+    within = (cst.ImportAlias, cst.AsName, cst.Attribute)
+    gone = [each for each in imported if isinstance(above := program.parent[each], within) and not _read(above, each)]
+    return [each for each in found if each not in gone]
+
+
+def _read(above: cst.CSTNode, name: cst.Name) -> bool:
+    """Say whether what stands there is `name.something`."""
+    return isinstance(above, cst.Attribute) and above.value is name
 
 
 def _of_torch(program: Program, node: cst.Attribute) -> bool:
