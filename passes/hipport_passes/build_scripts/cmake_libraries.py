@@ -17,6 +17,7 @@ from hipport_passes.nvcc_flags import library
 
 _TABLE = Path(__file__).parents[1] / "cmake.toml"
 
+_OPTION = re.compile(rb"(?<=[\s\"])-l(\w+)(?=[\s\")]|\Z)")
 #: An imported target of CUDA's; with nothing behind `::` where a variable says which.
 TARGET = re.compile(rb"\b(?:CUDA|CCCL|CUB|Thrust|libcudacxx|NCCL)::(?:\w+|(?=\$))")
 
@@ -44,6 +45,7 @@ class Libraries:
         yield from self._targets(command)
         yield from self._libraries(command)
         yield from self._of_torch(command)
+        yield from self._by_options(command)
 
     def packages(self) -> list[str]:
         """The packages that have what the tree links; none if it links nothing."""
@@ -87,6 +89,28 @@ class Libraries:
                 yield Said(span, "target", message, Certainty.MANUAL)
             else:
                 yield self._linked(span, name, row)
+
+    def _by_options(self, command: Command) -> Iterator[Said]:
+        """-lcublas among options for the linker."""
+        as_options = command.name in ("target_link_options", "add_link_options")
+        if not as_options and not (command.name == "set" and "LINKER_FLAGS" in text(self.source, command, 0)):
+            return
+        for match in _OPTION.finditer(self.source.text, command.inner.start, command.inner.end):
+            span, name = Span(*match.span()), match[1].decode()
+            found = library(name)
+            if found is None or self._chosen(command, span):
+                continue
+            hip, why = found
+            if why:
+                yield Said(span, "library", f"-l{name}: {why}", Certainty.MANUAL)
+                continue
+            said = f"-l{hip} with HIP" if hip else "there is no need of it with HIP"
+            if as_options:
+                new = f"$<IF:$<BOOL:${{USE_HIP}}>,{f'-l{hip}' if hip else ''},-l{name}>"
+                message = f"{said}; assumes that the linker finds it"
+                yield Said(span, "library", message, Certainty.REVIEW, (Edit(span, new.encode()),))
+            else:
+                yield Said(span, "library", f"{said}: put if(USE_HIP) around it", Certainty.MANUAL)
 
     def _linked(self, span: Span, name: str, row: dict[str, str]) -> Said:
         if "target" in row:

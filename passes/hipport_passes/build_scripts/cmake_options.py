@@ -247,6 +247,7 @@ class Options:
         source, arguments = self.source, command.arguments
         said = [source[argument.content] for argument in arguments]
         first, of = -1, "nvcc"
+        properties: list[int] = []
         variable = ""
         if command.name == "set":
             first, variable = 1, text(source, command, 0)
@@ -261,13 +262,13 @@ class Options:
         elif command.name in self.tree.functions:
             first = 0
         elif command.name in ("set_target_properties", "set_source_files_properties", "set_property"):
-            found = [i for i, each in enumerate(said) if each in (b"COMPILE_FLAGS", b"COMPILE_OPTIONS")]
-            first = found[0] + 1 if found else -1
+            properties = [i for i, each in enumerate(said) if each in (b"COMPILE_FLAGS", b"COMPILE_OPTIONS")]
+            first = properties[0] + 1 if properties else -1
         if first < 0 or len(arguments) <= first or OF_LANGUAGE.fullmatch(variable) or "HELP" in variable:
             return
         given = values(source, command, first)
         if command.name.endswith("properties"):
-            given = given[:1]
+            given = [arguments[i + 1] for i in properties if i + 1 < len(arguments)]
         # What is for one language is looked at with its expression.
         expressions = list(source.expressions(command.inner))
         given = [
@@ -288,6 +289,11 @@ class Options:
         copy = copied(source, [argument.content for argument in given], self.tree.torch, self.rocm, of, gap)
         copy.changes = [change for change in copy.changes if change.kind != "standard" or for_nvcc or of == "nvcc"]
         if not copy.changes:
+            return
+        if len(properties) > 1 and any(len(change.hip) > 1 for change in copy.changes):
+            # Options are items of a list in one property, and words of a string in the other.
+            message = "; ".join(map(str, copy.changes))
+            yield Said(command.written, copy.changes[0].kind, message, Certainty.MANUAL)
             return
         yield from self._left(command, copy)
         if copy.manual:

@@ -44,7 +44,9 @@ def kernels(program: Program) -> Iterator[Finding]:
             case cst.Attribute(attr=cst.Name("libdevice"), value=cst.Attribute(attr=cst.Name("cuda"))):
                 if re.search(r"extra\.cuda$", program.code(node.value)) and _reached(program, node):
                     yield from _libdevice(program, node)
-            case cst.Attribute(attr=cst.Name(name), value=cst.Attribute(attr=cst.Name("cuda"))) if name != "libdevice":
+            case cst.Attribute(attr=cst.Name(name), value=cst.Attribute(attr=cst.Name("cuda"))) if (
+                name != "libdevice" and not name.startswith("gdc_")
+            ):
                 if re.search(r"extra\.cuda$", program.code(node.value)) and _reached(program, node):
                     message = "triton.language.extra.cuda is for NVIDIA's GPUs; triton.language.extra.hip is AMD's"
                     yield finding(program, node, "libdevice", message)
