@@ -32,6 +32,7 @@ _OF_KEYWORD = {
     "libraries": "library",
     "include_dirs": "folder",
     "library_dirs": "folder",
+    "runtime_library_dirs": "folder",
     "extra_include_paths": "folder",
     "define_macros": "macro",
 }
@@ -275,7 +276,8 @@ class Script(Conditions):
                 self._follow(node.value, use, split)
             case cst.ListComp() | cst.GeneratorExp() | cst.SetComp():
                 if isinstance(node.elt, cst.Name):
-                    self._follow(node.for_in.iter, use, split)
+                    loop = self._comprehended(node.elt)
+                    self._follow(loop.iter if loop is not None else node.for_in.iter, use, split)
                 else:
                     self._group(node, "comprehension", (node.elt,), use)
             case cst.Call():
@@ -585,7 +587,9 @@ class Script(Conditions):
             return
         own = self.parent[element]
         assert isinstance(own, (cst.List, cst.Tuple, cst.Set))
-        if self._is_row(own) or not all(map(self._only_adds, self._loops_over(own))):
+        # A command of its own, which is looked at as such.
+        command = any(NVCC.fullmatch(self.text(each.value)) for each in own.elements)
+        if (not command and self._is_row(own)) or not all(map(self._only_adds, self._loops_over(own))):
             # As many values as before: a name, and what goes with it.
             self._follow(whole, "maybe", split)
         else:
