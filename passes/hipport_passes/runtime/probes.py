@@ -268,6 +268,23 @@ def switches(program: Program) -> Iterator[Finding]:
                 yield finding(program, call, "sdp_kernel", message, edits)
 
 
+def _stops_without(program: Program, name: cst.Name) -> bool:
+    """Say whether the program stops where the variable is None."""
+    above = program.parent[name]
+    match above:
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=operator)]) if left is name:
+            absent = isinstance(operator, (cst.Is, cst.Equal)) and program.code(above).endswith("None")
+            test: cst.CSTNode = above
+        case cst.UnaryOperation(operator=cst.Not()):
+            absent, test = True, above
+        case _:
+            absent, test = False, name
+    outer = program.parent[test]
+    if isinstance(outer, cst.If) and outer.test is test:
+        return absent and program.stops(outer.body)
+    return isinstance(outer, cst.Assert) and outer.test is test and not absent
+
+
 def homes(program: Program) -> Iterator[Finding]:
     """Yield the paths below CUDA's folder that are needed while the program runs."""
     for node in program.nodes:
@@ -289,6 +306,10 @@ def homes(program: Program) -> Iterator[Finding]:
         ):
             continue
         above = program.parent[name_node]
+        if program.runs(name_node).both and not program.decided and _stops_without(program, name_node):
+            message = "CUDA_HOME is None on ROCm, so this stops the program; ROCM_HOME, beside it, is the counterpart"
+            yield finding(program, name_node, "cuda_home", message)
+            continue
         fails = isinstance(above, cst.BinaryOperation) or (
             isinstance(above, cst.Arg)
             and re.search(r"join$|Path$|listdir$", program.code(program.parent[above]).split("(")[0])
