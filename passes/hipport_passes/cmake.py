@@ -39,7 +39,7 @@ from hipport_passes.build_scripts.cmake_trees import (
     searched,
     text,
 )
-from hipport_passes.nvcc_flags import OLD_ABI
+from hipport_passes.nvcc_flags import ABI_BY_VARIABLE, OLD_ABI
 
 _TABLE = Path(__file__).with_suffix(".toml")
 _MODULES = Path(__file__).parent / "cmake_modules"
@@ -62,6 +62,7 @@ _PROBED = re.compile(
     rb"\b(?:nvcc|nvidia-smi|cuda|cudart|cublas|cufft|curand|cusparse|cusolver|nvrtc|nvToolsExt|cudnn|nccl|cupti|nvJitLink|nvjpeg|npp\w+|nvidia-ml|cutensor|nvvm"
     rb"|(?:cuda|cuda_runtime|cuda_runtime_api|cublas_v2|cudnn|nccl|nvToolsExt)\.h)\b"
 )
+_OF_TORCH = re.compile(rb"(?i)torch")
 # What CUDA's language sets, and what stands for it.
 _OF_LANGUAGE = {
     "CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES": '"${hip_INCLUDE_DIRS}"',
@@ -293,6 +294,18 @@ class _Script:
                 "the new one; put if(NOT USE_HIP) around it"
             )
             yield Said(Span(*old.span()), "abi", message, Certainty.MANUAL)
+        for match in ABI_BY_VARIABLE.finditer(self.source.text, command.inner.start, command.inner.end):
+            for setting in self.source.commands:
+                words = [self.source[each.content] for each in setting.arguments]
+                # Under a condition on what PyTorch says, it is what PyTorch has.
+                asked = any(_OF_TORCH.search(self.source[e.inner]) for es in self.source.around(setting) for e in es)
+                if setting.name == "set" and words[:2] == [match[1], b"0"] and not asked:
+                    message = (
+                        "the old ABI of the C++ library, for _GLIBCXX_USE_CXX11_ABI: PyTorch for ROCm, and ROCm's own "
+                        "libraries, have the new one, which is 1; put if(NOT USE_HIP) around what sets it"
+                    )
+                    yield Said(Span(*match.span()), "abi", message, Certainty.MANUAL)
+                    break
 
     def _tried(self, command: Command, following: Command | None) -> Iterator[Said]:
         """try_compile and try_run of a .cu file, which CMake takes for CUDA's by its name."""

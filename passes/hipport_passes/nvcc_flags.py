@@ -16,6 +16,8 @@ from hipport.tables import load
 HOLE = "\0"
 #: Asks for the C++ library's old ABI, which nothing for ROCm has.
 OLD_ABI = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=0(?!\w)")
+#: The same by a variable of a shell's or of CMake's.
+ABI_BY_VARIABLE = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=\$\{?(\w+)\}?")
 _BEGUN = re.compile(r"-[A-Za-z][\w=/.-]*\0[^\0,'\"]*")
 
 _TABLE = Path(__file__).with_suffix(".toml")

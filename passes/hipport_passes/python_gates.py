@@ -37,6 +37,7 @@ _QUESTIONS = {
     "device_names": re.compile(rb"\bget_device_(?:name|properties)\b"),
     "nvidia_smi": re.compile(rb"nvidia-smi"),
     "tools": nvidia_tools.mentioned(),
+    "installs": re.compile(rb"\b(?:pip3?|uv|conda|mamba)\b(?s:.{0,40}?)\b(?:install|add|create)\b"),
     "arch_lists": re.compile(rb"\bget_arch_list\b"),
     "warp_sizes": re.compile(rb"\.warp_size\b"),
     "switches": re.compile(rb"\bsdpa?_kernel\b|cudnn\.version\b"),
@@ -75,7 +76,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
             yield Finding(Span(*match.span()), "unread", message, (), Certainty.MANUAL)
         return
     # Only now: the parser takes longer to load than most trees take to port.
-    from hipport_passes.runtime import capability, imports, probes, sources, triton, versions
+    from hipport_passes.runtime import capability, imports, installs, probes, sources, triton, versions
     from hipport_passes.runtime.program import Program
 
     program = source.fact(Program)
@@ -86,6 +87,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         "device_names": lambda: probes.device_names(program),
         "nvidia_smi": lambda: probes.nvidia_smi(program),
         "tools": lambda: probes.tools(program),
+        "installs": lambda: installs.installs(program, project),
         "arch_lists": lambda: probes.arch_lists(program),
         "warp_sizes": lambda: probes.warp_sizes(program),
         "switches": lambda: probes.switches(program),

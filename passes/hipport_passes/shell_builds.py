@@ -21,10 +21,9 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Source, Span
 from hipport_passes import nvidia_tools
-from hipport_passes.nvcc_flags import OLD_ABI, translate
+from hipport_passes.nvcc_flags import ABI_BY_VARIABLE, OLD_ABI, translate
 
 _NVCC = re.compile(r"(?:.*/)?nvcc(?:-[\d.]+)?|\$\{?\w*NVCC\w*\}?", re.IGNORECASE)
-_ABI_BY_VARIABLE = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=\$\{?(\w+)\}?")
 _FUNCTION = re.compile(rb"^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*(?:\([ \t]*\))?[ \t\r\n]*\{", re.MULTILINE)
 _ROCM_WORDS = re.compile(r"rocm|(?<![a-z])hip(?:cc)?(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE)
 _CUDA_WORDS = re.compile(r"cuda|nvidia|nvcc", re.IGNORECASE)
@@ -216,7 +215,7 @@ def _is_returned(source: Source, command: Command) -> bool:
 
 
 def _abi(source: Source, span: Span) -> Iterator[Finding]:
-    for match in _ABI_BY_VARIABLE.finditer(source.text, span.start, span.end):
+    for match in ABI_BY_VARIABLE.finditer(source.text, span.start, span.end):
         # `OLD=0`, and not `OLD=$(python -c …)`, which asks PyTorch.
         if re.search(
             rb"^[ \t]*(?:export[ \t]+)?" + match[1] + rb"=([\"']?)0\1[ \t]*(?:[;#\r\n]|\Z)", source.text, re.MULTILINE

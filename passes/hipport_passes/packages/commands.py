@@ -639,7 +639,7 @@ def _in_markdown(source: Markdown, asking: Asking) -> Iterator[Finding]:
     for command in source.commands:
         folder.follow(command)
         findings = list(_of_command(source, command, asking, folder.now))
-        if any(found.kind in _BRINGS and not found.edits for found in findings):
+        if any(found.kind in BRINGS and not found.edits for found in findings):
             left.append(command)
             continue
         for found in findings:
@@ -654,4 +654,4 @@ def _in_markdown(source: Markdown, asking: Asking) -> Iterator[Finding]:
 
 
 #: Findings on a command that brings a build for CUDA.
-_BRINGS = ("torch", "index", "separate", "cuda_only", "no_rocm", "pin")
+BRINGS = ("torch", "index", "separate", "cuda_only", "no_rocm", "pin")

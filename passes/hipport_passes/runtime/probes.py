@@ -16,7 +16,8 @@ from hipport_passes.python_gates import PRODUCT
 from hipport_passes.runtime.program import Program, finding
 
 _NVIDIA_SMI = re.compile(r"(?:.*[/\\\s;&|(])?nvidia-smi(?:\.exe)?(?:\s.*|\s*[;&|)].*)?", re.DOTALL)
-_RUNS = re.compile(
+#: Functions that run a command.
+RUNS = re.compile(
     r"(?i)(?:^|[._])(?:check_output|check_call|run\w*|call|popen|system|getoutput|getstatusoutput|exec\w*|\w*command|\w*cmd|"
     r"shell|sh|create_subprocess_(?:exec|shell))$"
 )
@@ -47,7 +48,7 @@ def nvidia_smi(program: Program) -> Iterator[Finding]:
             if not _asked(program, call):
                 continue
             message = "there is no nvidia-smi on ROCm; torch.cuda.is_available() tells of any GPU"
-        elif _RUNS.search(name):
+        elif RUNS.search(name):
             message = (
                 "there is no nvidia-smi on ROCm but amd-smi; torch.cuda tells name, memory and utilization of any GPU"
             )
@@ -66,7 +67,7 @@ def tools(program: Program) -> Iterator[Finding]:
         if found is None or found[1] in said or not program.runs(node).both:
             continue
         call = _given_to(program, node)
-        if call is None or program.by_notebook(call) or not _RUNS.search(program.code(call.func)):
+        if call is None or program.by_notebook(call) or not RUNS.search(program.code(call.func)):
             continue
         if not program.copes(call, _ERRORS) and not _prepared(program, call) and not _compared(program, call):
             said.add(found[1])
