@@ -95,6 +95,12 @@ def capabilities(program: Program) -> Iterator[Finding]:
                 continue
             message = f"{stops.format('program')}let it pass where torch.version.hip is set, if what follows runs there"
             yield finding(program, node, "capability", message)
+        elif isinstance(node, cst.Match) and program.runs(node).both and (case := reader.taken(node)) is not None:
+            message = (
+                "on ROCm a capability is a gfx number, as (9, 4) or (11, 0), by which AMD GPUs come to `case "
+                f"{program.code(case.pattern)}`: ask for torch.version.hip in front of it, or in a guard"
+            )
+            yield finding(program, node.subject, "capability", message)
         elif isinstance(node, cst.FormattedString) and program.runs(node).both and reader.names_arch(node):
             message = (
                 "makes the name of an NVIDIA architecture of a capability, which on ROCm is a gfx number; the name is "
@@ -278,6 +284,18 @@ class _Reader:
             else None
         )
 
+    def taken(self, node: cst.Match) -> cst.MatchCase | None:
+        """Return the first case that names a capability, or a part of one, which some AMD GPU has by accident."""
+        kind = self._kind_in_comparison(node.subject)
+        if kind is None:
+            return None
+        anything = (object(), object()) if kind == "pair" else object()
+        for case in node.cases:
+            named = case.guard is None and not _matches(case.pattern, anything)
+            if named and any(_matches(case.pattern, _KINDS[kind](each)) for each in AMD):
+                return case
+        return None
+
     def _constant(self, node: cst.BaseExpression) -> object:
         """Return the value of a constant, written there or in a variable of the module that is set once."""
         if isinstance(node, cst.Name):
@@ -313,3 +331,26 @@ def _constant(node: cst.BaseExpression) -> object:
             values = [_constant(each.value) if isinstance(each, cst.Element) else None for each in elements]
             return tuple(values) if values and None not in values else None
     return None
+
+
+def _matches(pattern: cst.MatchPattern, value: object) -> bool:
+    """Say whether a pattern of constants, and of names that take anything, matches `value`."""
+    match pattern:
+        case cst.MatchValue(value=constant):
+            return _constant(constant) == value
+        case cst.MatchAs(pattern=None):
+            return True
+        case cst.MatchAs(pattern=inside) if inside is not None:
+            return _matches(inside, value)
+        case cst.MatchOr(patterns=patterns):
+            return any(_matches(each.pattern, value) for each in patterns)
+        case cst.MatchTuple(patterns=parts) | cst.MatchList(patterns=parts):
+            return (
+                isinstance(value, tuple)
+                and len(parts) == len(value)
+                and all(
+                    isinstance(each, cst.MatchSequenceElement) and _matches(each.value, of)
+                    for each, of in zip(parts, value, strict=True)
+                )
+            )
+    return False
