@@ -107,7 +107,8 @@ def find(source: CMake, project: Project) -> Iterator[Finding]:
     for i, command in enumerate(source.commands):
         following = source.commands[i + 1] if i + 1 < len(source.commands) else None
         if not decided(source, command) and not elsewhere(source, command):
-            yield from findings(source, command, list(script.about(command, following)))
+            said = script.options.with_loops(command, list(script.about(command, following)))
+            yield from findings(source, command, said)
 
 
 def _active(said: Facts) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hipport.finding import Certainty
 from hipport.languages.cmake import Argument, CMake, Command, Expression
@@ -121,6 +122,27 @@ class Options:
             and not self._plain_loop(each)
             for each in loops
         )
+
+    def with_loops(self, command: Command, said: list[Said]) -> list[Said]:
+        """Return what is said of a command, for review where it counts on a loop that is for review.
+
+        `${CMAKE_HIP_FLAGS} ${flag}` without the words that the loop goes through for HIP would be nvcc's.
+        """
+        source = self.source
+        used = {reference.name for reference in source.references(command.inner)}
+        for block in source.around(command):
+            loop = block[0]
+            if loop.name == "foreach" and text(source, loop, 0) in used and tells(source, loop.arguments[1:], False):
+                copy = copied(source, [each.content for each in _items(source, loop)], self.tree.torch, self.rocm)
+                if copy.certainty is Certainty.REVIEW and self._plain_loop(loop):
+                    because = "; with the flags of the loop around it"
+                    return [
+                        replace(each, certainty=Certainty.REVIEW, message=each.message + because)
+                        if each.certainty is Certainty.SAFE
+                        else each
+                        for each in said
+                    ]
+        return said
 
     def of_result(self, command: Command, following: Command | None, variable: str) -> Iterator[Said]:
         """CMAKE_CUDA_FLAGS as what a command makes of others: list(JOIN …), string(REPLACE …)."""
