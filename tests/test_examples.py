@@ -302,7 +302,7 @@ def test_changes_what_must_and_nothing_else(example: str, copy: Path) -> None:
 #: optimizations, and cannot be assembled.
 _OPTIMIZED = {"scan_sort": "-O1", "splatting": "-O1", "ballot_compact": "-O1"}
 #: Those that PyTorch's headers would be precompiled for alone: their flags change what these mean.
-_BY_THEMSELVES = {"elementwise": "-O0"}
+_BY_THEMSELVES = {"elementwise": "-O0", "tiled_matmul": "-O0"}
 
 
 @pytest.mark.toolchain

@@ -257,8 +257,18 @@ def test_each_compiles_alone(tmp_path: Path) -> None:
         includes = frozenset(include.path for include in Cuda(Path(name), text).includes)
         groups.setdefault(includes, {})[name] = text
 
+    # HIP's own header takes most of the time of each that includes it.
+    header = tmp_path / "hip.h"
+    header.write_text("#include <hip/hip_runtime.h>\n")
+    made = ("-S", "-emit-llvm", "-Xclang", "-emit-pch", "-o", str(header.with_suffix(".h.pch")))
+    chosen = toolchain(NEW)
+    command = [chosen.hipcc, "-x", "hip", "--cuda-device-only", "-std=c++17", "--offload-arch=gfx942", *made, header]
+    subprocess.run(command, env=chosen.environment(os.environ), check=True)
+
     def complaint(group: dict[str, bytes]) -> str:
-        said = compile_device(NEW, (), "gfx942", group, tmp_path / next(iter(group)), ("-fsyntax-only",))
+        includes = {include.path for name, text in group.items() for include in Cuda(Path(name), text).includes}
+        front = ("-include", str(header)) if "hip/hip_runtime.h" in includes else ()
+        said = compile_device(NEW, front, "gfx942", group, tmp_path / next(iter(group)), ("-fsyntax-only",))
         return f"{', '.join(group)}\n{said}" if said else ""
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -66,8 +66,11 @@ def settings(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
     return of_headers, defined, archs if "--cuda-device-only" in words else ["host", *archs]
 
 
-def precompiled(hipcc: str, words: Sequence[str], folder: Path) -> list[str]:
-    """Return the command with which hipcc reads the headers from what it made of them, and make that if need be."""
+def precompiled(hipcc: str, words: Sequence[str], folder: Path) -> list[str] | None:
+    """Return the command with which hipcc reads the headers from what it made of them, and make that if need be.
+
+    None where they do not compile with these options, for an older C++, say: some units do with what they include.
+    """
     of_headers, defined, sides = settings(words)
     folder = folder / hashlib.sha256("\0".join(of_headers).encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
@@ -77,7 +80,9 @@ def precompiled(hipcc: str, words: Sequence[str], folder: Path) -> list[str]:
         with (folder / f"{side}.lock").open("w") as lock:
             # Another process may be making it.
             fcntl.flock(lock, fcntl.LOCK_EX)
-            made = header.with_suffix(".h.pch")
+            made, failed = header.with_suffix(".h.pch"), header.with_suffix(".failed")
+            if failed.exists():
+                return None
             if not made.exists():
                 header.write_text("".join(f"#include <{name}>\n" for name in HEADERS))
                 # hipcc asks the machine's GPUs unless it is told.
@@ -89,7 +94,10 @@ def precompiled(hipcc: str, words: Sequence[str], folder: Path) -> list[str]:
                 step = ["-w", "-x", "hip", "-S", "-emit-llvm", "-Xclang", "-emit-pch"]
                 step += ["-Xclang", "-fpch-instantiate-templates"]
                 part = made.with_suffix(".part")
-                subprocess.run([hipcc, *of_headers, *of_side, *step, "-o", str(part), str(header)], check=True)
+                making = [hipcc, *of_headers, *of_side, *step, "-o", str(part), str(header)]
+                if subprocess.run(making, capture_output=True, check=False).returncode:
+                    failed.touch()
+                    return None
                 part.rename(made)
         command += [f"-Xarch_{side}", f"-include{header}"]
     # clang compares macros of a command with those that headers were compiled with.
@@ -127,8 +135,8 @@ def main(words: Sequence[str]) -> int:
         words = [*words, "-O0"]
     if units and all(any(map(each.match, includes(unit, set()))) for unit in units for each in _ASKED):
         command = precompiled(hipcc, words, Path(os.environ["HIPPORT_PRECOMPILED"]))
-        done = subprocess.run([hipcc, *command], check=False, capture_output=True)
-        if done.returncode == 0:
+        done = subprocess.run([hipcc, *command], check=False, capture_output=True) if command else None
+        if done is not None and done.returncode == 0:
             sys.stdout.buffer.write(done.stdout)
             sys.stderr.buffer.write(done.stderr)
             return 0
