@@ -132,7 +132,8 @@ def test_python_sees_a_gpu() -> None:
 SETUP = """
 from setuptools import setup
 from torch.utils.cpp_extension import BuildExtension, CUDAExtension
-setup(name="small-sums", version="1.5", packages=["small"], ext_modules=[CUDAExtension("small._C", ["small.cu"])],
+setup(name="small-sums", version="1.5", packages=["small"],
+      ext_modules=[CUDAExtension("small._C", ["small.cu", "bindings.cpp"])],
       cmdclass={"build_ext": BuildExtension})
 """
 KERNEL = """\
@@ -166,7 +167,10 @@ torch::Tensor add_up(torch::Tensor x, int beyond) {
   });
   return sum;
 }
-
+"""
+BINDINGS = """\
+#include <torch/extension.h>
+torch::Tensor add_up(torch::Tensor x, int beyond);
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("add_up", &add_up); }
 """
 CASES = """
@@ -209,6 +213,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (tree / "small").mkdir(parents=True)
     (tree / "setup.py").write_text(SETUP)
     (tree / "small.cu").write_text(KERNEL)
+    (tree / "bindings.cpp").write_text(BINDINGS)
     (tree / "cases.py").write_text(CASES)
     (tree / "small/__init__.py").write_text(
         # Packages know their version from what is installed.
@@ -220,7 +225,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_an_extension_runs_and_its_faults_are_found(small: Path) -> None:
     verified = verifier.extension(small, env=os.environ, python=Path(sys.executable), orders=("forward", "reverse"))
-    assert {path.name for path in small.iterdir()} == {"setup.py", "small.cu", "cases.py", "small"}
+    assert {path.name for path in small.iterdir()} == {"setup.py", "small.cu", "bindings.cpp", "cases.py", "small"}
     for ran in verified.ran:
         outcomes = {outcome.case: outcome for outcome in ran.outcomes}
         for case in ("empty", "some", "half", "double"):
@@ -283,6 +288,8 @@ def call(small, x):
 
 def test_the_size_of_a_wavefront_is_a_constant_where_there_is_one(small: Path, tmp_path: Path) -> None:
     tree = shutil.copytree(small, tmp_path / "small")
+    # And that a unit has kernels and bindings is no obstacle.
+    (tree / "setup.py").write_text(SETUP.replace(', "bindings.cpp"', ""))
     (tree / "small.cu").write_text(WAVES)
     (tree / "cases.py").write_text(WAVES_CASES)
 

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A hipcc that reads PyTorch's headers once for all units of all builds, and not three times for each of them.
 
-It optimizes nothing: whether there is code, and of which kernels, is the same without, and takes half as long.
+It optimizes nothing: whether there is code, and of which kernels, is the same without, and takes half as long. And of
+PyTorch's largest headers it reads what kernels use: tensors, operators and autograd, and no neural networks or Python.
 
-HIPPORT_HIPCC is the compiler, HIPPORT_PRECOMPILED a folder for what it makes of the headers. The headers come before
+HIPPORT_HIPCC is the compiler, HIPPORT_PRECOMPILED a folder for what it makes of the headers, if it is to keep them, and
+HIPPORT_OPTIMIZED the architectures whose code is optimized a little, for what cannot be assembled else. They come before
 what a unit includes, so only units that include HIP's and some of PyTorch's anyhow get them: what of HIP's a port
 forgets to include is still missing.
-A unit that does not compile with them is compiled again without: what is said of it is what hipcc says.
+A unit that does not compile with them is compiled again with PyTorch's own: what is said of it is what hipcc says.
 """
 
 import fcntl
@@ -20,11 +22,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 HEADERS = ("hip/hip_runtime.h", "torch/torch.h")
+#: The executor's stand-ins for torch/extension.h and its like, which are found first, and without bindings.
+_LIGHT = Path(__file__).resolve().parents[2] / "src/hipport/simt/include/torch_light"
+_FRONT = (f"-I{_LIGHT}", "-DSIMT_TORCH_WITHOUT_PYTHON=1")
 #: A unit that includes one of each is read with them. What a port brings, ATen/hip/ say, is not among them.
 _ASKED = (re.compile(r"hip/hip_runtime\.h"), re.compile(r"(torch|ATen|c10)/"))
+_UNIT = ".hip"
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"]+)", re.MULTILINE)
 #: Macros that these headers test. The others of a package are defined behind them, so that packages share them.
-_TESTED = re.compile(r"-[DU](?:_|HIPBLAS|HIP_ENABLE|USE_ROCM|CUDA_HAS|TORCH_API|NDEBUG)")
+_TESTED = re.compile(r"-[DU](?:_|HIPBLAS|HIP_ENABLE|USE_ROCM|CUDA_HAS|TORCH_API|NDEBUG|SIMT_)")
 #: In a folder of headers that these include is at least one of these.
 _OF_PYTORCH = ("torch/torch.h", "ATen/ATen.h", "c10/hip", "hip/hip_runtime.h", "Python.h")
 #: What is said about a unit is no matter of what headers mean.
@@ -40,7 +46,10 @@ def settings(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
     tested: dict[str, str] = {}
     rest = iter(words)
     for word in rest:
-        if word in ("-c", "-o", "-x"):
+        # ninja's rule has a -c of its own in front of PyTorch's.
+        if word == "-c" or word.endswith(_UNIT):
+            continue
+        if word in ("-o", "-x"):
             next(rest)
         elif word == "-Xclang":
             of_headers += [word, each] if (each := next(rest)).startswith("-f") else []
@@ -130,11 +139,15 @@ def includes(path: Path, seen: set[Path]) -> set[str]:
 def main(words: Sequence[str]) -> int:
     """Run hipcc with the words of a command, and with precompiled headers where they compile a unit of HIP."""
     hipcc = os.environ["HIPPORT_HIPCC"]
-    units = [Path(word) for word in words if word.endswith(".hip")]
+    units = [Path(word) for word in words if word.endswith(_UNIT)]
+    archs = [word.partition("=")[2] for word in words if word.startswith("--offload-arch=")]
+    optimized = bool(archs) and set(archs) <= set(os.environ.get("HIPPORT_OPTIMIZED", "").split(","))
     if units:
-        words = [*words, "-O0"]
+        words = [*words, "-O1" if optimized else "-O0"]
     if units and all(any(map(each.match, includes(unit, set()))) for unit in units for each in _ASKED):
-        command = precompiled(hipcc, words, Path(os.environ["HIPPORT_PRECOMPILED"]))
+        light = [*_FRONT, *words]
+        folder = "" if optimized else os.environ.get("HIPPORT_PRECOMPILED", "")
+        command = precompiled(hipcc, light, Path(folder)) if folder else light
         done = subprocess.run([hipcc, *command], check=False, capture_output=True) if command else None
         if done is not None and done.returncode == 0:
             sys.stdout.buffer.write(done.stdout)

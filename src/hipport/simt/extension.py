@@ -58,7 +58,12 @@ _OF_TORCH = re.compile(r"error: .*(?:torch|\bat::|c10|std::|No such file|file no
 # The same for every unit: what PyTorch's headers are compiled with has to be what they are used with.
 _STANDARD = 20
 _OF_PYTHON = re.compile(rb"py|pybind11|PYBIND11_\w+|Py\w+|THP\w+|TORCH_EXTENSION_NAME|python_\w+")
+_BINDINGS = '#undef SIMT_TORCH_WITHOUT_PYTHON\n#include "simt/torch_python.h"\n'
 _TORCH_INCLUDE = re.compile(r"(?:torch|ATen|c10|THC|pybind11)/")
+
+#: How units with PyTorch's headers are optimized. Of the host's, which check tensors and bind functions, a compiler
+#: optimizes little else than the inline functions of these headers, and for longer than it takes for the rest.
+_KERNELS, _HOST = "-O1", "-O0"
 
 #: The oldest clang that is preferred to g++ for code of the host.
 _CLANG = 17
@@ -584,7 +589,7 @@ class _Compiler:
             header = self._header(identity + _as_text(defines))
             return [*self._with_torch(unit, light), "-include", str(header), *includes]
         dialect = _said_as(self.dialect)
-        own = self.builder("-O1", compiler).includes
+        own = self.builder(_KERNELS, compiler).includes
         defines += [flag.removeprefix("-D") for flag in compiling.dialect_defines(dialect, device=unit.device)]
         if self.wave is not None and dialect == "hip":
             defines.append(f"SIMT_WAVE_OF_BUILD={self.wave}")
@@ -593,6 +598,8 @@ class _Compiler:
         step = compiler.lockstep(self.prepared) if unit.device and self.prepared is not None else ()
         if self._uses_torch(unit.source):
             text = text.replace('#include "simt/prelude.h"', '#define SIMT_WITH_TORCH 1\n#include "simt/prelude.h"')
+            if light and unit.device and self._binds(unit.source):
+                text = _BINDINGS + text
             header = self._header(text + '#include "simt/torch_macros.h"\n')
             front = self._with_torch(unit, light)
             return [*front, *step, "-include", str(header), *includes, f"-I{_TORCH_SHIMS}", *own]
@@ -610,13 +617,15 @@ class _Compiler:
 
     def _with_torch(self, unit: _Unit, light: bool) -> list[str]:
         compiler = self.compiler_of(unit)
-        python = not light or compiler.family == "clang" or self._binds(unit.source)
+        # Kernels bind nothing to Python as a rule; those that do have that read behind what was compiled.
+        python = not light or not unit.device
         folders = [word for each in self.torch.includes for word in ("-isystem", str(each))]
         if light:
             folders = [f"-I{_TORCH_LIGHT}", *folders]
-        front = [compiler.path, *self.flags("-O1", compiler), *_NO_COLLECTING.get(compiler.family, ()), *folders]
+        flags = self.flags(_KERNELS if unit.device else _HOST, compiler)
+        front = [compiler.path, *flags, *_NO_COLLECTING.get(compiler.family, ()), *folders]
         try:
-            return [*front, "-include", str(self._precompiled(folders, compiler, python))]
+            return [*front, "-include", str(self._precompiled(folders, compiler, flags, python))]
         except NotBuildable:
             if compiler == self.compiler:
                 raise
@@ -635,7 +644,9 @@ class _Compiler:
             partial.replace(path)
         return path
 
-    def _precompiled(self, folders: Sequence[str], compiler: compilers.Compiler, python: bool) -> Path:
+    def _precompiled(
+        self, folders: Sequence[str], compiler: compilers.Compiler, flags: list[str], python: bool
+    ) -> Path:
         """PyTorch's headers, compiled: by g++ half a minute once, and half a gigabyte; a quarter of it by clang."""
         text = (_TORCH_SHIMS / _PCH_HEADER).read_text()
         if self.dialect != "host":
@@ -644,9 +655,8 @@ class _Compiler:
             text = "#define SIMT_TORCH_WITHOUT_PYTHON 1\n" + text
         light = sorted(_TORCH_LIGHT.rglob("*.h")) if f"-I{_TORCH_LIGHT}" in folders else []
         shown = [path.read_text() for path in light]
-        flags = self.flags("-O1", compiler)
         if compiler.family == "clang":
-            flags += ["-Xclang", "-fpch-instantiate-templates"]
+            flags = [*flags, "-Xclang", "-fpch-instantiate-templates"]
         else:
             # What keeps calls apart is no matter of what headers mean; clang wants the same.
             flags = [flag for flag in flags if flag not in compiler.keeps_calls]

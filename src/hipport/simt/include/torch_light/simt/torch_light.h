@@ -4,7 +4,7 @@
 // In place of torch/extension.h, which brings neural networks, optimizers, data loaders and the compiler of scripts
 // besides. What their inline functions use of templates is instantiated in every unit, precompiled or not: that is
 // half of what a unit takes. A unit that does not compile with this one is compiled with PyTorch's own. Kernels bind
-// nothing to Python as a rule: SIMT_TORCH_WITHOUT_PYTHON leaves that out, too, which g++ makes in every unit.
+// nothing to Python as a rule: SIMT_TORCH_WITHOUT_PYTHON leaves that out, too (simt/torch_python.h).
 #ifndef SIMT_TORCH_LIGHT_H
 #define SIMT_TORCH_LIGHT_H
 
@@ -19,17 +19,12 @@
 
 #include <torch/csrc/autograd/InferenceMode.h>
 
-#ifndef SIMT_TORCH_WITHOUT_PYTHON
-#include <torch/csrc/Exceptions.h>
-#include <torch/csrc/autograd/python_variable.h>
-#include <torch/csrc/utils/object_ptr.h>
-#include <torch/csrc/utils/pybind.h>
-#include <torch/csrc/utils/python_numbers.h>
-#include <torch/csrc/utils/python_tuples.h>
-#endif
-
 #include <cstdio>
 #include <fstream>
 #include <queue>
 
+#endif
+
+#ifndef SIMT_TORCH_WITHOUT_PYTHON
+#include "simt/torch_python.h"
 #endif
