@@ -5,11 +5,11 @@
 It optimizes nothing: whether there is code, and of which kernels, is the same without, and takes half as long. And of
 PyTorch's largest headers it reads what kernels use: tensors, operators and autograd, and no neural networks or Python.
 
-HIPPORT_HIPCC is the compiler, HIPPORT_PRECOMPILED a folder for what it makes of the headers, if it is to keep them, and
-HIPPORT_OPTIMIZED the architectures whose code is optimized a little, for what cannot be assembled else. They come before
-what a unit includes, so only units that include HIP's and some of PyTorch's anyhow get them: what of HIP's a port
-forgets to include is still missing.
-A unit that does not compile with them is compiled again with PyTorch's own: what is said of it is what hipcc says.
+HIPPORT_HIPCC is the compiler, HIPPORT_PRECOMPILED a folder for what it makes of the headers, if it is to keep them,
+HIPPORT_OPTIMIZED the architectures whose code is optimized a little, for what cannot be assembled else. The headers
+come before what a unit includes, so only units that include HIP's and some of PyTorch's anyhow get them: what of HIP's
+a port forgets to include is still missing. A unit that does not compile with them is compiled again with PyTorch's own:
+what is said of it is what hipcc says.
 """
 
 import fcntl
