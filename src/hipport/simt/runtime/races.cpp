@@ -32,9 +32,22 @@ namespace {
 bool is_instrumented = false, is_in_lockstep = false;
 constexpr Operation volatile_access{"an access to volatile shared memory", nullptr};
 
-void together(const void* address) {
+void together(const void* address, bool writes) {
   if (!is_in_lockstep || !runs_kernel() || &worker->stack() == &worker->root) return;
   if (is_shared(address)) {
+    // Who has done nothing but look at one place so often waits, and needs nobody beside it: meetings would count as
+    // progress for ever. What writes between its looks is no such loop, and others may rely on being in step with it.
+    constexpr unsigned most = 4096;
+    if (Thread* self = worker->thread) {
+      if (writes || self->looked_at != address) {
+        self->looked_at = writes ? nullptr : address;
+        self->looks = 0;
+      } else if (self->looks == most) {
+        return yield({"", 0});
+      } else {
+        ++self->looks;
+      }
+    }
     meet_present(volatile_access, nullptr, 0, {"", 0});
     return;
   }
@@ -335,10 +348,10 @@ SIMT_CALLED void __tsan_atomic_signal_fence(int) {}
   SIMT_CALLED void __tsan_write##size(void* address) { SIMT_ACCESS(size, true, false); }          \
   SIMT_CALLED void __tsan_unaligned_read##size(void* address) { SIMT_ACCESS(size, false, false); } \
   SIMT_CALLED void __tsan_unaligned_write##size(void* address) { SIMT_ACCESS(size, true, false); } \
-  SIMT_CALLED void __tsan_volatile_read##size(void* address) { simt::together(address); }  \
-  SIMT_CALLED void __tsan_volatile_write##size(void* address) { simt::together(address); }  \
-  SIMT_CALLED void __tsan_unaligned_volatile_read##size(void* address) { simt::together(address); } \
-  SIMT_CALLED void __tsan_unaligned_volatile_write##size(void* address) { simt::together(address); } \
+  SIMT_CALLED void __tsan_volatile_read##size(void* address) { simt::together(address, false); }  \
+  SIMT_CALLED void __tsan_volatile_write##size(void* address) { simt::together(address, true); }  \
+  SIMT_CALLED void __tsan_unaligned_volatile_read##size(void* address) { simt::together(address, false); } \
+  SIMT_CALLED void __tsan_unaligned_volatile_write##size(void* address) { simt::together(address, true); } \
   SIMT_CALLED void __tsan_read_write##size(void* address) { SIMT_ACCESS(size, true, false); }     \
   SIMT_CALLED void __tsan_unaligned_read_write##size(void* address) { SIMT_ACCESS(size, true, false); }
 SIMT_PLAIN(1)
