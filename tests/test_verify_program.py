@@ -448,6 +448,15 @@ def test_what_a_failing_original_said_last_is_shown_once() -> None:
     assert programs._outcome("x", ran("PASS"), first, programs.Varying(), 3).message == ""
 
 
+def test_an_original_with_races_is_told_from_one_that_does_not_end() -> None:
+    side = verification.Configuration("original", 32, "forward")
+    for level, said in (("warning", "the original has races in x"), ("fault", "the original does not end in x")):
+        fault = verification.Fault("race", "two writes", Path("x.cu"), 3, "k", level)
+        outcome = programs._outcome("x", replace(ran("1"), faults=(fault,)), ran("1"), programs.Varying(), 0)
+        verified = verification.Verified(Path(), "x", (verification.Ran(side, (outcome,)),), ())
+        assert verify_report.as_text(verified).endswith(f"nothing to compare with: {said}\n")
+
+
 OVERRUN = """#include <cstdio>
 __global__ void last(int* out, int n) {
   int kept[8];
