@@ -145,6 +145,18 @@ def test_threads_begin_where_others_look_in_turn_for_what_they_do() -> None:
     program = compiling.program([HERE / "chain_in_turns.cu"], "cuda", compiling.Options(ENV)).path
     result = run(program, [], Configuration("original", 32, "reverse"), ENV, HERE, Limits(30), HERE)
     assert (result.status, result.lines) == (0, ("512",)), result.errors
+    # Lanes that meet at each look come to nothing all the same.
+    result = run(
+        Path("/usr/bin/env"),
+        ["SIMT_WATCHDOG=0.5", str(program), "spins"],
+        Configuration("original", 32),
+        ENV,
+        HERE,
+        Limits(30),
+        HERE,
+    )
+    (fault,) = result.faults
+    assert (fault.kind, fault.line) == ("no-progress", marked(HERE / "chain_in_turns.cu", "spins-on-shared"))
 
 
 def test_looking_in_vain_costs_no_time_slice() -> None:

@@ -93,6 +93,24 @@ int main() {
     assert said[0].endswith("2 places changed as in the port (inline_ptx 2)")
     (assumed,) = said[1:]
     assert "main.cu:3: " in assumed and "assumes" in assumed
+    assert [each.line for each in verified.assumed] == [3] and not verified.left
+
+
+def test_what_passes_left_or_assumed_is_told(tmp_path: Path) -> None:
+    """A difference may be what was assumed; and the executor may run what HIP does not have."""
+    (tmp_path / "main.cu").write_text(
+        "#include <cuda_bf16.h>\n#include <cuda_fp8.h>\n__device__ __nv_fp8_e4m3 a;\n"
+        "__device__ float f(float x) { return __float2bfloat16_ru(x); }\n"
+    )
+    findings = verification.for_a_person(api.rewrite([tmp_path / "main.cu"]))
+    good = verification.Ran(verification.Configuration("ported", 32), ())
+    for ran, differs in (((good,), False), ((), True)):
+        verified = verification.Verified(tmp_path, "main", ran, (), for_a_person=findings)
+        text = verify_report.as_text(verified)
+        assert "left to a person in the port:\n  main.cu:4: __float2bfloat16_ru: HIP has no such" in text
+        assert ("assumed in the port:\n  main.cu:3: __nv_fp8_e4m3 → " in text) is differs
+        values = verify_report.as_values(verified)
+        assert [[each["line"] for each in values[kind]] for kind in ("left_to_a_person", "assumed")] == [[4], [3]]
 
 
 def test_what_stands_in_for_cuda_is_what_its_documentation_says() -> None:
@@ -428,6 +446,15 @@ def test_what_a_failing_original_said_last_is_shown_once() -> None:
     # What says it on standard output, too; and nothing of one that is right.
     assert programs._outcome("x", ran("FAIL", 1), first, programs.Varying(), 3).message == "FAIL"
     assert programs._outcome("x", ran("PASS"), first, programs.Varying(), 3).message == ""
+
+
+def test_an_original_with_races_is_told_from_one_that_does_not_end() -> None:
+    side = verification.Configuration("original", 32, "forward")
+    for level, said in (("warning", "the original has races in x"), ("fault", "the original does not end in x")):
+        fault = verification.Fault("race", "two writes", Path("x.cu"), 3, "k", level)
+        outcome = programs._outcome("x", replace(ran("1"), faults=(fault,)), ran("1"), programs.Varying(), 0)
+        verified = verification.Verified(Path(), "x", (verification.Ran(side, (outcome,)),), ())
+        assert verify_report.as_text(verified).endswith(f"nothing to compare with: {said}\n")
 
 
 OVERRUN = """#include <cstdio>

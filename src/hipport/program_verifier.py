@@ -48,6 +48,7 @@ from hipport.verification import (
     Teeth,
     Verified,
     edited_original,
+    for_a_person,
     not_on_gpu,
     sides_of_host,
 )
@@ -197,6 +198,7 @@ def program(
         ),
         tuple(found),
         {f"{side}: {u.path}": u.seconds for side, b in built.items() for u in b.units if not u.cached},
+        for_a_person(ported),
     )
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from hipport.finding import Certainty
 from hipport.hardware import Hardware
-from hipport.pipeline import Reported
+from hipport.pipeline import Outcome as Applied
+from hipport.pipeline import Ported, Reported
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,18 @@ class Verified:
     first_differences: tuple[FirstDifference, ...] = ()
     #: Seconds that it took to compile units; what was known from before is not in it.
     compiled: Mapping[str, float] = field(default_factory=dict)
+    #: What passes said of the port and a person has to see to: changes that assume something, and what was not changed.
+    for_a_person: tuple[Reported, ...] = ()
+
+    @property
+    def left(self) -> tuple[Reported, ...]:
+        """What of the port is left to a person. The executor may run it all the same: it may know what HIP lacks."""
+        return tuple(each for each in self.for_a_person if not _changed(each))
+
+    @property
+    def assumed(self) -> tuple[Reported, ...]:
+        """What of the port is right if something holds that passes could not see."""
+        return tuple(each for each in self.for_a_person if _changed(each))
 
     @property
     def without_reference(self) -> tuple[str, ...]:
@@ -247,6 +260,19 @@ class Teeth:
     def unnoticed(self) -> tuple[Mutant, ...]:
         """The mutants that no case notices."""
         return tuple(mutant for mutant in self.mutants if not mutant.noticed and not mutant.why_not)
+
+
+def for_a_person(ported: Ported | None) -> tuple[Reported, ...]:
+    """Return what passes left to a person or assumed, each once; nothing where nothing was ported."""
+    found: dict[tuple[PurePath, int, str], Reported] = {}
+    for each in ported.reported if ported is not None else ():
+        if each.needs_person:
+            found.setdefault((each.path, each.line, each.message), each)
+    return tuple(found.values())
+
+
+def _changed(reported: Reported) -> bool:
+    return reported.outcome is Applied.APPLIED
 
 
 def not_on_gpu(gpu: Hardware | str) -> Iterator[str]:

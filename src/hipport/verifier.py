@@ -43,6 +43,7 @@ from hipport.verification import (
     Teeth,
     Verified,
     edited_original,
+    for_a_person,
     not_on_gpu,
     sides_of_host,
 )
@@ -329,7 +330,7 @@ def extension(
                     found = driver.first_difference(outcome.case, configurations[0], each.configuration, sides)
                     first += [found] if found else []
     compiled = {f"{side}: {path}": s for side, each in sides.items() for path, s in each.seconds.items()}
-    return Verified(driver.root, package, ran, tuple(not_checked), tuple(first), compiled)
+    return Verified(driver.root, package, ran, tuple(not_checked), tuple(first), compiled, for_a_person(ported))
 
 
 def teeth(

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from hipport.pipeline import Reported
 from hipport.report import painter
 from hipport.verification import Difference, Fault, Mutant, Outcome, Ran, Teeth, Verified
 
@@ -62,13 +63,40 @@ def as_text(verified: Verified, colour: bool = False) -> str:
     if slow:
         total = sum(verified.compiled.values())
         lines.append(paint("dim", f"compiled {len(verified.compiled)} units in {total:.0f} s"))
+    lines += _for_a_person("left to a person in the port:", verified.left)
+    if not verified.ok:
+        # What differs may be what was assumed.
+        lines += _for_a_person("assumed in the port:", verified.assumed)
     lines += ["", "not checked:", *(f"  {each}" for each in verified.not_checked)]
     unknown = verified.without_reference
     if unknown:
-        lines.append(paint("bad", f"nothing to compare with: the original does not end in {', '.join(unknown)}"))
+        racing = [case for case in unknown if _ends_with_races(verified, case)]
+        for why, of in (("has races", racing), ("does not end", [case for case in unknown if case not in racing])):
+            if of:
+                lines.append(paint("bad", f"nothing to compare with: the original {why} in {', '.join(of)}"))
     else:
         lines.append(paint("good", "verified") if verified.ok else paint("bad", "differs"))
     return "\n".join(lines) + "\n"
+
+
+def _ends_with_races(verified: Verified, case: str) -> bool:
+    """Whether the original came to its end each time, but with races, which are no measure."""
+    original = [each for configuration, each in verified.outcomes(case) if configuration.side == "original"]
+    return all(each.faults and all(fault.level == "warning" for fault in each.faults) for each in original)
+
+
+#: Findings of passes that are shown; `hipport rewrite --check` has them all.
+_SHOWN = 10
+
+
+def _for_a_person(title: str, findings: Sequence[Reported]) -> Iterator[str]:
+    if not findings:
+        return
+    yield from ("", title)
+    for each in findings[:_SHOWN]:
+        yield f"  {each.path}:{each.line}: {each.message} [{each.rule}]"
+    if len(findings) > _SHOWN:
+        yield f"  and {len(findings) - _SHOWN} more; `hipport rewrite --check` lists them"
 
 
 def _cell(case: str, group: Iterable[Ran]) -> str:
@@ -175,9 +203,15 @@ def as_values(verified: Verified) -> dict[str, Any]:
         ],
         "compiled": dict(verified.compiled),
         "not_checked": list(verified.not_checked),
+        "left_to_a_person": [_finding_values(each) for each in verified.left],
+        "assumed": [_finding_values(each) for each in verified.assumed],
         "without_reference": list(verified.without_reference),
         "depends_on_order": {case: list(orders) for case, orders in verified.depends_on_order.items()},
     }
+
+
+def _finding_values(each: Reported) -> dict[str, Any]:
+    return {"path": each.path.as_posix(), "line": each.line, "rule": each.rule, "message": each.message}
 
 
 def _outcome_values(outcome: Outcome) -> dict[str, Any]:

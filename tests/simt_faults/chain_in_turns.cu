@@ -19,12 +19,22 @@ __global__ void chain(volatile int* done, int* count) {
   }
 }
 
-int main() {
+__global__ void spinsOnShared(int* out) {
+  __shared__ volatile int flag;
+  flag = 0;
+  __syncthreads();
+  while (flag == 0 && threadIdx.x > 3) {  // here: spins-on-shared
+  }
+  out[threadIdx.x] = 1;
+}
+
+int main(int argc, char**) {
   int *done, *count, host = 0;
   cudaMalloc(&done, 512 * sizeof(int));
   cudaMalloc(&count, sizeof(int));
   cudaMemset(done, 0, 512 * sizeof(int));
   cudaMemset(count, 0, sizeof(int));
+  if (argc > 1) spinsOnShared<<<1, 64>>>(done);
   chain<<<2, 256>>>(done, count);
   cudaMemcpy(&host, count, sizeof host, cudaMemcpyDeviceToHost);
   std::printf("%d\n", host);

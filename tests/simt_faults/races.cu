@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that race, whose lines are marked `// races`, and kernels that look alike and do not.
 #include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
 
 #include <cstdio>
 
@@ -93,6 +94,32 @@ __global__ void grid(int* out) {
   out[blockIdx.x * 64 + threadIdx.x] += other;
 }
 
+// Blocks look for what others have done; what is behind a flag is ordered by it.
+__global__ void flags(int* out, volatile int* flag) {
+  if (blockIdx.x == 0) {
+    out[threadIdx.x] = threadIdx.x;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) flag[0] = 1;
+  } else {
+    while (flag[0] != 1) {
+    }
+    __threadfence();
+    out[64 + threadIdx.x] = out[threadIdx.x];
+  }
+}
+
+__global__ void lostCounts(volatile int* out) {
+  out[0] = out[0] + 1;  // races
+}
+
+// What lanes give each other lies on the stacks of threads, which other blocks have as well.
+__global__ void groups(int* out) {
+  const auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+  const int sum = cg::reduce(tile, static_cast<int>(threadIdx.x), cg::plus<int>());
+  if (tile.thread_rank() == 0) out[blockIdx.x * 4 + threadIdx.x / 16] = sum;
+}
+
 int main() {
   int *out, *mutex;
   cudaMalloc(&out, 4096 * sizeof(int));
@@ -109,6 +136,9 @@ int main() {
   blocks<<<2, 32>>>(out);
   lastBlock<<<4, 64>>>(out, (unsigned*)mutex + 1);
   lock<<<2, 32>>>(out, mutex);
+  flags<<<2, 64>>>(out, out + 1024);
+  lostCounts<<<1, 64>>>(out);
+  groups<<<3, 64>>>(out);
   void* arguments[] = {&out};
   cudaLaunchCooperativeKernel((void*)grid, dim3(4), dim3(64), arguments, 0, 0);
   std::printf("%d\n", cudaDeviceSynchronize() != cudaSuccess);

@@ -130,6 +130,27 @@ void put_together() {
   start_with(0);
   GPU(GraphLaunch)(copy, stream);
   check(first() == 26 && called == 2, "launched the clone");
+  // What depends on what.
+  GPU(GraphNode_t) from[8], to[8];
+  std::size_t edges = 8, before = 8;
+  check(GPU(GraphGetEdges)(graph, from, to, &edges) == good && edges == 4, "GraphGetEdges", edges);
+  check(GPU(GraphNodeGetDependencies)(adds, from, &before) == good && before == 1 && from[0] == sets, "dependencies");
+  check(GPU(GraphNodeGetDependentNodes)(sets, to, &before) == good && before == 1 && to[0] == adds, "dependent nodes");
+  check(GPU(GraphRemoveDependencies)(graph, &calls, &copies, 1) == good, "GraphRemoveDependencies");
+  check(GPU(GraphRemoveDependencies)(graph, &calls, &copies, 1) != good, "there is none any more");
+  GPU(GetLastError)();
+  check(GPU(GraphDestroyNode)(calls) == good, "GraphDestroyNode");
+  check(GPU(GraphAddDependencies)(graph, &scales, &copies, 1) == good, "GraphAddDependencies");
+  zero.value = 100;
+  check(GPU(GraphMemsetNodeSetParams)(sets, &zero) == good, "GraphMemsetNodeSetParams");
+  GPU(GraphExec_t) without = made(graph);
+  unsigned enabled = 7;
+  check(GPU(GraphNodeSetEnabled)(without, scales, 0) == good, "GraphNodeSetEnabled");
+  check(GPU(GraphNodeGetEnabled)(without, scales, &enabled) == good && enabled == 0, "GraphNodeGetEnabled");
+  GPU(GraphLaunch)(without, stream);
+  check(first() == 103 && host[4] == 103 && called == 2, "changed, and without two nodes", first());
+  zero.value = 10;
+  GPU(GraphMemsetNodeSetParams)(sets, &zero);
   by = 5;
   how.func = (void*)add;
   how.kernelParams = arguments;

@@ -62,15 +62,13 @@ float element(const std::vector<float>& image, int x, int y, GPU(TextureAddressM
   return image[at[1] * width + at[0]];
 }
 
-#ifndef __HIP__
 texture<float, 2> reference;
-texture<unsigned char, 2, cudaReadModeNormalizedFloat> bytes_reference;
+texture<unsigned char, 2, GPU(ReadModeNormalizedFloat)> bytes_reference;
 __global__ void from_reference(float* out) {
   out[0] = tex2D(reference, 1.5f, 2.5f);
   out[1] = tex2D(reference, 1.0f, 1.0f);
   out[2] = tex2D(bytes_reference, 1.5f, 0.5f);
 }
-#endif
 
 int main() {
   std::vector<float> image(width * height);
@@ -196,19 +194,17 @@ int main() {
   for (int i = 0; i < width * height; ++i) check(changed[i] == image[i] + 100, "surface", i);
   check(d_zero.get()[0] == 0, "outside of a surface");
 
-#ifndef __HIP__
-  cudaBindTextureToArray(reference, array);
+  GPU(BindTextureToArray)(reference, array);
   std::vector<unsigned char> gray(512 * 2);
   for (int i = 0; i < 1024; ++i) gray[i] = static_cast<unsigned char>(i);
   Device<unsigned char> d_gray(gray);
-  cudaBindTexture2D(nullptr, bytes_reference, d_gray.data, cudaCreateChannelDesc<unsigned char>(), 512, 2, 512);
-  reference.filterMode = cudaFilterModeLinear;
+  GPU(BindTexture2D)(nullptr, bytes_reference, d_gray.data, GPU(CreateChannelDesc)<unsigned char>(), 512, 2, 512);
+  reference.filterMode = GPU(FilterModeLinear);
   from_reference<<<1, 1>>>(d_out);
   const std::vector<float> r = d_out.get();
   check(r[0] == changed[2 * width + 1], "texture reference");
   const float mean = (changed[0] + changed[1] + changed[width] + changed[width + 1]) / 4;
   check(std::fabs(r[1] - mean) < 1e-3, "linear reference");
   check(r[2] == 1 / 255.0f, "normalized bytes");
-#endif
   return finish();
 }

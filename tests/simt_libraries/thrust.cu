@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thrust, whose C++ system runs where the GPU's would: vectors in device memory, kernels beside it, policies, streams.
+// An iterator first: its header brings algorithms that need it.
+#include <thrust/iterator/zip_iterator.h>
+
 #include <thrust/complex.h>
 #include <thrust/device_ptr.h>
 #include <thrust/device_vector.h>

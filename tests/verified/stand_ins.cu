@@ -16,6 +16,8 @@ __global__ void functions(int *out) {
   WANT(umin(big, t) == t && umax(big, t) == big);
   WANT(llmin(low, high) == low && llmax(low, high) == high);
   WANT(ullmin(huge, 7ull) == 7ull && ullmax(huge, 7ull) == huge);
+  const unsigned char few = 3 + t % 7, more = 10 + t % 7;
+  WANT(min(few, more) == few && max(few, more) == more && max(few, t - t) == few);
   WANT(fdivide(6.0, 3.0) == 2.0);
   __prof_trigger(1);
   WANT(__ffsll(1ll << 40) == 41 && __ffsll(0ll) == 0);

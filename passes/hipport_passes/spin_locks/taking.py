@@ -318,6 +318,9 @@ def acquire_in(function: Function, node: Node) -> Acquire | None:
             of = _method_of(function, call)
             swaps = name.startswith(b"compare")
             value = given[1:2] if swaps else given[:1] if name == b"exchange" else [b"1"]
+            # `compare_exchange_weak(seen, seen + 1)` makes the new value of the one that was found: it is an update.
+            if swaps and value and set(NAME.findall(given[0])) & set(NAME.findall(value[0])):
+                continue
             if of and value and value[0] not in (b"0", b"0u", b"false") and _constant(function, value[0], call):
                 return Acquire(call, of, b"" if swaps else b"0")
             continue

@@ -33,6 +33,7 @@ from hipport.simt.compilers import (
     LENIENT,
     MEANING,
     SAY,
+    TELL_VOLATILE,
     Compiler,
     find_compiler,
     run_compiler,
@@ -191,7 +192,8 @@ class Builder:
     def _sanitize(self, *, linking: bool = False) -> tuple[str, ...]:
         # The runtime looks for races itself: of ThreadSanitizer only what the compiler inserts is used.
         names = [name for name in self.options.sanitize if not (linking and name == "thread")]
-        return (f"-fsanitize={','.join(names)}", "-fno-sanitize-recover=all") if names else ()
+        told = TELL_VOLATILE[self.compiler.family] if "thread" in names else ()
+        return (f"-fsanitize={','.join(names)}", "-fno-sanitize-recover=all", *told) if names else ()
 
     @cached_property
     def includes(self) -> tuple[str, ...]:

@@ -94,10 +94,8 @@ LENIENT = {
 # Lanes that make each access to volatile shared memory together, as code from before __syncwarp has it, and let others
 # go on where they look at other volatile memory in vain: the compiler calls the runtime for each access
 # (runtime/races.cpp), by what it has for ThreadSanitizer.
-_LOCKSTEP = {
-    "g++": ("-fsanitize=thread", "--param=tsan-distinguish-volatile=1", "-DSIMT_LOCKSTEP=1"),
-    "clang": ("-fsanitize=thread", "-mllvm", "-tsan-distinguish-volatile=1", "-DSIMT_LOCKSTEP=1"),
-}
+TELL_VOLATILE = {"g++": ("--param=tsan-distinguish-volatile=1",), "clang": ("-mllvm", "-tsan-distinguish-volatile=1")}
+_LOCKSTEP = {family: ("-fsanitize=thread", *flags, "-DSIMT_LOCKSTEP=1") for family, flags in TELL_VOLATILE.items()}
 # Not that of assembly.
 _VOLATILE = re.compile(rb"\bvolatile\b(?!\s*\()")
 SAY = {

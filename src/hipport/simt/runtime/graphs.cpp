@@ -14,6 +14,7 @@ struct hipGraphNode {
   simt::NodeKind kind;
   std::shared_ptr<simt::Work> work;
   std::vector<hipGraphNode*> after;
+  ihipGraph* graph;
 };
 struct ihipGraph {
   std::vector<std::unique_ptr<hipGraphNode>> nodes;
@@ -23,6 +24,7 @@ struct hipGraphExec {
     const hipGraphNode* of;
     simt::NodeKind kind;
     std::shared_ptr<simt::Work> work;
+    bool enabled = true;
   };
   std::vector<Step> steps;
 };
@@ -84,7 +86,8 @@ void record(const void* stream, NodeKind kind, Work* work) {
   auto node = std::make_unique<hipGraphNode>();
   node->kind = kind;
   node->work.reset(work);
-  auto& nodes = streams().at(stream).graph->nodes;
+  node->graph = streams().at(stream).graph;
+  auto& nodes = node->graph->nodes;
   // One after the other, as everything is done here.
   if (!nodes.empty()) node->after.push_back(nodes.back().get());
   nodes.push_back(std::move(node));
@@ -133,6 +136,7 @@ ihipGraph* copy(const ihipGraph* graph) {
   for (const auto& node : graph->nodes) {
     made->nodes.push_back(std::make_unique<hipGraphNode>(*node));
     now[node.get()] = made->nodes.back().get();
+    made->nodes.back()->graph = made;
   }
   for (const auto& node : made->nodes) {
     for (hipGraphNode*& each : node->after) each = now[each];
@@ -144,6 +148,7 @@ hipGraphNode* add(ihipGraph* graph, NodeKind kind, Work* work, hipGraphNode* con
   auto node = std::make_unique<hipGraphNode>();
   node->kind = kind;
   node->work.reset(work);
+  node->graph = graph;
   if (after != nullptr) node->after.assign(after, after + count);
   graph->nodes.push_back(std::move(node));
   return graph->nodes.back().get();
@@ -161,6 +166,30 @@ bool depend(ihipGraph* graph, hipGraphNode* node, hipGraphNode* on) {
   node->after.pop_back();
   return false;
 }
+bool depend_no_more(ihipGraph* graph, hipGraphNode* node, const hipGraphNode* on) {
+  if (!has(graph, node)) return false;
+  const auto found = std::find(node->after.begin(), node->after.end(), on);
+  if (found == node->after.end()) return false;
+  node->after.erase(found);
+  return true;
+}
+std::size_t neighbours(const ihipGraph* graph, const hipGraphNode* node, hipGraphNode** to, std::size_t most, bool before) {
+  std::vector<hipGraphNode*> found;
+  for (const auto& each : graph->nodes) {
+    const auto& after = before ? node->after : each->after;
+    if (std::find(after.begin(), after.end(), before ? each.get() : node) != after.end()) found.push_back(each.get());
+  }
+  std::copy_n(found.begin(), std::min(most, found.size()), to);
+  return found.size();
+}
+ihipGraph* of(const hipGraphNode* node) { return node->graph; }
+void remove(hipGraphNode* node) {
+  auto& nodes = node->graph->nodes;
+  for (const auto& each : nodes) {
+    each->after.erase(std::remove(each->after.begin(), each->after.end(), node), each->after.end());
+  }
+  nodes.erase(std::find_if(nodes.begin(), nodes.end(), [&](const auto& each) { return each.get() == node; }));
+}
 bool has(const ihipGraph* graph, const hipGraphNode* node) {
   return std::any_of(graph->nodes.begin(), graph->nodes.end(), [&](const auto& each) { return each.get() == node; });
 }
@@ -177,13 +206,13 @@ std::size_t nodes(const ihipGraph* graph, hipGraphNode** to, std::size_t most, b
 
 hipGraphExec* instantiate(ihipGraph* graph) {
   auto* const made = new hipGraphExec;
-  for (const hipGraphNode* node : in_order(*graph)) made->steps.push_back({node, node->kind, node->work});
+  for (const hipGraphNode* node : in_order(*graph)) made->steps.push_back({node, node->kind, node->work, true});
   return made;
 }
 void destroy(hipGraphExec* made) { delete made; }
 void run(hipGraphExec* made) {
   for (const hipGraphExec::Step& step : made->steps) {
-    if (step.work != nullptr) step.work->run();
+    if (step.work != nullptr && step.enabled) step.work->run();
   }
 }
 bool update(hipGraphExec* made, ihipGraph* graph) {
@@ -204,6 +233,13 @@ bool replace(hipGraphExec* made, hipGraphNode* node, ihipGraph* from) {
     return true;
   }
   return false;
+}
+
+bool* enabled(hipGraphExec* made, const hipGraphNode* node) {
+  for (hipGraphExec::Step& step : made->steps) {
+    if (step.of == node) return &step.enabled;
+  }
+  return nullptr;
 }
 
 bool begin(const void* stream, hipStreamCaptureMode mode) {

@@ -291,6 +291,7 @@ bool spins(const Worker&);
 extern bool races_looked_for;
 /// Find out whether they are, when all units have said how they were compiled.
 void races_start();
+void races_paused(bool);  // while an operation is done for all of its lanes
 void races_launch();
 void races_block(Block&);
 void races_barrier(Block&);

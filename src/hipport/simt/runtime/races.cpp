@@ -32,9 +32,22 @@ namespace {
 bool is_instrumented = false, is_in_lockstep = false;
 constexpr Operation volatile_access{"an access to volatile shared memory", nullptr};
 
-void together(const void* address) {
-  if (!is_in_lockstep || !runs_kernel() || &worker->stack() == &worker->root) return;
-  if (is_shared(address)) {
+void together(const void* address, bool writes) {
+  if (!runs_kernel() || &worker->stack() == &worker->root) return;
+  if (is_in_lockstep && is_shared(address)) {
+    // Who has done nothing but look at one place so often waits, and needs nobody beside it: meetings would count as
+    // progress for ever. What writes between its looks is no such loop, and others may rely on being in step with it.
+    constexpr unsigned most = 4096;
+    if (Thread* self = worker->thread) {
+      if (writes || self->looked_at != address) {
+        self->looked_at = writes ? nullptr : address;
+        self->looks = 0;
+      } else if (self->looks == most) {
+        return yield({"", 0});
+      } else {
+        ++self->looks;
+      }
+    }
     meet_present(volatile_access, nullptr, 0, {"", 0});
     return;
   }
@@ -71,6 +84,7 @@ struct Access {
   std::uint16_t rank = 0;
   std::uint8_t bytes = 0;  // which of the four
   bool atomic = false;
+  bool looking = false;  // volatile, in global memory
   void* pc = nullptr;
 };
 
@@ -187,13 +201,20 @@ bool is_index(const void* address) {
   return inside(threadIdx) || inside(detail::row_end) || inside(detail::row_frame) || inside(blockIdx) || inside(blockDim) || inside(gridDim);
 }
 
-__attribute__((noinline)) void access(const void* address, unsigned size, bool write, bool atomic, void* pc) {
+thread_local bool paused = false;
+
+/// Volatile accesses of global memory are as strong as relaxed atomic ones ("PTX ISA", memory consistency model): blocks
+/// look so for what others have done. Two such writes can still lose one; and what lanes do to shared memory in step
+/// with each other counts on more than the model gives.
+__attribute__((noinline)) void access(const void* address, unsigned size, bool write, bool atomic, void* pc, bool is_volatile = false) {
+  if (paused) return;
   Worker& w = *worker;
   const auto* a = static_cast<const char*>(address);
   // Local variables, what the runtime sets between blocks, and its own: indices, which are the running thread's, and
   // meetings, which are read by those that are through.
   if (&w.stack() == &w.root || w.stack().has(a)) return;
   if (is_index(address) || is_meeting(address)) return;
+  const bool looking = is_volatile && !is_shared(address);
   const std::lock_guard<std::mutex> lock(mutex);
   settle_pending();
   Block& block = *w.block;
@@ -206,8 +227,9 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
   now.clock = r.clock[rank];
   now.rank = static_cast<std::uint16_t>(rank);
   now.atomic = atomic;
+  now.looking = looking;
   now.pc = pc;
-  if (atomic) {
+  if (atomic || looking) {
     ++r.atomics[rank];
     ++block_atomics()[r.number];
   }
@@ -226,7 +248,8 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
       if (shared && other.block != now.block) return false;  // the memory is another's, at the same address
       return other.launch == now.launch && (other.bytes & bytes) != 0 && !(other.atomic && atomic) && !ordered(other, now, r);
     };
-    if (conflicts(cell.write)) {
+    const auto strong = [](const Access& each) { return each.atomic || each.looking; };
+    if (conflicts(cell.write) && (write || !strong(cell.write) || !strong(now))) {
       if (write && size <= 16 && !atomic) {
         pending.is = true;
         pending.address = address;
@@ -241,7 +264,7 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
     }
     if (write) {
       for (Access& read : cell.reads) {
-        if (conflicts(read)) say(read, now, "a read and a write", address);
+        if (conflicts(read) && !(strong(read) && strong(now))) say(read, now, "a read and a write", address);
       }
       cell.write = now;
       for (Access& read : cell.reads) read.launch = 0;
@@ -262,6 +285,8 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
 }  // namespace
 
 void races_start() { races_looked_for = is_instrumented && !is_in_lockstep; }
+
+void races_paused(bool now) { paused = now; }
 
 void races_launch() {
   settle_pending();
@@ -330,15 +355,18 @@ SIMT_COPIES(memmove)
 SIMT_CALLED void __tsan_atomic_thread_fence(int order) { (void)order; __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 SIMT_CALLED void __tsan_atomic_signal_fence(int) {}
 
+#define SIMT_VOLATILE(size, write)                                                                      \
+  simt::together(address, write);                                                                       \
+  if (simt::races_looked_for && simt::runs_kernel()) simt::access(address, size, write, false, __builtin_return_address(0), true)
 #define SIMT_PLAIN(size)                                                                       \
   SIMT_CALLED void __tsan_read##size(void* address) { SIMT_ACCESS(size, false, false); }          \
   SIMT_CALLED void __tsan_write##size(void* address) { SIMT_ACCESS(size, true, false); }          \
   SIMT_CALLED void __tsan_unaligned_read##size(void* address) { SIMT_ACCESS(size, false, false); } \
   SIMT_CALLED void __tsan_unaligned_write##size(void* address) { SIMT_ACCESS(size, true, false); } \
-  SIMT_CALLED void __tsan_volatile_read##size(void* address) { simt::together(address); }  \
-  SIMT_CALLED void __tsan_volatile_write##size(void* address) { simt::together(address); }  \
-  SIMT_CALLED void __tsan_unaligned_volatile_read##size(void* address) { simt::together(address); } \
-  SIMT_CALLED void __tsan_unaligned_volatile_write##size(void* address) { simt::together(address); } \
+  SIMT_CALLED void __tsan_volatile_read##size(void* address) { SIMT_VOLATILE(size, false); }  \
+  SIMT_CALLED void __tsan_volatile_write##size(void* address) { SIMT_VOLATILE(size, true); }  \
+  SIMT_CALLED void __tsan_unaligned_volatile_read##size(void* address) { SIMT_VOLATILE(size, false); } \
+  SIMT_CALLED void __tsan_unaligned_volatile_write##size(void* address) { SIMT_VOLATILE(size, true); } \
   SIMT_CALLED void __tsan_read_write##size(void* address) { SIMT_ACCESS(size, true, false); }     \
   SIMT_CALLED void __tsan_unaligned_read_write##size(void* address) { SIMT_ACCESS(size, true, false); }
 SIMT_PLAIN(1)

@@ -375,7 +375,12 @@ bool same_operation(const Operation* a, const Operation* b) {
 
 void finish(Block& block, const Thread& one, Meeting& meeting, const Operation& operation, std::uint64_t lanes) {
   meeting.lanes = lanes;
-  if (operation.finish != nullptr) operation.finish(meeting);
+  if (operation.finish != nullptr) {
+    // What lanes have given lies on the stacks of all.
+    if (races_looked_for) races_paused(true);
+    operation.finish(meeting);
+    if (races_looked_for) races_paused(false);
+  }
   if (races_looked_for && !is_of_loops(&operation)) races_meeting(block, one.rank - one.lane, lanes);
 }
 

@@ -6,6 +6,8 @@
 #ifndef SIMT_GRAPHS_H
 #define SIMT_GRAPHS_H
 
+#include <vector>
+
 #include "launch_api.h"
 #include "memory_api.h"
 
@@ -90,6 +92,11 @@ SIMT_EXPORT hipGraphNode* add(ihipGraph*, NodeKind, Work*, hipGraphNode* const* 
 SIMT_EXPORT hipGraphNode* adopt(ihipGraph*, ihipGraph* from, hipGraphNode* const* after, std::size_t count);
 /// False where that would make a circle.
 SIMT_EXPORT bool depend(ihipGraph*, hipGraphNode* node, hipGraphNode* on);
+SIMT_EXPORT bool depend_no_more(ihipGraph*, hipGraphNode* node, const hipGraphNode* on);
+/// What a node depends on (`before`), or what depends on it; as `nodes`.
+SIMT_EXPORT std::size_t neighbours(const ihipGraph*, const hipGraphNode*, hipGraphNode** to, std::size_t most, bool before);
+SIMT_EXPORT ihipGraph* of(const hipGraphNode*);
+SIMT_EXPORT void remove(hipGraphNode*);
 SIMT_EXPORT bool has(const ihipGraph*, const hipGraphNode*);
 SIMT_EXPORT NodeKind kind(const hipGraphNode*);
 /// Write as many nodes as there is room for; returns how many there are.
@@ -103,6 +110,8 @@ SIMT_EXPORT bool update(hipGraphExec*, ihipGraph*);
 /// Have the node do what the only node of `from` does, in the graph or only where it was instantiated.
 SIMT_EXPORT void replace(hipGraphNode*, ihipGraph* from);
 SIMT_EXPORT bool replace(hipGraphExec*, hipGraphNode*, ihipGraph* from);
+/// Whether the node is done when the graph is launched; null if the graph has none such.
+SIMT_EXPORT bool* enabled(hipGraphExec*, const hipGraphNode*);
 
 /// False if the stream records already.
 SIMT_EXPORT bool begin(const void* stream, hipStreamCaptureMode);
@@ -270,11 +279,72 @@ inline hipError_t hipGraphNodeGetType(hipGraphNode_t node, hipGraphNodeType* typ
   *type = static_cast<hipGraphNodeType>(simt::graphs::kind(node));
   return hipSuccess;
 }
-inline hipError_t hipGraphKernelNodeSetParams(hipGraphNode_t node, const hipKernelNodeParams* how, SIMT_HERE) {
-  ihipGraph* const one = simt::graphs::recorded(how, SIMT_THERE);
-  if (node == nullptr || one == nullptr) return simt::host::result(hipErrorInvalidValue);
-  simt::graphs::replace(node, one);
+inline hipError_t hipGraphRemoveDependencies(hipGraph_t graph, const hipGraphNode_t* from, const hipGraphNode_t* to,
+                                             std::size_t count) {
+  if (const hipError_t error = simt::graphs::known(graph)) return error;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!simt::graphs::depend_no_more(graph, to[i], from[i])) return simt::host::result(hipErrorInvalidValue);
+  }
   return hipSuccess;
+}
+inline hipError_t hipGraphNodeGetDependencies(hipGraphNode_t node, hipGraphNode_t* to, std::size_t* count) {
+  if (node == nullptr || count == nullptr) return simt::host::result(hipErrorInvalidValue);
+  *count = simt::graphs::neighbours(simt::graphs::of(node), node, to, to == nullptr ? 0 : *count, true);
+  return hipSuccess;
+}
+inline hipError_t hipGraphNodeGetDependentNodes(hipGraphNode_t node, hipGraphNode_t* to, std::size_t* count) {
+  if (node == nullptr || count == nullptr) return simt::host::result(hipErrorInvalidValue);
+  *count = simt::graphs::neighbours(simt::graphs::of(node), node, to, to == nullptr ? 0 : *count, false);
+  return hipSuccess;
+}
+inline hipError_t hipGraphGetEdges(hipGraph_t graph, hipGraphNode_t* from, hipGraphNode_t* to, std::size_t* count) {
+  if (const hipError_t error = simt::graphs::known(graph)) return error;
+  if (count == nullptr || (from == nullptr) != (to == nullptr)) return simt::host::result(hipErrorInvalidValue);
+  std::vector<hipGraphNode_t> all(simt::graphs::nodes(graph, nullptr, 0, false));
+  simt::graphs::nodes(graph, all.data(), all.size(), false);
+  const std::size_t most = from == nullptr ? 0 : *count;
+  *count = 0;
+  for (const hipGraphNode_t node : all) {
+    std::vector<hipGraphNode_t> before(all.size());
+    before.resize(simt::graphs::neighbours(graph, node, before.data(), before.size(), true));
+    for (const hipGraphNode_t each : before) {
+      if (*count < most) from[*count] = each, to[*count] = node;
+      ++*count;
+    }
+  }
+  return hipSuccess;
+}
+inline hipError_t hipGraphDestroyNode(hipGraphNode_t node) {
+  if (node == nullptr) return simt::host::result(hipErrorInvalidValue);
+  simt::graphs::remove(node);
+  return hipSuccess;
+}
+namespace simt {
+namespace graphs {
+inline hipError_t replaced(hipGraphNode_t node, ihipGraph* one) {
+  if (node == nullptr || one == nullptr) return host::result(hipErrorInvalidValue);
+  replace(node, one);
+  return hipSuccess;
+}
+}  // namespace graphs
+}  // namespace simt
+inline hipError_t hipGraphKernelNodeSetParams(hipGraphNode_t node, const hipKernelNodeParams* how, SIMT_HERE) {
+  return simt::graphs::replaced(node, simt::graphs::recorded(how, SIMT_THERE));
+}
+inline hipError_t hipGraphMemsetNodeSetParams(hipGraphNode_t node, const hipMemsetParams* how, SIMT_HERE) {
+  return simt::graphs::replaced(node, simt::graphs::recorded(how, SIMT_THERE));
+}
+inline hipError_t hipGraphHostNodeSetParams(hipGraphNode_t node, const hipHostNodeParams* how, SIMT_HERE) {
+  return simt::graphs::replaced(node, simt::graphs::recorded(how, SIMT_THERE));
+}
+inline hipError_t hipGraphMemcpyNodeSetParams(hipGraphNode_t node, const hipMemcpy3DParms* how, SIMT_HERE) {
+  return simt::graphs::replaced(node, simt::graphs::recorded(how, SIMT_THERE));
+}
+inline hipError_t hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void* to, const void* from, std::size_t size,
+                                                hipMemcpyKind kind, SIMT_HERE) {
+  return simt::graphs::replaced(node, simt::graphs::recorded([&](hipStream_t stream) {
+    return hipMemcpyAsync(to, from, size, kind, stream, simt_file, simt_line);
+  }));
 }
 
 // ------------------------------------------------------------------------------------------------ instantiated graphs
@@ -358,6 +428,22 @@ inline hipError_t hipGraphExecMemsetNodeSetParams(hipGraphExec_t made, hipGraphN
 inline hipError_t hipGraphExecHostNodeSetParams(hipGraphExec_t made, hipGraphNode_t node, const hipHostNodeParams* how,
                                                 SIMT_HERE) {
   return simt::graphs::replaced(made, node, simt::graphs::recorded(how, SIMT_THERE));
+}
+inline hipError_t hipGraphExecMemcpyNodeSetParams(hipGraphExec_t made, hipGraphNode_t node, const hipMemcpy3DParms* how,
+                                                  SIMT_HERE) {
+  return simt::graphs::replaced(made, node, simt::graphs::recorded(how, SIMT_THERE));
+}
+inline hipError_t hipGraphNodeSetEnabled(hipGraphExec_t made, hipGraphNode_t node, unsigned is_enabled) {
+  bool* const enabled = simt::graphs::exists(made) ? simt::graphs::enabled(made, node) : nullptr;
+  if (enabled == nullptr) return simt::host::result(hipErrorInvalidValue);
+  *enabled = is_enabled != 0;
+  return hipSuccess;
+}
+inline hipError_t hipGraphNodeGetEnabled(hipGraphExec_t made, hipGraphNode_t node, unsigned* is_enabled) {
+  const bool* const enabled = simt::graphs::exists(made) ? simt::graphs::enabled(made, node) : nullptr;
+  if (enabled == nullptr || is_enabled == nullptr) return simt::host::result(hipErrorInvalidValue);
+  *is_enabled = *enabled;
+  return hipSuccess;
 }
 inline hipError_t hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t made, hipGraphNode_t node, void* to,
                                                     const void* from, std::size_t size, hipMemcpyKind kind, SIMT_HERE) {

@@ -255,6 +255,15 @@ SIMT_OVERRIDABLE float fdivide(float x, float y) { return x / y; }
 SIMT_EXTREMES_OF(int, unsigned)
 SIMT_EXTREMES_OF(long, unsigned long)
 SIMT_EXTREMES_OF(long long, unsigned long long)
+#ifdef SIMT_HIP
+// hipport/min_max.h adds those of one short type and int: without these, two of the short type would fit two of them.
+SIMT_EXTREMES(int, bool, bool)
+SIMT_EXTREMES(int, char, char)
+SIMT_EXTREMES(int, signed char, signed char)
+SIMT_EXTREMES(int, unsigned char, unsigned char)
+SIMT_EXTREMES(int, short, short)
+SIMT_EXTREMES(int, unsigned short, unsigned short)
+#endif
 #undef SIMT_EXTREMES_OF
 #undef SIMT_EXTREMES_MIXED
 #undef SIMT_EXTREMES

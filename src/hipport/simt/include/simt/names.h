@@ -5,6 +5,9 @@
 
 #include "names_table.h"
 
+#define cudaBindTexture hipBindTexture
+#define cudaBindTexture2D hipBindTexture2D
+#define cudaBindTextureToArray hipBindTextureToArray
 #define cudaCtxResetPersistingL2Cache hipDeviceSynchronize
 #define cudaDevAttrCanFlushRemoteWrites hipDeviceAttributeCanUseStreamWaitValue
 #define cudaDevAttrClusterLaunch hipDeviceAttributeClusterLaunch
@@ -57,5 +60,6 @@
 #define cudaStreamSetAttribute simtStreamSetAttribute
 #define cudaThreadGetLimit hipDeviceGetLimit
 #define cudaThreadSetLimit hipDeviceSetLimit
+#define cudaUnbindTexture hipUnbindTexture
 
 #endif

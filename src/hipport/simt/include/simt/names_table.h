@@ -322,9 +322,11 @@
 #define cudaGraphClone hipGraphClone
 #define cudaGraphCreate hipGraphCreate
 #define cudaGraphDestroy hipGraphDestroy
+#define cudaGraphDestroyNode hipGraphDestroyNode
 #define cudaGraphExecDestroy hipGraphExecDestroy
 #define cudaGraphExecHostNodeSetParams hipGraphExecHostNodeSetParams
 #define cudaGraphExecKernelNodeSetParams hipGraphExecKernelNodeSetParams
+#define cudaGraphExecMemcpyNodeSetParams hipGraphExecMemcpyNodeSetParams
 #define cudaGraphExecMemcpyNodeSetParams1D hipGraphExecMemcpyNodeSetParams1D
 #define cudaGraphExecMemsetNodeSetParams hipGraphExecMemsetNodeSetParams
 #define cudaGraphExecUpdate hipGraphExecUpdate
@@ -334,8 +336,10 @@
 #define cudaGraphExecUpdateResult hipGraphExecUpdateResult
 #define cudaGraphExecUpdateSuccess hipGraphExecUpdateSuccess
 #define cudaGraphExec_t hipGraphExec_t
+#define cudaGraphGetEdges hipGraphGetEdges
 #define cudaGraphGetNodes hipGraphGetNodes
 #define cudaGraphGetRootNodes hipGraphGetRootNodes
+#define cudaGraphHostNodeSetParams hipGraphHostNodeSetParams
 #define cudaGraphInstantiate hipGraphInstantiate
 #define cudaGraphInstantiateFlagAutoFreeOnLaunch hipGraphInstantiateFlagAutoFreeOnLaunch
 #define cudaGraphInstantiateFlagDeviceLaunch hipGraphInstantiateFlagDeviceLaunch
@@ -345,7 +349,14 @@
 #define cudaGraphInstantiateWithFlags hipGraphInstantiateWithFlags
 #define cudaGraphKernelNodeSetParams hipGraphKernelNodeSetParams
 #define cudaGraphLaunch hipGraphLaunch
+#define cudaGraphMemcpyNodeSetParams hipGraphMemcpyNodeSetParams
+#define cudaGraphMemcpyNodeSetParams1D hipGraphMemcpyNodeSetParams1D
+#define cudaGraphMemsetNodeSetParams hipGraphMemsetNodeSetParams
+#define cudaGraphNodeGetDependencies hipGraphNodeGetDependencies
+#define cudaGraphNodeGetDependentNodes hipGraphNodeGetDependentNodes
+#define cudaGraphNodeGetEnabled hipGraphNodeGetEnabled
 #define cudaGraphNodeGetType hipGraphNodeGetType
+#define cudaGraphNodeSetEnabled hipGraphNodeSetEnabled
 #define cudaGraphNodeType hipGraphNodeType
 #define cudaGraphNodeTypeEmpty hipGraphNodeTypeEmpty
 #define cudaGraphNodeTypeEventRecord hipGraphNodeTypeEventRecord
@@ -356,6 +367,7 @@
 #define cudaGraphNodeTypeMemset hipGraphNodeTypeMemset
 #define cudaGraphNodeTypeWaitEvent hipGraphNodeTypeWaitEvent
 #define cudaGraphNode_t hipGraphNode_t
+#define cudaGraphRemoveDependencies hipGraphRemoveDependencies
 #define cudaGraphUpload hipGraphUpload
 #define cudaGraph_t hipGraph_t
 #define cudaHostAlloc hipHostAlloc

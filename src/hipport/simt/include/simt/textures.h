@@ -574,9 +574,7 @@ SIMT_SURFACE(surf3Dread, surf3Dwrite, (int x, int y, int z), (x, y, z), x, y, z)
 SIMT_SURFACE(surf2DLayeredread, surf2DLayeredwrite, (int x, int y, int layer), (x, y, layer), x, y, layer)
 #undef SIMT_SURFACE
 
-// ------------------------------------------------------------------------------------------ CUDA's texture references
-
-#ifndef SIMT_HIP
+// ------------------------------------------------- texture references, which CUDA 12 has no more and HIP deprecates
 
 struct textureReference {
   int normalized = 0;
@@ -632,7 +630,7 @@ hipError_t bind(::texture<T, Dimensions, Mode>& reference, const hipResourceDesc
 }  // namespace simt
 
 template <typename T, int Dimensions, hipTextureReadMode Mode>
-hipError_t cudaBindTexture(std::size_t* offset, texture<T, Dimensions, Mode>& reference, const void* from,
+hipError_t hipBindTexture(std::size_t* offset, texture<T, Dimensions, Mode>& reference, const void* from,
                            const hipChannelFormatDesc& format, std::size_t size = 0xffffffffu, SIMT_HERE) {
   if (offset != nullptr) *offset = 0;
   hipResourceDesc resource{};
@@ -647,12 +645,12 @@ hipError_t cudaBindTexture(std::size_t* offset, texture<T, Dimensions, Mode>& re
   return simt::textures::bind(reference, resource, SIMT_THERE);
 }
 template <typename T, int Dimensions, hipTextureReadMode Mode>
-hipError_t cudaBindTexture(std::size_t* offset, texture<T, Dimensions, Mode>& reference, const void* from,
+hipError_t hipBindTexture(std::size_t* offset, texture<T, Dimensions, Mode>& reference, const void* from,
                            std::size_t size = 0xffffffffu, SIMT_HERE) {
-  return cudaBindTexture(offset, reference, from, hipCreateChannelDesc<T>(), size, simt_file, simt_line);
+  return hipBindTexture(offset, reference, from, hipCreateChannelDesc<T>(), size, simt_file, simt_line);
 }
 template <typename T, int Dimensions, hipTextureReadMode Mode>
-hipError_t cudaBindTexture2D(std::size_t* offset, texture<T, Dimensions, Mode>& reference, const void* from,
+hipError_t hipBindTexture2D(std::size_t* offset, texture<T, Dimensions, Mode>& reference, const void* from,
                              const hipChannelFormatDesc& format, std::size_t width, std::size_t height,
                              std::size_t pitch, SIMT_HERE) {
   if (offset != nullptr) *offset = 0;
@@ -666,25 +664,25 @@ hipError_t cudaBindTexture2D(std::size_t* offset, texture<T, Dimensions, Mode>& 
   return simt::textures::bind(reference, resource, SIMT_THERE);
 }
 template <typename T, int Dimensions, hipTextureReadMode Mode>
-hipError_t cudaBindTexture2D(std::size_t* offset, texture<T, Dimensions, Mode>& reference, const void* from,
+hipError_t hipBindTexture2D(std::size_t* offset, texture<T, Dimensions, Mode>& reference, const void* from,
                              std::size_t width, std::size_t height, std::size_t pitch, SIMT_HERE) {
-  return cudaBindTexture2D(offset, reference, from, hipCreateChannelDesc<T>(), width, height, pitch, simt_file,
+  return hipBindTexture2D(offset, reference, from, hipCreateChannelDesc<T>(), width, height, pitch, simt_file,
                            simt_line);
 }
 template <typename T, int Dimensions, hipTextureReadMode Mode>
-hipError_t cudaBindTextureToArray(texture<T, Dimensions, Mode>& reference, hipArray_const_t array, SIMT_HERE) {
+hipError_t hipBindTextureToArray(texture<T, Dimensions, Mode>& reference, hipArray_const_t array, SIMT_HERE) {
   hipResourceDesc resource{};
   resource.resType = hipResourceTypeArray;
   resource.res.array.array = const_cast<hipArray_t>(array);
   return simt::textures::bind(reference, resource, SIMT_THERE);
 }
 template <typename T, int Dimensions, hipTextureReadMode Mode>
-hipError_t cudaBindTextureToArray(texture<T, Dimensions, Mode>& reference, hipArray_const_t array,
+hipError_t hipBindTextureToArray(texture<T, Dimensions, Mode>& reference, hipArray_const_t array,
                                   const hipChannelFormatDesc&, SIMT_HERE) {
-  return cudaBindTextureToArray(reference, array, simt_file, simt_line);
+  return hipBindTextureToArray(reference, array, simt_file, simt_line);
 }
 template <typename T, int Dimensions, hipTextureReadMode Mode>
-hipError_t cudaUnbindTexture(texture<T, Dimensions, Mode>& reference) {
+hipError_t hipUnbindTexture(texture<T, Dimensions, Mode>& reference) {
   reference.simt_bound.mark = simt::textures::Texture::dead;
   return hipSuccess;
 }
@@ -702,8 +700,6 @@ SIMT_REFERENCE_FETCH(tex2D, fetch_2d, (float x, float y), x, y)
 SIMT_REFERENCE_FETCH(tex3D, fetch_3d, (float x, float y, float z), x, y, z)
 SIMT_REFERENCE_FETCH(tex2DLayered, fetch_layer, (float x, float y, int layer), x, y, layer)
 #undef SIMT_REFERENCE_FETCH
-
-#endif
 #undef SIMT_UNPACK
 
 #endif
