@@ -16,6 +16,7 @@ from hipport.project import Project
 from hipport.source import Span
 from hipport_passes.build_scripts.edits import Becomes, Said, with_parentheses
 from hipport_passes.build_scripts.gates import left_out
+from hipport_passes.build_scripts.names import called
 from hipport_passes.build_scripts.script import NVCC, Group, Script
 from hipport_passes.nvcc_flags import HOLE, Change, library, translate
 
@@ -322,10 +323,35 @@ def _words(
     return (script.source.text[whole.start : content.start] + code + script.source.text[content.end : whole.end],)
 
 
-def _at_blanks(script: Script, node: cst.CSTNode) -> bool:
-    """Say whether a string is split at any blanks, which leaves nothing of an empty one."""
+def _at_blanks(script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
+    """Say whether a string is split at any blanks, which leaves nothing of an empty one.
+
+    `os.getenv("FLAGS", "-lineinfo").split(" ")` makes an empty string of an empty one, and of that an argument.
+    """
     above = script.parent[node]
-    if isinstance(above, cst.Attribute):
-        call = script.parent[above]
-        return isinstance(call, cst.Call) and not call.args
+    while isinstance(above, (cst.BooleanOperation, cst.BinaryOperation, cst.IfExp, cst.NamedExpr)):
+        node, above = above, script.parent[above]
+    if depth > 6:
+        return False
+    match above:
+        case cst.Attribute():
+            call = script.parent[above]
+            if not isinstance(call, cst.Call):
+                return True
+            return not call.args if above.attr.value == "split" else _at_blanks(script, call, depth + 1)
+        case cst.Arg():
+            call = script.parent[above]
+            if not isinstance(call, cst.Call):
+                return True
+            uses: list[cst.Name] = script.given(call, node)
+            if not uses and called(call) in ("get", "getenv", "pop", "setdefault"):
+                return _at_blanks(script, call, depth + 1)
+            return all(_at_blanks(script, use, depth + 1) for use in uses)
+        case cst.Assign(targets=[cst.AssignTarget(cst.Name(name) as target)]):
+            uses = [
+                use
+                for use in script.named(name)
+                if use is not target and script.scope(use, name) is script.scope(target, name)
+            ]
+            return all(_at_blanks(script, use, depth + 1) for use in uses)
     return True

@@ -461,6 +461,17 @@ class Script(Conditions):
                 return given[index].value
         return None
 
+    def given(self, call: cst.Call, value: cst.CSTNode) -> list[cst.Name]:
+        """Return where a function of the file reads the parameter that `value` is given for."""
+        function = self.functions.get(called(call))
+        for parameter in self.parameters(function) if function is not None else ():
+            if self._argument(call, function, parameter) is value:
+                name = parameter.name.value
+                return [
+                    use for use in self.named(name) if use is not parameter.name and self.scope(use, name) is function
+                ]
+        return []
+
     def _follow_into_functions(self, name: cst.Name, use: str, split: bool) -> None:
         """Follow what functions of the file put into a list that they are handed."""
         scope = self.scope(name, name.value)
