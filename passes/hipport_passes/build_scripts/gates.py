@@ -515,7 +515,8 @@ def _expected(script: Script, call: cst.Call) -> bool:
     for above, child in script.ancestors(call):
         if isinstance(above, (cst.Try, cst.TryStar)) and child is above.body:
             return not all(_ends(handler.body) for handler in above.handlers)
-        if isinstance(above, cst.Comparison):
+        # Its exit status, not what it says.
+        if isinstance(above, cst.Comparison) and (child is call or script.code(child).endswith(".returncode")):
             return not script.insists_on(call)
         if isinstance(above, cst.FunctionDef):
             places = [name for name in script.named(above.name.value) if name is not above.name]

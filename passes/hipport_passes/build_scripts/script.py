@@ -276,7 +276,7 @@ class Script(Conditions):
                 self._follow(node.value, use, split)
             case cst.ListComp() | cst.GeneratorExp() | cst.SetComp():
                 if isinstance(node.elt, cst.Name):
-                    loop = self._comprehended(node.elt)
+                    loop = self.comprehended(node.elt)
                     self._follow(loop.iter if loop is not None else node.for_in.iter, use, split)
                 else:
                     self._group(node, "comprehension", (node.elt,), use)
@@ -284,7 +284,7 @@ class Script(Conditions):
                 self._follow_call(node, use, split)
             case cst.Subscript(value=value):
                 self._follow_entries(value, use, split)
-            case cst.Name() if (loop := self._comprehended(node)) is not None:
+            case cst.Name() if (loop := self.comprehended(node)) is not None:
                 for value in self._gone_through(loop.iter, places(loop.target, node.value)):
                     self._follow(value, use, split)
             case cst.Name() | cst.Attribute():
@@ -335,7 +335,7 @@ class Script(Conditions):
         call = self.parent[above] if isinstance(above, cst.Arg) else None
         return isinstance(call, cst.Call) and called(call) in adding
 
-    def _comprehended(self, name: cst.Name) -> cst.CompFor | None:
+    def comprehended(self, name: cst.Name) -> cst.CompFor | None:
         """Return the loop of a comprehension around `name` that binds it."""
         for above, _ in self.ancestors(name):
             if isinstance(above, (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)):
@@ -464,12 +464,13 @@ class Script(Conditions):
     def given(self, call: cst.Call, value: cst.CSTNode) -> list[cst.Name]:
         """Return where a function of the file reads the parameter that `value` is given for."""
         function = self.functions.get(called(call))
-        for parameter in self.parameters(function) if function is not None else ():
+        if function is None:
+            return []
+        for parameter in self.parameters(function):
             if self._argument(call, function, parameter) is value:
                 name = parameter.name.value
-                return [
-                    use for use in self.named(name) if use is not parameter.name and self.scope(use, name) is function
-                ]
+                uses = [use for use in self.named(name) if use is not parameter.name]
+                return [use for use in uses if self.scope(use, name) is function]
         return []
 
     def _follow_into_functions(self, name: cst.Name, use: str, split: bool) -> None:

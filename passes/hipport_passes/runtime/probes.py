@@ -145,6 +145,17 @@ def device_names(program: Program) -> Iterator[Finding]:
                 about = [node.args[1].value]
             if any(_is_name(program, each) for each in about):
                 product = _product(program, node.args[0].value)
+            # `TFLOPS.get(torch.cuda.get_device_name())`; one with a default copes.
+            elif name == "get" and len(node.args) == 1 and _is_name(program, node.args[0].value):
+                product = _product(program, node.func.value)
+        elif isinstance(node, cst.Subscript):
+            match node.slice:
+                case [cst.SubscriptElement(cst.Index(key))] if _is_name(program, key):
+                    product = _product(program, node.value)
+        elif isinstance(node, cst.Match) and _is_name(program, node.subject):
+            named = [each for case in node.cases for each in program.nodes_below(case.pattern)]
+            words = [each for each in named if isinstance(each, cst.SimpleString)]
+            product = next((text for each in words if (text := _product(program, each))), "")
         chain = _chain(program, node) if product else node
         if product and chain not in said and program.runs(node).both:
             said.add(chain)
@@ -172,6 +183,8 @@ def _is_name(program: Program, node: cst.CSTNode, depth: int = 0) -> bool:
             func=cst.Attribute(value=value, attr=cst.Name("lower" | "upper" | "strip" | "replace" | "split"))
         ):
             return _is_name(program, value, depth + 1)
+        case cst.Subscript(value=value):
+            return _is_name(program, value, depth + 1)
         case cst.Call():
             if program.is_of_torch(node, "get_device_name"):
                 return True
@@ -192,13 +205,30 @@ def _is_name(program: Program, node: cst.CSTNode, depth: int = 0) -> bool:
     return False
 
 
-def _product(program: Program, node: cst.BaseExpression) -> str:
+def _product(program: Program, node: cst.BaseExpression, depth: int = 0) -> str:
+    """Return a product of NVIDIA's that is among the strings that an expression may be, or has."""
+    if depth > 4:
+        return ""
     match node:
         case cst.SimpleString() | cst.ConcatenatedString():
             text = program.text(node)
             return text.strip() if HOLE not in text and PRODUCT.search(text.encode()) else ""
         case cst.List(elements) | cst.Tuple(elements) | cst.Set(elements):
-            return next((text for each in elements if (text := _product(program, each.value))), "")
+            return next((text for each in elements if (text := _product(program, each.value, depth + 1))), "")
+        case cst.Dict(elements):
+            keys = [each.key for each in elements if isinstance(each, cst.DictElement)]
+            return next((text for each in keys if (text := _product(program, each, depth + 1))), "")
+        case cst.Call(func=cst.Attribute(value=table, attr=cst.Name("items" | "keys")), args=[]):
+            return _product(program, table, depth + 1)
+        case cst.Name():
+            loop = program.comprehended(node)
+            iterated = [loop.iter] if loop is not None else []
+            for binding in program.bound(node) if loop is None else ():
+                if isinstance(binding.node, cst.For):
+                    iterated.append(binding.node.iter)
+                elif binding.how == "is" and binding.value is not None:
+                    iterated.append(binding.value)
+            return next((text for each in iterated if (text := _product(program, each, depth + 1))), "")
     return ""
 
 
@@ -208,6 +238,9 @@ def arch_lists(program: Program) -> Iterator[Finding]:
         if not program.runs(call).both:
             continue
         code = program.function_code(call)
+        # All of a condition, which is no statement.
+        whole = [above for above, _ in program.ancestors(call) if isinstance(above, cst.BaseExpression)]
+        code += program.code(whole[-1]) if whole else ""
         match program.parent[call]:
             case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))]):
                 code += " ".join(program.code(program.parent[program.parent[use]]) for use in program.named(name))

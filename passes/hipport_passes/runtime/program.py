@@ -138,7 +138,11 @@ class Program(Script):
         if torch is None:
             return ()
         span = self.source.span(test)
-        before = f"{torch}.version.hip is not None or " if neutral else f"{torch}.version.hip is None and "
+        asked = f"{torch}.version.hip is not None" if neutral else f"{torch}.version.hip is None"
+        joined = " or " if neutral else " and "
+        # What a condition gives a name to is given it on ROCm, too: it may be read later.
+        names = any(isinstance(each, cst.NamedExpr) for each in self.nodes_below(test))
+        before, after = ("", f"{joined}{asked}") if names else (f"{asked}{joined}", "")
         above = self.parent[test]
         if test.lpar:
             plain = True
@@ -148,12 +152,10 @@ class Program(Script):
             plain = not isinstance(
                 above, (cst.UnaryOperation, cst.Comparison, cst.ComparisonTarget, cst.BinaryOperation, cst.Await)
             ) and not (isinstance(above, cst.IfExp) and test is not above.test)
-        if plain:
-            return (Edit(Span(span.start, span.start), before.encode()),)
-        return (
-            Edit(Span(span.start, span.start), f"({before}".encode()),
-            Edit(Span(span.end, span.end), b")"),
-        )
+        if not plain:
+            before, after = f"({before}", f"{after})"
+        places = ((span.start, before), (span.end, after))
+        return tuple(Edit(Span(place, place), text.encode()) for place, text in places if text)
 
 
 def _operands(test: cst.CSTNode) -> Iterator[cst.CSTNode]:

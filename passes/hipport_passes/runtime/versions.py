@@ -39,11 +39,19 @@ def gates(program: Program) -> list[cst.BaseExpression]:
     return [gate for place in _places(program) for gate in _gates(program, place)]
 
 
-def _places(program: Program) -> list[cst.Name | cst.Attribute]:
-    found: list[cst.Name | cst.Attribute] = [
+def _places(program: Program) -> list[cst.BaseExpression]:
+    found: list[cst.BaseExpression] = [
         above
         for name in program.named("cuda")
         if isinstance(above := program.parent[name], cst.Attribute) and above.attr is name and _of_torch(program, above)
+    ]
+    # `getattr(torch.version, "cuda", None)`
+    found += [
+        call
+        for call in program.calls("getattr")
+        if len(call.args) > 1
+        and re.fullmatch(r"_?(?:torch|th|pt|pytorch)\.version", program.code(call.args[0].value))
+        and program.text(call.args[1].value) == "cuda"
     ]
     # `from torch.version import cuda as release`
     for node in program.nodes:
@@ -105,13 +113,28 @@ def _uses(program: Program, node: cst.BaseExpression, depth: int) -> Iterator[Fi
             yield from _asked(program, node, node, False)
         case cst.UnaryOperation(operator=cst.Not()):
             yield from _asked(program, node, above, True)
-        case cst.AssignTarget() | cst.AnnAssign():
+        case cst.AssignTarget():
             return
-        case cst.Assign(targets=[cst.AssignTarget(cst.Name() as target)]) if above.value is node:
-            if program.assigned(target) == [(node, None)]:
-                for other in program.named(target.value):
-                    if other is not target and program.assigned(other) == [(node, None)]:
-                        yield from _uses(program, other, depth + 1)
+        case (
+            cst.Assign(targets=[cst.AssignTarget(cst.Name() | cst.Attribute() as target)])
+            | cst.AnnAssign(target=cst.Name() | cst.Attribute() as target)
+        ) if above.value is node:
+            for other in _read_again(program, target) if program.assigned(target) == [(node, None)] else ():
+                if program.assigned(other) == [(node, None)]:
+                    yield from _uses(program, other, depth + 1)
+        case cst.NamedExpr(value=value) if value is node:
+            yield from _uses(program, above, depth + 1)
+
+
+def _read_again(program: Program, target: cst.Name | cst.Attribute) -> Iterator[cst.Name | cst.Attribute]:
+    """Yield where the name, or the attribute of the same object, stands elsewhere."""
+    if isinstance(target, cst.Name):
+        yield from (other for other in program.named(target.value) if other is not target)
+        return
+    for name in program.named(target.attr.value):
+        above = program.parent[name]
+        if isinstance(above, cst.Attribute) and above is not target and program.code(above) == program.code(target):
+            yield above
 
 
 def _fails(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
@@ -192,8 +215,9 @@ def _asked(program: Program, node: cst.BaseExpression, test: cst.BaseExpression,
     if program.decided or _answered(program, test):
         return
     code = program.code(node)
-    hip = re.sub(r"\bcuda$", "hip", code) if isinstance(node, cst.Attribute) else None
-    if hip is None:
+    hip = re.sub(r"\bcuda$", "hip", code) if re.search(r"version\.cuda$", code) else None
+    # What a condition gives a name to is to keep its value: how it goes on is for a person.
+    if hip is None and not isinstance(node, cst.NamedExpr):
         torch = program.torch(node)
         hip = f"{torch}.version.hip" if torch else None
     if (absent and _stops(program, test)) or (not absent and _insists(program, test)):
