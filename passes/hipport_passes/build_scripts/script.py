@@ -452,7 +452,8 @@ class Script(Conditions):
             if argument.keyword is not None and argument.keyword.value == parameter.name.value:
                 return argument.value
         positions = [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
-        if isinstance(call.func, cst.Attribute) and positions[:1] in (["self"], ["cls"]):
+        bound = isinstance(call.func, cst.Attribute) or function.name.value == "__init__"
+        if bound and positions[:1] in (["self"], ["cls"]):
             positions = positions[1:]
         given = [argument for argument in call.args if argument.keyword is None and not argument.star]
         if parameter.name.value in positions:
@@ -464,8 +465,10 @@ class Script(Conditions):
     def given(self, call: cst.Call, value: cst.CSTNode) -> list[cst.Name]:
         """Return where a function of the file reads the parameter that `value` is given for."""
         function = self.functions.get(called(call))
-        if function is None:
-            return []
+        return self.given_to(function, call, value) if function is not None else []
+
+    def given_to(self, function: cst.FunctionDef, call: cst.Call, value: cst.CSTNode) -> list[cst.Name]:
+        """Return where a function reads the parameter that a call gives `value` for."""
         for parameter in self.parameters(function):
             if self._argument(call, function, parameter) is value:
                 name = parameter.name.value
