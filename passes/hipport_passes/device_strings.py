@@ -458,8 +458,8 @@ def _matches(script: Script, node: cst.CSTNode, recipe: Mapping[str, Any]) -> bo
         return isinstance(node, cst.Call) and re.fullmatch(recipe["call"], script.code(node.func)) is not None
     if "keyword" in recipe:
         return (
-            isinstance(node, cst.SimpleString)
-            and script.text(node) in recipe["values"]
+            (script.text(node) if isinstance(node, cst.SimpleString) else script.constant(node)) in recipe["values"]
+            and isinstance(node, cst.SimpleString | cst.Name)
             and _keyed(script, node) == recipe["keyword"]
         )
     if "string" in recipe:
@@ -483,6 +483,9 @@ def _keyed(script: Script, node: cst.CSTNode) -> str:
             return name.lstrip("_")
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript() as target)]):
             return script.key(target)
+        # `os.environ.setdefault("ATTN_BACKEND", "xformers")`
+        case cst.Arg() as argument if isinstance(call := script.parent[argument], cst.Call) and len(call.args) == 2:
+            return script.text(call.args[0].value) if script.code(call.func).endswith("environ.setdefault") else ""
         case cst.DictElement(key=key):
             return script.text(key)
     return ""

@@ -30,7 +30,11 @@ PRODUCT = re.compile(
 )
 _TABLE = load(Path(__file__).with_suffix(".toml"))
 _MODULES = "|".join(sorted({re.escape(name.partition(".")[0]) for name in _TABLE["modules"]}))
-_IMPORTS = re.compile(rf"^[ \t]*(?:import|from)[ \t][^#\n]*?\b({_MODULES})\b".encode(), re.MULTILINE)
+_IMPORTS = re.compile(
+    rf"^[ \t]*(?:import|from)[ \t][^#\n]*?\b({_MODULES})\b"
+    rf"|\b(?:import_module|__import__|find_spec)\([ \t]*[\"']({_MODULES})\b".encode(),
+    re.MULTILINE,
+)
 _QUESTIONS = {
     "versions": re.compile(rb"version[ \t]*\.[ \t]*cuda\b|torch\.version[ \t]+import\b"),
     "capabilities": re.compile(rb"\bget_device_capability\b|\bget_device_properties\b(?s:.*)\.(?:major|minor)\b"),
@@ -46,8 +50,9 @@ _QUESTIONS = {
     "libraries": re.compile(rb"\b(?:CDLL|LoadLibrary|PyDLL|find_library)\b[^\n]*(?:cu|nv|nccl)"),
     "sources": re.compile(rb"\bload_inline\b"),
     "kernels": re.compile(
-        rb"\binline_asm_elementwise\b|extra\.cuda\b|\bgdc_|\bmaxnreg[ \t]*=|\bnum_warps[ \t]*=[ \t]*(?:32|64|\d{3})"
-        rb"|\bnum_ctas[ \t]*=[ \t]*(?:[2-9]|\d\d)|\bnum_(?:consumer_groups|buffers_warp_spec)\b|\breg_(?:dec|inc)_"
+        rb"\binline_asm_elementwise\b|extra\.cuda\b|\bgdc_|\bmaxnreg\b|\bnum_(?:warps|ctas|consumer_groups)\b"
+        rb"|\bnum_buffers_warp_spec\b|\breg_(?:dec|inc)_|\blibdevice[\w.]*\.bc\b|\bGPUTarget\b|\bget_current_target\b"
+        rb"|\btarget[ \t]*=[ \t]*\([ \t]*[\"']cuda"
     ),
 }
 # What is wrong on ROCm whatever stands around it.
@@ -65,7 +70,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         asked.discard("device_names")
     if "kernels" in asked and b"triton" not in text:
         asked.discard("kernels")
-    modules = {match[1].decode() for match in _IMPORTS.finditer(text)}
+    modules = {(match[1] or match[2]).decode() for match in _IMPORTS.finditer(text)}
     modules = {name for name in modules if not _own(name, project)}
     if not asked and not modules:
         return
@@ -100,6 +105,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     try:
         findings = [finding for name, answer in answers.items() if name in asked for finding in answer()]
         findings += imports.imports(program, known)
+        findings += imports.imported_by_name(program, known)
     except Misplaced:
         return  # of such a file nothing can be changed
     yield from findings

@@ -62,6 +62,43 @@ def _imported(program: Program, node: cst.CSTNode) -> Iterator[str]:
             yield module
 
 
+def imported_by_name(program: Program, modules: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield the modules that a program imports by a string, or insists on being there, and that ROCm lacks."""
+    told: set[str] = set()
+    for name in ("import_module", "__import__", "find_spec"):
+        for call in program.calls(name):
+            module = program.text(call.args[0].value) if call.args else ""
+            known = _longest(module, modules)
+            if known is None or known in told or not _needed(program, call):
+                continue
+            if name == "find_spec" and not _insisted(program, call):
+                continue
+            told.add(known)
+            yield finding(program, call, "module", f"{known} {modules[known]}")
+
+
+def _insisted(program: Program, call: cst.Call) -> bool:
+    """Say whether the program stops where a module is not found: `assert find_spec(…)`, or raises."""
+    test: cst.CSTNode = call
+    above = program.parent[test]
+    absent = False
+    if isinstance(above, cst.Comparison) and program.code(above.comparisons[0].comparator) == "None":
+        absent = isinstance(above.comparisons[0].operator, cst.Is | cst.Equal)
+        test, above = above, program.parent[above]
+    if isinstance(above, cst.Assign) and isinstance(target := above.targets[0].target, cst.Name) and not absent:
+        return any(_stops_without(program, use) for use in program.named(target.value) if use is not target)
+    return _stops_without(program, test, absent)
+
+
+def _stops_without(program: Program, test: cst.CSTNode, absent: bool = False) -> bool:
+    above = program.parent[test]
+    if isinstance(above, cst.UnaryOperation) and isinstance(above.operator, cst.Not):
+        test, above, absent = above, program.parent[above], not absent
+    if isinstance(above, cst.Assert):
+        return above.test is test and not absent
+    return isinstance(above, cst.If) and above.test is test and absent and program.stops(above.body)
+
+
 def _longest(module: str, modules: Mapping[str, str]) -> str | None:
     parts = module.split(".")
     for length in range(len(parts), 0, -1):
