@@ -18,6 +18,8 @@ from hipport_passes.packages.recipes import Family, for_rocm
 _PIP = re.compile(r"(?:.*/)?pip[\d.]*")
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*|\$\{?\w*PYTHON\w*\}?|\$\{?\w*VENV\w*\}?/bin/python", re.IGNORECASE)
 _CONDA = re.compile(r"(?:.*/)?(?:conda|mamba|micromamba)")
+# What puts a package into a project's list, which has an index of its own.
+_PROJECTS = {"poetry": "add", "pdm": "add", "pipenv": "install"}
 _INDEX_OPTIONS = frozenset(
     ("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--default-index", "--index")
 )
@@ -33,6 +35,7 @@ _IMAGE = re.compile(
     r"(?P<ours>(?:(?:docker\.io|nvcr\.io)/)?nvidia/cuda(?::.*)?|(?:docker\.io/)?pytorch/pytorch:.*cuda.*|nvcr\.io/nvidia/pytorch:.*)"
     r"|(?:docker\.io/)?nvidia/.*|nvcr\.io/.*|.*(?:cuda\d|:.*-gpu\b).*"
 )
+_COPIED = re.compile(rb"--from=([^\s\"']+)")
 _OTHER_SYSTEM = re.compile(r"centos|rockylinux|ubi\d|opensuse|windows", re.IGNORECASE)
 # Where pip and uv take an index or a page of links from besides their options
 # (docs.astral.sh/uv, "Environment variables" and "Using uv with PyTorch").
@@ -84,6 +87,8 @@ def pip_install(command: Command) -> Install | None:
             at += 1
         else:
             return None
+    elif words[at].text in _PROJECTS and len(words) > 2 and words[1].text == _PROJECTS[words[at].text]:
+        return _options(command, words, 2)
     elif _PIP.fullmatch(words[at].text.lstrip("!%")):
         at += 1
     else:
@@ -166,6 +171,12 @@ def _in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
             named = [word for word in each.words if not word.text.startswith("--")]
             if named:
                 yield from image(named[0], named[0].text, named[0].start, asking)
+        elif each.name == "COPY" and (copied := _COPIED.search(source[each.span])):
+            name = copied[1].decode()
+            if for_cuda_image(name):
+                start = each.span.start + copied.start(1)
+                message = f"{name} is an image for CUDA, and AMD's images have ROCm: copy nothing of it"
+                yield Finding(Span(start, start + len(copied[1])), "image", message, (), Certainty.MANUAL)
         elif each.name == "ARG":
             for word in each.words:
                 name, _, value = word.text.partition("=")
@@ -284,6 +295,12 @@ def in_commands(source: Source, commands: Sequence[Command], asking: Asking) -> 
                 continue
             if behind and found.edits:
                 message = f"{found.message}. It is behind a test for CUDA, which comes out otherwise on ROCm"
+                found = Finding(found.span, found.kind, message, (), Certainty.MANUAL)
+            elif found.edits and command.words[0].text in _PROJECTS:
+                message = f"{found.message}. {command.words[0].text} takes indexes from a source of the project's"
+                found = Finding(found.span, found.kind, message, (), Certainty.MANUAL)
+            elif found.edits and command.listed:
+                message = f"{found.message}. As it stands in a list, change it by hand"
                 found = Finding(found.span, found.kind, message, (), Certainty.MANUAL)
             elif any(quote in edit.new.decode() for edit in found.edits for quote in command.quotes):
                 message = f"{found.message}. As it stands in quotes, change it by hand"

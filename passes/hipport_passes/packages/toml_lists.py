@@ -24,6 +24,8 @@ LISTS = re.compile(
 POETRY = re.compile(
     r"(?:tool/poetry/(?:dev-)?(?:group/[^/]+/)?dependencies|tool/pdm/resolution/overrides)/(?P<name>[^/]+)(?:/\d+)?(?:/(?P<what>version|url|git|source))?"
 )
+# Pipenv's, in a file of its own.
+_PIPENV = re.compile(r"(?:dev-)?packages/(?P<name>[^/]+)(?:/(?P<what>version|file|git))?")
 _PIXI = re.compile(
     r"(?:tool/pixi/)?(?:feature/[^/]+/)?(?:target/[^/]+/)?(?P<pypi>pypi-)?dependencies/(?P<name>[^/]+)(?:/(?P<what>version|channel))?"
 )
@@ -32,7 +34,7 @@ _NEEDS_CUDA = re.compile(r"(?:tool/pixi/)?(?:feature/[^/]+/)?system-requirements
 _CHANNEL = re.compile(r"(?:project|workspace|tool/pixi/project|tool/pixi/workspace|feature/[^/]+)/channels/\d+")
 _URLS = re.compile(
     r"tool/(?:poetry|pdm)/source/\d+/url|tool/uv/index/\d+/url|tool/uv/(?:pip/)?(?:index-url|extra-index-url|find-links)(?:/\d+)?"
-    r"|tool/uv/sources/[^/]+(?:/\d+)?/url"
+    r"|tool/uv/sources/[^/]+(?:/\d+)?/url|source/\d+/url"
 )
 _FOR_CPU = re.compile(r"(?i)(?<![a-z])cpu(?:only)?(?![a-z])")
 _LINE_END = re.compile(rb"[^\r\n]*")
@@ -59,7 +61,7 @@ def _in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
             lists[entry.path[:-1]].append(entry)
         elif _URLS.fullmatch(where):
             yield from _url(source, entry, asking)
-        elif poetry := POETRY.fullmatch(where):
+        elif poetry := (_PIPENV if source.path.name == "Pipfile" else POETRY).fullmatch(where):
             for each in _poetry(source, entry, poetry, asking):
                 lines.setdefault(entry.key, each)
         elif is_pixi and _CHANNEL.fullmatch(where) and re.fullmatch(r"nvidia(?:/.*)?", entry.value):
@@ -147,13 +149,13 @@ def _url(source: Toml, entry: Entry, asking: Asking) -> Iterator[Finding]:
 
 def _poetry(source: Toml, entry: Entry, match: re.Match[str], asking: Asking) -> Iterator[Finding]:
     family = asking.recipes.distribution(match["name"])
-    if match["what"] in ("url", "git"):
+    if match["what"] in ("url", "git", "file"):
         family = family or asking.recipes.repository(entry.value)
     elif match["what"] == "source":
         return
     if family is None or for_rocm(entry.value):
         return
-    if family.action == "keep" and match["what"] not in ("url", "git"):
+    if family.action == "keep" and match["what"] not in ("url", "git", "file"):
         # A caret admits all that is compatible by its number.
         if re.fullmatch(r"\*|\^.*|>=?[^,<~=]*", entry.value):
             return
