@@ -42,7 +42,9 @@ _NAMED_FLAGS = re.compile(
 # What a string of flags and nothing else is made of.
 _FLAG_OR_VALUE = re.compile(r"-\S+|[\w.,+]+=\S+|\d+")
 _WRITTEN = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString, cst.BinaryOperation, cst.Call)
-_ABI = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=[01]")
+_ABI = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=(?:[01]|" + HOLE + ")")
+#: What says it of the PyTorch that is there: an attribute, a function, what scripts call such a variable.
+OF_TORCH = re.compile(r"(?i:\w*torch\w*abi\w*)|_GLIBCXX_USE_CXX11_ABI|compiled_with_cxx11_abi")
 #: Variables of the environment that compilers and linkers of extensions get, and who reads them.
 _VARIABLES = {"CFLAGS": "host", "CXXFLAGS": "host", "CPPFLAGS": "host", "LDFLAGS": "link"}
 _SAME = {"copy", "strip", "lstrip", "rstrip"}
@@ -275,15 +277,20 @@ class Script(Conditions):
             case cst.NamedExpr():
                 self._follow(node.value, use, split)
             case cst.ListComp() | cst.GeneratorExp() | cst.SetComp():
-                if isinstance(node.elt, cst.Name):
-                    loop = self.comprehended(node.elt)
+                # `f"{name}"` is the name.
+                elt = node.elt
+                match elt:
+                    case cst.FormattedString(parts=[cst.FormattedStringExpression(expression=cst.Name() as elt)]):
+                        pass
+                if isinstance(elt, cst.Name):
+                    loop = self.comprehended(elt)
                     self._follow(loop.iter if loop is not None else node.for_in.iter, use, split)
                 else:
                     self._group(node, "comprehension", (node.elt,), use)
             case cst.Call():
                 self._follow_call(node, use, split)
             case cst.Subscript(value=value):
-                self._follow_entries(value, use, split)
+                self._follow_entries(value, use, split, self.key(node))
             case cst.Name() if (loop := self.comprehended(node)) is not None:
                 for value in self._gone_through(loop.iter, places(loop.target, node.value)):
                     self._follow(value, use, split)
@@ -346,6 +353,30 @@ class Script(Conditions):
                     loop = loop.inner_for_in
         return None
 
+    def made_in_loop(self, node: cst.CSTNode) -> Iterator[str]:
+        """Yield the strings that a comprehension makes of the words that it goes through, as far as they are known."""
+        if not isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
+            return
+        loop, elt = node.for_in, node.elt
+        pieces: list[cst.CSTNode] = []
+        match elt:
+            case cst.FormattedString(parts=parts):
+                pieces = list(parts)
+            case cst.BinaryOperation(left=cst.SimpleString() as left, operator=cst.Add(), right=cst.Name() as right):
+                pieces = [left, right]
+        if not isinstance(loop.target, cst.Name) or loop.inner_for_in is not None or not pieces:
+            return
+        for value in self._gone_through(loop.iter, ()):
+            words = []
+            for piece in pieces:
+                of = piece.expression if isinstance(piece, cst.FormattedStringExpression) else piece
+                if isinstance(of, cst.FormattedStringText):
+                    words.append(of.value)
+                else:
+                    own = isinstance(of, cst.Name) and of.value == loop.target.value
+                    words.append(self.text(value if own else of))
+            yield "".join(words)
+
     def _gone_through(
         self, iterated: cst.CSTNode | None, path: tuple[int, ...] | None, depth: int = 0
     ) -> Iterator[cst.BaseExpression]:
@@ -388,11 +419,9 @@ class Script(Conditions):
             case cst.Call(func=cst.Name(name), args=[cst.Arg(value), *_]) if name in _THROUGH:
                 yield from self._gone_through(value, path, depth + 1)
 
-    def _follow_entries(self, table: cst.CSTNode | None, use: str, split: bool) -> None:
-        """Follow what a table written in the script has: which entry is taken is known when it runs."""
-        tables = [table]
+    def _follow_entries(self, table: cst.CSTNode | None, use: str, split: bool, key: str = "") -> None:
+        """Follow what a table written in the script has: which entry is taken is mostly known when it runs."""
         if isinstance(table, cst.Name):
-            tables = [binding.value for binding in self.bound(table) if binding.how == "is"]
             # `table["debug"] = …`
             for name in self.named(table.value):
                 entry = self.parent[name]
@@ -402,13 +431,33 @@ class Script(Conditions):
                     assigned = self.parent[target]
                     assert isinstance(assigned, cst.Assign)
                     self._follow(assigned.value, use, split)
-        for each in tables:
-            if isinstance(each, cst.Dict):
-                elements = [element for element in each.elements if isinstance(element, cst.DictElement)]
-                # One that has an entry for ROCm has decided about the others.
-                if not any(ROCM.fullmatch(self.text(element.key)) for element in elements):
-                    for element in elements:
-                        self._follow(element.value, use, split)
+        for each, is_row in self._tables(table):
+            elements = [element for element in each.elements if isinstance(element, cst.DictElement)]
+            # One that has an entry for ROCm has decided about the others.
+            if any(ROCM.fullmatch(self.text(element.key)) for element in elements):
+                continue
+            named = [element for element in elements if self.text(element.key) == key]
+            # A row has flags, libraries and more, each by a key of its own.
+            for element in named if is_row and named else elements:
+                self._follow(element.value, use, split)
+
+    def _tables(self, node: cst.CSTNode | None, depth: int = 0) -> Iterator[tuple[cst.Dict, bool]]:
+        """Yield the tables that an expression may be, and whether each is one of a table's entries."""
+        match node:
+            case cst.Dict():
+                yield node, depth > 0
+            case cst.Name() if depth < 4:
+                for binding in self.bound(node):
+                    if isinstance(binding.node, cst.For):
+                        # `for name, table in tables.items()`
+                        for each in self._gone_through(binding.node.iter, places(binding.node.target, node.value)):
+                            yield from self._tables(each, depth + 1)
+                    elif binding.how == "is" and binding.value is not None:
+                        yield from ((each, depth > 0) for each, _ in self._tables(binding.value, depth))
+            case cst.Subscript(value=outer) if depth < 4:
+                for table, _ in self._tables(outer, depth):
+                    for element in table.elements:
+                        yield from self._tables(element.value, depth + 1)
 
     def _follow_call(self, call: cst.Call, use: str, split: bool) -> None:
         name, arguments = called(call), [argument.value for argument in call.args]
@@ -540,6 +589,8 @@ class Script(Conditions):
         """Take a string that only nvcc can be meant by, where it is not known where it goes."""
         words = self.text(node).split()
         if not any(map(_tells, words)) or not all(map(_FLAG_OR_VALUE.fullmatch, words)):
+            return
+        if any(HOLE in word and _ABI.fullmatch(word) for word in words) and self.mentions(node, OF_TORCH):
             return
         whole, above = self._whole(node)
         split = len(words) > 1
