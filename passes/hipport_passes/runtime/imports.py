@@ -33,6 +33,11 @@ def imports(program: Program, modules: Mapping[str, str]) -> Iterator[Finding]:
             if known is None or (known, program.function(node)) in seen:
                 continue
             if not _needed(program, node):
+                place = _insisted_later(program, node) if known not in told else None
+                if place is not None:
+                    told.add(known)
+                    message = f"{known} {modules[known]}; the program stops here without it"
+                    yield finding(program, place, "module", message)
                 continue
             seen.add((known, program.function(node)))
             fallback = expressed(program, node, known)
@@ -123,6 +128,32 @@ def _needed(program: Program, node: cst.CSTNode) -> bool:
         wanted and _OPTIONAL.search(code := program.code(test)) and ("env" in code or not _CHOICE.search(code))
         for test, wanted in program.conditions(node)
     )
+
+
+def _insisted_later(program: Program, node: cst.CSTNode) -> cst.CSTNode | None:
+    """Return where the program stops after all for want of what it has tried to import.
+
+    `try: import a except ImportError: a = None`, and `assert a is not None` somewhere else.
+    """
+    tried = next((above for above, _ in program.ancestors(node) if isinstance(above, cst.Try)), None)
+    if tried is None or not program.copes(node, "ImportError|ModuleNotFoundError"):
+        return None
+    lines = [line for handler in tried.handlers for line in handler.body.body]
+    for small in (each for line in lines for each in (line.body if isinstance(line, cst.SimpleStatementLine) else ())):
+        match small:
+            case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))], value=cst.Name("None" | "False")):
+                for use in program.named(name):
+                    above = program.parent[use]
+                    test: cst.CSTNode = use
+                    absent = False
+                    if isinstance(above, cst.Comparison) and above.left is use:
+                        if program.code(above.comparisons[0].comparator) not in ("None", "False"):
+                            continue
+                        absent = isinstance(above.comparisons[0].operator, cst.Is | cst.Equal)
+                        test = above
+                    if program.runs(test).both and _stops_without(program, test, absent):
+                        return test
+    return None
 
 
 def _called_all_the_same(program: Program, node: cst.CSTNode) -> bool:
