@@ -76,7 +76,7 @@ _READ = re.compile(
     r"(?:.*/)?(?:.+\.(?:py|sh|bash|cmake|mk|toml|cfg|hpp|h|cpp|cc|cxx)|CMakeLists\.txt|(?:GNU)?[Mm]akefile|Dockerfile|[\w-]*requirements[\w-]*\.txt)"
 )
 _WRITTEN = re.compile(
-    rb"\bnvcc\b|nvidia-smi|\bpynvml\b|CUDAExtension|extra_cuda_cflags|\bCUDA_HOME\b|\bcu1[12]\d\b|LANGUAGES[^\n)]*CUDA"
+    rb"\bnvcc\b|nvidia-smi|\bnvidia/cuda:|\bpynvml\b|CUDAExtension|extra_cuda_cflags|\bCUDA_HOME\b|\bcu1[12]\d\b|LANGUAGES[^\n)]*CUDA"
     rb"|find_package\(CUDA|version\.cuda\b|__global__"
 )
 
@@ -86,6 +86,14 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
     match source:
         case Shell() | Dockerfile() | Definition():
             yield from in_commands(source, source.commands, project)
+            for name, text in source.written if isinstance(source, Shell) else ():
+                if _READ.fullmatch(name) and (written := _WRITTEN.search(source[text])) is not None:
+                    span = Span(text.start + written.start(), text.start + written.end())
+                    message = (
+                        f"the file {name} that is written here is for CUDA (`{written.group().decode()}`), and hipport "
+                        "ports files: let it be one of the repository, and have that ported"
+                    )
+                    yield Finding(span, "written", message, (), Certainty.MANUAL)
             if isinstance(source, Definition) and any(_ROCM_WORDS.search(word.text) for _, word in source.headers):
                 for command in source.commands:
                     if command.words[0].text == "export" or "=" in command.words[0].text:

@@ -83,9 +83,20 @@ class Shell(Source):
     """A shell script."""
 
     @cached_property
+    def _read(self) -> tuple[tuple[Command, ...], tuple[tuple[str, Span], ...]]:
+        reader = _Reader(self.text, Span(0, len(self.text)))
+        commands = tuple(reader.read())
+        return commands, tuple(reader.written)
+
+    @property
     def commands(self) -> tuple[Command, ...]:
         """The commands, in their order."""
-        return tuple(_Reader(self.text, Span(0, len(self.text))).read())
+        return self._read[0]
+
+    @property
+    def written(self) -> tuple[tuple[str, Span], ...]:
+        """The files that it writes from texts of its own, which are no scripts, and those texts."""
+        return self._read[1]
 
 
 @dataclass(frozen=True)
@@ -282,6 +293,8 @@ class _Reader:
         self.asking: list[str] | None = None  # the words of a condition that is being read
         self.heredocs: list[tuple[bool, bytes]] = []
         self.target = ""  # the file that the output of a command goes to
+        self.writes = ""  # the file that a text behind the line goes to
+        self.written: list[tuple[str, Span]] = []
         self.runs_heredoc = False  # whether what follows the line is run, or put into a script
         self.substituted: list[tuple[Span, str]] = []  # scripts in the words of a command, and their quotes
 
@@ -364,7 +377,12 @@ class _Reader:
         if self.asking is not None:
             self.asking += [word.text for word in words]
         inside, self.substituted = self.substituted, []
-        self.runs_heredoc |= bool(self.heredocs) and _takes_script([word.text for word in words], self.target)
+        if self.heredocs and words:
+            given = [word.text for word in words if not _ASSIGNMENT.match(word.text)]
+            self.runs_heredoc |= _takes_script(given, self.target)
+            if given[:1] in (["cat"], ["tee"]):
+                named = [word for word in given[1:] if not word.startswith("-")] if given[0] == "tee" else []
+                self.writes = "".join(named[:1]) or self.target
         self.target = ""
         if words:
             yield from self._simple(words)
@@ -421,8 +439,10 @@ class _Reader:
             body, self.at = _heredoc(self.text, self.at, self.end, tabs, word)
             for each in _Reader(self.text, body).read() if self.runs_heredoc else ():
                 yield replace(each, under=(*under, *each.under))
+            if self.writes and not self.runs_heredoc:
+                self.written.append((self.writes, body))
         self.heredocs.clear()
-        self.runs_heredoc = False
+        self.runs_heredoc, self.writes = False, ""
 
 
 def _heredoc(text: bytes, at: int, end: int, tabs: bool, word: bytes) -> tuple[Span, int]:
@@ -440,7 +460,6 @@ def _heredoc(text: bytes, at: int, end: int, tabs: bool, word: bytes) -> tuple[S
 
 def _takes_script(words: Sequence[str], target: str) -> bool:
     """Say whether a command runs the text that it is given, or writes it where it is a script."""
-    words = [word for word in words if not _ASSIGNMENT.match(word)]
     if not words:
         return False
     if words[0] in ("cat", "tee"):
