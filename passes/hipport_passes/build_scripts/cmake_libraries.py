@@ -17,7 +17,7 @@ from hipport_passes.nvcc_flags import library
 
 _TABLE = Path(__file__).parents[1] / "cmake.toml"
 
-_OPTION = re.compile(rb"(?<=[\s\"])-l(\w+)(?=[\s\")]|\Z)")
+_OPTION = re.compile(rb"(?<=[\s\":;])-l(\w+)(?=[\s\");>]|\Z)")
 #: An imported target of CUDA's; with nothing behind `::` where a variable says which.
 TARGET = re.compile(rb"\b(?:CUDA|CCCL|CUB|Thrust|libcudacxx|NCCL)::(?:\w+|(?=\$))")
 
