@@ -44,7 +44,7 @@ _QUESTIONS = {
     "installs": re.compile(rb"\b(?:pip3?|uv|conda|mamba)\b(?s:.{0,40}?)\b(?:install|add|create)\b"),
     "arch_lists": re.compile(rb"\bget_arch_list\b"),
     "warp_sizes": re.compile(rb"\.warp_size\b"),
-    "switches": re.compile(rb"\bsdpa?_kernel\b|cudnn\.version\b"),
+    "switches": re.compile(rb"\bsdpa?_kernel\b|cudnn\.version\b|\benable_math_sdp\b"),
     "homes": re.compile(rb"\bCUDA_(?:HOME|PATH)\b"),
     "removed": re.compile(rb"\butils[ \t]*\.[ \t]*ffi\b|\btorch\.utils[ \t]+import[ \t][^\n]*\bffi\b"),
     "libraries": re.compile(rb"\b(?:CDLL|LoadLibrary|PyDLL|find_library)\b[^\n]*(?:cu|nv|nccl)"),
@@ -66,6 +66,9 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield a finding per question that an AMD GPU, or ROCm, answers otherwise, or not at all."""
     text = source.text
     asked = {name for name, pattern in _QUESTIONS.items() if pattern.search(text)}
+    known_elsewhere = project.fact(_capability_functions)
+    if "capabilities" not in asked and any(name.encode() in text for _, name in known_elsewhere):
+        asked.add("capabilities")
     if "device_names" in asked and not PRODUCT.search(text):
         asked.discard("device_names")
     if "kernels" in asked and b"triton" not in text:
@@ -88,7 +91,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     known = {name: said for name, said in _TABLE["modules"].items() if name.partition(".")[0] in modules}
     answers: dict[str, Callable[[], Iterator[Finding]]] = {
         "versions": lambda: versions.versions(program),
-        "capabilities": lambda: capability.capabilities(program),
+        "capabilities": lambda: capability.capabilities(program, known_elsewhere),
         "device_names": lambda: probes.device_names(program),
         "nvidia_smi": lambda: probes.nvidia_smi(program),
         "tools": lambda: probes.tools(program),
@@ -109,6 +112,25 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     except Misplaced:
         return  # of such a file nothing can be changed
     yield from findings
+
+
+def _capability_functions(project: Project) -> dict[tuple[str, str], str]:
+    """Return the functions that return a compute capability, by their modules and names, and how it is made."""
+    found: dict[tuple[str, str], str] = {}
+    for source in project.sources:
+        if isinstance(source, Python) and b"def " in source.text and _QUESTIONS["capabilities"].search(source.text):
+            if source.module is None:
+                continue
+            from hipport_passes.runtime import capability
+            from hipport_passes.runtime.program import Program
+
+            module = source.path.parent.name if source.path.stem == "__init__" else source.path.stem
+            try:
+                of_file = capability.functions(source.fact(Program))
+            except Misplaced:
+                continue
+            found |= {(module, name): kind for name, kind in of_file.items()}
+    return found
 
 
 def _own(module: str, project: Project) -> bool:

@@ -557,6 +557,8 @@ def _answer(script: Script, call: cst.Call) -> Said | None:
             if value not in ("True", "False") and keyword != "encoding":
                 return None
             text = text or value != "False"
+    if any(isinstance(above, cst.FormattedString) for above, _ in script.ancestors(call)):
+        return None  # where no backslash may stand
     said = f'{"" if text else "b"}"{NVCC_SAID}\\n"'
     message = (
         f"asks nvcc for its release, which ROCm does not have: HIP is taken for CUDA {ASSUMED}; assumes that what is "

@@ -62,9 +62,24 @@ _NAMING = (cst.Equal, cst.Is, cst.In)
 _NOT_NAMING = (cst.NotEqual, cst.IsNot, cst.NotIn)
 
 
-def capabilities(program: Program) -> Iterator[Finding]:
-    """Yield the conditions on a compute capability that AMD's GPUs meet, or fail, by accident."""
-    reader = _Reader(program)
+def functions(program: Program) -> dict[str, str]:
+    """Return the functions of a file that return a capability, or what is made of one, and how that is made."""
+    reader = _Reader(program, {})
+    found = {}
+    for name, function in program.functions.items():
+        kinds = {reader.kind(each.value) for each in program.returns(function) if each.value is not None}
+        kind = kinds.pop() if len(kinds) == 1 else None
+        if kind is not None and program.parent.get(function) is program.module:
+            found[name] = kind
+    return found
+
+
+def capabilities(program: Program, known: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
+    """Yield the conditions on a compute capability that AMD's GPUs meet, or fail, by accident.
+
+    `known` are functions of other modules that return one, by module and name.
+    """
+    reader = _Reader(program, known)
     decided: dict[cst.CSTNode, bool] = {}
     for node in program.nodes:
         asked = reader.asked(node) if isinstance(node, cst.Comparison) and program.runs(node).both else None
@@ -148,8 +163,9 @@ def _settled(program: Program, node: cst.CSTNode, decided: Mapping[cst.CSTNode, 
 class _Reader:
     """What expressions of a file are, as far as they are made of a compute capability."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, known: Mapping[tuple[str, str], str]) -> None:
         self.program = program
+        self.known = known
         self._known: dict[cst.CSTNode, str | None] = {}
 
     def kind(self, node: cst.CSTNode, depth: int = 0) -> str | None:
@@ -197,7 +213,11 @@ class _Reader:
         return None
 
     def _kind_of_name(self, node: cst.Name | cst.Attribute, depth: int) -> str | None:
-        kinds = set()
+        kinds = (
+            {self.kind(each, depth) for each in self.program.read_as(node)}
+            if isinstance(node, cst.Attribute)
+            else set()
+        )
         for value, index in self.program.assigned(node) or ():
             kind = self.kind(value, depth)
             kinds.add(kind if index is None else self._part(kind, index))
@@ -222,7 +242,24 @@ class _Reader:
             if name in ("tuple", "torch.device"):
                 return kind if kind == "pair" else None
         kinds = {self.kind(each, depth) for each in program.returned(call)}
+        if not kinds and (elsewhere := self._kind_elsewhere(call)) is not None:
+            return elsewhere
         return kinds.pop() if len(kinds) == 1 else None
+
+    def _kind_elsewhere(self, call: cst.Call) -> str | None:
+        """Return what a function of another module returns: `from utils import compute_capability`."""
+        program = self.program
+        match call.func:
+            case cst.Name(name):
+                statement = program.imported(call.func)
+                module = (
+                    program.code(statement.module) if statement is not None and statement.module is not None else ""
+                )
+            case cst.Attribute(value=of, attr=cst.Name(name)):
+                module = program.code(of)
+            case _:
+                return None
+        return self.known.get((module.rpartition(".")[2], name))
 
     @staticmethod
     def _part(kind: str | None, index: int) -> str | None:
@@ -249,11 +286,17 @@ class _Reader:
 
     def stopping(self, node: cst.Comparison) -> bool | None:
         """Return what the comparison is where it stops the program; None where it is no such thing."""
-        above = self.program.parent[node]
-        if isinstance(above, cst.Assert) and above.test is node:
-            return False
-        if isinstance(above, cst.If) and above.test is node and self.program.stops(above.body):
-            return True
+        test: cst.CSTNode = node
+        above = self.program.parent[test]
+        stops = True
+        while isinstance(above, (cst.UnaryOperation, cst.BooleanOperation)):
+            if isinstance(above, cst.UnaryOperation):
+                stops = not stops
+            test, above = above, self.program.parent[above]
+        if isinstance(above, cst.Assert) and above.test is test:
+            return not stops
+        if isinstance(above, cst.If) and above.test is test and self.program.stops(above.body):
+            return stops
         return None
 
     def _holds(self, node: cst.Comparison) -> Callable[[Capability], bool] | None:

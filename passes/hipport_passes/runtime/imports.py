@@ -213,13 +213,27 @@ def libraries(program: Program, known: Mapping[str, str]) -> Iterator[Finding]:
     """Yield the libraries of CUDA that are loaded by their file's name."""
     for name in ("CDLL", "LoadLibrary", "find_library", "PyDLL"):
         for call in program.calls(name):
-            text = program.text(call.args[0].value) if call.args else HOLE
+            text = _file(program, call.args[0].value) if call.args else HOLE
             match = _LIBRARY.fullmatch(text)
             if match is None or match[1] not in known or not program.runs(call).both:
                 continue
             if program.copes(call, "OSError") or (name == "find_library" and not _used(program, call)):
                 continue
             yield finding(program, call, "library", f"ROCm has no {text}; {known[match[1]]}")
+
+
+def _file(program: Program, node: cst.BaseExpression, depth: int = 0) -> str:
+    """Return the path that an expression is, or the end of it."""
+    match node:
+        case cst.Call(func=function, args=[_, *_, cst.Arg(last)]) if program.code(function).endswith("path.join"):
+            return _file(program, last, depth + 1)
+        case cst.Name() if depth < 4:
+            values = program.assigned(node) or []
+            if len(values) == 1 and values[0][1] is None:
+                return _file(program, values[0][0], depth + 1)
+        case cst.BinaryOperation(operator=cst.Divide(), right=last):
+            return _file(program, last, depth + 1)
+    return program.text(node)
 
 
 def _used(program: Program, call: cst.Call) -> bool:

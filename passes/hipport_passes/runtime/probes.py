@@ -267,6 +267,12 @@ def warp_sizes(program: Program) -> Iterator[Finding]:
             yield finding(program, node, "warp_size", message)
 
 
+_NO_MATH = (
+    "leaves no kernel where AOTriton has none, for a GPU or for what it does not take; on ROCm the math kernel is let "
+    "in, assuming that it is fast enough there"
+)
+
+
 def switches(program: Program) -> Iterator[Finding]:
     """Yield the switches of PyTorch that mean something else on ROCm."""
     for call in program.calls("version"):
@@ -276,6 +282,12 @@ def switches(program: Program) -> Iterator[Finding]:
         if isinstance(above, (cst.Comparison, cst.ComparisonTarget)) and "None" not in program.code(above):
             message = "on ROCm this is the release of MIOpen, whose numbers are not cuDNN's"
             yield finding(program, call, "cudnn_version", message)
+    for call in program.calls("enable_math_sdp"):
+        given = call.args[0].value if call.args else None
+        if given is not None and program.code(given) == "False" and program.runs(call).both:
+            torch = program.torch(call)
+            edits = (Edit(program.source.span(given), f"{torch}.version.hip is not None".encode()),) if torch else ()
+            yield finding(program, call, "sdp_kernel", _NO_MATH, edits)
     for name in ("sdp_kernel", "sdpa_kernel"):
         for call in program.calls(name):
             if not program.runs(call).both or program.copes(call, "RuntimeError"):
@@ -295,14 +307,10 @@ def switches(program: Program) -> Iterator[Finding]:
                 torch = program.torch(call)
                 text = f"{torch}.version.hip is not None".encode()
                 edits = (Edit(program.source.span(off[0]), text),) if torch else ()
-                message = (
-                    "leaves no kernel where AOTriton has none, for a GPU or for what it does not take; on ROCm the "
-                    "math kernel is let in, assuming that it is fast enough there"
-                )
-                yield finding(program, call, "sdp_kernel", message, edits)
+                yield finding(program, call, "sdp_kernel", _NO_MATH, edits)
 
 
-def _stops_without(program: Program, name: cst.Name) -> bool:
+def _stops_without(program: Program, name: cst.Name | cst.Attribute) -> bool:
     """Say whether the program stops where the variable is None."""
     above = program.parent[name]
     match above:
@@ -319,6 +327,11 @@ def _stops_without(program: Program, name: cst.Name) -> bool:
     return isinstance(outer, cst.Assert) and outer.test is test and not absent
 
 
+def _insists_on(program: Program, home: cst.Attribute) -> bool:
+    """Say whether the program stops where an attribute is None."""
+    return program.runs(home).both and not program.decided and _stops_without(program, home)
+
+
 def homes(program: Program) -> Iterator[Finding]:
     """Yield the paths below CUDA's folder that are needed while the program runs."""
     for node in program.nodes:
@@ -332,6 +345,14 @@ def homes(program: Program) -> Iterator[Finding]:
     if re.search(rb"CUDAExtension|\bload(?:_inline)?\(|extra_cuda_cflags|\bsetup\(", program.source.text):
         return  # a build script: `cpp_extension` looks at PyTorch's
     for name_node in program.named("CUDA_HOME"):
+        attribute = program.parent[name_node]
+        if isinstance(attribute, cst.Attribute) and attribute.attr is name_node:
+            if program.code(attribute.value).endswith("cpp_extension") and _insists_on(program, attribute):
+                message = (
+                    "CUDA_HOME is None on ROCm, so this stops the program; ROCM_HOME, beside it, is the counterpart"
+                )
+                yield finding(program, attribute, "cuda_home", message)
+            continue
         statement = program.imported(name_node)
         if (
             statement is None

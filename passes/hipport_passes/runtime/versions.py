@@ -36,7 +36,9 @@ def versions(program: Program) -> Iterator[Finding]:
 
 def gates(program: Program) -> list[cst.BaseExpression]:
     """Return the conditions that stop a program without CUDA, and that are opened for ROCm."""
-    return [gate for place in _places(program) for gate in _gates(program, place)]
+    places = _places(program)
+    places += [call for place in places for call in _returned(program, place)]
+    return [gate for place in places for gate in _gates(program, place)]
 
 
 def _places(program: Program) -> list[cst.BaseExpression]:
@@ -115,6 +117,9 @@ def _uses(program: Program, node: cst.BaseExpression, depth: int) -> Iterator[Fi
             yield from _asked(program, node, above, True)
         case cst.AssignTarget():
             return
+        case cst.Return():
+            for call in _returned(program, node):
+                yield from _uses(program, call, depth + 1)
         case (
             cst.Assign(targets=[cst.AssignTarget(cst.Name() | cst.Attribute() as target)])
             | cst.AnnAssign(target=cst.Name() | cst.Attribute() as target)
@@ -124,6 +129,19 @@ def _uses(program: Program, node: cst.BaseExpression, depth: int) -> Iterator[Fi
                     yield from _uses(program, other, depth + 1)
         case cst.NamedExpr(value=value) if value is node:
             yield from _uses(program, above, depth + 1)
+
+
+def _returned(program: Program, node: cst.BaseExpression) -> Iterator[cst.Call]:
+    """Yield the calls of a function of the file that returns what is at `node`, and nothing else."""
+    above = program.parent[node]
+    function = program.function(above) if isinstance(above, cst.Return) else None
+    if function is None or program.returns(function) != [above]:
+        return
+    if program.functions.get(function.name.value) is not function:
+        return
+    first = program.parameters(function)[:1]
+    method = bool(first) and first[0].name.value in ("self", "cls")
+    yield from (call for call in program.calls(function.name.value) if method == isinstance(call.func, cst.Attribute))
 
 
 def _read_again(program: Program, target: cst.Name | cst.Attribute) -> Iterator[cst.Name | cst.Attribute]:
@@ -151,10 +169,11 @@ def _fails(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
     else:
         message = f"{said}; taken for {ASSUMED} there, assuming that what is chosen by it is the same for ROCm"
         span = program.source.span(node)
-        text = f'{code} or "{ASSUMED}"'
+        quote = program.quote(node)
+        text = f"{code} or {quote}{ASSUMED}{quote}"
         bare = isinstance(program.parent[node], cst.Arg) or bool(node.lpar)
         edit = Edit(span, (text if bare else f"({text})").encode())
-        yield finding(program, node, "cuda_version", message, (edit,))
+        yield finding(program, node, "cuda_version", message, (edit,) if quote else ())
 
 
 def _compared(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
