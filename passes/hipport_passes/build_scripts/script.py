@@ -120,6 +120,8 @@ class Script(Conditions):
                     yield node.value, _OF_KEY[key]
                 case cst.DictElement() if _NAMED_FLAGS.fullmatch(key):
                     yield node.value, "nvcc"
+                case cst.DictElement() if key in _OF_KEYWORD and self._is_given_by_name(self.parent[node]):
+                    yield node.value, _OF_KEYWORD[key]
                 case cst.Param(name=cst.Name(name), default=cst.BaseExpression() as default) if _NAMED_FLAGS.fullmatch(
                     name
                 ):
@@ -176,6 +178,18 @@ class Script(Conditions):
                     for returned in self.returns(node):
                         assert returned.value is not None
                         yield returned.value, "nvcc"
+
+    def _is_given_by_name(self, table: cst.CSTNode, depth: int = 0) -> bool:
+        """Say whether a table has the keywords of calls: `CUDAExtension(**table)`."""
+        match self.parent.get(table):
+            case cst.Arg(star="**"):
+                return True
+            case cst.StarredDictElement() as inside if depth < 4:
+                return self._is_given_by_name(self.parent[inside], depth + 1)
+            case cst.Assign(targets=[cst.AssignTarget(cst.Name(name) as target)]) if depth < 4:
+                uses = [use for use in self.named(name) if use is not target]
+                return any(self._is_given_by_name(use, depth + 1) for use in uses)
+        return False
 
     def _read(self, item: cst.BaseExpression) -> Iterator[cst.CSTNode]:
         """Yield what the text of an item is read from: what it is made of, and what its names stand for."""
@@ -482,6 +496,9 @@ class Script(Conditions):
         elif name in self.functions and isinstance(call.func, cst.Name):
             for returned in self.returns(self.functions[name]):
                 self._follow(returned.value, use, split)
+            for node in self.nodes_below(self.functions[name]):
+                if isinstance(node, cst.Yield) and self.function(node) is self.functions[name]:
+                    self._follow(node.value.item if isinstance(node.value, cst.From) else node.value, use, split)
 
     def _follow_binding(self, binding: Binding, use: str, split: bool) -> None:
         if binding.how in ("appends", "inserts"):
