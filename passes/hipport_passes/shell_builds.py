@@ -76,7 +76,7 @@ _READ = re.compile(
     r"(?:.*/)?(?:.+\.(?:py|sh|bash|cmake|mk|toml|cfg|hpp|h|cpp|cc|cxx)|CMakeLists\.txt|(?:GNU)?[Mm]akefile|Dockerfile|[\w-]*requirements[\w-]*\.txt)"
 )
 _WRITTEN = re.compile(
-    rb"\bnvcc\b|nvidia-smi|\bnvidia/cuda:|\bpynvml\b|CUDAExtension|extra_cuda_cflags|\bCUDA_HOME\b|\bcu1[12]\d\b|LANGUAGES[^\n)]*CUDA"
+    rb"\bnvcc\b|nvidia-smi|\b(?:nvidia/cuda|pytorch/pytorch):|\bpynvml\b|CUDAExtension|extra_cuda_cflags|\bCUDA_HOME\b|\bcu1[12]\d\b|LANGUAGES[^\n)]*CUDA"
     rb"|find_package\(CUDA|version\.cuda\b|__global__"
 )
 
