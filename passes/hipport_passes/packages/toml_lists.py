@@ -54,7 +54,7 @@ def _in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
     assert source.document is not None
     is_pixi = source.path.name == "pixi.toml" or "pixi" in source.document.get("tool", {})
     lists: dict[Path, list[Entry]] = defaultdict(list)
-    lines: dict[int, Finding] = {}
+    lines: dict[tuple[int, Path], Finding] = {}
     for entry in source.entries:
         where = joined(entry.path)
         if LISTS.fullmatch(where):
@@ -62,8 +62,9 @@ def _in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
         elif _URLS.fullmatch(where):
             yield from _url(source, entry, asking)
         elif poetry := (_PIPENV if source.path.name == "Pipfile" else POETRY).fullmatch(where):
-            for each in _poetry(source, entry, poetry, asking):
-                lines.setdefault(entry.key, each)
+            # Poetry takes several for one package, each with a version, an address or a source.
+            for each in _poetry(source, entry, poetry, asking) if _on_linux(source, entry) else ():
+                lines.setdefault((entry.key, entry.path[:-1] if poetry["what"] else entry.path), each)
         elif is_pixi and _CHANNEL.fullmatch(where) and re.fullmatch(r"nvidia(?:/.*)?", entry.value):
             message = f"the channel {entry.value} has builds for CUDA: conda has none of PyTorch for ROCm"
             yield Finding(entry.span, "channel", message, (), Certainty.MANUAL)
@@ -72,12 +73,23 @@ def _in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
             yield Finding(entry.span, "driver", message, (), Certainty.MANUAL)
         elif is_pixi and (pixi := _PIXI.fullmatch(where)):
             for each in _pixi(source, entry, pixi, asking):
-                lines.setdefault(entry.key, each)
+                lines.setdefault((entry.key, ()), each)
     yield from lines.values()
     for path, entries in lists.items():
         # An extra, or a group, that is for CPUs by its name is for no GPU.
         if not any(isinstance(key, str) and _FOR_CPU.search(key) for key in path[1:]):
             yield from _list(source, path, entries, asking)
+
+
+def _on_linux(source: Toml, entry: Entry) -> bool:
+    """Say whether an entry of Poetry's is, by what stands beside it, for Linux too."""
+    beside: object = source.document
+    for key in entry.path[:-1]:
+        beside = beside[key]  # type: ignore[index]
+    if not isinstance(beside, dict) or entry.path[-1] not in ("version", "url", "git", "source"):
+        return True
+    platform = beside.get("platform")
+    return (platform is None or platform == "linux") and on_linux(str(beside.get("markers", "")))
 
 
 def joined(path: Path) -> str:
