@@ -84,6 +84,8 @@ def _of_groups(script: Script, groups: Sequence[Group], project: Project, torch:
                 changes += _macros(texts, project)
             if torch:
                 changes += _abi(script, group, tokens)
+            known = {i for change in changes for i in range(change.start, change.stop)}
+            changes += [change for change in _flags_by_variable(script, tokens, group) if change.start not in known]
         yield from _applied(script, group, tokens, sorted(changes, key=lambda change: change.start))
 
 
@@ -200,6 +202,37 @@ def _folders_by_variable(script: Script, group: Group) -> Iterator[Change]:
             why = (
                 f"where {start[0]} is not set, this is {start[1]}, and with CUDA's headers or libraries before ROCm's "
                 "the build might read those; assumes that on ROCm it is not set, or not needed"
+            )
+            yield Change(i, i + 1, "cuda_path", given, (), why, Certainty.REVIEW)
+
+
+def _flags_by_variable(script: Script, tokens: Sequence[_Token], group: Group) -> Iterator[Change]:
+    """Drop `"-L" + CUDA + "/lib64"` and the like, by the same."""
+    for i, token in enumerate(tokens):
+        item = group.items[token.item]
+        if not token.whole or not re.match(r"-[LI]", token.text):
+            continue
+        of: cst.CSTNode | None = None
+        match item:
+            case cst.FormattedString(
+                parts=[cst.FormattedStringText("-L" | "-I"), cst.FormattedStringExpression(of), *_]
+            ):
+                pass
+            case cst.BinaryOperation(operator=cst.Modulo(), left=left, right=right) if re.match(
+                r"-[LI]%s", script.text(left).replace(HOLE, "%s")
+            ):
+                of = right.elements[0].value if isinstance(right, cst.Tuple) and right.elements else right
+            case cst.BinaryOperation(operator=cst.Add()):
+                first: cst.BaseExpression = item
+                while isinstance(first, cst.BinaryOperation) and script.text(first.left) not in ("-L", "-I"):
+                    first = first.left
+                of = first.right if isinstance(first, cst.BinaryOperation) else None
+        start = _start(script, of)
+        if start is not None:
+            given = (script.code(item),)
+            why = (
+                f"where {start[0]} is not set, this is in {start[1]}, and with CUDA's headers or libraries before "
+                "ROCm's the build might read those; assumes that on ROCm it is not set, or not needed"
             )
             yield Change(i, i + 1, "cuda_path", given, (), why, Certainty.REVIEW)
 

@@ -213,13 +213,22 @@ class Script(Conditions):
                 case (
                     cst.Assign(targets=[cst.AssignTarget(cst.Subscript() as target)], value=value)
                     | cst.AugAssign(target=cst.Subscript() as target, value=value)
-                ) if (key := self.key(target)) in _VARIABLES and self.code(target.value).endswith("environ"):
-                    yield value, _VARIABLES[key]
+                ) if self.code(target.value).endswith("environ") and (use := self._use_of(self.key(target))):
+                    yield value, use
                 case cst.Call(
                     func=cst.Attribute(value=receiver, attr=cst.Name("setdefault")),
                     args=[cst.Arg(key_node), cst.Arg(value)],
-                ) if (key := self.text(key_node)) in _VARIABLES and self.code(receiver).endswith("environ"):
-                    yield value, _VARIABLES[key]
+                ) if self.code(receiver).endswith("environ") and (use := self._use_of(self.text(key_node))):
+                    yield value, use
+
+    def _use_of(self, variable: str) -> str:
+        """Return who gets what is in a variable of the environment, as far as its name says, or ""."""
+        if _NAMED_FLAGS.fullmatch(variable):
+            # One that the script itself reads, as nvcc does not.
+            name = rf"[\"']{re.escape(variable)}[\"']"
+            read = rf"(?:environ\.get|getenv)\(\s*{name}|environ\[{name}\](?!\s*\+?=)"
+            return "nvcc" if re.search(read, self.module.code) else ""
+        return _VARIABLES.get(variable, "")
 
     def runs_nvcc(self, call: cst.Call) -> bool:
         """Say whether a call of one of RUNS runs nvcc."""
