@@ -16,6 +16,7 @@ import libcst as cst
 
 from hipport.finding import Certainty
 from hipport_passes.build_scripts.names import called
+from hipport_passes.build_scripts.no_gpu import full_name
 from hipport_passes.build_scripts.script import Script
 from hipport_passes.device_strings import LIBRARIES
 
@@ -257,6 +258,9 @@ class _Trace:
         script = self.script
         self.found.far = True
         above = script.parent[holder]
+        # `["cpu"] + (["cuda"] if torch.cuda.is_available() else [])`
+        while isinstance(above, cst.BinaryOperation) or (isinstance(above, cst.IfExp) and holder is not above.test):
+            holder, above = above, script.parent[above]
         match above:
             case cst.For(target=cst.Name() as target) if above.iter is holder:
                 self._uses(target, depth)
@@ -422,12 +426,12 @@ def _handed_on(script: Script, argument: cst.Arg) -> bool:
 
 
 def _code(script: Script, call: cst.CSTNode) -> str:
-    """Return what is called; torch.device also where it was imported by itself."""
+    """Return what is called, or will be: `partial(torch.autocast, device_type=…)`."""
     if not isinstance(call, cst.Call):
         return ""
-    if isinstance(call.func, cst.Name) and call.func.value == "device" and script.imported(call.func) is not None:
-        return "torch.device"
-    return script.code(call.func)
+    if called(call) == "partial" and call.args:
+        return full_name(script, call.args[0].value)
+    return full_name(script, call.func)
 
 
 def is_device(script: Script, argument: cst.Arg) -> bool:
