@@ -50,11 +50,15 @@ _QUESTIONS = {
     "libraries": re.compile(rb"\b(?:CDLL|LoadLibrary|PyDLL|find_library)\b[^\n]*(?:cu|nv|nccl)"),
     "sources": re.compile(rb"\bload_inline\b"),
     "kernels": re.compile(
-        rb"\binline_asm_elementwise\b|extra\.cuda\b|\bgdc_|\bmaxnreg\b|\bnum_(?:warps|ctas|consumer_groups)\b"
-        rb"|\bnum_buffers_warp_spec\b|\breg_(?:dec|inc)_|\blibdevice[\w.]*\.bc\b|\bGPUTarget\b|\bget_current_target\b"
+        rb"\binline_asm_elementwise\b|extra\.cuda\b|\bgdc_|\bmaxnreg\b[\"']?[ \t]*[=:]"
+        rb"|\bnum_warps[\"']?[ \t]*[=:][ \t]*(?:32|64|\d{3})|\bnum_ctas[\"']?[ \t]*[=:][ \t]*(?:[2-9]|\d\d|[A-Za-z_])"
+        rb"|\bnum_(?:consumer_groups|buffers_warp_spec)\b|\breg_(?:dec|inc)_|\blibdevice[\w.]*\.bc\b|\bGPUTarget\b|\bget_current_target\b"
         rb"|\btarget[ \t]*=[ \t]*\([ \t]*[\"']cuda"
     ),
 }
+# A count of warps by a name, and the numbers that such a name is.
+_COUNTED = re.compile(rb"\bnum_warps[\"']?[ \t]*[=:][ \t]*([A-Za-z_]\w*)")
+_COUNTS = rb"(?m)\b%b\b[ \t]*(?::[^=\n]*)?(?:=|\bin\b)[^\n]*?(?<![\w.])(?:32|64|\d{3})(?![\w.])"
 # What is wrong on ROCm whatever stands around it.
 _FAILS = re.compile(
     rb"version\.cuda[ \t]*(?:\.|\[|[<>])|(?:float|int|parse|Version)\([\w.]*version\.cuda\b"
@@ -71,8 +75,10 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         asked.add("capabilities")
     if "device_names" in asked and not PRODUCT.search(text):
         asked.discard("device_names")
-    if "kernels" in asked and b"triton" not in text:
+    if b"triton" not in text:
         asked.discard("kernels")
+    elif any(re.search(_COUNTS % name, text) for name in set(_COUNTED.findall(text))):
+        asked.add("kernels")
     modules = {(match[1] or match[2]).decode() for match in _IMPORTS.finditer(text)}
     modules = {name for name in modules if not _own(name, project)}
     if not asked and not modules:
