@@ -240,18 +240,17 @@ class _Trace:
                     self._uses(parameter.name, depth)
 
     def _uses(self, target: cst.Name | cst.Attribute, depth: int) -> None:
-        script = self.script
-        around = next(
-            (above for above, _ in script.ancestors(target) if isinstance(above, (cst.ClassDef, cst.FunctionDef))), None
-        )
+        for read in self._reads(target):
+            self.value(read, depth + 1)
+
+    def _reads(self, target: cst.Name | cst.Attribute) -> list[cst.CSTNode]:
+        """Return where a variable is read, or an attribute of a class, which others may set."""
+        above = (each for each, _ in self.script.ancestors(target) if isinstance(each, (cst.ClassDef, cst.FunctionDef)))
+        around = next(above, None)
         if isinstance(around, cst.ClassDef) and isinstance(target, cst.Name):
             self.found.far = True
-            for member in _members(script, around, target.value):
-                self.value(member, depth + 1)
-            return
-        for read in uses(script, target):
-            if read is not target:
-                self.value(read, depth + 1)
+            return list(_members(self.script, around, target.value))
+        return [each for each in uses(self.script, target) if each is not target]
 
     def _items(self, holder: cst.CSTNode, depth: int) -> None:
         """Follow what goes through a list that has the string."""
@@ -269,9 +268,8 @@ class _Trace:
                     if script.comprehended(each) is above and each is not above.target:
                         self.value(each, depth + 1)
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Attribute() as target)]):
-                for use in uses(script, target):
-                    if use is not target:
-                        self._read_items(use, depth + 1)
+                for use in self._reads(target):
+                    self._read_items(use, depth + 1)
             case cst.Arg() if _keyword(above) == "choices":
                 call = script.parent[above]
                 if isinstance(call, cst.Call) and called(call) == "add_argument":
@@ -298,7 +296,7 @@ class _Trace:
         above = script.parent[holder]
         match above:
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Attribute() as target)]):
-                for use in uses(script, target):
+                for use in self._reads(target):
                     outer = script.parent[use]
                     if isinstance(outer, cst.Subscript) and outer.value is use and script.key(outer) == key:
                         self.value(outer, depth + 1)
