@@ -206,6 +206,16 @@ def test_modules_of_the_repository_are_no_packages(tmp_path: Path) -> None:
     assert [each.name for each in plan.packages] == []
 
 
+def test_packages_in_missing_submodules_are_ported_once_they_are_there(tmp_path: Path) -> None:
+    modules = '[submodule "knn"]\n\tpath = submodules/knn\n\turl = x\n'
+    lay(tmp_path, {".gitmodules": modules, "requirements.txt": "torch\n./submodules/knn\n-e ./elsewhere\n"})
+    commands = [command for step in hipport.deps(tmp_path).steps for command in step.commands]
+    rewritten = commands.index("hipport rewrite ./submodules/knn || test $? = 1")
+    assert commands[rewritten + 1] == "pip install --no-build-isolation --no-deps ./submodules/knn"
+    assert commands.index("git submodule update --init --recursive") < rewritten
+    assert not any("elsewhere" in command for command in commands)
+
+
 def test_missing_submodules_come_first(tmp_path: Path) -> None:
     lay(tmp_path, {".gitmodules": '[submodule "glm"]\n\tpath = glm\n\turl = x\n', "requirements.txt": "torch\n"})
     plan = hipport.deps([tmp_path])

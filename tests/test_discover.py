@@ -136,6 +136,8 @@ def test_the_target_is_passed_on(tmp_path: Path) -> None:
         ("environment-gpu.yaml", "torch", CondaEnvironment),
         ("requirements.txt", "torch", Requirements),
         ("requirements-dev.txt", "torch", Requirements),
+        ("requirements/gpu.txt", "torch", Requirements),
+        ("Pipfile", "torch", Toml),
         ("cuda_requirements.in", "torch", Requirements),
         ("data.bin", "", Source),
     ],

@@ -156,3 +156,18 @@ def test_a_node_of_another_tree_is_misplaced() -> None:
     assert other is not None
     with pytest.raises(Misplaced):
         _python(b"x = 'y'\n").span(other.body[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "errors"),
+    [
+        (b"print(f\"{x['a']}\")\n", 0),
+        (b'print(f"{x["a"]}")\n', 1),
+        (b"print(f\"{'a\\n'}\")\n", 1),
+        (b'print(f"""{x["a"]}""")\n', 0),
+        (b"print(f'{f\"{x}\"}')\n", 0),
+        (b'print("{x["a"]}" if 0 else f"{1}")\n'.replace(b'["a"]', b"[a]"), 0),
+    ],
+)
+def test_strings_that_only_a_newer_python_reads_are_errors(text: bytes, errors: int) -> None:
+    assert _python(text).errors == errors

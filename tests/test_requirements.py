@@ -43,11 +43,22 @@ def text_of(result: Ported, name: str) -> str:
     ],
 )
 def test_a_list_with_a_counterpart_for_rocm_is_left_alone(tmp_path: Path, ours: str, other: str) -> None:
-    names = {ours: "torch==2.1.0+cu118\n", other: "torch==2.6.0+rocm6.2.4\nxformers\n"}
-    if ours.startswith("requirements/"):  # found by its name alone where another reads it in
-        names["requirements.txt"] = f"-r {ours}\n-r {other}\n"
-    result = ported(tmp_path, names)
+    result = ported(tmp_path, {ours: "torch==2.1.0+cu118\n", other: "torch==2.6.0+rocm6.2.4\nxformers\n"})
     assert not result.reported
+
+
+def test_lists_of_a_folder_and_of_pipenv_are_ported(tmp_path: Path) -> None:
+    pipfile = (
+        '[[source]]\nurl = "https://download.pytorch.org/whl/cu118"\nname = "pytorch"\n\n'
+        '[packages]\ntorch = {version = "==2.1.0+cu118", index = "pytorch"}\nxformers = "*"\n'
+    )
+    files = {"requirements/gpu.txt": "torch==2.1.0+cu118\n", "Pipfile": pipfile, "data/gpu.txt": "torch==2.1.0+cu118\n"}
+    result = ported(tmp_path, files)
+    assert text_of(result, "requirements/gpu.txt") == "torch\n"
+    packages = tomllib.loads(text_of(result, "Pipfile"))
+    assert packages["packages"] == {"torch": {"version": "*", "index": "pytorch"}}
+    assert packages["source"][0]["url"].endswith("/whl/rocm6.4")
+    assert {reported.path.as_posix() for reported in result.reported} == {"requirements/gpu.txt", "Pipfile"}
 
 
 def test_a_list_that_its_counterpart_reads_in_is_ported(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from hipport.source import Edit, NewFile, Span
 from hipport.tables import load
 from hipport_passes import nvidia_tools
 from hipport_passes.build_scripts.cmake_branches import Said, findings, split
+from hipport_passes.build_scripts.cmake_flags import tells
 from hipport_passes.build_scripts.cmake_libraries import TARGET, Libraries, row_of
 from hipport_passes.build_scripts.cmake_options import OF_LANGUAGE, Options
 from hipport_passes.build_scripts.cmake_trees import (
@@ -109,6 +110,12 @@ def find(source: CMake, project: Project) -> Iterator[Finding]:
         if not decided(source, command) and not elsewhere(source, command):
             said = script.options.with_loops(command, list(script.about(command, following)))
             yield from findings(source, command, said)
+
+
+def _asked(value: bytes) -> bytes:
+    """Return what a condition asks besides, where a variable says whether a property is on."""
+    match = re.fullmatch(rb"\$\{(\w+)\}", value)
+    return b" AND " + match[1] if match else b""
 
 
 def _active(said: Facts) -> bool:
@@ -217,6 +224,7 @@ class _Script:
             "set_source_files_properties": self._properties,
             "set_property": self._properties,
             "target_compile_features": self._features,
+            "foreach": self._languages_in_turn,
             "try_compile": self._tried,
             "try_run": self._tried,
             **dict.fromkeys(_CHECKS, self._checked),
@@ -374,6 +382,21 @@ class _Script:
             for each in command.arguments
         )
         return name if of_cuda else ""
+
+    def _languages_in_turn(self, command: Command, following: Command | None) -> Iterator[Said]:
+        """foreach(language CXX CUDA): variables of each, by CMAKE_${language}_FLAGS and the like."""
+        source, variable = self.source, text(self.source, command, 0)
+        items = [each for each in command.arguments[1:] if source[each.content] == b"CUDA"]
+        inside = [each for each in source.commands if any(block[0] is command for block in source.around(each))]
+        by_name = re.compile(rb"CMAKE_\$\{" + re.escape(variable.encode()) + rb"\}_")
+        if not items or not any(by_name.search(source[each.inner]) for each in inside):
+            return
+        edits = tuple(Edit(each.content, b"${HIP_OR_CUDA}") for each in items)
+        message, certainty = "HIP where USE_HIP is ON", Certainty.SAFE
+        if any(tells(source, each.arguments[1:], False) for each in inside):
+            message += "; with the flags in the loop, which are nvcc's without what is said of them"
+            certainty = Certainty.REVIEW
+        yield Said(items[0].span, "language", message, certainty, edits)
 
     def _listed(self, command: Command) -> Iterator[Said]:
         """`set(languages CXX CUDA)`, `list(APPEND languages CUDA)`, of what project() gets."""
@@ -551,7 +574,8 @@ class _Script:
                 return
             if b"-fgpu-rdc" in self._beyond(command):
                 return
-            after = (b"if(USE_HIP)", b'  string(APPEND CMAKE_HIP_FLAGS " -fgpu-rdc")', b"endif()")
+            asked = _asked(source[command.arguments[1].content])
+            after = (b"if(USE_HIP" + asked + b")", b'  string(APPEND CMAKE_HIP_FLAGS " -fgpu-rdc")', b"endif()")
             yield Said(command.written, "rdc", _RDC, Certainty.REVIEW, after=after)
 
     # Properties
@@ -591,7 +615,7 @@ class _Script:
                 edit = Edit(argument.content, b"${HIP_OR_CUDA}")
                 yield Said(argument.span, "language", "HIP where USE_HIP is ON", edits=(edit,))
             elif name == "CUDA_SEPARABLE_COMPILATION" and value.decode().upper() not in _FALSE:
-                yield from self._rdc(command, following, arguments[i], targets)
+                yield from self._rdc(command, following, arguments[i], targets, _asked(value))
             elif name == "CUDA_SOURCE_PROPERTY_FORMAT" and command.name == "set_source_files_properties":
                 files = b" ".join(source[each.span] for each in arguments[: first - 1])
                 line = b"set_source_files_properties(" + files + b" PROPERTIES LANGUAGE HIP)"
@@ -603,7 +627,7 @@ class _Script:
                 yield Said(arguments[i].span, "ptx", message, Certainty.MANUAL)
 
     def _rdc(
-        self, command: Command, following: Command | None, at: Argument, targets: Sequence[bytes]
+        self, command: Command, following: Command | None, at: Argument, targets: Sequence[bytes], asked: bytes
     ) -> Iterator[Said]:
         if following and b"USE_HIP" in self.source[following.inner] and b"-fgpu-rdc" in self._beyond(following):
             return
@@ -611,7 +635,7 @@ class _Script:
             if not targets or targets[0] != b"TARGET":
                 return
             targets = [each for each in targets[1:] if each not in (b"APPEND", b"APPEND_STRING")]
-        lines = [b"if(USE_HIP)"]
+        lines = [b"if(USE_HIP" + asked + b")"]
         for target in targets:
             lines.append(b"  target_compile_options(" + target + b" PRIVATE $<$<COMPILE_LANGUAGE:HIP>:-fgpu-rdc>)")
             lines.append(b"  target_link_options(" + target + b" PUBLIC $<$<LINK_LANGUAGE:HIP>:-fgpu-rdc>)")
@@ -640,6 +664,10 @@ class _Script:
             message = f"hipcc with HIP: {variable} only tells whether there is a compiler"
             line = f'find_program({variable} hipcc HINTS "$ENV{{ROCM_PATH}}/bin" /opt/rocm/bin)'
             yield Said(command.written, "probe", message, instead=(line.encode(),))
+            return
+        if command.name.startswith("exec") and b"version.cuda" in source[command.inner]:
+            message = "torch.version.cuda is None on ROCm, where torch.version.hip is the release: ask for either"
+            yield Said(command.written, "probe", message, Certainty.MANUAL)
             return
         pattern = _PROBE if command.name.startswith("exec") else _PROBED
         for argument in command.arguments[0 if command.name.startswith("exec") else 1 :]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _INVENTED = re.compile(r"(?:hip|rocm|amd|amdgpu)(:\d+)?")
 # Cheap: what a file must say at all.
 _MENTIONS = re.compile(
-    rb"[\"'](?:hip|rocm|amd|amdgpu)(?::\d+|:\{[^\"'\r\n]*)?[\"']|\btorch\.(?:backends\.)?(?:hip|rocm|amd)\b"
+    rb"[\"'](?:hip|rocm|amd|amdgpu)(?::[^\"'\r\n]*)?[\"']|\btorch\.(?:backends\.)?(?:hip|rocm|amd)\b"
     rb"|\btorch import[^\r\n]*\b(?:hip|rocm)\b|\.hip\(\)"
 )
 # A type of tensors.
@@ -46,24 +46,16 @@ _MODEL = re.compile(
 # A back end of PyTorch's of that name is somebody's own.
 _OWN = re.compile(rb"privateuse_?(?:1|one)", re.IGNORECASE)
 _MODULE = re.compile(r"torch\.(?:hip|rocm)|torch\.backends\.(?:hip|rocm)")
-# Calls of PyTorch's whose first argument is a device.
-_FIRST = re.compile(
-    r"torch\.(?:device|Generator|autocast|amp\.autocast|amp\.GradScaler|set_default_device|cuda\.\w+|autocast_mode\.autocast)"
-)
-_LOADS = re.compile(r"torch\.(?:jit\.)?load")
-# Libraries that hand their `device` to PyTorch.
-_LIBRARIES = r"transformers|diffusers|accelerate|whisper|sentence_transformers|open_clip|clip|lpips|ultralytics|kornia"
-_TORCH = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*\b(?:torch|" + _LIBRARIES.encode() + rb")\b")
-_KEYWORDS = frozenset(("device", "map_location", "device_type"))
-#: By these, libraries get a device that they hand to PyTorch.
-_HANDED_ON = frozenset(("device", "device_map"))
+#: Libraries that hand their `device` to PyTorch.
+LIBRARIES = r"transformers|diffusers|accelerate|whisper|sentence_transformers|open_clip|clip|lpips|ultralytics|kornia"
+_TORCH = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*\b(?:torch|" + LIBRARIES.encode() + rb")\b")
 
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield a finding per device that PyTorch does not have, and per back end that ROCm does not have."""
     invented = (
         _MENTIONS.search(source.text) is not None
-        and _TORCH.search(source.text) is not None
+        and (_TORCH.search(source.text) is not None or any(_readers(source, project)))
         and not _OWN.search(source.text)
     )
     recipes = [recipe for recipe in _recipes() if _concerns(recipe, source)]
@@ -93,6 +85,8 @@ def _devices(script: Script, project: Project) -> Iterator[Finding]:
     """Yield the strings that PyTorch gets as a device."""
     import libcst as cst
 
+    from hipport_passes.devices.receivers import received
+
     for node in script.nodes:
         if not isinstance(node, (cst.SimpleString, cst.FormattedString)):
             continue
@@ -106,7 +100,10 @@ def _devices(script: Script, project: Project) -> Iterator[Finding]:
         span = script.source.span(node)
         if _compared(script, node):
             continue
-        certain, names = _gets(script, node)
+        found = received(script, node)
+        certain, names = found.certainty, found.reads
+        if certain is None:
+            certain = _received_elsewhere(script, node, project)
         name = match.group().partition(":")[0]
         message = f"PyTorch has no device {name!r}; on ROCm, too, the GPU is 'cuda'"
         if certain is None:
@@ -114,6 +111,8 @@ def _devices(script: Script, project: Project) -> Iterator[Finding]:
         quote = re.match(rb"[A-Za-z]*(?:\"\"\"|'''|\"|')", script.source[span])
         assert quote is not None
         start = span.start + quote.end()
+        if not script.source.text.startswith(match.group().partition(":")[0].encode(), start):
+            continue  # a variable is put there, and says it where it is set
         if any(_asked(script, each, name) for each in names):
             message += f"; the program compares with {name!r}: change both"
             yield Finding(span, "device", message, (), Certainty.MANUAL)
@@ -128,6 +127,51 @@ def _devices(script: Script, project: Project) -> Iterator[Finding]:
             message += "; assumes that it is PyTorch's device wherever else it goes from here"
         yield Finding(span, "device", message, (Edit(Span(start, start + len(name)), b"cuda"),), certain)
     yield from _types(script)
+
+
+def _readers(source: Python, project: Project) -> Iterator[Python]:
+    """Yield the files with PyTorch that import this one, or something of it."""
+    if source.path.suffix != ".py":
+        return
+    name = source.path.parent.name if source.path.stem == "__init__" else source.path.stem
+    imports = re.compile(
+        rb"(?m)^[ \t]*(?:from[ \t]+(?:[\w.]*\.)?%b[ \t]+import|(?:from[ \t]+[\w.]+[ \t]+)?import[ \t][^\r\n#]*\b%b\b)"
+        % ((re.escape(name.encode()),) * 2)
+    )
+    for other in project.sources:
+        if (
+            isinstance(other, Python)
+            and other.path != source.path
+            and _TORCH.search(other.text)
+            and imports.search(other.text)
+        ):
+            yield other
+
+
+def _received_elsewhere(script: Script, node: cst.CSTNode, project: Project) -> Certainty | None:
+    """Say whether PyTorch gets a constant of the module in a file that imports it."""
+    import libcst as cst
+
+    from hipport_passes.build_scripts.script import Script
+    from hipport_passes.devices.receivers import imported
+
+    above = script.parent[node]
+    while isinstance(above, (cst.IfExp, cst.BooleanOperation)):
+        above = script.parent[above]
+    match above:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))]) | cst.AnnAssign(target=cst.Name(name)):
+            pass
+        case _:
+            return None
+    if script.function(above) is not None or any(isinstance(each, cst.ClassDef) for each, _ in script.ancestors(above)):
+        return None
+    path = script.source.path
+    module = path.parent.name if path.stem == "__init__" else path.stem
+    for other in _readers(script.source, project):
+        named = re.search(rb"\b" + name.encode() + rb"\b", other.text) and other.module is not None
+        if named and imported(other.fact(Script), name, module).passed:
+            return Certainty.REVIEW
+    return None
 
 
 def _type_of_tensor(script: Script, node: cst.SimpleString | cst.FormattedString) -> Iterator[Finding]:
@@ -161,144 +205,6 @@ def _type_of_tensor(script: Script, node: cst.SimpleString | cst.FormattedString
     yield Finding(span, "type", message, (Edit(Span(start, start + len(match[1])), b"cuda"),), certainty)
 
 
-def _gets(script: Script, node: cst.CSTNode) -> tuple[Certainty | None, list[cst.CSTNode]]:
-    """Say how certain it is that the value is for PyTorch alone, None if it may not be; and where it is read."""
-    import libcst as cst
-
-    value, above = node, script.parent[node]
-    while (
-        isinstance(above, cst.BooleanOperation)
-        or (isinstance(above, cst.IfExp) and value is not above.test)
-        or isinstance(above, cst.FormattedStringExpression)
-    ):
-        value, above = above, script.parent[above]
-    match above:
-        case cst.Arg():
-            if _argument(script, above):
-                call = script.parent[above]
-                if _code(script, call) != "torch.device":
-                    return Certainty.SAFE, []
-                # Where the device goes that is made here.
-                certain, names = _gets(script, call)
-                return (Certainty.REVIEW if certain is None else certain), names
-            return (Certainty.REVIEW if _handed_on(script, above) else None), []
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Attribute() as target)]):
-            pass
-        case cst.AnnAssign(target=cst.Name() | cst.Attribute() as target):
-            pass
-        case cst.Param(name=target) if above.default is value:
-            pass
-        case cst.DictElement() if (of := script.parent.get(script.parent[above])) is not None and _is_location(of):
-            # Checkpoints have no such place either.
-            return (Certainty.SAFE if value is above.value else Certainty.REVIEW), []
-        case cst.Return():
-            function = script.function(above)
-            uses: list[cst.CSTNode] = list(script.calls(function.name.value)) if function is not None else []
-        case _:
-            return None, []
-    if not isinstance(above, cst.Return):
-        uses = [each for each in _uses(script, target) if each is not target]
-    passed = [each for each in uses if _passed(script, each)]
-    if not passed:
-        return None, uses
-    # What a function returns may be asked for in other files.
-    others = [each for each in uses if each not in passed and not _printed(script, each)]
-    return (Certainty.REVIEW if others or isinstance(above, cst.Return) else Certainty.SAFE), uses
-
-
-def _is_location(node: cst.CSTNode) -> bool:
-    """Say whether a table is given as `map_location`."""
-    import libcst as cst
-
-    return isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "map_location"
-
-
-def _printed(script: Script, node: cst.CSTNode) -> bool:
-    import libcst as cst
-
-    return isinstance(script.parent.get(node), cst.FormattedStringExpression)
-
-
-def _handed_on(script: Script, argument: cst.Arg) -> bool:
-    """Say whether a library that is built on PyTorch gets the argument as a device."""
-    import libcst as cst
-
-    call = script.parent[argument]
-    if not isinstance(call, cst.Call) or argument.keyword is None or argument.keyword.value not in _HANDED_ON:
-        return False
-    if argument.keyword.value == "device_map":
-        return re.search(rb"\b(?:transformers|diffusers|accelerate)\b", script.source.text) is not None
-    root: cst.BaseExpression = call.func
-    while isinstance(root, cst.Attribute):
-        root = root.value
-    if not isinstance(root, cst.Name):
-        return False
-    pattern = rf"(?m)^[ \t]*(?:import|from)[ \t]+(?:{_LIBRARIES})\b[^\r\n]*\b{re.escape(root.value)}\b"
-    return re.search(pattern, script.module.code) is not None or re.fullmatch(_LIBRARIES, root.value) is not None
-
-
-def _passed(script: Script, node: cst.CSTNode) -> bool:
-    import libcst as cst
-
-    above = script.parent.get(node)
-    return isinstance(above, cst.Arg) and _argument(script, above)
-
-
-def _uses(script: Script, target: cst.Name | cst.Attribute) -> list[cst.CSTNode]:
-    """Return where the variable is read: a name in its function, an attribute of `self` in the file."""
-    import libcst as cst
-
-    name = target.value if isinstance(target, cst.Name) else target.attr.value
-    found: list[cst.CSTNode] = []
-    for each in script.named(str(name)):
-        above = script.parent[each]
-        behind = isinstance(above, cst.Attribute) and above.attr is each
-        if isinstance(target, cst.Attribute):
-            if behind and script.code(above) == script.code(target):
-                found.append(above)
-        elif not behind and not isinstance(above, (cst.Param, cst.AssignTarget)):
-            function = script.function(target)
-            # What is bound in a module is read in its functions too.
-            if function is None or script.function(each) is function:
-                keyword = isinstance(above, cst.Arg) and above.keyword is each
-                if not keyword:
-                    found.append(each)
-    return found
-
-
-def _code(script: Script, call: cst.CSTNode) -> str:
-    """Return what is called; torch.device also where it was imported by itself."""
-    import libcst as cst
-
-    if not isinstance(call, cst.Call):
-        return ""
-    if isinstance(call.func, cst.Name) and call.func.value == "device" and script.imported(call.func) is not None:
-        return "torch.device"
-    return script.code(call.func)
-
-
-def _argument(script: Script, argument: cst.Arg) -> bool:
-    """Say whether PyTorch gets the argument as a device."""
-    import libcst as cst
-
-    call = script.parent[argument]
-    if not isinstance(call, cst.Call):
-        return False
-    code = _code(script, call)
-    keyword = argument.keyword.value if argument.keyword is not None else None
-    place = next(i for i, each in enumerate(call.args) if each is argument)
-    method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-    if keyword is not None:
-        if keyword == "type":
-            return code == "torch.device"
-        if keyword not in _KEYWORDS:
-            return False
-        return code.startswith("torch.") or keyword == "map_location" or method == "to" or method.startswith("new_")
-    if method == "to":
-        return place == 0
-    return (place == 0 and _FIRST.fullmatch(code) is not None) or (place == 1 and _LOADS.fullmatch(code) is not None)
-
-
 def _compared(script: Script, node: cst.CSTNode) -> bool:
     import libcst as cst
 
@@ -328,20 +234,56 @@ def _types(script: Script) -> Iterator[Finding]:
     import libcst as cst
 
     for node in script.nodes:
+        found: tuple[str, str] | None = None
         match node:
-            case cst.Comparison(
-                left=cst.Attribute(value=device, attr=cst.Name("type")) as left,
-                comparisons=[cst.ComparisonTarget(cst.Equal() | cst.NotEqual(), cst.SimpleString() as right)],
-            ) if _INVENTED.fullmatch(script.text(right)) and re.search(
-                r"\bdevice$|\.device\(.*\)$", script.code(device)
-            ):
-                # Where "cuda" is asked for as well, that is the answer on ROCm.
-                asked = rf"{re.escape(script.code(left))}\s*(?:==\s*[\"']cuda|in\s)"
-                if re.search(asked, script.module.code):
-                    continue
-                message = f"a device of PyTorch's never has the type {script.text(right)!r}: on ROCm, too, it is 'cuda'"
-                message += "; torch.version.hip tells ROCm from CUDA"
-                yield Finding(script.source.span(node), "type", message, (), Certainty.MANUAL)
+            case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(comparator=right)]):
+                for one, other in ((left, right), (right, left)):
+                    # `"rocm" == device.type` as well, and `device.type in ("hip", "rocm")`.
+                    told, words = _told(script, one), _words(script, other)
+                    if told and words and all(map(_INVENTED.fullmatch, words)):
+                        found = told, words[0]
+            case cst.Call(func=cst.Attribute(value=text, attr=cst.Name("startswith")), args=[cst.Arg(word)]):
+                told, said = _told(script, text), script.text(word)
+                if told and _INVENTED.fullmatch(said.rstrip(":")):
+                    found = told, said
+        # Where "cuda" is asked for as well, that is the answer on ROCm.
+        if found is None or re.search(
+            rf"{re.escape(found[0])}{_ASKS_CUDA}|{_IN}{re.escape(found[0])}", script.module.code
+        ):
+            continue
+        message = f"a device of PyTorch's never has the type {found[1]!r}: on ROCm, too, it is 'cuda'"
+        message += "; torch.version.hip tells ROCm from CUDA"
+        yield Finding(script.source.span(node), "type", message, (), Certainty.MANUAL)
+
+
+_ASKS_CUDA = r"\s*(?:==\s*[\"']cuda|!=\s*[\"']cuda|in\s[^\n]*[\"']cuda|\.startswith\([\"']cuda)"
+_IN = r"[\"']cuda(?::\d+)?[\"']\s*(?:in|==)\s*"
+
+
+def _told(script: Script, node: cst.BaseExpression) -> str:
+    """Return the code of what PyTorch says of a device, `device.type` or `str(device)`, or ""."""
+    import libcst as cst
+
+    match node:
+        case cst.Attribute(value=device, attr=cst.Name("type")):
+            pass
+        # An option of the program's is a string already, and whatever it was given.
+        case cst.Call(func=cst.Name("str"), args=[cst.Arg(device)]) if not re.match(
+            r"(?:args|opts?|options|cfg|config)\b", script.code(device)
+        ):
+            pass
+        case _:
+            return ""
+    return script.code(node) if re.search(r"\bdevice$|\.device\(.*\)$", script.code(device)) else ""
+
+
+def _words(script: Script, node: cst.BaseExpression) -> list[str]:
+    """Return a string, or those of a list that is written out."""
+    import libcst as cst
+
+    if isinstance(node, (cst.Tuple, cst.List, cst.Set)):
+        return [script.text(each.value) for each in node.elements]
+    return [script.text(node)] if isinstance(node, cst.SimpleString) else []
 
 
 # Modules
@@ -516,8 +458,8 @@ def _matches(script: Script, node: cst.CSTNode, recipe: Mapping[str, Any]) -> bo
         return isinstance(node, cst.Call) and re.fullmatch(recipe["call"], script.code(node.func)) is not None
     if "keyword" in recipe:
         return (
-            isinstance(node, cst.SimpleString)
-            and script.text(node) in recipe["values"]
+            (script.text(node) if isinstance(node, cst.SimpleString) else script.constant(node)) in recipe["values"]
+            and isinstance(node, cst.SimpleString | cst.Name)
             and _keyed(script, node) == recipe["keyword"]
         )
     if "string" in recipe:
@@ -541,6 +483,9 @@ def _keyed(script: Script, node: cst.CSTNode) -> str:
             return name.lstrip("_")
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript() as target)]):
             return script.key(target)
+        # `os.environ.setdefault("ATTN_BACKEND", "xformers")`
+        case cst.Arg() as argument if isinstance(call := script.parent[argument], cst.Call) and len(call.args) == 2:
+            return script.text(call.args[0].value) if script.code(call.func).endswith("environ.setdefault") else ""
         case cst.DictElement(key=key):
             return script.text(key)
     return ""

@@ -80,6 +80,9 @@ _ADDED = re.compile(r"\$\(addprefix[ \t]+(?:-Xcompiler|--compiler-options)[ \t]*
 # What stands between the commands of a shell, and in front of one.
 _BETWEEN = frozenset(("&&", "||", ";", "|", "&"))
 _IN_FRONT = frozenset(("do", "then", "else", "if", "while", "until", "!", "{", "(", "time", "exec", "env", "ccache"))
+_MAKE = re.compile(r"\$[({]MAKE[)}]|g?make")
+_SET_TO_NVCC = re.compile(r"\w+=[\"']?(?:\S*/)?nvcc[\"']?")
+_WITH_PREFIX = re.compile(r"(\$\(addprefix[ \t]+-l[ \t]*,[ \t]*)([^()$]*)\)")
 _FLAG = re.compile(r"(?<![\w-])-{1,2}[A-Za-z][\w-]*")
 _SET = re.compile(r"\w+=")
 _SUFFIX_RULE = re.compile(r"\s*(\.\w+)\.\w+\s*:")
@@ -360,9 +363,24 @@ class _Script:
         if line.kind == "other" and b"-gencode" in text and b"eval" in text:
             message = "-gencode → dropped: hipcc compiles for what --offload-arch says"
             return _Said(line, line.span, "arch", None, [message])
+        if (line.kind.startswith("if") or line.kind == "other") and _PROBE.search(text) and self._stops(line):
+            message = "make stops here where there is no nvcc, as on ROCm: put ifneq ($(USE_HIP),1) around it"
+            self._report(line.span, "probe", message)
         if line.kind in ("define", "rule") and _CALLED.search(text) and not _ECHO.match(text):
             self._report(line.span, "nvcc", "nvcc is called here in a way that hipport does not rewrite")
         return None
+
+    def _stops(self, line: Line) -> bool:
+        """Say whether make ends with an error by what a line asks: in it, or in the branches behind it."""
+        text, depth = self.source[line.span], 0
+        for other in self.source.lines:
+            if other.span.start <= line.span.start or not line.kind.startswith("if"):
+                continue
+            depth += other.kind.startswith("if") - (other.kind == "endif")
+            if depth < 0:
+                break
+            text += self.source[other.span]
+        return b"$(error" in text or b"${error" in text
 
     def defined(self, lines: Sequence[Line]) -> _Said | None:
         """Return what becomes of `define … endef`: what commands, or flags, in it are, in a definition of their own.
@@ -420,6 +438,12 @@ class _Script:
         if _PROBE.search(text):
             self._report(
                 line.value, "probe", "what is asked here is not there on ROCm: put ifneq ($(USE_HIP),1) around it"
+            )
+            return None
+        given = [word for words in self._commands(line) for word, _ in words if _MAKE.fullmatch(words[0][0])]
+        if line.kind == "recipe" and any(_SET_TO_NVCC.fullmatch(word) for word in given):
+            self._report(
+                line.value, "nvcc", "make is given nvcc here, whatever the makefile says: leave it out for HIP"
             )
             return None
         if line.kind == "recipe" and not self._calls(line) and (handed := self._handed_on(line)):
@@ -500,6 +524,10 @@ class _Script:
         puts: dict[Span, bytes] = {}
         changes: list[Change] = []
         for word, span in words:
+            if (hip := _prefixed(word)) is not None:
+                puts[span] = hip.encode()
+                changes.append(Change(0, 0, "library", (word,), (hip,), "the libraries of ROCm", Certainty.SAFE))
+                continue
             found = library(word)
             if found is None or not word.startswith(("cu", "nv", "nccl", "c10_", "torch_")):
                 continue
@@ -590,6 +618,13 @@ class _Script:
                 why = "hipcc is the host's compiler as well"
                 found.append(Change(0, 0, "compiler_options", (word,), (added[1],), why, Certainty.SAFE))
                 continue
+            elif (ours := _prefixed(word)) is not None:
+                puts[span] = ours.encode()
+                found.append(Change(0, 0, "library", (word,), (ours,), "the libraries of ROCm", Certainty.SAFE))
+                continue
+            elif of == "nvcc" and (inside := _inside(word, self.rocm)):
+                self._report(span, inside[0].kind, f"chosen by make, change them there: {'; '.join(map(str, inside))}")
+                continue
             else:
                 rest.append((word, span))
                 continue
@@ -640,6 +675,25 @@ class _Script:
         return _Said(
             line, Span(min(puts).start, min(puts).end), kind, None if adds_nothing else hip, messages, certainty
         )
+
+
+def _prefixed(word: str) -> str | None:
+    """Return `$(addprefix -l,cublas m)` with ROCm's libraries; None where it has none of CUDA's, or one without."""
+    match = _WITH_PREFIX.fullmatch(word)
+    names = match[2].split() if match else []
+    found = [library(name) for name in names]
+    if match is None or not any(found) or any(each is not None and each[1] for each in found):
+        return None
+    kept = [name if each is None else each[0] for name, each in zip(names, found, strict=True)]
+    return f"{match[1]}{' '.join(name for name in kept if name)})"
+
+
+def _inside(word: str, rocm: tuple[int, int]) -> list[Change]:
+    """Return what becomes of the flags in a function of make's: `$(if $(DEBUG),-G -g,-O3)`."""
+    if not re.match(r"\$[({](?:if|or|and|filter|subst|foreach)[ \t]", word):
+        return []
+    flags = [each for each in re.split(r"[\s,(){}]+", word) if each.startswith("-")]
+    return list(translate(flags, of="nvcc", rocm=rocm, shell=True).changes)
 
 
 PASS = Pass(Makefile, find)

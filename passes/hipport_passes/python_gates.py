@@ -30,7 +30,11 @@ PRODUCT = re.compile(
 )
 _TABLE = load(Path(__file__).with_suffix(".toml"))
 _MODULES = "|".join(sorted({re.escape(name.partition(".")[0]) for name in _TABLE["modules"]}))
-_IMPORTS = re.compile(rf"^[ \t]*(?:import|from)[ \t][^#\n]*?\b({_MODULES})\b".encode(), re.MULTILINE)
+_IMPORTS = re.compile(
+    rf"^[ \t]*(?:import|from)[ \t][^#\n]*?\b({_MODULES})\b"
+    rf"|\b(?:import_module|__import__|find_spec)\([ \t]*[\"']({_MODULES})\b".encode(),
+    re.MULTILINE,
+)
 _QUESTIONS = {
     "versions": re.compile(rb"version[ \t]*\.[ \t]*cuda\b|torch\.version[ \t]+import\b"),
     "capabilities": re.compile(rb"\bget_device_capability\b|\bget_device_properties\b(?s:.*)\.(?:major|minor)\b"),
@@ -40,16 +44,21 @@ _QUESTIONS = {
     "installs": re.compile(rb"\b(?:pip3?|uv|conda|mamba)\b(?s:.{0,40}?)\b(?:install|add|create)\b"),
     "arch_lists": re.compile(rb"\bget_arch_list\b"),
     "warp_sizes": re.compile(rb"\.warp_size\b"),
-    "switches": re.compile(rb"\bsdpa?_kernel\b|cudnn\.version\b"),
+    "switches": re.compile(rb"\bsdpa?_kernel\b|cudnn\.version\b|\benable_math_sdp\b"),
     "homes": re.compile(rb"\bCUDA_(?:HOME|PATH)\b"),
     "removed": re.compile(rb"\butils[ \t]*\.[ \t]*ffi\b|\btorch\.utils[ \t]+import[ \t][^\n]*\bffi\b"),
     "libraries": re.compile(rb"\b(?:CDLL|LoadLibrary|PyDLL|find_library)\b[^\n]*(?:cu|nv|nccl)"),
     "sources": re.compile(rb"\bload_inline\b"),
     "kernels": re.compile(
-        rb"\binline_asm_elementwise\b|extra\.cuda\b|\bgdc_|\bmaxnreg[ \t]*=|\bnum_warps[ \t]*=[ \t]*(?:32|64|\d{3})"
-        rb"|\bnum_ctas[ \t]*=[ \t]*(?:[2-9]|\d\d)|\bnum_(?:consumer_groups|buffers_warp_spec)\b|\breg_(?:dec|inc)_"
+        rb"\binline_asm_elementwise\b|extra\.cuda\b|\bgdc_|\bmaxnreg\b[\"']?[ \t]*[=:]"
+        rb"|\bnum_warps[\"']?[ \t]*[=:][ \t]*(?:32|64|\d{3})|\bnum_ctas[\"']?[ \t]*[=:][ \t]*(?:[2-9]|\d\d|[A-Za-z_])"
+        rb"|\bnum_(?:consumer_groups|buffers_warp_spec)\b|\breg_(?:dec|inc)_|\blibdevice[\w.]*\.bc\b|\bGPUTarget\b|\bget_current_target\b"
+        rb"|\btarget[ \t]*=[ \t]*\([ \t]*[\"']cuda"
     ),
 }
+# A count of warps by a name, and the numbers that such a name is.
+_COUNTED = re.compile(rb"\bnum_warps[\"']?[ \t]*[=:][ \t]*([A-Za-z_]\w*)")
+_COUNTS = rb"(?m)\b%b\b[ \t]*(?::[^=\n]*)?(?:=|\bin\b)[^\n]*?(?<![\w.])(?:32|64|\d{3})(?![\w.])"
 # What is wrong on ROCm whatever stands around it.
 _FAILS = re.compile(
     rb"version\.cuda[ \t]*(?:\.|\[|[<>])|(?:float|int|parse|Version)\([\w.]*version\.cuda\b"
@@ -61,11 +70,16 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield a finding per question that an AMD GPU, or ROCm, answers otherwise, or not at all."""
     text = source.text
     asked = {name for name, pattern in _QUESTIONS.items() if pattern.search(text)}
+    known_elsewhere = project.fact(_capability_functions)
+    if "capabilities" not in asked and any(name.encode() in text for _, name in known_elsewhere):
+        asked.add("capabilities")
     if "device_names" in asked and not PRODUCT.search(text):
         asked.discard("device_names")
-    if "kernels" in asked and b"triton" not in text:
+    if b"triton" not in text:
         asked.discard("kernels")
-    modules = {match[1].decode() for match in _IMPORTS.finditer(text)}
+    elif any(re.search(_COUNTS % name, text) for name in set(_COUNTED.findall(text))):
+        asked.add("kernels")
+    modules = {(match[1] or match[2]).decode() for match in _IMPORTS.finditer(text)}
     modules = {name for name in modules if not _own(name, project)}
     if not asked and not modules:
         return
@@ -83,7 +97,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     known = {name: said for name, said in _TABLE["modules"].items() if name.partition(".")[0] in modules}
     answers: dict[str, Callable[[], Iterator[Finding]]] = {
         "versions": lambda: versions.versions(program),
-        "capabilities": lambda: capability.capabilities(program),
+        "capabilities": lambda: capability.capabilities(program, known_elsewhere),
         "device_names": lambda: probes.device_names(program),
         "nvidia_smi": lambda: probes.nvidia_smi(program),
         "tools": lambda: probes.tools(program),
@@ -100,9 +114,29 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     try:
         findings = [finding for name, answer in answers.items() if name in asked for finding in answer()]
         findings += imports.imports(program, known)
+        findings += imports.imported_by_name(program, known)
     except Misplaced:
         return  # of such a file nothing can be changed
     yield from findings
+
+
+def _capability_functions(project: Project) -> dict[tuple[str, str], str]:
+    """Return the functions that return a compute capability, by their modules and names, and how it is made."""
+    found: dict[tuple[str, str], str] = {}
+    for source in project.sources:
+        if isinstance(source, Python) and b"def " in source.text and _QUESTIONS["capabilities"].search(source.text):
+            if source.module is None:
+                continue
+            from hipport_passes.runtime import capability
+            from hipport_passes.runtime.program import Program
+
+            module = source.path.parent.name if source.path.stem == "__init__" else source.path.stem
+            try:
+                of_file = capability.functions(source.fact(Program))
+            except Misplaced:
+                continue
+            found |= {(module, name): kind for name, kind in of_file.items()}
+    return found
 
 
 def _own(module: str, project: Project) -> bool:

@@ -38,6 +38,22 @@ _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 # nvcc reads options from these ("CUDA Compiler Driver NVCC", 13.0).
 _NVCC_OPTIONS = re.compile(r"NVCC_(?:PREPEND|APPEND)_FLAGS")
 _NVIDIA_SMI = re.compile(r"(?:.*/)?nvidia-smi")
+# Compilers of the host's, and the question whether a tool or a folder of NVIDIA's is there.
+_HOSTS = re.compile(r"(?:.*/)?(?:g\+\+|gcc|c\+\+|cc|clang(?:\+\+)?)(?:-[\d.]+)?|\$\{?(?:CXX|CC)\}?")
+_LOOKED_FOR = re.compile(
+    rb"(?P<not>![ \t]*)?(?:\[\[?[ \t]+(?:-x[ \t]+)?\"?\$\()?[ \t]*\b(?:command[ \t]+-v|which|type|hash)[ \t]+"
+    rb"[\"']?(?:[\w./${}]+/)?(?P<tool>nvcc|nvidia-smi)\b"
+    rb"|(?:\[\[?|\btest)[ \t]+(?P<negated>![ \t]+)?-(?P<how>[zndexf])[ \t]+"
+    rb"[\"']?\$\{?(?P<variable>CUDA_(?:HOME|PATH|ROOT))\b"
+)
+_STOPS = re.compile(rb"\b(?:exit|die|abort|fail)\b|\breturn[ \t]+[1-9]")
+_INSTEAD = {
+    "nvcc": "hipcc is the compiler there",
+    "nvidia-smi": "rocm-smi and amd-smi tell of GPUs there",
+    "CUDA_HOME": "ROCM_PATH is its counterpart, by default /opt/rocm",
+    "CUDA_PATH": "ROCM_PATH is its counterpart, by default /opt/rocm",
+    "CUDA_ROOT": "ROCM_PATH is its counterpart, by default /opt/rocm",
+}
 _ARCHS = re.compile(r"\$\{?\w*(?:ARCH|GENCODE)\w*\}?", re.IGNORECASE)
 _NVIDIA_CONTAINER = re.compile(r"--gpus(?:=|$)|--runtime=nvidia\b|--device=/dev/nvidia|nvidia\.com/gpu")
 # Package managers of systems.
@@ -60,7 +76,7 @@ _READ = re.compile(
     r"(?:.*/)?(?:.+\.(?:py|sh|bash|cmake|mk|toml|cfg|hpp|h|cpp|cc|cxx)|CMakeLists\.txt|(?:GNU)?[Mm]akefile|Dockerfile|[\w-]*requirements[\w-]*\.txt)"
 )
 _WRITTEN = re.compile(
-    rb"\bnvcc\b|nvidia-smi|\bpynvml\b|CUDAExtension|extra_cuda_cflags|\bCUDA_HOME\b|\bcu1[12]\d\b|LANGUAGES[^\n)]*CUDA"
+    rb"\bnvcc\b|nvidia-smi|\b(?:nvidia/cuda|pytorch/pytorch):|\bpynvml\b|CUDAExtension|extra_cuda_cflags|\bCUDA_HOME\b|\bcu1[12]\d\b|LANGUAGES[^\n)]*CUDA"
     rb"|find_package\(CUDA|version\.cuda\b|__global__"
 )
 
@@ -70,6 +86,14 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
     match source:
         case Shell() | Dockerfile() | Definition():
             yield from in_commands(source, source.commands, project)
+            for name, text in source.written if isinstance(source, Shell) else ():
+                if _READ.fullmatch(name) and (written := _WRITTEN.search(source[text])) is not None:
+                    span = Span(text.start + written.start(), text.start + written.end())
+                    message = (
+                        f"the file {name} that is written here is for CUDA (`{written.group().decode()}`), and hipport "
+                        "ports files: let it be one of the repository, and have that ported"
+                    )
+                    yield Finding(span, "written", message, (), Certainty.MANUAL)
             if isinstance(source, Definition) and any(_ROCM_WORDS.search(word.text) for _, word in source.headers):
                 for command in source.commands:
                     if command.words[0].text == "export" or "=" in command.words[0].text:
@@ -147,6 +171,9 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
             del words[0]
         if _NVCC.fullmatch(words[0]):
             yield _compiled(words[1:], command, project)
+        elif _HOSTS.fullmatch(words[0]) and (linked := _linked(words[1:], project)):
+            message = f"what it is given is CUDA's, which ROCm does not have: {linked}"
+            yield Finding(command.span, "host_compiler", message, (), Certainty.MANUAL)
         elif _NVIDIA_SMI.fullmatch(words[0]) and "nvidia-smi" not in under and not _may_fail(source, command):
             yield _asks_nvidia(command.span)
         elif {"singularity", "apptainer"} & set(words) and "--nv" in words and words[0] not in _PRINTS:
@@ -182,6 +209,62 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
             message = "brings NVIDIA's toolkit or driver, which ROCm does not need, and nvcc on the path misleads hipcc"
             yield Finding(command.span, "packages", message, (), Certainty.MANUAL)
     yield from nvidia_tools.reported(tools)
+    if not knows_rocm:
+        yield from _insisted(source, commands)
+
+
+def _linked(words: Sequence[str], project: Project) -> str:
+    """Say what becomes of CUDA's folders and libraries among the words of a compiler for the host; "" if none."""
+    changes = translate(words, of="link", rocm=project.target.rocm, shell=True).changes
+    return "; ".join(str(change) for change in changes if change.kind in ("library", "cuda_path"))
+
+
+def _insisted(source: Source, commands: Sequence[Command]) -> Iterator[Finding]:
+    """Yield where a script stops if a tool or a folder of NVIDIA's is not there."""
+    if not commands:
+        return
+    text, said = source.text, set()
+    for match in _LOOKED_FOR.finditer(text):
+        line = text.rfind(b"\n", 0, match.start()) + 1
+        name = (match["tool"] or match["variable"]).decode()
+        head = text[line : match.start()]
+        if (
+            name in said
+            or b"#" in head
+            or not any(each.span.start <= match.end() <= _end_of(text, each) for each in commands)
+        ):
+            continue
+        negations = (match["not"] or head.rstrip().endswith(b"!"), match["how"] == b"z", match["negated"])
+        absent = sum(map(bool, negations)) % 2 == 1
+        if _stops(text, match.end(), re.search(rb"(?:^|[;\s])(?:el)?if\b", head) is not None, absent):
+            said.add(name)
+            message = f"stops where there is no {name}, as on ROCm; {_INSTEAD[name]}"
+            yield Finding(Span(*match.span()), "insisted", message, (), Certainty.MANUAL)
+
+
+def _end_of(text: bytes, command: Command) -> int:
+    """Return where the line of a command ends."""
+    end = text.find(b"\n", command.span.end)
+    return len(text) if end < 0 else end
+
+
+def _stops(text: bytes, at: int, condition: bool, absent: bool) -> bool:
+    """Say whether the script stops where what it looks for is not there; `absent`: what is asked is that it is not."""
+    if condition:
+        end = re.compile(rb"(?:^|[;\s])fi\b").search(text, at)
+        body = text[at : end.start() if end else len(text)]
+        if re.search(rb"(?:^|[;\s])if\b", body):
+            return False  # one inside of another
+        then, _, otherwise = body.partition(b"else")
+        return _STOPS.search(then if absent else otherwise) is not None
+    line = re.compile(rb"(?:\\\r?\n|[^\n])*").match(text, at)
+    rest = line.group() if line else b""
+    joined = re.search(rb"&&|\|\|", re.sub(rb"[\d&]?>&?[ \t]*(?:/dev/null|\d)", b"", rest))
+    if joined is None or (joined.group() == b"&&") is not absent:
+        return False
+    behind = text[at + rest.index(joined.group()) :]
+    block = re.match(rb"(?:&&|\|\|)[ \t]*[{(](?P<inside>[^})]*)[})]", behind)
+    return _STOPS.search(block["inside"] if block else rest) is not None
 
 
 def _tool(source: Source, command: Command, words: Sequence[str]) -> str:

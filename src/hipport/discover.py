@@ -46,7 +46,7 @@ _UNPORTED = re.compile(rb"\bcuda[A-Z]\w|(?<![\w:])__\w+_sync\b")
 # What a Python file says that cares which GPU it runs on, or builds something for one.
 _PYTHON = re.compile(
     rb"cuda|nvidia|nvml|nvcc|cpp_extension|cudnn|xformers|flash_attn|triton|\bhip\b|rocm|warp_size"
-    rb"|nvdiffrast|tinycudann|spconv|torch_scatter|pytorch3d|gsplat|bitsandbytes|cupy|nvprof|\bnsys\b|\bncu\b"
+    rb"|compute_capability|nvdiffrast|tinycudann|spconv|torch_scatter|pytorch3d|gsplat|bitsandbytes|cupy|nvprof|\bnsys\b|\bncu\b"
     rb"|compute-sanitizer|[\"']amd(?:gpu)?[\"':]|torch\.amd\."
     # Options of nvcc, which other scripts may take from there.
     rb"|use_fast_math|-lineinfo|--?expt-|extended-lambda|-gencode|=(?:sm|compute)_|ptxas|-Xcompiler|_CXX11_ABI=",
@@ -60,7 +60,7 @@ _NAMED: tuple[tuple[re.Pattern[str], type[Source]], ...] = (
     (re.compile(r".+\.ipynb"), Notebook),
     (re.compile(r"(?:poetry|uv|pdm|Pipfile|pixi)\.lock|pylock(?:\..+)?\.toml|(?:.*[-_.])?conda-lock\.ya?ml"), Lock),
     (re.compile(r"(?:.*[-_.])?(?:requirements?|constraints?|reqs?)(?:[-_.].*)?\.(?:txt|in|pip)"), Requirements),
-    (re.compile(r"pyproject\.toml|pixi\.toml"), Toml),
+    (re.compile(r"pyproject\.toml|pixi\.toml|Pipfile"), Toml),
     (re.compile(r"setup\.cfg"), SetupCfg),
     (re.compile(r"(?:.*[-_.])?(?:Dockerfile|Containerfile)(?:[-_.].*)?|.+\.dockerfile", re.IGNORECASE), Dockerfile),
     (re.compile(r".+\.(?:sh|bash)"), Shell),
@@ -87,6 +87,8 @@ _HIDDEN: tuple[tuple[str, re.Pattern[str], type[Source]], ...] = (
     (".devcontainer", re.compile(r"(?:.+/)?(?:docker-)?compose[^/]*\.ya?ml"), Compose),
     (".devcontainer", re.compile(r"(?:[^/]+/)?devcontainer\.json"), Devcontainer),
 )
+# Lists of requirements that their folder says are such: requirements/gpu.txt.
+_LISTS = re.compile(r"(?:.*/)?(?:requirements?|reqs?)/[^/]+\.(?:txt|in|pip)")
 _LOOKED_INTO = frozenset(folder for folder, _, _ in _HIDDEN)
 # Of files that only install packages, those are read that install what has builds for GPUs.
 _INSTALLING = (Toml, SetupCfg, CondaEnvironment, Lock, Dockerfile, Definition, Shell, Markdown)
@@ -222,6 +224,8 @@ def source(path: PurePath, text: bytes) -> Source:
     for name, language in _NAMED:
         if name.fullmatch(path.name):
             return language(path, text)
+    if _LISTS.fullmatch(path.as_posix()):
+        return Requirements(path, text)
     if suffix in (".cu", ".cuh"):
         return Cuda(path, text)
     cuda = _CUDA.search(text) is not None
@@ -510,7 +514,7 @@ def _wanted(path: str) -> bool:
     suffix = PurePosixPath(name).suffix.lower()
     if suffix in UNITS or suffix in HEADERS or suffix == ".py":
         return True
-    return any(pattern.fullmatch(name) for pattern, _ in _NAMED)
+    return _LISTS.fullmatch(path) is not None or any(pattern.fullmatch(name) for pattern, _ in _NAMED)
 
 
 def _read(path: Path) -> bytes:

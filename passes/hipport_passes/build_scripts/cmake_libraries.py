@@ -17,9 +17,11 @@ from hipport_passes.nvcc_flags import library
 
 _TABLE = Path(__file__).parents[1] / "cmake.toml"
 
-_OPTION = re.compile(rb"(?<=[\s\"])-l(\w+)(?=[\s\")]|\Z)")
+_OPTION = re.compile(rb"(?<=[\s\":;])-l(\w+)(?=[\s\");>]|\Z)")
 #: An imported target of CUDA's; with nothing behind `::` where a variable says which.
 TARGET = re.compile(rb"\b(?:CUDA|CCCL|CUB|Thrust|libcudacxx|NCCL)::(?:\w+|(?=\$))")
+
+_PREFIX = re.compile(rb"\bPREPEND\s+\"?(CUDA::)\"?(?=\s|\Z)")
 
 
 def row_of(name: str) -> dict[str, str] | None:
@@ -69,6 +71,11 @@ class Libraries:
         source = self.source
         if command.name == "list" and text(source, command, 0) not in ("APPEND", "PREPEND", "INSERT"):
             # An item that is not in the list need not be known by its other name.
+            if text(source, command, 0) == "TRANSFORM" and (match := _PREFIX.search(source[command.inner])):
+                start = command.inner.start
+                message = "which libraries of CUDA's these are, is only known when the script runs"
+                span = Span(start + match.start(1), start + match.end(1))
+                yield Said(span, "target", message, Certainty.MANUAL)
             return
         start, end = command.inner.start, command.inner.end
         for match in TARGET.finditer(source.code, start, end):
@@ -144,7 +151,7 @@ class Libraries:
         """`cudart`, `-lcublas`: libraries by the linker's names."""
         source = self.source
         first = links(source, command)
-        if not first:
+        if not first or (command.name in ("set", "list") and self._prefixed(text(source, command, first - 1))):
             return
         for argument in command.arguments[first:]:
             said = source[argument.span].decode("utf-8", "replace")
@@ -173,6 +180,18 @@ class Libraries:
             else:
                 message = f"{said}: {row['target']} with HIP, after find_package({row['package']})"
                 yield Said(argument.span, "library", message, Certainty.MANUAL)
+
+    def _prefixed(self, variable: str) -> bool:
+        """Say whether what a variable has are parts of the names of targets: `CUDA::${library}`."""
+        source = self.source
+        names = {variable}
+        for command in source.commands:
+            words = [text(source, command, i) for i in range(1, len(command.arguments))]
+            if command.name == "foreach" and {variable, f"${{{variable}}}"} & set(words):
+                names.add(text(source, command, 0))
+            if command.name == "list" and words[:1] == [variable] and _PREFIX.search(source[command.inner]):
+                return True
+        return any(b"::${" + name.encode() + b"}" in source.text for name in names)
 
     def _of_torch(self, command: Command) -> Iterator[Said]:
         """torch_cuda and c10_cuda, which a PyTorch for ROCm names otherwise."""

@@ -150,8 +150,25 @@ class Options:
         ours = variable.replace("CUDA", "HIP", 1).encode()
         if following and re.search(rb"(?<!\w)" + ours + rb"(?!\w)", source[following.inner]):
             return
-        line = source[command.span].replace(b"CMAKE_CUDA_", b"CMAKE_HIP_")
-        yield Said(command.written, "flags", "the same for HIP", after=tuple(split(source, command, line)))
+        copy = copied(source, self._made_of(command), self.tree.torch, self.rocm)
+        yield from self._left(command, copy)
+        if copy.manual:
+            return
+        line = copy.text(source, command.span).replace(b"CMAKE_CUDA_", b"CMAKE_HIP_")
+        message = f"the same for HIP: {_changed(copy)}" if copy.changes else "the same for HIP"
+        yield Said(command.written, "flags", message, copy.certainty, after=tuple(split(source, command, line)))
+
+    def _made_of(self, command: Command) -> list[Span]:
+        """Return the texts that list() or string() makes another of, not what it looks for or puts between."""
+        words = [text(self.source, command, i) for i in range(2)]
+        places = {"JOIN": (3,), "STRIP": (1, 2), "REPLACE": (2, 4), "REGEX": (3, 5)}.get(words[0], ())
+        if command.name != "string" or not places or words == ["REGEX", "MATCH"]:
+            return []
+        arguments = command.arguments[places[0] :]
+        if words[0] != "JOIN":
+            rest = command.arguments[places[1] :] if words[0] != "STRIP" else ()
+            arguments = (*arguments[:1], *rest)
+        return [each.content for each in arguments if each.kind in ("unquoted", "quoted")]
 
     def of_language(self, command: Command, following: Command | None, variable: str) -> Iterator[Said]:
         """CMAKE_CUDA_FLAGS: the same for HIP behind it."""
@@ -335,6 +352,8 @@ class Options:
         for argument in given:
             if copy.puts.get(argument.content) == b"":
                 del copy.puts[argument.content]
+        if command.name in self.tree.functions:
+            self._as_one(command, copy)
         own = sum(source[argument.content].count(f"${{{variable}}}".encode()) for argument in given) if variable else 0
         scopes = sum(source[argument.content] in _SCOPES for argument in given)
         nothing = copy.kept == scopes and not command.name.startswith("cuda_") and command.name != "set"
@@ -346,6 +365,15 @@ class Options:
             at = arguments[0].span.end
             puts.append((Span(at, at), b' ""'))
         yield Said(arguments[first].span, kind, message, certainty, copy=tuple(puts))
+
+    def _as_one(self, command: Command, copy: Copy) -> None:
+        """Keep what a function takes for one parameter one argument."""
+        for place, argument in enumerate(command.arguments):
+            new = copy.puts.get(argument.content, b"")
+            gap = self.tree.parameter(command.name, place)
+            if gap is not None and b" " in new:
+                new = gap.join(new.split())
+                copy.puts[argument.content] = b'"' + new + b'"' if argument.kind == "unquoted" else new
 
     def _with_gap(self, argument: Argument) -> Span:
         start = argument.span.start

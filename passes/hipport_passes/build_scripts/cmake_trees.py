@@ -297,14 +297,31 @@ class Tree:
         return _others(frozenset().union(*(said.targets for said in self.said)), self.defines)
 
     @cached_property
-    def functions(self) -> frozenset[str]:
-        """The functions and macros that the scripts define, as they are called in any case."""
-        return frozenset(
-            text(script, command, 0).lower()
+    def functions(self) -> dict[str, tuple[CMake, Command]]:
+        """The functions and macros that the scripts define, as they are called in any case, and where."""
+        return {
+            text(script, command, 0).lower(): (script, command)
             for script in self.scripts
             for command in script.commands
             if command.name in ("function", "macro")
-        )
+        }
+
+    def parameter(self, name: str, place: int) -> bytes | None:
+        """Return what parts the words of one argument of a function, or None where it may as well be several.
+
+        A blank where the function puts it into a text, a semicolon where it stands by itself.
+        """
+        script, definition = self.functions[name]
+        if place + 1 >= len(definition.arguments):
+            return None
+        wanted = text(script, definition, place + 1)
+        for command in script.commands:
+            if any(block[0] is definition for block in script.around(command)):
+                for argument in command.arguments:
+                    if any(each.name == wanted for each in script.references(argument.span)):
+                        quoted = argument.kind == "quoted" or b" " in script[argument.content]
+                        return b" " if quoted else b";"
+        return b" "
 
     @cached_property
     def defines(self) -> frozenset[str]:

@@ -16,15 +16,14 @@ from hipport.project import Project
 from hipport.source import Span
 from hipport_passes.build_scripts.edits import Becomes, Said, with_parentheses
 from hipport_passes.build_scripts.gates import left_out
-from hipport_passes.build_scripts.script import NVCC, Group, Script
+from hipport_passes.build_scripts.names import called
+from hipport_passes.build_scripts.script import NVCC, OF_TORCH, Group, Script
 from hipport_passes.nvcc_flags import HOLE, Change, library, translate
 
 _CUDA_FOLDER = re.compile(r"/(?:usr/local|opt)/cuda(?:[-/0-9]|$)")
 _BRACED = re.compile(r"\{[^{}\"']*\}")
 _WORD = re.compile(rb"(?:\{[^{}\"']*\}|\S)+")
 _ABI = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=(.+)")
-#: What says it of the PyTorch that is there: an attribute, a function, what scripts call such a variable.
-_TORCH_ABI = re.compile(r"(?i:\w*torch\w*abi\w*)|_GLIBCXX_USE_CXX11_ABI|compiled_with_cxx11_abi")
 _OF_TORCH = (
     "it is PyTorch that says which ABI of the C++ library: its build passes the one it is built with, or that is the "
     "compiler's own"
@@ -44,9 +43,11 @@ class _Token(NamedTuple):
 
 def flags(script: Script, project: Project, torch: bool) -> Iterator[Said]:
     """Yield what is to be said of the strings that compilers and linkers get; `torch`: PyTorch's build has them."""
-    found = _of_groups(script, project, torch)
+    groups = script.groups()
+    found = _of_groups(script, groups, project, torch)
     if torch:
         yield from found
+        yield from _stray_abi(script, groups)
         return
     # Nothing asks whether this is for ROCm, and nothing but the script itself calls hipcc or nvcc.
     for first in found:
@@ -58,12 +59,15 @@ def flags(script: Script, project: Project, torch: bool) -> Iterator[Said]:
         yield Said(first.span, "own_build", message, Certainty.MANUAL)
 
 
-def _of_groups(script: Script, project: Project, torch: bool) -> Iterator[Said]:
-    for group in script.groups():
+def _of_groups(script: Script, groups: Sequence[Group], project: Project, torch: bool) -> Iterator[Said]:
+    for group in groups:
         if ("maybe" in group.uses and _compared(script, group)) or left_out(script, group.node):
             continue
         tokens = _tokens(script, group)
         texts = [token.text for token in tokens]
+        if group.shape == "comprehension" and (said := _made_in_loop(script, group, project, torch)) is not None:
+            yield said
+            continue
         if "library" in group.uses:
             changes = _libraries(texts)
         elif "folder" in group.uses:
@@ -80,7 +84,25 @@ def _of_groups(script: Script, project: Project, torch: bool) -> Iterator[Said]:
                 changes += _macros(texts, project)
             if torch:
                 changes += _abi(script, group, tokens)
+            known = {i for change in changes for i in range(change.start, change.stop)}
+            changes += [change for change in _flags_by_variable(script, tokens, group) if change.start not in known]
         yield from _applied(script, group, tokens, sorted(changes, key=lambda change: change.start))
+
+
+def _made_in_loop(script: Script, group: Group, project: Project, torch: bool) -> Said | None:
+    """Say what becomes of `f"-l{name}" for name in ("cublas", "cufft")`, which is only known with what is put there."""
+    changes = []
+    for text in script.made_in_loop(group.node):
+        if "library" in group.uses:
+            changes += _libraries([text])
+        elif group.uses & {"link", "nvcc", "jit"}:
+            of = "link" if "link" in group.uses else "nvcc"
+            changes += translate([text], torch=torch, of=of, rocm=project.target.rocm).changes
+    if not changes or all(change.kind == "arch" and not change.hip for change in changes):
+        return None  # what is dropped whole needs no names
+    said = Said(script.source.span(group.items[0]), changes[0].kind, "; ".join(map(str, changes)), Certainty.MANUAL)
+    said.manual()
+    return said
 
 
 def _compared(script: Script, group: Group) -> bool:
@@ -184,6 +206,37 @@ def _folders_by_variable(script: Script, group: Group) -> Iterator[Change]:
             yield Change(i, i + 1, "cuda_path", given, (), why, Certainty.REVIEW)
 
 
+def _flags_by_variable(script: Script, tokens: Sequence[_Token], group: Group) -> Iterator[Change]:
+    """Drop `"-L" + CUDA + "/lib64"` and the like, by the same."""
+    for i, token in enumerate(tokens):
+        item = group.items[token.item]
+        if not token.whole or not re.match(r"-[LI]", token.text):
+            continue
+        of: cst.CSTNode | None = None
+        match item:
+            case cst.FormattedString(
+                parts=[cst.FormattedStringText("-L" | "-I"), cst.FormattedStringExpression(of), *_]
+            ):
+                pass
+            case cst.BinaryOperation(operator=cst.Modulo(), left=left, right=right) if re.match(
+                r"-[LI]%s", script.text(left).replace(HOLE, "%s")
+            ):
+                of = right.elements[0].value if isinstance(right, cst.Tuple) and right.elements else right
+            case cst.BinaryOperation(operator=cst.Add()):
+                first: cst.BaseExpression = item
+                while isinstance(first, cst.BinaryOperation) and script.text(first.left) not in ("-L", "-I"):
+                    first = first.left
+                of = first.right if isinstance(first, cst.BinaryOperation) else None
+        start = _start(script, of)
+        if start is not None:
+            given = (script.code(item),)
+            why = (
+                f"where {start[0]} is not set, this is in {start[1]}, and with CUDA's headers or libraries before "
+                "ROCm's the build might read those; assumes that on ROCm it is not set, or not needed"
+            )
+            yield Change(i, i + 1, "cuda_path", given, (), why, Certainty.REVIEW)
+
+
 def _start(script: Script, node: cst.CSTNode | None, depth: int = 0) -> tuple[str, str] | None:
     """Return the variable that a path begins with, and the folder of CUDA's that it is otherwise."""
     match node:
@@ -194,6 +247,11 @@ def _start(script: Script, node: cst.CSTNode | None, depth: int = 0) -> tuple[st
         case cst.Name() if depth < 5:
             values = script.values(node)
             return _start(script, values[0], depth + 1) if len(values) == 1 else None
+        # `os.environ.get("CUDA_PATH") or "/usr/local/cuda"`, `CUDA_HOME or "/usr/local/cuda"`
+        case cst.BooleanOperation(left=first, operator=cst.Or(), right=second) if depth < 5:
+            folder = script.text(second)
+            asked = re.search(r"(?:getenv|environ\.get)\(\s*[\"'](\w*CUDA\w*)|\b(CUDA_HOME)\b", script.code(first))
+            return (asked[1] or asked[2], folder) if asked and _CUDA_FOLDER.match(folder) else None
         case cst.Call(func=function, args=[cst.Arg(first), *more]) if depth < 5:
             code = script.code(function)
             if re.search(r"path\.join$|^join$|Path$|^str$", code):
@@ -205,20 +263,39 @@ def _start(script: Script, node: cst.CSTNode | None, depth: int = 0) -> tuple[st
     return None
 
 
+def _stray_abi(script: Script, groups: Sequence[Group]) -> Iterator[Said]:
+    """Yield macros of the old ABI in pairs and tables that are made into a list of macros elsewhere."""
+    reached = {id(item) for group in groups if "macro" in group.uses for item in group.items}
+    for node in script.nodes:
+        if not isinstance(node, cst.SimpleString) or script.text(node) != "_GLIBCXX_USE_CXX11_ABI":
+            continue
+        value: cst.BaseExpression | None = None
+        match script.parent[node]:
+            case cst.DictElement(key=key, value=value) if key is node:
+                pass
+            case cst.Element() as first if (
+                isinstance(pair := script.parent[first], cst.Tuple) and id(pair) not in reached
+            ):
+                value = pair.elements[1].value if len(pair.elements) == 2 and pair.elements[0] is first else None
+        if value is not None and script.constant(value) == "0" and script.runs(node).both:
+            message = f"the old ABI of the C++ library; {_OF_TORCH}: leave it out on ROCm"
+            yield Said(script.source.span(node), "abi", message, Certainty.MANUAL)
+
+
 def _abi(script: Script, group: Group, tokens: Sequence[_Token]) -> Iterator[Change]:
     """Drop what says which ABI of the C++ library, where it is not 0 or 1 and not asked of PyTorch."""
     for i, token in enumerate(tokens):
         match = _ABI.fullmatch(token.text)
         if i and not match and tokens[i - 1].text == "-D" and (match := _ABI.fullmatch(f"-D{token.text}")):
             given = ("-D", token.text)
-            if not script.mentions(group.items[token.item], _TORCH_ABI):
+            if not script.mentions(group.items[token.item], OF_TORCH):
                 yield Change(i - 1, i + 1, "abi", given, (), _OF_TORCH, Certainty.SAFE)
             continue
         if match is None or match[1] in ("0", "1"):
             continue
         if HOLE not in match[1]:
             yield Change(i, i + 1, "abi", (token.text,), (), _OF_TORCH, Certainty.SAFE)
-        elif not script.mentions(group.items[token.item], _TORCH_ABI):
+        elif not script.mentions(group.items[token.item], OF_TORCH):
             why = f"{_OF_TORCH}; assumes that this is not worked out to be the same"
             yield Change(i, i + 1, "abi", (token.text,), (), why, Certainty.REVIEW)
 
@@ -322,10 +399,35 @@ def _words(
     return (script.source.text[whole.start : content.start] + code + script.source.text[content.end : whole.end],)
 
 
-def _at_blanks(script: Script, node: cst.CSTNode) -> bool:
-    """Say whether a string is split at any blanks, which leaves nothing of an empty one."""
+def _at_blanks(script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
+    """Say whether a string is split at any blanks, which leaves nothing of an empty one.
+
+    `os.getenv("FLAGS", "-lineinfo").split(" ")` makes an empty string of an empty one, and of that an argument.
+    """
     above = script.parent[node]
-    if isinstance(above, cst.Attribute):
-        call = script.parent[above]
-        return isinstance(call, cst.Call) and not call.args
+    while isinstance(above, (cst.BooleanOperation, cst.BinaryOperation, cst.IfExp, cst.NamedExpr)):
+        node, above = above, script.parent[above]
+    if depth > 6:
+        return False
+    match above:
+        case cst.Attribute():
+            call = script.parent[above]
+            if not isinstance(call, cst.Call):
+                return True
+            return not call.args if above.attr.value == "split" else _at_blanks(script, call, depth + 1)
+        case cst.Arg():
+            call = script.parent[above]
+            if not isinstance(call, cst.Call):
+                return True
+            uses: list[cst.Name] = script.given(call, node)
+            if not uses and called(call) in ("get", "getenv", "pop", "setdefault"):
+                return _at_blanks(script, call, depth + 1)
+            return all(_at_blanks(script, use, depth + 1) for use in uses)
+        case cst.Assign(targets=[cst.AssignTarget(cst.Name(name) as target)]):
+            uses = [
+                use
+                for use in script.named(name)
+                if use is not target and script.scope(use, name) is script.scope(target, name)
+            ]
+            return all(_at_blanks(script, use, depth + 1) for use in uses)
     return True

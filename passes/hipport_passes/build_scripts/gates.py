@@ -95,12 +95,86 @@ def _homes(script: Script) -> Iterator[Said]:
             yield from _gate(script, use, home, rocm, imported, negated)
         elif _asked(script, home):
             yield from _gate(script, home, home, rocm, imported, None)
+        elif (kept := _kept(script, home)) is not None:
+            yield from _by_other_name(script, home, kept, rocm, imported)
         elif _path(script, home) and not _skipped(script, home):
             bare = isinstance(use, (cst.Arg, cst.FormattedStringExpression))
             either = f"{script.code(home)} or {rocm}"
             message = "CUDA_HOME is None on ROCm: ROCM_HOME instead; assumes that ROCm has the same folders below it"
             edits = [*imported, Edit(span, (either if bare else f"({either})").encode())]
             yield Said(span, "cuda_home", message, Certainty.REVIEW, edits)
+
+
+def _kept(script: Script, home: cst.BaseExpression) -> cst.Name | None:
+    """Return the variable that CUDA_HOME is put into, if that is never anything else."""
+    match script.parent[home]:
+        case cst.Assign(targets=[cst.AssignTarget(cst.Name() as target)], value=value) if value is home:
+            pass
+        case cst.NamedExpr(target=cst.Name() as target, value=value) if value is home:
+            pass
+        case _:
+            return None
+    return target if len(script.bound(target)) == 1 else None
+
+
+def _by_other_name(
+    script: Script, home: cst.BaseExpression, kept: cst.Name, rocm: str, imported: list[Edit]
+) -> Iterator[Said]:
+    """CUDA_HOME in a variable that conditions and paths are made of: on ROCm it is where ROCm is."""
+    above = script.parent[home]
+    # A walrus stands for what it gives its name to.
+    places: list[cst.BaseExpression] = [above] if isinstance(above, cst.NamedExpr) else []
+    places += [
+        use
+        for use in script.named(kept.value)
+        if use is not kept and script.scope(use, kept.value) is script.scope(kept, kept.value)
+    ]
+    tests: list[cst.BaseExpression] = []
+    for place in places:
+        use = script.parent[place]
+        if (
+            isinstance(use, cst.Comparison)
+            and use.left is place
+            and script.code(use.comparisons[0].comparator) == "None"
+        ):
+            tests.append(use)
+        elif _asked(script, place):
+            tests.append(place)
+    paths = [place for place in places if _path(script, place)]
+    for_nvcc = [place for place in places if not _path(script, place) and NVCC.search(_joined(script, place))]
+    if not (tests or paths or for_nvcc) or any(_answered(script, test) for test in tests):
+        return
+    span = script.source.span(home)
+    message = f"CUDA_HOME is None on ROCm, and so is {kept.value}: ROCM_HOME instead"
+    if for_nvcc or any(_asks_nvcc(script, each) for test in tests for each in _guarded_by(script, test)[0]):
+        named = re.compile(rf"\b{re.escape(kept.value)}\b")
+        unasked = [
+            each for each in for_nvcc if not any(named.search(script.code(t)) for t, _ in script.conditions(each))
+        ]
+        if unasked or any(_stops(script, test) for test in tests):
+            yield Said(span, "cuda_home", f"{message}, if not for what looks for nvcc there", Certainty.MANUAL)
+        return
+    message += "; assumes that what is made of it is there for ROCm, too"
+    edits = [*imported, Edit(span, f"{script.code(home)} or {rocm}".encode())]
+    yield Said(span, "cuda_home", message, Certainty.REVIEW, edits)
+
+
+def _stops(script: Script, test: cst.BaseExpression) -> bool:
+    """Say whether the script stops by a condition."""
+    above = script.parent[test]
+    while isinstance(above, (cst.BooleanOperation, cst.UnaryOperation)):
+        above = script.parent[above]
+    return isinstance(above, cst.Assert) or (isinstance(above, cst.If) and script.stops(above.body))
+
+
+def _joined(script: Script, place: cst.BaseExpression) -> str:
+    """Return the last part of a path that begins with `place`."""
+    match script.parent[place]:
+        case cst.BinaryOperation(right=last):
+            return script.text(last)
+        case cst.Arg() as argument if isinstance(call := script.parent[argument], cst.Call):
+            return script.text(call.args[-1].value)
+    return ""
 
 
 def _rocm_home(script: Script, home: cst.BaseExpression) -> tuple[str, list[Edit]]:
@@ -483,6 +557,8 @@ def _answer(script: Script, call: cst.Call) -> Said | None:
             if value not in ("True", "False") and keyword != "encoding":
                 return None
             text = text or value != "False"
+    if any(isinstance(above, cst.FormattedString) for above, _ in script.ancestors(call)):
+        return None  # where no backslash may stand
     said = f'{"" if text else "b"}"{NVCC_SAID}\\n"'
     message = (
         f"asks nvcc for its release, which ROCm does not have: HIP is taken for CUDA {ASSUMED}; assumes that what is "
@@ -515,7 +591,8 @@ def _expected(script: Script, call: cst.Call) -> bool:
     for above, child in script.ancestors(call):
         if isinstance(above, (cst.Try, cst.TryStar)) and child is above.body:
             return not all(_ends(handler.body) for handler in above.handlers)
-        if isinstance(above, cst.Comparison):
+        # Its exit status, not what it says.
+        if isinstance(above, cst.Comparison) and (child is call or script.code(child).endswith(".returncode")):
             return not script.insists_on(call)
         if isinstance(above, cst.FunctionDef):
             places = [name for name in script.named(above.name.value) if name is not above.name]

@@ -79,6 +79,14 @@ class Names:
         """Return the places where the name stands, as a name of its own or behind a dot."""
         return self._named.get(name, [])
 
+    def quote(self, node: cst.CSTNode) -> str:
+        """Return the quotes for a string that is put where `node` is; "" where there are none for it.
+
+        Before Python 3.12 what an f-string puts has other quotes than it has itself.
+        """
+        around = {above.end[:1] for above, _ in self.ancestors(node) if isinstance(above, cst.FormattedString)}
+        return next((quote for quote in ('"', "'") if quote not in around), "")
+
     def by_notebook(self, call: cst.Call) -> bool:
         """Say whether a notebook gives this to the shell: it stands there as a command, and is read as one."""
         function = self.code(call.func)

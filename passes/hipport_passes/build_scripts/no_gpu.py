@@ -279,18 +279,27 @@ def _of_cuda(script: Script) -> Iterator[tuple[cst.BaseExpression, str]]:
             case cst.Call() if called(node) in RUNS and _tried(script, node) and script.runs_nvcc(node):
                 yield node, "running nvcc"
             case cst.Call() if called(node) in _LOOKS:
-                code = script.text(node.args[0].value) if node.args else _receiver(script, node)
+                code = _path(script, node.args[0].value) if node.args else _receiver(script, node)
                 if _CUDA_PATH.search(code):
                     yield node, f"a folder or file of CUDA ({code})"
             case cst.Call() if re.search(r"\bgetenv$|\benviron\.get$", script.code(node.func)) and node.args:
                 if (name := script.text(node.args[0].value)) in _CUDA_VARIABLES:
                     yield node, f"the variable {name}"
+            case cst.Attribute(attr=cst.Name("cuda")) if full_name(script, node) == "torch.version.cuda":
+                # Others are opened for ROCm; here it is None, and that is coped with.
+                if _tried(script, node):
+                    yield node, "the release of CUDA that PyTorch is for"
+            case cst.Comparison(
+                left=word, comparisons=[cst.ComparisonTarget(operator=cst.In() | cst.NotIn(), comparator=release)]
+            ) if full_name(script, release) == "torch.__version__":
+                if re.fullmatch(r"\+?cu(?:da)?\d*", script.text(word)):
+                    yield node, "the name of PyTorch's release for CUDA"
             case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.In() | cst.NotIn())]):
                 if script.text(node.left) in _CUDA_VARIABLES and "environ" in script.code(node):
                     yield node, f"the variable {script.text(node.left)}"
 
 
-def _tried(script: Script, call: cst.Call) -> cst.Try | None:
+def _tried(script: Script, call: cst.BaseExpression) -> cst.Try | None:
     """Return the `try` whose handlers, which go on, say that what is called is not there."""
     for above, child in script.ancestors(call):
         if isinstance(above, cst.Try):
@@ -305,8 +314,27 @@ def _receiver(script: Script, call: cst.Call) -> str:
     """Return the path in `Path("…").exists()`."""
     match call.func:
         case cst.Attribute(value=cst.Call(args=[argument]) as path) if called(path) == "Path":
-            return script.text(argument.value)
+            return _path(script, argument.value)
+        case cst.Attribute(value=path):
+            return _path(script, path)
     return ""
+
+
+def _path(script: Script, node: cst.BaseExpression, depth: int = 0) -> str:
+    """Return a path that is put together, as far as it is known; what a variable of the environment is otherwise."""
+    match node:
+        case cst.Call(args=[*arguments]) if called(node) in ("join", "joinpath", "Path") and arguments and depth < 6:
+            return "/".join(_path(script, each.value, depth + 1) for each in arguments)
+        case cst.Call(args=[_, cst.Arg(otherwise)]) if called(node) in ("get", "getenv") and depth < 6:
+            return _path(script, otherwise, depth + 1)
+        case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Divide() as operator, right=right) if depth < 6:
+            between = "/" if isinstance(operator, cst.Divide) else ""
+            return _path(script, left, depth + 1) + between + _path(script, right, depth + 1)
+        case cst.Name() if depth < 6:
+            values = script.values(node)
+            if len(values) == 1 and values[0] is not None:
+                return _path(script, values[0], depth + 1)
+    return script.text(node)
 
 
 def _call_of(script: Script, name: cst.Name, function: str) -> cst.Call | None:
@@ -352,7 +380,8 @@ class _Trail:
     def decides(self, question: cst.BaseExpression) -> bool:
         """Say whether it decides that kernels are built, or that the build goes on."""
         self._left.append(question)
-        if isinstance(question, cst.Call) and called(question) in RUNS and (tried := _tried(self.script, question)):
+        runs = isinstance(question, cst.Call) and called(question) in RUNS
+        if (runs or isinstance(question, cst.Attribute)) and (tried := _tried(self.script, question)):
             # The answer is where the program goes on.
             after = [tried.orelse] if tried.orelse is not None else []
             self._branches([tried.body, *(handler.body for handler in tried.handlers), *after])

@@ -42,7 +42,9 @@ _NAMED_FLAGS = re.compile(
 # What a string of flags and nothing else is made of.
 _FLAG_OR_VALUE = re.compile(r"-\S+|[\w.,+]+=\S+|\d+")
 _WRITTEN = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString, cst.BinaryOperation, cst.Call)
-_ABI = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=[01]")
+_ABI = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=(?:[01]|" + HOLE + ")")
+#: What says it of the PyTorch that is there: an attribute, a function, what scripts call such a variable.
+OF_TORCH = re.compile(r"(?i:\w*torch\w*abi\w*)|_GLIBCXX_USE_CXX11_ABI|compiled_with_cxx11_abi")
 #: Variables of the environment that compilers and linkers of extensions get, and who reads them.
 _VARIABLES = {"CFLAGS": "host", "CXXFLAGS": "host", "CPPFLAGS": "host", "LDFLAGS": "link"}
 _SAME = {"copy", "strip", "lstrip", "rstrip"}
@@ -118,6 +120,8 @@ class Script(Conditions):
                     yield node.value, _OF_KEY[key]
                 case cst.DictElement() if _NAMED_FLAGS.fullmatch(key):
                     yield node.value, "nvcc"
+                case cst.DictElement() if key in _OF_KEYWORD and self._is_given_by_name(self.parent[node]):
+                    yield node.value, _OF_KEYWORD[key]
                 case cst.Param(name=cst.Name(name), default=cst.BaseExpression() as default) if _NAMED_FLAGS.fullmatch(
                     name
                 ):
@@ -175,6 +179,18 @@ class Script(Conditions):
                         assert returned.value is not None
                         yield returned.value, "nvcc"
 
+    def _is_given_by_name(self, table: cst.CSTNode, depth: int = 0) -> bool:
+        """Say whether a table has the keywords of calls: `CUDAExtension(**table)`."""
+        match self.parent.get(table):
+            case cst.Arg(star="**"):
+                return True
+            case cst.StarredDictElement() as inside if depth < 4:
+                return self._is_given_by_name(self.parent[inside], depth + 1)
+            case cst.Assign(targets=[cst.AssignTarget(cst.Name(name) as target)]) if depth < 4:
+                uses = [use for use in self.named(name) if use is not target]
+                return any(self._is_given_by_name(use, depth + 1) for use in uses)
+        return False
+
     def _read(self, item: cst.BaseExpression) -> Iterator[cst.CSTNode]:
         """Yield what the text of an item is read from: what it is made of, and what its names stand for."""
         stack: list[cst.CSTNode] = [item]
@@ -197,13 +213,22 @@ class Script(Conditions):
                 case (
                     cst.Assign(targets=[cst.AssignTarget(cst.Subscript() as target)], value=value)
                     | cst.AugAssign(target=cst.Subscript() as target, value=value)
-                ) if (key := self.key(target)) in _VARIABLES and self.code(target.value).endswith("environ"):
-                    yield value, _VARIABLES[key]
+                ) if self.code(target.value).endswith("environ") and (use := self._use_of(self.key(target))):
+                    yield value, use
                 case cst.Call(
                     func=cst.Attribute(value=receiver, attr=cst.Name("setdefault")),
                     args=[cst.Arg(key_node), cst.Arg(value)],
-                ) if (key := self.text(key_node)) in _VARIABLES and self.code(receiver).endswith("environ"):
-                    yield value, _VARIABLES[key]
+                ) if self.code(receiver).endswith("environ") and (use := self._use_of(self.text(key_node))):
+                    yield value, use
+
+    def _use_of(self, variable: str) -> str:
+        """Return who gets what is in a variable of the environment, as far as its name says, or ""."""
+        if _NAMED_FLAGS.fullmatch(variable):
+            # One that the script itself reads, as nvcc does not.
+            name = rf"[\"']{re.escape(variable)}[\"']"
+            read = rf"(?:environ\.get|getenv)\(\s*{name}|environ\[{name}\](?!\s*\+?=)"
+            return "nvcc" if re.search(read, self.module.code) else ""
+        return _VARIABLES.get(variable, "")
 
     def runs_nvcc(self, call: cst.Call) -> bool:
         """Say whether a call of one of RUNS runs nvcc."""
@@ -275,16 +300,21 @@ class Script(Conditions):
             case cst.NamedExpr():
                 self._follow(node.value, use, split)
             case cst.ListComp() | cst.GeneratorExp() | cst.SetComp():
-                if isinstance(node.elt, cst.Name):
-                    loop = self._comprehended(node.elt)
+                # `f"{name}"` is the name.
+                elt = node.elt
+                match elt:
+                    case cst.FormattedString(parts=[cst.FormattedStringExpression(expression=cst.Name() as elt)]):
+                        pass
+                if isinstance(elt, cst.Name):
+                    loop = self.comprehended(elt)
                     self._follow(loop.iter if loop is not None else node.for_in.iter, use, split)
                 else:
                     self._group(node, "comprehension", (node.elt,), use)
             case cst.Call():
                 self._follow_call(node, use, split)
             case cst.Subscript(value=value):
-                self._follow_entries(value, use, split)
-            case cst.Name() if (loop := self._comprehended(node)) is not None:
+                self._follow_entries(value, use, split, self.key(node))
+            case cst.Name() if (loop := self.comprehended(node)) is not None:
                 for value in self._gone_through(loop.iter, places(loop.target, node.value)):
                     self._follow(value, use, split)
             case cst.Name() | cst.Attribute():
@@ -335,7 +365,7 @@ class Script(Conditions):
         call = self.parent[above] if isinstance(above, cst.Arg) else None
         return isinstance(call, cst.Call) and called(call) in adding
 
-    def _comprehended(self, name: cst.Name) -> cst.CompFor | None:
+    def comprehended(self, name: cst.Name) -> cst.CompFor | None:
         """Return the loop of a comprehension around `name` that binds it."""
         for above, _ in self.ancestors(name):
             if isinstance(above, (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)):
@@ -345,6 +375,30 @@ class Script(Conditions):
                         return loop
                     loop = loop.inner_for_in
         return None
+
+    def made_in_loop(self, node: cst.CSTNode) -> Iterator[str]:
+        """Yield the strings that a comprehension makes of the words that it goes through, as far as they are known."""
+        if not isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
+            return
+        loop, elt = node.for_in, node.elt
+        pieces: list[cst.CSTNode] = []
+        match elt:
+            case cst.FormattedString(parts=parts):
+                pieces = list(parts)
+            case cst.BinaryOperation(left=cst.SimpleString() as left, operator=cst.Add(), right=cst.Name() as right):
+                pieces = [left, right]
+        if not isinstance(loop.target, cst.Name) or loop.inner_for_in is not None or not pieces:
+            return
+        for value in self._gone_through(loop.iter, ()):
+            words = []
+            for piece in pieces:
+                of = piece.expression if isinstance(piece, cst.FormattedStringExpression) else piece
+                if isinstance(of, cst.FormattedStringText):
+                    words.append(of.value)
+                else:
+                    own = isinstance(of, cst.Name) and of.value == loop.target.value
+                    words.append(self.text(value if own else of))
+            yield "".join(words)
 
     def _gone_through(
         self, iterated: cst.CSTNode | None, path: tuple[int, ...] | None, depth: int = 0
@@ -388,11 +442,9 @@ class Script(Conditions):
             case cst.Call(func=cst.Name(name), args=[cst.Arg(value), *_]) if name in _THROUGH:
                 yield from self._gone_through(value, path, depth + 1)
 
-    def _follow_entries(self, table: cst.CSTNode | None, use: str, split: bool) -> None:
-        """Follow what a table written in the script has: which entry is taken is known when it runs."""
-        tables = [table]
+    def _follow_entries(self, table: cst.CSTNode | None, use: str, split: bool, key: str = "") -> None:
+        """Follow what a table written in the script has: which entry is taken is mostly known when it runs."""
         if isinstance(table, cst.Name):
-            tables = [binding.value for binding in self.bound(table) if binding.how == "is"]
             # `table["debug"] = …`
             for name in self.named(table.value):
                 entry = self.parent[name]
@@ -402,13 +454,33 @@ class Script(Conditions):
                     assigned = self.parent[target]
                     assert isinstance(assigned, cst.Assign)
                     self._follow(assigned.value, use, split)
-        for each in tables:
-            if isinstance(each, cst.Dict):
-                elements = [element for element in each.elements if isinstance(element, cst.DictElement)]
-                # One that has an entry for ROCm has decided about the others.
-                if not any(ROCM.fullmatch(self.text(element.key)) for element in elements):
-                    for element in elements:
-                        self._follow(element.value, use, split)
+        for each, is_row in self._tables(table):
+            elements = [element for element in each.elements if isinstance(element, cst.DictElement)]
+            # One that has an entry for ROCm has decided about the others.
+            if any(ROCM.fullmatch(self.text(element.key)) for element in elements):
+                continue
+            named = [element for element in elements if self.text(element.key) == key]
+            # A row has flags, libraries and more, each by a key of its own.
+            for element in named if is_row and named else elements:
+                self._follow(element.value, use, split)
+
+    def _tables(self, node: cst.CSTNode | None, depth: int = 0) -> Iterator[tuple[cst.Dict, bool]]:
+        """Yield the tables that an expression may be, and whether each is one of a table's entries."""
+        match node:
+            case cst.Dict():
+                yield node, depth > 0
+            case cst.Name() if depth < 4:
+                for binding in self.bound(node):
+                    if isinstance(binding.node, cst.For):
+                        # `for name, table in tables.items()`
+                        for each in self._gone_through(binding.node.iter, places(binding.node.target, node.value)):
+                            yield from self._tables(each, depth + 1)
+                    elif binding.how == "is" and binding.value is not None:
+                        yield from ((each, depth > 0) for each, _ in self._tables(binding.value, depth))
+            case cst.Subscript(value=outer) if depth < 4:
+                for table, _ in self._tables(outer, depth):
+                    for element in table.elements:
+                        yield from self._tables(element.value, depth + 1)
 
     def _follow_call(self, call: cst.Call, use: str, split: bool) -> None:
         name, arguments = called(call), [argument.value for argument in call.args]
@@ -433,6 +505,9 @@ class Script(Conditions):
         elif name in self.functions and isinstance(call.func, cst.Name):
             for returned in self.returns(self.functions[name]):
                 self._follow(returned.value, use, split)
+            for node in self.nodes_below(self.functions[name]):
+                if isinstance(node, cst.Yield) and self.function(node) is self.functions[name]:
+                    self._follow(node.value.item if isinstance(node.value, cst.From) else node.value, use, split)
 
     def _follow_binding(self, binding: Binding, use: str, split: bool) -> None:
         if binding.how in ("appends", "inserts"):
@@ -452,7 +527,8 @@ class Script(Conditions):
             if argument.keyword is not None and argument.keyword.value == parameter.name.value:
                 return argument.value
         positions = [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
-        if isinstance(call.func, cst.Attribute) and positions[:1] in (["self"], ["cls"]):
+        bound = isinstance(call.func, cst.Attribute) or function.name.value == "__init__"
+        if bound and positions[:1] in (["self"], ["cls"]):
             positions = positions[1:]
         given = [argument for argument in call.args if argument.keyword is None and not argument.star]
         if parameter.name.value in positions:
@@ -460,6 +536,20 @@ class Script(Conditions):
             if index < len(given):
                 return given[index].value
         return None
+
+    def given(self, call: cst.Call, value: cst.CSTNode) -> list[cst.Name]:
+        """Return where a function of the file reads the parameter that `value` is given for."""
+        function = self.functions.get(called(call))
+        return self.given_to(function, call, value) if function is not None else []
+
+    def given_to(self, function: cst.FunctionDef, call: cst.Call, value: cst.CSTNode) -> list[cst.Name]:
+        """Return where a function reads the parameter that a call gives `value` for."""
+        for parameter in self.parameters(function):
+            if self._argument(call, function, parameter) is value:
+                name = parameter.name.value
+                uses = [use for use in self.named(name) if use is not parameter.name]
+                return [use for use in uses if self.scope(use, name) is function]
+        return []
 
     def _follow_into_functions(self, name: cst.Name, use: str, split: bool) -> None:
         """Follow what functions of the file put into a list that they are handed."""
@@ -525,6 +615,8 @@ class Script(Conditions):
         """Take a string that only nvcc can be meant by, where it is not known where it goes."""
         words = self.text(node).split()
         if not any(map(_tells, words)) or not all(map(_FLAG_OR_VALUE.fullmatch, words)):
+            return
+        if any(HOLE in word and _ABI.fullmatch(word) for word in words) and self.mentions(node, OF_TORCH):
             return
         whole, above = self._whole(node)
         split = len(words) > 1

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hipport.finding import Certainty, Finding
@@ -18,6 +18,9 @@ from hipport_passes.packages.recipes import Family, for_rocm
 _PIP = re.compile(r"(?:.*/)?pip[\d.]*")
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*|\$\{?\w*PYTHON\w*\}?|\$\{?\w*VENV\w*\}?/bin/python", re.IGNORECASE)
 _CONDA = re.compile(r"(?:.*/)?(?:conda|mamba|micromamba)")
+_DECLARE = frozenset(("export", "local", "declare", "readonly", "typeset"))
+# What puts a package into a project's list, which has an index of its own.
+_PROJECTS = {"poetry": "add", "pdm": "add", "pipenv": "install"}
 _INDEX_OPTIONS = frozenset(
     ("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--default-index", "--index")
 )
@@ -33,6 +36,7 @@ _IMAGE = re.compile(
     r"(?P<ours>(?:(?:docker\.io|nvcr\.io)/)?nvidia/cuda(?::.*)?|(?:docker\.io/)?pytorch/pytorch:.*cuda.*|nvcr\.io/nvidia/pytorch:.*)"
     r"|(?:docker\.io/)?nvidia/.*|nvcr\.io/.*|.*(?:cuda\d|:.*-gpu\b).*"
 )
+_COPIED = re.compile(rb"--from=([^\s\"']+)")
 _OTHER_SYSTEM = re.compile(r"centos|rockylinux|ubi\d|opensuse|windows", re.IGNORECASE)
 # Where pip and uv take an index or a page of links from besides their options
 # (docs.astral.sh/uv, "Environment variables" and "Using uv with PyTorch").
@@ -84,6 +88,8 @@ def pip_install(command: Command) -> Install | None:
             at += 1
         else:
             return None
+    elif words[at].text in _PROJECTS and len(words) > 2 and words[1].text == _PROJECTS[words[at].text]:
+        return _options(command, words, 2)
     elif _PIP.fullmatch(words[at].text.lstrip("!%")):
         at += 1
     else:
@@ -166,6 +172,12 @@ def _in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
             named = [word for word in each.words if not word.text.startswith("--")]
             if named:
                 yield from image(named[0], named[0].text, named[0].start, asking)
+        elif each.name == "COPY" and (copied := _COPIED.search(source[each.span])):
+            name = copied[1].decode()
+            if for_cuda_image(name):
+                start = each.span.start + copied.start(1)
+                message = f"{name} is an image for CUDA, and AMD's images have ROCm: copy nothing of it"
+                yield Finding(Span(start, start + len(copied[1])), "image", message, (), Certainty.MANUAL)
         elif each.name == "ARG":
             for word in each.words:
                 name, _, value = word.text.partition("=")
@@ -176,7 +188,13 @@ def _in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
         elif each.name == "ENV":
             yield from _environment(each.words, asking)
             yield from _indexes(source, each.words, asking)
-    yield from in_commands(source, source.commands, asking)
+    settled = {
+        name: value
+        for each in source.instructions
+        if each.name in ("ARG", "ENV")
+        for name, value, _ in settings(each.words)
+    }
+    yield from in_commands(source, source.commands, asking, settled)
 
 
 def in_definition(source: Definition, asking: Asking) -> Iterator[Finding]:
@@ -266,29 +284,68 @@ def _backend(source: Source, span: Span, asking: Asking) -> Iterator[Finding]:
         yield Finding(span, "index", message, (Edit(Span(*match.span()), release.encode()),), Certainty.REVIEW)
 
 
-def in_commands(source: Source, commands: Sequence[Command], asking: Asking) -> Iterator[Finding]:
+def in_commands(
+    source: Source, commands: Sequence[Command], asking: Asking, variables: Mapping[str, str] | None = None
+) -> Iterator[Finding]:
     """Yield what is to be said of commands that install something."""
     knows_rocm = any(
         _ROCM_WORDS.search(word.text) and word.text not in asking.ours for command in commands for word in command.words
     ) or any(_ROCM_WORDS.search(asked) for command in commands for asked in command.under)
     folder = _Folder()
+    known: dict[str, str] = dict(variables or {})
     for command in commands:
         folder.follow(command)
+        sets = command.words[1:] if command.words[0].text in _DECLARE else command.words
+        if sets and "=" in sets[0].text:
+            known |= {name: value for name, value, _ in settings(sets) if name.isidentifier()}
         if any(_ROCM_WORDS.search(asked) for asked in command.under):
             continue
         behind = any(_CUDA_WORDS.search(asked) for asked in command.under)
         if behind and knows_rocm:
             continue
-        for found in _of_command(source, command, asking, folder.now):
+        of_command = list(_of_command(source, command, asking, folder.now))
+        for found in of_command or _by_variables(command, known, asking):
             if behind and found.kind == "archs":
                 continue
             if behind and found.edits:
                 message = f"{found.message}. It is behind a test for CUDA, which comes out otherwise on ROCm"
                 found = Finding(found.span, found.kind, message, (), Certainty.MANUAL)
+            elif found.edits and command.words[0].text in _PROJECTS:
+                message = f"{found.message}. {command.words[0].text} takes indexes from a source of the project's"
+                found = Finding(found.span, found.kind, message, (), Certainty.MANUAL)
+            elif found.edits and command.listed:
+                message = f"{found.message}. As it stands in a list, change it by hand"
+                found = Finding(found.span, found.kind, message, (), Certainty.MANUAL)
             elif any(quote in edit.new.decode() for edit in found.edits for quote in command.quotes):
                 message = f"{found.message}. As it stands in quotes, change it by hand"
                 found = Finding(found.span, found.kind, message, (), Certainty.MANUAL)
             yield found
+
+
+def _by_variables(command: Command, known: Mapping[str, str], asking: Asking) -> Iterator[Finding]:
+    """Yield what a command of pip's installs by variables that the script sets before."""
+    install = pip_install(command)
+    if install is None:
+        return
+    for word in install.asked:
+        for text in _put(word.text, known).split() if "$" in word.text else ():
+            verdict = asking.judge(text)
+            if verdict is not None:
+                message = f"in {word.text}, {verdict.message}; change it where it is set"
+                yield Finding(word.span, verdict.kind, message, (), Certainty.MANUAL)
+    for _, span, url in install.indexes:
+        if "$" in url and says_cuda_index(_put(url, known)):
+            message = (
+                f"{_put(url, known)} has builds for CUDA; PyTorch's for ROCm are at {asking.index.url}: set it to that"
+            )
+            yield Finding(span, "index", message, (), Certainty.MANUAL)
+
+
+def _put(text: str, known: Mapping[str, str]) -> str:
+    """Return a word with what variables in it stand for, as far as that is known."""
+    for _ in range(3):
+        text = re.sub(r"\$(?:\{(\w+)(?:\[@\])?\}|(\w+))", lambda m: known.get(m[1] or m[2], m[0]).strip("\"'"), text)
+    return text
 
 
 class _Folder:

@@ -14,7 +14,9 @@ from hipport_passes.packages.recipes import Family, Recipes, for_cuda, for_rocm,
 _NAMED = re.compile(r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(\[[^\]]*\])?\s*")
 _CLAUSES = re.compile(r"\(?\s*((?:(?:===|==|~=|!=|<=|>=|<|>)\s*[^\s,;()#]+\s*,?\s*)*)\)?\s*")
 _CLAUSE = re.compile(r"(===|==|~=|!=|<=|>=|<|>)\s*([^\s,;()#]+)")
-_ADDRESS = re.compile(r"(?:@\s*)?((?:git|hg|svn|bzr)\+\S+|https?://\S+|(?:git@|ssh://)\S+)")
+_ADDRESS = re.compile(
+    r"(?:@\s*)?((?:git|hg|svn|bzr)\+\S+|https?://\S+|(?:git@|ssh://)\S+|(?:file:|\.{0,2}/)\S*/[^/\s]+\.whl(?=[\s;#]|$))"
+)
 _EGG = re.compile(r"[#&]egg=([\w.-]+)")
 _WHEEL = re.compile(r"/([A-Za-z0-9_.]+?)-(\d[^/-]*)-[^/]*\.(?:whl|tar\.gz)")
 _EXTRA_CUDA = re.compile(r"\b(?:and-)?cuda(?:\d+[xa-z_]*)?\b|\bcu\d{2}x?\b")

@@ -293,8 +293,14 @@ def _steps(
         if folder != ".":
             command = f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}"
             yield Step(f"the extension in {folder}, once it is ported", (command,))
+    missing = [each.path for each in project.skipped if each.kind == "missing"]
     for folder in _local(project, lists):
-        if folder not in folders:
+        if any(PurePosixPath(folder).is_relative_to(each) for each in missing):
+            # What it has is seen once it is there.
+            rewrite = f"hipport rewrite ./{shlex.quote(folder)} || test $? = 1"
+            command = f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}"
+            yield Step(f"the package in {folder}, once it is there and ported", (rewrite, command))
+        elif folder not in folders and _has_package(project, folder):
             command = f"pip install --no-build-isolation ./{shlex.quote(folder)}"
             yield Step(f"the package in {folder}", (command,))
     if _is_package(project):
@@ -302,7 +308,7 @@ def _steps(
 
 
 def _local(project: Project, lists: Sequence[PurePath]) -> list[str]:
-    """Return the folders with packages of the repository that its lists, or conda's environment, ask for."""
+    """Return the folders of the repository that its lists, or conda's environment, ask for."""
     asked_for: list[str] = []
     for source in project.sources:
         if isinstance(source, Requirements) and source.path in lists:
@@ -310,9 +316,12 @@ def _local(project: Project, lists: Sequence[PurePath]) -> list[str]:
         elif isinstance(source, CondaEnvironment) and source.path.parent == PurePosixPath(".") and not lists:
             asked_for += [decoded(source, span) for kind, span, _ in source.items if kind == "pip"]
     found = [match[1] for text in asked_for if (match := _LOCAL.fullmatch(text.strip()))]
-    packages = {each.path.parent.as_posix() for each in project.sources if each.path.name in _BUILT_BY}
     folders = dict.fromkeys(PurePosixPath(re.sub(r"^(?:\./)+", "", text)).as_posix() for text in found)
-    return [folder for folder in folders if folder in packages and folder != "."]
+    return [folder for folder in folders if folder != "."]
+
+
+def _has_package(project: Project, folder: str) -> bool:
+    return any(each.path.parent.as_posix() == folder and each.path.name in _BUILT_BY for each in project.sources)
 
 
 def _is_required(mentions: Sequence[Mention]) -> bool:

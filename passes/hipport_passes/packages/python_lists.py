@@ -12,6 +12,7 @@ from hipport.finding import Certainty, Finding
 from hipport.languages.python import Misplaced, Python
 from hipport.source import Edit, Span
 from hipport_passes.build_scripts.script import Script
+from hipport_passes.nvcc_flags import HOLE
 from hipport_passes.packages.asking import Asking, finding, note, part, says_cuda_index
 from hipport_passes.packages.judge import Verdict
 from hipport_passes.packages.lists import without
@@ -37,7 +38,10 @@ def _in_script(source: Python, script: Script, asking: Asking) -> Iterator[Findi
         if not script.runs(items).both:
             continue
         if isinstance(items, cst.Call):
-            yield from _of_call(source, items, asking)
+            if _split(script, items):
+                yield from _of_text(source, script, items, asking)
+            else:
+                yield from _of_call(source, items, asking)
             continue
         elements = [element.value for element in items.elements]
         spans = [source.span(element) for element in elements]
@@ -85,11 +89,47 @@ def _of_call(source: Python, call: cst.Call, asking: Asking) -> Iterator[Finding
     yield finding(span, verdict, edits)
 
 
+def _split(script: Script, call: cst.Call) -> bool:
+    """Say whether a call makes a list of a text: `"torch numpy".split()`."""
+    match call.func:
+        case cst.Attribute(value=text, attr=cst.Name("split" | "splitlines")):
+            return HOLE not in _text(script, text)
+    return False
+
+
+def _text(script: Script, node: cst.BaseExpression) -> str:
+    """Return the text that an expression is, without blanks around it that are taken off."""
+    match node:
+        case cst.Call(func=cst.Attribute(value=text, attr=cst.Name("strip" | "lstrip" | "rstrip")), args=[]):
+            return _text(script, text)
+        case cst.Call(func=cst.Attribute(attr=cst.Name("dedent")) | cst.Name("dedent"), args=[cst.Arg(text)]):
+            return _text(script, text)
+    return script.text(node)
+
+
+def _of_text(source: Python, script: Script, call: cst.Call, asking: Asking) -> Iterator[Finding]:
+    """Yield what is to be said of requirements in one text, each of which a person is to change there."""
+    assert isinstance(call.func, cst.Attribute)
+    text = _text(script, call.func.value)
+    words = text.splitlines() if "\n" in text else text.split()
+    for word in words:
+        verdict = asking.judge(word.strip()) if _LIKE.fullmatch(word.strip()) else None
+        if verdict is not None:
+            said = "" if verdict.what == "manual" else "; as it is written here, change it by hand"
+            yield Finding(source.span(call), verdict.kind, verdict.message + said, (), Certainty.MANUAL)
+
+
 def required(source: Python) -> Iterator[tuple[int, str]]:
     """Yield what is required to install a package, with where it stands. Raises Misplaced."""
     script = source.fact(Script)
     for items in _lists(script, frozenset({"install_requires"})):
         if script.runs(items).rocm:
+            if isinstance(items, cst.Call) and _split(script, items):
+                assert isinstance(items.func, cst.Attribute)
+                for word in re.split(r"\s*\n\s*|\s+(?![<>=!~;])", _text(script, items.func.value).strip()):
+                    if _LIKE.fullmatch(word):
+                        yield source.span(items).start, word
+                continue
             values = items.args if isinstance(items, cst.Call) else items.elements
             for value in (each.value for each in values):
                 if isinstance(value, cst.SimpleString) and _LIKE.fullmatch(value.raw_value.strip()):
@@ -118,6 +158,8 @@ def _lists(script: Script, keywords: frozenset[str] = _KEYWORDS) -> Iterator[_Li
                 yield node
                 waiting += [each.value for each in node.elements if not isinstance(each.value, cst.SimpleString)]
             case cst.Call(func=cst.Attribute(attr=cst.Name(value=("append" | "insert")))) if node.args:
+                yield node
+            case cst.Call() if _split(script, node):
                 yield node
             case cst.Dict():
                 waiting += [each.value for each in node.elements]

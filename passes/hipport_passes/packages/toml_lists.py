@@ -24,6 +24,8 @@ LISTS = re.compile(
 POETRY = re.compile(
     r"(?:tool/poetry/(?:dev-)?(?:group/[^/]+/)?dependencies|tool/pdm/resolution/overrides)/(?P<name>[^/]+)(?:/\d+)?(?:/(?P<what>version|url|git|source))?"
 )
+# Pipenv's, in a file of its own.
+_PIPENV = re.compile(r"(?:dev-)?packages/(?P<name>[^/]+)(?:/(?P<what>version|file|git))?")
 _PIXI = re.compile(
     r"(?:tool/pixi/)?(?:feature/[^/]+/)?(?:target/[^/]+/)?(?P<pypi>pypi-)?dependencies/(?P<name>[^/]+)(?:/(?P<what>version|channel))?"
 )
@@ -32,7 +34,7 @@ _NEEDS_CUDA = re.compile(r"(?:tool/pixi/)?(?:feature/[^/]+/)?system-requirements
 _CHANNEL = re.compile(r"(?:project|workspace|tool/pixi/project|tool/pixi/workspace|feature/[^/]+)/channels/\d+")
 _URLS = re.compile(
     r"tool/(?:poetry|pdm)/source/\d+/url|tool/uv/index/\d+/url|tool/uv/(?:pip/)?(?:index-url|extra-index-url|find-links)(?:/\d+)?"
-    r"|tool/uv/sources/[^/]+(?:/\d+)?/url"
+    r"|tool/uv/sources/[^/]+(?:/\d+)?/url|source/\d+/url"
 )
 _FOR_CPU = re.compile(r"(?i)(?<![a-z])cpu(?:only)?(?![a-z])")
 _LINE_END = re.compile(rb"[^\r\n]*")
@@ -52,16 +54,17 @@ def _in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
     assert source.document is not None
     is_pixi = source.path.name == "pixi.toml" or "pixi" in source.document.get("tool", {})
     lists: dict[Path, list[Entry]] = defaultdict(list)
-    lines: dict[int, Finding] = {}
+    lines: dict[tuple[int, Path], Finding] = {}
     for entry in source.entries:
         where = joined(entry.path)
         if LISTS.fullmatch(where):
             lists[entry.path[:-1]].append(entry)
         elif _URLS.fullmatch(where):
             yield from _url(source, entry, asking)
-        elif poetry := POETRY.fullmatch(where):
-            for each in _poetry(source, entry, poetry, asking):
-                lines.setdefault(entry.key, each)
+        elif poetry := (_PIPENV if source.path.name == "Pipfile" else POETRY).fullmatch(where):
+            # Poetry takes several for one package, each with a version, an address or a source.
+            for each in _poetry(source, entry, poetry, asking) if _on_linux(source, entry) else ():
+                lines.setdefault((entry.key, entry.path[:-1] if poetry["what"] else entry.path), each)
         elif is_pixi and _CHANNEL.fullmatch(where) and re.fullmatch(r"nvidia(?:/.*)?", entry.value):
             message = f"the channel {entry.value} has builds for CUDA: conda has none of PyTorch for ROCm"
             yield Finding(entry.span, "channel", message, (), Certainty.MANUAL)
@@ -70,12 +73,23 @@ def _in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
             yield Finding(entry.span, "driver", message, (), Certainty.MANUAL)
         elif is_pixi and (pixi := _PIXI.fullmatch(where)):
             for each in _pixi(source, entry, pixi, asking):
-                lines.setdefault(entry.key, each)
+                lines.setdefault((entry.key, ()), each)
     yield from lines.values()
     for path, entries in lists.items():
         # An extra, or a group, that is for CPUs by its name is for no GPU.
         if not any(isinstance(key, str) and _FOR_CPU.search(key) for key in path[1:]):
             yield from _list(source, path, entries, asking)
+
+
+def _on_linux(source: Toml, entry: Entry) -> bool:
+    """Say whether an entry of Poetry's is, by what stands beside it, for Linux too."""
+    beside: object = source.document
+    for key in entry.path[:-1]:
+        beside = beside[key]  # type: ignore[index]
+    if not isinstance(beside, dict) or entry.path[-1] not in ("version", "url", "git", "source"):
+        return True
+    platform = beside.get("platform")
+    return (platform is None or platform == "linux") and on_linux(str(beside.get("markers", "")))
 
 
 def joined(path: Path) -> str:
@@ -147,13 +161,13 @@ def _url(source: Toml, entry: Entry, asking: Asking) -> Iterator[Finding]:
 
 def _poetry(source: Toml, entry: Entry, match: re.Match[str], asking: Asking) -> Iterator[Finding]:
     family = asking.recipes.distribution(match["name"])
-    if match["what"] in ("url", "git"):
+    if match["what"] in ("url", "git", "file"):
         family = family or asking.recipes.repository(entry.value)
     elif match["what"] == "source":
         return
     if family is None or for_rocm(entry.value):
         return
-    if family.action == "keep" and match["what"] not in ("url", "git"):
+    if family.action == "keep" and match["what"] not in ("url", "git", "file"):
         # A caret admits all that is compatible by its number.
         if re.fullmatch(r"\*|\^.*|>=?[^,<~=]*", entry.value):
             return

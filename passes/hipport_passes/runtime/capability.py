@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import libcst as cst
@@ -62,9 +62,24 @@ _NAMING = (cst.Equal, cst.Is, cst.In)
 _NOT_NAMING = (cst.NotEqual, cst.IsNot, cst.NotIn)
 
 
-def capabilities(program: Program) -> Iterator[Finding]:
-    """Yield the conditions on a compute capability that AMD's GPUs meet, or fail, by accident."""
-    reader = _Reader(program)
+def functions(program: Program) -> dict[str, str]:
+    """Return the functions of a file that return a capability, or what is made of one, and how that is made."""
+    reader = _Reader(program, {})
+    found = {}
+    for name, function in program.functions.items():
+        kinds = {reader.kind(each.value) for each in program.returns(function) if each.value is not None}
+        kind = kinds.pop() if len(kinds) == 1 else None
+        if kind is not None and program.parent.get(function) is program.module:
+            found[name] = kind
+    return found
+
+
+def capabilities(program: Program, known: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
+    """Yield the conditions on a compute capability that AMD's GPUs meet, or fail, by accident.
+
+    `known` are functions of other modules that return one, by module and name.
+    """
+    reader = _Reader(program, known)
     decided: dict[cst.CSTNode, bool] = {}
     for node in program.nodes:
         asked = reader.asked(node) if isinstance(node, cst.Comparison) and program.runs(node).both else None
@@ -101,7 +116,23 @@ def capabilities(program: Program) -> Iterator[Finding]:
                 f"{program.code(case.pattern)}`: ask for torch.version.hip in front of it, or in a guard"
             )
             yield finding(program, node.subject, "capability", message)
-        elif isinstance(node, cst.FormattedString) and program.runs(node).both and reader.names_arch(node):
+        elif (
+            isinstance(node, cst.Subscript | cst.Call)
+            and (missing := reader.looked_up(node)) is not None
+            and program.runs(node).both
+            and not program.copes(node, "KeyError|LookupError")
+        ):
+            message = (
+                "looked up by a capability of NVIDIA's GPUs; on ROCm that is a gfx number, as (9, 4) or (11, 0), "
+                f"{'which is not there' if missing else 'which some AMD GPU has by accident'}: say here what it is on "
+                "an AMD GPU"
+            )
+            yield finding(program, node, "capability", message)
+        elif (
+            isinstance(node, cst.FormattedString | cst.BinaryOperation | cst.Call)
+            and reader.names_arch(node)
+            and program.runs(node).both
+        ):
             message = (
                 "makes the name of an NVIDIA architecture of a capability, which on ROCm is a gfx number; the name is "
                 "gcnArchName there"
@@ -110,10 +141,13 @@ def capabilities(program: Program) -> Iterator[Finding]:
 
 
 def _settled(program: Program, node: cst.CSTNode, decided: Mapping[cst.CSTNode, bool]) -> bool:
-    """Say whether what stands before `node` in its condition keeps ROCm from coming to it."""
+    """Say whether what else is in the condition that `node` is a part of decides it on ROCm."""
     for above, child in program.ancestors(node):
         if not isinstance(above, cst.BooleanOperation):
             return False
+        # Behind a name that it gives: `(c := …)[0] >= 9 and torch.version.hip is None`
+        if child is above.left and program.truth(above.right, True) is isinstance(above.operator, cst.Or):
+            return True
         if child is above.right:
             decisive = isinstance(above.operator, cst.Or)
             left: cst.CSTNode = above.left
@@ -129,8 +163,9 @@ def _settled(program: Program, node: cst.CSTNode, decided: Mapping[cst.CSTNode, 
 class _Reader:
     """What expressions of a file are, as far as they are made of a compute capability."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, known: Mapping[tuple[str, str], str]) -> None:
         self.program = program
+        self.known = known
         self._known: dict[cst.CSTNode, str | None] = {}
 
     def kind(self, node: cst.CSTNode, depth: int = 0) -> str | None:
@@ -160,18 +195,14 @@ class _Reader:
                 return "minor tenth" if self.kind(node.left, depth) == "minor" else None
             case cst.BinaryOperation(operator=cst.Add()):
                 sum_of = {self.kind(node.left, depth), self.kind(node.right, depth)}
-                return {
+                number = {
                     frozenset({"major times 10", "minor"}): "tens",
                     frozenset({"major times 100", "minor times 10"}): "hundreds",
                     frozenset({"major", "minor tenth"}): "decimal",
                 }.get(frozenset(each or "" for each in sum_of))
-            case cst.FormattedString():
-                parts = [
-                    part.value if isinstance(part, cst.FormattedStringText) else self.kind(part.expression, depth)
-                    for part in node.parts
-                    if isinstance(part, (cst.FormattedStringText, cst.FormattedStringExpression))
-                ]
-                return {("major", "minor"): "digits", ("major", ".", "minor"): "dotted"}.get(tuple(map(str, parts)))
+                return number or self._kind_of_text(node, depth)
+            case cst.FormattedString() | cst.BinaryOperation(operator=cst.Modulo()):
+                return self._kind_of_text(node, depth)
             case cst.IfExp():
                 kinds = {self.kind(node.body, depth), self.kind(node.orelse, depth)} - {None}
                 return kinds.pop() if len(kinds) == 1 else None
@@ -182,7 +213,11 @@ class _Reader:
         return None
 
     def _kind_of_name(self, node: cst.Name | cst.Attribute, depth: int) -> str | None:
-        kinds = set()
+        kinds = (
+            {self.kind(each, depth) for each in self.program.read_as(node)}
+            if isinstance(node, cst.Attribute)
+            else set()
+        )
         for value, index in self.program.assigned(node) or ():
             kind = self.kind(value, depth)
             kinds.add(kind if index is None else self._part(kind, index))
@@ -196,6 +231,8 @@ class _Reader:
         if program.is_of_torch(call, "get_device_properties"):
             return "properties"
         name = program.code(call.func)
+        if (text := self._kind_of_text(call, depth)) is not None:
+            return text
         if len(call.args) == 1:
             kind = self.kind(call.args[0].value, depth)
             if name == "int":
@@ -205,7 +242,24 @@ class _Reader:
             if name in ("tuple", "torch.device"):
                 return kind if kind == "pair" else None
         kinds = {self.kind(each, depth) for each in program.returned(call)}
+        if not kinds and (elsewhere := self._kind_elsewhere(call)) is not None:
+            return elsewhere
         return kinds.pop() if len(kinds) == 1 else None
+
+    def _kind_elsewhere(self, call: cst.Call) -> str | None:
+        """Return what a function of another module returns: `from utils import compute_capability`."""
+        program = self.program
+        match call.func:
+            case cst.Name(name):
+                statement = program.imported(call.func)
+                module = (
+                    program.code(statement.module) if statement is not None and statement.module is not None else ""
+                )
+            case cst.Attribute(value=of, attr=cst.Name(name)):
+                module = program.code(of)
+            case _:
+                return None
+        return self.known.get((module.rpartition(".")[2], name))
 
     @staticmethod
     def _part(kind: str | None, index: int) -> str | None:
@@ -232,11 +286,17 @@ class _Reader:
 
     def stopping(self, node: cst.Comparison) -> bool | None:
         """Return what the comparison is where it stops the program; None where it is no such thing."""
-        above = self.program.parent[node]
-        if isinstance(above, cst.Assert) and above.test is node:
-            return False
-        if isinstance(above, cst.If) and above.test is node and self.program.stops(above.body):
-            return True
+        test: cst.CSTNode = node
+        above = self.program.parent[test]
+        stops = True
+        while isinstance(above, (cst.UnaryOperation, cst.BooleanOperation)):
+            if isinstance(above, cst.UnaryOperation):
+                stops = not stops
+            test, above = above, self.program.parent[above]
+        if isinstance(above, cst.Assert) and above.test is test:
+            return not stops
+        if isinstance(above, cst.If) and above.test is test and self.program.stops(above.body):
+            return stops
         return None
 
     def _holds(self, node: cst.Comparison) -> Callable[[Capability], bool] | None:
@@ -310,15 +370,127 @@ class _Reader:
         kind = self.kind(node)
         return kind if kind in _KINDS else None
 
-    def names_arch(self, node: cst.FormattedString) -> bool:
-        """Say whether the string is `sm_90` or `compute_90`, made of a capability."""
-        for i, part in enumerate(node.parts):
-            if isinstance(part, cst.FormattedStringExpression) and i:
-                before = node.parts[i - 1]
-                text = before.value if isinstance(before, cst.FormattedStringText) else ""
-                if re.search(r"(?:sm|compute)_$", text) and self.kind(part.expression):
-                    return True
+    def _kind_of_text(self, node: cst.BaseExpression, depth: int) -> str | None:
+        pieces = self._pieces(node, depth)
+        return {("major", "minor"): "digits", ("major", ".", "minor"): "dotted"}.get(tuple(pieces or ()))
+
+    def _pieces(self, node: cst.BaseExpression, depth: int) -> list[str] | None:
+        """Return what a string is put together from: words, and `major`, `minor` … for parts of a capability.
+
+        What is neither is `?`. None where it is no string that is put together.
+        """
+        if depth > 12:
+            return None
+        match node:
+            case cst.FormattedString():
+                return [
+                    part.value if isinstance(part, cst.FormattedStringText) else self._piece(part.expression, depth)
+                    for part in node.parts
+                    if isinstance(part, (cst.FormattedStringText, cst.FormattedStringExpression))
+                ]
+            case cst.BinaryOperation(operator=cst.Modulo(), left=cst.SimpleString() as text, right=values):
+                return self._put_into(self.program.text(text), r"%[ds]", self._given([values], depth))
+            case cst.Call(
+                func=cst.Attribute(value=cst.SimpleString() as text, attr=cst.Name("format")), args=[*arguments]
+            ) if all(each.keyword is None and each.star in ("", "*") for each in arguments):
+                return self._put_into(
+                    self.program.text(text), r"\{\d?\}", self._given([each.value for each in arguments], depth)
+                )
+            case cst.Call(
+                func=cst.Attribute(value=cst.SimpleString() as text, attr=cst.Name("join")), args=[cst.Arg(values)]
+            ) if self._as_texts(values, depth):
+                between = self.program.text(text)
+                return ["major", between, "minor"] if between else ["major", "minor"]
+            case cst.BinaryOperation(operator=cst.Add(), left=left, right=right):
+                pieces = [(self._pieces(each, depth + 1), each) for each in (left, right)]
+                if not any(known for known, _ in pieces):
+                    return None
+                return [piece for known, each in pieces for piece in known or [self._piece(each, depth)]]
+            case cst.Call(func=cst.Name("str"), args=[cst.Arg(value)]):
+                piece = self._piece(value, depth)
+                return [piece] if piece != "?" else None
+            case cst.SimpleString():
+                return [self.program.text(node)]
+        return None
+
+    def _piece(self, node: cst.BaseExpression, depth: int) -> str:
+        return self.kind(node, depth) or "?"
+
+    def _given(self, values: Sequence[cst.BaseExpression], depth: int) -> list[str]:
+        """Return what stands for each of some values that are put into a string, a pair for two."""
+        found = []
+        for value in values:
+            if isinstance(value, cst.Tuple):
+                found += [self._piece(each.value, depth) for each in value.elements]
+            else:
+                piece = self._piece(value, depth)
+                found += ["major", "minor"] if piece == "pair" else [piece]
+        return found
+
+    @staticmethod
+    def _put_into(text: str, field: str, values: list[str]) -> list[str]:
+        first, *words = re.split(field, text)
+        parts = [*values, *["?"] * len(words)]
+        found = [first, *(piece for pair in zip(parts, words, strict=False) for piece in pair)]
+        return [piece for piece in found if piece]
+
+    def _as_texts(self, node: cst.BaseExpression, depth: int) -> bool:
+        """`map(str, capability)`, `str(part) for part in capability`."""
+        match node:
+            case cst.Call(func=cst.Name("map"), args=[cst.Arg(cst.Name("str")), cst.Arg(values)]):
+                return self.kind(values, depth) == "pair"
+            case (
+                cst.GeneratorExp(elt=cst.Call(func=cst.Name("str")), for_in=loop)
+                | cst.ListComp(elt=cst.Call(func=cst.Name("str")), for_in=loop)
+            ):
+                return self.kind(loop.iter, depth) == "pair"
         return False
+
+    def names_arch(self, node: cst.BaseExpression) -> bool:
+        """Say whether the string is `sm_90` or `compute_90`, made of a capability."""
+        above = self.program.parent[node]
+        if isinstance(node, cst.BinaryOperation) and isinstance(above, cst.BinaryOperation):
+            return False  # a part of what is put together
+        pieces = self._pieces(node, 0) or []
+        before = ""
+        for piece in pieces:
+            if piece in ("minor", *_KINDS):
+                if re.search(r"(?:sm|compute)_$", before):
+                    return True
+                piece = "?"
+            before += piece
+        return False
+
+    def looked_up(self, node: cst.Subscript | cst.Call) -> bool | None:
+        """Say whether what is looked up by a capability is missing for some AMD GPU; None where all is as it should be.
+
+        False where it is found by accident, as what is there for an NVIDIA GPU of that number.
+        """
+        default = True
+        match node:
+            case cst.Subscript(value=table, slice=[cst.SubscriptElement(cst.Index(key))]):
+                default = False
+            case cst.Call(func=cst.Attribute(value=table, attr=cst.Name("get")), args=[cst.Arg(key), *more]):
+                default = bool(more)
+            case _:
+                return None
+        if isinstance(table, cst.Name):
+            values = self.program.assigned(table) or []
+            table = values[0][0] if len(values) == 1 and values[0][1] is None else table
+        if not isinstance(table, cst.Dict) or (kind := self._kind_in_comparison(key)) is None:
+            return None
+        # Who comes here has been asked before.
+        if any(self.program.code(key) in self.program.code(test) for test, _ in self.program.conditions(node)):
+            return None
+        if not all(isinstance(each, cst.DictElement) for each in table.elements):
+            return None
+        keys = {self._constant(each.key) for each in table.elements if isinstance(each, cst.DictElement)}
+        there = [_KINDS[kind](each) in keys for each in AMD]
+        if not keys or None in keys or all(there):
+            return None
+        if default:
+            return False if any(there) else None
+        return True
 
 
 def _constant(node: cst.BaseExpression) -> object:

@@ -33,6 +33,11 @@ def imports(program: Program, modules: Mapping[str, str]) -> Iterator[Finding]:
             if known is None or (known, program.function(node)) in seen:
                 continue
             if not _needed(program, node):
+                place = _insisted_later(program, node) if known not in told else None
+                if place is not None:
+                    told.add(known)
+                    message = f"{known} {modules[known]}; the program stops here without it"
+                    yield finding(program, place, "module", message)
                 continue
             seen.add((known, program.function(node)))
             fallback = expressed(program, node, known)
@@ -62,6 +67,43 @@ def _imported(program: Program, node: cst.CSTNode) -> Iterator[str]:
             yield module
 
 
+def imported_by_name(program: Program, modules: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield the modules that a program imports by a string, or insists on being there, and that ROCm lacks."""
+    told: set[str] = set()
+    for name in ("import_module", "__import__", "find_spec"):
+        for call in program.calls(name):
+            module = program.text(call.args[0].value) if call.args else ""
+            known = _longest(module, modules)
+            if known is None or known in told or not _needed(program, call):
+                continue
+            if name == "find_spec" and not _insisted(program, call):
+                continue
+            told.add(known)
+            yield finding(program, call, "module", f"{known} {modules[known]}")
+
+
+def _insisted(program: Program, call: cst.Call) -> bool:
+    """Say whether the program stops where a module is not found: `assert find_spec(…)`, or raises."""
+    test: cst.CSTNode = call
+    above = program.parent[test]
+    absent = False
+    if isinstance(above, cst.Comparison) and program.code(above.comparisons[0].comparator) == "None":
+        absent = isinstance(above.comparisons[0].operator, cst.Is | cst.Equal)
+        test, above = above, program.parent[above]
+    if isinstance(above, cst.Assign) and isinstance(target := above.targets[0].target, cst.Name) and not absent:
+        return any(_stops_without(program, use) for use in program.named(target.value) if use is not target)
+    return _stops_without(program, test, absent)
+
+
+def _stops_without(program: Program, test: cst.CSTNode, absent: bool = False) -> bool:
+    above = program.parent[test]
+    if isinstance(above, cst.UnaryOperation) and isinstance(above.operator, cst.Not):
+        test, above, absent = above, program.parent[above], not absent
+    if isinstance(above, cst.Assert):
+        return above.test is test and not absent
+    return isinstance(above, cst.If) and above.test is test and absent and program.stops(above.body)
+
+
 def _longest(module: str, modules: Mapping[str, str]) -> str | None:
     parts = module.split(".")
     for length in range(len(parts), 0, -1):
@@ -86,6 +128,32 @@ def _needed(program: Program, node: cst.CSTNode) -> bool:
         wanted and _OPTIONAL.search(code := program.code(test)) and ("env" in code or not _CHOICE.search(code))
         for test, wanted in program.conditions(node)
     )
+
+
+def _insisted_later(program: Program, node: cst.CSTNode) -> cst.CSTNode | None:
+    """Return where the program stops after all for want of what it has tried to import.
+
+    `try: import a except ImportError: a = None`, and `assert a is not None` somewhere else.
+    """
+    tried = next((above for above, _ in program.ancestors(node) if isinstance(above, cst.Try)), None)
+    if tried is None or not program.copes(node, "ImportError|ModuleNotFoundError"):
+        return None
+    lines = [line for handler in tried.handlers for line in handler.body.body]
+    for small in (each for line in lines for each in (line.body if isinstance(line, cst.SimpleStatementLine) else ())):
+        match small:
+            case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))], value=cst.Name("None" | "False")):
+                for use in program.named(name):
+                    above = program.parent[use]
+                    test: cst.CSTNode = use
+                    absent = False
+                    if isinstance(above, cst.Comparison) and above.left is use:
+                        if program.code(above.comparisons[0].comparator) not in ("None", "False"):
+                            continue
+                        absent = isinstance(above.comparisons[0].operator, cst.Is | cst.Equal)
+                        test = above
+                    if program.runs(test).both and _stops_without(program, test, absent):
+                        return test
+    return None
 
 
 def _called_all_the_same(program: Program, node: cst.CSTNode) -> bool:
@@ -145,13 +213,27 @@ def libraries(program: Program, known: Mapping[str, str]) -> Iterator[Finding]:
     """Yield the libraries of CUDA that are loaded by their file's name."""
     for name in ("CDLL", "LoadLibrary", "find_library", "PyDLL"):
         for call in program.calls(name):
-            text = program.text(call.args[0].value) if call.args else HOLE
+            text = _file(program, call.args[0].value) if call.args else HOLE
             match = _LIBRARY.fullmatch(text)
             if match is None or match[1] not in known or not program.runs(call).both:
                 continue
             if program.copes(call, "OSError") or (name == "find_library" and not _used(program, call)):
                 continue
             yield finding(program, call, "library", f"ROCm has no {text}; {known[match[1]]}")
+
+
+def _file(program: Program, node: cst.BaseExpression, depth: int = 0) -> str:
+    """Return the path that an expression is, or the end of it."""
+    match node:
+        case cst.Call(func=function, args=[_, *_, cst.Arg(last)]) if program.code(function).endswith("path.join"):
+            return _file(program, last, depth + 1)
+        case cst.Name() if depth < 4:
+            values = program.assigned(node) or []
+            if len(values) == 1 and values[0][1] is None:
+                return _file(program, values[0][0], depth + 1)
+        case cst.BinaryOperation(operator=cst.Divide(), right=last):
+            return _file(program, last, depth + 1)
+    return program.text(node)
 
 
 def _used(program: Program, call: cst.Call) -> bool:

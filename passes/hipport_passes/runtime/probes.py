@@ -145,6 +145,17 @@ def device_names(program: Program) -> Iterator[Finding]:
                 about = [node.args[1].value]
             if any(_is_name(program, each) for each in about):
                 product = _product(program, node.args[0].value)
+            # `TFLOPS.get(torch.cuda.get_device_name())`; one with a default copes.
+            elif name == "get" and len(node.args) == 1 and _is_name(program, node.args[0].value):
+                product = _product(program, node.func.value)
+        elif isinstance(node, cst.Subscript):
+            match node.slice:
+                case [cst.SubscriptElement(cst.Index(key))] if _is_name(program, key):
+                    product = _product(program, node.value)
+        elif isinstance(node, cst.Match) and _is_name(program, node.subject):
+            named = [each for case in node.cases for each in program.nodes_below(case.pattern)]
+            words = [each for each in named if isinstance(each, cst.SimpleString)]
+            product = next((text for each in words if (text := _product(program, each))), "")
         chain = _chain(program, node) if product else node
         if product and chain not in said and program.runs(node).both:
             said.add(chain)
@@ -172,6 +183,8 @@ def _is_name(program: Program, node: cst.CSTNode, depth: int = 0) -> bool:
             func=cst.Attribute(value=value, attr=cst.Name("lower" | "upper" | "strip" | "replace" | "split"))
         ):
             return _is_name(program, value, depth + 1)
+        case cst.Subscript(value=value):
+            return _is_name(program, value, depth + 1)
         case cst.Call():
             if program.is_of_torch(node, "get_device_name"):
                 return True
@@ -192,13 +205,30 @@ def _is_name(program: Program, node: cst.CSTNode, depth: int = 0) -> bool:
     return False
 
 
-def _product(program: Program, node: cst.BaseExpression) -> str:
+def _product(program: Program, node: cst.BaseExpression, depth: int = 0) -> str:
+    """Return a product of NVIDIA's that is among the strings that an expression may be, or has."""
+    if depth > 4:
+        return ""
     match node:
         case cst.SimpleString() | cst.ConcatenatedString():
             text = program.text(node)
             return text.strip() if HOLE not in text and PRODUCT.search(text.encode()) else ""
         case cst.List(elements) | cst.Tuple(elements) | cst.Set(elements):
-            return next((text for each in elements if (text := _product(program, each.value))), "")
+            return next((text for each in elements if (text := _product(program, each.value, depth + 1))), "")
+        case cst.Dict(elements):
+            keys = [each.key for each in elements if isinstance(each, cst.DictElement)]
+            return next((text for each in keys if (text := _product(program, each, depth + 1))), "")
+        case cst.Call(func=cst.Attribute(value=table, attr=cst.Name("items" | "keys")), args=[]):
+            return _product(program, table, depth + 1)
+        case cst.Name():
+            loop = program.comprehended(node)
+            iterated = [loop.iter] if loop is not None else []
+            for binding in program.bound(node) if loop is None else ():
+                if isinstance(binding.node, cst.For):
+                    iterated.append(binding.node.iter)
+                elif binding.how == "is" and binding.value is not None:
+                    iterated.append(binding.value)
+            return next((text for each in iterated if (text := _product(program, each, depth + 1))), "")
     return ""
 
 
@@ -208,6 +238,9 @@ def arch_lists(program: Program) -> Iterator[Finding]:
         if not program.runs(call).both:
             continue
         code = program.function_code(call)
+        # All of a condition, which is no statement.
+        whole = [above for above, _ in program.ancestors(call) if isinstance(above, cst.BaseExpression)]
+        code += program.code(whole[-1]) if whole else ""
         match program.parent[call]:
             case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))]):
                 code += " ".join(program.code(program.parent[program.parent[use]]) for use in program.named(name))
@@ -234,6 +267,12 @@ def warp_sizes(program: Program) -> Iterator[Finding]:
             yield finding(program, node, "warp_size", message)
 
 
+_NO_MATH = (
+    "leaves no kernel where AOTriton has none, for a GPU or for what it does not take; on ROCm the math kernel is let "
+    "in, assuming that it is fast enough there"
+)
+
+
 def switches(program: Program) -> Iterator[Finding]:
     """Yield the switches of PyTorch that mean something else on ROCm."""
     for call in program.calls("version"):
@@ -243,6 +282,12 @@ def switches(program: Program) -> Iterator[Finding]:
         if isinstance(above, (cst.Comparison, cst.ComparisonTarget)) and "None" not in program.code(above):
             message = "on ROCm this is the release of MIOpen, whose numbers are not cuDNN's"
             yield finding(program, call, "cudnn_version", message)
+    for call in program.calls("enable_math_sdp"):
+        given = call.args[0].value if call.args else None
+        if given is not None and program.code(given) == "False" and program.runs(call).both:
+            torch = program.torch(call)
+            edits = (Edit(program.source.span(given), f"{torch}.version.hip is not None".encode()),) if torch else ()
+            yield finding(program, call, "sdp_kernel", _NO_MATH, edits)
     for name in ("sdp_kernel", "sdpa_kernel"):
         for call in program.calls(name):
             if not program.runs(call).both or program.copes(call, "RuntimeError"):
@@ -262,14 +307,10 @@ def switches(program: Program) -> Iterator[Finding]:
                 torch = program.torch(call)
                 text = f"{torch}.version.hip is not None".encode()
                 edits = (Edit(program.source.span(off[0]), text),) if torch else ()
-                message = (
-                    "leaves no kernel where AOTriton has none, for a GPU or for what it does not take; on ROCm the "
-                    "math kernel is let in, assuming that it is fast enough there"
-                )
-                yield finding(program, call, "sdp_kernel", message, edits)
+                yield finding(program, call, "sdp_kernel", _NO_MATH, edits)
 
 
-def _stops_without(program: Program, name: cst.Name) -> bool:
+def _stops_without(program: Program, name: cst.Name | cst.Attribute) -> bool:
     """Say whether the program stops where the variable is None."""
     above = program.parent[name]
     match above:
@@ -286,6 +327,11 @@ def _stops_without(program: Program, name: cst.Name) -> bool:
     return isinstance(outer, cst.Assert) and outer.test is test and not absent
 
 
+def _insists_on(program: Program, home: cst.Attribute) -> bool:
+    """Say whether the program stops where an attribute is None."""
+    return program.runs(home).both and not program.decided and _stops_without(program, home)
+
+
 def homes(program: Program) -> Iterator[Finding]:
     """Yield the paths below CUDA's folder that are needed while the program runs."""
     for node in program.nodes:
@@ -299,6 +345,14 @@ def homes(program: Program) -> Iterator[Finding]:
     if re.search(rb"CUDAExtension|\bload(?:_inline)?\(|extra_cuda_cflags|\bsetup\(", program.source.text):
         return  # a build script: `cpp_extension` looks at PyTorch's
     for name_node in program.named("CUDA_HOME"):
+        attribute = program.parent[name_node]
+        if isinstance(attribute, cst.Attribute) and attribute.attr is name_node:
+            if program.code(attribute.value).endswith("cpp_extension") and _insists_on(program, attribute):
+                message = (
+                    "CUDA_HOME is None on ROCm, so this stops the program; ROCM_HOME, beside it, is the counterpart"
+                )
+                yield finding(program, attribute, "cuda_home", message)
+            continue
         statement = program.imported(name_node)
         if (
             statement is None

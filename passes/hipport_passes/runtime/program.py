@@ -14,6 +14,7 @@ from hipport.source import Edit, Span
 from hipport_passes.build_scripts.script import Script
 
 _NVIDIA = re.compile(r"(?i)_*(?:is|on|has)_*(?:on_)?nvidia(?:_*(?:gpu|device|platform|backend))?")
+_PROPERTY = re.compile(r"(?:^|\.)(?:cached_)?property$")
 _ANY_ERROR = re.compile(r"\b(?:Base)?Exception\b")
 
 
@@ -68,11 +69,25 @@ class Program(Script):
         return found
 
     def returned(self, call: cst.Call) -> list[cst.BaseExpression]:
-        """Return what a function of this file may return, if that is what is called."""
+        """Return what a function of this file may return, or a method, if that is what is called."""
+        name = call.func.attr.value if isinstance(call.func, cst.Attribute) else None
         function = self.functions.get(call.func.value) if isinstance(call.func, cst.Name) else None
+        if name is not None and (method := self.functions.get(name)) is not None and self._of_class(method):
+            function = method
         if function is None:
             return []
         return [each.value for each in self.returns(function) if each.value is not None]
+
+    def read_as(self, attribute: cst.Attribute) -> list[cst.BaseExpression]:
+        """Return what a property of a class of this file may be, if that is what is read."""
+        method = self.functions.get(attribute.attr.value)
+        if method is None or not any(_PROPERTY.search(self.code(each.decorator)) for each in method.decorators):
+            return []
+        return [each.value for each in self.returns(method) if each.value is not None]
+
+    def _of_class(self, function: cst.FunctionDef) -> bool:
+        above = self.parent.get(function)
+        return isinstance(above, cst.IndentedBlock) and isinstance(self.parent.get(above), cst.ClassDef)
 
     def of_torch(self, function: str) -> Iterator[cst.Call]:
         """Yield the calls of `torch.cuda.<function>`."""
@@ -138,7 +153,11 @@ class Program(Script):
         if torch is None:
             return ()
         span = self.source.span(test)
-        before = f"{torch}.version.hip is not None or " if neutral else f"{torch}.version.hip is None and "
+        asked = f"{torch}.version.hip is not None" if neutral else f"{torch}.version.hip is None"
+        joined = " or " if neutral else " and "
+        # What a condition gives a name to is given it on ROCm, too: it may be read later.
+        names = any(isinstance(each, cst.NamedExpr) for each in self.nodes_below(test))
+        before, after = ("", f"{joined}{asked}") if names else (f"{asked}{joined}", "")
         above = self.parent[test]
         if test.lpar:
             plain = True
@@ -148,12 +167,10 @@ class Program(Script):
             plain = not isinstance(
                 above, (cst.UnaryOperation, cst.Comparison, cst.ComparisonTarget, cst.BinaryOperation, cst.Await)
             ) and not (isinstance(above, cst.IfExp) and test is not above.test)
-        if plain:
-            return (Edit(Span(span.start, span.start), before.encode()),)
-        return (
-            Edit(Span(span.start, span.start), f"({before}".encode()),
-            Edit(Span(span.end, span.end), b")"),
-        )
+        if not plain:
+            before, after = f"({before}", f"{after})"
+        places = ((span.start, before), (span.end, after))
+        return tuple(Edit(Span(place, place), text.encode()) for place, text in places if text)
 
 
 def _operands(test: cst.CSTNode) -> Iterator[cst.CSTNode]:

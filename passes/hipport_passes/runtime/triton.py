@@ -34,11 +34,31 @@ def kernels(program: Program) -> Iterator[Finding]:
                         "inline_asm",
                         "PTX in Triton; write it in Triton's language, or for AMD's GPUs beside it",
                     )
-            case cst.Arg(keyword=cst.Name(option), value=value) if option in _OPTIONS or option in (
-                "num_warps",
-                "num_ctas",
-            ):
+            case cst.Arg(keyword=cst.Name(option), value=value) if option in _OPTIONS or option in _COUNTED:
                 yield from _option(program, node, option, value)
+            # `kernel[grid](x, **{"num_warps": 32})`, and tables of what is tried
+            case cst.DictElement(key=cst.SimpleString() as key, value=value) if program.text(key) in (
+                *_OPTIONS,
+                *_COUNTED,
+            ):
+                if program.runs(node).both:
+                    yield from _told(program, program.text(key), value)
+            case cst.SimpleString() if _BITCODE.search(program.text(node)) and program.runs(node).both:
+                message = (
+                    "NVIDIA's libdevice as a file, which ROCm does not have; Triton for AMD's GPUs brings their own "
+                    "(ocml.bc, ockl.bc), and triton.language.extra.libdevice has the functions of the GPU that is there"
+                )
+                yield finding(program, node, "libdevice", message)
+            case cst.Call() if re.search(r"(?:^|\.)GPUTarget$", program.code(node.func)) and node.args:
+                yield from _target(program, node, node.args[0].value)
+            case cst.Arg(keyword=cst.Name("target"), value=cst.Tuple(elements=[cst.Element(first), *_])) if isinstance(
+                call := program.parent[node], cst.Call
+            ) and re.search(r"(?:^|\.)compile$", program.code(call.func)):
+                yield from _target(program, node.value, first)
+            case cst.Comparison(left=cst.Attribute(value=target, attr=cst.Name("arch" | "backend" as part))) if (
+                _is_target(program, target) and program.runs(node).both
+            ):
+                yield from _asked_target(program, node, part)
             case cst.ImportFrom(module=cst.Attribute() as module) if not isinstance(node.names, cst.ImportStar):
                 yield from _path(program, node, module)
             case cst.Attribute(attr=cst.Name("libdevice"), value=cst.Attribute(attr=cst.Name("cuda"))):
@@ -55,6 +75,68 @@ def kernels(program: Program) -> Iterator[Finding]:
                     yield finding(program, node, "inline_asm", "dependent launches are Hopper's; AMD's GPUs have none")
 
 
+_COUNTED = ("num_warps", "num_ctas")
+_BITCODE = re.compile(r"libdevice[\w.]*\.bc$")
+
+
+def _target(program: Program, node: cst.CSTNode, backend: cst.CSTNode) -> Iterator[Finding]:
+    """`GPUTarget("cuda", 80, 32)`"""
+    if program.text(backend) == "cuda" and program.runs(node).both:
+        message = (
+            'a target of NVIDIA\'s: GPUTarget("hip", "gfx942", 64) is one of AMD\'s, '
+            "triton.runtime.driver.active.get_current_target() the GPU that is there"
+        )
+        yield finding(program, node, "target", message)
+
+
+def _is_target(program: Program, node: cst.BaseExpression) -> bool:
+    """Say whether that is the target that Triton compiles for."""
+    values = [node]
+    if isinstance(node, cst.Name | cst.Attribute):
+        values += [value for value, index in program.assigned(node) or [] if index is None]
+    return any(isinstance(each, cst.Call) and program.code(each.func).endswith("get_current_target") for each in values)
+
+
+def _asked_target(program: Program, node: cst.Comparison, part: str) -> Iterator[Finding]:
+    operator, other = node.comparisons[0].operator, node.comparisons[0].comparator
+    if part == "arch" and isinstance(other, cst.Integer):
+        if not program.copes(node, "TypeError"):
+            message = (
+                "a number on NVIDIA's GPUs alone: on AMD's it is a name, as gfx942, which no number is compared with"
+            )
+            yield finding(program, node, "target", message)
+    elif part == "backend" and program.text(other) == "cuda":
+        above = program.parent[node]
+        if isinstance(operator, cst.NotEqual):
+            stops = isinstance(above, cst.If) and program.stops(above.body)
+        else:
+            stops = isinstance(above, cst.Assert)
+        if stops:
+            message = 'this stops the program on ROCm, where Triton\'s back end is "hip"'
+            yield finding(program, node, "target", message)
+
+
+def _numbers(program: Program, node: cst.BaseExpression, depth: int = 0) -> list[int]:
+    """Return the numbers that an expression may be, as far as they are written out."""
+    match node:
+        case cst.Integer():
+            return [int(node.value.replace("_", ""), 0)]
+        case cst.IfExp():
+            return [*_numbers(program, node.body, depth + 1), *_numbers(program, node.orelse, depth + 1)]
+        case cst.List() | cst.Tuple() | cst.Set():
+            return [number for each in node.elements for number in _numbers(program, each.value, depth + 1)]
+        case cst.Name() if depth < 4:
+            loop = program.comprehended(node)
+            values = [loop.iter] if loop is not None else []
+            for binding in program.bound(node) if loop is None else ():
+                if isinstance(binding.node, cst.For):
+                    values.append(binding.node.iter)
+                elif binding.how in ("is", "parameter") and binding.value is not None:
+                    values.append(binding.value)
+            return [number for each in values for number in _numbers(program, each, depth + 1)]
+    return []
+
+
 def _reached(program: Program, node: cst.CSTNode) -> bool:
     if not program.runs(node).both or program.copes(node, "ImportError|ModuleNotFoundError|AttributeError"):
         return False
@@ -66,13 +148,16 @@ def _option(program: Program, node: cst.Arg, option: str, value: cst.BaseExpress
     call = program.parent[node]
     if not isinstance(call, cst.Call) or not program.runs(node).both:
         return
-    is_kernel = isinstance(call.func, cst.Subscript) or re.search(r"(?:^|\.)Config$", program.code(call.func))
-    if not is_kernel or program.code(value) == "None":
-        return
+    is_kernel = isinstance(call.func, cst.Subscript) or re.search(r"(?:^|\.)Config$|^dict$", program.code(call.func))
+    if is_kernel and program.code(value) != "None":
+        yield from _told(program, option, value)
+
+
+def _told(program: Program, option: str, value: cst.BaseExpression) -> Iterator[Finding]:
     if option in _OPTIONS:
         yield finding(program, value, "triton_option", f"{option} {_OPTIONS[option]}")
-    elif isinstance(value, cst.Integer):
-        count = int(value.value.replace("_", ""), 0)
+    elif numbers := _numbers(program, value):
+        count = max(numbers)
         if option == "num_warps" and count > 16:
             message = (
                 f"{count} warps are {count * 64} threads on a GPU with wavefronts of 64, where a block has 1024 at most"

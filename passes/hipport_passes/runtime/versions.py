@@ -36,14 +36,24 @@ def versions(program: Program) -> Iterator[Finding]:
 
 def gates(program: Program) -> list[cst.BaseExpression]:
     """Return the conditions that stop a program without CUDA, and that are opened for ROCm."""
-    return [gate for place in _places(program) for gate in _gates(program, place)]
+    places = _places(program)
+    places += [call for place in places for call in _returned(program, place)]
+    return [gate for place in places for gate in _gates(program, place)]
 
 
-def _places(program: Program) -> list[cst.Name | cst.Attribute]:
-    found: list[cst.Name | cst.Attribute] = [
+def _places(program: Program) -> list[cst.BaseExpression]:
+    found: list[cst.BaseExpression] = [
         above
         for name in program.named("cuda")
         if isinstance(above := program.parent[name], cst.Attribute) and above.attr is name and _of_torch(program, above)
+    ]
+    # `getattr(torch.version, "cuda", None)`
+    found += [
+        call
+        for call in program.calls("getattr")
+        if len(call.args) > 1
+        and re.fullmatch(r"_?(?:torch|th|pt|pytorch)\.version", program.code(call.args[0].value))
+        and program.text(call.args[1].value) == "cuda"
     ]
     # `from torch.version import cuda as release`
     for node in program.nodes:
@@ -105,13 +115,44 @@ def _uses(program: Program, node: cst.BaseExpression, depth: int) -> Iterator[Fi
             yield from _asked(program, node, node, False)
         case cst.UnaryOperation(operator=cst.Not()):
             yield from _asked(program, node, above, True)
-        case cst.AssignTarget() | cst.AnnAssign():
+        case cst.AssignTarget():
             return
-        case cst.Assign(targets=[cst.AssignTarget(cst.Name() as target)]) if above.value is node:
-            if program.assigned(target) == [(node, None)]:
-                for other in program.named(target.value):
-                    if other is not target and program.assigned(other) == [(node, None)]:
-                        yield from _uses(program, other, depth + 1)
+        case cst.Return():
+            for call in _returned(program, node):
+                yield from _uses(program, call, depth + 1)
+        case (
+            cst.Assign(targets=[cst.AssignTarget(cst.Name() | cst.Attribute() as target)])
+            | cst.AnnAssign(target=cst.Name() | cst.Attribute() as target)
+        ) if above.value is node:
+            for other in _read_again(program, target) if program.assigned(target) == [(node, None)] else ():
+                if program.assigned(other) == [(node, None)]:
+                    yield from _uses(program, other, depth + 1)
+        case cst.NamedExpr(value=value) if value is node:
+            yield from _uses(program, above, depth + 1)
+
+
+def _returned(program: Program, node: cst.BaseExpression) -> Iterator[cst.Call]:
+    """Yield the calls of a function of the file that returns what is at `node`, and nothing else."""
+    above = program.parent[node]
+    function = program.function(above) if isinstance(above, cst.Return) else None
+    if function is None or program.returns(function) != [above]:
+        return
+    if program.functions.get(function.name.value) is not function:
+        return
+    first = program.parameters(function)[:1]
+    method = bool(first) and first[0].name.value in ("self", "cls")
+    yield from (call for call in program.calls(function.name.value) if method == isinstance(call.func, cst.Attribute))
+
+
+def _read_again(program: Program, target: cst.Name | cst.Attribute) -> Iterator[cst.Name | cst.Attribute]:
+    """Yield where the name, or the attribute of the same object, stands elsewhere."""
+    if isinstance(target, cst.Name):
+        yield from (other for other in program.named(target.value) if other is not target)
+        return
+    for name in program.named(target.attr.value):
+        above = program.parent[name]
+        if isinstance(above, cst.Attribute) and above is not target and program.code(above) == program.code(target):
+            yield above
 
 
 def _fails(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
@@ -128,10 +169,11 @@ def _fails(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
     else:
         message = f"{said}; taken for {ASSUMED} there, assuming that what is chosen by it is the same for ROCm"
         span = program.source.span(node)
-        text = f'{code} or "{ASSUMED}"'
+        quote = program.quote(node)
+        text = f"{code} or {quote}{ASSUMED}{quote}"
         bare = isinstance(program.parent[node], cst.Arg) or bool(node.lpar)
         edit = Edit(span, (text if bare else f"({text})").encode())
-        yield finding(program, node, "cuda_version", message, (edit,))
+        yield finding(program, node, "cuda_version", message, (edit,) if quote else ())
 
 
 def _compared(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
@@ -192,8 +234,9 @@ def _asked(program: Program, node: cst.BaseExpression, test: cst.BaseExpression,
     if program.decided or _answered(program, test):
         return
     code = program.code(node)
-    hip = re.sub(r"\bcuda$", "hip", code) if isinstance(node, cst.Attribute) else None
-    if hip is None:
+    hip = re.sub(r"\bcuda$", "hip", code) if re.search(r"version\.cuda$", code) else None
+    # What a condition gives a name to is to keep its value: how it goes on is for a person.
+    if hip is None and not isinstance(node, cst.NamedExpr):
         torch = program.torch(node)
         hip = f"{torch}.version.hip" if torch else None
     if (absent and _stops(program, test)) or (not absent and _insists(program, test)):

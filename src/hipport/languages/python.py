@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -130,11 +131,35 @@ class Python(Source):
 
     @cached_property
     def errors(self) -> int:
-        """1 when the text does not parse, else 0."""
+        """1 when the text does not parse, else 0.
+
+        In Python before 3.12 an f-string's expressions have neither its quotes nor backslashes; a text with such a one
+        is no Python to many who run it.
+        """
         # Python's own parser is many times as fast, but reads the Python of its own version only.
-        return 0 if compiles(self.text) or self.module else 1
+        if compiles(self.text):
+            return int(sys.version_info >= (3, 12) and _FORMATTED.search(self.text) is not None and self._is_newer)
+        return int(self.module is None or self._is_newer)
+
+    @property
+    def _is_newer(self) -> bool:
+        """Whether the expressions of an f-string have what they may have since Python 3.12 alone."""
+        import libcst
+
+        stack: list[libcst.CSTNode] = [self.module] if self.module is not None else []
+        while stack:
+            node = stack.pop()
+            stack += children(node)
+            if isinstance(node, libcst.FormattedString) and self.module is not None:
+                for part in node.parts:
+                    if isinstance(part, libcst.FormattedStringExpression):
+                        code = self.module.code_for_node(part.expression)
+                        if node.end in code or "\\" in code:
+                            return True
+        return False
 
 
+_FORMATTED = re.compile(rb"(?i)\b(?:f|fr|rf)[\"']")
 #: For each class of nodes, what returns the values of its fields.
 _fields: dict[type, Callable[[object], tuple[Any, ...]]] = {}
 #: For each class of nodes, and which of its fields have nodes, the order of those in the text.

@@ -69,6 +69,8 @@ class Command:
     quotes: str = ""
     #: whether a program runs it that takes no assignments in front of it
     wrapped: bool = False
+    #: whether its words are strings of a list in JSON, which stay so only one by one
+    listed: bool = False
 
     @property
     def span(self) -> Span:
@@ -81,9 +83,20 @@ class Shell(Source):
     """A shell script."""
 
     @cached_property
+    def _read(self) -> tuple[tuple[Command, ...], tuple[tuple[str, Span], ...]]:
+        reader = _Reader(self.text, Span(0, len(self.text)))
+        commands = tuple(reader.read())
+        return commands, tuple(reader.written)
+
+    @property
     def commands(self) -> tuple[Command, ...]:
         """The commands, in their order."""
-        return tuple(_Reader(self.text, Span(0, len(self.text))).read())
+        return self._read[0]
+
+    @property
+    def written(self) -> tuple[tuple[str, Span], ...]:
+        """The files that it writes from texts of its own, which are no scripts, and those texts."""
+        return self._read[1]
 
 
 @dataclass(frozen=True)
@@ -127,6 +140,12 @@ class Dockerfile(Source):
             inside = Span(flags.end(), span.end)
             at = end
             commands = tuple(self._listed(inside) or _Reader(self.text, inside, lines=False).read())
+            if name in ("RUN", "COPY", "ADD") and (bodies := list(self._heredocs(inside, end))):
+                at = span_end = bodies[-1].end
+                span = Span(span.start, span.start + len(self.text[span.start : span_end].rstrip()))
+                # A file that a heredoc is, and what is run in a shell, or in one that is named.
+                scripts = name == "RUN" and all(_SHELL.fullmatch(each.words[0].text) for each in commands)
+                commands += tuple(command for body in bodies if scripts for command in _Reader(self.text, body).read())
             words = tuple(word for each in commands for word in (*each.assigned, *each.words)) if name != "RUN" else ()
             yield Instruction(name, span, words, commands if name == "RUN" else ())
 
@@ -137,14 +156,26 @@ class Dockerfile(Source):
             words = json.loads(text) if text.startswith(b"[") else None
         except ValueError:
             return []
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words) or len(words) < 3:
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words) or len(words) < 2:
             return []
         script = words[-1].encode()
         at = self.text.find(b'"' + script + b'"', inside.start, inside.end) + 1
         if not (at and _SHELL.fullmatch(words[0]) and _SCRIPT_FOLLOWS.fullmatch(words[-2])):
-            return []
-        found = _Reader(self.text, Span(at, at + len(script))).read()
-        return [replace(each, quotes='"' + each.quotes) for each in found]
+            # A program with its words: `["pip", "install", "torch"]`.
+            found = list(re.finditer(rb'"([^"\\]*)"', self.text[inside.start : inside.end]))
+            if [each[1].decode("utf-8", "replace") for each in found] != words:
+                return []
+            spans = [Span(inside.start + each.start(), inside.start + each.end()) for each in found]
+            parts = tuple(Word(word, span, '"') for word, span in zip(words, spans, strict=True))
+            return [Command(parts, quotes='"', listed=True)]
+        inner = _Reader(self.text, Span(at, at + len(script))).read()
+        return [replace(each, quotes='"' + each.quotes) for each in inner]
+
+    def _heredocs(self, inside: Span, at: int) -> Iterator[Span]:
+        """Yield the texts behind an instruction that it takes for files, or for scripts."""
+        for match in _HEREDOC.finditer(self.text, inside.start, inside.end):
+            body, at = _heredoc(self.text, at, len(self.text), match[1] == b"-", match[2].strip(b"'\"\\"))
+            yield Span(body.start, at)
 
     def _line_end(self, at: int) -> int:
         end = self.text.find(b"\n", at)
@@ -261,6 +292,10 @@ class _Reader:
         self.frames: list[list[str]] = []  # of each `if` and `case` around: what its branches ask
         self.asking: list[str] | None = None  # the words of a condition that is being read
         self.heredocs: list[tuple[bool, bytes]] = []
+        self.target = ""  # the file that the output of a command goes to
+        self.writes = ""  # the file that a text behind the line goes to
+        self.written: list[tuple[str, Span]] = []
+        self.runs_heredoc = False  # whether what follows the line is run, or put into a script
         self.substituted: list[tuple[Span, str]] = []  # scripts in the words of a command, and their quotes
 
     def read(self) -> Iterator[Command]:
@@ -293,7 +328,7 @@ class _Reader:
                         expects_pattern = True
                 self.at = end.end()
                 if end.group().endswith(b"\n"):
-                    self._skip_heredocs()
+                    yield from self._heredocs_read()
                 continue
             heredoc = _HEREDOC.match(self.text, self.at, self.end)
             if heredoc and not self.text.startswith(b"<<<", self.at):
@@ -305,7 +340,8 @@ class _Reader:
                 self.at = redirect.end()
                 space = _BLANK.match(self.text, self.at, self.end)
                 self.at = space.end() if space else self.at
-                self._word()
+                target = self._word()
+                self.target = target.text if target is not None and b">" in redirect.group() else self.target
                 continue
             word = self._word()
             if word is None:
@@ -341,6 +377,13 @@ class _Reader:
         if self.asking is not None:
             self.asking += [word.text for word in words]
         inside, self.substituted = self.substituted, []
+        if self.heredocs and words:
+            given = [word.text for word in words if not _ASSIGNMENT.match(word.text)]
+            self.runs_heredoc |= _takes_script(given, self.target)
+            if given[:1] in (["cat"], ["tee"]):
+                named = [word for word in given[1:] if not word.startswith("-")] if given[0] == "tee" else []
+                self.writes = "".join(named[:1]) or self.target
+        self.target = ""
         if words:
             yield from self._simple(words)
         under = tuple(" ".join(frame) for frame in self.frames)
@@ -389,20 +432,47 @@ class _Reader:
         inner = whole[len(quote) : len(whole) - len(quote)]
         return Word(text, span, quote, inner.decode("utf-8", "replace") == text)
 
-    def _skip_heredocs(self) -> None:
+    def _heredocs_read(self) -> Iterator[Command]:
+        """Go on behind the texts that commands are given, and yield the commands in those that are scripts."""
+        under = tuple(" ".join(frame) for frame in self.frames)
         for tabs, word in self.heredocs:
-            while self.at < self.end:
-                stop = self.text.find(b"\n", self.at, self.end)
-                stop = self.end if stop < 0 else stop
-                line = self.text[self.at : stop].rstrip(b"\r")
-                self.at = min(stop + 1, self.end)
-                if (line.lstrip(b"\t") if tabs else line) == word:
-                    break
+            body, self.at = _heredoc(self.text, self.at, self.end, tabs, word)
+            for each in _Reader(self.text, body).read() if self.runs_heredoc else ():
+                yield replace(each, under=(*under, *each.under))
+            if self.writes and not self.runs_heredoc:
+                self.written.append((self.writes, body))
         self.heredocs.clear()
+        self.runs_heredoc, self.writes = False, ""
+
+
+def _heredoc(text: bytes, at: int, end: int, tabs: bool, word: bytes) -> tuple[Span, int]:
+    """Return what a heredoc has, and where the text goes on behind the word that ends it."""
+    start = at
+    while at < end:
+        stop = text.find(b"\n", at, end)
+        stop = end if stop < 0 else stop
+        line = text[at:stop].rstrip(b"\r")
+        if (line.lstrip(b"\t") if tabs else line) == word:
+            return Span(start, at), min(stop + 1, end)
+        at = min(stop + 1, end)
+    return Span(start, at), at
+
+
+def _takes_script(words: Sequence[str], target: str) -> bool:
+    """Say whether a command runs the text that it is given, or writes it where it is a script."""
+    if not words:
+        return False
+    if words[0] in ("cat", "tee"):
+        return any(re.fullmatch(r".+\.(?:sh|bash)", each) for each in (target, *words[1:]))
+    if words[0] in ("ssh", "su", "runuser") or words[0:2] == ["docker", "exec"]:
+        return True
+    return _SHELL.fullmatch(words[0]) is not None and all(word.startswith("-") for word in words[1:])
 
 
 def _script(words: Sequence[Word]) -> Word | None:
     """Return the script that a shell is given as a word, if it stands in the file as the shell gets it."""
+    if words[0].text == "eval" and len(words) == 2:
+        return words[1] if words[1].quote and words[1].plain else None
     if not _SHELL.fullmatch(words[0].text):
         return None
     for option, word in pairwise(words[1:]):
