@@ -311,11 +311,15 @@ def test_the_size_of_a_wavefront_is_a_constant_where_there_is_one(small: Path, t
 
 
 @pytest.mark.parametrize(
-    ("said", "tries"),
-    [("x.cpp:1:8: error: 'nn' is not a member of 'torch'", 2), ("x.cpp:1:8: error: expected ';' before 'int'", 1)],
+    ("said", "device", "tries"),
+    [
+        ("x.cpp:1:8: error: 'nn' is not a member of 'torch'", False, ["kernels", "whole"]),
+        ("x.cu:1:8: error: 'nn' is not a member of 'torch'", True, ["kernels", "light", "whole"]),
+        ("x.cpp:1:8: error: expected ';' before 'int'", True, ["kernels"]),
+    ],
 )
 def test_a_unit_that_needs_more_of_pytorch_gets_all_its_headers(
-    said: str, tries: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    said: str, device: bool, tries: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands: list[list[str]] = []
 
@@ -330,7 +334,7 @@ def test_a_unit_that_needs_more_of_pytorch_gets_all_its_headers(
     light = f"-I{extension._TORCH_LIGHT}"
     monkeypatch.setattr(extension, "limited", limited)
     compiler = SimpleNamespace(
-        _command=lambda unit, light=True: ["g++", f"-I{extension._TORCH_LIGHT}"] if light else ["g++"],
+        _command=lambda unit, headers="kernels": [headers, *([light] if headers != "whole" else [])],
         _made=lambda path: path,
         _digest=lambda path: "",
         cache=tmp_path,
@@ -339,10 +343,10 @@ def test_a_unit_that_needs_more_of_pytorch_gets_all_its_headers(
         torch=SimpleNamespace(include=Path("/torch")),
         places=Places(tmp_path),
     )
-    unit = extension._Unit(tmp_path / "x.cpp", False, (), tmp_path, "x")
+    unit = extension._Unit(tmp_path / "x.cpp", device, (), tmp_path, "x")
     made = extension._Compiler.compile(cast(extension._Compiler, compiler), unit)
-    assert [light in command for command in commands] == [True, False][:tries]
-    assert made.path.exists() == (tries == 2) and bool(made.messages) == (tries == 1)
+    assert [command[0] for command in commands] == tries
+    assert made.path.exists() == (tries[-1] == "whole") and bool(made.messages) == (tries == ["kernels"])
 
 
 def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:

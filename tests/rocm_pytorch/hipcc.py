@@ -3,7 +3,7 @@
 """A hipcc that reads PyTorch's headers once for all units of all builds, and not three times for each of them.
 
 It optimizes nothing: whether there is code, and of which kernels, is the same without, and takes half as long. And of
-PyTorch's largest headers it reads what kernels use: tensors, operators and autograd, and no neural networks or Python.
+PyTorch's largest headers it reads what kernels use: tensors, and no neural networks, autograd or Python.
 
 HIPPORT_HIPCC is the compiler, HIPPORT_PRECOMPILED a folder for what it makes of the headers, if it is to keep them,
 HIPPORT_OPTIMIZED the architectures whose code is optimized a little, for what cannot be assembled else. The headers
@@ -22,15 +22,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 HEADERS = ("hip/hip_runtime.h", "torch/torch.h")
-#: The executor's stand-ins for torch/extension.h and its like, which are found first, and without bindings.
+#: The executor's stand-ins for torch/extension.h and its like, which are found first, and tensors alone.
 _LIGHT = Path(__file__).resolve().parents[2] / "src/hipport/simt/include/torch_light"
-_FRONT = (f"-I{_LIGHT}", "-DSIMT_TORCH_WITHOUT_PYTHON=1")
+_FRONT = (f"-I{_LIGHT}", "-DSIMT_TORCH_KERNELS=1")
 #: A unit that includes one of each is read with them. What a port brings, ATen/hip/ say, is not among them.
 _ASKED = (re.compile(r"hip/hip_runtime\.h"), re.compile(r"(torch|ATen|c10)/"))
 _UNIT = ".hip"
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"]+)", re.MULTILINE)
 #: Macros that these headers test. The others of a package are defined behind them, so that packages share them.
-_TESTED = re.compile(r"-[DU](?:_|HIPBLAS|HIP_ENABLE|USE_ROCM|CUDA_HAS|TORCH_API|NDEBUG|SIMT_)")
+_TESTED = re.compile(r"-[DU](?:_(?!_HIP_NO_HALF2_)|HIPBLAS|HIP_ENABLE|USE_ROCM|CUDA_HAS|TORCH_API|NDEBUG|SIMT_)")
 #: In a folder of headers that these include is at least one of these.
 _OF_PYTORCH = ("torch/torch.h", "ATen/ATen.h", "c10/hip", "hip/hip_runtime.h", "Python.h")
 #: What is said about a unit is no matter of what headers mean.

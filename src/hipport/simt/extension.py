@@ -25,7 +25,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, Literal
 
 from hipport import toolchain
 from hipport.copies import copy_tree, reached, write_port
@@ -57,8 +57,12 @@ _OF_TORCH = re.compile(r"error: .*(?:torch|\bat::|c10|std::|No such file|file no
 
 # The same for every unit: what PyTorch's headers are compiled with has to be what they are used with.
 _STANDARD = 20
-_OF_PYTHON = re.compile(rb"py|pybind11|PYBIND11_\w+|Py\w+|THP\w+|TORCH_EXTENSION_NAME|python_\w+")
-_BINDINGS = '#undef SIMT_TORCH_WITHOUT_PYTHON\n#include "simt/torch_python.h"\n'
+#: What a unit of kernels has that needs more of PyTorch than tensors, and the line that brings it.
+_OF_HOST = re.compile(
+    rb"py|pybind11|PYBIND11_\w+|Py\w+|THP\w+|TORCH_EXTENSION_NAME|python_\w+"
+    rb"|autograd|AutogradContext|InferenceMode|(?:TORCH_LIBRARY|STABLE_TORCH_LIBRARY)\w*|RegisterOperators"
+)
+_MORE = '#include "simt/torch_host.h"\n'
 _TORCH_INCLUDE = re.compile(r"(?:torch|ATen|c10|THC|pybind11)/")
 
 #: How units with PyTorch's headers are optimized. Of the host's, which check tensors and bind functions, a compiler
@@ -69,6 +73,10 @@ _KERNELS, _HOST = "-O1", "-O0"
 _CLANG = 17
 #: PyTorch's compiled headers are half a gigabyte of g++'s memory, which it would look through for what is not needed.
 _NO_COLLECTING = {"g++": ("--param=ggc-min-expand=10000", "--param=ggc-min-heapsize=8000000")}
+
+#: How much a unit gets of PyTorch's headers: tensors, what most extensions use, or all that it includes. Units of the
+#: host begin with the second.
+Headers = Literal["kernels", "light", "whole"]
 
 _FORMAT = 1
 # Of C10_WARP_SIZE, which is none where one build is run with wavefronts of 32 and of 64.
@@ -535,10 +543,12 @@ class _Compiler:
         source = str(self._made(unit.source))
         out = ["-MD", "-MF", str(listing), "-MT", "out", "-x", "c++", "-c", source, "-o", str(made)]
         status, said = limited([*command, *out], unit.folder, self.env, self.timeout)
-        if status and f"-I{_TORCH_LIGHT}" in command and _OF_TORCH.search(said):
+        more: tuple[Headers, ...] = ("light", "whole") if unit.device else ("whole",)
+        for headers in more:
             # It may be what these headers leave out. If not, PyTorch's own say so, too.
-            command = self._command(unit, light=False)
-            status, said = limited([*command, *out], unit.folder, self.env, self.timeout)
+            if status and f"-I{_TORCH_LIGHT}" in command and _OF_TORCH.search(said):
+                command = self._command(unit, headers)
+                status, said = limited([*command, *out], unit.folder, self.env, self.timeout)
         seconds = time.monotonic() - start
         if status != 0:
             messages = self.places.located(parse(said, unit.source), unit.folder)
@@ -580,14 +590,14 @@ class _Compiler:
             lines = [line for line in said.splitlines() if "undefined" in line or "multiple" in line or "error" in line]
             raise NotBuildable(f"{place.name} could not be linked: " + "\n".join(lines[:8] or said.splitlines()[-3:]))
 
-    def _command(self, unit: _Unit, *, light: bool = True) -> list[str]:
+    def _command(self, unit: _Unit, headers: Headers = "kernels") -> list[str]:
         defines, given = _kept(unit, self.torch, self.cache)
         includes = [str(self._made(Path(word))) if word[0] == "/" else word for word in given]
         compiler = self.compiler_of(unit)
         identity = f"// {self.torch.version} {compiler.identity.splitlines()[0]}\n"
         if self.dialect == "host":
             header = self._header(identity + _as_text(defines))
-            return [*self._with_torch(unit, light), "-include", str(header), *includes]
+            return [*self._with_torch(unit, headers), "-include", str(header), *includes]
         dialect = _said_as(self.dialect)
         own = self.builder(_KERNELS, compiler).includes
         defines += [flag.removeprefix("-D") for flag in compiling.dialect_defines(dialect, device=unit.device)]
@@ -598,10 +608,10 @@ class _Compiler:
         step = compiler.lockstep(self.prepared) if unit.device and self.prepared is not None else ()
         if self._uses_torch(unit.source):
             text = text.replace('#include "simt/prelude.h"', '#define SIMT_WITH_TORCH 1\n#include "simt/prelude.h"')
-            if light and unit.device and self._binds(unit.source):
-                text = _BINDINGS + text
+            if unit.device and (headers == "light" or (headers == "kernels" and self._is_of_host(unit.source))):
+                text = _MORE + text
             header = self._header(text + '#include "simt/torch_macros.h"\n')
-            front = self._with_torch(unit, light)
+            front = self._with_torch(unit, headers)
             return [*front, *step, "-include", str(header), *includes, f"-I{_TORCH_SHIMS}", *own]
         # A unit without PyTorch's headers compiles fast: its kernels may as well run fast.
         front = [compiler.path, *self.flags("-O2", compiler), *step]
@@ -615,23 +625,23 @@ class _Compiler:
         made = self.prepared.made(original)
         return path if made == original else made
 
-    def _with_torch(self, unit: _Unit, light: bool) -> list[str]:
+    def _with_torch(self, unit: _Unit, headers: Headers) -> list[str]:
         compiler = self.compiler_of(unit)
-        # Kernels bind nothing to Python as a rule; those that do have that read behind what was compiled.
-        python = not light or not unit.device
         folders = [word for each in self.torch.includes for word in ("-isystem", str(each))]
-        if light:
+        if headers != "whole":
             folders = [f"-I{_TORCH_LIGHT}", *folders]
         flags = self.flags(_KERNELS if unit.device else _HOST, compiler)
         front = [compiler.path, *flags, *_NO_COLLECTING.get(compiler.family, ()), *folders]
+        # What else a unit of kernels needs is read behind what was compiled.
+        kernels = unit.device and headers != "whole"
         try:
-            return [*front, "-include", str(self._precompiled(folders, compiler, flags, python))]
+            return [*front, "-include", str(self._precompiled(folders, compiler, flags, kernels))]
         except NotBuildable:
             if compiler == self.compiler:
                 raise
             # A clang that does not take this PyTorch, which is by g++.
             self.host_compiler = self.compiler
-            return self._with_torch(unit, light)
+            return self._with_torch(unit, headers)
 
     def _header(self, text: str) -> Path:
         """A header with `text`. What is defined on the command line would forbid the compiled PyTorch headers."""
@@ -645,14 +655,14 @@ class _Compiler:
         return path
 
     def _precompiled(
-        self, folders: Sequence[str], compiler: compilers.Compiler, flags: list[str], python: bool
+        self, folders: Sequence[str], compiler: compilers.Compiler, flags: list[str], kernels: bool
     ) -> Path:
         """PyTorch's headers, compiled: by g++ half a minute once, and half a gigabyte; a quarter of it by clang."""
         text = (_TORCH_SHIMS / _PCH_HEADER).read_text()
         if self.dialect != "host":
             text = (HERE / "include/simt/behind.h").read_text() + text
-        if not python:
-            text = "#define SIMT_TORCH_WITHOUT_PYTHON 1\n" + text
+        if kernels:
+            text = "#define SIMT_TORCH_KERNELS 1\n" + text
         light = sorted(_TORCH_LIGHT.rglob("*.h")) if f"-I{_TORCH_LIGHT}" in folders else []
         shown = [path.read_text() for path in light]
         if compiler.family == "clang":
@@ -694,9 +704,9 @@ class _Compiler:
         files = self._files_of(source)
         return any(file is None or any(_TORCH_INCLUDE.match(each.path) for each in file.includes) for file in files)
 
-    def _binds(self, source: Path) -> bool:
-        """Whether a unit, or a file of the tree that it includes, has to do with Python's objects."""
-        return any(file is None or file.matched(_OF_PYTHON) for file in self._files_of(source))
+    def _is_of_host(self, source: Path) -> bool:
+        """Whether a unit, or a file of the tree that it includes, has to do with more than tensors."""
+        return any(file is None or file.matched(_OF_HOST) for file in self._files_of(source))
 
     def _files_of(self, source: Path) -> Iterator[Cpp | None]:
         """A unit and the files of the tree that it includes; None for one that cannot be read."""
