@@ -34,7 +34,7 @@ from hipport.discover import discover
 from hipport.just_in_time import just_in_time
 from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass, Ported, Reported
-from hipport.processes import limited
+from hipport.processes import limited, run_script
 from hipport.project import Project
 from hipport.recorder import setup_scripts
 from hipport.simt import compile as compiling
@@ -447,7 +447,7 @@ class _Recorder:
         elif gpu:
             env |= {"HIP_PLATFORM": "amd", "ROCM_HOME": home, "ROCM_PATH": home, "PYTORCH_ROCM_ARCH": "gfx942"}
         script = HERE.parent / "record_extensions.py"
-        status, said = limited([str(self.torch.python), str(script), str(asked)], folder, env, self.timeout)
+        status, said = run_script(self.torch.python, script, [str(asked)], folder, env, self.timeout)
         try:
             recorded: dict[str, Any] = json.loads(answered.read_text(encoding="utf-8"))
         except (OSError, ValueError):

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run scripts in processes forked from one that has loaded PyTorch, which takes longer than most of them.
+
+A script, run by the interpreter that has PyTorch; it must not need hipport. It reads requests from its input, a line of
+JSON for each (see `processes.run_script`, which writes them), runs what one asks for as `python script arguments` would
+in a new process, and answers with a line of JSON: {"status": its exit status, or null if it took too long}. It ends
+with its input, with whoever gave it that, or when nothing was asked for a while.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import resource
+import runpy
+import select
+import signal
+import sys
+import threading
+import traceback
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+#: Seconds after which it is not waited for a further request: what is loaded is a quarter of a gigabyte.
+_IDLE = 120.0
+
+
+def _in_child(request: dict[str, Any]) -> None:
+    os.setsid()
+    said = os.open(request["said"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for number, file in ((0, nothing), (1, said), (2, said)):
+        os.dup2(file, number)
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+    seconds = int(request["seconds"]) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (request["bytes"], request["bytes"]))
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w", buffering=1), open(2, "w", buffering=1)  # noqa: SIM115
+    script = request["script"]
+    sys.argv = [script, *request["arguments"]]
+    sys.path[0] = str(Path(script).parent)
+    runpy.run_path(script, run_name="__main__")
+
+
+def _run(request: dict[str, Any]) -> int | None:
+    """Run a script in a process of its own. Raises EOFError where nobody waits for it any more."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            _in_child(request)
+            status = 0
+        except SystemExit as stopped:
+            status = stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
+            if stopped.code is not None and not isinstance(stopped.code, int):
+                print(stopped.code, file=sys.stderr)
+        except BaseException:
+            traceback.print_exc()
+        # What the interpreter does when it ends, but for taking apart what was loaded.
+        for last in (threading._shutdown, atexit._run_exitfuncs, sys.stdout.flush, sys.stderr.flush):  # type: ignore[attr-defined]
+            try:
+                last()
+            except BaseException:
+                traceback.print_exc()
+        os._exit(status & 0xFF)
+    ended = os.pidfd_open(child)
+    try:
+        ready, _, _ = select.select([ended, 0], [], [], request["seconds"])
+    finally:
+        os.close(ended)
+    if not ready or 0 in ready:
+        os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        if ready:
+            raise EOFError
+        return None
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    import_module("torch")
+    # Kernels before Linux 5.3 have none, and whoever asks is to know that now.
+    os.close(os.pidfd_open(os.getpid()))
+    answers.write(json.dumps({"ready": os.getpid()}) + "\n")
+    answers.flush()
+    rest = b""
+    while select.select([0], [], [], _IDLE)[0]:
+        data = os.read(0, 1 << 20)
+        if not data:
+            return
+        rest += data
+        if not rest.endswith(b"\n"):
+            continue
+        request, rest = json.loads(rest), b""
+        try:
+            status = _run(request)
+        except EOFError:
+            return
+        answers.write(json.dumps({"status": status}) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()
