@@ -87,12 +87,13 @@ def test_a_script_gets_what_it_is_given_and_leaves_nothing(loaded: processes._Lo
 
 
 def test_a_script_that_takes_too_long_is_ended_with_its_children(loaded: processes._Loaded, tmp_path: Path) -> None:
-    path = script(tmp_path, "import subprocess; print('begun', flush=True); subprocess.run(['sleep', '77.125'])")
+    sleep = f"77.{os.getpid()}"
+    path = script(tmp_path, f"import subprocess; print('begun', flush=True); subprocess.run(['sleep', '{sleep}'])")
     start = time.monotonic()
     assert run(loaded, path, seconds=0.5) == (None, "begun\n")
     assert time.monotonic() - start < 30
     commands = [each.read_bytes() for each in Path("/proc").glob("[0-9]*/cmdline") if each.exists()]
-    assert not any(b"77.125" in command for command in commands)
+    assert not any(sleep.encode() in command for command in commands)
 
 
 def test_a_process_that_ended_is_begun_anew_and_one_that_is_busy_is_not_waited_for(
