@@ -35,6 +35,8 @@ _FOLDER = re.compile(
     rb"/usr/local/cuda(?:-[\d.]+\d)?(?:(?P<lib>/lib64)(?!/)|(?=/bin(?!/)|/include|/lib(?!\w|/)|/?(?:[\s:\"']|$)))"
 )
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
+_WHOLE = re.compile(r"\$\{?(\w+)(?:\[[@*]\])?\}?")
+_DECLARES = frozenset(("declare", "local", "readonly", "typeset", "export"))
 # nvcc reads options from these ("CUDA Compiler Driver NVCC", 13.0).
 _NVCC_OPTIONS = re.compile(r"NVCC_(?:PREPEND|APPEND)_FLAGS")
 _NVIDIA_SMI = re.compile(r"(?:.*/)?nvidia-smi")
@@ -146,6 +148,7 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
         for word in command.words
     )
     tools: dict[str, list[Span]] = defaultdict(list)
+    given = _given_to_nvcc(commands)
     for command in commands:
         under = " ".join(command.under)
         # A branch for ROCm, or one of a script that has another for ROCm.
@@ -161,6 +164,8 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
             yield from _abi(source, Span(first.span.start, command.span.end))
         set_here = command.words[1:] if words[0] == "export" else command.words if "=" in words[0] else command.assigned
         yield from _compilers([word for word in set_here if "=" in word.text], project)
+        declared = command.words[1:] if words[0] in _DECLARES else set_here
+        yield from _flags([word for word in declared if word.text.partition("=")[0].rstrip("+") in given], project)
         for word in set_here:
             # `PROFILER="nsys profile"`, which is in front of commands later on.
             if name := _tool(source, command, word.text.partition("=")[2].split()):
@@ -361,6 +366,37 @@ def _compilers(words: Sequence[Word], project: Project, *, image: bool = False) 
             if kept:
                 message = f"nvcc alone reads {name}; hipcc: HIPCC_COMPILE_FLAGS_APPEND={_quoted(' '.join(kept))}"
                 yield Finding(span, "compiler", message, (), Certainty.MANUAL)
+
+
+def _given_to_nvcc(commands: Sequence[Command]) -> frozenset[str]:
+    """Return the variables and arrays that nvcc is given whole, as flags: `$FLAGS`, `"${FLAGS[@]}"`."""
+    found = set()
+    for command in commands:
+        words = [word.text for word in command.words]
+        while words[0] in ("sudo", "exec", "time") and len(words) > 1:
+            del words[0]
+        if _NVCC.fullmatch(words[0]):
+            found |= {
+                match[1] for word in words[1:] if (match := _WHOLE.fullmatch(word)) and not _ARCHS.fullmatch(word)
+            }
+    return frozenset(found)
+
+
+def _flags(words: Sequence[Word], project: Project) -> Iterator[Finding]:
+    """Yield the variables that nvcc is given whose flags are others for hipcc."""
+    for word in words:
+        name, _, value = word.text.partition("=")
+        flags = [item.text for item in word.items] or value.split()
+        translated = translate(flags, rocm=project.target.rocm, shell=True)
+        if translated.changes:
+            kept = " ".join(map(_quoted, translated.kept))
+            message = (
+                f"nvcc is given {name.rstrip('+')}; hipcc: `{kept}`"
+                if kept
+                else (f"nvcc is given {name.rstrip('+')}, of which hipcc takes nothing")
+            )
+            open_ = [str(change) for change in translated.changes if change.certainty is Certainty.MANUAL]
+            yield Finding(word.span, "flags", "; ".join([message, *open_]), (), Certainty.MANUAL)
 
 
 def _compiled(flags: Sequence[str], command: Command, project: Project) -> Finding:

@@ -297,7 +297,12 @@ def in_commands(
         folder.follow(command)
         sets = command.words[1:] if command.words[0].text in _DECLARE else command.words
         if sets and "=" in sets[0].text:
-            known |= {name: value for name, value, _ in settings(sets) if name.isidentifier()}
+            for word in sets:
+                name, _, value = word.text.partition("=")
+                if name.isidentifier():
+                    known[name] = value
+                elif name.endswith("+"):
+                    known[name[:-1]] = known.get(name[:-1], "") + (" " if word.items else "") + value
         if any(_ROCM_WORDS.search(asked) for asked in command.under):
             continue
         behind = any(_CUDA_WORDS.search(asked) for asked in command.under)
@@ -329,6 +334,10 @@ def _by_variables(command: Command, known: Mapping[str, str], asking: Asking) ->
         return
     for word in install.asked:
         for text in _put(word.text, known).split() if "$" in word.text else ():
+            if "://" in text and "@" not in text and says_cuda_index(text):
+                message = f"in {word.text}, {text} has builds for CUDA; PyTorch's for ROCm are at {asking.index.url}"
+                yield Finding(word.span, "index", message, (), Certainty.MANUAL)
+                continue
             verdict = asking.judge(text)
             if verdict is not None:
                 message = f"in {word.text}, {verdict.message}; change it where it is set"
