@@ -16,7 +16,10 @@ from itertools import pairwise
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.notebook import Notebook
+from hipport.languages.packaging import ToxIni
 from hipport.languages.shell import Command, Definition, Dockerfile, Instruction, Shell, Word, settings
+from hipport.languages.tasks import tasks
+from hipport.languages.toml import Toml
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Source, Span
@@ -114,6 +117,13 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
                         listed = [word for word in re.split(r"[\s\[\],\"']+", source[each.span].decode()) if word]
                         if found := nvidia_tools.run_by(listed[1:]):
                             yield from nvidia_tools.reported({found[1]: [each.span]})
+        case ToxIni():
+            yield from in_commands(source, source.commands, project)
+        case Toml():
+            for entry, script in tasks(source):
+                # What it is on its own: a task may well be for another machine, and stands in a string.
+                for finding in in_commands(script, script.commands, project):
+                    yield Finding(entry.span, finding.kind, finding.message, (), Certainty.MANUAL)
         case Notebook():
             commands = source.commands
             assert isinstance(commands.source, Shell)

@@ -184,10 +184,10 @@ def _in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
                 if name in variables and value:
                     bare = value.strip("\"'")
                     yield from image(word, bare, word.start + word.text.index(bare), asking)
-                yield from _indexes(source, [word], asking)
+                yield from indexes(source, [word], asking)
         elif each.name == "ENV":
             yield from _environment(each.words, asking)
-            yield from _indexes(source, each.words, asking)
+            yield from indexes(source, each.words, asking)
     settled = {
         name: value
         for each in source.instructions
@@ -254,7 +254,7 @@ def _environment(words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
         yield Finding(span, "archs", message, (edit,), Certainty.REVIEW)
 
 
-def _indexes(source: Source, words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
+def indexes(source: Source, words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
     """Yield the indexes of builds for CUDA that variables give pip and uv."""
     for name, _, span in settings(words):
         if name in ("UV_TORCH_BACKEND", "--torch-backend"):
@@ -389,13 +389,13 @@ def _of_command(source: Source, command: Command, asking: Asking, folder: str = 
         assigned = [word for word in command.words if "=" in word.text]
         if isinstance(source, (Dockerfile, Definition)):
             yield from _environment(assigned, asking)
-        yield from _indexes(source, assigned, asking)
+        yield from indexes(source, assigned, asking)
         return
-    yield from _indexes(source, command.assigned, asking)
+    yield from indexes(source, command.assigned, asking)
     install = pip_install(command)
     if install is not None:
         options = [word for word in command.words if word.text.startswith("--torch-backend=")]
-        yield from _indexes(source, options, asking)
+        yield from indexes(source, options, asking)
         yield from _of_pip(source, install, asking)
         yield from _isolated(install, asking, folder)
         return

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 
@@ -20,10 +21,19 @@ from hipport_passes.runtime.program import Program, finding
 def installs(program: Program, project: Project) -> Iterator[Finding]:
     """Yield the calls that run pip, uv or conda for what is only built for CUDA."""
     asking = Asking(project)
+    # nox's sessions install by methods.
+    nox = re.search(rb"(?m)^(?:import|from) nox\b", program.source.text) is not None
     for node in program.nodes:
-        if not isinstance(node, cst.Call) or not node.args or not RUNS.search(program.code(node.func)):
+        if not isinstance(node, cst.Call) or not node.args:
             continue
-        command = _command(program, node)
+        of_nox = re.fullmatch(r"\w+\.(conda_)?install", program.code(node.func)) if nox else None
+        if of_nox:
+            words = [arg.value for arg in node.args if arg.keyword is None and not arg.star]
+            command = " ".join(["conda" if of_nox[1] else "pip", "install", *(_word(program, each) for each in words)])
+        elif RUNS.search(program.code(node.func)):
+            command = _command(program, node)
+        else:
+            continue
         if program.by_notebook(node) or not program.runs(node).both:
             continue
         script = Shell(program.source.path, command.encode())
