@@ -95,7 +95,7 @@ _LOOKED_INTO = frozenset(folder for folder, _, _ in _HIDDEN)
 _INSTALLING = (Toml, SetupCfg, ToxIni, CondaEnvironment, Lock, Dockerfile, Definition, Shell, Markdown)
 _INSTALLS = re.compile(
     rb"torch|cuda|nvidia|\bcu1\d\d\b|xformers|flash[-_]attn|triton|spconv|cupy|tensorrt|bitsandbytes|gsplat|apex|tinycudann"
-    rb"|kaolin|faiss-gpu|onnxruntime-gpu|pynvml|install_requires|install [^\r\n]*\./"
+    rb"|kaolin|\[build_ext\]|faiss-gpu|onnxruntime-gpu|pynvml|install_requires|install [^\r\n]*\./"
     rb"|nvprof|\bnsys\b|\bncu\b|compute-sanitizer",
     re.IGNORECASE,
 )
