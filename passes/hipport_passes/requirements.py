@@ -88,13 +88,36 @@ def _reader(source: Source) -> Reader | None:
 def _in_notebook(source: Notebook, asking: Any) -> Iterator[Finding]:
     from hipport_passes.packages.commands import in_shell
 
-    for finding in in_shell(source.commands.source, asking):
+    for finding in in_shell(source.commands.source, asking, _texts(source)):
         carried = source.commands.carried(finding)
         # A magic takes no variables in front: `%pip` is one word.
         if any(not len(e.span) and source.text[e.span.start - 1 : e.span.start] == b"%" for e in carried.edits):
             message = f"{carried.message}; as a magic it takes no variables, set them in a cell before"
             carried = Finding(carried.span, carried.kind, message, (), Certainty.MANUAL)
         yield carried
+
+
+def _texts(source: Notebook) -> dict[str, str]:
+    """Return the strings that a notebook's variables are, each as `name` and as `{name}`, for what it gives a shell."""
+    if not re.search(rb"[${]\w", source.commands.source.text):
+        return {}
+    import libcst as cst
+
+    from hipport_passes.build_scripts.script import Script
+
+    found: dict[str, str] = {}
+    for each in source.embedded:
+        assert isinstance(each.source, Python)
+        if each.source.module is None:
+            continue
+        script = each.source.fact(Script)
+        for node in script.nodes:
+            match node:
+                case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))], value=value):
+                    # What cells may have run in another order: any that is for CUDA counts.
+                    if text := script.text(value):
+                        found[name] = found[f"{{{name}}}"] = f"{found[name]} {text}" if name in found else text
+    return found
 
 
 def _is_ported(source: Source, project: Project) -> bool:

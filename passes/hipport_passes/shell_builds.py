@@ -17,6 +17,7 @@ from itertools import pairwise
 from hipport.finding import Certainty, Finding
 from hipport.languages.notebook import Notebook
 from hipport.languages.packaging import ToxIni
+from hipport.languages.python import Python
 from hipport.languages.shell import Command, Definition, Dockerfile, Instruction, Shell, Word, settings
 from hipport.languages.tasks import tasks
 from hipport.languages.toml import Toml
@@ -37,6 +38,9 @@ _PRINTS = frozenset({"echo", "printf", "grep", "egrep", "awk", "log", "info", "w
 _FOLDER = re.compile(
     rb"/usr/local/cuda(?:-[\d.]+\d)?(?:(?P<lib>/lib64)(?!/)|(?=/bin(?!/)|/include|/lib(?!\w|/)|/?(?:[\s:\"']|$)))"
 )
+_PYTHON = re.compile(r"(?:.*/)?python[\d.]*|\$\{?PYTHON\w*\}?|\{sys\.executable\}")
+# Cheap: what Python must say at all for a pass to have something to say.
+_ASKS = re.compile(r"torch|cuda|nvidia|pynvml|tensorrt|cupy|triton")
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _WHOLE = re.compile(r"\$\{?(\w+)(?:\[[@*]\])?\}?")
 _DECLARES = frozenset(("declare", "local", "readonly", "typeset", "export"))
@@ -184,6 +188,7 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
             tools[name].append(command.span)
         while words[0] in ("sudo", "exec", "time", "watch") and len(words) > 1:
             del words[0]
+        yield from _python(source, command, words, project)
         if _NVCC.fullmatch(words[0]):
             yield _compiled(words[1:], command, project)
         elif _HOSTS.fullmatch(words[0]) and (linked := _linked(words[1:], project)):
@@ -226,6 +231,24 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
     yield from nvidia_tools.reported(tools)
     if not knows_rocm:
         yield from _insisted(source, commands)
+
+
+def _python(source: Source, command: Command, words: Sequence[str], project: Project) -> Iterator[Finding]:
+    """Yield what is to be said of Python that a command has in it, `python -c "…"`: the first of it, for a person."""
+    if not _PYTHON.fullmatch(words[0]) or _may_fail(source, command):
+        return
+    # Behind a script's name, options are the script's.
+    at = next((i for i, word in enumerate(words[1:], 1) if not word.startswith("-") or word.endswith("c")), 0)
+    code = words[at + 1] if at + 1 < len(words) and words[at].startswith("-") else ""
+    if not at or not _ASKS.search(code):
+        return
+    from hipport_passes import device_strings, python_gates
+
+    script = Python(source.path.with_suffix(".py"), code.encode())
+    said = [each for find_in in (python_gates.find, device_strings.find) for each in find_in(script, project)]
+    if said:
+        message = f"in the Python that is run here: {'; '.join(dict.fromkeys(each.message for each in said))}"
+        yield Finding(command.span, said[0].kind, message, (), Certainty.MANUAL)
 
 
 def _linked(words: Sequence[str], project: Project) -> str:
