@@ -254,7 +254,7 @@ class _ByHand:
 
     def note(self, text: str, why: str) -> bool:
         """Take note of what is left out; True."""
-        self.said.setdefault(" ".join(text.split()), why)
+        self.said.setdefault(" ".join(text.split()), _bare(text, why))
         return True
 
     def lines(self, source: Requirements | CondaEnvironment) -> dict[int, str]:
@@ -263,6 +263,12 @@ class _ByHand:
             in_requirements(source, self.asking) if isinstance(source, Requirements) else in_conda(source, self.asking)
         )
         return {each.span.start: each.message for each in found if each.certainty is Certainty.MANUAL}
+
+
+def _bare(text: str, why: str) -> str:
+    """Return why something is left to a person without what that is, which is said in front."""
+    name, colon, rest = why.partition(": ")
+    return rest if colon and text.startswith(name) else why
 
 
 def _steps(
@@ -511,7 +517,7 @@ def _flat(
             if len(span) and span.start in manual:
                 said = " ".join(decoded(source, span).split())
                 by_hand.note(said, manual[span.start])
-                text = f"# {said}: left to a person, {manual[span.start]}\n"
+                text = f"# {said}: left to a person, {_bare(said, manual[span.start])}\n"
         options = decoded(source, line.options) if line is not None else ""
         include = re.match(r"(?:-r|-c|--requirement|--constraint)(?:\s*=\s*|\s*)(\S+)", options)
         if line is not None and not len(line.requirement) and include:
