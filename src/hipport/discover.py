@@ -48,6 +48,8 @@ _PYTHON = re.compile(
     rb"cuda|nvidia|nvml|nvcc|cpp_extension|cudnn|xformers|flash_attn|triton|\bhip\b|rocm|warp_size"
     rb"|compute_capability|nvdiffrast|tinycudann|spconv|torch_scatter|pytorch3d|gsplat|bitsandbytes|cupy|nvprof|\bnsys\b|\bncu\b"
     rb"|compute-sanitizer|[\"']amd(?:gpu)?[\"':]|torch\.amd\."
+    # Packages that a program installs.
+    rb"|cu1[0-3]\d\b|\bnox\b|\bpip3?[\"', ]+install|tensorrt"
     # Options of nvcc, which other scripts may take from there.
     rb"|use_fast_math|-lineinfo|--?expt-|extended-lambda|-gencode|=(?:sm|compute)_|ptxas|-Xcompiler|_CXX11_ABI=",
     re.IGNORECASE,
