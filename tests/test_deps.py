@@ -103,7 +103,8 @@ def test_the_script_installs_around_the_pytorch_that_is_there(tmp_path: Path) ->
     assert "pip install --no-build-isolation git+https://github.com/ZJLi2013/spconv_rocm.git@rocm" in installs
     # The list as it is installed: read in whole, without what is for CUDA or has a step of its own.
     listed = [line[4:] for line in lines if line.startswith("  | ")]
-    assert [line for line in listed if not line.startswith("#")] == ["torch", "numpy", "tqdm", "cupy-cuda11x"]
+    assert [line for line in listed if not line.startswith("#")] == ["torch", "numpy", "tqdm"]
+    assert "cupy-cuda11x: " in result.stdout
     assert any(line.startswith("git clone --recursive https://github.com/KAIR-BAIR/nerfacc") for line in lines)
     assert any(line.startswith("git -C ") and line.endswith("checkout --recurse-submodules v0.5.2") for line in lines)
     assert any(line.startswith("hipport rewrite ") and line.endswith("/nerfacc") for line in lines)
@@ -111,6 +112,60 @@ def test_the_script_installs_around_the_pytorch_that_is_there(tmp_path: Path) ->
     # The checks are run, and there is no GPU.
     assert result.returncode == 1
     assert "== spconv" in result.stdout
+
+
+def test_what_is_left_to_a_person_is_not_installed(tmp_path: Path) -> None:
+    """In each kind of list, and with what continues a line; what looks alike is installed."""
+    hashed = "tensorrt==8.6.1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:01\n"
+    files = {
+        "requirements.txt": f"torch\n{hashed}jax[cuda12]\njax[cpu]\n-r more.txt\n./tools\n./plain\ncupyx-docs\n",
+        "more.txt": "tqdm\ncupy-cuda12x  # arrays\n",
+        "pyproject.toml": '[project]\nname = "x"\nversion = "1"\ndependencies = ["cupy-cuda12x>=12", "einops"]\n',
+        "tools/setup.py": "from setuptools import setup\nsetup(install_requires=['tensorrt', 'rich'])\n",
+        "plain/setup.py": "from setuptools import setup\nsetup(install_requires=['rich'])\n",
+    }
+    plan = hipport.deps([lay(tmp_path / "tree", files)])
+    torch_at(tmp_path / "packages")
+    result, log = run_script(plan, tmp_path / "tree", tmp_path)
+    listed = [line[4:] for line in log.splitlines() if line.startswith("  | ")]
+    assert [each for each in listed if not each.startswith("#")] == [
+        "torch", "jax[cpu]", "tqdm", "cupyx-docs", "einops", "rich",
+    ]  # fmt: skip
+    installs = [line for line in log.splitlines() if line.startswith("pip ")]
+    assert "pip install --no-build-isolation --no-deps ./tools" in installs
+    assert "pip install --no-build-isolation ./plain" in installs
+    assert any(each.startswith("# cupy-cuda12x: left to a person, ") for each in listed)
+    said = result.stdout.partition("== left to a person, and not installed\n")[2].splitlines()
+    assert [each.partition(":")[0] for each in said[:5]] == [
+        "tensorrt==8.6.1", "jax[cuda12]", "cupy-cuda12x", "cupy-cuda12x>=12", "tensorrt",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "left_out"),
+    [
+        (
+            "dependencies:\n  - scipy\n  - cupy\n  - pip:\n    - tensorrt\n    - tqdm\n",
+            "dependencies:\n  - scipy\n  - pip:\n    - tqdm\n",
+            ["cupy", "tensorrt"],
+        ),
+        ("dependencies:\n  - scipy\n  - pip:\n    - tensorrt\n", "dependencies:\n  - scipy\n", ["tensorrt"]),
+        ("dependencies: [python=3.10, 'cupy', numpy]\n", "dependencies: [numpy]\n", ["cupy"]),
+    ],
+)
+def test_what_is_left_to_a_person_is_not_installed_by_conda(
+    tmp_path: Path, text: str, kept: str, left_out: list[str]
+) -> None:
+    plan = hipport.deps([lay(tmp_path, {"environment.yml": text})])
+    (step,) = [each for each in plan.steps if each.files]
+    assert step.files["environment.yml"] == kept
+    assert [each.text for each in plan.left_out] == left_out
+
+
+def test_what_is_left_to_a_person_is_not_installed_as_scripts_do(tmp_path: Path) -> None:
+    plan = hipport.deps([lay(tmp_path, {"install.sh": "pip install tensorrt rich\n"})])
+    assert plan.steps[-1].commands == ("pip install rich",)
+    assert [each.text for each in plan.left_out] == ["tensorrt"]
 
 
 def test_a_pytorch_that_is_missing_is_installed_from_the_index_for_rocm(tmp_path: Path) -> None:

@@ -146,6 +146,20 @@ def test_the_language_of_a_file(name: str, text: str, language: type[Source]) ->
     assert type(source(PurePosixPath(name), text.encode())) is language
 
 
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ('import os\nos.system("pip install torch==2.1.0")\n', True),
+        ('import nox\n\ndef t(session):\n    session.install("torch==2.1.0")\n', True),
+        ('INDEX = "https://download.pytorch.org/whl/cu118"\n', True),
+        ('import os\nos.system("make install")\n', False),
+    ],
+)
+def test_python_files_that_install_packages_are_taken(tmp_path: Path, text: str, taken: bool) -> None:
+    (tmp_path / "a.py").write_text(text)
+    assert bool(discover([tmp_path]).sources) is taken
+
+
 def test_python_files_that_build_extensions_or_care_for_the_gpu_are_taken(tmp_path: Path) -> None:
     lay(
         tmp_path,

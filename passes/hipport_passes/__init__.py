@@ -9,6 +9,7 @@ from hipport_passes import (
     arch_guards,
     atomics,
     barriers,
+    build_options,
     builtin_declarations,
     cmake,
     cmake_settings,
@@ -140,6 +141,7 @@ PASSES: tuple[Pass[Any], ...] = (
     arch_guards.PASS,
     # Build scripts; what they already do for ROCm is read first, and `vendored` adds to that.
     cpp_extension.PASS,
+    build_options.PASS,
     # Lists of packages, in setup.py too, whose flags are ported by then.
     requirements.PASS,
     vendored.PASS,

@@ -246,7 +246,23 @@ class _File:
                 index, span = second, Span(span.start, self.source.span(call.args[1].value).end)
         if self.decisions.scripted(node):
             return self._manual(node, "scripted", "TorchScript compiles this: hand the device in as an argument")
-        return self._chosen(node, span, index, not now)
+        chosen = self._chosen(node, span, index, not now)
+        if chosen.edits and isinstance(call, cst.Call) and self._rounds(call):
+            chosen.message += (
+                "; without a dtype autocast calculates in bfloat16 on a CPU, which NumPy does not have; assumes that "
+                "what follows takes it there"
+            )
+            chosen.certainty = Certainty.REVIEW
+        return chosen
+
+    def _rounds(self, call: cst.Call) -> bool:
+        """Say whether a call is autocast by the device's own type, which is float16 on a GPU."""
+        if self.script.code(call.func).rpartition(".")[2] != "autocast":
+            return False
+        keywords = {each.keyword.value: self.script.code(each.value) for each in call.args if each.keyword is not None}
+        positional = [each for each in call.args if each.keyword is None]
+        given = "dtype" in keywords or len(positional) + ("device_type" in keywords) > 1
+        return not given and keywords.get("enabled") != "False"
 
     def _chosen(self, node: cst.CSTNode, span: Span, index: str, later: bool) -> _Change:
         call = f"{self.helper}({index})"

@@ -48,6 +48,7 @@ _OWN = re.compile(rb"privateuse_?(?:1|one)", re.IGNORECASE)
 _MODULE = re.compile(r"torch\.(?:hip|rocm)|torch\.backends\.(?:hip|rocm)")
 #: Libraries that hand their `device` to PyTorch.
 LIBRARIES = r"transformers|diffusers|accelerate|whisper|sentence_transformers|open_clip|clip|lpips|ultralytics|kornia"
+_IMPORT = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*")
 _TORCH = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*\b(?:torch|" + LIBRARIES.encode() + rb")\b")
 
 
@@ -55,7 +56,11 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield a finding per device that PyTorch does not have, and per back end that ROCm does not have."""
     invented = (
         _MENTIONS.search(source.text) is not None
-        and (_TORCH.search(source.text) is not None or any(_readers(source, project)))
+        and (
+            _TORCH.search(source.text) is not None
+            or any(_readers(source, project))
+            or any(_imported_by(source, project))
+        )
         and not _OWN.search(source.text)
     )
     recipes = [recipe for recipe in _recipes() if _concerns(recipe, source)]
@@ -133,7 +138,7 @@ def _readers(source: Python, project: Project) -> Iterator[Python]:
     """Yield the files with PyTorch that import this one, or something of it."""
     if source.path.suffix != ".py":
         return
-    name = source.path.parent.name if source.path.stem == "__init__" else source.path.stem
+    name = _called(source)
     imports = re.compile(
         rb"(?m)^[ \t]*(?:from[ \t]+(?:[\w.]*\.)?%b[ \t]+import|(?:from[ \t]+[\w.]+[ \t]+)?import[ \t][^\r\n#]*\b%b\b)"
         % ((re.escape(name.encode()),) * 2)
@@ -148,6 +153,24 @@ def _readers(source: Python, project: Project) -> Iterator[Python]:
             yield other
 
 
+def _imported_by(source: Python, project: Project) -> Iterator[Python]:
+    """Yield the files with PyTorch that this one imports, or something of them."""
+    words = {word for line in _IMPORT.findall(source.text) for word in re.findall(rb"\w+", line)}
+    for other in project.sources if words else ():
+        if (
+            isinstance(other, Python)
+            and other.path != source.path
+            and _called(other).encode() in words
+            and _TORCH.search(other.text)
+        ):
+            yield other
+
+
+def _called(source: Python) -> str:
+    """Return the last name of the module that a file is."""
+    return source.path.parent.name if source.path.stem == "__init__" else source.path.stem
+
+
 def _received_elsewhere(script: Script, node: cst.CSTNode, project: Project) -> Certainty | None:
     """Say whether PyTorch gets a constant of the module in a file that imports it."""
     import libcst as cst
@@ -155,9 +178,11 @@ def _received_elsewhere(script: Script, node: cst.CSTNode, project: Project) -> 
     from hipport_passes.build_scripts.script import Script
     from hipport_passes.devices.receivers import imported
 
-    above = script.parent[node]
+    value, above = node, script.parent[node]
     while isinstance(above, (cst.IfExp, cst.BooleanOperation)):
-        above = script.parent[above]
+        value, above = above, script.parent[above]
+    if isinstance(above, cst.Arg):
+        return _received_by_function(script, value, above, project)
     match above:
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))]) | cst.AnnAssign(target=cst.Name(name)):
             pass
@@ -165,13 +190,70 @@ def _received_elsewhere(script: Script, node: cst.CSTNode, project: Project) -> 
             return None
     if script.function(above) is not None or any(isinstance(each, cst.ClassDef) for each, _ in script.ancestors(above)):
         return None
-    path = script.source.path
-    module = path.parent.name if path.stem == "__init__" else path.stem
+    module = _called(script.source)
     for other in _readers(script.source, project):
         named = re.search(rb"\b" + name.encode() + rb"\b", other.text) and other.module is not None
         if named and imported(other.fact(Script), name, module).passed:
             return Certainty.REVIEW
     return None
+
+
+def _received_by_function(script: Script, value: cst.CSTNode, argument: cst.Arg, project: Project) -> Certainty | None:
+    """Say whether PyTorch gets what is given to a function, or to a class, of another file of the tree."""
+    import libcst as cst
+
+    from hipport_passes.build_scripts.script import Script
+    from hipport_passes.devices.receivers import read_as
+
+    call = script.parent[argument]
+    if not isinstance(call, cst.Call):
+        return None
+    name, module = _from_module(script, call.func)
+    if not module:
+        return None
+    for other in _imported_by(script.source, project):
+        if _called(other) != module or other.module is None:
+            continue
+        there = other.fact(Script)
+        for node in other.module.body:
+            function: cst.CSTNode | None = node
+            if isinstance(node, cst.ClassDef) and node.name.value == name:
+                lines = (line for line in node.body.body if isinstance(line, cst.FunctionDef))
+                function = next((line for line in lines if line.name.value == "__init__"), None)
+            elif not isinstance(node, cst.FunctionDef) or node.name.value != name:
+                continue
+            if isinstance(function, cst.FunctionDef) and read_as(there, there.given_to(function, call, value)).passed:
+                return Certainty.REVIEW
+    return None
+
+
+def _from_module(script: Script, function: cst.BaseExpression) -> tuple[str, str]:
+    """Return what a call's function is called in the module that it is imported from, and the last name of that."""
+    import libcst as cst
+
+    if isinstance(function, cst.Attribute):
+        return function.attr.value, _imported_module(script, script.code(function.value))
+    if isinstance(function, cst.Name):
+        statement = script.imported(function)
+        if statement is not None and not isinstance(statement.names, cst.ImportStar):
+            for alias in statement.names:
+                spelled = script.code(alias.asname.name) if alias.asname is not None else script.code(alias.name)
+                if spelled == function.value and statement.module is not None:
+                    return script.code(alias.name), script.code(statement.module).rpartition(".")[2]
+    return "", ""
+
+
+def _imported_module(script: Script, name: str) -> str:
+    """Return the last name of the module that is called `name` in a file, or ""."""
+    import libcst as cst
+
+    for each in script.nodes:
+        if isinstance(each, (cst.Import, cst.ImportFrom)) and not isinstance(each.names, cst.ImportStar):
+            for alias in each.names:
+                spelled = script.code(alias.asname.name) if alias.asname is not None else script.code(alias.name)
+                if spelled == name:
+                    return script.code(alias.name).rpartition(".")[2]
+    return ""
 
 
 def _type_of_tensor(script: Script, node: cst.SimpleString | cst.FormattedString) -> Iterator[Finding]:

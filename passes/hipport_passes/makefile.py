@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.make import Line, Makefile, without_references
@@ -71,6 +71,10 @@ _NOT_LINKED = re.compile(
     r"-d?c|-dw|--(?:device-)?c(?:ompile)?|-dlink|-(?:ptx|cubin|fatbin|lib|E|M+D?)|-{1,2}version|-V|--help|-h"
 )
 _HANDED_ON = re.compile(rb"(?<![\w$(])\w+=(\$[({](\w+)[)}])(?![\w\"'])")
+# nvcc reads options from these ("CUDA Compiler Driver NVCC", 13.0); hipcc, where it compiles, from one.
+_NVCC_READS = re.compile(rb"[ \t]*(?:(?:export|override)[ \t]+)*(?P<name>NVCC_(?:PREPEND|APPEND)_FLAGS)\b")
+_NVCC_GIVEN = re.compile(rb"(?<![\w$({])(NVCC_(?:PREPEND|APPEND)_FLAGS)=")
+_HIPCC_READS = "HIPCC_COMPILE_FLAGS_APPEND"
 _LANGUAGE = ("-x", "--x", "--language")
 _SOURCE = re.compile(r"[^\s=]*\.(c|cu|cpp|cc|cxx|C)")
 _CALLED = re.compile(rb"(?:^|[\s;/@])nvcc[ \t]+[-$]")
@@ -354,6 +358,10 @@ class _Script:
 
     def about(self, line: Line) -> _Said | None:
         """Return what becomes of one line, None if it is right for hipcc; what a person must do is put aside."""
+        if line.kind == "recipe":
+            self._given(line)
+        if (renamed := self._read_by_nvcc(line)) is not None:
+            return self._renamed(line, renamed)
         if line.kind in ("assignment", "recipe"):
             for words in self._commands(line):
                 if tool := nvidia_tools.run_by([word for word, _ in words]):
@@ -369,6 +377,46 @@ class _Script:
         if line.kind in ("define", "rule") and _CALLED.search(text) and not _ECHO.match(text):
             self._report(line.span, "nvcc", "nvcc is called here in a way that hipport does not rewrite")
         return None
+
+    def _read_by_nvcc(self, line: Line) -> Span | None:
+        """Return the name of what nvcc reads from the environment, where a line sets or exports it."""
+        source = self.source
+        match = _NVCC_READS.match(source.text, line.span.start, line.span.end)
+        if match is None or line.kind not in ("assignment", "other"):
+            return None
+        name = match["name"]
+        # What a command is given by its name as well has it there; what is not exported is make's own.
+        used = re.search(rb"\$[({]" + name + rb"[)}]", source.text)
+        exported = re.search(rb"(?m)^[ \t]*export\b[ \t]*(?:[^\n=]*\b" + name + rb"\b|(?:#|\r?$))", source.text)
+        return Span(*match.span("name")) if exported and not used else None
+
+    def _renamed(self, line: Line, name: Span) -> _Said | None:
+        """Give hipcc what nvcc reads from the environment ("HIPCC environment variables", ROCm 6.4)."""
+        source = self.source
+        said = source[name].decode()
+        if said == "NVCC_PREPEND_FLAGS" and b"NVCC_APPEND_FLAGS" in source.text:
+            message = f"nvcc alone reads {said}, and hipcc has one such variable: add it to {_HIPCC_READS}"
+            self._report(name, "environment", message)
+            return None
+        before = len(self.reported)
+        told = self._ported(line, self._words(line)) if line.kind == "assignment" else ({}, [], [])
+        if told is None or any(each.kind != "library" for each in self.reported[before:]):
+            return None
+        puts, changes, _ = told
+        message = (
+            f"nvcc alone reads {said}, hipcc {_HIPCC_READS}; assumes that these are for compiling: those of the linker "
+            "are in HIPCC_LINK_FLAGS_APPEND"
+        )
+        put = self._put(line, {name: _HIPCC_READS.encode(), **puts}, changes, [message])
+        return None if put is None else replace(put, span=name, kind="environment", certainty=Certainty.REVIEW)
+
+    def _given(self, line: Line) -> None:
+        """Report what a recipe gives nvcc by its environment."""
+        match = _NVCC_GIVEN.search(self.source.text, line.value.start, line.value.end)
+        if match is not None and not _ECHO.match(self.source[line.span]):
+            name = match[1].decode()
+            message = f"nvcc alone reads {name}; hipcc reads {_HIPCC_READS}, with its own flags"
+            self._report(Span(*match.span(1)), "environment", message)
 
     def _stops(self, line: Line) -> bool:
         """Say whether make ends with an error by what a line asks: in it, or in the branches behind it."""

@@ -18,6 +18,8 @@ HOLE = "\0"
 OLD_ABI = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=0(?!\w)")
 #: The same by a variable of a shell's or of CMake's.
 ABI_BY_VARIABLE = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=\$\{?(\w+)\}?")
+#: CUDA's folders, as scripts name them.
+CUDA_FOLDER = re.compile(r"/(?:usr/local|opt)/cuda(?:[-/0-9]|$)")
 _BEGUN = re.compile(r"-[A-Za-z][\w=/.-]*\0[^\0,'\"]*")
 
 _TABLE = Path(__file__).with_suffix(".toml")

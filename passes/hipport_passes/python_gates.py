@@ -41,7 +41,9 @@ _QUESTIONS = {
     "device_names": re.compile(rb"\bget_device_(?:name|properties)\b"),
     "nvidia_smi": re.compile(rb"nvidia-smi"),
     "tools": nvidia_tools.mentioned(),
-    "installs": re.compile(rb"\b(?:pip3?|uv|conda|mamba)\b(?s:.{0,40}?)\b(?:install|add|create)\b"),
+    "installs": re.compile(
+        rb"\b(?:pip3?|uv|conda|mamba)\b(?s:.{0,40}?)\b(?:install|add|create)\b|\bnox\b(?s:.*)\.(?:conda_)?install\("
+    ),
     "arch_lists": re.compile(rb"\bget_arch_list\b"),
     "warp_sizes": re.compile(rb"\.warp_size\b"),
     "switches": re.compile(rb"\bsdpa?_kernel\b|cudnn\.version\b|\benable_math_sdp\b"),

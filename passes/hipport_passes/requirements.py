@@ -4,10 +4,10 @@
 An installer takes what a list names: `torch==2.1.0+cu118` replaces the PyTorch for ROCm that is there by one that sees
 no AMD GPU, and so does any other version. Versions that only another build can satisfy go, the package stays; packages
 that are for CUDA alone become comments that say what is there instead; indexes of CUDA builds become PyTorch's for
-ROCm. Requirements files, constraints, pyproject.toml, pixi.toml, Pipfile, setup.py, setup.cfg, conda environments,
-Dockerfiles, definition files of Singularity, shell scripts and the commands of notebooks are read; commands in a
-README are reported. What packages become is written in requirements.toml; `--rules` adds to it. `hipport deps` says
-how the rest is installed.
+ROCm. Requirements files, constraints, pyproject.toml, pixi.toml, Pipfile, setup.py, setup.cfg, tox.ini, environments of
+conda's, Dockerfiles, definition files of Singularity, shell scripts and the commands of notebooks are read; commands in
+a README, and tasks in pyproject.toml, are reported. What packages become is written in requirements.toml; `--rules`
+adds to it. `hipport deps` says how the rest is installed.
 
 A list that is for CUDA and has a counterpart for ROCm beside it is somebody's own port: both stay.
 """
@@ -21,7 +21,7 @@ from typing import Any
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.notebook import Notebook
-from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
+from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg, ToxIni
 from hipport.languages.python import Python
 from hipport.languages.shell import Definition, Dockerfile, Markdown, Shell
 from hipport.languages.toml import Toml
@@ -60,9 +60,11 @@ def _reader(source: Source) -> Reader | None:
         from hipport_passes.packages.python_lists import in_python
 
         return in_python
-    if isinstance(source, (Requirements, SetupCfg, CondaEnvironment)):
+    if isinstance(source, (Requirements, SetupCfg, ToxIni, CondaEnvironment)):
         from hipport_passes.packages import pip_lists
 
+        if isinstance(source, ToxIni):
+            return pip_lists.in_tox
         if isinstance(source, Requirements):
             return pip_lists.in_requirements
         return pip_lists.in_setup_cfg if isinstance(source, SetupCfg) else pip_lists.in_conda
@@ -86,13 +88,36 @@ def _reader(source: Source) -> Reader | None:
 def _in_notebook(source: Notebook, asking: Any) -> Iterator[Finding]:
     from hipport_passes.packages.commands import in_shell
 
-    for finding in in_shell(source.commands.source, asking):
+    for finding in in_shell(source.commands.source, asking, _texts(source)):
         carried = source.commands.carried(finding)
         # A magic takes no variables in front: `%pip` is one word.
         if any(not len(e.span) and source.text[e.span.start - 1 : e.span.start] == b"%" for e in carried.edits):
             message = f"{carried.message}; as a magic it takes no variables, set them in a cell before"
             carried = Finding(carried.span, carried.kind, message, (), Certainty.MANUAL)
         yield carried
+
+
+def _texts(source: Notebook) -> dict[str, str]:
+    """Return the strings that a notebook's variables are, each as `name` and as `{name}`, for what it gives a shell."""
+    if not re.search(rb"[${]\w", source.commands.source.text):
+        return {}
+    import libcst as cst
+
+    from hipport_passes.build_scripts.script import Script
+
+    found: dict[str, str] = {}
+    for each in source.embedded:
+        assert isinstance(each.source, Python)
+        if each.source.module is None:
+            continue
+        script = each.source.fact(Script)
+        for node in script.nodes:
+            match node:
+                case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))], value=value):
+                    # What cells may have run in another order: any that is for CUDA counts.
+                    if text := script.text(value):
+                        found[name] = found[f"{{{name}}}"] = f"{found[name]} {text}" if name in found else text
+    return found
 
 
 def _is_ported(source: Source, project: Project) -> bool:

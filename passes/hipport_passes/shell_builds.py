@@ -16,7 +16,11 @@ from itertools import pairwise
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.notebook import Notebook
+from hipport.languages.packaging import ToxIni
+from hipport.languages.python import Python
 from hipport.languages.shell import Command, Definition, Dockerfile, Instruction, Shell, Word, settings
+from hipport.languages.tasks import tasks
+from hipport.languages.toml import Toml
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Source, Span
@@ -34,7 +38,12 @@ _PRINTS = frozenset({"echo", "printf", "grep", "egrep", "awk", "log", "info", "w
 _FOLDER = re.compile(
     rb"/usr/local/cuda(?:-[\d.]+\d)?(?:(?P<lib>/lib64)(?!/)|(?=/bin(?!/)|/include|/lib(?!\w|/)|/?(?:[\s:\"']|$)))"
 )
+_PYTHON = re.compile(r"(?:.*/)?python[\d.]*|\$\{?PYTHON\w*\}?|\{sys\.executable\}")
+# Cheap: what Python must say at all for a pass to have something to say.
+_ASKS = re.compile(r"torch|cuda|nvidia|pynvml|tensorrt|cupy|triton")
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
+_WHOLE = re.compile(r"\$\{?(\w+)(?:\[[@*]\])?\}?")
+_DECLARES = frozenset(("declare", "local", "readonly", "typeset", "export"))
 # nvcc reads options from these ("CUDA Compiler Driver NVCC", 13.0).
 _NVCC_OPTIONS = re.compile(r"NVCC_(?:PREPEND|APPEND)_FLAGS")
 _NVIDIA_SMI = re.compile(r"(?:.*/)?nvidia-smi")
@@ -112,6 +121,13 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
                         listed = [word for word in re.split(r"[\s\[\],\"']+", source[each.span].decode()) if word]
                         if found := nvidia_tools.run_by(listed[1:]):
                             yield from nvidia_tools.reported({found[1]: [each.span]})
+        case ToxIni():
+            yield from in_commands(source, source.commands, project)
+        case Toml():
+            for entry, script in tasks(source):
+                # What it is on its own: a task may well be for another machine, and stands in a string.
+                for finding in in_commands(script, script.commands, project):
+                    yield Finding(entry.span, finding.kind, finding.message, (), Certainty.MANUAL)
         case Notebook():
             commands = source.commands
             assert isinstance(commands.source, Shell)
@@ -146,6 +162,7 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
         for word in command.words
     )
     tools: dict[str, list[Span]] = defaultdict(list)
+    given = _given_to_nvcc(commands)
     for command in commands:
         under = " ".join(command.under)
         # A branch for ROCm, or one of a script that has another for ROCm.
@@ -161,6 +178,8 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
             yield from _abi(source, Span(first.span.start, command.span.end))
         set_here = command.words[1:] if words[0] == "export" else command.words if "=" in words[0] else command.assigned
         yield from _compilers([word for word in set_here if "=" in word.text], project)
+        declared = command.words[1:] if words[0] in _DECLARES else set_here
+        yield from _flags([word for word in declared if word.text.partition("=")[0].rstrip("+") in given], project)
         for word in set_here:
             # `PROFILER="nsys profile"`, which is in front of commands later on.
             if name := _tool(source, command, word.text.partition("=")[2].split()):
@@ -169,6 +188,7 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
             tools[name].append(command.span)
         while words[0] in ("sudo", "exec", "time", "watch") and len(words) > 1:
             del words[0]
+        yield from _python(source, command, words, project)
         if _NVCC.fullmatch(words[0]):
             yield _compiled(words[1:], command, project)
         elif _HOSTS.fullmatch(words[0]) and (linked := _linked(words[1:], project)):
@@ -211,6 +231,24 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
     yield from nvidia_tools.reported(tools)
     if not knows_rocm:
         yield from _insisted(source, commands)
+
+
+def _python(source: Source, command: Command, words: Sequence[str], project: Project) -> Iterator[Finding]:
+    """Yield what is to be said of Python that a command has in it, `python -c "…"`: the first of it, for a person."""
+    if not _PYTHON.fullmatch(words[0]) or _may_fail(source, command):
+        return
+    # Behind a script's name, options are the script's.
+    at = next((i for i, word in enumerate(words[1:], 1) if not word.startswith("-") or word.endswith("c")), 0)
+    code = words[at + 1] if at + 1 < len(words) and words[at].startswith("-") else ""
+    if not at or not _ASKS.search(code):
+        return
+    from hipport_passes import device_strings, python_gates
+
+    script = Python(source.path.with_suffix(".py"), code.encode())
+    said = [each for find_in in (python_gates.find, device_strings.find) for each in find_in(script, project)]
+    if said:
+        message = f"in the Python that is run here: {'; '.join(dict.fromkeys(each.message for each in said))}"
+        yield Finding(command.span, said[0].kind, message, (), Certainty.MANUAL)
 
 
 def _linked(words: Sequence[str], project: Project) -> str:
@@ -361,6 +399,37 @@ def _compilers(words: Sequence[Word], project: Project, *, image: bool = False) 
             if kept:
                 message = f"nvcc alone reads {name}; hipcc: HIPCC_COMPILE_FLAGS_APPEND={_quoted(' '.join(kept))}"
                 yield Finding(span, "compiler", message, (), Certainty.MANUAL)
+
+
+def _given_to_nvcc(commands: Sequence[Command]) -> frozenset[str]:
+    """Return the variables and arrays that nvcc is given whole, as flags: `$FLAGS`, `"${FLAGS[@]}"`."""
+    found = set()
+    for command in commands:
+        words = [word.text for word in command.words]
+        while words[0] in ("sudo", "exec", "time") and len(words) > 1:
+            del words[0]
+        if _NVCC.fullmatch(words[0]):
+            found |= {
+                match[1] for word in words[1:] if (match := _WHOLE.fullmatch(word)) and not _ARCHS.fullmatch(word)
+            }
+    return frozenset(found)
+
+
+def _flags(words: Sequence[Word], project: Project) -> Iterator[Finding]:
+    """Yield the variables that nvcc is given whose flags are others for hipcc."""
+    for word in words:
+        name, _, value = word.text.partition("=")
+        flags = [item.text for item in word.items] or value.split()
+        translated = translate(flags, rocm=project.target.rocm, shell=True)
+        if translated.changes:
+            kept = " ".join(map(_quoted, translated.kept))
+            message = (
+                f"nvcc is given {name.rstrip('+')}; hipcc: `{kept}`"
+                if kept
+                else (f"nvcc is given {name.rstrip('+')}, of which hipcc takes nothing")
+            )
+            open_ = [str(change) for change in translated.changes if change.certainty is Certainty.MANUAL]
+            yield Finding(word.span, "flags", "; ".join([message, *open_]), (), Certainty.MANUAL)
 
 
 def _compiled(flags: Sequence[str], command: Command, project: Project) -> Finding:

@@ -24,7 +24,7 @@ from hipport.languages.json import CMakePresets, Devcontainer
 from hipport.languages.make import Makefile
 from hipport.languages.notebook import Notebook
 from hipport.languages.other_builds import OtherBuild
-from hipport.languages.packaging import CondaEnvironment, Lock, Requirements, SetupCfg
+from hipport.languages.packaging import CondaEnvironment, Lock, Requirements, SetupCfg, ToxIni
 from hipport.languages.python import Python
 from hipport.languages.shell import Definition, Dockerfile, Markdown, Shell
 from hipport.languages.toml import Toml
@@ -48,6 +48,8 @@ _PYTHON = re.compile(
     rb"cuda|nvidia|nvml|nvcc|cpp_extension|cudnn|xformers|flash_attn|triton|\bhip\b|rocm|warp_size"
     rb"|compute_capability|nvdiffrast|tinycudann|spconv|torch_scatter|pytorch3d|gsplat|bitsandbytes|cupy|nvprof|\bnsys\b|\bncu\b"
     rb"|compute-sanitizer|[\"']amd(?:gpu)?[\"':]|torch\.amd\."
+    # Packages that a program installs.
+    rb"|cu1[0-3]\d\b|\bnox\b|\bpip3?[\"', ]+install|tensorrt"
     # Options of nvcc, which other scripts may take from there.
     rb"|use_fast_math|-lineinfo|--?expt-|extended-lambda|-gencode|=(?:sm|compute)_|ptxas|-Xcompiler|_CXX11_ABI=",
     re.IGNORECASE,
@@ -62,6 +64,7 @@ _NAMED: tuple[tuple[re.Pattern[str], type[Source]], ...] = (
     (re.compile(r"(?:.*[-_.])?(?:requirements?|constraints?|reqs?)(?:[-_.].*)?\.(?:txt|in|pip)"), Requirements),
     (re.compile(r"pyproject\.toml|pixi\.toml|Pipfile"), Toml),
     (re.compile(r"setup\.cfg"), SetupCfg),
+    (re.compile(r"tox\.ini"), ToxIni),
     (re.compile(r"(?:.*[-_.])?(?:Dockerfile|Containerfile)(?:[-_.].*)?|.+\.dockerfile", re.IGNORECASE), Dockerfile),
     (re.compile(r".+\.(?:sh|bash)"), Shell),
     (re.compile(r"(?:README|INSTALL)(?:[-_.].*)?\.(?:md|rst)", re.IGNORECASE), Markdown),
@@ -91,10 +94,10 @@ _HIDDEN: tuple[tuple[str, re.Pattern[str], type[Source]], ...] = (
 _LISTS = re.compile(r"(?:.*/)?(?:requirements?|reqs?)/[^/]+\.(?:txt|in|pip)")
 _LOOKED_INTO = frozenset(folder for folder, _, _ in _HIDDEN)
 # Of files that only install packages, those are read that install what has builds for GPUs.
-_INSTALLING = (Toml, SetupCfg, CondaEnvironment, Lock, Dockerfile, Definition, Shell, Markdown)
+_INSTALLING = (Toml, SetupCfg, ToxIni, CondaEnvironment, Lock, Dockerfile, Definition, Shell, Markdown)
 _INSTALLS = re.compile(
     rb"torch|cuda|nvidia|\bcu1\d\d\b|xformers|flash[-_]attn|triton|spconv|cupy|tensorrt|bitsandbytes|gsplat|apex|tinycudann"
-    rb"|kaolin|faiss-gpu|onnxruntime-gpu|pynvml|install_requires|install [^\r\n]*\./"
+    rb"|kaolin|\[build_ext\]|faiss-gpu|onnxruntime-gpu|pynvml|install_requires|install [^\r\n]*\./"
     rb"|nvprof|\bnsys\b|\bncu\b|compute-sanitizer",
     re.IGNORECASE,
 )

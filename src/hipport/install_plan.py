@@ -69,6 +69,14 @@ class Step:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """What a list asks for and no step installs, as a person decides about it, and why."""
+
+    text: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Check:
     """A program that proves which back end of a package runs: it prints evidence, or fails."""
 
@@ -110,6 +118,7 @@ class Plan:
     environment: Mapping[str, str]
     checks: tuple[Check, ...]
     notes: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def needs_person(self) -> bool:
@@ -282,6 +291,9 @@ def as_script(plan: Plan) -> str:
     torch = " ".join(map(shlex.quote, plan.torch))
     parts = [_HEAD.format(rocm=plan.rocm, environment=environment, torch=torch, index=shlex.quote(plan.index))]
     parts += [_step(step) for step in plan.steps]
+    if plan.left_out:
+        parts.append(f"\necho {shlex.quote('== left to a person, and not installed')}\n")
+        parts += [f"echo {shlex.quote(f'{each.text}: {each.why}')}\n" for each in plan.left_out]
     parts.append(_TAIL)
     for each in plan.checks:
         after = "echo 'goes on without it'" if each.optional else "failed=1"

@@ -36,7 +36,7 @@ from hipport.languages.json import CMakePresets, Devcontainer
 from hipport.languages.make import Makefile
 from hipport.languages.notebook import Notebook
 from hipport.languages.other_builds import OtherBuild
-from hipport.languages.packaging import CondaEnvironment, Lock, Requirements, SetupCfg
+from hipport.languages.packaging import CondaEnvironment, Lock, Requirements, SetupCfg, ToxIni
 from hipport.languages.python import Python
 from hipport.languages.shell import Definition, Dockerfile, Markdown, Shell
 from hipport.languages.toml import Toml
@@ -60,6 +60,7 @@ _LANGUAGES: dict[str, type[Source]] = {
     ".txt": Requirements,
     ".toml": Toml,
     ".cfg": SetupCfg,
+    ".ini": ToxIni,
     ".yml": CondaEnvironment,
     ".dockerfile": Dockerfile,
     ".sh": Shell,

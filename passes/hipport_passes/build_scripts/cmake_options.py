@@ -19,7 +19,7 @@ from hipport_passes.build_scripts.cmake_flags import LANGUAGE, Copy, copied, lea
 from hipport_passes.build_scripts.cmake_trees import Tree, text
 
 #: The variables with options for the language CUDA: of all configurations, or of one.
-OF_LANGUAGE = re.compile(r"CMAKE_CUDA_FLAGS(?:_\w+)?")
+OF_LANGUAGE = re.compile(r"CMAKE_CUDA_FLAGS(?:_\w+)?|ENV\{CUDAFLAGS\}")
 # What a generator expression asks about the compiler for CUDA.
 _ABOUT_NVCC = re.compile(rb"\$<CUDA_COMPILER_(?:ID:(?P<ids>[\w,]+)|VERSION)>")
 # Commands that do nothing with flags but look, or take some away.
@@ -144,17 +144,22 @@ class Options:
                     ]
         return said
 
+    def _for_hip(self, copy: Copy, command: Command) -> bytes:
+        """Return a command with HIP's variables; CMake takes flags from HIPFLAGS in the environment, too."""
+        text = copy.text(self.source, command.span).replace(b"CMAKE_CUDA_", b"CMAKE_HIP_")
+        return text.replace(b"ENV{CUDAFLAGS}", b"ENV{HIPFLAGS}")
+
     def of_result(self, command: Command, following: Command | None, variable: str) -> Iterator[Said]:
         """CMAKE_CUDA_FLAGS as what a command makes of others: list(JOIN …), string(REPLACE …)."""
         source = self.source
         ours = variable.replace("CUDA", "HIP", 1).encode()
-        if following and re.search(rb"(?<!\w)" + ours + rb"(?!\w)", source[following.inner]):
+        if following and re.search(rb"(?<!\w)" + re.escape(ours) + rb"(?!\w)", source[following.inner]):
             return
         copy = copied(source, self._made_of(command), self.tree.torch, self.rocm)
         yield from self._left(command, copy)
         if copy.manual:
             return
-        line = copy.text(source, command.span).replace(b"CMAKE_CUDA_", b"CMAKE_HIP_")
+        line = self._for_hip(copy, command)
         message = f"the same for HIP: {_changed(copy)}" if copy.changes else "the same for HIP"
         yield Said(command.written, "flags", message, copy.certainty, after=tuple(split(source, command, line)))
 
@@ -189,7 +194,7 @@ class Options:
         own = sum(source[argument.content].count(f"${{{variable}}}".encode()) for argument in given)
         if copy.kept - own <= 0:
             return
-        line = copy.text(source, command.span).replace(b"CMAKE_CUDA_", b"CMAKE_HIP_")
+        line = self._for_hip(copy, command)
         message = f"the same for HIP: {_changed(copy)}" if copy.changes else "the same for HIP"
         yield Said(command.written, "flags", message, copy.certainty, after=tuple(split(source, command, line)))
 
@@ -288,10 +293,16 @@ class Options:
         first, of = -1, "nvcc"
         properties: list[int] = []
         variable = ""
+        made = 0 if command.name == "set" else -1  # where the variable stands that gets a value by the command
         if command.name == "set":
             first, variable = 1, text(source, command, 0)
         elif command.name in ("list", "string") and said[:1] in ([b"APPEND"], [b"PREPEND"]):
             first, variable = 2, text(source, command, 1)
+        elif command.name == "string" and said[:1] == [b"REPLACE"]:
+            # Of what another variable gets only the texts that it is made of are flags.
+            first, variable, made = 4, text(source, command, 3), 3
+        elif command.name == "separate_arguments":
+            first, variable, made = 2, text(source, command, 0), 0
         elif command.name in ("add_compile_options", "add_definitions", "add_compile_definitions"):
             first = 0
         elif command.name in ("target_compile_options", "target_compile_definitions"):
@@ -356,13 +367,13 @@ class Options:
             self._as_one(command, copy)
         own = sum(source[argument.content].count(f"${{{variable}}}".encode()) for argument in given) if variable else 0
         scopes = sum(source[argument.content] in _SCOPES for argument in given)
-        nothing = copy.kept == scopes and not command.name.startswith("cuda_") and command.name != "set"
+        nothing = copy.kept == scopes and not command.name.startswith("cuda_") and made < 0
         if (nothing and (not pairs or command.name in self.tree.functions)) or 0 < copy.kept == own:
             yield Said(arguments[first].span, kind, message, certainty, instead=())
             return
         puts = [*copy.puts.items(), *drops]
-        if not copy.kept and command.name == "set":
-            at = arguments[0].span.end
+        if not copy.kept and made >= 0:
+            at = arguments[first - 1 if made else made].span.end
             puts.append((Span(at, at), b' ""'))
         yield Said(arguments[first].span, kind, message, certainty, copy=tuple(puts))
 

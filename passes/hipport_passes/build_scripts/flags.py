@@ -14,13 +14,13 @@ from hipport.finding import Certainty
 from hipport.languages.cpp import Cpp
 from hipport.project import Project
 from hipport.source import Span
+from hipport_passes.build_scripts import options
 from hipport_passes.build_scripts.edits import Becomes, Said, with_parentheses
 from hipport_passes.build_scripts.gates import left_out
 from hipport_passes.build_scripts.names import called
 from hipport_passes.build_scripts.script import NVCC, OF_TORCH, Group, Script
-from hipport_passes.nvcc_flags import HOLE, Change, library, translate
+from hipport_passes.nvcc_flags import CUDA_FOLDER, HOLE, Change, library, translate
 
-_CUDA_FOLDER = re.compile(r"/(?:usr/local|opt)/cuda(?:[-/0-9]|$)")
 _BRACED = re.compile(r"\{[^{}\"']*\}")
 _WORD = re.compile(rb"(?:\{[^{}\"']*\}|\S)+")
 _ABI = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=(.+)")
@@ -48,6 +48,7 @@ def flags(script: Script, project: Project, torch: bool) -> Iterator[Said]:
     if torch:
         yield from found
         yield from _stray_abi(script, groups)
+        yield from _options(script)
         return
     # Nothing asks whether this is for ROCm, and nothing but the script itself calls hipcc or nvcc.
     for first in found:
@@ -189,7 +190,7 @@ def _folders(paths: Sequence[str]) -> list[Change]:
     return [
         Change(i, i + 1, "cuda_path", (path,), (), why, Certainty.SAFE)
         for i, path in enumerate(paths)
-        if _CUDA_FOLDER.match(path)
+        if CUDA_FOLDER.match(path)
     ]
 
 
@@ -251,16 +252,37 @@ def _start(script: Script, node: cst.CSTNode | None, depth: int = 0) -> tuple[st
         case cst.BooleanOperation(left=first, operator=cst.Or(), right=second) if depth < 5:
             folder = script.text(second)
             asked = re.search(r"(?:getenv|environ\.get)\(\s*[\"'](\w*CUDA\w*)|\b(CUDA_HOME)\b", script.code(first))
-            return (asked[1] or asked[2], folder) if asked and _CUDA_FOLDER.match(folder) else None
+            return (asked[1] or asked[2], folder) if asked and CUDA_FOLDER.match(folder) else None
         case cst.Call(func=function, args=[cst.Arg(first), *more]) if depth < 5:
             code = script.code(function)
             if re.search(r"path\.join$|^join$|Path$|^str$", code):
                 return _start(script, first, depth + 1)
             if more and re.search(r"(?:^|\.)getenv$|environ\.get$", code):
                 variable, folder = script.text(first), script.text(more[0].value)
-                if "CUDA" in variable and _CUDA_FOLDER.match(folder):
+                if "CUDA" in variable and CUDA_FOLDER.match(folder):
                     return variable, folder
     return None
+
+
+def _options(script: Script) -> Iterator[Said]:
+    """Yield the options of build_ext, `setup(options=…)`, that are strings with something of CUDA's."""
+    for node in script.nodes:
+        if isinstance(node, cst.DictElement) and script.of_build_ext(script.parent[node]):
+            key = script.text(node.key)
+            # Libraries, and a folder by itself, are followed as those of an extension are.
+            items = [node.value]
+            if key == "define" and isinstance(node.value, (cst.List, cst.Tuple)):
+                items = [each.value for each in node.value.elements]
+            said = [
+                each
+                for item in items
+                if isinstance(item, cst.SimpleString)
+                and (key == "define" or (":" in script.text(item) and not CUDA_FOLDER.match(script.text(item))))
+                for each in options.changed(key, script.text(item))
+            ]
+            if said and script.runs(node).both:
+                message = f"what it is on ROCm is for torch.version.hip to decide: {'; '.join(said)}"
+                yield Said(script.source.span(node.value), "option", message, Certainty.MANUAL)
 
 
 def _stray_abi(script: Script, groups: Sequence[Group]) -> Iterator[Said]:

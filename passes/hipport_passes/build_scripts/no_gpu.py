@@ -62,9 +62,10 @@ def unseen(script: Script, answered: Callable[[cst.BaseExpression], bool]) -> It
         return
     settled: set[cst.CSTNode] = set()
     forced = re.search(rb"force_?(?:only_?)?cuda", script.source.text, re.IGNORECASE)
-    for name in ("is_available", "device_count"):
-        for called_name in script.named(name):
-            call = _call_of(script, called_name, f"torch.cuda.{name}")
+    # What PyTorch itself counts them by has no other name on ROCm either.
+    for question_of in ("torch.cuda.is_available", "torch.cuda.device_count", "torch._C._cuda_getDeviceCount"):
+        for called_name in script.named(question_of.rpartition(".")[2]):
+            call = _call_of(script, called_name, question_of)
             if call is None or not script.runs(call).both or answered(call):
                 continue
             trail = _Trail(script)
@@ -141,7 +142,7 @@ def _is_guard(script: Script, node: cst.CSTNode) -> bool:
     """Say whether what is in a statement is only reached with a GPU, or copes."""
     match node:
         case cst.If(test=test) | cst.IfExp(test=test) | cst.While(test=test) | cst.For(iter=test):
-            return re.search(r"is_available|device_count", script.code(test)) is not None
+            return re.search(r"is_available|device_count|getDeviceCount", script.code(test)) is not None
     return isinstance(node, cst.Try)
 
 

@@ -184,12 +184,19 @@ class Script(Conditions):
         match self.parent.get(table):
             case cst.Arg(star="**"):
                 return True
+            case cst.DictElement() if self.of_build_ext(table):
+                return True
             case cst.StarredDictElement() as inside if depth < 4:
                 return self._is_given_by_name(self.parent[inside], depth + 1)
             case cst.Assign(targets=[cst.AssignTarget(cst.Name(name) as target)]) if depth < 4:
                 uses = [use for use in self.named(name) if use is not target]
                 return any(self._is_given_by_name(use, depth + 1) for use in uses)
         return False
+
+    def of_build_ext(self, table: cst.CSTNode) -> bool:
+        """Say whether a table has the options of building extensions: `setup(options={"build_ext": …})`."""
+        above = self.parent.get(table)
+        return isinstance(above, cst.DictElement) and above.value is table and self.text(above.key) == "build_ext"
 
     def _read(self, item: cst.BaseExpression) -> Iterator[cst.CSTNode]:
         """Yield what the text of an item is read from: what it is made of, and what its names stand for."""

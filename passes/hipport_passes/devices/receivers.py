@@ -9,7 +9,7 @@ these ends there, and counts as somebody else's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -77,6 +77,15 @@ def imported(script: Script, name: str, module: str) -> Received:
             inside = isinstance(above, (cst.ImportAlias, cst.AsName))
             if not inside and script.code(statement.module).rpartition(".")[2] == module:
                 trace.value(each, 1)
+    return found
+
+
+def read_as(script: Script, uses: Sequence[cst.CSTNode]) -> Received:
+    """Follow what a function is given, from where it reads that."""
+    found = Received(far=True)
+    trace = _Trace(script, found)
+    for each in uses:
+        trace.value(each, 1)
     return found
 
 
@@ -308,6 +317,15 @@ class _Trace:
                         call = script.parent[outer]
                         if isinstance(call, cst.Call) and script.code(call.func).startswith("torch."):
                             self.found.passed = True
+            case cst.StarredDictElement(value=inner) if inner is holder:
+                self._entry(script.parent[above], key, depth + 1)
+            case cst.Arg(star="**") if key in _KEYWORDS:
+                # `torch.zeros(2, **{"device": …})`
+                call = script.parent[above]
+                if isinstance(call, cst.Call) and script.code(call.func).startswith("torch."):
+                    self.found.passed = True
+                else:
+                    self.found.others = True
             case _:
                 self.found.others = True
 

@@ -10,13 +10,16 @@ from dataclasses import dataclass, field
 from hipport.finding import Certainty, Finding
 from hipport.languages.shell import Command, Definition, Dockerfile, Instruction, Markdown, Shell, Word, settings
 from hipport.source import Edit, Source, Span
+from hipport_passes.nvcc_flags import HOLE
 from hipport_passes.packages.asking import Asking, note, says_cuda_index, unless_both
 from hipport_passes.packages.judge import Verdict
 from hipport_passes.packages.lists import commented
 from hipport_passes.packages.recipes import Family, for_rocm
 
 _PIP = re.compile(r"(?:.*/)?pip[\d.]*")
-_PYTHON = re.compile(r"(?:.*/)?python[\d.]*|\$\{?\w*PYTHON\w*\}?|\$\{?\w*VENV\w*\}?/bin/python", re.IGNORECASE)
+_PYTHON = re.compile(
+    r"(?:.*/)?python[\d.]*|\$\{?\w*PYTHON\w*\}?|\$\{?\w*VENV\w*\}?/bin/python|\{sys\.executable\}", re.IGNORECASE
+)
 _CONDA = re.compile(r"(?:.*/)?(?:conda|mamba|micromamba)")
 _DECLARE = frozenset(("export", "local", "declare", "readonly", "typeset"))
 # What puts a package into a project's list, which has an index of its own.
@@ -45,6 +48,8 @@ _INDEX_VARIABLE = re.compile(
 )
 _RELEASE = re.compile(rb"cu\d{2,3}(?!\d)")
 _URL = re.compile(rb"https?://(?:\$\([^)]*\)|[^\s\"'])+")
+# A variable of a shell's, or one of Python's that a notebook puts: `$url`, `{url}`. The latter are known with braces.
+_VARIABLE = re.compile(r"\$(?:\{(?P<name>\w+)(?:\[@\])?\}|(?P<bare>\w+))|(?<!\$)\{(?P<python>\w+)\}")
 _UNKNOWN_RELEASE = re.compile(r"/whl/(?:nightly/|test/)?(?:cu)?\$")
 # A heading or an item on AMD's GPUs, or an image of AMD's: no command that hipport writes has these.
 _FOR_USERS_OF_ROCM = re.compile(
@@ -146,10 +151,10 @@ def conda_install(command: Command) -> list[Word] | None:
     return asked
 
 
-def in_shell(source: Source, asking: Asking) -> Iterator[Finding]:
-    """Yield what is to be said of a shell script."""
+def in_shell(source: Source, asking: Asking, variables: Mapping[str, str] | None = None) -> Iterator[Finding]:
+    """Yield what is to be said of a shell script, or of what a notebook gives to a shell, with Python's `variables`."""
     assert isinstance(source, Shell)
-    yield from in_commands(source, source.commands, asking)
+    yield from in_commands(source, source.commands, asking, variables)
 
 
 def in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
@@ -184,10 +189,10 @@ def _in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
                 if name in variables and value:
                     bare = value.strip("\"'")
                     yield from image(word, bare, word.start + word.text.index(bare), asking)
-                yield from _indexes(source, [word], asking)
+                yield from indexes(source, [word], asking)
         elif each.name == "ENV":
             yield from _environment(each.words, asking)
-            yield from _indexes(source, each.words, asking)
+            yield from indexes(source, each.words, asking)
     settled = {
         name: value
         for each in source.instructions
@@ -254,7 +259,7 @@ def _environment(words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
         yield Finding(span, "archs", message, (edit,), Certainty.REVIEW)
 
 
-def _indexes(source: Source, words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
+def indexes(source: Source, words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
     """Yield the indexes of builds for CUDA that variables give pip and uv."""
     for name, _, span in settings(words):
         if name in ("UV_TORCH_BACKEND", "--torch-backend"):
@@ -297,7 +302,12 @@ def in_commands(
         folder.follow(command)
         sets = command.words[1:] if command.words[0].text in _DECLARE else command.words
         if sets and "=" in sets[0].text:
-            known |= {name: value for name, value, _ in settings(sets) if name.isidentifier()}
+            for word in sets:
+                name, _, value = word.text.partition("=")
+                if name.isidentifier():
+                    known[name] = value
+                elif name.endswith("+"):
+                    known[name[:-1]] = known.get(name[:-1], "") + (" " if word.items else "") + value
         if any(_ROCM_WORDS.search(asked) for asked in command.under):
             continue
         behind = any(_CUDA_WORDS.search(asked) for asked in command.under)
@@ -328,24 +338,37 @@ def _by_variables(command: Command, known: Mapping[str, str], asking: Asking) ->
     if install is None:
         return
     for word in install.asked:
-        for text in _put(word.text, known).split() if "$" in word.text else ():
+        put = _put(word.text, known)
+        for text in put.split() if "$" in word.text or put != word.text else ():
+            if "://" in text and "@" not in text and says_cuda_index(text):
+                message = f"in {word.text}, {text} has builds for CUDA; PyTorch's for ROCm are at {asking.index.url}"
+                yield Finding(word.span, "index", message, (), Certainty.MANUAL)
+                continue
             verdict = asking.judge(text)
             if verdict is not None:
                 message = f"in {word.text}, {verdict.message}; change it where it is set"
                 yield Finding(word.span, verdict.kind, message, (), Certainty.MANUAL)
     for _, span, url in install.indexes:
-        if "$" in url and says_cuda_index(_put(url, known)):
-            message = (
-                f"{_put(url, known)} has builds for CUDA; PyTorch's for ROCm are at {asking.index.url}: set it to that"
-            )
+        if (put := _put(url, known)) == url and "$" not in url:
+            continue
+        if says_cuda_index(put):
+            message = f"{_told(put)} has builds for CUDA; PyTorch's for ROCm are at {asking.index.url}: set it to that"
             yield Finding(span, "index", message, (), Certainty.MANUAL)
 
 
 def _put(text: str, known: Mapping[str, str]) -> str:
     """Return a word with what variables in it stand for, as far as that is known."""
     for _ in range(3):
-        text = re.sub(r"\$(?:\{(\w+)(?:\[@\])?\}|(\w+))", lambda m: known.get(m[1] or m[2], m[0]).strip("\"'"), text)
+        text = _VARIABLE.sub(
+            lambda m: known.get(f"{{{m['python']}}}" if m["python"] else m["name"] or m["bare"], m[0]).strip("\"'"),
+            text,
+        )
     return text
+
+
+def _told(text: str) -> str:
+    """Return a text for people, with what is known only when it runs left out."""
+    return text.replace(HOLE, "…")
 
 
 class _Folder:
@@ -380,13 +403,13 @@ def _of_command(source: Source, command: Command, asking: Asking, folder: str = 
         assigned = [word for word in command.words if "=" in word.text]
         if isinstance(source, (Dockerfile, Definition)):
             yield from _environment(assigned, asking)
-        yield from _indexes(source, assigned, asking)
+        yield from indexes(source, assigned, asking)
         return
-    yield from _indexes(source, command.assigned, asking)
+    yield from indexes(source, command.assigned, asking)
     install = pip_install(command)
     if install is not None:
         options = [word for word in command.words if word.text.startswith("--torch-backend=")]
-        yield from _indexes(source, options, asking)
+        yield from indexes(source, options, asking)
         yield from _of_pip(source, install, asking)
         yield from _isolated(install, asking, folder)
         return

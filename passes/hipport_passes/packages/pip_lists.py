@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.packaging import CondaEnvironment, Line, Requirements, SetupCfg
+from hipport.languages.packaging import CondaEnvironment, Line, Requirements, SetupCfg, ToxIni
+from hipport.languages.shell import Word
 from hipport.source import Edit, Source, Span
 from hipport_passes.packages.asking import Asking, decoded, finding, note, part, says_cuda_index
+from hipport_passes.packages.commands import in_commands, indexes
 from hipport_passes.packages.judge import Verdict
 from hipport_passes.packages.lists import commented
 
@@ -110,6 +112,38 @@ def in_setup_cfg(source: SetupCfg, asking: Asking) -> Iterator[Finding]:
             else:
                 edits = (Edit(Span(span.start, span.start), b"# "),)
         yield finding(span, verdict, edits)
+
+
+def in_tox(source: ToxIni, asking: Asking) -> Iterator[Finding]:
+    """Yield what is to be said of tox's configuration: what its environments have, and what it runs in them."""
+    for each in source.settings:
+        text = decoded(source, each.span)
+        if each.option in ("setenv", "set_env"):
+            name, _, value = text.partition("=")
+            yield from indexes(source, [Word(f"{name.strip()}={value.strip()}", each.span)], asking)
+        if each.option != "deps":
+            continue
+        option = _OPTION.match(text)
+        bare = re.split(r"\s#", text)[0].rstrip()
+        verdict = asking.judge(bare) if option is None else None
+        edits: tuple[Edit, ...] = ()
+        line = source.text.rfind(b"\n", 0, each.span.start) + 1
+        # In front of factors, too; behind the option there is no place for a comment.
+        begin = line + len(source.text[line:]) - len(source.text[line:].lstrip(b" \t"))
+        gone = Edit(each.span, b"") if each.first else Edit(Span(begin, begin), b"# ")
+        if option is not None and option[1] not in ("-e", "--editable") and says_cuda_index(option[2]):
+            message = f"{option[2]} has builds for CUDA; assumes that PyTorch for ROCm comes from {asking.index.url}"
+            ours = asking.index_for_rocm(option[2])
+            start = each.span.start + len(text[: option.start(2)].encode())
+            edit = Edit(Span(start, start + len(option[2].encode())), ours.encode()) if ours else gone
+            yield Finding(each.span, "index", message, (edit,), Certainty.REVIEW)
+        elif verdict is not None:
+            if verdict.what == "edit":
+                edits = (part(verdict, text, each.span.start),)
+            elif verdict.what == "out":
+                edits = (gone,)
+            yield finding(each.span, verdict, edits)
+    yield from in_commands(source, source.commands, asking)
 
 
 def in_conda(source: CondaEnvironment, asking: Asking) -> Iterator[Finding]:

@@ -6,12 +6,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath, PurePosixPath
 
 from hipport.extensions import extensions
 from hipport.finding import Certainty
-from hipport.install_plan import Change, Check, Mention, Package, Plan, Step
+from hipport.install_plan import Change, Check, LeftOut, Mention, Package, Plan, Step
 from hipport.languages.notebook import Notebook
 from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.languages.python import Python
@@ -19,12 +19,13 @@ from hipport.languages.shell import Dockerfile, Markdown, Shell
 from hipport.languages.toml import Toml
 from hipport.pipeline import Ported, run
 from hipport.project import Project
-from hipport.source import Source, Span
+from hipport.source import Edit, Source, Span
 from hipport_passes import requirements
 from hipport_passes.packages import recipes as table
-from hipport_passes.packages.asking import decoded
+from hipport_passes.packages.asking import Asking, decoded
 from hipport_passes.packages.commands import conda_install, filled, pip_install
-from hipport_passes.packages.judge import asked, family_of, judge
+from hipport_passes.packages.judge import asked, family_of
+from hipport_passes.packages.pip_lists import in_conda, in_requirements
 from hipport_passes.packages.recipes import Family, Recipes, release
 from hipport_passes.packages.toml_lists import LISTS, POETRY, as_pip, joined
 
@@ -64,7 +65,8 @@ def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
     for family in families:
         environment |= family.environment
     notes = [note for family in families for note in _notes(family, name, found)]
-    steps = tuple(_steps(project, ported, separate, found, index.url, name))
+    by_hand = _ByHand(Asking(ported.project))
+    steps = tuple(_steps(project, ported, separate, found, index.url, name, by_hand))
     if any(command.startswith("conda ") for step in steps for command in step.commands):
         notes.append(
             "packages of conda's may want conda's own PyTorch: the script keeps it out, and ends where one insists"
@@ -99,6 +101,7 @@ def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
             if f.check and _is_for(f, name)
         ),
         notes=tuple(notes),
+        left_out=tuple(LeftOut(text, why) for text, why in by_hand.said.items()),
     )
 
 
@@ -237,8 +240,45 @@ def _of_setup(source: Python) -> Iterator[tuple[int, str]]:
 # What is done
 
 
+@dataclass
+class _ByHand:
+    """What a person decides about, which the script leaves out: each, and why, once a step asked."""
+
+    asking: Asking
+    said: dict[str, str] = field(default_factory=dict)
+
+    def takes(self, text: str) -> bool:
+        """Say whether a requirement is left to a person."""
+        verdict = self.asking.judge(re.sub(r"^(?:-e|--editable)[ =]+", "", re.split(r"\s#", text)[0]).strip())
+        return verdict is not None and verdict.what == "manual" and self.note(text, verdict.message)
+
+    def note(self, text: str, why: str) -> bool:
+        """Take note of what is left out; True."""
+        self.said.setdefault(" ".join(text.split()), _bare(text, why))
+        return True
+
+    def lines(self, source: Requirements | CondaEnvironment) -> dict[int, str]:
+        """Return, by where they start, why requirements of a list are left to a person."""
+        found = (
+            in_requirements(source, self.asking) if isinstance(source, Requirements) else in_conda(source, self.asking)
+        )
+        return {each.span.start: each.message for each in found if each.certainty is Certainty.MANUAL}
+
+
+def _bare(text: str, why: str) -> str:
+    """Return why something is left to a person without what that is, which is said in front."""
+    name, colon, rest = why.partition(": ")
+    return rest if colon and text.startswith(name) else why
+
+
 def _steps(
-    project: Project, ported: Ported, separate: Sequence[Family], found: dict[str, list[Mention]], index: str, rocm: str
+    project: Project,
+    ported: Ported,
+    separate: Sequence[Family],
+    found: dict[str, list[Mention]],
+    index: str,
+    rocm: str,
+    by_hand: _ByHand,
 ) -> Iterator[Step]:
     if any(each.kind == "missing" for each in project.skipped):
         yield Step("submodules that are missing", ("git submodule update --init --recursive",))
@@ -263,7 +303,7 @@ def _steps(
     for path in lists:
         source = after[path]
         assert isinstance(source, Requirements)
-        lines = list(_flat(source, after, set()))
+        lines = list(_flat(source, after, set(), by_hand))
         text = "".join(line for line in lines if not _is_built(line, rules))
         built |= dict.fromkeys(line.strip() for line in lines if _is_built(line, rules))
         name = path.as_posix()
@@ -273,14 +313,14 @@ def _steps(
             file = name.replace("/", "-")
             command = f'pip install -r "$WORK/{file}"'
             later.append(Step(f"{name}, without what is for CUDA", (command,), {file: text}))
-    own = list(_own_requirements(project, ported))
+    own = [text for text in _own_requirements(ported) if not by_hand.takes(text)]
     built |= dict.fromkeys(text for text in own if _is_built(text, rules))
     own = [text for text in own if not _is_built(text, rules)]
     if own:
         command = 'pip install -r "$WORK/package.txt"'
         later.append(Step("what the package itself needs", (command,), {"package.txt": "\n".join(own)}))
     elif not lists:
-        later += _of_conda(ported, rules) or _of_scripts(project, rules)
+        later += _of_conda(ported, rules, by_hand) or _of_scripts(project, rules, by_hand)
     for mention in found.get("extensions", ()):
         each = asked(mention.text)
         if each is not None and each.address and mention.path.suffix != ".md":
@@ -301,8 +341,17 @@ def _steps(
             command = f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}"
             yield Step(f"the package in {folder}, once it is there and ported", (rewrite, command))
         elif folder not in folders and _has_package(project, folder):
-            command = f"pip install --no-build-isolation ./{shlex.quote(folder)}"
-            yield Step(f"the package in {folder}", (command,))
+            needs = list(_own_requirements(ported, folder))
+            kept = [text for text in needs if not by_hand.takes(text)]
+            if kept == needs:
+                command = f"pip install --no-build-isolation ./{shlex.quote(folder)}"
+                yield Step(f"the package in {folder}", (command,))
+                continue
+            # pip would bring all that the package asks for.
+            file = folder.replace("/", "-") + ".txt"
+            commands = (f'pip install -r "$WORK/{file}"',) if kept else ()
+            commands += (f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}",)
+            yield Step(f"the package in {folder}", commands, {file: "\n".join(kept)} if kept else {})
     if _is_package(project):
         yield Step("the package itself", ("pip install --no-build-isolation --no-deps -e .",))
 
@@ -334,27 +383,42 @@ def _is_required(mentions: Sequence[Mention]) -> bool:
     )
 
 
-def _of_conda(ported: Ported, rules: Recipes) -> list[Step]:
+def _of_conda(ported: Ported, rules: Recipes, by_hand: _ByHand) -> list[Step]:
     """Return how an environment of conda's at the root is installed into the one that is active."""
     for source in ported.project.sources:
         if not isinstance(source, CondaEnvironment) or source.path.parent != PurePosixPath("."):
             continue
-        left_out = set()
+        left_out: list[Span] = []
+        gone = 0
+        manual = by_hand.lines(source)
         for kind, span, line in source.items:
             text = decoded(source, span)
+            why = manual.get(span.start, "") if kind != "channels" else ""
             # The Python that has PyTorch stays, and what is in the repository has steps of its own.
-            if (kind == "dependencies" and re.match(r"python\b(?!-)", text)) or (
-                kind == "pip" and (_LOCAL.fullmatch(text) or _is_built(text, rules))
+            if (
+                (why and by_hand.note(text, why))
+                or (kind == "dependencies" and re.match(r"python\b(?!-)", text))
+                or (kind == "pip" and (_LOCAL.fullmatch(text) or _is_built(text, rules)))
             ):
-                left_out.add(source.position(line.start)[0])
-        lines = source.text.decode("utf-8", "replace").splitlines(keepends=True)
-        text = "".join(line for number, line in enumerate(lines, 1) if number not in left_out)
+                left_out.append(_whole(source, span, line))
+                gone += kind == "pip"
+        if gone and gone == sum(kind == "pip" for kind, _, _ in source.items) and source.pip is not None:
+            left_out.append(_whole(source, Span(0, 0), source.pip))  # what has no items is no list to conda
+        text = source.apply(Edit(span, b"") for span in left_out).text.decode("utf-8", "replace")
         name = source.path.as_posix()
         command = f'conda env update --prefix "$CONDA_PREFIX" --file "$WORK/{name}"'
         return [
             Step(f"{name}, without what is for CUDA, into the environment that is active", (command,), {name: text})
         ]
     return []
+
+
+def _whole(source: CondaEnvironment, span: Span, line: Span) -> Span:
+    """Return what goes with an item: its line, or, in brackets, the comma behind it."""
+    more = re.compile(rb"[\"']?[ \t]*(?:,\s*)?" if line == span else rb"[^\r\n]*\r?\n?").match(source.text, line.end)
+    assert more is not None
+    quoted = line == span and source.text[span.start - 1 : span.start] in (b'"', b"'")
+    return Span(line.start - quoted, more.end())
 
 
 def _is_built(text: str, rules: Recipes) -> bool:
@@ -384,7 +448,7 @@ def _built(text: str) -> Step:
     return Step(f"{name}, from a ported copy of its sources", tuple(commands))
 
 
-def _of_scripts(project: Project, rules: Recipes) -> Iterator[Step]:
+def _of_scripts(project: Project, rules: Recipes, by_hand: _ByHand) -> Iterator[Step]:
     """Yield what scripts at the root install that is right as it is, for want of a list."""
     for source in project.sources:
         if not isinstance(source, Shell) or source.path.parent != PurePosixPath("."):
@@ -396,7 +460,9 @@ def _of_scripts(project: Project, rules: Recipes) -> Iterator[Step]:
                 continue
             for word in install.asked:
                 each = asked(word.text)
-                if each is not None and family_of(each, rules) is None and judge(word.text, rules) is None:
+                if each is None or by_hand.takes(word.text):
+                    continue
+                if family_of(each, rules) is None:
                     words[word.text] = None
         if words:
             command_line = "pip install " + " ".join(map(shlex.quote, words))
@@ -430,14 +496,28 @@ def _lists_to_install(project: Project) -> Iterator[PurePath]:
     yield from (path for path in lists if _BASE.fullmatch(path.as_posix()))
 
 
-def _flat(source: Requirements, after: Mapping[PurePath, Source], seen: set[PurePath]) -> Iterator[str]:
-    """Yield the lines of a list with those of the lists that it reads in, without extensions of the repository."""
+def _flat(
+    source: Requirements, after: Mapping[PurePath, Source], seen: set[PurePath], by_hand: _ByHand
+) -> Iterator[str]:
+    """Yield the lines of a list with those of the lists that it reads in, without extensions of the repository.
+
+    What is left to a person becomes a comment.
+    """
     seen.add(source.path)
     lines = {line.span.start: line for line in source.lines}
+    manual = by_hand.lines(source)
     at = 0
-    for text in source.text.decode("utf-8", "replace").splitlines(keepends=True):
+    while at < len(source.text):
         line = lines.get(at)
-        at += len(text.encode())
+        end = source.text.find(b"\n", line.span.end if line is not None else at) + 1 or len(source.text)
+        text = decoded(source, Span(at, end))
+        at = end
+        spans = (line.requirement, line.options) if line is not None else ()
+        for span in spans:
+            if len(span) and span.start in manual:
+                said = " ".join(decoded(source, span).split())
+                by_hand.note(said, manual[span.start])
+                text = f"# {said}: left to a person, {_bare(said, manual[span.start])}\n"
         options = decoded(source, line.options) if line is not None else ""
         include = re.match(r"(?:-r|-c|--requirement|--constraint)(?:\s*=\s*|\s*)(\S+)", options)
         if line is not None and not len(line.requirement) and include:
@@ -449,27 +529,34 @@ def _flat(source: Requirements, after: Mapping[PurePath, Source], seen: set[Pure
                 if options.startswith(("-c", "--constraint")):
                     yield f"# constraints of {path.as_posix()} are not used: PyTorch's own are\n"
                 else:
-                    yield from _flat(other, after, seen)
+                    yield from _flat(other, after, seen, by_hand)
                 continue
         if _LOCAL.fullmatch(text.strip()):
             continue  # installed by steps of their own
         yield text if text.endswith("\n") else text + "\n"
 
 
-def _own_requirements(project: Project, ported: Ported) -> Iterator[str]:
-    """Yield what the package at the root requires, as ported."""
-    pyproject = ported.project.by_path.get(PurePosixPath("pyproject.toml"))
+def _own_requirements(ported: Ported, folder: str = ".") -> Iterator[str]:
+    """Yield what the package in a folder requires, as ported."""
+    inside = PurePosixPath(folder)
+    pyproject = ported.project.by_path.get(inside / "pyproject.toml")
     if isinstance(pyproject, Toml) and pyproject.document is not None:
         document = pyproject.document
         for text in document.get("project", {}).get("dependencies", ()):
             yield str(text)
         for name, value in document.get("tool", {}).get("poetry", {}).get("dependencies", {}).items():
             version = value.get("version") if isinstance(value, dict) else value
+            extras = ",".join(map(str, value.get("extras", ()))) if isinstance(value, dict) else ""
             if name != "python" and isinstance(version, str):
-                yield name + as_pip(version)
+                yield name + (f"[{extras}]" if extras else "") + as_pip(version)
         if "dependencies" in document.get("project", {}):
             return
-    setup = ported.project.by_path.get(PurePosixPath("setup.py"))
+    configuration = ported.project.by_path.get(inside / "setup.cfg")
+    if isinstance(configuration, SetupCfg):
+        for option, span in configuration.requirements:
+            if option == "install_requires":
+                yield re.split(r"\s#", decoded(configuration, span))[0].rstrip()
+    setup = ported.project.by_path.get(inside / "setup.py")
     if isinstance(setup, Python):
         yield from (text for _, text in _of_setup(setup))
 

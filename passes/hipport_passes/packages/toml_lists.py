@@ -8,9 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from hipport.finding import Certainty, Finding
+from hipport.languages.tasks import tasks
 from hipport.languages.toml import Entry, Path, Toml
 from hipport.source import Edit, Span
 from hipport_passes.packages.asking import Asking, finding, note, part, says_cuda_index, unless_both
+from hipport_passes.packages.commands import BRINGS, in_commands
 from hipport_passes.packages.judge import Verdict, asked, on_linux
 from hipport_passes.packages.lists import commented, without
 from hipport_passes.packages.recipes import Family, for_rocm, normalised
@@ -75,6 +77,11 @@ def _in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
             for each in _pixi(source, entry, pixi, asking):
                 lines.setdefault((entry.key, ()), each)
     yield from lines.values()
+    for task, script in tasks(source):
+        for each in in_commands(script, script.commands, asking):
+            if each.kind in BRINGS:
+                message = f"{each.message}. As it stands in a task, change it by hand"
+                yield Finding(task.span, each.kind, message, (), Certainty.MANUAL)
     for path, entries in lists.items():
         # An extra, or a group, that is for CPUs by its name is for no GPU.
         if not any(isinstance(key, str) and _FOR_CPU.search(key) for key in path[1:]):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from hipport.finding import Finding
-from hipport.source import Edit
+from hipport.source import Edit, Span
 from hipport_passes.runtime.program import Program, finding
 
 #: The release that ROCm is taken for. PyTorch's own wheels of 2025 and 2026 are built with this one.
@@ -30,8 +30,13 @@ _RUNS_NVCC = re.compile(r"\bnvcc\b|nvidia-smi|bare_metal|\bCUDA_HOME\b|\bcuda_di
 def versions(program: Program) -> Iterator[Finding]:
     """Yield the uses of `torch.version.cuda` that fail on ROCm, or that take a decision there."""
     program.lift(gates(program))
+    said: set[Span] = set()
     for place in _places(program):
-        yield from _uses(program, place, 0)
+        for each in _uses(program, place, 0):
+            # What several calls of a function are given is one parameter.
+            if each.span not in said:
+                said.add(each.span)
+                yield each
 
 
 def gates(program: Program) -> list[cst.BaseExpression]:
@@ -103,8 +108,20 @@ def _uses(program: Program, node: cst.BaseExpression, depth: int) -> Iterator[Fi
         case cst.Arg(star=""):
             call = program.parent[above]
             name = program.code(call.func) if isinstance(call, cst.Call) else ""
-            if _TAKES_A_VERSION.search(name) and not _SHOWS.search(name.rpartition(".")[2]):
+            own = program.given(call, node) if isinstance(call, cst.Call) else []
+            if own:
+                for use in own:
+                    # What the function itself puts there is what it is for.
+                    if [binding.how for binding in program.bound(use)] == ["parameter"]:
+                        yield from _uses(program, use, depth + 1)
+            elif name == "dict" and above.keyword is not None and isinstance(call, cst.Call):
+                for read in _entries(program, call, above.keyword.value):
+                    yield from _uses(program, read, depth + 1)
+            elif _TAKES_A_VERSION.search(name) and not _SHOWS.search(name.rpartition(".")[2]):
                 yield from _fails(program, node)
+        case cst.DictElement(key=cst.SimpleString() as key) if above.value is node:
+            for read in _entries(program, program.parent[above], program.text(key)):
+                yield from _uses(program, read, depth + 1)
         case cst.Comparison() | cst.ComparisonTarget():
             yield from _compared(program, node)
         case cst.If() | cst.IfExp() | cst.Assert() | cst.While() if getattr(above, "test", None) is node:
@@ -129,6 +146,27 @@ def _uses(program: Program, node: cst.BaseExpression, depth: int) -> Iterator[Fi
                     yield from _uses(program, other, depth + 1)
         case cst.NamedExpr(value=value) if value is node:
             yield from _uses(program, above, depth + 1)
+
+
+def _entries(program: Program, table: cst.CSTNode, key: str) -> Iterator[cst.BaseExpression]:
+    """Yield where an entry of a table is read, by the one name that the table is given."""
+    above = program.parent[table]
+    match above:
+        case cst.Assign(targets=[cst.AssignTarget(cst.Name() | cst.Attribute() as target)]) if above.value is table:
+            pass
+        case _:
+            return
+    if program.assigned(target) != [(table, None)]:
+        return
+    for read in _read_again(program, target):
+        outer = program.parent[read]
+        if isinstance(outer, cst.Subscript) and outer.value is read and program.key(outer) == key:
+            if not isinstance(program.parent[outer], (cst.AssignTarget, cst.Del)):
+                yield outer
+        elif isinstance(outer, cst.Attribute) and outer.value is read and outer.attr.value == "get":
+            call = program.parent[outer]
+            if isinstance(call, cst.Call) and len(call.args) == 1 and program.text(call.args[0].value) == key:
+                yield call
 
 
 def _returned(program: Program, node: cst.BaseExpression) -> Iterator[cst.Call]:
@@ -161,7 +199,8 @@ def _fails(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
         return
     code = program.code(node)
     said = "torch.version.cuda is None on ROCm"
-    statement = program.code(program.statement(node) or node)
+    # The key of a table is called so, too: `INFO["cuda"]`.
+    statement = program.code(program.statement(node) or node).replace(code, "")
     if _WHEEL.search(statement):
         yield finding(program, node, "cuda_version", f"{said}, and what is installed by it would be for CUDA")
     elif _RUNS_NVCC.search(program.function_code(node)) and NVCC_SAID.encode() not in program.source.text:

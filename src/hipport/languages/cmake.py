@@ -63,7 +63,10 @@ class Argument:
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its name as it is written and in lower case, and its arguments; `span` ends after the parenthesis."""
+    """A command: its name as it is written and in lower case, and its arguments; `span` ends after the parenthesis.
+
+    What `cmake_language(CALL name …)` calls is one of that name.
+    """
 
     name: str
     written: Span
@@ -157,11 +160,24 @@ class CMake(Source):
                 continue
             text = self[name.span].decode("ascii").lower()
             inner = Span(tokens[i + 1].span.end, tokens[j].span.start)
-            commands.append(
-                Command(text, name.span, tuple(arguments), Span(name.span.start, tokens[j].span.end), inner)
-            )
+            whole = Span(name.span.start, tokens[j].span.end)
+            command = Command(text, name.span, tuple(arguments), whole, inner)
+            commands.append(self._called(command) or command)
             i = j + 1
         return tuple(commands), tuple(wrong)
+
+    def _called(self, command: Command) -> Command | None:
+        """Return the command that `cmake_language(CALL name …)` is."""
+        if command.name != "cmake_language" or len(command.arguments) < 2:
+            return None
+        call, named, *arguments = command.arguments
+        # Of a name in a variable it is not known.
+        if self[call.span] != b"CALL" or not _NAME.fullmatch(self[named.content]):
+            return None
+        inner = Span(named.span.end, command.inner.end)
+        return Command(
+            self[named.content].decode("ascii").lower(), named.content, tuple(arguments), command.span, inner
+        )
 
     def _begins(self, tokens: list[Token], i: int) -> bool:
         start = tokens[i].span.start

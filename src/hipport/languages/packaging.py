@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hipport.languages.json import Json
+from hipport.languages.shell import Command, commands_in
 from hipport.languages.toml import Toml
 from hipport.languages.yaml import Yaml
 from hipport.source import Source, Span
@@ -91,6 +92,11 @@ class SetupCfg(Source):
     """The declarative configuration of setuptools, setup.cfg."""
 
     @cached_property
+    def settings(self) -> tuple[Setting, ...]:
+        """The lines of its options."""
+        return tuple(_settings(self.text))
+
+    @cached_property
     def requirements(self) -> tuple[tuple[str, Span], ...]:
         """What is required, each with the option that says so (`install_requires`, an extra)."""
         return tuple(self._requirements())
@@ -131,6 +137,80 @@ class SetupCfg(Source):
                     if bare:
                         begin = at_part + len(part) - len(part.lstrip())
                         yield option, Span(begin, begin + len(bare))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A line of an option's value in an INI file, without its blanks; `first` where it stands behind the option."""
+
+    section: str
+    option: str
+    span: Span
+    first: bool
+
+
+def _settings(text: bytes) -> Iterator[Setting]:
+    """Yield the lines of the options of an INI file, as Python's configparser takes them."""
+    section = option = ""
+    at = 0
+    for line in text.splitlines(keepends=True):
+        start, at = at, at + len(line)
+        bare = line.strip()
+        if not bare or bare[:1] in b"#;":
+            continue
+        if line[:1] not in b" \t":
+            option = ""
+            if bare.startswith(b"["):
+                section = bare.strip(b"[]").decode("utf-8", "replace").strip()
+                continue
+            name = re.compile(rb"[^=:\r\n]*[=:]?").match(line)
+            assert name is not None
+            option = name.group().rstrip(b"=:").strip().decode("utf-8", "replace").lower()
+            start += name.end()
+            line = line[name.end() :]
+            bare = line.strip()
+            if not bare:
+                continue
+            yield Setting(section, option, _stripped(start, line), True)
+        elif option:
+            yield Setting(section, option, _stripped(start, line), False)
+
+
+_FACTORS = re.compile(rb"[\w{},!.-]+:[ \t]+")
+_ENVIRONMENT = re.compile(r"testenv(?::.*)?|env(?::.*)?|base|\.?(?:pkgenv)")
+
+
+@dataclass(frozen=True)
+class ToxIni(Source):
+    """tox's configuration, tox.ini."""
+
+    @cached_property
+    def settings(self) -> tuple[Setting, ...]:
+        """The lines of its environments' options, each without the factors in front, `py310: `."""
+        return tuple(
+            replace(each, span=Span(match.end() if match else each.span.start, each.span.end))
+            for each in _settings(self.text)
+            if _ENVIRONMENT.fullmatch(each.section)
+            for match in (_FACTORS.match(self.text, each.span.start, each.span.end),)
+        )
+
+    @cached_property
+    def commands(self) -> tuple[Command, ...]:
+        """The commands that it runs, in their order."""
+        found: list[Command] = []
+        lines: list[Span] = []
+        for each in self.settings:
+            if not each.option.startswith("commands") and each.option != "install_command":
+                continue
+            # What a backslash continues, and the sign that a command may fail.
+            if lines and self[lines[-1]].endswith(b"\\") and not each.first:
+                lines[-1] = Span(lines[-1].start, each.span.end)
+                continue
+            sign = re.compile(rb"[-!][ \t]*").match(self.text, each.span.start)
+            lines.append(Span(sign.end() if sign else each.span.start, each.span.end))
+        for line in lines:
+            found += commands_in(self.text, line)
+        return tuple(found)
 
 
 @dataclass(frozen=True)

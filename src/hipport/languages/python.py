@@ -124,6 +124,11 @@ class Python(Source):
         # (An import's `lpar` is one bracket, and belongs to its span.)
         around = getattr(node, "lpar", ())
         own = node.with_changes(lpar=(), rpar=()) if isinstance(around, Sequence) and around else node
+        # Nor is the semicolon between two statements of a line.
+        if hasattr(own, "semicolon"):
+            import libcst
+
+            own = own.with_changes(semicolon=libcst.MaybeSentinel.DEFAULT)
         code = module.code_for_node(own).strip().encode(self._encoding, "replace")
         if self[span] != code and _unindented(self[span]) != _unindented(code):
             raise Misplaced(f"{self.path}: a {type(node).__name__} is not at {span.start}")

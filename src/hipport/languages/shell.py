@@ -23,6 +23,7 @@ _PIECE = re.compile(
 # Commands whose output is put in their place: "$(…)", `…`.
 _SUBSTITUTED = re.compile(rb"\$\(((?:[^()]|\([^()]*\))*)\)|`([^`]*)`")
 _COMMENT = re.compile(rb"#[^\r\n]*")
+_ARRAY = re.compile(rb"[A-Za-z_]\w*\+?=")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _INSTRUCTION = re.compile(rb"[ \t]*([A-Za-z]+)(?=[ \t\\])")
 _FLAGS = re.compile(rb"(?:[ \t]*--[a-z]+=\S+)*")
@@ -47,6 +48,8 @@ class Word:
     quote: str = ""
     #: whether `text` is in the file as it is, within one pair of quotes at most
     plain: bool = True
+    #: what an array is given, `NAME=(…)`, whose `text` has these with blanks between them
+    items: tuple[Word, ...] = ()
 
     @property
     def start(self) -> int:
@@ -425,12 +428,29 @@ class _Reader:
                 ]
         if not pieces:
             return None
+        if _ARRAY.fullmatch(b"".join(pieces)) and self.text.startswith(b"(", self.at):
+            items = tuple(self._items())
+            name = b"".join(pieces).decode()
+            text = name + " ".join(item.text for item in items)
+            return Word(text, Span(start, self.at), plain=False, items=items)
         span = Span(start, self.at)
         whole = b"".join(pieces)
         text = b"".join(_unquoted(piece) for piece in pieces).decode("utf-8", "replace")
         quote = whole[:1].decode() if len(pieces) == 1 and whole[:1] in (b"'", b'"') else ""
         inner = whole[len(quote) : len(whole) - len(quote)]
         return Word(text, span, quote, inner.decode("utf-8", "replace") == text)
+
+    def _items(self) -> Iterator[Word]:
+        """Yield the words of an array, up to its bracket."""
+        self.at += 1
+        while self.at < self.end and self.text[self.at : self.at + 1] != b")":
+            between = _BLANK.match(self.text, self.at, self.end) or _COMMENT.match(self.text, self.at, self.end)
+            word = None if between else self._word()
+            if word is not None:
+                yield word
+            else:
+                self.at = between.end() if between else self.at + 1
+        self.at = min(self.at + 1, self.end)
 
     def _heredocs_read(self) -> Iterator[Command]:
         """Go on behind the texts that commands are given, and yield the commands in those that are scripts."""
