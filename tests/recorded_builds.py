@@ -280,7 +280,9 @@ class _Child:
         cuda.get_device_properties = lambda device=None: self.of_gpu(
             SimpleNamespace(name="GPU", major=9 if rocm else 8, minor=0, gcnArchName="gfx942", multi_processor_count=1)
         )
-        torch._C = SimpleNamespace(_GLIBCXX_USE_CXX11_ABI=True, _get_cxx11_abi=lambda: True)
+        torch._C = SimpleNamespace(
+            _GLIBCXX_USE_CXX11_ABI=True, _get_cxx11_abi=lambda: True, _cuda_getDeviceCount=cuda.device_count
+        )
         torch.compiled_with_cxx11_abi = lambda: True
         extension: Any = importlib.import_module("torch.utils.cpp_extension")
         extension.CUDA_HOME, extension.ROCM_HOME = (None, home) if rocm else (home, None)
