@@ -318,8 +318,11 @@ def acquire_in(function: Function, node: Node) -> Acquire | None:
             of = _method_of(function, call)
             swaps = name.startswith(b"compare")
             value = given[1:2] if swaps else given[:1] if name == b"exchange" else [b"1"]
-            # `compare_exchange_weak(seen, seen + 1)` makes the new value of the one that was found: it is an update.
+            # `compare_exchange_weak(seen, seen + 1)` makes the new value of the one that was found: it is an update,
+            # unless what is expected is set back to what a free lock has.
             if swaps and value and set(NAME.findall(given[0])) & set(NAME.findall(value[0])):
+                if of and _set_back(function, given[0], call):
+                    return Acquire(call, of, b"")
                 continue
             if of and value and value[0] not in (b"0", b"0u", b"false") and _constant(function, value[0], call):
                 return Acquire(call, of, b"" if swaps else b"0")
@@ -332,6 +335,18 @@ def acquire_in(function: Function, node: Node) -> Acquire | None:
         if all(_constant(function, each, call) for each in constants) and given[-1] not in (b"0", b"0u", b"false"):
             return Acquire(call, _pointer(given[0]), free)
     return None
+
+
+def _set_back(function: Function, name: bytes, call: Node) -> bool:
+    """Whether the loop around a call sets a variable, and not to what it loads."""
+    loop = innermost_loop(call)
+    if loop is None:
+        return False
+    for each in nodes(loop, frozenset({"assignment_expression"})):
+        left, right = each.child_by_field_name("left"), each.child_by_field_name("right")
+        if left is not None and right is not None and function.text(left) == name and not any(calls_in(right)):
+            return True
+    return False
 
 
 def _pointer(text: bytes) -> bytes:
