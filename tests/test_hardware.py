@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import hipport
-from hipport import hardware, program_verifier, verify_report
+from hipport import hardware, program_verifier, toolchain, verify_report
 from hipport.hardware import Hardware
 from hipport.verification import Configuration, Outcome, Verified
 from hipport.verifier import Limits
@@ -45,8 +45,12 @@ int main(int argc, char** argv) {
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the fake hipcc keeps, for all tests: the executor's runtime."""
-    return tmp_path_factory.mktemp("fake-hipcc")
+    """What the fake hipcc keeps: what the executor keeps, without the toolchains of this machine."""
+    folder, executor = tmp_path_factory.mktemp("fake-hipcc"), toolchain.cache(os.environ) / "simt"
+    executor.mkdir(parents=True, exist_ok=True)
+    (folder / "hipport").mkdir()
+    (folder / "hipport/simt").symlink_to(executor)
+    return folder
 
 
 @pytest.fixture

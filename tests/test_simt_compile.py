@@ -106,13 +106,19 @@ def calls(compiler: compilers.Compiler, level: str, source: Path, *, numbered: b
     return found
 
 
-@pytest.mark.parametrize("name", ["g++", "clang++", "clang++-15"])
-@pytest.mark.parametrize("level", ["-O1", "-O2", "-O3"])
-def test_calls_are_neither_joined_nor_copied_nor_moved(name: str, level: str, tmp_path: Path) -> None:
-    path = shutil.which(name)
+def compiler_named(name: str) -> compilers.Compiler:
+    """A compiler by the name of its program, or the clang of a ROCm."""
+    path = next(compilers.of_toolchains(os.environ), None) if name == "rocm" else shutil.which(name)
     compiler = probe(Path(path), os.environ) if path else None
     if compiler is None:
-        pytest.skip(f"no {name} here")
+        pytest.skip(f"NOT CHECKED with this compiler: no {name} here")
+    return compiler
+
+
+@pytest.mark.parametrize("name", ["g++", "clang++", "clang++-15", "rocm"])
+@pytest.mark.parametrize("level", ["-O1", "-O2", "-O3"])
+def test_calls_are_neither_joined_nor_copied_nor_moved(name: str, level: str, tmp_path: Path) -> None:
+    compiler = compiler_named(name)
     functions = re.split(r"^FUNCTION", TRICKY, flags=re.MULTILINE)[1:]
     text = "#ifdef NUMBERED\nint op(int);\n#define OP(n) op(n)\n#else\nint op();\n#define OP(n) op()\n#endif\n"
     text += "".join(f"int f{i}{function}" for i, function in enumerate(functions))
@@ -240,15 +246,12 @@ def test_a_program_is_built_once_and_run(tmp_path: Path, env: dict[str, str]) ->
 
 
 @pytest.mark.parametrize(
-    ("dialect", "wave", "name"), [("cuda", "32", "g++"), ("hip", "64", "g++"), ("hip", "32", "clang++")]
+    ("dialect", "wave", "name"), [("cuda", "32", "g++"), ("hip", "64", "g++"), ("hip", "32", "rocm")]
 )
 def test_every_form_of_launches_and_shared_memory(
     dialect: Dialect, wave: str, name: str, tmp_path: Path, env: dict[str, str]
 ) -> None:
-    path = shutil.which(name) or shutil.which("clang++-15")
-    compiler = probe(Path(path), env) if path else None
-    if compiler is None:
-        pytest.skip(f"no {name} here")
+    compiler = compiler_named(name)
     source = Path(__file__).parent / "simt_programs" / "forms.cu"
     tree = write(tmp_path / "tree", {"forms.cu": source.read_text()})
     what = [tree] if dialect == "cuda" else hipport.rewrite([tree])
@@ -282,6 +285,20 @@ def test_a_lane_that_leads_atomic_operations_is_waited_for(tmp_path: Path, env: 
         given = {**env, "SIMT_WAVE": wave, "SIMT_ORDER": order}
         done = subprocess.run([str(built.path)], capture_output=True, text=True, env=given, timeout=60)
         assert done.stdout == "0 wrong\n", (wave, order, done.stderr)
+
+
+@pytest.mark.parametrize("name", ["g++", "rocm"])
+def test_what_is_behind_a_loop_that_waits_comes_behind_it(name: str, tmp_path: Path, env: dict[str, str]) -> None:
+    compiler = compiler_named(name)
+    source = Path(__file__).parent / "simt_programs" / "chained_blocks.cu"
+    tree = write(tmp_path / "tree", {"chained_blocks.cu": source.read_text()})
+    options = Options(env=env, compiler=compiler, optimize="-O1", precompile=False)
+    built = program(hipport.rewrite([tree]), "hip", options)
+    assert any(b"SIMT_WAITING_LOOP" in each.read_bytes() for each in built.prepared.sources)
+    for wave in ("32", "64"):
+        given = {**env, "SIMT_WAVE": wave}
+        done = subprocess.run([str(built.path)], capture_output=True, text=True, env=given, timeout=60)
+        assert done.stdout == "0 wrong\n", (wave, done.stderr)
 
 
 def test_errors_stand_where_the_user_wrote_them(tmp_path: Path, env: dict[str, str]) -> None:

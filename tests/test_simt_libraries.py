@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hipport.simt import compile as compiling
-from hipport.simt import thrust
+from hipport.simt import compilers, thrust
 from hipport.simt.compile import Builder, Options, program
 from hipport.simt.messages import NotCompiled
 
@@ -69,6 +69,20 @@ def test_programs_that_check_themselves(name: str, dialect: str, wave: int) -> N
         assert int(counted[1]) > 100
         # Handles, and memory of all kinds, are what a kernel may be given.
         assert "host-memory" not in errors, errors
+
+
+def test_a_clang_takes_rocthrust_for_code_of_processors(tmp_path: Path) -> None:
+    clang = next(compilers.of_toolchains(os.environ), None)
+    compiler = compilers.probe(clang, os.environ) if clang else None
+    if compiler is None or thrust.find(os.environ, "hip").folder is None:
+        pytest.skip("NOT CHECKED: there is no clang of a ROCm, or no Thrust")
+    source = tmp_path / "sorted.cu"
+    source.write_text(
+        "#include <thrust/sort.h>\n#include <thrust/device_vector.h>\nint main() { thrust::device_vector<int> v(2);"
+        " v[0] = 7; v[1] = 3; thrust::sort(thrust::hip::par, v.begin(), v.end()); return v[0] - 3; }\n"
+    )
+    options = replace(OPTIONS, compiler=compiler, precompile=False)
+    assert subprocess.run([program([source], "hip", options).path], check=False).returncode == 0
 
 
 def test_groups_of_hipport() -> None:

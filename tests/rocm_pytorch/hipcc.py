@@ -33,8 +33,14 @@ _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"]+)", re.MULTILI
 _TESTED = re.compile(r"-[DU](?:_(?!_HIP_NO_HALF2_)|HIPBLAS|HIP_ENABLE|USE_ROCM|CUDA_HAS|TORCH_API|NDEBUG|SIMT_)")
 #: In a folder of headers that these include is at least one of these.
 _OF_PYTORCH = ("torch/torch.h", "ATen/ATen.h", "c10/hip", "hip/hip_runtime.h", "Python.h")
-#: What is said about a unit is no matter of what headers mean.
+#: What is said about a unit is no matter of what headers mean. How exact its numbers are, and whether its code is
+#: optimized, is none either, but clang wants headers that were compiled with the same.
 _OF_MESSAGES = ("-W", "-w", "-fno-color-diagnostics", "-fno-caret-diagnostics", "-ferror-limit=")
+_OF_NUMBERS = (
+    "-fgpu-flush-denormals-to-zero",
+    "-fno-hip-fp32-correctly-rounded-divide-sqrt",
+    "-fgpu-approx-transcendentals",
+)
 
 
 def settings(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
@@ -64,7 +70,7 @@ def settings(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
         elif word.startswith("-I"):
             folder = Path(word[2:]).absolute()
             folders += [f"-I{folder}"] if any((folder / name).exists() for name in _OF_PYTORCH) else []
-        elif word.startswith(_OF_MESSAGES):
+        elif word.startswith(_OF_MESSAGES) or word in _OF_NUMBERS:
             continue
         # One level of optimization is that of all, and what debuggers are told is no matter of the headers.
         elif word not in ("--cuda-host-only", "--cuda-device-only") and not word.startswith(("-O", "-g")):
@@ -84,6 +90,8 @@ def precompiled(hipcc: str, words: Sequence[str], folder: Path) -> list[str] | N
     folder = folder / hashlib.sha256("\0".join(of_headers).encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     command = [word for word in words if word not in defined]
+    if "-O1" in words or any(word in _OF_NUMBERS for word in words):
+        command += ["-Xclang", "-fno-validate-pch"]
     for side in sides:
         header = folder / f"{side}.h"
         with (folder / f"{side}.lock").open("w") as lock:
@@ -146,7 +154,7 @@ def main(words: Sequence[str]) -> int:
         words = [*words, "-O1" if optimized else "-O0"]
     if units and all(any(map(each.match, includes(unit, set()))) for unit in units for each in _ASKED):
         light = [*_FRONT, *words]
-        folder = "" if optimized else os.environ.get("HIPPORT_PRECOMPILED", "")
+        folder = os.environ.get("HIPPORT_PRECOMPILED", "")
         command = precompiled(hipcc, light, Path(folder)) if folder else light
         done = subprocess.run([hipcc, *command], check=False, capture_output=True) if command else None
         if done is not None and done.returncode == 0:

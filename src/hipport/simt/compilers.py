@@ -8,11 +8,13 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hipport import toolchain
 from hipport.languages.cpp import Cpp
+from hipport.processes import limited
 from hipport.simt.prepare import Prepared
 
 _OLDEST = {"g++": 11, "clang": 14}
@@ -153,6 +155,15 @@ def find_compiler(env: Mapping[str, str]) -> Compiler:
         seen.append(str(compiler or place))
     has = f"; there is {', '.join(seen)}" if seen else ""
     raise NoCompiler(f"The executor needs g++ 11 or clang 14, or later{has}. On Debian: apt-get install g++")
+
+
+def of_toolchains(env: Mapping[str, str]) -> Iterator[Path]:
+    """The clang of each ROCm there is, the newest first."""
+    for found in sorted(toolchain.find(env), key=lambda each: each.hip, reverse=True):
+        status, said = limited([str(found.hipcc), "-print-prog-name=clang++"], Path("/"), found.environment(env), 60)
+        # It may say first what its own script lacks.
+        if status == 0 and (last := said.strip().rpartition("\n")[2]).startswith("/"):
+            yield Path(last)
 
 
 def probe(path: Path, env: Mapping[str, str]) -> Compiler | None:

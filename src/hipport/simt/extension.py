@@ -27,7 +27,6 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from hipport import toolchain
 from hipport.copies import copy_tree, reached, write_port
 from hipport.diagnostics import Message, Places, parse
 from hipport.discover import discover
@@ -285,19 +284,11 @@ def _host_compiler(include: Path, environment: tuple[tuple[str, str], ...]) -> c
     if not env.get("CXX") and (include / "pybind11/conduit/pybind11_platform_abi_id.h").is_file():
         path = env.get("PATH", os.defpath)
         named = (shutil.which(name, path=path) for name in ("clang++", *(f"clang++-{n}" for n in range(22, 16, -1))))
-        for place in (*(Path(each) for each in named if each), *_of_toolchains(env)):
+        for place in (*(Path(each) for each in named if each), *compilers.of_toolchains(env)):
             compiler = compilers.probe(place, env)
             if compiler and compiler.family == "clang" and compiler.version[0] >= _CLANG and _has_library(place, env):
                 return compiler
     return compilers.find_compiler(env)
-
-
-def _of_toolchains(env: Mapping[str, str]) -> Iterator[Path]:
-    for found in sorted(toolchain.find(env), key=lambda each: each.hip, reverse=True):
-        status, said = limited([str(found.hipcc), "-print-prog-name=clang++"], Path("/"), found.environment(env), 60)
-        # It may say first what its own script lacks.
-        if status == 0 and (last := said.strip().rpartition("\n")[2]).startswith("/"):
-            yield Path(last)
 
 
 def _has_library(clang: Path, env: Mapping[str, str]) -> bool:
@@ -546,7 +537,8 @@ class _Compiler:
         more: tuple[Headers, ...] = ("light", "whole") if unit.device else ("whole",)
         for headers in more:
             # It may be what these headers leave out. If not, PyTorch's own say so, too.
-            if status and f"-I{_TORCH_LIGHT}" in command and _OF_TORCH.search(said):
+            light = f"-I{_TORCH_LIGHT}" in command
+            if status and light and _OF_TORCH.search(said) and not _NO_CONSTANT.search(said):
                 command = self._command(unit, headers)
                 status, said = limited([*command, *out], unit.folder, self.env, self.timeout)
         seconds = time.monotonic() - start

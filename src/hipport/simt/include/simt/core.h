@@ -219,20 +219,18 @@ class WaitingLoop {
   SIMT_INLINE ~WaitingLoop() {
     if (loop_ != nullptr) detail::take_turn(detail::leave_loop(loop_, place_));
   }
-  SIMT_INLINE bool once() { return !std::exchange(begun_, true); }
 
  private:
   Place place_;
   void* loop_ = nullptr;  // null if no other lane came
-  bool begun_ = false;
 };
 SIMT_INLINE void loop_turn(Place place) {
   if (in_kernel()) meet_present(detail::loop_turns, nullptr, 0, place);
 }
-// A `for` takes no `else` of an `if` around it.
+// With its own `else` it takes none of an `if` around it. In a `for`, clang puts what is behind it before what is in it.
 #undef SIMT_WAITING_LOOP
 #undef SIMT_LOOP_TURN
-#define SIMT_WAITING_LOOP for (::simt::WaitingLoop simt_waiting({__FILE__, __LINE__}); simt_waiting.once();)
+#define SIMT_WAITING_LOOP if (::simt::WaitingLoop simt_waiting({__FILE__, __LINE__}); false) {} else
 #define SIMT_LOOP_TURN ::simt::loop_turn({__FILE__, __LINE__})
 
 #undef SIMT_NEXT_TURN

@@ -17,5 +17,12 @@
 #ifndef THRUST_IGNORE_DEPRECATED_CPP_DIALECT
 #define THRUST_IGNORE_DEPRECATED_CPP_DIALECT
 #endif
+#if defined(__clang__) && defined(__HIP__)
+// rocThrust would take it for the compiler of GPUs, and bring their system as well.
+#pragma push_macro("__HIP__")
+#undef __HIP__
+#include <thrust/detail/config/compiler.h>
+#pragma pop_macro("__HIP__")
+#endif
 
 #endif
