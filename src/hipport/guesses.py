@@ -19,8 +19,12 @@ _CXX20 = re.compile(
     rb"|\]\s*<\s*(?:typename|class|auto|unsigned|int|bool|(?:std\s*::\s*)?size_t)\s+\.{0,3}\w"
     rb"|\bstd\s*::\s*(?:span|ranges|numbers|bit_cast|popcount|source_location)\b"
 )
-#: The same of headers.
-_CXX20_HEADERS = frozenset("bit compare concepts coroutine numbers ranges source_location span".split())
+#: The same of headers; libcu++'s, which older standards have too, become these.
+_CXX20_HEADERS = frozenset(
+    f"{library}{name}"
+    for library in ("", "cuda/std/")
+    for name in "bit compare concepts coroutine numbers ranges source_location span".split()
+)
 
 
 def cmake_flags(folder: Path) -> list[str] | None:
