@@ -474,6 +474,42 @@ int main() {
 """
 
 
+FAILING = """#include <cstdio>
+__global__ void reversed(int* out) {
+  __shared__ SPACE int some[64];
+  some[threadIdx.x] = threadIdx.x;
+  BARRIER
+  out[threadIdx.x] = some[63 - threadIdx.x];
+}
+int main() {
+  int *d, h[64];
+  cudaMalloc(&d, sizeof h);
+  reversed<<<1, 64>>>(d);
+  cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
+  return h[0] != EXPECTED;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("space", "barrier", "expected", "kinds"),
+    [
+        ("", "", 63, {"race", "uninitialized"}),
+        ("", "__syncthreads();", 62, set()),
+        ("volatile", "__syncthreads();", 62, set()),
+    ],
+)
+def test_an_original_that_fails_its_own_check_is_looked_at_for_races(
+    tmp_path: Path, space: str, barrier: str, expected: int, kinds: set[str]
+) -> None:
+    text = FAILING.replace("SPACE", space).replace("BARRIER", barrier).replace("EXPECTED", str(expected))
+    (tmp_path / "main.cu").write_text(text)
+    verified = programs.program([tmp_path / "main.cu"], env=ENV, port=None, orders=["reverse", "forward"])
+    found = {fault.kind: fault for each in verified.ran for outcome in each.outcomes for fault in outcome.faults}
+    assert not verified.ok and set(found) == kinds
+    assert all((each.kernel, each.line in (4, 6)) == ("reversed", True) for each in found.values())
+
+
 @pytest.mark.parametrize("kind", ["address", "bounds"])
 def test_sanitizers(tmp_path: Path, kind: str) -> None:
     """The address sanitizer's map of memory is larger than what a run may otherwise have of address space."""
