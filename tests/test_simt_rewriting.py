@@ -217,6 +217,9 @@ def test_lanes_in_lockstep_wait_there_too(loop: str, expected: str) -> None:
     after = 'asm volatile("" ::: "memory"); }\n'
     for dialect in ("cuda", "hip"):
         assert expected in made(f"{before} __shared__ volatile float s[2]; {loop} {after}", dialect)
+    # A macro in front of a function is none.
+    macro = "#define F(a) g(a)\n#define G(a) (a)\n"
+    assert expected in made(f"{macro}{before} __shared__ volatile float s[2]; {loop} {after}")
     # Nothing is shared: nobody counts on lockstep.
     assert "SIMT" not in made(f"{before} volatile float s[2]; while (a) {{ if (i) n = s[1]; }} {after}")
 

@@ -29,6 +29,7 @@ from hipport.finding import Finding
 from hipport.headers import own
 from hipport.languages.cpp import Cpp
 from hipport.languages.kernels import LED
+from hipport.languages.lexing import PARENTHESES
 from hipport.pipeline import Pass
 from hipport.project import Component, Project
 from hipport.source import Edit, Span
@@ -51,7 +52,9 @@ _PLAIN = frozenset(
 )
 _LOOP = re.compile(rb"\b(?P<word>for|while)\s*(?:constexpr\s*)?\(")
 _DO = re.compile(rb"\bdo\s*\{")
-_FUNCTION = re.compile(rb"\b(?P<name>[A-Za-z_]\w*)\s*\([^;{}]*\)\s*(?:const\s*|noexcept\s*|->\s*[\w:<>]+\s*)*\{")
+_FUNCTION = re.compile(
+    rb"\b(?P<name>[A-Za-z_]\w*)\s*" + PARENTHESES + rb"\s*(?:const\s*|noexcept\s*|->\s*[\w:<>]+\s*)*\{"
+)
 _KEYWORDS = frozenset(b"if for while switch catch return sizeof decltype alignof".split())
 _CONDITION = re.compile(rb"\b(?:if|continue|switch|goto|for|while|do|case)\b|\?|&&|\|\|")
 # A variable, parameter or member: `volatile T* p`, `T volatile p[2]`. Not assembly, a cast, or a member function.
