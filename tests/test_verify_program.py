@@ -219,6 +219,27 @@ def test_what_a_program_includes_is_ported_with_it(tmp_path: Path) -> None:
     assert ported == ["check.h", "lane.cuh", "main.cu"]
 
 
+@pytest.mark.parametrize("folder", ["include", "inc"])
+def test_sources_find_headers_in_the_folder_beside_theirs(tmp_path: Path, folder: str) -> None:
+    """Where the sources of a program are named one by one, nothing says what its build script does."""
+    files = {
+        "src/lanes.cu": '#include "lanes.h"\n#include "lane.cuh"\n'
+        "__global__ void k(unsigned* o) { o[lane()] = __ballot_sync(~0u, lane() & 1); }\n"
+        "void lanes(unsigned* o) { k<<<1, 32>>>(o); cudaDeviceSynchronize(); }\n",
+        "src/main.cpp": '#include <cuda_runtime.h>\n#include "lanes.h"\n'
+        "int main() { unsigned* o; cudaMallocManaged((void**)&o, 128, 1); lanes(o); return o[7] != 0xaaaaaaaa; }\n",
+        f"{folder}/lanes.h": "void lanes(unsigned* o);\n",
+        f"{folder}/lane.cuh": "__device__ inline unsigned lane() { return threadIdx.x % warpSize; }\n",
+    }
+    for name, text in files.items():
+        place = tmp_path / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(text)
+    sources = [tmp_path / "src/lanes.cu", tmp_path / "src/main.cpp"]
+    verified = programs.program(sources, env=ENV, port=lambda paths: api.rewrite(paths), orders=("forward",))
+    assert verified.ok and len(verified.ran) == 3
+
+
 def test_a_port_sees_the_programs_own_branch_for_hip(tmp_path: Path) -> None:
     """And the original that for CUDA: what differs between the two is found."""
     program = """#ifdef USE_HIP
