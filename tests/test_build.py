@@ -403,6 +403,8 @@ def test_cmake_lists_are_read_as_far_as_they_are_written_out(workshop: Workshop)
         ("template <typename T> concept Word = sizeof(T) == 4;\n", 20),
         ("#include <concepts>\n", 20),
         ('#include "deep.h"\n', 20),
+        ("#include <cuda/std/span>\n", 20),
+        ("#include <cuda/std/array>\n", 17),
         ("auto f = []<typename T>(T x) { return x; };\n", 20),
         ("constinit int x = 1;\n", 20),
         ("template <typename T> void f(T) requires (sizeof(T) == 4) {}\n", 20),

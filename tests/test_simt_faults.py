@@ -221,6 +221,20 @@ def test_barriers_in_branches_are_fine_for_cuda_and_a_fault_on_amd(cuda: Path, h
         assert f"{HIP.name}:{marked(HIP, 'barrier-in-branches')}" in fault.message
 
 
+@pytest.mark.parametrize("order", ["forward", "reverse"])
+def test_lanes_that_meet_in_several_lines_are_told_of(cuda: Path, order: str) -> None:
+    """Each lane sees what the other branch has stored, which it need not on AMD."""
+    result = ran(cuda, "warp-in-branches", order=order)
+    assert (result.status, result.lines) == (0, ("1 1",)), result.errors
+    (warning,) = result.faults
+    # Who comes to the first __syncwarp last goes on first.
+    place = marked(CUDA, "warp-in-its-other-branch" if order == "forward" else "warp-in-branches")
+    assert (warning.kind, warning.level, warning.line) == ("warp-places", "warning", place)
+    assert warning.message.startswith("lanes of one warp meet in this __syncwarp and in the one at ")
+    result = ran(cuda, "warp-in-branches-of-their-own", order=order)
+    assert (result.status, result.lines, result.faults) == (0, ("1 1",), ())
+
+
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:3"])
 def test_a_barrier_that_others_have_passed_and_ended_orders_nothing(cuda: Path, hip: Path, order: str) -> None:
     runs = ((CUDA, cuda, "original", 32), (HIP, hip, "ported", 32), (HIP, hip, "ported", 64))

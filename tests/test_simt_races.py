@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data races are found, in shared and in global memory; what a barrier, a lock or the lanes of a warp order is none."""
+"""Data races are found, in shared and in global memory; what a barrier, a lock or the lanes of a warp order is none.
+
+So are reads of shared memory that the block has not written.
+"""
 
 import os
 from pathlib import Path
@@ -24,17 +27,24 @@ def program() -> Path:
 def test_races(program: Path, order: str) -> None:
     ran = run(program, [], Configuration("original", 32, order), ENV, PROGRAM.parent, Limits(60), PROGRAM.parent)
     assert (ran.status, ran.lines) == (0, ("0",)), ran.errors
-    assert {each.kind for each in ran.faults} == {"race"}
+    assert {(each.kind, each.level) for each in ran.faults} == {("race", "warning"), ("uninitialized", "warning")}
     kernels: dict[str, list[str]] = {}
     line_of = {}
+    unwritten = {}
     kernel = ""
     for number, line in enumerate(PROGRAM.read_text().splitlines(), 1):
         if line.startswith("__global__ void "):
             kernel = line.split("(")[0].split()[-1]
         if line.endswith("// races"):
             line_of[kernel] = number
+        if line.endswith("// unwritten"):
+            unwritten[kernel] = number
+    # Where a barrier is missing, what has not been written yet is read as well.
+    found = {each.kernel: each.line for each in ran.faults if each.kind == "uninitialized"}
+    assert {kernel: line for kernel, line in found.items() if kernel not in line_of} == unwritten, ran.errors
     for each in ran.faults:
-        kernels.setdefault(each.kernel, []).append(each.message)
+        if each.kind == "race":
+            kernels.setdefault(each.kernel, []).append(each.message)
     assert set(kernels) == set(line_of), ran.errors
     for name, number in line_of.items():
         # The marked line, or the next one races with itself, as the order has it.

@@ -206,6 +206,8 @@ def test_lanes_wait_where_a_turn_of_a_loop_ends(loop: str, expected: str) -> Non
         ("do if (i) *q = 1; while (a);", "do if (i) *q = 1; while (a);"),  # no braces
         ("do { if (i) *q = 1; } while (a);", "} while (SIMT_LOCKSTEP_TURN, a);"),
         ("for (; a; i++) { if (i) m->n = 0; }", "for (; a; i++, SIMT_LOCKSTEP_TURN) {"),
+        ("for (; a; i++) { if (i) *(volatile int*)t = 0; }", "for (; a; i++, SIMT_LOCKSTEP_TURN) {"),
+        ("while (a) { if (i) n = reinterpret_cast<const volatile int&>(t); }", "for (; a; SIMT_LOCKSTEP_TURN) {"),
         ("for (; a; i++) { if (i) n = __activemask() + s[0]; }", "for (; a; i++, SIMT_NEXT_TURN) {"),
         ("for (; a; i++) n = s[i];", "for (; a; i++) n"),
         ("for (; a; i++) { if (i) n = t[1]; }", "for (; a; i++) {"),
@@ -217,6 +219,9 @@ def test_lanes_in_lockstep_wait_there_too(loop: str, expected: str) -> None:
     after = 'asm volatile("" ::: "memory"); }\n'
     for dialect in ("cuda", "hip"):
         assert expected in made(f"{before} __shared__ volatile float s[2]; {loop} {after}", dialect)
+    # A macro in front of a function is none.
+    macro = "#define F(a) g(a)\n#define G(a) (a)\n"
+    assert expected in made(f"{macro}{before} __shared__ volatile float s[2]; {loop} {after}")
     # Nothing is shared: nobody counts on lockstep.
     assert "SIMT" not in made(f"{before} volatile float s[2]; while (a) {{ if (i) n = s[1]; }} {after}")
 

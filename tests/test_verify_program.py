@@ -219,6 +219,27 @@ def test_what_a_program_includes_is_ported_with_it(tmp_path: Path) -> None:
     assert ported == ["check.h", "lane.cuh", "main.cu"]
 
 
+@pytest.mark.parametrize("folder", ["include", "inc"])
+def test_sources_find_headers_in_the_folder_beside_theirs(tmp_path: Path, folder: str) -> None:
+    """Where the sources of a program are named one by one, nothing says what its build script does."""
+    files = {
+        "src/lanes.cu": '#include "lanes.h"\n#include "lane.cuh"\n'
+        "__global__ void k(unsigned* o) { o[lane()] = __ballot_sync(~0u, lane() & 1); }\n"
+        "void lanes(unsigned* o) { k<<<1, 32>>>(o); cudaDeviceSynchronize(); }\n",
+        "src/main.cpp": '#include <cuda_runtime.h>\n#include "lanes.h"\n'
+        "int main() { unsigned* o; cudaMallocManaged((void**)&o, 128, 1); lanes(o); return o[7] != 0xaaaaaaaa; }\n",
+        f"{folder}/lanes.h": "void lanes(unsigned* o);\n",
+        f"{folder}/lane.cuh": "__device__ inline unsigned lane() { return threadIdx.x % warpSize; }\n",
+    }
+    for name, text in files.items():
+        place = tmp_path / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(text)
+    sources = [tmp_path / "src/lanes.cu", tmp_path / "src/main.cpp"]
+    verified = programs.program(sources, env=ENV, port=lambda paths: api.rewrite(paths), orders=("forward",))
+    assert verified.ok and len(verified.ran) == 3
+
+
 def test_a_port_sees_the_programs_own_branch_for_hip(tmp_path: Path) -> None:
     """And the original that for CUDA: what differs between the two is found."""
     program = """#ifdef USE_HIP
@@ -472,6 +493,42 @@ int main() {
   printf("%d\\n", sum);
 }
 """
+
+
+FAILING = """#include <cstdio>
+__global__ void reversed(int* out) {
+  __shared__ SPACE int some[64];
+  some[threadIdx.x] = threadIdx.x;
+  BARRIER
+  out[threadIdx.x] = some[63 - threadIdx.x];
+}
+int main() {
+  int *d, h[64];
+  cudaMalloc(&d, sizeof h);
+  reversed<<<1, 64>>>(d);
+  cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
+  return h[0] != EXPECTED;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("space", "barrier", "expected", "kinds"),
+    [
+        ("", "", 63, {"race", "uninitialized"}),
+        ("", "__syncthreads();", 62, set()),
+        ("volatile", "__syncthreads();", 62, set()),
+    ],
+)
+def test_an_original_that_fails_its_own_check_is_looked_at_for_races(
+    tmp_path: Path, space: str, barrier: str, expected: int, kinds: set[str]
+) -> None:
+    text = FAILING.replace("SPACE", space).replace("BARRIER", barrier).replace("EXPECTED", str(expected))
+    (tmp_path / "main.cu").write_text(text)
+    verified = programs.program([tmp_path / "main.cu"], env=ENV, port=None, orders=["reverse", "forward"])
+    found = {fault.kind: fault for each in verified.ran for outcome in each.outcomes for fault in outcome.faults}
+    assert not verified.ok and set(found) == kinds
+    assert all((each.kernel, each.line in (4, 6)) == ("reversed", True) for each in found.values())
 
 
 @pytest.mark.parametrize("kind", ["address", "bounds"])

@@ -3,7 +3,8 @@
 
 A namespace of the program with such a name, or one that it has given that name already (`namespace cub = hipcub`), is
 left alone, and so is what lies in PyTorch's `at::cuda::cub`. Names of `cuda::std` become the C++ library's where hipcc
-can compile those for the device. Atomic objects with a scope, `cuda::atomic` and its like, become those of
+can compile those for the device; another name for all of it (`namespace cs = cuda::std`) becomes one for `std` where
+nothing else is used by that name. Atomic objects with a scope, `cuda::atomic` and its like, become those of
 `hipport/scoped_atomic.h`, for review where the whole system may see them: AMD's GPUs do not all operations on memory of
 the host. Barriers, latches, pipelines and the copies that they are told of become those of `hipport/async.h`, where
 copies are done at once, for review where threads wait: a wavefront cannot wait for its own lanes. `cuda::ceil_div` is
@@ -36,6 +37,10 @@ _ALONE = re.compile(rb"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*(?:::\s*)?$
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+\w+[ \t]+(?:::[ \t]*)?$")
 _LINE_END = re.compile(rb"[ \t]*(?:[\r\n]|$)")
 _STD_NAME = re.compile(rb"\s*::\s*(\w+)")
+# `namespace cs = cuda::std;`, up to what it means.
+_GIVEN = re.compile(rb"\s*=")
+_NAMESPACE = re.compile(rb"\bnamespace\s+$")
+_OTHER_NAME = re.compile(rb"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?$")
 # What `headers` makes hipport's header of atomic objects, and the one that has it in it.
 _ASYNC = r"cuda/(?:(?:std/)?(?:barrier|latch)|pipeline)|cuda_pipeline(?:_primitives)?\.h"
 #: The headers of CUDA's that become one of hipport's.
@@ -83,7 +88,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         first = re.split(rb"\W", match.group(), maxsplit=1)[0]
         if first in own and match.group() != b"cuda::std":
             continue
-        for finding in _RULES[first](code, match):
+        named = _OTHER_NAME.search(code, max(0, start - 80), start) if match.group().endswith(b"std") else None
+        for finding in _std_by_name(source, project, named[1], match) if named else _RULES[first](code, match):
             # What a line has twice is one thing to do.
             if finding.edits:
                 found.append(finding)
@@ -172,11 +178,43 @@ def _cuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
             Edit(opening, b"::rocprim::tuple" + sorts["members"]),
         )
         yield Finding(span, "decomposer", "cuda::std::tuple → rocprim::tuple: what hipCUB's radix sorts take", edits)
-    elif what in _words("libcupp", "std"):
-        message = f"cuda::std::{what} → std::{what}: {libcupp['review']}"
+    elif what in _words("libcupp", "std") | _words("libcupp", "std_20"):
+        why = libcupp["review_20" if what in _words("libcupp", "std_20") else "review"]
+        message = f"cuda::std::{what} → std::{what}: {why}"
         yield Finding(span, "libcupp", message, (Edit(span, b"std"),), Certainty.REVIEW)
     else:
         yield _manual(span, "libcupp", f"cuda::std::{what}: {libcupp['instead']}")
+
+
+def _std_by_name(source: Cpp, project: Project, name: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
+    """What becomes of another name for `cuda::std`, of which all that is used has to be the C++ library's too."""
+    span = Span(*match.span())
+    used = sorted({each for file in _files(source, project) for each in _used_by(file, name)})
+    known, late = _words("libcupp", "std"), _words("libcupp", "std_20")
+    # An empty word is the name itself, used for something else than to begin another.
+    missing = [each for each in used if each not in known | late]
+    libcupp = load(_TABLE)["libcupp"]
+    if missing:
+        what = f"cuda::std::{missing[0]}" if missing[0] else f"cuda::std as {name.decode()}"
+        yield _manual(span, "libcupp", f"{what}: {libcupp['instead']}")
+        return
+    message = f"cuda::std → std, for {', '.join(used)}: {libcupp['review']}" if used else "cuda::std → std"
+    message += f"; {libcupp['review_20']}" if late & set(used) else ""
+    yield Finding(span, "libcupp", message, (Edit(span, b"std"),), Certainty.REVIEW)
+
+
+def _files(source: Cpp, project: Project) -> Iterator[Cpp]:
+    yield from (each for each in project.component(source) if isinstance(each, Cpp))
+
+
+def _used_by(source: Cpp, name: bytes) -> Iterator[str]:
+    """Yield what a file uses of a namespace; an empty word where it uses the namespace itself."""
+    code = source.code
+    for span, _ in source.names({name}):
+        if (inner := _STD_NAME.match(code, span.end)) and not member_or_qualified(code, span.start):
+            yield inner[1].decode()
+        elif not (_GIVEN.match(code, span.end) and _NAMESPACE.search(code, max(0, span.start - 40), span.start)):
+            yield ""
 
 
 def _atomic(code: bytes, span: Span, name: str, last: str, end: int) -> Finding:

@@ -19,8 +19,12 @@ _CXX20 = re.compile(
     rb"|\]\s*<\s*(?:typename|class|auto|unsigned|int|bool|(?:std\s*::\s*)?size_t)\s+\.{0,3}\w"
     rb"|\bstd\s*::\s*(?:span|ranges|numbers|bit_cast|popcount|source_location)\b"
 )
-#: The same of headers.
-_CXX20_HEADERS = frozenset("bit compare concepts coroutine numbers ranges source_location span".split())
+#: The same of headers; libcu++'s, which older standards have too, become these.
+_CXX20_HEADERS = frozenset(
+    f"{library}{name}"
+    for library in ("", "cuda/std/")
+    for name in "bit compare concepts coroutine numbers ranges source_location span".split()
+)
 
 
 def cmake_flags(folder: Path) -> list[str] | None:
@@ -72,7 +76,8 @@ def meant_by_includes(
 ) -> tuple[list[str], set[Path]]:
     """Return -I for folders of the tree that the includes of `source` can only mean and that nothing names yet.
 
-    Where the tree is part of a repository, folders above it count for includes in quotes.
+    Where the tree is part of a repository, folders above it count for includes in quotes; so do folders for headers
+    beside them, and beside the tree.
 
     With them, the files of the tree that it consists of, itself among them.
     """
@@ -98,7 +103,7 @@ def meant_by_includes(
                         added.append(Path(*meant[0].parts[: -len(ends)]))
                 elif not meant and not include.angled and ".." not in include.path:
                     # Of one file of a repository that was asked for, its folders above are not among the members.
-                    above = next((place for place in _above(root) if (place / include.path).is_file()), None)
+                    above = next((place for place in _around(root) if (place / include.path).is_file()), None)
                     if above is not None:
                         found = above / include.path
                         added.append(above)
@@ -115,6 +120,12 @@ def _above(root: Path) -> list[Path]:
         if (folder / ".git").exists():
             return folders[1:]
     return []
+
+
+def _around(root: Path) -> list[Path]:
+    """Return where headers of a tree may lie that is given by its sources: above it, and in folders for headers."""
+    above = _above(root)
+    return [*above, *(place / name for place in above or [root.parent] for name in ("include", "inc"))]
 
 
 def is_cxx20(path: Path) -> bool:

@@ -9,6 +9,7 @@ Runs the program, in child processes with limits.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import difflib
 import json
@@ -33,6 +34,7 @@ from hipport.included import own_files
 from hipport.mutants import mutations
 from hipport.pipeline import Pass, Ported, Progress
 from hipport.simt import compile as compiling
+from hipport.simt.compilers import NoCompiler, has_volatile
 from hipport.simt.messages import NotCompiled, left_to_a_person
 from hipport.traces import first_changed
 from hipport.units import Translate
@@ -162,6 +164,26 @@ def program(
     name = " ".join([os.path.relpath(places[0], folder or Path.cwd()), *arguments])
     varying = _varying(first, again)
     outcomes = [_outcome(name, each, first, varying, index) for index, each in enumerate(runs)]
+    unexplained = [
+        index
+        for index, (c, o) in enumerate(zip(configurations, outcomes, strict=True))
+        if c.side == "original" and o.status == "ok" and not o.ok and not o.faults
+    ]
+    # Code that counts on lanes in step has races by what they look for.
+    if unexplained and not sanitize and not has_volatile(built["original"].prepared):
+        tell(Progress("looking for races in the original", 0, 1))
+        failed = unexplained[0]
+        with contextlib.suppress(NotCompiled, NoCompiler):
+            racing = compiling.program(
+                places,
+                "cuda",
+                replace(options, sanitize=("thread",), indices=False),
+                vendored=vendored,
+                exclude=exclude,
+            )
+            seen = run(racing.path, arguments, configurations[failed], env, folder or Path.cwd(), limits, root)
+            why = tuple(fault for fault in seen.faults if fault.level == "warning")
+            outcomes[failed] = replace(outcomes[failed], faults=why)
     differs = [
         c for c, o in zip(configurations, outcomes, strict=True) if c.side == "ported" and o.status == "ok" and not o.ok
     ]

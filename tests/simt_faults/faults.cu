@@ -135,6 +135,21 @@ __global__ void barrierInBranches(int* out) {
   out[threadIdx.x] = 1;
 }
 
+__global__ void warpInBranches(int* out, int each) {
+  __shared__ int some[32];
+  some[threadIdx.x] = 0;
+  __syncwarp();
+  const unsigned mask = each ? threadIdx.x % 2 ? 0xaaaaaaaau : 0x55555555u : ~0u;
+  if (threadIdx.x % 2) {
+    some[threadIdx.x] = 1;
+    __syncwarp(mask);  // here: warp-in-branches
+  } else {
+    some[threadIdx.x] = 1;
+    __syncwarp(mask);  // here: warp-in-its-other-branch
+  }
+  out[threadIdx.x] = some[threadIdx.x ^ 1 ^ each];
+}
+
 __global__ void passesABarrierBy(int* out) {
   for (int turn = 0; turn < 2; ++turn) {
     if (threadIdx.x >= 64 && turn == 1) {
@@ -340,6 +355,8 @@ int main(int argc, char** argv) {
   WHEN("misaligned-vector") misalignedVector<<<1, 1>>>((float4*)memory, (const char*)memory);
   WHEN("traps") traps<<<1, 1>>>();
   WHEN("barrier-in-branches") barrierInBranches<<<1, 32>>>(memory);
+  WHEN("warp-in-branches") warpInBranches<<<1, 32>>>(memory, 0);
+  WHEN("warp-in-branches-of-their-own") warpInBranches<<<1, 32>>>(memory, 1);
   WHEN("passes-a-barrier-by") passesABarrierBy<<<2, 128>>>(memory);
   WHEN("barriers-of-roles") barriersOfRoles<<<1, 64>>>(memory);
   WHEN("copies") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that race, whose lines are marked `// races`, and kernels that look alike and do not.
+// Kernels that race, whose lines are marked `// races`, or that read shared memory before it is written, marked
+// `// unwritten`, and kernels that look alike and do neither.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 
@@ -120,6 +121,52 @@ __global__ void groups(int* out) {
   if (tile.thread_rank() == 0) out[blockIdx.x * 4 + threadIdx.x / 16] = sum;
 }
 
+__global__ void counts(int* out) {
+  __shared__ int some[32];
+  atomicAdd(&some[threadIdx.x / 2], 1);  // unwritten
+  __syncthreads();
+  if (threadIdx.x < 32) out[threadIdx.x] = some[threadIdx.x];
+}
+
+// The block before has written it, which this one may not count on.
+__global__ void sumOfWarps(int* out) {
+  extern __shared__ int sums[];
+  if (blockIdx.x == 0 || threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = 1;
+  __syncthreads();
+  if (threadIdx.x < 32) out[blockIdx.x * 32 + threadIdx.x] = sums[threadIdx.x];  // unwritten
+}
+
+struct Padded {
+  double value;
+  int count;
+};
+
+__global__ void written(const int* of, int* out) {
+  __shared__ int some[64];
+  __shared__ Padded pairs[64];
+  __shared__ unsigned char flags[64];
+  __shared__ float4 wide[16];
+  some[threadIdx.x] = -1;
+  pairs[threadIdx.x].value = 1;
+  pairs[threadIdx.x].count = of[threadIdx.x];
+  atomicExch(&some[threadIdx.x], -1);
+  if (threadIdx.x % 4 == 0) wide[threadIdx.x / 4].x = 1;
+  flags[threadIdx.x] = 255;
+  __syncthreads();
+  const Padded other = pairs[63 - threadIdx.x];
+  atomicAdd(&some[threadIdx.x], flags[63 - threadIdx.x]);
+  out[threadIdx.x] = other.count + some[threadIdx.x] + static_cast<int>(wide[threadIdx.x / 4].x);
+}
+
+__global__ void exchanged(int* out) {
+  __shared__ int some;
+  if (threadIdx.x == 0) atomicExch(&some, 0);
+  __syncthreads();
+  atomicAdd(&some, 1);
+  __syncthreads();
+  out[threadIdx.x] = some;
+}
+
 int main() {
   int *out, *mutex;
   cudaMalloc(&out, 4096 * sizeof(int));
@@ -139,6 +186,10 @@ int main() {
   flags<<<2, 64>>>(out, out + 1024);
   lostCounts<<<1, 64>>>(out);
   groups<<<3, 64>>>(out);
+  counts<<<2, 64>>>(out + 512);
+  sumOfWarps<<<2, 64, 32 * sizeof(int)>>>(out + 512);
+  written<<<2, 64>>>(out + 256, out + 1024);
+  exchanged<<<1, 64>>>(out);
   void* arguments[] = {&out};
   cudaLaunchCooperativeKernel((void*)grid, dim3(4), dim3(64), arguments, 0, 0);
   std::printf("%d\n", cudaDeviceSynchronize() != cudaSuccess);

@@ -357,6 +357,28 @@ void smaller() {
   check(out.get()[0] == 300 * 299 / 2, "a block that is smaller than its type says");
 }
 
+#ifndef __HIP__
+__global__ void masks_kernel(unsigned* out) {
+  const unsigned lane = cub::LaneId();
+  const unsigned masks[] = {cub::LaneMaskLt(), cub::LaneMaskLe(), cub::LaneMaskGt(), cub::LaneMaskGe(),
+                            cub::WarpMask<8>(lane / 8), cub::WarpMask<32>(0), cub::WarpMask<12>(0)};
+  cub::WARP_SYNC(0xffffffffu);
+  for (unsigned i = 0; i < 7; ++i) out[i * 32 + lane] = masks[i];
+  out[7 * 32 + lane] = cub::WARP_BALLOT(lane % 3 == 0, 0xffffffffu);
+  out[8 * 32 + lane] = cub::WARP_ANY(lane == 5, 0xffffffffu) != 0 && cub::WARP_ALL(lane < 31, 0xffffffffu) == 0;
+}
+void masks() {
+  Device<unsigned> out(9 * 32);
+  masks_kernel<<<1, 32>>>(out);
+  const auto got = out.get();
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    const unsigned below = (1u << lane) - 1, own = 1u << lane;
+    const unsigned want[] = {below, below | own, ~(below | own), ~below, 0xffu << lane / 8 * 8, 0xffffffffu, 0xfffu, 0x49249249u, 1u};
+    for (unsigned i = 0; i < 9; ++i) check(got[i * 32 + lane] == want[i], "mask of lanes", lane, i);
+  }
+}
+#endif
+
 __global__ void decode_kernel(unsigned* out, unsigned* total_out) {
   using Decode = lib::BlockRunLengthDecode<unsigned, 64, 2, 3>;
   __shared__ typename Decode::TempStorage temp;
@@ -410,6 +432,9 @@ int main() {
   warp_items<32>();
   float_order();
   smaller();
+#ifndef __HIP__
+  masks();
+#endif
   decode();
   return finish();
 }

@@ -11,6 +11,8 @@ from hipport.source import Span
 # A backslash at the end of a line joins it to the next one, before anything else is looked at: also in comments, also
 # after another backslash, and (gcc, clang) also with white space behind it.
 SPLICE = rb"\\[ \t\f\v]*(?:\r\n?|\n)"
+#: Parentheses that end where they close, with two more within: of parameters, most often.
+PARENTHESES = rb"\([^;{}()]*(?:\([^;{}()]*(?:\([^;{}()]*\)[^;{}()]*)*\)[^;{}()]*)*\)"
 # What a search for names steps over starts with one of these.
 _LEAD = re.compile(
     rb"""

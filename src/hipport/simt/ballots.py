@@ -21,6 +21,7 @@ from hipport.finding import Finding
 from hipport.headers import own
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import functions
+from hipport.languages.lexing import PARENTHESES
 from hipport.pipeline import Pass
 from hipport.project import Component, Project
 from hipport.source import Edit, Span
@@ -47,7 +48,9 @@ _CONDITION = re.compile(rb"\s*(?:if|while|for|switch)\s*(?:constexpr\s*)?\(")
 _DECLARATION = re.compile(rb"\s*(?:[\w:]+(?:\s*<[^;{}]*>)?[\s]+)+(?P<name>[A-Za-z_]\w*)\s*")
 #: Something that may be assigned to: no two words side by side, no comparison, no macro that declares something.
 _PLACE = re.compile(rb"(?!.*[\w)\]]\s+\w)(?!.*(?:<|(?<!-)>))[\s*(]*[A-Za-z_][^;{}=?#]*(?<=[\w\]])\s*", re.DOTALL)
-_FUNCTION = re.compile(rb"(?P<name>[A-Za-z_][\w:]*)\s*\([^;{}]*\)\s*(?:const\s*|noexcept\s*|__restrict__\s*)*\Z")
+_FUNCTION = re.compile(
+    rb"(?P<name>[A-Za-z_][\w:]*)\s*" + PARENTHESES + rb"\s*(?:const\s*|noexcept\s*|__restrict__\s*)*\Z"
+)
 _WORDS = re.compile(
     rb"\b(?:static|inline|constexpr|virtual|friend|extern|explicit|typename|__(?:device|host|global|forceinline|inline|"
     rb"noinline|inline_hint)__|__inline|__forceinline)\b|\"[^\"]*\"|\[\[[^\]]*\]\]|__attribute__\s*\(\(.*?\)\)",

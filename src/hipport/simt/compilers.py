@@ -106,6 +106,11 @@ SAY = {
 }
 
 
+def has_volatile(prepared: Prepared) -> bool:
+    """Whether a tree has volatile memory."""
+    return any(_VOLATILE.search(source.code) for source in prepared.sources.values() if isinstance(source, Cpp))
+
+
 class NoCompiler(Exception):
     """There is no C++ compiler that is new enough. The message says what there is."""
 
@@ -127,8 +132,7 @@ class Compiler:
 
     def lockstep(self, prepared: Prepared) -> tuple[str, ...]:
         """Return the flags for a tree that has volatile memory; none for others."""
-        sources = [source for source in prepared.sources.values() if isinstance(source, Cpp)]
-        return _LOCKSTEP[self.family] if any(_VOLATILE.search(s.code) for s in sources) else ()
+        return _LOCKSTEP[self.family] if has_volatile(prepared) else ()
 
     @property
     def keeps_calls(self) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from hipport.finding import Finding
 from hipport.headers import own
 from hipport.languages.cpp import Cpp
 from hipport.languages.kernels import LED
+from hipport.languages.lexing import PARENTHESES
 from hipport.pipeline import Pass
 from hipport.project import Component, Project
 from hipport.source import Edit, Span
@@ -51,7 +52,9 @@ _PLAIN = frozenset(
 )
 _LOOP = re.compile(rb"\b(?P<word>for|while)\s*(?:constexpr\s*)?\(")
 _DO = re.compile(rb"\bdo\s*\{")
-_FUNCTION = re.compile(rb"\b(?P<name>[A-Za-z_]\w*)\s*\([^;{}]*\)\s*(?:const\s*|noexcept\s*|->\s*[\w:<>]+\s*)*\{")
+_FUNCTION = re.compile(
+    rb"\b(?P<name>[A-Za-z_]\w*)\s*" + PARENTHESES + rb"\s*(?:const\s*|noexcept\s*|->\s*[\w:<>]+\s*)*\{"
+)
 _KEYWORDS = frozenset(b"if for while switch catch return sizeof decltype alignof".split())
 _CONDITION = re.compile(rb"\b(?:if|continue|switch|goto|for|while|do|case)\b|\?|&&|\|\|")
 # A variable, parameter or member: `volatile T* p`, `T volatile p[2]`. Not assembly, a cast, or a member function.
@@ -59,6 +62,8 @@ _VOLATILE = re.compile(
     rb"\bvolatile\b(?:\s+(?:__shared__|const|unsigned|signed|long|short|struct|typename))*(?:\s+[\w:]+(?:\s*<[^;<>(){}]*>)?)?"
     rb"\s*(?:[*&]|\bconst\b|__restrict__|\s)*\(?\s*[*&]?\s*\b(?P<name>[A-Za-z_]\w*)\s*\)?\s*(?=[\[,;=)])"
 )
+# `*(volatile int *)p`, `static_cast<volatile int &>(x)`.
+_CAST = re.compile(rb"\(\s*(?:const\s+)?volatile\b[^;(){}]*[*&]\s*\)|_cast\s*<\s*(?:const\s+)?volatile\b")
 # In files without these no thread of a GPU waits.
 _DEVICE = re.compile(rb"\b(?:__global__|__device__|threadIdx|atomicCAS|atomicExch)\b")
 _PARTS = re.compile(rb"[()\[\]{};]")
@@ -124,10 +129,20 @@ def _volatile(component: Component) -> frozenset[bytes]:
     return component.fact(_any_volatile) if shares else frozenset()
 
 
+def _is_volatile(component: Component) -> bool:
+    """Whether a program that shares memory has some that is volatile, by a variable or by a cast."""
+    files = [source for source in component if isinstance(source, Cpp)]
+    return bool(component.fact(_volatile)) or (
+        any(b"__shared__" in source.first.text for source in files)
+        and any(_CAST.search(source.code) for source in files)
+    )
+
+
 def _accesses(component: Component) -> re.Pattern[bytes]:
-    """Return what may be an access to a volatile variable."""
+    """Return what may be an access to volatile memory."""
     names = b"|".join([rb"(?!)", *map(re.escape, sorted(component.fact(_volatile)))])
-    return re.compile(rb"\b(?:" + names + rb")\s*(?:\[|->|[-+*/&|^]?=)|[*=(]\s*(?:" + names + rb")\b")
+    named = rb"\b(?:" + names + rb")\s*(?:\[|->|[-+*/&|^]?=)|[*=(]\s*(?:" + names + rb")\b"
+    return re.compile(named + rb"|" + _CAST.pattern)
 
 
 def _looks(component: Component) -> re.Pattern[bytes]:
@@ -261,7 +276,7 @@ def _waiters(component: Component) -> frozenset[bytes]:
 
 
 def _accessors(component: Component) -> frozenset[bytes]:
-    return _callers(component, component.fact(_accesses)) if component.fact(_volatile) else frozenset()
+    return _callers(component, component.fact(_accesses)) if component.fact(_is_volatile) else frozenset()
 
 
 def find_cuda(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -291,7 +306,7 @@ def _find(
 ) -> Iterator[Finding]:
     code = source.code
     kinds = [(operation, component.fact(callers), b"SIMT_NEXT_TURN")]
-    if component.fact(_volatile):
+    if component.fact(_is_volatile):
         kinds.append((component.fact(_accesses), component.fact(_accessors), b"SIMT_LOCKSTEP_TURN"))
     looked_for = [
         (what, re.compile(rb"\b(?:" + b"|".join([rb"(?!)", *map(re.escape, sorted(by))]) + rb")\s*[(<]"), new)

@@ -305,6 +305,8 @@ void make_arena(Block&, std::size_t dynamic);
 /// Fault on what was written past a variable, and forget what the block had.
 void end_arena(Block&);
 void set_dynamic(Block&);
+/// What the running block has at an address of its shared memory, in words.
+std::string shared_name(const void*);
 
 // memory.cpp
 struct Known {

@@ -8,6 +8,8 @@
 // what a thread did before one, and what another did after one. That is taken generously, so that nothing is reported
 // that a lock may have ordered.
 //
+// Of shared memory it is also kept which bytes the block has written, as what is read before has any value.
+//
 // Programs with volatile memory are compiled the same way for another reason, with SIMT_LOCKSTEP defined: code
 // from before there was __syncwarp counts on it that the lanes of a warp make each such access together. NVIDIA's GPUs
 // did so, and most often do, and AMD's wavefronts always do. There, lanes meet before each volatile access to shared
@@ -91,6 +93,8 @@ struct Access {
 struct Cell {
   Access write;
   Access reads[3];
+  std::uint32_t launch = 0, block = 0;  // which last wrote `written`, if this is shared memory
+  std::uint8_t written = 0;             // which of the four bytes
 };
 
 struct Racing {
@@ -262,6 +266,12 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
         say(cell.write, now, write ? "two writes" : "a write and a read", address);
       }
     }
+    if (write && shared) {
+      if (cell.launch != now.launch || cell.block != now.block) cell.written = 0;
+      cell.launch = now.launch;
+      cell.block = now.block;
+      cell.written = static_cast<std::uint8_t>(cell.written | bytes);
+    }
     if (write) {
       for (Access& read : cell.reads) {
         if (conflicts(read) && !(strong(read) && strong(now))) say(read, now, "a read and a write", address);
@@ -280,6 +290,27 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
       *slot = now;
     }
   }
+}
+
+/// Say that a thread reads shared memory of which no byte has been written in its block. What has been written where this
+/// cannot see it, as by functions of the C library, holds something else than new memory most often.
+__attribute__((noinline)) void reads(const void* address, unsigned size, void* pc) {
+  if (paused || !is_shared(address)) return;
+  const auto* held = static_cast<const unsigned char*>(address);
+  const auto is_new = [](unsigned char byte) { return byte == settings().poison; };
+  if (settings().poison >= 0 && !std::all_of(held, held + size, is_new)) return;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const Racing& r = racing_of(*worker->block);
+  const auto start = reinterpret_cast<std::uintptr_t>(address);
+  for (unsigned i = 0; i < size; ++i) {
+    const Cell& cell = cell_of((start + i) / 4);
+    const bool current = cell.launch == launch_number && cell.block == r.number;
+    if (current && (cell.written >> (start + i) % 4 & 1) != 0) return;
+  }
+  if (reported().size() > 200 || !reported().insert({nullptr, pc}).second) return;
+  Path path;
+  path.frames[path.depth++] = pc;
+  warning_at("uninitialized", user_place(path), shared_name(address) + " is read where no thread of the block has written it");
 }
 
 }  // namespace
@@ -355,20 +386,24 @@ SIMT_COPIES(memmove)
 SIMT_CALLED void __tsan_atomic_thread_fence(int order) { (void)order; __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 SIMT_CALLED void __tsan_atomic_signal_fence(int) {}
 
+/// What takes the value that is there. An exchange does not count: programs begin with one.
+#define SIMT_READS(size) \
+  if (simt::races_looked_for && simt::runs_kernel()) simt::reads(address, size, __builtin_return_address(0))
+
 #define SIMT_VOLATILE(size, write)                                                                      \
   simt::together(address, write);                                                                       \
   if (simt::races_looked_for && simt::runs_kernel()) simt::access(address, size, write, false, __builtin_return_address(0), true)
 #define SIMT_PLAIN(size)                                                                       \
-  SIMT_CALLED void __tsan_read##size(void* address) { SIMT_ACCESS(size, false, false); }          \
+  SIMT_CALLED void __tsan_read##size(void* address) { SIMT_READS(size); SIMT_ACCESS(size, false, false); }          \
   SIMT_CALLED void __tsan_write##size(void* address) { SIMT_ACCESS(size, true, false); }          \
-  SIMT_CALLED void __tsan_unaligned_read##size(void* address) { SIMT_ACCESS(size, false, false); } \
+  SIMT_CALLED void __tsan_unaligned_read##size(void* address) { SIMT_READS(size); SIMT_ACCESS(size, false, false); } \
   SIMT_CALLED void __tsan_unaligned_write##size(void* address) { SIMT_ACCESS(size, true, false); } \
-  SIMT_CALLED void __tsan_volatile_read##size(void* address) { SIMT_VOLATILE(size, false); }  \
+  SIMT_CALLED void __tsan_volatile_read##size(void* address) { SIMT_READS(size); SIMT_VOLATILE(size, false); }  \
   SIMT_CALLED void __tsan_volatile_write##size(void* address) { SIMT_VOLATILE(size, true); }  \
-  SIMT_CALLED void __tsan_unaligned_volatile_read##size(void* address) { SIMT_VOLATILE(size, false); } \
+  SIMT_CALLED void __tsan_unaligned_volatile_read##size(void* address) { SIMT_READS(size); SIMT_VOLATILE(size, false); } \
   SIMT_CALLED void __tsan_unaligned_volatile_write##size(void* address) { SIMT_VOLATILE(size, true); } \
-  SIMT_CALLED void __tsan_read_write##size(void* address) { SIMT_ACCESS(size, true, false); }     \
-  SIMT_CALLED void __tsan_unaligned_read_write##size(void* address) { SIMT_ACCESS(size, true, false); }
+  SIMT_CALLED void __tsan_read_write##size(void* address) { SIMT_READS(size); SIMT_ACCESS(size, true, false); }     \
+  SIMT_CALLED void __tsan_unaligned_read_write##size(void* address) { SIMT_READS(size); SIMT_ACCESS(size, true, false); }
 SIMT_PLAIN(1)
 SIMT_PLAIN(2)
 SIMT_PLAIN(4)
@@ -376,15 +411,17 @@ SIMT_PLAIN(8)
 SIMT_PLAIN(16)
 
 // All as strong as can be: what order a program asks for is not what is looked at here.
-#define SIMT_RMW(bits, type, name, builtin)                                                  \
+#define SIMT_RMW(bits, type, name, builtin, reads)                                           \
   SIMT_CALLED type __tsan_atomic##bits##_##name(volatile type* at, type value, int) {         \
     void* address = const_cast<type*>(at);                                                    \
+    reads;                                                                                    \
     SIMT_ACCESS(bits / 8, true, true);                                                        \
     return builtin(at, value, __ATOMIC_SEQ_CST);                                              \
   }
 #define SIMT_ATOMIC(bits, type)                                                               \
   SIMT_CALLED type __tsan_atomic##bits##_load(const volatile type* at, int) {                 \
     void* address = const_cast<type*>(at);                                                    \
+    SIMT_READS(bits / 8);                                                                     \
     SIMT_ACCESS(bits / 8, false, true);                                                       \
     return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                             \
   }                                                                                           \
@@ -393,25 +430,28 @@ SIMT_PLAIN(16)
     SIMT_ACCESS(bits / 8, true, true);                                                        \
     __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                            \
   }                                                                                           \
-  SIMT_RMW(bits, type, exchange, __atomic_exchange_n)                                         \
-  SIMT_RMW(bits, type, fetch_add, __atomic_fetch_add)                                         \
-  SIMT_RMW(bits, type, fetch_sub, __atomic_fetch_sub)                                         \
-  SIMT_RMW(bits, type, fetch_and, __atomic_fetch_and)                                         \
-  SIMT_RMW(bits, type, fetch_or, __atomic_fetch_or)                                           \
-  SIMT_RMW(bits, type, fetch_xor, __atomic_fetch_xor)                                         \
-  SIMT_RMW(bits, type, fetch_nand, __atomic_fetch_nand)                                       \
+  SIMT_RMW(bits, type, exchange, __atomic_exchange_n, )                                       \
+  SIMT_RMW(bits, type, fetch_add, __atomic_fetch_add, SIMT_READS(bits / 8))                     \
+  SIMT_RMW(bits, type, fetch_sub, __atomic_fetch_sub, SIMT_READS(bits / 8))                     \
+  SIMT_RMW(bits, type, fetch_and, __atomic_fetch_and, SIMT_READS(bits / 8))                     \
+  SIMT_RMW(bits, type, fetch_or, __atomic_fetch_or, SIMT_READS(bits / 8))                       \
+  SIMT_RMW(bits, type, fetch_xor, __atomic_fetch_xor, SIMT_READS(bits / 8))                     \
+  SIMT_RMW(bits, type, fetch_nand, __atomic_fetch_nand, SIMT_READS(bits / 8))                   \
   SIMT_CALLED int __tsan_atomic##bits##_compare_exchange_strong(volatile type* at, type* expected, type value, int, int) { \
     void* address = const_cast<type*>(at);                                                    \
+    SIMT_READS(bits / 8);                                                                     \
     SIMT_ACCESS(bits / 8, true, true);                                                        \
     return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
   }                                                                                           \
   SIMT_CALLED int __tsan_atomic##bits##_compare_exchange_weak(volatile type* at, type* expected, type value, int, int) { \
     void* address = const_cast<type*>(at);                                                    \
+    SIMT_READS(bits / 8);                                                                     \
     SIMT_ACCESS(bits / 8, true, true);                                                        \
     return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
   }                                                                                           \
   SIMT_CALLED type __tsan_atomic##bits##_compare_exchange_val(volatile type* at, type expected, type value, int, int) { \
     void* address = const_cast<type*>(at);                                                    \
+    SIMT_READS(bits / 8);                                                                     \
     SIMT_ACCESS(bits / 8, true, true);                                                        \
     __atomic_compare_exchange_n(at, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
     return expected;                                                                          \

@@ -368,6 +368,8 @@ inline detail::Turn turn(Block& block, Thread& self) {
 
 // -------------------------------------------------------------------------------------------------------- meetings
 
+bool same_place(const Place& a, const Place& b) { return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0); }
+
 /// Operations are the same if they have one name: every instantiation of a template has an object of its own.
 bool same_operation(const Operation* a, const Operation* b) {
   return a == b || a->name == b->name || std::strcmp(a->name, b->name) == 0;
@@ -413,6 +415,17 @@ __attribute__((noinline)) Block::Group& find_group(Block::Wave& wave, const Oper
   return wave.groups.back();
 }
 
+/// Say that a lane comes to others that wait for it in another line. With CUDA lanes meet so; a wavefront of AMD's takes
+/// one branch after the other.
+__attribute__((noinline)) void comes_elsewhere(const Thread& others, const Thread& self) {
+  const Place there = others.place();
+  if (self.line == 0 || same_place(there, self.place()) || !dialect_is(Dialect::cuda)) return;
+  warning("warp-places", self.place(),
+          "lanes of one warp meet in this %s and in the one at %s:%d: on AMD those of one branch go on before those of the other "
+          "come",
+          self.name, there.file, there.line);
+}
+
 /// The same. Most often there is one group, that of the lanes before.
 inline Block::Group& group_of(Block::Wave& wave, const Operation& operation, std::uint64_t mask) {
   if (!wave.groups.empty()) {
@@ -421,8 +434,6 @@ inline Block::Group& group_of(Block::Wave& wave, const Operation& operation, std
   }
   return find_group(wave, operation, mask);
 }
-
-bool same_place(const Place& a, const Place& b) { return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0); }
 
 /// A barrier opens, and in one before it threads were in several lines. Fault if some are now, without those that have
 /// ended, where these were when the others were elsewhere: they have counted one barrier more.
@@ -1345,6 +1356,9 @@ Turn come_masked(const Operation& operation, std::uint64_t mask, const void* val
   group.arrived |= bit;
   ++group.meeting->readers;
   self.met = group.meeting;
+  if (const Thread* one = group.list.first; one != nullptr && (one->line != self.line || one->file != self.file)) {
+    comes_elsewhere(*one, self);
+  }
   if ((mask & wave.alive & ~group.arrived) == 0) {
     // The last to come goes on at once.
     release(block, wave, group, self);

@@ -103,6 +103,15 @@ bool is_shared(const void* p) {
   return p >= start && p < start + static_size + dynamic_room;
 }
 
+std::string shared_name(const void* p) {
+  const Block& block = *worker->block;
+  for (const Shared& each : block.slots) {
+    const char* start = block.arena + each.offset;
+    if (each.size != 0 && p >= start && p < start + each.size) return std::string("shared variable ") + each.slot->name;
+  }
+  return "dynamic shared memory";
+}
+
 namespace detail {
 
 void* shared_place(SharedSlot& slot, std::size_t size, std::size_t align) {

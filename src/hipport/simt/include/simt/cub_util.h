@@ -630,6 +630,25 @@ using ::cub::ThreadScanInclusive;
 
 inline unsigned LaneId() { return ::simt::lane(); }
 inline unsigned WarpId() { return ::simt::wave(); }
+#ifndef SIMT_HIP  // hipCUB's have masks of 64 bits, and ports have hipport's in their place
+inline unsigned LaneMaskLt() { return (1u << ::simt::lane()) - 1u; }
+inline unsigned LaneMaskLe() { return (2u << ::simt::lane()) - 1u; }
+inline unsigned LaneMaskGt() { return ~LaneMaskLe(); }
+inline unsigned LaneMaskGe() { return ~LaneMaskLt(); }
+template <int LogicalThreads, int = 0>
+unsigned WarpMask(unsigned warp) {
+  static_assert(LogicalThreads > 0 && LogicalThreads <= 32, "threads of a warp");
+  // Of a number of threads that is no power of two there is one logical warp in a warp.
+  const bool several = LogicalThreads != 32 && (LogicalThreads & (LogicalThreads - 1)) == 0;
+  return (0xffffffffu >> (32 - LogicalThreads)) << (several ? warp * LogicalThreads : 0u);
+}
+inline void WARP_SYNC(unsigned mask, SIMT_HERE) { ::__syncwarp(mask, simt_file, simt_line); }
+inline int WARP_ALL(int predicate, unsigned mask, SIMT_HERE) { return ::__all_sync(mask, predicate, simt_file, simt_line); }
+inline int WARP_ANY(int predicate, unsigned mask, SIMT_HERE) { return ::__any_sync(mask, predicate, simt_file, simt_line); }
+inline int WARP_BALLOT(int predicate, unsigned mask, SIMT_HERE) {
+  return static_cast<int>(::__ballot_sync(mask, predicate, simt_file, simt_line));
+}
+#endif
 inline int RowMajorTid(int block_x, int block_y, int) {
   const unsigned row = threadIdx.z * static_cast<unsigned>(block_y) + threadIdx.y;
   return static_cast<int>(row * static_cast<unsigned>(block_x) + threadIdx.x);
