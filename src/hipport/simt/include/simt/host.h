@@ -72,6 +72,9 @@ SIMT_EXPORT Untyped known_kernel(const void* kernel);
 SIMT_EXPORT void set_shared_limit(const void* kernel, int size);
 SIMT_EXPORT int shared_limit(const void* kernel, int otherwise);
 
+/// Bytes of the `__shared__` variables of a kernel and of what it calls. False if the program's file does not tell.
+SIMT_EXPORT bool static_shared(const void* kernel, std::size_t& size);
+
 /// Of "(void*)k<a, b>, grid, …" the kernel's name, kept.
 SIMT_EXPORT const char* kernel_name(const char* arguments);
 /// A clock that never goes back.
