@@ -165,6 +165,8 @@ def test_what_the_compiler_must_refuse(compiler: str, tmp_path: Path) -> None:
       cudaImportExternalMemory(0, 0);
       cudaStreamUpdateCaptureDependencies(0, 0, 0, 0);
       cuModuleLoad(0, "x");
+      cudaGraphKernelNodeGetParams(0, 0);
+      cuStreamWaitValue32(0, 0, 1, 0);
     }
     """
     said = check(compiler, "cuda", cuda, tmp_path).stderr
@@ -175,6 +177,8 @@ def test_what_the_compiler_must_refuse(compiler: str, tmp_path: Path) -> None:
         "cudaImportExternalMemory",
         "the executor has no changes of what a stream that records waits for",
         "the executor has no modules",
+        "the executor has no parameters of a graph's nodes",
+        "the executor has no words that streams write and wait for",
     ):
         assert words in said, words
     hip = """

@@ -312,6 +312,7 @@ struct Known {
   std::uint64_t number;
   char* mapping;
   std::size_t mapped;
+  bool suspended = false;
 };
 /// The allocation whose guard pages or memory `address` lies in, or lay in before it was released.
 bool explain(const void* address, char* text, std::size_t size);

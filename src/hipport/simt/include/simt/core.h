@@ -297,6 +297,9 @@ enum class Memory : unsigned char { none, device, managed, pinned, array };
 SIMT_EXPORT void* allocate(std::size_t size, Memory, Place);
 /// False if `address` is not the start of an allocation.
 SIMT_EXPORT bool release(void* address);
+/// Take an allocation away, to whoever uses it as if it were released; and give it back at the same address, as if new.
+SIMT_EXPORT void suspend(void* start);
+SIMT_EXPORT void resume(void* start);
 struct Allocation {
   void* start;
   std::size_t size;
@@ -384,7 +387,9 @@ struct WorkOf final : Work {
   void run() override { work(); }
 };
 /// What a node of a graph is, with the numbers of hipGraphNodeType.
-enum class NodeKind : unsigned char { kernel = 0, copy = 1, set = 2, host = 3, graph = 4, empty = 5 };
+enum class NodeKind : unsigned char {
+  kernel = 0, copy = 1, set = 2, host = 3, graph = 4, empty = 5, wait = 6, event = 7, allocation = 10, release = 11
+};
 /// How many streams record now; of most programs none ever.
 SIMT_EXPORT extern int recordings;
 SIMT_EXPORT bool is_recording(const void* stream);

@@ -43,7 +43,7 @@ struct Settings {
 SIMT_EXPORT extern Settings settings;
 
 /// Handles that exist: what is not among them is no handle, or one that was destroyed.
-enum class HandleKind : unsigned char { stream, event, array, pool, blas, graph, executable, fft, sparse, solver };
+enum class HandleKind : unsigned char { stream, event, array, pool, blas, graph, executable, fft, sparse, solver, object };
 SIMT_EXPORT void add_handle(const void*, HandleKind);
 SIMT_EXPORT bool has_handle(const void*, HandleKind);
 SIMT_EXPORT bool remove_handle(const void*, HandleKind);
@@ -79,6 +79,9 @@ SIMT_EXPORT bool static_shared(const void* kernel, std::size_t& size);
 SIMT_EXPORT const char* kernel_name(const char* arguments);
 /// A clock that never goes back.
 SIMT_EXPORT std::int64_t nanoseconds();
+
+/// Whether memory is allocated by a node of a graph that there is; then it is released, unless it was (`released`).
+SIMT_EXPORT bool release_of_graph(void* start, bool& released);
 
 /// An error if streams record and CUDA refuses this meanwhile.
 inline hipError_t may(Unrecorded what) {
@@ -135,6 +138,8 @@ inline hipError_t release_of(void* pointer, Memory kind, Memory other) {
   if (pointer == nullptr) return hipSuccess;
   const Allocation allocation = find(pointer);
   const bool right = allocation.kind == kind || allocation.kind == other;
+  bool released = false;
+  if (release_of_graph(pointer, released)) return result(released ? hipSuccess : hipErrorInvalidValue);
   if (!right || allocation.start != pointer || !release(pointer)) return result(hipErrorInvalidValue);
   if (allocation.kind != Memory::pinned) give_memory_back(allocation.size);
   return hipSuccess;
