@@ -220,7 +220,8 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
   Block& block = *w.block;
   Racing& r = racing_of(block);
   const unsigned rank = thread_rank();
-  Access now;
+  // Not on the stack: what is left of it there would look as if threads that wait went on (standstill.cpp).
+  static thread_local Access now;
   now.launch = launch_number;
   now.block = r.number;
   now.epoch = r.epoch;

@@ -51,6 +51,7 @@ SIMT_EXPORT bool remove_handle(const void*, HandleKind);
 /// Whether an address is in a program's or library's file: a variable, of the host or the device.
 SIMT_EXPORT bool is_variable(const void* address);
 SIMT_EXPORT bool is_registered(const void* address, unsigned* flags = nullptr);
+SIMT_EXPORT bool is_any_registered();
 /// False if part of it is registered already.
 SIMT_EXPORT bool add_registered(const void* address, std::size_t size, unsigned flags);
 SIMT_EXPORT bool remove_registered(const void* address);
