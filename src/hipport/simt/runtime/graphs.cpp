@@ -333,7 +333,9 @@ hipGraphExec* instantiate(ihipGraph* graph, bool frees) {
   auto* const made = new hipGraphExec;
   made->objects = graph->objects;
   made->frees = frees;
-  for (const hipGraphNode* node : in_order(*graph)) made->steps.push_back({node, node->kind, node->work, true, node->memory});
+  for (const hipGraphNode* node : in_order(*graph)) {
+    made->steps.push_back({node, node->kind, node->work, true, node->memory});
+  }
   return made;
 }
 bool has_memory(hipGraphExec* made) {

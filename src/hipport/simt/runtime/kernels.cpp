@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Static shared memory of a kernel, which no source says alone: functions that it calls have variables, too, templates
-// have others for each type, and what the compiler leaves out does not count. So the program's own file is asked. It was
-// linked with `--emit-relocs`: what each function calls and uses by its address is written there, and what of it can be
-// reached from the kernel is what the kernel has.
+// have others for each type, and what the compiler leaves out does not count. So the program's own file is asked. It
+// was linked with `--emit-relocs`: what each function calls and uses by its address is written there, and what of it
+// can be reached from the kernel is what the kernel has.
 #define SIMT_RUNTIME
 #include "../include/simt/host.h"
 
@@ -28,10 +28,11 @@ namespace {
 
 std::mutex mutex;
 
+/// A `__shared__` variable.
 struct Variable {
   std::size_t size, alignment;
 };
-/// `__shared__` variables outside of functions, by where they lie behind the thread's pointer: the same for all threads.
+/// Those outside of functions, by where they lie behind the thread's pointer: the same for all threads.
 std::map<std::ptrdiff_t, Variable>& outside() {
   static auto* const all = new std::map<std::ptrdiff_t, Variable>;
   return *all;
@@ -123,7 +124,8 @@ Module read(const char* path) {
   Module module;
   const Mapped file(path);
   const auto* const head = file.at<Elf64_Ehdr>(0);
-  if (head == nullptr || std::memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 || head->e_ident[EI_CLASS] != ELFCLASS64) return module;
+  if (head == nullptr || std::memcmp(head->e_ident, ELFMAG, SELFMAG) != 0) return module;
+  if (head->e_ident[EI_CLASS] != ELFCLASS64) return module;
   const auto* const sections = file.at<Elf64_Shdr>(head->e_shoff, head->e_shnum);
   if (sections == nullptr) return module;
   const auto section = [&](std::size_t number) { return number < head->e_shnum ? &sections[number] : nullptr; };
@@ -144,7 +146,8 @@ Module read(const char* path) {
   const auto name = [&](const Elf64_Sym& symbol) { return symbol.st_name < names_size ? names + symbol.st_name : ""; };
   for (std::size_t i = 0; i < count; ++i) {
     const unsigned type = ELF64_ST_TYPE(symbols[i].st_info);
-    if ((type != STT_FUNC && type != STT_OBJECT) || symbols[i].st_shndx == SHN_UNDEF || symbols[i].st_size == 0) continue;
+    if ((type != STT_FUNC && type != STT_OBJECT) || symbols[i].st_size == 0) continue;
+    if (symbols[i].st_shndx == SHN_UNDEF) continue;
     const bool slot = type == STT_OBJECT && std::strstr(name(symbols[i]), slot_name) != nullptr;
     module.symbols.push_back({symbols[i].st_value, symbols[i].st_value + symbols[i].st_size, slot, false});
   }
@@ -204,8 +207,9 @@ Loaded loaded(std::uintptr_t base) {
 
 namespace detail {
 void shared_outside(const volatile void* variable, std::size_t size, std::size_t alignment) {
+  const auto* at = const_cast<const char*>(static_cast<const volatile char*>(variable));
   const std::lock_guard<std::mutex> lock(mutex);
-  outside()[const_cast<const char*>(static_cast<const volatile char*>(variable)) - thread_pointer()] = {size, alignment};
+  outside()[at - thread_pointer()] = {size, alignment};
 }
 }  // namespace detail
 
@@ -262,9 +266,10 @@ bool static_shared(const void* kernel, std::size_t& size) {
     }
   }
   // As little room as there can be: what is aligned most comes first.
-  std::sort(variables.begin(), variables.end(), [](const Variable& a, const Variable& b) { return a.alignment > b.alignment; });
+  const auto by_alignment = [](const Variable& a, const Variable& b) { return a.alignment > b.alignment; };
+  std::sort(variables.begin(), variables.end(), by_alignment);
   size = 0;
-  for (const Variable& each : variables) size = (size + each.alignment - 1) / each.alignment * each.alignment + each.size;
+  for (const auto& [bytes, alignment] : variables) size = (size + alignment - 1) / alignment * alignment + bytes;
   (*sizes)[kernel] = size;
   return true;
 }

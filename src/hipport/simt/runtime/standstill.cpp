@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that wait and come to an operation of lanes or to a barrier in each turn: `while (!__any_sync(mask, *flag));`.
-// Threads then change without end, and each meeting looks as if something went on. So now and then all is looked at that
-// a thread could go on by: what the threads have on their stacks, where everything is that they need behind a wait, and
-// the memory of the device. Where nothing but a few states of each thread is seen for as long as SIMT_WATCHDOG, and the
-// memory stays as it is, nothing will ever change.
+// Threads then change without end, and each meeting looks as if something went on. So now and then all is looked at
+// that a thread could go on by: what the threads have on their stacks, where everything is that they need behind a
+// wait, and the memory of the device. Where nothing but a few states of each thread is seen for as long as
+// SIMT_WATCHDOG, and the memory stays as it is, nothing will ever change.
 //
-// It is taken to go on where that cannot be known: where a thread counts, asks for the time, or kernels may use memory of
-// the host that is not looked at.
+// It is taken to go on where that cannot be known: where a thread counts, asks for the time, or kernels may use memory
+// of the host that is not looked at.
 #include <link.h>
 
 #include <algorithm>
@@ -51,7 +51,8 @@ int add_variables(dl_phdr_info* info, std::size_t, void* raw) {
   if (!has_it) return 0;
   all_of([&](const auto& part) {
     const auto* start = reinterpret_cast<const void*>(info->dlpi_addr + part.p_vaddr);
-    if (part.p_type == PT_LOAD && (part.p_flags & PF_W) != 0) variables.hash = hash_of(variables.hash, start, part.p_memsz);
+    const bool is_written = part.p_type == PT_LOAD && (part.p_flags & PF_W) != 0;
+    if (is_written) variables.hash = hash_of(variables.hash, start, part.p_memsz);
     if (part.p_type == PT_TLS && info->dlpi_tls_data != nullptr) {
       variables.hash = hash_of(variables.hash, info->dlpi_tls_data, part.p_memsz);
     }
@@ -90,10 +91,10 @@ bool Standstill::is_seen(const Worker& w, const std::vector<Block*>& resident, d
     if (!block->loud) return begin(), false;
     for (const Thread& thread : block->threads) {
       if (thread.rank >= block->size || thread.state == State::exited || thread.state == State::unstarted) continue;
-      const auto* top = static_cast<const char*>(thread.stack);
-      if (thread.fiber == nullptr || !thread.fiber->has(top) || thread.base < top) return begin(), false;
+      const auto *top = static_cast<const char*>(thread.stack), *base = static_cast<const char*>(thread.base);
+      if (thread.fiber == nullptr || !thread.fiber->has(top) || base < top) return begin(), false;
       auto& seen = states_[{block, thread.rank}];
-      const std::uint64_t state = hash_of(0, top, static_cast<std::size_t>(static_cast<const char*>(thread.base) - top));
+      const std::uint64_t state = hash_of(0, top, static_cast<std::size_t>(base - top));
       if (std::find(seen.begin(), seen.end(), state) != seen.end()) continue;
       if (seen.size() == most_states) return begin(), false;
       seen.push_back(state);

@@ -351,8 +351,8 @@ inline hipError_t hipGraphEventWaitNodeSetEvent(hipGraphNode_t node, hipEvent_t 
   return simt::graphs::set_event(node, event, simt::NodeKind::wait);
 }
 
-// Memory that a graph allocates has its address from the beginning, and is there from its node to the one that frees it,
-// or until the program does.
+// Memory that a graph allocates has its address from the beginning, and is there from its node to the one that frees
+// it, or until the program does.
 inline hipError_t hipGraphAddMemAllocNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
                                           std::size_t count, hipMemAllocNodeParams* how, SIMT_HERE) {
   if (node == nullptr || how == nullptr || how->bytesize == 0) return simt::host::result(hipErrorInvalidValue);

@@ -43,7 +43,9 @@ struct Settings {
 SIMT_EXPORT extern Settings settings;
 
 /// Handles that exist: what is not among them is no handle, or one that was destroyed.
-enum class HandleKind : unsigned char { stream, event, array, pool, blas, graph, executable, fft, sparse, solver, object };
+enum class HandleKind : unsigned char {
+  stream, event, array, pool, blas, graph, executable, fft, sparse, solver, object
+};
 SIMT_EXPORT void add_handle(const void*, HandleKind);
 SIMT_EXPORT bool has_handle(const void*, HandleKind);
 SIMT_EXPORT bool remove_handle(const void*, HandleKind);
