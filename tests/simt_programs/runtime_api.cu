@@ -426,6 +426,17 @@ static void spelled_as_cuda() {
   EXPECT(type == CU_MEMORYTYPE_DEVICE);
   EXPECT(cuPointerGetAttribute(&bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, inside) == CUDA_SUCCESS && bytes == 256);
   EXPECT(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)words) != CUDA_SUCCESS);
+  CUdeviceptr rows;
+  CUstream stream;
+  size_t pitch;
+  EXPECT(cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0) == CUDA_SUCCESS);
+  EXPECT(cuMemAllocPitch(&rows, &pitch, 8, 4, 4) == CUDA_SUCCESS);
+  EXPECT(cuMemsetD2D32(rows, pitch, 7, 2, 4) == CUDA_SUCCESS && at((int*)rows, static_cast<int>(pitch / 4)) == 7);
+  EXPECT(cuMemcpyAsync((CUdeviceptr)written, rows + pitch, 8, stream) == CUDA_SUCCESS && at(written, 1) == 7);
+  int called = 0;
+  const auto callback = [](CUstream, CUresult error, void* data) { *static_cast<int*>(data) += error == CUDA_SUCCESS; };
+  EXPECT(cuStreamAddCallback(stream, callback, &called, 0) == CUDA_SUCCESS && called == 1);
+  EXPECT(cuMemFreeAsync(rows, stream) == CUDA_SUCCESS && cuStreamDestroy(stream) == CUDA_SUCCESS);
   OK(cudaFree(written));
   cudaLaunchConfig_t config = {};
   cudaLaunchAttribute cooperative[1];

@@ -567,6 +567,37 @@ SIMT_DRIVER(cuEventRecord, (CUevent event, CUstream stream), hipEventRecord(even
 SIMT_DRIVER(cuEventSynchronize, (CUevent event), hipEventSynchronize(event))
 SIMT_DRIVER(cuEventElapsedTime, (float* milliseconds, CUevent start, CUevent stop),
             hipEventElapsedTime(milliseconds, start, stop))
+SIMT_DRIVER(cuEventQuery, (CUevent event), hipEventQuery(event))
+SIMT_DRIVER(cuStreamCreateWithPriority, (CUstream* stream, unsigned flags, int priority),
+            hipStreamCreateWithPriority(stream, flags, priority))
+SIMT_DRIVER(cuStreamGetPriority, (CUstream stream, int* priority), hipStreamGetPriority(stream, priority))
+SIMT_DRIVER(cuStreamGetFlags, (CUstream stream, unsigned* flags), hipStreamGetFlags(stream, flags))
+SIMT_DRIVER(cuCtxGetStreamPriorityRange, (int* least, int* greatest), hipDeviceGetStreamPriorityRange(least, greatest))
+SIMT_DRIVER(cuCtxSetCacheConfig, (CUfunc_cache cache), hipDeviceSetCacheConfig(cache))
+SIMT_DRIVER(cuDevicePrimaryCtxReset, (CUdevice device), hipDevicePrimaryCtxReset(device))
+SIMT_DRIVER(cuDevicePrimaryCtxSetFlags, (CUdevice device, unsigned flags), hipDevicePrimaryCtxSetFlags(device, flags))
+SIMT_DRIVER(cuDevicePrimaryCtxGetState, (CUdevice device, unsigned* flags, int* active),
+            hipDevicePrimaryCtxGetState(device, flags, active))
+SIMT_DRIVER(cuDeviceGetPCIBusId, (char* text, int length, CUdevice device),
+            hipDeviceGetPCIBusId(text, length, device))
+SIMT_DRIVER(cuDeviceGetByPCIBusId, (CUdevice* device, const char* text), hipDeviceGetByPCIBusId(device, text))
+SIMT_DRIVER(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, std::size_t size, SIMT_HERE),
+            hipMemcpy(simt::host::pointer_of(to), simt::host::pointer_of(from), size, hipMemcpyDefault, simt_file,
+                      simt_line))
+SIMT_DRIVER(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, std::size_t size, CUstream stream, SIMT_HERE),
+            hipMemcpyAsync(simt::host::pointer_of(to), simt::host::pointer_of(from), size, hipMemcpyDefault, stream,
+                           simt_file, simt_line))
+SIMT_DRIVER(cuMemsetD2D8,
+            (CUdeviceptr to, std::size_t pitch, unsigned char value, std::size_t width, std::size_t height, SIMT_HERE),
+            simt::host::fill("MemsetD2D8", {simt::host::pointer_of(to), pitch, 0}, value, width, height, 1, SIMT_THERE))
+SIMT_DRIVER(cuMemsetD2D32,
+            (CUdeviceptr to, std::size_t pitch, unsigned value, std::size_t width, std::size_t height, SIMT_HERE),
+            simt::host::fill("MemsetD2D32", {simt::host::pointer_of(to), pitch, 0}, value, width, height, 1,
+                             SIMT_THERE))
+SIMT_DRIVER(cuMemFreeAsync, (CUdeviceptr address, CUstream stream),
+            hipFreeAsync(simt::host::pointer_of(address), stream))
+SIMT_DRIVER(cuMemPrefetchAsync, (CUdeviceptr address, std::size_t size, CUdevice device, CUstream stream, SIMT_HERE),
+            hipMemPrefetchAsync(simt::host::pointer_of(address), size, device, stream, simt_file, simt_line))
 SIMT_DRIVER(cuFuncGetAttribute, (int* value, CUfunction_attribute attribute, CUfunction function, SIMT_HERE),
             hipFuncGetAttribute(value, static_cast<hipFunction_attribute>(attribute), function, simt_file, simt_line))
 SIMT_DRIVER(cuFuncSetAttribute, (CUfunction function, CUfunction_attribute attribute, int value, SIMT_HERE),
@@ -607,6 +638,35 @@ inline CUresult cuMemAllocManaged(CUdeviceptr* address, std::size_t size, unsign
   if (error == hipSuccess) *address = simt::host::address_of(pointer);
   return as_driver(error);
 }
+inline CUresult cuMemAllocAsync(CUdeviceptr* address, std::size_t size, CUstream, SIMT_HERE) {
+  return cuMemAlloc(address, size, simt_file, simt_line);
+}
+inline CUresult cuMemAllocPitch(CUdeviceptr* address, std::size_t* pitch, std::size_t width, std::size_t height,
+                                unsigned, SIMT_HERE) {
+  const simt::host::AsDriver as_driver;
+  if (address == nullptr || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
+  void* pointer = nullptr;
+  const hipError_t error = hipMallocPitch(&pointer, pitch, width, height, simt_file, simt_line);
+  if (error == hipSuccess) *address = simt::host::address_of(pointer);
+  return as_driver(error);
+}
+inline CUresult cuMemHostGetDevicePointer(CUdeviceptr* address, void* host, unsigned flags) {
+  const simt::host::AsDriver as_driver;
+  void* pointer = nullptr;
+  const hipError_t error = hipHostGetDevicePointer(&pointer, host, flags);
+  if (error == hipSuccess) *address = simt::host::address_of(pointer);
+  return as_driver(error);
+}
+using CUstreamCallback = void (*)(CUstream, CUresult, void*);
+using CUhostFn = hipHostFn_t;
+inline CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void* data, unsigned flags) {
+  const simt::host::AsDriver as_driver;
+  if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  const hipError_t error = hipStreamQuery(stream);
+  if (error == hipSuccess) callback(stream, CUDA_SUCCESS, data);
+  return as_driver(error);
+}
+
 inline CUresult cuMemAllocHost(void** pointer, std::size_t size, SIMT_HERE) {
   const simt::host::AsDriver as_driver;
   return as_driver(hipHostMalloc(pointer, size, hipHostMallocDefault, simt_file, simt_line));
