@@ -68,6 +68,15 @@ int main() {
   EXPECT(shared_bytes(windows) == 40 + 132);
   EXPECT(shared_bytes(aligned) == 3 + 5 + 24 + 1);  // the three doubles start at a multiple of eight
   EXPECT(shared_bytes((const void*)mirror<char, 9>) == 9);
+  cudaFunction_t function;
+  int bytes = 0;
+  OK(cudaGetFuncBySymbol(&function, (const void*)calls));
+#ifdef __HIP__
+  OK(hipFuncGetAttribute(&bytes, HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function));
+#else
+  EXPECT(cuFuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function) == CUDA_SUCCESS);
+#endif
+  EXPECT(bytes == 56 + 40 + 7);
   cudaDeviceProp prop;
   OK(cudaGetDeviceProperties(&prop, 0));
   cudaFuncAttributes attributes;
