@@ -6,7 +6,7 @@
 // SIMT_WATCHDOG, and the memory stays as it is, nothing will ever change.
 //
 // It is taken to go on where that cannot be known: where a thread counts, asks for the time, or kernels may use memory
-// of the host that is not looked at.
+// of the host that is not looked at. What a kernel stores in memory of its own malloc is not seen.
 #include <link.h>
 
 #include <algorithm>
