@@ -26,6 +26,19 @@ PROGRAMS = {
         "cusparseCreateCsrilu02Info",
     ),
     "matrix instructions": ("#include <mma.h>\nint main() {}\n", "mma.h"),
+    "cub::DeviceMerge": (
+        "#include <cub/cub.cuh>\nint main() { size_t n; int* k = 0; "
+        "return cub::DeviceMerge::MergeKeys(nullptr, n, k, 1, k, 1, k); }\n",
+        "cub::DeviceMerge",
+    ),
+    "cub::BlockRadixRank": (
+        "#include <cub/cub.cuh>\ntypedef cub::BlockRadixRank<128, 4, false> Rank;\nint main() {}\n",
+        "cub::BlockRadixRank",
+    ),
+    "cub/device/device_transform.cuh": (
+        "#include <cub/device/device_transform.cuh>\nint main() {}\n",
+        "cub/device/device_transform.cuh",
+    ),
     "interoperation with graphics": ("#include <cuda_gl_interop.h>\nint main() {}\n", "cuda_gl_interop.h"),
 }
 
@@ -47,10 +60,15 @@ def test_names_that_the_executor_lacks_are_said(area: str, tmp_path: Path) -> No
         ("use of undeclared identifier 'cufftXtFree'", ["cufftXtFree"]),
         ("no member named 'nvrtcProgram' in the global namespace", ["nvrtcProgram"]),
         ("'nccl.h' file not found", ["nccl.h"]),
+        ("no member named 'DeviceTransform' in namespace 'cub'; did you mean 'DeviceFor'?", ["cub::DeviceTransform"]),
+        ("'DeviceTopK' is not a member of 'cub'", ["cub::DeviceTopK"]),
+        ("cuda/ptx: No such file or directory", ["cuda/ptx"]),
         # A program's own.
         ("'customers' was not declared in this scope", []),
         ("'Cube' does not name a type", []),
         ("mine.h: No such file or directory", []),
+        ("no member named 'Merge' in namespace 'mine'", []),
+        ("'Merge' is not a member of 'mine'", []),
         ("expected ';' before 'cudaStream_t'", []),
     ],
 )

@@ -111,13 +111,20 @@ def test_a_deadlock_names_the_barrier_and_who_has_come(cuda: Path) -> None:
     assert "for 96 threads here, and for 64" in fault.message
 
 
-@pytest.mark.parametrize("what", ["spins-forever", "locks-forever"])
+@pytest.mark.parametrize(
+    "what", ["spins-forever", "locks-forever", "asks-forever", "counts-votes-forever", "meets-forever"]
+)
 def test_a_spin_without_progress_ends_with_a_fault(cuda: Path, what: str) -> None:
     result = ran(cuda, what, SIMT_WATCHDOG="1")
     assert result.status == 97, (result.status, result.errors)
     (fault,) = result.faults
     assert fault.kind == "no-progress"
     assert f"{CUDA.name}:{marked(CUDA, what)}" in fault.message
+
+
+def test_a_loop_that_asks_all_lanes_for_long_is_no_spin(cuda: Path) -> None:
+    result = ran(cuda, "asks-for-long", SIMT_WATCHDOG="0.1")
+    assert (result.status, result.faults) == (0, ()), result.errors
 
 
 def test_a_program_that_is_ended_says_where_it_is(cuda: Path) -> None:

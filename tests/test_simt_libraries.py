@@ -165,6 +165,16 @@ def test_what_a_graph_would_lack_is_a_fault(dialect: str) -> None:
     assert "DeviceReduce" in errors
 
 
+@pytest.mark.parametrize("dialect", ["cuda", "hip"])
+def test_memory_that_a_graph_has_freed_is_gone(dialect: str) -> None:
+    status, _, errors = run("graphs", dialect, 32, "forward", "uses_freed")
+    assert status == 97, errors
+    text = (HERE / "graphs.cu").read_text().splitlines()
+    line = next(number for number, each in enumerate(text, 1) if each.endswith("// here: uses-freed"))
+    assert f"launched at {HERE / 'graphs.cu'}:{line}" in errors, errors
+    assert "out-of-bounds" in errors and "of released memory of 128 bytes" in errors, errors
+
+
 @pytest.mark.parametrize(
     ("name", "what", "fails"),
     [

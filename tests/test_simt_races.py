@@ -46,6 +46,10 @@ def test_races(program: Path, order: str) -> None:
         if each.kind == "race":
             kernels.setdefault(each.kernel, []).append(each.message)
     assert set(kernels) == set(line_of), ran.errors
+    # A race all the same, and no other: whoever means it to be one is told that it is of one word.
+    assert all("an atomic write" in message for message in kernels["looksAtACount"]), kernels
+    assert all("of one word" in message for message in kernels["looksAtACount"]), kernels
+    assert not any("atomic" in message for message in kernels["noBarrier"] + kernels["blocks"]), kernels
     for name, number in line_of.items():
         # The marked line, or the next one races with itself, as the order has it.
         places = {f"{PROGRAM.name}:{number}", f"{PROGRAM.name}:{number + 1}"}

@@ -95,6 +95,24 @@ def test_fault(executable: tuple[Dialect, Path], fault: str, says: str) -> None:
         assert ("cudaM" if dialect == "cuda" else "hipM") in done.stderr
 
 
+@pytest.mark.parametrize("dialect", ["cuda", "hip"])
+@pytest.mark.parametrize("optimize", ["-O0", "-O2"])
+def test_shared_memory_that_a_kernel_has_of_its_own(dialect: Dialect, optimize: str, tmp_path: Path) -> None:
+    text = (HERE / "simt_programs" / "shared_sizes.cu").read_text(encoding="utf-8")
+    source = tmp_path / "shared_sizes.cu"
+    source.write_text(text if dialect == "cuda" else as_hip(text), encoding="utf-8")
+    made = program([source], dialect, Options(os.environ, optimize=optimize, jobs=1)).path
+    done = run(made)
+    assert (done.returncode, done.stdout) == (0, "0 failed\n"), done.stdout + done.stderr
+    # No number where it cannot be known.
+    stripped = tmp_path / "stripped"
+    subprocess.run(["strip", "--strip-all", "-o", str(stripped), str(made)], check=True)
+    done = run(stripped)
+    assert done.returncode == 97, done.stdout + done.stderr
+    assert "unsupported: what static shared memory a kernel has" in done.stderr
+    assert re.search(r"shared_sizes\.cu:\d+", done.stderr), done.stderr
+
+
 def test_a_suspicious_copy_is_made(executable: tuple[Dialect, Path]) -> None:
     done = run(executable[1], "direction")
     assert done.returncode == 0
@@ -147,6 +165,8 @@ def test_what_the_compiler_must_refuse(compiler: str, tmp_path: Path) -> None:
       cudaImportExternalMemory(0, 0);
       cudaStreamUpdateCaptureDependencies(0, 0, 0, 0);
       cuModuleLoad(0, "x");
+      cudaGraphKernelNodeGetParams(0, 0);
+      cuStreamWaitValue32(0, 0, 1, 0);
     }
     """
     said = check(compiler, "cuda", cuda, tmp_path).stderr
@@ -157,6 +177,8 @@ def test_what_the_compiler_must_refuse(compiler: str, tmp_path: Path) -> None:
         "cudaImportExternalMemory",
         "the executor has no changes of what a stream that records waits for",
         "the executor has no modules",
+        "the executor has no parameters of a graph's nodes",
+        "the executor has no words that streams write and wait for",
     ):
         assert words in said, words
     hip = """

@@ -51,6 +51,36 @@ __global__ void spinsForever(volatile int* out) {
   }
 }
 
+// Each turn of a loop that waits is an operation of lanes, or a barrier.
+__global__ void asksForever(const volatile int* flags) {
+  while (!__any_sync(0xffffffff, flags[threadIdx.x] == 77))  // here: asks-forever
+    ;
+}
+__global__ void countsVotesForever(const int* flags) {
+  unsigned votes;
+  do {
+    votes = __ballot_sync(0xffffffff, *static_cast<const volatile int*>(flags) == 77);  // here: counts-votes-forever
+  } while (votes == 0);
+}
+__global__ void meetsForever(int* flags) {
+  while (!__syncthreads_or(atomicAdd(flags, 0) == 77))  // here: meets-forever
+    ;
+}
+// And some that take long: what goes on is in a register, in memory, in shared memory, in a variable.
+__device__ int turnsOfAll;
+__global__ void asksForLong(int* turns, int where, int most) {
+  __shared__ int shared[32];
+  shared[threadIdx.x] = turns[threadIdx.x] = 0;
+  int own = 0;
+  bool done = false;
+  while (!__all_sync(0xffffffff, done)) {
+    if (where == 0) done = ++own >= most;
+    if (where == 1) done = ++turns[threadIdx.x] >= most;
+    if (where == 2) done = ++shared[threadIdx.x] >= most;
+    if (where == 3) done = (threadIdx.x == 0 ? ++turnsOfAll : *static_cast<volatile int*>(&turnsOfAll)) >= most;
+  }
+}
+
 __global__ void locksForever(int* lock) {
   while (atomicCAS(lock, 0, 1) != 0) {  // here: locks-forever
   }
@@ -336,6 +366,12 @@ int main(int argc, char** argv) {
     cudaMemcpy(memory + 1, memory, 8 * sizeof(int), cudaMemcpyDeviceToDevice);  // here: copies-onto-itself
   }
   WHEN("spins-forever") spinsForever<<<1, 32>>>(memory);
+  WHEN("asks-forever") asksForever<<<2, 32>>>(memory);
+  WHEN("counts-votes-forever") countsVotesForever<<<2, 32>>>(memory);
+  WHEN("meets-forever") meetsForever<<<1, 64>>>(memory);
+  WHEN("asks-for-long") {
+    for (int where = 0; where < 4; ++where) asksForLong<<<1, 32>>>(memory, where, 1500000);
+  }
   WHEN("locks-forever") locksForever<<<1, 32>>>(memory);
   WHEN("computes") computes<<<1, 32>>>(memory, 400000000u + argc);
   WHEN("computes-in-turns") computesInTurns<<<3, 32>>>(memory, 400000000u + argc);

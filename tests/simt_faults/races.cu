@@ -114,6 +114,15 @@ __global__ void lostCounts(volatile int* out) {
   out[0] = out[0] + 1;  // races
 }
 
+// An atomic operation orders what it adds to, not who looks at the sum.
+__global__ void looksAtACount(int* out) {
+  __shared__ int count;
+  if (threadIdx.x == 0) count = 0;
+  __syncthreads();
+  atomicAdd(&count, 1);  // races
+  out[threadIdx.x] = count;
+}
+
 // What lanes give each other lies on the stacks of threads, which other blocks have as well.
 __global__ void groups(int* out) {
   const auto tile = cg::tiled_partition<16>(cg::this_thread_block());
@@ -185,6 +194,7 @@ int main() {
   lock<<<2, 32>>>(out, mutex);
   flags<<<2, 64>>>(out, out + 1024);
   lostCounts<<<1, 64>>>(out);
+  looksAtACount<<<1, 64>>>(out);
   groups<<<3, 64>>>(out);
   counts<<<2, 64>>>(out + 512);
   sumOfWarps<<<2, 64, 32 * sizeof(int)>>>(out + 512);

@@ -223,13 +223,100 @@ void refused() {
   GPU(GetLastError)();
 }
 
-int main() {
+/// Memory of a graph is there from the node that allocates it to what frees it.
+void allocates(bool uses_freed) {
+  GPU(Graph_t) graph;
+  GPU(GraphCreate)(&graph, 0);
+  GPU(MemAllocNodeParams) how = {}, told = {};
+  how.bytesize = sizeof(host);
+  how.poolProps.allocType = GPU(MemAllocationTypePinned);
+  how.poolProps.location.type = GPU(MemLocationTypeDevice);
+  GPU(GraphNode_t) allocation, first_copy, second_copy, release;
+  check(GPU(GraphAddMemAllocNode)(&allocation, graph, nullptr, 0, &how) == good && how.dptr != nullptr, "MemAllocNode");
+  GPU(GraphAddMemcpyNode1D)(&first_copy, graph, &allocation, 1, how.dptr, numbers, sizeof(host), GPU(MemcpyDeviceToDevice));
+  GPU(GraphAddMemcpyNode1D)(&second_copy, graph, &first_copy, 1, host, how.dptr, sizeof(host), GPU(MemcpyDeviceToHost));
+  check(GPU(GraphMemAllocNodeGetParams)(allocation, &told) == good && told.dptr == how.dptr, "MemAllocNodeGetParams");
+  check(told.bytesize == sizeof(host), "the size of what is allocated");
+  GPU(GraphNodeType) type;
+  GPU(GraphNodeGetType)(allocation, &type);
+  check(type == GPU(GraphNodeTypeMemAlloc), "the type of a node that allocates");
+  GPU(GraphExec_t) keeps = made(graph);
+  start_with(21);
+  host[0] = 0;
+  check(GPU(GraphLaunch)(keeps, stream) == good && host[0] == 21, "a graph that allocates");
+  check(GPU(GraphLaunch)(keeps, stream) == GPU(ErrorInvalidValue), "what it allocated is still there");
+  GPU(GetLastError)();
+  check(GPU(FreeAsync)(how.dptr, stream) == good && GPU(FreeAsync)(how.dptr, stream) != good, "freed once");
+  GPU(GetLastError)();
+  check(GPU(GraphLaunch)(keeps, stream) == good && host[0] == 21, "it allocates again");
+  check(GPU(Free)(how.dptr) == good, "freed by the program");
+  check(GPU(GraphAddMemFreeNode)(&release, graph, &second_copy, 1, numbers) != good, "no memory of a graph");
+  GPU(GetLastError)();
+  check(GPU(GraphAddMemFreeNode)(&release, graph, &second_copy, 1, how.dptr) == good, "MemFreeNode");
+  GPU(GraphExec_t) frees = made(graph);
+  for (int i = 0; i < 3; ++i) check(GPU(GraphLaunch)(frees, stream) == good, "a graph that frees", i);
+  if (uses_freed) add<<<1, n>>>(static_cast<int*>(how.dptr), 1);  // here: uses-freed
+  GPU(GraphExec_t) again;
+  GPU(GraphDestroyNode)(release);
+  GPU(GraphInstantiateWithFlags)(&again, graph, GPU(GraphInstantiateFlagAutoFreeOnLaunch));
+  for (int i = 0; i < 3; ++i) check(GPU(GraphLaunch)(again, stream) == good, "a graph that frees before", i);
+  check(GPU(DeviceGraphMemTrim)(0) == good, "DeviceGraphMemTrim");
+  // What is allocated when the last graph goes is the program's.
+  GPU(GraphExecDestroy)(keeps);
+  GPU(GraphExecDestroy)(frees);
+  GPU(GraphExecDestroy)(again);
+  GPU(GraphDestroy)(graph);
+  check(GPU(Memcpy)(host, how.dptr, sizeof(host), GPU(MemcpyDeviceToHost)) == good, "still there");
+  check(GPU(Free)(how.dptr) == good && GPU(Free)(how.dptr) != good, "and freed");
+  GPU(GetLastError)();
+}
+
+void objects_and_events() {
+  GPU(Graph_t) graph;
+  GPU(GraphCreate)(&graph, 0);
+  int ended = 0;
+  GPU(UserObject_t) object;
+  check(GPU(UserObjectCreate)(&object, &ended, count, 1, 0) != good, "a flag that has to be given");
+  GPU(GetLastError)();
+  check(GPU(UserObjectCreate)(&object, &ended, count, 1, GPU(UserObjectNoDestructorSync)) == good, "UserObjectCreate");
+  check(GPU(UserObjectRetain)(object, 2) == good && GPU(UserObjectRelease)(object, 2) == good && ended == 0, "retained");
+  check(GPU(GraphRetainUserObject)(graph, object, 1, GPU(GraphUserObjectMove)) == good && ended == 0, "moved");
+  GPU(Event_t) start, stop, got;
+  GPU(EventCreate)(&start);
+  GPU(EventCreate)(&stop);
+  GPU(GraphNode_t) before, waits, sets, after;
+  const int nine = 9;
+  check(GPU(GraphAddEventRecordNode)(&before, graph, nullptr, 0, start) == good, "EventRecordNode");
+  check(GPU(GraphAddMemcpyNodeToSymbol)(&sets, graph, &before, 1, constant, &nine, sizeof nine, 0, GPU(MemcpyHostToDevice)) == good, "ToSymbol");
+  check(GPU(GraphAddEventWaitNode)(&waits, graph, &sets, 1, start) == good, "EventWaitNode");
+  check(GPU(GraphAddEventRecordNode)(&after, graph, &waits, 1, start) == good, "EventRecordNode");
+  check(GPU(GraphEventRecordNodeSetEvent)(after, stop) == good, "EventRecordNodeSetEvent");
+  check(GPU(GraphEventRecordNodeGetEvent)(after, &got) == good && got == stop, "EventRecordNodeGetEvent");
+  check(GPU(GraphEventRecordNodeGetEvent)(waits, &got) != good, "no node that records");
+  GPU(GetLastError)();
+  GPU(GraphExec_t) executable = made(graph);
+  GPU(GraphDestroy)(graph);
+  check(ended == 0, "held by what was made of the graph");
+  float milliseconds = -1;
+  check(GPU(EventElapsedTime)(&milliseconds, start, stop) != good, "not recorded yet");
+  GPU(GetLastError)();
+  check(GPU(GraphLaunch)(executable, stream) == good, "events in a graph");
+  check(GPU(EventElapsedTime)(&milliseconds, start, stop) == good && milliseconds > 0, "recorded by the graph");
+  set<<<1, n>>>(numbers);
+  check(first() == 9, "a symbol that a graph sets");
+  GPU(GraphExecDestroy)(executable);
+  check(ended == 1, "destroyed with the last that held it");
+}
+
+int main(int argc, char**) {
   GPU(StreamCreate)(&stream);
   GPU(StreamCreate)(&other);
   GPU(Malloc)(&numbers, sizeof(host));
   recorded();
   put_together();
   refused();
+  allocates(argc > 1);
+  objects_and_events();
   std::printf("%d checks, %d failures\n", checks, failures);
   return failures != 0;
 }

@@ -9,14 +9,19 @@ from collections.abc import Iterable
 # What g++ 12 and clang 21 say of names and headers that they do not know.
 _UNKNOWN = re.compile(
     r"(?:use of undeclared identifier|unknown type name|no (?:type|template|member) named) ['‘](?P<clang>[\w:]+)['’]|"
-    r"['‘](?P<gcc>[\w:]+)['’] (?:was not declared|has not been declared|does not name a type|is not a member)|"
-    r"['‘]?(?P<header>[\w./]+\.(?:h|hpp|cuh))['’]?(?:: No such file| file not found)"
+    r"['‘](?P<gcc>[\w:]+)['’] (?:in namespace ['‘](?:::)?(?P<space>\w+)['’] )?"
+    r"(?:was not declared|has not been declared|does not name a (?:template )?type|is not a member)|"
+    r"['‘]?(?P<header>[\w./]+\.(?:h|hpp|cuh)|\bcuda/[\w/]+)['’]?(?:: No such file| file not found)"
 )
+# Behind the first: where a name is looked for that has no prefix of its own.
+_IN_SPACE = re.compile(r" (?:in namespace|of) ['‘](?:::)?(?P<space>\w+)['’]")
 #: Names that vendors begin theirs with; a name that the program has forgotten to declare is its own matter.
 _VENDOR = re.compile(
     r"(?:cuda|cu(?=[A-Z])|cu(?:blas|fft|rand|sparse|solver|dnn|tensor|file|pti)|CU(?:DA|FFT|BLAS|RAND|SPARSE|SOLVER|DNN)?_|"
     r"nccl|nvml|nvrtc|nvJitLink|nvjpeg|npp|hip|HIP|roc|rccl|miopen|csr\w+Info|__)\w*"
 )
+#: Namespaces, and folders of headers, that are vendors' whatever is in them.
+_SPACES = frozenset(("cub", "hipcub", "rocprim", "thrust", "nvcuda", "wmma"))
 #: What a name is part of, of what is known to be missing; the first that matches.
 _AREAS = (
     (re.compile(r"(?i)mma\b|wmma|\bmma"), "matrix instructions"),
@@ -44,9 +49,17 @@ def absent(texts: Iterable[str]) -> str:
     for text in texts:
         for match in _UNKNOWN.finditer(text):
             header = match["header"]
-            name = header or (match["clang"] or match["gcc"]).rpartition("::")[2]
-            if (_VENDOR.match(name) if header else _VENDOR.fullmatch(name)) or (header and _area(name)):
-                names[name] = None
+            whole = header or match["clang"] or match["gcc"]
+            space, _, name = whole.rpartition("::")
+            if behind := _IN_SPACE.match(text, match.end()):
+                space = behind["space"]
+            space = match["space"] or space.rpartition("::")[2]
+            if header:
+                is_vendor = bool(_VENDOR.match(name) or _area(name)) or name.partition("/")[0] in _SPACES
+            else:
+                is_vendor = bool(_VENDOR.fullmatch(name)) or space in _SPACES
+            if is_vendor:
+                names[f"{space}::{name}" if space in _SPACES else name] = None
     if not names:
         return ""
     areas = dict.fromkeys(area for name in names if (area := _area(name)))

@@ -178,6 +178,8 @@ class Builder:
             "-ftls-model=initial-exec",
             # How fast a short loop over threads is depends on where its instructions lie: 0.75 to 1.25 ns a thread.
             "-falign-loops=64",
+            # Assemblers leave no note of a call within a section: linking.KEEP_USES would lack it.
+            *(("-ffunction-sections",) if device else ()),
             *KEEP_CALLS[family],
             *MEANING,
             *LENIENT[family],
@@ -330,6 +332,7 @@ class Builder:
                 *map(str, objects),
                 str(runtime),
                 f"-Wl,-rpath,{runtime.parent}",
+                linking.KEEP_USES,
                 "-pthread",
                 *libraries,
             ]

@@ -565,6 +565,7 @@ class _Compiler:
         """Link a module. Everything it calls must be there: what is missing is said now and not at import."""
         place.parent.mkdir(parents=True, exist_ok=True)
         runtime = [str(self.runtime), f"-Wl,-rpath,{self.runtime.parent}"] if self.dialect != "host" else []
+        runtime += [linking.KEEP_USES] if runtime else []
         libraries = [f"-l{name}" for name in ("c10", "torch_cpu", "torch", "torch_python")]
 
         def command(objects: Sequence[Path]) -> list[str]:

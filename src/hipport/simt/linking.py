@@ -16,6 +16,8 @@ from pathlib import Path
 # GNU ld's and lld's words, with names as they are in the objects.
 _TWICE = re.compile(r"multiple definition of [`']([^'`]+)'|duplicate symbol: (\S+)")
 
+#: Has the linker keep what refers to what: the runtime reads there which shared memory a kernel has.
+KEEP_USES = "-Wl,--emit-relocs"
 #: Runs a command and returns its status and what it said.
 Run = Callable[[Sequence[str]], tuple[int | None, str]]
 

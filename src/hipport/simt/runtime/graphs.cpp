@@ -10,14 +10,89 @@
 #include <thread>
 #include <vector>
 
+namespace {
+/// Memory of a graph: there from the node that allocates it to what frees it.
+struct GraphMemory : std::enable_shared_from_this<GraphMemory> {
+  void* start;
+  std::size_t size;
+  bool allocated = false;
+  GraphMemory(void* memory, std::size_t bytes);
+  GraphMemory(const GraphMemory&) = delete;
+  GraphMemory& operator=(const GraphMemory&) = delete;
+  ~GraphMemory();
+  void allocate() {
+    simt::resume(start);
+    allocated = true;
+  }
+  void release() {
+    simt::suspend(start);
+    allocated = false;
+  }
+};
+std::map<const void*, GraphMemory*>& memories() {
+  static auto* const all = new std::map<const void*, GraphMemory*>;
+  return *all;
+}
+GraphMemory::GraphMemory(void* memory, std::size_t bytes) : start(memory), size(bytes) {
+  memories()[start] = this;
+  simt::suspend(start);
+}
+GraphMemory::~GraphMemory() {
+  memories().erase(start);
+  // What is allocated is the program's to free.
+  if (!allocated && simt::release(start)) simt::host::give_memory_back(size);
+}
+}  // namespace
+
+struct hipUserObject {
+  void* data;
+  hipHostFn_t destroy;
+  unsigned references;
+};
+
+namespace {
+/// References to a program's objects.
+class Objects {
+ public:
+  Objects() = default;
+  Objects(const Objects& other) : counts_(other.counts_) {
+    for (const auto& [object, count] : counts_) simt::graphs::retain(object, count);
+  }
+  Objects& operator=(Objects other) {
+    counts_.swap(other.counts_);
+    return *this;
+  }
+  ~Objects() {
+    for (const auto& [object, count] : counts_) simt::graphs::release(object, count);
+  }
+  void add(hipUserObject* object, unsigned count) {
+    simt::graphs::retain(object, count);
+    counts_[object] += count;
+  }
+  bool remove(hipUserObject* object, unsigned count) {
+    const auto found = counts_.find(object);
+    if (found == counts_.end() || found->second < count) return false;
+    found->second -= count;
+    if (found->second == 0) counts_.erase(found);
+    return simt::graphs::release(object, count);
+  }
+
+ private:
+  std::map<hipUserObject*, unsigned> counts_;
+};
+}  // namespace
+
 struct hipGraphNode {
   simt::NodeKind kind;
   std::shared_ptr<simt::Work> work;
   std::vector<hipGraphNode*> after;
   ihipGraph* graph;
+  void* about = nullptr;
+  std::shared_ptr<GraphMemory> memory;
 };
 struct ihipGraph {
   std::vector<std::unique_ptr<hipGraphNode>> nodes;
+  Objects objects;
 };
 struct hipGraphExec {
   struct Step {
@@ -25,8 +100,11 @@ struct hipGraphExec {
     simt::NodeKind kind;
     std::shared_ptr<simt::Work> work;
     bool enabled = true;
+    std::shared_ptr<GraphMemory> memory;
   };
   std::vector<Step> steps;
+  Objects objects;
+  bool frees = false;
 };
 
 namespace simt {
@@ -132,6 +210,7 @@ ihipGraph* make() { return new ihipGraph; }
 void destroy(ihipGraph* graph) { delete graph; }
 ihipGraph* copy(const ihipGraph* graph) {
   auto* const made = new ihipGraph;
+  made->objects = graph->objects;
   std::map<const hipGraphNode*, hipGraphNode*> now;
   for (const auto& node : graph->nodes) {
     made->nodes.push_back(std::make_unique<hipGraphNode>(*node));
@@ -204,10 +283,65 @@ std::size_t nodes(const ihipGraph* graph, hipGraphNode** to, std::size_t most, b
   return count;
 }
 
-hipGraphExec* instantiate(ihipGraph* graph) {
-  auto* const made = new hipGraphExec;
-  for (const hipGraphNode* node : in_order(*graph)) made->steps.push_back({node, node->kind, node->work, true});
+void* about(const hipGraphNode* node) { return node->about; }
+void set_about(hipGraphNode* node, void* about) { node->about = about; }
+
+namespace {
+hipGraphNode* add_memory(ihipGraph* graph, std::shared_ptr<GraphMemory> memory, NodeKind kind, Work* work,
+                         hipGraphNode* const* after, std::size_t count) {
+  hipGraphNode* const node = add(graph, kind, work, after, count);
+  node->about = memory->start;
+  node->memory = std::move(memory);
+  return node;
+}
+template <typename F>
+Work* work_of(F work) {
+  return new WorkOf<F>(std::move(work));
+}
+}  // namespace
+hipGraphNode* add_allocation(ihipGraph* graph, void* start, hipGraphNode* const* after, std::size_t count) {
+  const auto memory = std::make_shared<GraphMemory>(start, find(start).size);
+  return add_memory(graph, memory, NodeKind::allocation, work_of([memory] { memory->allocate(); }), after, count);
+}
+hipGraphNode* add_release(ihipGraph* graph, void* start, hipGraphNode* const* after, std::size_t count) {
+  const auto found = memories().find(start);
+  if (found == memories().end()) return nullptr;
+  const auto memory = found->second->shared_from_this();
+  return add_memory(graph, memory, NodeKind::release, work_of([memory] { memory->release(); }), after, count);
+}
+std::size_t size_of_memory(const hipGraphNode* node) { return node->memory->size; }
+
+hipUserObject* make_object(void* data, hipHostFn_t destroy, unsigned references) {
+  auto* const made = new hipUserObject{data, destroy, references};
+  host::add_handle(made, host::HandleKind::object);
   return made;
+}
+void retain(hipUserObject* object, unsigned count) { object->references += count; }
+bool release(hipUserObject* object, unsigned count) {
+  if (object->references < count) return false;
+  object->references -= count;
+  if (object->references != 0) return true;
+  host::remove_handle(object, host::HandleKind::object);
+  object->destroy(object->data);
+  delete object;
+  return true;
+}
+void retain(ihipGraph* graph, hipUserObject* object, unsigned count) { graph->objects.add(object, count); }
+bool release(ihipGraph* graph, hipUserObject* object, unsigned count) { return graph->objects.remove(object, count); }
+
+hipGraphExec* instantiate(ihipGraph* graph, bool frees) {
+  auto* const made = new hipGraphExec;
+  made->objects = graph->objects;
+  made->frees = frees;
+  for (const hipGraphNode* node : in_order(*graph)) {
+    made->steps.push_back({node, node->kind, node->work, true, node->memory});
+  }
+  return made;
+}
+bool has_memory(hipGraphExec* made) {
+  return !made->frees && std::any_of(made->steps.begin(), made->steps.end(), [](const hipGraphExec::Step& step) {
+    return step.kind == NodeKind::allocation && step.memory->allocated;
+  });
 }
 void destroy(hipGraphExec* made) { delete made; }
 void run(hipGraphExec* made) {
@@ -221,7 +355,11 @@ bool update(hipGraphExec* made, ihipGraph* graph) {
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (sorted[i]->kind != made->steps[i].kind) return false;
   }
-  for (std::size_t i = 0; i < sorted.size(); ++i) made->steps[i].work = sorted[i]->work;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    made->steps[i].work = sorted[i]->work;
+    made->steps[i].memory = sorted[i]->memory;
+  }
+  made->objects = graph->objects;
   return true;
 }
 void replace(hipGraphNode* node, ihipGraph* from) { node->work = only_work(from); }
@@ -274,4 +412,14 @@ ihipGraph* end(const void* stream) {
 }
 
 }  // namespace graphs
+
+namespace host {
+bool release_of_graph(void* start, bool& released) {
+  const auto found = memories().find(start);
+  if (found == memories().end()) return false;
+  released = found->second->allocated;
+  if (released) found->second->release();
+  return true;
+}
+}  // namespace host
 }  // namespace simt

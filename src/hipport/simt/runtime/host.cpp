@@ -102,6 +102,10 @@ bool is_registered(const void* address, unsigned* flags) {
   if (flags != nullptr) *flags = found->second.second;
   return true;
 }
+bool is_any_registered() {
+  const Guard guard(mutex);
+  return !state().registered.empty();
+}
 bool add_registered(const void* address, std::size_t size, unsigned flags) {
   const Guard guard(mutex);
   auto& registered = state().registered;

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -281,6 +282,22 @@ void preempt(const Path& path);
 /// End with a fault that says where all threads of the running block are.
 [[noreturn]] void stop_here(const char* kind, const char* message);
 
+// standstill.cpp
+/// Looks whether blocks go round in circles: see there.
+class Standstill {
+ public:
+  /// Something has gone on, or may have.
+  void begin();
+  /// Whether nothing has changed for long; called when all threads have left their stacks.
+  bool is_seen(const Worker&, const std::vector<Block*>& resident, double now);
+
+ private:
+  std::map<std::pair<const Block*, unsigned>, std::vector<std::uint64_t>> states_;
+  unsigned samples_ = 0;
+  double since_ = 0, next_ = 0;
+  std::uint64_t memory_ = 0;
+};
+
 // watch.cpp
 void begin_watch();
 void end_watch();
@@ -314,6 +331,7 @@ struct Known {
   std::uint64_t number;
   char* mapping;
   std::size_t mapped;
+  bool suspended = false;
 };
 /// The allocation whose guard pages or memory `address` lies in, or lay in before it was released.
 bool explain(const void* address, char* text, std::size_t size);

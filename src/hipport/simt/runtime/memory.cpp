@@ -96,11 +96,33 @@ bool release(void* address) {
     std::free(address);
     return true;
   }
-  check_canary(k, "found when it was released");
+  if (!k.suspended) check_canary(k, "found when it was released");
   munmap(k.mapping, k.mapped);
   if (released().size() > 4096) released().erase(released().begin());
   released()[reinterpret_cast<std::uintptr_t>(address)] = k;
   return true;
+}
+
+void suspend(void* start) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto at = known().find(reinterpret_cast<std::uintptr_t>(start));
+  if (at == known().end() || at->second.suspended) return;
+  Known& k = at->second;
+  k.suspended = true;
+  if (k.mapping == nullptr) return;
+  check_canary(k, "found when it was released");
+  mprotect(k.mapping, k.mapped, PROT_NONE);
+}
+void resume(void* start) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto at = known().find(reinterpret_cast<std::uintptr_t>(start));
+  if (at == known().end()) return;
+  Known& k = at->second;
+  k.suspended = false;
+  if (k.mapping != nullptr) mprotect(k.mapping + page_size(), k.mapped - 2 * page_size(), PROT_READ | PROT_WRITE);
+  if (settings().poison >= 0 && k.allocation.size <= most_filled) {
+    std::memset(k.allocation.start, settings().poison, k.allocation.size);
+  }
 }
 
 Allocation find(const void* address) {
@@ -111,7 +133,7 @@ Allocation find(const void* address) {
   --at;
   const Allocation& found = at->second.allocation;
   // One past the end belongs to it too: a copy of nothing may start there.
-  if (a - at->first > found.size) return {nullptr, 0, Memory::none};
+  if (a - at->first > found.size || at->second.suspended) return {nullptr, 0, Memory::none};
   return found;
 }
 
@@ -144,7 +166,7 @@ bool explain(const void* address, char* text, std::size_t size) {
   const bool locked = mutex.try_lock();
   bool found = false;
   for (auto& [start, k] : known()) {
-    if (!found) found = inside(k, "an allocation");
+    if (!found) found = inside(k, k.suspended ? "released memory" : "an allocation");
   }
   for (auto& [start, k] : released()) {
     if (!found) found = inside(k, "released memory");
@@ -156,7 +178,9 @@ bool explain(const void* address, char* text, std::size_t size) {
 std::vector<Known> live() {
   const std::lock_guard<std::mutex> lock(mutex);
   std::vector<Known> all;
-  for (const auto& [start, k] : known()) all.push_back(k);
+  for (const auto& [start, k] : known()) {
+    if (!k.suspended) all.push_back(k);
+  }
   // Addresses differ from run to run, the order of allocations does not.
   std::sort(all.begin(), all.end(), [](const Known& a, const Known& b) { return a.number < b.number; });
   return all;

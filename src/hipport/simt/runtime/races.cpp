@@ -87,6 +87,7 @@ struct Access {
   std::uint8_t bytes = 0;  // which of the four
   bool atomic = false;
   bool looking = false;  // volatile, in global memory
+  std::uint8_t word = 0;  // its size, if it cannot be torn: at most eight bytes, at a multiple of them
   void* pc = nullptr;
 };
 
@@ -178,6 +179,21 @@ std::string who(const Access& a) {
   return place.empty() ? text : text + " at " + place;
 }
 
+std::string named(const Access& a, bool writes) {
+  return std::string(a.atomic ? "an atomic " : "a ") + (writes ? "write" : "read");
+}
+
+/// What two accesses are. That one is atomic makes it no less of a race: a barrier may be missing between a count and
+/// the look at it. But a kernel may mean to read what was there before or after, as those do that unite sets.
+std::string kinds(const Access& first, bool first_writes, const Access& second, bool second_writes) {
+  if (first_writes && second_writes && first.atomic == second.atomic) return "two writes";
+  std::string text = named(first, first_writes) + " and " + named(second, second_writes);
+  const Access& read = first_writes ? second : first;
+  const Access& write = first_writes ? first : second;
+  const bool in_one = write.atomic && first_writes != second_writes && read.word != 0 && read.word <= write.word;
+  return in_one ? text + " of one word (the read gives what it was before or after)" : text;
+}
+
 void say(const Access& theirs, const Access& mine, const std::string& what, const void* address) {
   const auto pair = std::minmax(theirs.pc, mine.pc);
   if (reported().size() > 200 || !reported().insert(pair).second) return;
@@ -224,7 +240,8 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
   Block& block = *w.block;
   Racing& r = racing_of(block);
   const unsigned rank = thread_rank();
-  Access now;
+  // Not on the stack: what is left of it there would look as if threads that wait went on (standstill.cpp).
+  static thread_local Access now;
   now.launch = launch_number;
   now.block = r.number;
   now.epoch = r.epoch;
@@ -232,6 +249,7 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
   now.rank = static_cast<std::uint16_t>(rank);
   now.atomic = atomic;
   now.looking = looking;
+  now.word = size <= 8 && reinterpret_cast<std::uintptr_t>(address) % size == 0 ? static_cast<std::uint8_t>(size) : 0;
   now.pc = pc;
   if (atomic || looking) {
     ++r.atomics[rank];
@@ -261,9 +279,9 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
         std::memcpy(pending.before, address, size);
         pending.theirs = cell.write;
         pending.mine = now;
-        pending.what = "two writes";
+        pending.what = kinds(cell.write, true, now, true);
       } else {
-        say(cell.write, now, write ? "two writes" : "a write and a read", address);
+        say(cell.write, now, kinds(cell.write, true, now, write), address);
       }
     }
     if (write && shared) {
@@ -274,7 +292,7 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
     }
     if (write) {
       for (Access& read : cell.reads) {
-        if (conflicts(read) && !(strong(read) && strong(now))) say(read, now, "a read and a write", address);
+        if (conflicts(read) && !(strong(read) && strong(now))) say(read, now, kinds(read, false, now, true), address);
       }
       cell.write = now;
       for (Access& read : cell.reads) read.launch = 0;

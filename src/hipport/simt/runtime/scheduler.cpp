@@ -14,7 +14,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <new>
 #include <string>
@@ -970,11 +969,10 @@ Entered enter(Worker& w, Block& block) {
   return block.alive == 0 ? Entered::done : Entered::stuck;
 }
 
-[[noreturn]] void deadlock(Block& block) {
+[[noreturn]] void deadlock(Block& block, bool spins) {
   worker->block = &block;
   worker->thread = nullptr;
   blockIdx = block.index;
-  const bool spins = block.ready.count != 0;
   fault_at(spins ? "no-progress" : "deadlock", place_of_one(block),
            (spins ? "threads wait for a value that does not come" : "all threads that are left wait, and none for another that could come") +
                waiting_text(block));
@@ -1008,6 +1006,7 @@ void run_blocks(Worker& w) {
   uint3 index;
   bool more = true;
   double since = 0;
+  Standstill standstill;
   w.resident = w.launch->cooperative;
   for (;;) {
     // A new block, if there is none that only waits for others, or all must be there at once.
@@ -1018,7 +1017,7 @@ void run_blocks(Worker& w) {
         w.block = &block;
         reset(block, index);
         if (enter(w, block) == Entered::stuck) {
-          if (block.ready.count == 0 && block.grid.count == 0 && !open_loops(block)) deadlock(block);
+          if (block.ready.count == 0 && block.grid.count == 0 && !open_loops(block)) deadlock(block, false);
           resident.push_back(&block);
           w.resident = true;
         } else {
@@ -1026,11 +1025,12 @@ void run_blocks(Worker& w) {
           w.pool.push_back(&block);
         }
         since = 0;
+        standstill.begin();
         continue;
       }
     }
     if (resident.empty()) break;
-    bool progress = false;
+    bool progress = false, fewer = false;
     if (!more && w.launch->cooperative && std::all_of(resident.begin(), resident.end(), [](Block* b) { return at_grid_barrier(*b); })) {
       if (races_looked_for) races_launch();  // it orders what all blocks did
       for (Block* block : resident) {
@@ -1044,29 +1044,40 @@ void run_blocks(Worker& w) {
     for (std::size_t i = 0; i < resident.size(); ++i) {
       Block& block = *resident[i];
       if (block.ready.count == 0) {
-        if ((block.grid.count == 0 || (!more && !at_grid_barrier(block))) && !open_loops(block)) deadlock(block);
+        if ((block.grid.count == 0 || (!more && !at_grid_barrier(block))) && !open_loops(block)) deadlock(block, false);
         continue;
       }
       const unsigned alive = block.alive;
-      const std::uint64_t switches = w.switches;
       if (enter(w, block) == Entered::done) {
         if (block.used) end_arena(block);
         w.pool.push_back(&block);
         resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(i--));
-        progress = true;
-      } else if (block.alive != alive || block.ready.count == 0 || !is_stalled(block)) {
+        progress = fewer = true;
+      } else if (block.alive != alive) {
+        progress = fewer = true;
+      } else if (block.ready.count == 0 || !is_stalled(block)) {
         progress = true;
       }
-      (void)switches;
     }
     if (w.watched.samples != 0 && !spins(w)) progress = true;  // it computes, for all that can be seen
+    const double time = now();
+    bool in_vain = false;
     if (progress) {
       since = 0;
     } else if (since == 0) {
-      since = now();
-    } else if (now() - since > settings().watchdog) {
-      if (!look_behind_loops(w, resident)) deadlock(*resident.front());
+      since = time;
+    } else {
+      in_vain = time - since > settings().watchdog;
+    }
+    if (fewer) {
+      standstill.begin();
+    } else if (!in_vain && standstill.is_seen(w, resident, time)) {
+      in_vain = true;
+    }
+    if (in_vain) {
+      if (!look_behind_loops(w, resident)) deadlock(*resident.front(), true);
       since = 0;
+      standstill.begin();
     }
     if (resident.empty() && !w.launch->cooperative) w.resident = false;
   }
@@ -1112,7 +1123,7 @@ void run_on(const Launch& how, detail::Run body, void* context, std::atomic<std:
   Worker* before = worker;
   worker = &w;
   w.watched = Worker::Watched{};
-  w.share = most_share;
+  w.share = races_looked_for ? fresh_share : most_share;  // a switch takes many times as long then
   begin_watch();
   run_blocks(w);
   end_watch();

@@ -114,7 +114,9 @@ std::string shared_name(const void* p) {
 
 namespace detail {
 
-void* shared_place(SharedSlot& slot, std::size_t size, std::size_t align) {
+void* shared_place(SharedSlot& slot) {
+  std::size_t size = slot.size;
+  const std::size_t align = slot.alignment;
   if (!runs_kernel()) fault("not-in-kernel", slot.place, "shared variable %s is used on the host", slot.name);
   if (__atomic_load_n(&slot.number, __ATOMIC_ACQUIRE) < 0) {
     const std::lock_guard<std::mutex> lock(mutex);
@@ -126,7 +128,7 @@ void* shared_place(SharedSlot& slot, std::size_t size, std::size_t align) {
   Shared& shared = block.slots[number];
   if (shared.size != 0) return block.arena + shared.offset;
   if (size == 0) size = 1;
-  block.static_bytes = (block.static_bytes + align - 1) / align * align + size;
+  if (!slot.own) block.static_bytes = (block.static_bytes + align - 1) / align * align + size;
   const std::size_t all = block.static_bytes + block.dynamic_size;
   if (dialect_is(Dialect::hip) && all > 65536) {
     fault("launch-limit", slot.place, "%zu bytes of shared memory with %s: AMD GPUs have 65536 in a block", all, slot.name);

@@ -295,6 +295,9 @@ enum class Memory : unsigned char { none, device, managed, pinned, array };
 SIMT_EXPORT void* allocate(std::size_t size, Memory, Place);
 /// False if `address` is not the start of an allocation.
 SIMT_EXPORT bool release(void* address);
+/// Take an allocation away, to whoever uses it as if it were released; and give it back at the same address, as if new.
+SIMT_EXPORT void suspend(void* start);
+SIMT_EXPORT void resume(void* start);
 struct Allocation {
   void* start;
   std::size_t size;
@@ -382,7 +385,9 @@ struct WorkOf final : Work {
   void run() override { work(); }
 };
 /// What a node of a graph is, with the numbers of hipGraphNodeType.
-enum class NodeKind : unsigned char { kernel = 0, copy = 1, set = 2, host = 3, graph = 4, empty = 5 };
+enum class NodeKind : unsigned char {
+  kernel = 0, copy = 1, set = 2, host = 3, graph = 4, empty = 5, wait = 6, event = 7, allocation = 10, release = 11
+};
 /// How many streams record now; of most programs none ever.
 SIMT_EXPORT extern int recordings;
 SIMT_EXPORT bool is_recording(const void* stream);
@@ -544,21 +549,33 @@ auto bind(Launch how, TypedFn typed, Call call) {
 struct SharedSlot {
   const char* name;
   Place place;
+  std::size_t size, alignment;
+  bool own;  // the executor's, of which a GPU has none
   int number;  // -1 until first used
+};
+/// What a declaration says beside the type.
+struct SharedNote {
+  const char* name;
+  Place place;
+  std::size_t alignment;  // at least
+  bool own;
 };
 
 namespace detail {
 /// Where the slot lies in the block that runs; made, filled with poison and fenced by red zones on a block's first use.
-SIMT_EXPORT void* shared_place(SharedSlot&, std::size_t size, std::size_t alignment);
+SIMT_EXPORT void* shared_place(SharedSlot&);
 }  // namespace detail
 
-/// Becomes a reference to whatever the declaration says, arrays included.
+/// Becomes a reference to whatever the declaration says, arrays included. The slot is constant data under a name that
+/// the runtime looks for: it counts what a kernel's code refers to (runtime/kernels.cpp).
+template <typename Declared>
 struct SharedPlace {
-  SharedSlot& slot;
-  std::size_t alignment;  // at least
   template <typename T>
   operator T&() const {
-    return *static_cast<T*>(detail::shared_place(slot, sizeof(T), alignof(T) > alignment ? alignof(T) : alignment));
+    constexpr SharedNote note = Declared::note();
+    static SharedSlot simt_shared_slot{
+        note.name, note.place, sizeof(T), alignof(T) > note.alignment ? alignof(T) : note.alignment, note.own, -1};
+    return *static_cast<T*>(detail::shared_place(simt_shared_slot));
   }
 };
 
@@ -579,10 +596,15 @@ struct DynamicPlace {
 #define SIMT_SHARED(name) SIMT_SHARED_ALIGNED(name, 1)
 /// What the rewriter puts for C10_WARP_SIZE in the bounds of arrays; with PyTorch's headers for ROCm it is another.
 #define SIMT_C10_WARP_SIZE_BOUND C10_WARP_SIZE
-#define SIMT_SHARED_ALIGNED(name, ...)                                        \
-  [&]() -> ::simt::SharedPlace {                                              \
-    static ::simt::SharedSlot simt_slot{name, {__FILE__, __LINE__}, -1};      \
-    return ::simt::SharedPlace{simt_slot, __VA_ARGS__};                       \
+#define SIMT_SHARED_ALIGNED(name, ...) SIMT_SHARED_PLACE(name, false, __VA_ARGS__)
+/// For the executor's own use.
+#define SIMT_SHARED_OWN(name) SIMT_SHARED_PLACE(name, true, 1)
+#define SIMT_SHARED_PLACE(name, own, ...)                                                                          \
+  [&] {                                                                                                            \
+    struct Declared {                                                                                              \
+      static constexpr ::simt::SharedNote note() { return {name, {__FILE__, __LINE__}, __VA_ARGS__, own}; }         \
+    };                                                                                                             \
+    return ::simt::SharedPlace<Declared>{};                                                                        \
   }()
 #define SIMT_DYNAMIC_PLACE (::simt::DynamicPlace{})
 #define SIMT_DYNAMIC(...) static_cast<__VA_ARGS__*>(::simt::dynamic_shared())
@@ -590,8 +612,15 @@ struct DynamicPlace {
 namespace detail {
 /// Have `set` called with the start of dynamic shared memory whenever a block starts or goes on.
 SIMT_EXPORT void on_block(void (*set)(void*));
+/// Tell of a thread-local variable that is a `__shared__` one of a file.
+SIMT_EXPORT void shared_outside(const volatile void* variable, std::size_t size, std::size_t alignment);
 struct OnBlock {
   explicit OnBlock(void (*set)(void*)) { on_block(set); }
+  template <typename T>
+  OnBlock(T& variable, void (*set)(void*)) {
+    on_block(set);
+    shared_outside(__builtin_addressof(variable), sizeof(T), alignof(T));
+  }
 };
 }  // namespace detail
 
@@ -603,7 +632,7 @@ struct OnBlock {
 /// One without `extern`: filled with poison where a block starts. Blocks that take turns would share it.
 #define SIMT_SHARED_OUTSIDE(name)                                                                                 \
   static ::simt::detail::OnBlock simt_on_block_##name {                                                           \
-    [](void*) {                                                                                                   \
+    name, [](void*) {                                                                                             \
       if (::simt::is_cooperative())                                                                               \
         ::simt::fault("unsupported", {__FILE__, __LINE__}, "__shared__ variables outside of functions (%s) in a " \
                       "cooperative launch", #name);                                                               \

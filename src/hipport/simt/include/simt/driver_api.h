@@ -175,6 +175,131 @@ inline hipError_t hipDrvGetErrorString(hipError_t error, const char** text) {
   return hipSuccess;
 }
 
+// ------------------------------------------------------------------------------- kernels as functions, and pointers
+
+/// Stands for a kernel of the program: its address.
+struct ihipModuleSymbol_t;
+using hipFunction_t = ihipModuleSymbol_t*;
+
+enum hipFunction_attribute {
+  HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+  HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+  HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES,
+  HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+  HIP_FUNC_ATTRIBUTE_NUM_REGS,
+  HIP_FUNC_ATTRIBUTE_PTX_VERSION,
+  HIP_FUNC_ATTRIBUTE_BINARY_VERSION,
+  HIP_FUNC_ATTRIBUTE_CACHE_MODE_CA,
+  HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+  HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+  HIP_FUNC_ATTRIBUTE_MAX,
+};
+template <typename T>
+hipError_t hipGetFuncBySymbol(hipFunction_t* function, T* kernel) {
+  if (function == nullptr) return simt::host::result(hipErrorInvalidValue);
+  if (kernel == nullptr) return simt::host::result(hipErrorInvalidDeviceFunction);
+  simt::host::remember_if_kernel(kernel);
+  *function = (hipFunction_t)kernel;
+  return hipSuccess;
+}
+inline hipError_t hipFuncGetAttribute(int* value, hipFunction_attribute attribute, hipFunction_t function, SIMT_HERE) {
+  hipFuncAttributes all;
+  if (value == nullptr) return simt::host::result(hipErrorInvalidValue);
+  if (const hipError_t error = hipFuncGetAttributes(&all, function, simt_file, simt_line)) return error;
+  switch (attribute) {
+    case HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = all.maxThreadsPerBlock; break;
+    case HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = static_cast<int>(all.sharedSizeBytes); break;
+    case HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = static_cast<int>(all.constSizeBytes); break;
+    case HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = static_cast<int>(all.localSizeBytes); break;
+    case HIP_FUNC_ATTRIBUTE_NUM_REGS: *value = all.numRegs; break;
+    case HIP_FUNC_ATTRIBUTE_PTX_VERSION: *value = all.ptxVersion; break;
+    case HIP_FUNC_ATTRIBUTE_BINARY_VERSION: *value = all.binaryVersion; break;
+    case HIP_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = all.cacheModeCA; break;
+    case HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = all.maxDynamicSharedSizeBytes; break;
+    case HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = all.preferredShmemCarveout; break;
+    default: return simt::host::result(hipErrorInvalidValue);
+  }
+  return hipSuccess;
+}
+inline hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                                        hipStream_t stream, void** arguments, void** extra = nullptr, SIMT_HERE) {
+  if (arguments == nullptr && extra != nullptr) {
+    simt::fault("unsupported", SIMT_THERE, "a launch whose arguments are packed in a buffer");
+  }
+  const simt::host::Launcher launcher{"a kernel by its function", SIMT_THERE, false};
+  return launcher((const void*)function, dim3(grid_x, grid_y, grid_z), dim3(block_x, block_y, block_z), arguments,
+                  shared, stream);
+}
+inline hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned grid_x, unsigned grid_y,
+                                                   unsigned grid_z, unsigned block_x, unsigned block_y,
+                                                   unsigned block_z, unsigned shared, hipStream_t stream,
+                                                   void** arguments, SIMT_HERE) {
+  const simt::host::Launcher launcher{"a kernel by its function", SIMT_THERE, true};
+  return launcher((const void*)function, dim3(grid_x, grid_y, grid_z), dim3(block_x, block_y, block_z), arguments,
+                  shared, stream);
+}
+inline hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, hipFunction_t function, int threads,
+                                                                     std::size_t shared, SIMT_HERE) {
+  return hipOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared, simt_file, simt_line);
+}
+inline hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, hipFunction_t function,
+                                                                              int threads, std::size_t shared,
+                                                                              unsigned flags, SIMT_HERE) {
+  return hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, flags, simt_file,
+                                                               simt_line);
+}
+inline hipError_t hipModuleOccupancyMaxPotentialBlockSize(int* grid, int* block, hipFunction_t function,
+                                                          std::size_t shared, int limit, SIMT_HERE) {
+  return hipOccupancyMaxPotentialBlockSize(grid, block, function, shared, limit, simt_file, simt_line);
+}
+
+enum hipPointer_attribute {
+  HIP_POINTER_ATTRIBUTE_CONTEXT = 1,
+  HIP_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+  HIP_POINTER_ATTRIBUTE_DEVICE_POINTER = 3,
+  HIP_POINTER_ATTRIBUTE_HOST_POINTER = 4,
+  HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS = 6,
+  HIP_POINTER_ATTRIBUTE_IS_MANAGED = 8,
+  HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+  HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11,
+  HIP_POINTER_ATTRIBUTE_RANGE_SIZE = 12,
+  HIP_POINTER_ATTRIBUTE_MAPPED = 13,
+};
+inline hipError_t hipPointerGetAttribute(void* value, hipPointer_attribute attribute, hipDeviceptr_t address,
+                                         SIMT_HERE) {
+  void* const pointer = simt::host::pointer_of(address);
+  hipPointerAttribute_t all;
+  if (value == nullptr) return simt::host::result(hipErrorInvalidValue);
+  if (const hipError_t error = hipPointerGetAttributes(&all, pointer)) return error;
+  const simt::Allocation allocation = simt::find(pointer);
+  const bool is_known = allocation.kind != simt::Memory::none || all.type != hipMemoryTypeUnregistered;
+  if (!is_known) return simt::host::result(hipErrorInvalidValue);
+  const auto give = [value](auto given) {
+    std::memcpy(value, &given, sizeof given);
+    return hipSuccess;
+  };
+  switch (attribute) {
+    case HIP_POINTER_ATTRIBUTE_CONTEXT: return give(&simt::host::context);
+    // The driver has no type for managed memory: it is the device's, and IS_MANAGED.
+    case HIP_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      return give(static_cast<unsigned>(all.type == hipMemoryTypeManaged ? hipMemoryTypeDevice : all.type));
+    case HIP_POINTER_ATTRIBUTE_DEVICE_POINTER: return give(simt::host::address_of(all.devicePointer));
+    case HIP_POINTER_ATTRIBUTE_HOST_POINTER:
+      return all.hostPointer != nullptr ? give(all.hostPointer) : simt::host::result(hipErrorInvalidValue);
+    case HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS: return give(0);
+    case HIP_POINTER_ATTRIBUTE_IS_MANAGED: return give(static_cast<int>(all.type == hipMemoryTypeManaged));
+    case HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return give(0);
+    case HIP_POINTER_ATTRIBUTE_MAPPED: return give(1);
+    case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      return give(simt::host::address_of(allocation.start != nullptr ? allocation.start : pointer));
+    case HIP_POINTER_ATTRIBUTE_RANGE_SIZE:
+      if (allocation.start != nullptr) return give(allocation.size);
+      break;
+  }
+  simt::fault("unsupported", SIMT_THERE, "this attribute of a pointer (%d)", static_cast<int>(attribute));
+}
+
 #ifndef SIMT_HIP
 
 // ----------------------------------------------------------------------------------------------- CUDA's driver API
@@ -236,6 +361,8 @@ using CUevent = hipEvent_t;
 using CUarray = hipArray_t;
 using CUuuid = hipUUID;
 using CUmemorytype = hipMemoryType;
+using CUfunction = hipFunction_t;
+using CUfunc_cache = hipFuncCache_t;
 
 /// The attributes that programs ask the driver for.
 enum CUdevice_attribute {
@@ -299,6 +426,38 @@ enum CUdevice_attribute {
   CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = hipDeviceAttributeVirtualMemoryManagementSupported,
   CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = hipDeviceAttributeMemoryPoolsSupported,
 };
+
+enum CUfunction_attribute {
+#define SIMT_SAME(name) CU_##name = HIP_##name
+  SIMT_SAME(FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+  SIMT_SAME(FUNC_ATTRIBUTE_SHARED_SIZE_BYTES),
+  SIMT_SAME(FUNC_ATTRIBUTE_CONST_SIZE_BYTES),
+  SIMT_SAME(FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES),
+  SIMT_SAME(FUNC_ATTRIBUTE_NUM_REGS),
+  SIMT_SAME(FUNC_ATTRIBUTE_PTX_VERSION),
+  SIMT_SAME(FUNC_ATTRIBUTE_BINARY_VERSION),
+  SIMT_SAME(FUNC_ATTRIBUTE_CACHE_MODE_CA),
+  SIMT_SAME(FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES),
+  SIMT_SAME(FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT),
+};
+enum CUpointer_attribute {
+  SIMT_SAME(POINTER_ATTRIBUTE_CONTEXT),
+  SIMT_SAME(POINTER_ATTRIBUTE_MEMORY_TYPE),
+  SIMT_SAME(POINTER_ATTRIBUTE_DEVICE_POINTER),
+  SIMT_SAME(POINTER_ATTRIBUTE_HOST_POINTER),
+  SIMT_SAME(POINTER_ATTRIBUTE_SYNC_MEMOPS),
+  SIMT_SAME(POINTER_ATTRIBUTE_IS_MANAGED),
+  SIMT_SAME(POINTER_ATTRIBUTE_DEVICE_ORDINAL),
+  SIMT_SAME(POINTER_ATTRIBUTE_RANGE_START_ADDR),
+  SIMT_SAME(POINTER_ATTRIBUTE_RANGE_SIZE),
+  SIMT_SAME(POINTER_ATTRIBUTE_MAPPED),
+#undef SIMT_SAME
+};
+constexpr CUmemorytype CU_MEMORYTYPE_HOST = hipMemoryTypeHost, CU_MEMORYTYPE_DEVICE = hipMemoryTypeDevice;
+constexpr CUfunc_cache CU_FUNC_CACHE_PREFER_NONE = hipFuncCachePreferNone,
+                       CU_FUNC_CACHE_PREFER_SHARED = hipFuncCachePreferShared,
+                       CU_FUNC_CACHE_PREFER_L1 = hipFuncCachePreferL1,
+                       CU_FUNC_CACHE_PREFER_EQUAL = hipFuncCachePreferEqual;
 
 enum CUcomputemode {
   CU_COMPUTEMODE_DEFAULT = hipComputeModeDefault,
@@ -408,6 +567,58 @@ SIMT_DRIVER(cuEventRecord, (CUevent event, CUstream stream), hipEventRecord(even
 SIMT_DRIVER(cuEventSynchronize, (CUevent event), hipEventSynchronize(event))
 SIMT_DRIVER(cuEventElapsedTime, (float* milliseconds, CUevent start, CUevent stop),
             hipEventElapsedTime(milliseconds, start, stop))
+SIMT_DRIVER(cuEventQuery, (CUevent event), hipEventQuery(event))
+SIMT_DRIVER(cuStreamCreateWithPriority, (CUstream* stream, unsigned flags, int priority),
+            hipStreamCreateWithPriority(stream, flags, priority))
+SIMT_DRIVER(cuStreamGetPriority, (CUstream stream, int* priority), hipStreamGetPriority(stream, priority))
+SIMT_DRIVER(cuStreamGetFlags, (CUstream stream, unsigned* flags), hipStreamGetFlags(stream, flags))
+SIMT_DRIVER(cuCtxGetStreamPriorityRange, (int* least, int* greatest), hipDeviceGetStreamPriorityRange(least, greatest))
+SIMT_DRIVER(cuCtxSetCacheConfig, (CUfunc_cache cache), hipDeviceSetCacheConfig(cache))
+SIMT_DRIVER(cuDevicePrimaryCtxReset, (CUdevice device), hipDevicePrimaryCtxReset(device))
+SIMT_DRIVER(cuDevicePrimaryCtxSetFlags, (CUdevice device, unsigned flags), hipDevicePrimaryCtxSetFlags(device, flags))
+SIMT_DRIVER(cuDevicePrimaryCtxGetState, (CUdevice device, unsigned* flags, int* active),
+            hipDevicePrimaryCtxGetState(device, flags, active))
+SIMT_DRIVER(cuDeviceGetPCIBusId, (char* text, int length, CUdevice device),
+            hipDeviceGetPCIBusId(text, length, device))
+SIMT_DRIVER(cuDeviceGetByPCIBusId, (CUdevice* device, const char* text), hipDeviceGetByPCIBusId(device, text))
+SIMT_DRIVER(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, std::size_t size, SIMT_HERE),
+            hipMemcpy(simt::host::pointer_of(to), simt::host::pointer_of(from), size, hipMemcpyDefault, simt_file,
+                      simt_line))
+SIMT_DRIVER(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, std::size_t size, CUstream stream, SIMT_HERE),
+            hipMemcpyAsync(simt::host::pointer_of(to), simt::host::pointer_of(from), size, hipMemcpyDefault, stream,
+                           simt_file, simt_line))
+SIMT_DRIVER(cuMemsetD2D8,
+            (CUdeviceptr to, std::size_t pitch, unsigned char value, std::size_t width, std::size_t height, SIMT_HERE),
+            simt::host::fill("MemsetD2D8", {simt::host::pointer_of(to), pitch, 0}, value, width, height, 1, SIMT_THERE))
+SIMT_DRIVER(cuMemsetD2D32,
+            (CUdeviceptr to, std::size_t pitch, unsigned value, std::size_t width, std::size_t height, SIMT_HERE),
+            simt::host::fill("MemsetD2D32", {simt::host::pointer_of(to), pitch, 0}, value, width, height, 1,
+                             SIMT_THERE))
+SIMT_DRIVER(cuMemFreeAsync, (CUdeviceptr address, CUstream stream),
+            hipFreeAsync(simt::host::pointer_of(address), stream))
+SIMT_DRIVER(cuMemPrefetchAsync, (CUdeviceptr address, std::size_t size, CUdevice device, CUstream stream, SIMT_HERE),
+            hipMemPrefetchAsync(simt::host::pointer_of(address), size, device, stream, simt_file, simt_line))
+SIMT_DRIVER(cuFuncGetAttribute, (int* value, CUfunction_attribute attribute, CUfunction function, SIMT_HERE),
+            hipFuncGetAttribute(value, static_cast<hipFunction_attribute>(attribute), function, simt_file, simt_line))
+SIMT_DRIVER(cuFuncSetAttribute, (CUfunction function, CUfunction_attribute attribute, int value, SIMT_HERE),
+            hipFuncSetAttribute(function, static_cast<hipFuncAttribute>(attribute), value, simt_file, simt_line))
+SIMT_DRIVER(cuFuncSetCacheConfig, (CUfunction function, CUfunc_cache cache), hipFuncSetCacheConfig(function, cache))
+SIMT_DRIVER(cuLaunchKernel,
+            (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+             unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void** arguments, void** extra,
+             SIMT_HERE),
+            hipModuleLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream,
+                                  arguments, extra, simt_file, simt_line))
+SIMT_DRIVER(cuLaunchCooperativeKernel,
+            (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+             unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void** arguments, SIMT_HERE),
+            hipModuleLaunchCooperativeKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared,
+                                             stream, arguments, simt_file, simt_line))
+SIMT_DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessor,
+            (int* blocks, CUfunction function, int threads, std::size_t shared, SIMT_HERE),
+            hipOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared, simt_file, simt_line))
+SIMT_DRIVER(cuPointerGetAttribute, (void* value, CUpointer_attribute attribute, CUdeviceptr address, SIMT_HERE),
+            hipPointerGetAttribute(value, static_cast<hipPointer_attribute>(attribute), address, simt_file, simt_line))
 SIMT_DRIVER(cuLaunchHostFunc, (CUstream stream, hipHostFn_t function, void* data),
             hipLaunchHostFunc(stream, function, data))
 
@@ -427,6 +638,35 @@ inline CUresult cuMemAllocManaged(CUdeviceptr* address, std::size_t size, unsign
   if (error == hipSuccess) *address = simt::host::address_of(pointer);
   return as_driver(error);
 }
+inline CUresult cuMemAllocAsync(CUdeviceptr* address, std::size_t size, CUstream, SIMT_HERE) {
+  return cuMemAlloc(address, size, simt_file, simt_line);
+}
+inline CUresult cuMemAllocPitch(CUdeviceptr* address, std::size_t* pitch, std::size_t width, std::size_t height,
+                                unsigned, SIMT_HERE) {
+  const simt::host::AsDriver as_driver;
+  if (address == nullptr || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
+  void* pointer = nullptr;
+  const hipError_t error = hipMallocPitch(&pointer, pitch, width, height, simt_file, simt_line);
+  if (error == hipSuccess) *address = simt::host::address_of(pointer);
+  return as_driver(error);
+}
+inline CUresult cuMemHostGetDevicePointer(CUdeviceptr* address, void* host, unsigned flags) {
+  const simt::host::AsDriver as_driver;
+  void* pointer = nullptr;
+  const hipError_t error = hipHostGetDevicePointer(&pointer, host, flags);
+  if (error == hipSuccess) *address = simt::host::address_of(pointer);
+  return as_driver(error);
+}
+using CUstreamCallback = void (*)(CUstream, CUresult, void*);
+using CUhostFn = hipHostFn_t;
+inline CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void* data, unsigned flags) {
+  const simt::host::AsDriver as_driver;
+  if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  const hipError_t error = hipStreamQuery(stream);
+  if (error == hipSuccess) callback(stream, CUDA_SUCCESS, data);
+  return as_driver(error);
+}
+
 inline CUresult cuMemAllocHost(void** pointer, std::size_t size, SIMT_HERE) {
   const simt::host::AsDriver as_driver;
   return as_driver(hipHostMalloc(pointer, size, hipHostMallocDefault, simt_file, simt_line));

@@ -27,6 +27,8 @@ enum hipGraphNodeType {
   hipGraphNodeTypeEmpty = 5,
   hipGraphNodeTypeWaitEvent = 6,
   hipGraphNodeTypeEventRecord = 7,
+  hipGraphNodeTypeMemAlloc = 10,
+  hipGraphNodeTypeMemFree = 11,
 };
 enum hipGraphInstantiateFlags {
   hipGraphInstantiateFlagAutoFreeOnLaunch = 1,
@@ -79,6 +81,17 @@ struct hipHostNodeParams {
   hipHostFn_t fn;
   void* userData;
 };
+struct hipMemAllocNodeParams {
+  hipMemPoolProps poolProps;
+  const hipMemAccessDesc* accessDescs;
+  std::size_t accessDescCount;
+  std::size_t bytesize;
+  void* dptr;
+};
+enum hipUserObjectFlags { hipUserObjectNoDestructorSync = 1 };
+enum hipUserObjectRetainFlags { hipGraphUserObjectMove = 1 };
+struct hipUserObject;
+using hipUserObject_t = hipUserObject*;
 
 namespace simt {
 namespace graphs {
@@ -102,7 +115,26 @@ SIMT_EXPORT NodeKind kind(const hipGraphNode*);
 /// Write as many nodes as there is room for; returns how many there are.
 SIMT_EXPORT std::size_t nodes(const ihipGraph*, hipGraphNode** to, std::size_t most, bool roots);
 
-SIMT_EXPORT hipGraphExec* instantiate(ihipGraph*);
+/// What a node is about: its event, or its memory.
+SIMT_EXPORT void* about(const hipGraphNode*);
+SIMT_EXPORT void set_about(hipGraphNode*, void*);
+/// Have a node allocate memory that there is, which is the graph's from then on and those' that are made of it.
+SIMT_EXPORT hipGraphNode* add_allocation(ihipGraph*, void* memory, hipGraphNode* const* after, std::size_t count);
+/// Null if no node allocates it.
+SIMT_EXPORT hipGraphNode* add_release(ihipGraph*, void* memory, hipGraphNode* const* after, std::size_t count);
+SIMT_EXPORT std::size_t size_of_memory(const hipGraphNode*);
+
+/// What is the program's, and destroyed with its last reference: the program's, or a graph's.
+SIMT_EXPORT hipUserObject* make_object(void* data, hipHostFn_t destroy, unsigned references);
+SIMT_EXPORT void retain(hipUserObject*, unsigned count);
+/// False if there are not so many.
+SIMT_EXPORT bool release(hipUserObject*, unsigned count);
+SIMT_EXPORT void retain(ihipGraph*, hipUserObject*, unsigned count);
+SIMT_EXPORT bool release(ihipGraph*, hipUserObject*, unsigned count);
+
+SIMT_EXPORT hipGraphExec* instantiate(ihipGraph*, bool frees = false);
+/// Whether memory is still allocated that the graph allocates, and does not free itself before it is launched again.
+SIMT_EXPORT bool has_memory(hipGraphExec*);
 SIMT_EXPORT void destroy(hipGraphExec*);
 SIMT_EXPORT void run(hipGraphExec*);
 /// False if the graph is not made as that which it was instantiated from.
@@ -250,6 +282,153 @@ inline hipError_t hipGraphAddMemcpyNode1D(hipGraphNode_t* node, hipGraph_t graph
   });
   return simt::graphs::add_recorded(node, graph, one, after, count);
 }
+template <typename T>
+hipError_t hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
+                                         std::size_t count, T&& symbol, const void* from, std::size_t size,
+                                         std::size_t offset, hipMemcpyKind kind, SIMT_HERE) {
+  ihipGraph* const one = simt::graphs::recorded([&](hipStream_t stream) {
+    return hipMemcpyToSymbolAsync(std::forward<T>(symbol), from, size, offset, kind, stream, simt_file, simt_line);
+  });
+  return simt::graphs::add_recorded(node, graph, one, after, count);
+}
+template <typename T>
+hipError_t hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
+                                           std::size_t count, void* to, T&& symbol, std::size_t size,
+                                           std::size_t offset, hipMemcpyKind kind, SIMT_HERE) {
+  ihipGraph* const one = simt::graphs::recorded([&](hipStream_t stream) {
+    return hipMemcpyFromSymbolAsync(to, std::forward<T>(symbol), size, offset, kind, stream, simt_file, simt_line);
+  });
+  return simt::graphs::add_recorded(node, graph, one, after, count);
+}
+
+namespace simt {
+namespace graphs {
+inline ihipGraph* recorded(hipEvent_t event, NodeKind kind) {
+  if (!host::has_handle(event, host::HandleKind::event)) return nullptr;
+  return recorded([&](hipStream_t stream) {
+    return host::asked(stream, kind, [=] { return kind == NodeKind::event ? hipEventRecord(event) : hipSuccess; });
+  });
+}
+inline hipError_t add_event(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after, std::size_t count,
+                            hipEvent_t event, NodeKind kind) {
+  const hipError_t error = add_recorded(node, graph, recorded(event, kind), after, count);
+  if (error == hipSuccess) set_about(*node, event);
+  return error;
+}
+inline hipError_t event_of(hipGraphNode_t node, hipEvent_t* event, NodeKind of) {
+  if (node == nullptr || event == nullptr || kind(node) != of) return host::result(hipErrorInvalidValue);
+  *event = static_cast<hipEvent_t>(about(node));
+  return hipSuccess;
+}
+inline hipError_t set_event(hipGraphNode_t node, hipEvent_t event, NodeKind of) {
+  ihipGraph* const one = node == nullptr || kind(node) != of ? nullptr : recorded(event, of);
+  if (one == nullptr) return host::result(hipErrorInvalidValue);
+  replace(node, one);
+  set_about(node, event);
+  return hipSuccess;
+}
+}  // namespace graphs
+}  // namespace simt
+
+inline hipError_t hipGraphAddEventRecordNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
+                                             std::size_t count, hipEvent_t event) {
+  return simt::graphs::add_event(node, graph, after, count, event, simt::NodeKind::event);
+}
+inline hipError_t hipGraphAddEventWaitNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
+                                           std::size_t count, hipEvent_t event) {
+  return simt::graphs::add_event(node, graph, after, count, event, simt::NodeKind::wait);
+}
+inline hipError_t hipGraphEventRecordNodeGetEvent(hipGraphNode_t node, hipEvent_t* event) {
+  return simt::graphs::event_of(node, event, simt::NodeKind::event);
+}
+inline hipError_t hipGraphEventWaitNodeGetEvent(hipGraphNode_t node, hipEvent_t* event) {
+  return simt::graphs::event_of(node, event, simt::NodeKind::wait);
+}
+inline hipError_t hipGraphEventRecordNodeSetEvent(hipGraphNode_t node, hipEvent_t event) {
+  return simt::graphs::set_event(node, event, simt::NodeKind::event);
+}
+inline hipError_t hipGraphEventWaitNodeSetEvent(hipGraphNode_t node, hipEvent_t event) {
+  return simt::graphs::set_event(node, event, simt::NodeKind::wait);
+}
+
+// Memory that a graph allocates has its address from the beginning, and is there from its node to the one that frees
+// it, or until the program does.
+inline hipError_t hipGraphAddMemAllocNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
+                                          std::size_t count, hipMemAllocNodeParams* how, SIMT_HERE) {
+  if (node == nullptr || how == nullptr || how->bytesize == 0) return simt::host::result(hipErrorInvalidValue);
+  if (const hipError_t error = simt::graphs::known(graph)) return error;
+  if (const hipError_t error = simt::host::allocate_into(&how->dptr, how->bytesize, simt::Memory::device, SIMT_THERE)) {
+    return error;
+  }
+  *node = simt::graphs::add_allocation(graph, how->dptr, after, count);
+  return hipSuccess;
+}
+inline hipError_t hipGraphAddMemFreeNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
+                                         std::size_t count, void* memory) {
+  if (node == nullptr) return simt::host::result(hipErrorInvalidValue);
+  if (const hipError_t error = simt::graphs::known(graph)) return error;
+  hipGraphNode_t const added = simt::graphs::add_release(graph, memory, after, count);
+  if (added == nullptr) return simt::host::result(hipErrorInvalidValue);
+  *node = added;
+  return hipSuccess;
+}
+inline hipError_t hipGraphMemAllocNodeGetParams(hipGraphNode_t node, hipMemAllocNodeParams* how) {
+  if (node == nullptr || how == nullptr || simt::graphs::kind(node) != simt::NodeKind::allocation) {
+    return simt::host::result(hipErrorInvalidValue);
+  }
+  *how = {};
+  how->poolProps.allocType = hipMemAllocationTypePinned;
+  how->poolProps.location.type = hipMemLocationTypeDevice;
+  how->bytesize = simt::graphs::size_of_memory(node);
+  how->dptr = simt::graphs::about(node);
+  return hipSuccess;
+}
+inline hipError_t hipGraphMemFreeNodeGetParams(hipGraphNode_t node, void* memory) {
+  if (node == nullptr || memory == nullptr || simt::graphs::kind(node) != simt::NodeKind::release) {
+    return simt::host::result(hipErrorInvalidValue);
+  }
+  *static_cast<void**>(memory) = simt::graphs::about(node);
+  return hipSuccess;
+}
+/// What is not allocated now could be given back.
+inline hipError_t hipDeviceGraphMemTrim(int device) {
+  return device == 0 ? hipSuccess : simt::host::result(hipErrorInvalidDevice);
+}
+
+inline hipError_t hipUserObjectCreate(hipUserObject_t* object, void* data, hipHostFn_t destroy, unsigned references,
+                                      unsigned flags) {
+  if (object == nullptr || destroy == nullptr || references == 0 || flags != hipUserObjectNoDestructorSync) {
+    return simt::host::result(hipErrorInvalidValue);
+  }
+  *object = simt::graphs::make_object(data, destroy, references);
+  return hipSuccess;
+}
+inline hipError_t hipUserObjectRetain(hipUserObject_t object, unsigned count = 1) {
+  if (!simt::host::has_handle(object, simt::host::HandleKind::object) || count == 0) {
+    return simt::host::result(hipErrorInvalidValue);
+  }
+  simt::graphs::retain(object, count);
+  return hipSuccess;
+}
+inline hipError_t hipUserObjectRelease(hipUserObject_t object, unsigned count = 1) {
+  const bool there = simt::host::has_handle(object, simt::host::HandleKind::object) && count != 0;
+  return simt::host::result(there && simt::graphs::release(object, count) ? hipSuccess : hipErrorInvalidValue);
+}
+inline hipError_t hipGraphRetainUserObject(hipGraph_t graph, hipUserObject_t object, unsigned count = 1,
+                                           unsigned flags = 0) {
+  if (const hipError_t error = simt::graphs::known(graph)) return error;
+  if (!simt::host::has_handle(object, simt::host::HandleKind::object) || count == 0) {
+    return simt::host::result(hipErrorInvalidValue);
+  }
+  simt::graphs::retain(graph, object, count);
+  return flags == hipGraphUserObjectMove ? hipUserObjectRelease(object, count) : hipSuccess;
+}
+inline hipError_t hipGraphReleaseUserObject(hipGraph_t graph, hipUserObject_t object, unsigned count = 1) {
+  if (const hipError_t error = simt::graphs::known(graph)) return error;
+  const bool there = simt::host::has_handle(object, simt::host::HandleKind::object) && count != 0;
+  return simt::host::result(there && simt::graphs::release(graph, object, count) ? hipSuccess : hipErrorInvalidValue);
+}
+
 inline hipError_t hipGraphAddEmptyNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
                                        std::size_t count) {
   if (const hipError_t error = simt::graphs::known(graph)) return error;
@@ -349,9 +528,9 @@ inline hipError_t hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void* to, c
 
 // ------------------------------------------------------------------------------------------------ instantiated graphs
 
-inline hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* made, hipGraph_t graph, unsigned long long = 0) {
+inline hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* made, hipGraph_t graph, unsigned long long flags = 0) {
   if (const hipError_t error = simt::graphs::known(graph)) return error;
-  *made = simt::graphs::instantiate(graph);
+  *made = simt::graphs::instantiate(graph, (flags & hipGraphInstantiateFlagAutoFreeOnLaunch) != 0);
   simt::host::add_handle(*made, simt::host::HandleKind::executable);
   return hipSuccess;
 }
@@ -377,6 +556,7 @@ inline hipError_t hipGraphUpload(hipGraphExec_t graph, hipStream_t stream) {
 inline hipError_t hipGraphLaunch(hipGraphExec_t graph, hipStream_t stream) {
   if (const hipError_t error = hipGraphUpload(graph, stream)) return error;
   return simt::host::asked(stream, simt::NodeKind::graph, [=] {
+    if (simt::graphs::has_memory(graph)) return simt::host::result(hipErrorInvalidValue);
     simt::graphs::run(graph);
     return hipSuccess;
   });

@@ -350,7 +350,7 @@ struct Halves {
   }
 };
 inline Halves& halves_of_block() {
-  Halves(&own)[1] = SIMT_SHARED("the barrier of a block in two halves");
+  Halves(&own)[1] = SIMT_SHARED_OWN("the barrier of a block in two halves");
   return own[0];
 }
 inline Halves halves_of_grid{};
@@ -488,7 +488,7 @@ class block_tile : public thread_group {
       ::simt::block_barrier("sync of a tile", 0, place);
     } else {
       // Not one of the 16 barriers that programs can name. The memory of a tile starts as anything.
-      Barrier(&barriers)[16] = SIMT_SHARED("barriers of tiles");
+      Barrier(&barriers)[16] = SIMT_SHARED_OWN("barriers of tiles");
       Barrier& own = barriers[first() / Size];
       if (own.made != Barrier::mark) own = Barrier{Barrier::mark, 0, 0};
       if (++own.arrived == Size) {
@@ -523,7 +523,7 @@ class block_tile : public thread_group {
   }
   template <typename Algorithm, typename T>
   void gather(T& record, ::simt::Place place) const {
-    void*(&slots)[1024] = SIMT_SHARED("memory of a tile");
+    void*(&slots)[1024] = SIMT_SHARED_OWN("memory of a tile");
     slots[::simt::thread_rank()] = &record;
     barrier(place);
     if (thread_rank() == 0) {

@@ -43,7 +43,9 @@ struct Settings {
 SIMT_EXPORT extern Settings settings;
 
 /// Handles that exist: what is not among them is no handle, or one that was destroyed.
-enum class HandleKind : unsigned char { stream, event, array, pool, blas, graph, executable, fft, sparse, solver };
+enum class HandleKind : unsigned char {
+  stream, event, array, pool, blas, graph, executable, fft, sparse, solver, object
+};
 SIMT_EXPORT void add_handle(const void*, HandleKind);
 SIMT_EXPORT bool has_handle(const void*, HandleKind);
 SIMT_EXPORT bool remove_handle(const void*, HandleKind);
@@ -51,6 +53,7 @@ SIMT_EXPORT bool remove_handle(const void*, HandleKind);
 /// Whether an address is in a program's or library's file: a variable, of the host or the device.
 SIMT_EXPORT bool is_variable(const void* address);
 SIMT_EXPORT bool is_registered(const void* address, unsigned* flags = nullptr);
+SIMT_EXPORT bool is_any_registered();
 /// False if part of it is registered already.
 SIMT_EXPORT bool add_registered(const void* address, std::size_t size, unsigned flags);
 SIMT_EXPORT bool remove_registered(const void* address);
@@ -72,10 +75,16 @@ SIMT_EXPORT Untyped known_kernel(const void* kernel);
 SIMT_EXPORT void set_shared_limit(const void* kernel, int size);
 SIMT_EXPORT int shared_limit(const void* kernel, int otherwise);
 
+/// Bytes of the `__shared__` variables of a kernel and of what it calls. False if the program's file does not tell.
+SIMT_EXPORT bool static_shared(const void* kernel, std::size_t& size);
+
 /// Of "(void*)k<a, b>, grid, …" the kernel's name, kept.
 SIMT_EXPORT const char* kernel_name(const char* arguments);
 /// A clock that never goes back.
 SIMT_EXPORT std::int64_t nanoseconds();
+
+/// Whether memory is allocated by a node of a graph that there is; then it is released, unless it was (`released`).
+SIMT_EXPORT bool release_of_graph(void* start, bool& released);
 
 /// An error if streams record and CUDA refuses this meanwhile.
 inline hipError_t may(Unrecorded what) {
@@ -132,6 +141,8 @@ inline hipError_t release_of(void* pointer, Memory kind, Memory other) {
   if (pointer == nullptr) return hipSuccess;
   const Allocation allocation = find(pointer);
   const bool right = allocation.kind == kind || allocation.kind == other;
+  bool released = false;
+  if (release_of_graph(pointer, released)) return result(released ? hipSuccess : hipErrorInvalidValue);
   if (!right || allocation.start != pointer || !release(pointer)) return result(hipErrorInvalidValue);
   if (allocation.kind != Memory::pinned) give_memory_back(allocation.size);
   return hipSuccess;

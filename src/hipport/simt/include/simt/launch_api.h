@@ -218,11 +218,22 @@ void remember_if_kernel([[maybe_unused]] T* kernel) {
   if constexpr (std::is_function_v<T>) remember(kernel);
 }
 
-inline hipError_t set_attribute(const void* kernel, hipFuncAttribute attribute, int value) {
+/// Bytes of the variables in shared memory that a kernel and what it calls have.
+inline std::size_t static_shared(const void* kernel, Place place) {
+  std::size_t size = 0;
+  if (!static_shared(kernel, size)) {
+    fault("unsupported", place, "what static shared memory a kernel has, as the program's file does not tell: it was "
+          "stripped of its symbols, or linked without --emit-relocs");
+  }
+  return size;
+}
+
+inline hipError_t set_attribute(const void* kernel, hipFuncAttribute attribute, int value, Place place) {
   if (kernel == nullptr) return hipErrorInvalidDeviceFunction;
   switch (attribute) {
     case hipFuncAttributeMaxDynamicSharedMemorySize: {
-      if (value < 0 || static_cast<std::size_t>(value) > properties().sharedMemPerBlockOptin) {
+      const std::size_t most = properties().sharedMemPerBlockOptin;
+      if (value < 0 || static_cast<std::size_t>(value) > most - smaller(most, static_shared(kernel, place))) {
         return hipErrorInvalidValue;
       }
       set_shared_limit(kernel, value);
@@ -235,13 +246,15 @@ inline hipError_t set_attribute(const void* kernel, hipFuncAttribute attribute, 
   }
 }
 
-inline hipFuncAttributes attributes_of(const void* kernel) {
+inline hipFuncAttributes attributes_of(const void* kernel, Place place) {
   const hipDeviceProp_t& p = properties();
   hipFuncAttributes a{};
   a.binaryVersion = a.ptxVersion = p.major * 10 + p.minor;
   a.maxThreadsPerBlock = p.maxThreadsPerBlock;
   a.numRegs = 32;
-  a.maxDynamicSharedSizeBytes = shared_limit(kernel, static_cast<int>(p.sharedMemPerBlock));
+  a.sharedSizeBytes = static_shared(kernel, place);
+  const std::size_t left = p.sharedMemPerBlock - smaller(p.sharedMemPerBlock, a.sharedSizeBytes);
+  a.maxDynamicSharedSizeBytes = shared_limit(kernel, static_cast<int>(left));
   a.preferredShmemCarveout = -1;
   return a;
 }
@@ -261,16 +274,16 @@ inline int blocks_per_multiprocessor(int threads, std::size_t shared) {
 }  // namespace simt
 
 template <typename T>
-hipError_t hipFuncSetAttribute(T* kernel, hipFuncAttribute attribute, int value) {
+hipError_t hipFuncSetAttribute(T* kernel, hipFuncAttribute attribute, int value, SIMT_HERE) {
   simt::host::remember_if_kernel(kernel);
-  return simt::host::result(simt::host::set_attribute((const void*)kernel, attribute, value));
+  return simt::host::result(simt::host::set_attribute((const void*)kernel, attribute, value, SIMT_THERE));
 }
 template <typename T>
-hipError_t hipFuncGetAttributes(hipFuncAttributes* attributes, T* kernel) {
+hipError_t hipFuncGetAttributes(hipFuncAttributes* attributes, T* kernel, SIMT_HERE) {
   if (attributes == nullptr) return simt::host::result(hipErrorInvalidValue);
   if (kernel == nullptr) return simt::host::result(hipErrorInvalidDeviceFunction);
   simt::host::remember_if_kernel(kernel);
-  *attributes = simt::host::attributes_of((const void*)kernel);
+  *attributes = simt::host::attributes_of((const void*)kernel, SIMT_THERE);
   return hipSuccess;
 }
 template <typename T>
@@ -286,30 +299,35 @@ hipError_t hipFuncSetSharedMemConfig(T* kernel, hipSharedMemConfig) {
 
 template <typename T>
 hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, T kernel, int threads,
-                                                                 std::size_t shared, unsigned) {
+                                                                 std::size_t shared, unsigned, SIMT_HERE) {
   if (blocks == nullptr || threads <= 0) return simt::host::result(hipErrorInvalidValue);
   if (kernel == nullptr) return simt::host::result(hipErrorInvalidDeviceFunction);
-  *blocks = simt::host::blocks_per_multiprocessor(threads, shared);
+  const std::size_t own = simt::host::static_shared((const void*)kernel, SIMT_THERE);
+  *blocks = simt::host::blocks_per_multiprocessor(threads, own + shared);
   return hipSuccess;
 }
 template <typename T>
-hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T kernel, int threads, std::size_t shared) {
-  return hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, kernel, threads, shared, 0);
+hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T kernel, int threads, std::size_t shared,
+                                                        SIMT_HERE) {
+  return hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, kernel, threads, shared, 0, simt_file,
+                                                               simt_line);
 }
 
 /// The block size that fills a multiprocessor best, the largest of equals; `shared_for` says what a block needs.
 template <typename T, typename SharedFor>
 hipError_t hipOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int* grid, int* block, T kernel,
-                                                                  SharedFor shared_for, int limit = 0, unsigned = 0) {
+                                                                  SharedFor shared_for, int limit = 0, unsigned = 0,
+                                                                  SIMT_HERE) {
   if (grid == nullptr || block == nullptr || limit < 0) return simt::host::result(hipErrorInvalidValue);
   if (kernel == nullptr) return simt::host::result(hipErrorInvalidDeviceFunction);
   const hipDeviceProp_t& p = simt::host::properties();
+  const std::size_t own = simt::host::static_shared((const void*)kernel, SIMT_THERE);
   const int largest = limit == 0 ? p.maxThreadsPerBlock : simt::host::smaller(limit, p.maxThreadsPerBlock);
   int best = 0;
   *grid = *block = 0;
   for (int threads = largest; threads > 0; threads = (threads - 1) / p.warpSize * p.warpSize) {
     const int blocks =
-        simt::host::blocks_per_multiprocessor(threads, static_cast<std::size_t>(shared_for(threads)));
+        simt::host::blocks_per_multiprocessor(threads, own + static_cast<std::size_t>(shared_for(threads)));
     if (blocks * threads <= best) continue;
     best = blocks * threads;
     *block = threads;
@@ -319,28 +337,33 @@ hipError_t hipOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int* grid, int
 }
 template <typename T, typename SharedFor>
 hipError_t hipOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, T kernel, SharedFor shared_for,
-                                                         int limit = 0) {
-  return hipOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(grid, block, kernel, shared_for, limit);
+                                                         int limit = 0, SIMT_HERE) {
+  return hipOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(grid, block, kernel, shared_for, limit, 0, simt_file,
+                                                                simt_line);
 }
 template <typename T>
 hipError_t hipOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, T kernel, std::size_t shared = 0,
-                                                      int limit = 0, unsigned = 0) {
+                                                      int limit = 0, unsigned = 0, SIMT_HERE) {
   return hipOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(
-      grid, block, kernel, [shared](int) { return shared; }, limit);
+      grid, block, kernel, [shared](int) { return shared; }, limit, 0, simt_file, simt_line);
 }
 template <typename T>
-hipError_t hipOccupancyMaxPotentialBlockSize(int* grid, int* block, T kernel, std::size_t shared = 0, int limit = 0) {
-  return hipOccupancyMaxPotentialBlockSizeWithFlags(grid, block, kernel, shared, limit);
+hipError_t hipOccupancyMaxPotentialBlockSize(int* grid, int* block, T kernel, std::size_t shared = 0, int limit = 0,
+                                             SIMT_HERE) {
+  return hipOccupancyMaxPotentialBlockSizeWithFlags(grid, block, kernel, shared, limit, 0, simt_file, simt_line);
 }
 template <typename T>
-hipError_t hipOccupancyAvailableDynamicSMemPerBlock(std::size_t* shared, T kernel, int blocks, int threads) {
+hipError_t hipOccupancyAvailableDynamicSMemPerBlock(std::size_t* shared, T kernel, int blocks, int threads,
+                                                    SIMT_HERE) {
   if (shared == nullptr || blocks <= 0 || threads <= 0) return simt::host::result(hipErrorInvalidValue);
   if (kernel == nullptr) return simt::host::result(hipErrorInvalidDeviceFunction);
   const hipDeviceProp_t& p = simt::host::properties();
-  if (simt::host::blocks_per_multiprocessor(threads, 0) < blocks) return simt::host::result(hipErrorInvalidValue);
+  const std::size_t own = simt::host::static_shared((const void*)kernel, SIMT_THERE);
+  if (simt::host::blocks_per_multiprocessor(threads, own) < blocks) return simt::host::result(hipErrorInvalidValue);
   const std::size_t each = p.sharedMemPerMultiprocessor / static_cast<std::size_t>(blocks);
   using simt::host::smaller;
-  *shared = smaller(p.sharedMemPerBlockOptin, each - smaller(each, p.reservedSharedMemPerBlock));
+  const std::size_t most = smaller(p.sharedMemPerBlockOptin, each - smaller(each, p.reservedSharedMemPerBlock));
+  *shared = most - smaller(most, own);
   return hipSuccess;
 }
 

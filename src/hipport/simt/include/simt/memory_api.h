@@ -260,6 +260,17 @@ inline hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms* p, hipStream_t stream
   });
 }
 
+inline hipError_t hipMemcpy3DPeerAsync(const hipMemcpy3DPeerParms* p, hipStream_t stream = nullptr, SIMT_HERE) {
+  if (p == nullptr) return simt::host::result(hipErrorInvalidValue);
+  if (p->srcDevice != 0 || p->dstDevice != 0) return simt::host::result(hipErrorInvalidDevice);
+  const hipMemcpy3DParms one{p->srcArray, p->srcPos, p->srcPtr, p->dstArray,
+                             p->dstPos,   p->dstPtr, p->extent, hipMemcpyDeviceToDevice};
+  return hipMemcpy3DAsync(&one, stream, simt_file, simt_line);
+}
+inline hipError_t hipMemcpy3DPeer(const hipMemcpy3DPeerParms* p, SIMT_HERE) {
+  return hipMemcpy3DPeerAsync(p, nullptr, simt_file, simt_line);
+}
+
 // ---------------------------------------------------------------------------------------------------------- memset
 
 inline hipError_t hipMemset(void* to, int value, std::size_t size, SIMT_HERE) {
@@ -611,6 +622,12 @@ inline hipError_t hipMemPoolTrimTo(hipMemPool_t pool, std::size_t) {
 }
 inline hipError_t hipMemPoolSetAccess(hipMemPool_t pool, const hipMemAccessDesc*, std::size_t) {
   return pool != nullptr ? hipSuccess : simt::host::result(hipErrorInvalidValue);
+}
+inline hipError_t hipMemPoolGetAccess(hipMemAccessFlags* flags, hipMemPool_t pool, hipMemLocation* location) {
+  if (flags == nullptr || pool == nullptr || location == nullptr) return simt::host::result(hipErrorInvalidValue);
+  const bool is_device = location->type == hipMemLocationTypeDevice && location->id == 0;
+  *flags = is_device ? hipMemAccessFlagsProtReadWrite : hipMemAccessFlagsProtNone;
+  return hipSuccess;
 }
 
 template <typename T>

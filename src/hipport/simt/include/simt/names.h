@@ -41,6 +41,8 @@
 #define cudaLimitPersistingL2CacheSize simtLimitPersistingL2CacheSize
 #define cudaMemLocationTypeHost hipMemLocationTypeHost
 #define cudaMemLocationTypeHostNuma hipMemLocationTypeHostNuma
+#define cudaMemcpy3DPeer hipMemcpy3DPeer
+#define cudaMemcpy3DPeerAsync hipMemcpy3DPeerAsync
 #define cudaMemcpy3DPeerParms hipMemcpy3DPeerParms
 #define cudaMemcpyFromArrayAsync simtMemcpyFromArrayAsync
 #define cudaMemcpyToArrayAsync simtMemcpyToArrayAsync

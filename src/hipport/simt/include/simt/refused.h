@@ -14,9 +14,7 @@ struct hipIpcEventHandle_t {
 };
 #define hipIpcMemLazyEnablePeerAccess 0x01
 struct ihipModule_t;
-struct ihipModuleSymbol_t;
 using hipModule_t = ihipModule_t*;
-using hipFunction_t = ihipModuleSymbol_t*;
 struct hipMipmappedArray;
 using hipMipmappedArray_t = hipMipmappedArray*;
 
@@ -47,6 +45,26 @@ SIMT_REFUSE(hipStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph, "record
 SIMT_REFUSE(hipStreamGetCaptureInfo_v2, cudaStreamGetCaptureInfo_v2, "tale of what a stream that records waits for")
 SIMT_REFUSE(hipStreamUpdateCaptureDependencies, cudaStreamUpdateCaptureDependencies,
             "changes of what a stream that records waits for")
+#define SIMT_PARAMETERS "parameters of a graph's nodes, which keep what to do"
+SIMT_REFUSE(hipGraphKernelNodeGetParams, cudaGraphKernelNodeGetParams, SIMT_PARAMETERS)
+SIMT_REFUSE(hipGraphMemcpyNodeGetParams, cudaGraphMemcpyNodeGetParams, SIMT_PARAMETERS)
+SIMT_REFUSE(hipGraphMemsetNodeGetParams, cudaGraphMemsetNodeGetParams, SIMT_PARAMETERS)
+SIMT_REFUSE(hipGraphHostNodeGetParams, cudaGraphHostNodeGetParams, SIMT_PARAMETERS)
+#undef SIMT_PARAMETERS
+SIMT_REFUSE(hipGraphChildGraphNodeGetGraph, cudaGraphChildGraphNodeGetGraph, "graph in a node, which keeps a copy")
+SIMT_REFUSE(hipGraphExecChildGraphNodeSetParams, cudaGraphExecChildGraphNodeSetParams,
+            "other graph for a node that was made")
+SIMT_REFUSE(hipGraphExecEventRecordNodeSetEvent, cudaGraphExecEventRecordNodeSetEvent,
+            "other event for a node that was made")
+SIMT_REFUSE(hipGraphNodeFindInClone, cudaGraphNodeFindInClone, "way from a graph's node to a copy's")
+SIMT_REFUSE(hipGraphAddNode, cudaGraphAddNode, "nodes of a graph by their parameters")
+SIMT_REFUSE(hipGraphDebugDotPrint, cudaGraphDebugDotPrint, "drawings of graphs")
+SIMT_REFUSE(hipDeviceGetGraphMemAttribute, cudaDeviceGetGraphMemAttribute, "account of what graphs allocate")
+SIMT_REFUSE(hipDeviceSetGraphMemAttribute, cudaDeviceSetGraphMemAttribute, "account of what graphs allocate")
+SIMT_REFUSE(hipMemRangeGetAttribute, cudaMemRangeGetAttribute, "memory of what was advised")
+SIMT_REFUSE(hipMemRangeGetAttributes, cudaMemRangeGetAttributes, "memory of what was advised")
+SIMT_REFUSE(hipMemPoolExportToShareableHandle, cudaMemPoolExportToShareableHandle, "memory shared by processes")
+SIMT_REFUSE(hipMemPoolImportFromShareableHandle, cudaMemPoolImportFromShareableHandle, "memory shared by processes")
 SIMT_REFUSE(hipIpcGetMemHandle, cudaIpcGetMemHandle, "memory shared by processes")
 SIMT_REFUSE(hipIpcOpenMemHandle, cudaIpcOpenMemHandle, "memory shared by processes")
 SIMT_REFUSE(hipIpcCloseMemHandle, cudaIpcCloseMemHandle, "memory shared by processes")
@@ -68,7 +86,6 @@ SIMT_REFUSE(hipGetMipmappedArrayLevel, cudaGetMipmappedArrayLevel, "mipmaps")
     simt::host::refuse(#cuda, what);                                        \
   }
 using CUmodule = hipModule_t;
-using CUfunction = hipFunction_t;
 #endif
 
 #define SIMT_CODE "modules, which hold code of a GPU"
@@ -78,9 +95,19 @@ SIMT_REFUSE_DRIVER(hipModuleLoadDataEx, cuModuleLoadDataEx, SIMT_CODE)
 SIMT_REFUSE_DRIVER(hipModuleUnload, cuModuleUnload, SIMT_CODE)
 SIMT_REFUSE_DRIVER(hipModuleGetFunction, cuModuleGetFunction, SIMT_CODE)
 SIMT_REFUSE_DRIVER(hipModuleGetGlobal, cuModuleGetGlobal, SIMT_CODE)
-SIMT_REFUSE_DRIVER(hipModuleLaunchKernel, cuLaunchKernel, SIMT_CODE)
-SIMT_REFUSE_DRIVER(hipModuleLaunchCooperativeKernel, cuLaunchCooperativeKernel, SIMT_CODE)
 #undef SIMT_CODE
+#define SIMT_WORDS "words that streams write and wait for"
+SIMT_REFUSE_DRIVER(hipStreamWriteValue32, cuStreamWriteValue32, SIMT_WORDS)
+SIMT_REFUSE_DRIVER(hipStreamWriteValue64, cuStreamWriteValue64, SIMT_WORDS)
+SIMT_REFUSE_DRIVER(hipStreamWaitValue32, cuStreamWaitValue32, SIMT_WORDS)
+SIMT_REFUSE_DRIVER(hipStreamWaitValue64, cuStreamWaitValue64, SIMT_WORDS)
+SIMT_REFUSE_DRIVER(hipStreamBatchMemOp, cuStreamBatchMemOp, SIMT_WORDS)
+#undef SIMT_WORDS
+SIMT_REFUSE_DRIVER(hipMemcpyParam2D, cuMemcpy2D, "copies of the driver's by a description")
+SIMT_REFUSE_DRIVER(hipMemcpyParam2DAsync, cuMemcpy2DAsync, "copies of the driver's by a description")
+SIMT_REFUSE_DRIVER(hipDrvMemcpy2DUnaligned, cuMemcpy2DUnaligned, "copies of the driver's by a description")
+SIMT_REFUSE_DRIVER(hipDrvMemcpy3D, cuMemcpy3D, "copies of the driver's by a description")
+SIMT_REFUSE_DRIVER(hipArrayCreate, cuArrayCreate, "arrays of the driver's")
 SIMT_REFUSE_DRIVER(hipMemAddressReserve, cuMemAddressReserve, "virtual memory management")
 SIMT_REFUSE_DRIVER(hipMemCreate, cuMemCreate, "virtual memory management")
 SIMT_REFUSE_DRIVER(hipMemMap, cuMemMap, "virtual memory management")
