@@ -4,19 +4,12 @@
 import pytest
 from hypothesis import settings
 
-from hipport.processors import processors
-
 # How long an example takes says more about what else the machine does than about the code.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 #: Files whose tests take minutes: they come first, so that no processor waits for the last of them.
 _SLOW = ("test_install", "test_verify_packages", "test_packages", "test_examples", "test_verify_examples", "test_build")
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are processors: tests wait for a file's lock, or for what has to come to no end."""
-    return processors() + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

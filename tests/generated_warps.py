@@ -524,7 +524,9 @@ def found(source: Path) -> Found:
     for number in range(KERNELS):
         first = run(original, number, 32, "forward")
         printed.append(zlib.crc32(first[1].strip().encode()))
-        if first[0] != 0 or any(run(original, number, 32, order) != first for order in ("reverse", "random:1")):
+        # Which lane a warning names does depend on it.
+        others = [run(original, number, 32, order) for order in ("reverse", "random:1")]
+        if first[0] != 0 or any(other[:2] != first[:2] for other in others):
             unfit.append(f"kernel{number}: {first[0]} {(first[1] + first[2])[-300:]!r}")
             continue
         runs = {(n, order): run(port, number, n, order) for n in (32, 64) for order in ("forward", "random:2")}

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import hipport
+from hipport import toolchain
 from hipport.dry_runs import portable
 from hipport.simt import compile as compiling
 from hipport.simt import compilers
@@ -85,6 +86,11 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
         for name, place in (("INCLUDE", "simt/include"), ("RUNTIME", "simt/runtime"), ("HELPERS", "include")):
             shutil.copytree(getattr(compiling, name), copy / place)
             patch.setattr(compiling, name, copy / place)
+        # But for what is kept by what is in the runtime's files.
+        kept, shared = copy / "cache/hipport/simt/runtime", toolchain.cache(os.environ) / "simt/runtime"
+        shared.mkdir(parents=True, exist_ok=True)
+        kept.parent.mkdir(parents=True)
+        kept.symlink_to(shared)
         yield {**os.environ, "XDG_CACHE_HOME": str(copy / "cache"), "CXX": ""}
 
 

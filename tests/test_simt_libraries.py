@@ -81,8 +81,10 @@ def test_a_clang_takes_rocthrust_for_code_of_processors(tmp_path: Path) -> None:
         "#include <thrust/sort.h>\n#include <thrust/device_vector.h>\nint main() { thrust::device_vector<int> v(2);"
         " v[0] = 7; v[1] = 3; thrust::sort(thrust::hip::par, v.begin(), v.end()); return v[0] - 3; }\n"
     )
-    options = replace(OPTIONS, compiler=compiler, precompile=False)
-    assert subprocess.run([program([source], "hip", options).path], check=False).returncode == 0
+    builder = Builder(replace(OPTIONS, compiler=compiler), "hip")
+    command = [compiler.path, *builder.flags(), *builder.includes, "-include", "simt/prelude.h", "-fsyntax-only"]
+    done = subprocess.run([*command, "-x", "c++", str(source)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 def test_groups_of_hipport() -> None:

@@ -370,7 +370,7 @@ int main(int argc, char** argv) {
   WHEN("counts-votes-forever") countsVotesForever<<<2, 32>>>(memory);
   WHEN("meets-forever") meetsForever<<<1, 64>>>(memory);
   WHEN("asks-for-long") {
-    for (int where = 0; where < 4; ++where) asksForLong<<<1, 32>>>(memory, where, 1500000);
+    for (int where = 0; where < 4; ++where) asksForLong<<<1, 32>>>(memory, where, 300000);
   }
   WHEN("locks-forever") locksForever<<<1, 32>>>(memory);
   WHEN("computes") computes<<<1, 32>>>(memory, 400000000u + argc);

@@ -389,7 +389,7 @@ def _library(
     """Return the shared library of the sources in `folder`, compiled now if it was not yet. Raises NotCompiled."""
     flags = ["-std=c++17", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-semantic-interposition"]
     flags += ["-ftls-model=initial-exec", "-pthread", "-fno-omit-frame-pointer", "-Wall"]
-    flags += [*SAY[compiler.family], f"-I{INCLUDE}", *own]
+    flags += [*SAY[compiler.family], *own]
     sources = sorted(folder.glob("*.cpp"))
     key = digest_of(_FORMAT, compiler.identity, flags, hash_tree((INCLUDE, folder)))
     library = kept / folder.name / key / f"libhipport_{'simt' if folder == RUNTIME else folder.name}.so"
@@ -398,7 +398,7 @@ def _library(
             return library
         objects = [library.parent / f"{each.stem}.o" for each in sources]
         commands = [
-            [compiler.path, *flags, "-c", str(each), "-o", str(made)]
+            [compiler.path, *flags, f"-I{INCLUDE}", "-c", str(each), "-o", str(made)]
             for each, made in zip(sources, objects, strict=True)
         ]
         with ThreadPoolExecutor(processors()) as pool:

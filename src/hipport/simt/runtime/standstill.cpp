@@ -81,11 +81,13 @@ void Standstill::begin() {
 }
 
 bool Standstill::is_seen(const Worker& w, const std::vector<Block*>& resident, double now) {
-  // Stacks are looked at where threads leave them by a switch alone.
-  if (!switches_are_plain || host::host_memory_is_device() || host::is_any_registered()) return false;
-  if (since_ == 0) since_ = now, next_ = now;
+  // The time first: this is asked for in every round, and the rest takes longer than a round of threads that spin.
   if (now < next_) return false;
+  const bool first = next_ == 0;
   next_ = now + settings().watchdog / samples_wanted;
+  // Stacks are looked at where threads leave them by a switch alone.
+  if (first || !switches_are_plain || host::host_memory_is_device() || host::is_any_registered()) return false;
+  if (since_ == 0) since_ = now;
   if (samples_++ == 0) memory_ = memory_of(w, resident);
   for (const Block* block : resident) {
     if (!block->loud) return begin(), false;
