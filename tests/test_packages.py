@@ -3,7 +3,6 @@
 
 import importlib.util
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -14,11 +13,9 @@ from pathlib import Path
 import pytest
 
 import hipport
-import quick_hipcc
-from hipport import toolchain
 from hipport.languages.cpp import Cpp
 from recorded_builds import ENVIRONMENTS, record, untranslated
-from source_packages import PACKAGES, UNITS, unpacked, without_cuda
+from source_packages import PACKAGES, UNITS, unpacked
 
 pytestmark = pytest.mark.network
 
@@ -127,24 +124,3 @@ def test_its_build_script_declares_what_it_did_for_cuda_and_what_hipcc_takes_for
             assert rocm.error == "" and untranslated(rocm) == []
             sources = [path for each in rocm.extensions for path in each["sources"] if path.endswith(".cu")]
             assert len(sources) == UNITS[tree.name]
-
-
-# By their own setup.py files all four are: tests/test_install.py. This one takes the least time.
-@pytest.mark.toolchain
-@pytest.mark.parametrize("tree", ["torch-spline-conv"], indirect=True)
-def test_every_cuda_unit_compiles_for_both_wavefronts(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    archs = ("gfx942", "gfx1100")
-    try:
-        hipcc = toolchain.choose(toolchain.find(os.environ), archs)
-    except toolchain.NoToolchain as missing:
-        pytest.skip(f"no hipcc for {archs}: not compiled: {missing}")
-    hipport.save(hipport.rewrite([tree]))
-    # What is not CUDA takes most of the time, and is compiled where it is installed.
-    sources = sorted(tree.rglob("*.cu"))
-    env = {**quick_hipcc.environment(hipcc, without_cuda(), tmp_path_factory), "FORCE_CUDA": "1"}
-    built = hipport.build(sources, target=hipport.Target(archs), env=env)
-    assert not built.not_built, built.not_built
-    failed = [f"{c.path} {c.target}: {c.messages[:3]}" for c in built.compiled if not c.ok]
-    assert failed == []
-    cuda = {(c.path, c.target) for c in built.compiled if c.path.suffix == ".cu" and c.target in archs}
-    assert len(cuda) == len(archs) * UNITS[tree.name]
