@@ -490,7 +490,8 @@ class Found:
     """What came of the kernels of one program: how many gave what the original gave, and what is wrong with the others.
 
     `said` are kernels that differ where the port has said that a person has to look; `silent` those where it has not;
-    `unfit` those whose original does not end, or depends on the order of threads.
+    `unfit` those whose original does not end, or depends on the order of threads; `warned` is what originals are warned
+    of.
     `printed` is the CRC-32 of what each original prints, a space between numbers.
     """
 
@@ -498,6 +499,7 @@ class Found:
     said: tuple[str, ...]
     silent: tuple[str, ...]
     unfit: tuple[str, ...]
+    warned: tuple[str, ...]
     printed: tuple[int, ...]
 
 
@@ -520,12 +522,13 @@ def found(source: Path) -> Found:
         inner = [each for each in spans if each != name and each not in seen and f"{each}(" in text]
         return any(is_said(each, seen | {name}) for each in inner)
 
-    right, said, silent, unfit, printed = 0, [], [], [], []
+    right, said, silent, unfit, warned, printed = 0, [], [], [], [], []
     for number in range(KERNELS):
         first = run(original, number, 32, "forward")
         printed.append(zlib.crc32(first[1].strip().encode()))
         # Which lane a warning names does depend on it.
         others = [run(original, number, 32, order) for order in ("reverse", "random:1")]
+        warned += [f"kernel{number}: {each[2][:300]}" for each in (first, *others) if each[2]]
         if first[0] != 0 or any(other[:2] != first[:2] for other in others):
             unfit.append(f"kernel{number}: {first[0]} {(first[1] + first[2])[-300:]!r}")
             continue
@@ -537,7 +540,7 @@ def found(source: Path) -> Found:
             right += 1
         else:
             (said if is_said(f"kernel{number}", set()) else silent).append(f"kernel{number}: {wrong[0]}")
-    return Found(right, tuple(said), tuple(silent), tuple(unfit), tuple(printed))
+    return Found(right, tuple(said), tuple(silent), tuple(unfit), tuple(warned), tuple(printed))
 
 
 def run(path: Path, number: int, lanes: int, order: str) -> tuple[int, str, str]:

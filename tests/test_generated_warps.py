@@ -43,7 +43,7 @@ def test_what_lanes_do_where_they_are_together(seed: int, tmp_path: Path) -> Non
     source = tmp_path / "generated.cu"
     source.write_text(program(seed))
     result = found(source)
-    assert (result.said, result.silent, result.unfit, result.right) == ((), (), (), KERNELS)
+    assert (result.said, result.silent, result.unfit, result.warned, result.right) == ((), (), (), (), KERNELS)
     assert result.printed == RECORDED[seed]
 
 
@@ -54,3 +54,5 @@ def test_what_means_something_else_is_said(tmp_path: Path) -> None:
     assert (result.silent, result.unfit, result.printed) == ((), (), RECORDED[540])
     # Else nothing was tried.
     assert result.said and result.right
+    # Lanes of one mask meet in several branches, and of nothing else is there a warning.
+    assert result.warned and all("warp-places" in each for each in result.warned)
