@@ -537,8 +537,7 @@ class _Compiler:
         more: tuple[Headers, ...] = ("light", "whole") if unit.device else ("whole",)
         for headers in more:
             # It may be what these headers leave out. If not, PyTorch's own say so, too.
-            light = f"-I{_TORCH_LIGHT}" in command
-            if status and light and _OF_TORCH.search(said) and not _NO_CONSTANT.search(said):
+            if status and f"-I{_TORCH_LIGHT}" in command and _OF_TORCH.search(said):
                 command = self._command(unit, headers)
                 status, said = limited([*command, *out], unit.folder, self.env, self.timeout)
         seconds = time.monotonic() - start
