@@ -2,9 +2,10 @@
 """Run a build script with a stand-in for PyTorch, and return what it would have had built.
 
 The script runs in a child process, on a copy of its tree, with little of the environment, limits on time and memory,
-and no compiler. `torch` is a stand-in, once for ROCm and once for CUDA, with a GPU or, as where most packages are
-built, with none. What the script hands to CUDAExtension, CppExtension, `load` and the like is recorded; a subclass of
-BuildExtension is run up to the point where it would build. PyTorch itself is not needed.
+and no compiler. The child is forked from a process that has imported what takes most of the time. `torch` is a
+stand-in, once for ROCm and once for CUDA, with a GPU or, as where most packages are built, with none. What the script
+hands to CUDAExtension, CppExtension, `load` and the like is recorded; a subclass of BuildExtension is run up to the
+point where it would build. PyTorch itself is not needed.
 
 The facts on PyTorch that matter here are from torch/utils/cpp_extension.py of 2.13: CUDA_HOME is None in a PyTorch for
 ROCm, and ROCM_HOME in one for CUDA.
@@ -12,14 +13,23 @@ ROCm, and ROCM_HOME in one for CUDA.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import io
 import json
 import os
+import resource
+import runpy
 import shutil
+import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -102,19 +112,27 @@ def record(
             "ROCM_HOME" if rocm else "CUDA_HOME": str(home),
             **(env or {}),
         }
-        done = subprocess.run(
-            [sys.executable, "-I", "-B", str(Path(__file__).resolve()), json.dumps(request)],
-            cwd=(copy / script.relative_to(tree)).parent,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        status = _of_server({**request, "folder": str(Path(request["script"]).parent), "env": environment})
         if not output.exists():
-            return Recorded((), f"it ended with {done.returncode}: {done.stderr[-500:]}")
+            said = (Path(scratch) / "stderr").read_text(errors="replace")
+            return Recorded((), f"it ended with {status}: {said[-500:]}")
         answer = json.loads(output.read_text())
     return Recorded(tuple(answer["extensions"]), answer["error"])
+
+
+@cache
+def _server() -> subprocess.Popen[str]:
+    command = [sys.executable, "-I", "-B", str(Path(__file__).resolve())]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={})
+
+
+def _of_server(request: dict[str, Any]) -> int:
+    """Have a script run, and return how its process ended, as `subprocess` has it."""
+    server = _server()
+    assert server.stdin is not None and server.stdout is not None
+    server.stdin.write(json.dumps(request) + "\n")
+    server.stdin.flush()
+    return int(server.stdout.readline())
 
 
 def untranslated(recorded: Recorded) -> list[str]:
@@ -204,8 +222,6 @@ class _Finder:
         self.packages = packages
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        from importlib.machinery import ModuleSpec
-
         return ModuleSpec(name, self) if name.partition(".")[0] in self.packages else None  # type: ignore[arg-type]
 
     @staticmethod
@@ -255,8 +271,6 @@ class _Child:
         return answer
 
     def torch(self) -> None:
-        import importlib
-
         rocm, home = self.rocm, self.request["home"]
         torch: Any = importlib.import_module("torch")
         torch.__version__ = "2.9.0+rocm6.4" if rocm else "2.9.0+cu128"
@@ -304,8 +318,6 @@ class _Child:
         torch.utils.hipify.hipify_python = hipify
 
     def setuptools(self) -> None:
-        import importlib
-
         for name in ("setuptools", "distutils.core", "setuptools.extension", "distutils.extension"):
             module: Any = importlib.import_module(name)
             module.setup = self.setup
@@ -314,8 +326,7 @@ class _Child:
             module.Command = _Anything
 
         settings: Any = importlib.import_module("distutils.sysconfig")
-        real = importlib.import_module("sysconfig")
-        settings.get_config_vars, settings.get_config_var = real.get_config_vars, real.get_config_var
+        settings.get_config_vars, settings.get_config_var = sysconfig.get_config_vars, sysconfig.get_config_var
 
     def setup(self, **attributes: Any) -> None:
         modules = attributes.get("ext_modules") or []
@@ -353,11 +364,6 @@ def _build_extension() -> type:
 
 
 def _main(request: dict[str, Any]) -> None:
-    import contextlib
-    import io
-    import resource
-    import runpy
-
     resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
     resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
     child = _Child(request)
@@ -383,5 +389,32 @@ def _main(request: dict[str, Any]) -> None:
     Path(request["output"]).write_text(text)
 
 
+def _in_place(request: dict[str, Any]) -> None:
+    """Become a process that was started for the request."""
+    signal.alarm(60)
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+    for descriptor, place in enumerate((os.devnull, os.devnull, f"{request['scratch']}/stderr")):
+        os.dup2(os.open(place, os.O_RDWR | os.O_CREAT), descriptor)
+
+
+def _serve() -> None:
+    """Run the scripts that are asked for, each in a fork of this process, until there is nobody to ask."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            try:
+                _in_place(request)
+                _main(request)
+            except BaseException:
+                sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+                os._exit(1)
+            # Not what is left of the server's input.
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
 if __name__ == "__main__":
-    _main(json.loads(sys.argv[1]))
+    _serve()

@@ -206,7 +206,7 @@ def complaint(hip: tuple[int, int], flags: Sequence[str | Path], arch: str, unit
     chosen = toolchain(hip)
     command = [
         *(chosen.hipcc, "-x", "hip", "--cuda-device-only", "-std=c++17", f"--offload-arch={arch}", *flags),
-        *("-Wall", "-Wshorten-64-to-32", "-Werror", "-Wno-unused-command-line-argument", "-I", INCLUDE, *units),
+        *("-O1", "-Wall", "-Wshorten-64-to-32", "-Werror", "-Wno-unused-command-line-argument", "-I", INCLUDE, *units),
     ]
     done = subprocess.run(
         command,
