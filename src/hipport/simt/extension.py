@@ -606,8 +606,23 @@ class _Compiler:
             front = self._with_torch(unit, headers)
             return [*front, *step, "-include", str(header), *includes, f"-I{_TORCH_SHIMS}", *own]
         # A unit without PyTorch's headers compiles fast: its kernels may as well run fast.
+        if unit.device and compiler.family == "g++":
+            return [*self._with_prelude(defines, step, compiler), *includes, *own]
         front = [compiler.path, *self.flags("-O2", compiler), *step]
         return [*front, "-include", str(self._header(text)), *includes, *own]
+
+    def _with_prelude(self, defines: list[str], step: tuple[str, ...], compiler: compilers.Compiler) -> list[str]:
+        """The start of a command whose unit has the executor's headers, compiled as for programs.
+
+        Where one of `defines` is something to these headers, g++ reads them as they are. clang would refuse.
+        """
+        builder = self.builder("-O2", compiler)
+        try:
+            front = builder.front(flags=step, standard=_STANDARD)
+        except NotCompiled as problem:
+            raise NotBuildable(f"the executor's headers do not compile: {problem}") from problem
+        own = [f"-U{each[1:]}" if each.startswith("-") else f"-D{each}" for each in defines]
+        return [compiler.path, *front, *builder.flags(standard=_STANDARD), *step, *own]
 
     def _made(self, path: Path) -> Path:
         """Where a file or folder of the copy is that was prepared."""
