@@ -69,6 +69,14 @@ setup(name="{package}", ext_modules=[extension],
 """
 
 
+#: Whose kernels with types of numbers have cases of floats alone.
+OF_FLOATS = ("torch_sparse",)
+FLOATS = """\
+#undef AT_DISPATCH_CASE_ALL_TYPES_AND
+#define AT_DISPATCH_CASE_ALL_TYPES_AND(a, ...) AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)
+"""
+
+
 def gather(tree: Path, package: str, libraries: tuple[str, ...]) -> None:
     """Make a unit of the CUDA files of several libraries and one of the others, and a setup.py that builds them."""
     # What is not CUDA brings Python's headers, and has types of the same names as what is.
@@ -76,7 +84,7 @@ def gather(tree: Path, package: str, libraries: tuple[str, ...]) -> None:
         ("gathered.cpp", (("csrc/cpu", "_cpu.cpp"), ("csrc", ".cpp"))),
         ("gathered.cu", (("csrc/cuda", "_cuda.cu"),)),
     ):
-        lines = [TYPES]
+        lines = [TYPES, *([FLOATS] if package in OF_FLOATS else ())]
         for name in libraries:
             lines.append(f"#define registry registry_of_{name}")
             for folder, suffix in parts:
