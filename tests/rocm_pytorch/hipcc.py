@@ -7,9 +7,9 @@ PyTorch's largest headers it reads what kernels use: tensors, and no neural netw
 
 HIPPORT_HIPCC is the compiler, HIPPORT_PRECOMPILED a folder for what it makes of the headers, if it is to keep them,
 HIPPORT_OPTIMIZED the architectures whose code is optimized a little, for what cannot be assembled else. The headers
-come before what a unit includes, so only units that include HIP's and some of PyTorch's anyhow get them: what of HIP's
-a port forgets to include is still missing. A unit that does not compile with them is compiled again with PyTorch's own:
-what is said of it is what hipcc says.
+come before what a unit includes, so HIP's are for units that include HIP's, and PyTorch's for those of them that
+include some of those: what of HIP's a port forgets to include is still missing. A unit that does not compile with them
+is compiled again with PyTorch's own: what is said of it is what hipcc says.
 """
 
 import fcntl
@@ -21,12 +21,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-HEADERS = ("hip/hip_runtime.h", "torch/torch.h")
+HIP, TORCH = "hip/hip_runtime.h", "torch/torch.h"
 #: The executor's stand-ins for torch/extension.h and its like, which are found first, and tensors alone.
 _LIGHT = Path(__file__).resolve().parents[2] / "src/hipport/simt/include/torch_light"
 _FRONT = (f"-I{_LIGHT}", "-DSIMT_TORCH_KERNELS=1")
-#: A unit that includes one of each is read with them. What a port brings, ATen/hip/ say, is not among them.
-_ASKED = (re.compile(r"hip/hip_runtime\.h"), re.compile(r"(torch|ATen|c10)/"))
+#: What a unit that is read with them includes. What a port brings, ATen/hip/ say, is not among them.
+_ASKS_FOR_TORCH = re.compile(r"(torch|ATen|c10)/")
 _UNIT = ".hip"
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"]+)", re.MULTILINE)
 #: Macros that these headers test. The others of a package are defined behind them, so that packages share them.
@@ -81,13 +81,13 @@ def settings(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
     return of_headers, defined, archs if "--cuda-device-only" in words else ["host", *archs]
 
 
-def precompiled(hipcc: str, words: Sequence[str], folder: Path) -> list[str] | None:
-    """Return the command with which hipcc reads the headers from what it made of them, and make that if need be.
+def precompiled(hipcc: str, words: Sequence[str], folder: Path, headers: Sequence[str]) -> list[str] | None:
+    """Return the command with which hipcc reads `headers` from what it made of them, and make that if need be.
 
     None where they do not compile with these options, for an older C++, say: some units do with what they include.
     """
     of_headers, defined, sides = settings(words)
-    folder = folder / hashlib.sha256("\0".join(of_headers).encode()).hexdigest()[:16]
+    folder = folder / hashlib.sha256("\0".join([*of_headers, *headers]).encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     command = [word for word in words if word not in defined]
     if "-O1" in words or any(word in _OF_NUMBERS for word in words):
@@ -101,7 +101,7 @@ def precompiled(hipcc: str, words: Sequence[str], folder: Path) -> list[str] | N
             if failed.exists():
                 return None
             if not made.exists():
-                header.write_text("".join(f"#include <{name}>\n" for name in HEADERS))
+                header.write_text("".join(f"#include <{name}>\n" for name in headers))
                 # hipcc asks the machine's GPUs unless it is told.
                 of_side = ["--cuda-host-only", "--offload-arch=gfx942"]
                 if side != "host":
@@ -152,10 +152,12 @@ def main(words: Sequence[str]) -> int:
     optimized = bool(archs) and set(archs) <= set(os.environ.get("HIPPORT_OPTIMIZED", "").split(","))
     if units:
         words = [*words, "-O1" if optimized else "-O0"]
-    if units and all(any(map(each.match, includes(unit, set()))) for unit in units for each in _ASKED):
-        light = [*_FRONT, *words]
+    included = [includes(unit, set()) for unit in units]
+    if units and all(HIP in each for each in included):
+        torch = all(any(map(_ASKS_FOR_TORCH.match, each)) for each in included)
+        light = [*_FRONT, *words] if torch else list(words)
         folder = os.environ.get("HIPPORT_PRECOMPILED", "")
-        command = precompiled(hipcc, light, Path(folder)) if folder else light
+        command = precompiled(hipcc, light, Path(folder), (HIP, TORCH) if torch else (HIP,)) if folder else light
         done = subprocess.run([hipcc, *command], check=False, capture_output=True) if command else None
         if done is not None and done.returncode == 0:
             sys.stdout.buffer.write(done.stdout)
