@@ -22,17 +22,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 HIP, TORCH = "hip/hip_runtime.h", "torch/torch.h"
-#: The executor's stand-ins for torch/extension.h and its like, which are found first, and tensors alone.
+#: The executor's stand-ins for torch/extension.h and its like, which are found first, and tensors with few operators.
 _LIGHT = Path(__file__).resolve().parents[2] / "src/hipport/simt/include/torch_light"
-_FRONT = (f"-I{_LIGHT}", "-DSIMT_TORCH_KERNELS=1")
+_OPERATORS = Path(__file__).resolve().with_name("operators")
+_FRONT = (f"-I{_OPERATORS}", f"-I{_LIGHT}", "-DSIMT_TORCH_KERNELS=1", "-DAT_PER_OPERATOR_HEADERS=1")
 #: What a unit that is read with them includes. What a port brings, ATen/hip/ say, is not among them.
 _ASKS_FOR_TORCH = re.compile(r"(torch|ATen|c10)/")
 _UNIT = ".hip"
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"]+)", re.MULTILINE)
 #: Macros that these headers test. The others of a package are defined behind them, so that packages share them.
-_TESTED = re.compile(r"-[DU](?:_(?!_HIP_NO_HALF2_)|HIPBLAS|HIP_ENABLE|USE_ROCM|CUDA_HAS|TORCH_API|NDEBUG|SIMT_)")
+_TESTED = re.compile(r"-[DU](?:_(?!_HIP_NO_HALF2_)|HIPBLAS|HIP_ENABLE|USE_ROCM|CUDA_HAS|TORCH_API|AT_PER|NDEBUG|SIMT_)")
 #: In a folder of headers that these include is at least one of these.
-_OF_PYTORCH = ("torch/torch.h", "ATen/ATen.h", "c10/hip", "hip/hip_runtime.h", "Python.h")
+_OF_PYTORCH = ("torch/torch.h", "ATen/ATen.h", "ATen/Functions.h", "c10/hip", "hip/hip_runtime.h", "Python.h")
 #: What is said about a unit is no matter of what headers mean. How exact its numbers are, and whether its code is
 #: optimized, is none either, but clang wants headers that were compiled with the same.
 _OF_MESSAGES = ("-W", "-w", "-fno-color-diagnostics", "-fno-caret-diagnostics", "-ferror-limit=")
