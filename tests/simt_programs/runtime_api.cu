@@ -297,6 +297,8 @@ static void launches() {
   EXPECT(at(a, 5) == 24);
   OK(cudaLaunchKernel((typed<int, 15>), 1, 64, arguments, 0, 0));
   EXPECT(at(a, 5) == 15);
+  OK(cudaLaunchKernel<void(int*, int)>(fill, 1, 64, arguments));
+  EXPECT(at(a, 5) == 13);
   value = 16;
   OK(cudaLaunchCooperativeKernel((void*)fill, 1, 64, arguments));
   EXPECT(at(a, 63) == 16);

@@ -157,6 +157,20 @@ struct Launcher {
   (::simt::host::Launcher{::simt::host::kernel_name(#__VA_ARGS__), {__FILE__, __LINE__}, cooperative}( \
       SIMT_UNCAST(__VA_ARGS__)))
 
+/// What the macros leave alone: `cudaLaunchKernel<T>(…)`, and their addresses.
+template <typename T>
+hipError_t hipLaunchKernel(const T* kernel, dim3 grid, dim3 block, void** arguments, std::size_t shared = 0,
+                           hipStream_t stream = nullptr, SIMT_HERE) {
+  const simt::host::Launcher launcher{SIMT_CALLED("LaunchKernel"), SIMT_THERE, false};
+  return launcher(kernel, grid, block, arguments, shared, stream);
+}
+template <typename T>
+hipError_t hipLaunchCooperativeKernel(const T* kernel, dim3 grid, dim3 block, void** arguments, std::size_t shared = 0,
+                                      hipStream_t stream = nullptr, SIMT_HERE) {
+  const simt::host::Launcher launcher{SIMT_CALLED("LaunchCooperativeKernel"), SIMT_THERE, true};
+  return launcher(kernel, grid, block, arguments, shared, stream);
+}
+
 #define hipLaunchKernel(...) SIMT_LAUNCHER(false, __VA_ARGS__)
 #define hipExtLaunchKernel(...) SIMT_LAUNCHER(false, __VA_ARGS__)
 #define hipLaunchCooperativeKernel(...) SIMT_LAUNCHER(true, __VA_ARGS__)
