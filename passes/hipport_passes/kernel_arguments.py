@@ -31,6 +31,8 @@ _VOID = re.compile(rb"\(\s*void\s*\*\s*\*\s*\)|(?:reinterpret|static)_cast\b")
 # ONLY_FOR_HIP((void *)) kernel: a macro of the program's that gives the cast where it is wanted.
 _MACRO_CASTS = re.compile(rb"\w+\s*\(\s*\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*\)\s*\)\s*&?\s*[A-Za-z_]")
 _PLACE = re.compile(rb"&?\s*[A-Za-z_][\w.]*(?:(?:->|::)\w+|\[[^\[\]]*\])*")
+# cudaLaunchKernel<void(int*)>(kernel, …)
+_TYPED = re.compile(rb"\s*<(?!<)[^;{}]*>\s*\(")
 _SYMBOL = re.compile(rb"(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*")
 
 
@@ -51,6 +53,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         opening = re.compile(rb"\s*\(").match(source.code, span.end)
         arguments = source.arguments(opening.end() - 1) if opening else None
+        if name in groups["kernel"] and _TYPED.match(source.code, span.end):
+            yield Finding(
+                span,
+                "typed",
+                f"{name.decode()} is no template in HIP: without the type in <>, give it "
+                "(const void*)static_cast<void (*)(…)>(kernel)",
+                certainty=Certainty.MANUAL,
+            )
         if arguments is None:
             continue
         for group, names in groups.items():
