@@ -206,7 +206,7 @@ def complaint(hip: tuple[int, int], flags: Sequence[str | Path], arch: str, unit
     chosen = toolchain(hip)
     command = [
         *(chosen.hipcc, "-x", "hip", "--cuda-device-only", "-std=c++17", f"--offload-arch={arch}", *flags),
-        *("-O1", "-Wall", "-Wshorten-64-to-32", "-Werror", "-Wno-unused-command-line-argument", "-I", INCLUDE, *units),
+        *("-Wall", "-Wshorten-64-to-32", "-Werror", "-Wno-unused-command-line-argument", "-I", INCLUDE, *units),
     ]
     done = subprocess.run(
         command,
@@ -233,7 +233,7 @@ def compile_device(
     Traps in the assembly of texts that ask for none are complaints too. Without `code`, only whether it is C++.
     """
     unit, assembly = unit_of(texts, folder), folder / "unit.s"
-    said = complaint(hip, [*flags, *(("-S", "-o", assembly) if code else ("-fsyntax-only",))], arch, [unit])
+    said = complaint(hip, [*flags, *(("-O1", "-S", "-o", assembly) if code else ("-fsyntax-only",))], arch, [unit])
     if said:
         return said.replace(f"{folder}/", "")
     if code and "s_trap" in assembly.read_text() and not any(map(asked_for, texts.values())):
