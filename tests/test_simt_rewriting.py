@@ -63,6 +63,20 @@ def test_a_kernel_that_is_cast_to_an_address_is_remembered() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "kernel", ["a", "&a", "t<int, (4 > 2)>", "n::a", "&::n::t<n::T<int>, 2>"], ids=lambda kernel: kernel.split("<")[0]
+)
+@pytest.mark.parametrize(
+    "cast",
+    ["(void*){}", "(const void *) {}", "(void*)({})", "reinterpret_cast<const void*>({})", "static_cast<void *>( {} )"],
+)
+def test_kernels_are_remembered_however_they_are_named_and_cast(kernel: str, cast: str) -> None:
+    kernels = "__global__ void a(int n) {}\ntemplate <class T, int N> __global__ void t(T n) {}\n"
+    before, after = (f"f({cast.format(each)}, 1);\n" for each in (kernel, f"::simt::host::known({kernel})"))
+    assert made(kernels + before) == kernels + after
+    assert "known" not in made(kernels + f"f({cast.format(kernel + '->b')}, {cast.format('b')});\n")
+
+
 def test_launches_in_macros_take_their_parameters() -> None:
     assert made("#define GO(k, ...) k<<<grid, \\\n  block>>>(__VA_ARGS__)\n") == (
         "#define GO(k, ...) SIMT_LAUNCH(#k, (grid, \\\n  block), k)(__VA_ARGS__)\n"

@@ -433,6 +433,7 @@ def ran(text: str, status: int | None = 0) -> programs.Run:
         ("a 1", "a 1", "a 1\nsurprise", False),
         ("error: cudaErrorNotReady", "error: cudaErrorNotReady", "error: hipErrorNotReady", True),
         ("error: cudaErrorNotReady", "error: cudaErrorNotReady", "error: hipSuccess", False),
+        ("a 1\nb 2\ncudaSuccess", "a 1\nb 2\ncudaSuccess", "b 2\na 1\nhipSuccess", True),
         ("a 1\nb 2", "sm 9.4 is unknown\na 1\nb 2", "sm 11.0 is unknown\na 1\nb 2", True),  # about the device
         ("a 1\nb 2", "sm 9.4 is unknown\na 1\nb 2", "sm 11.0 is unknown\na 1\nb 3", False),
         ("a 1\nb 2", "sm 9.4 is unknown\na 1\nb 2", "sm 11.0 is unknown\na 1\nb 2\nsurprise", False),

@@ -454,6 +454,10 @@ def _status(ran: Run, first: Run, trusted: bool) -> Difference:
 def _printed(ran: Run, first: Run, varying: Varying, trusted: bool) -> Difference:
     """Compare what was printed, line by line; where that differs, as sets of lines: threads print in any order."""
     ignored = varying.places
+    # Errors have HIP's names in a port.
+    ran, first = (
+        replace(each, lines=tuple(_HIP_NAME.sub("cuda", line) for line in each.lines)) for each in (ran, first)
+    )
     found = _compared(ran.lines, first.lines, ignored)
     if found[2] and varying.more:
         ran = replace(ran, lines=_without_more(ran.lines, first.lines, varying))
@@ -491,8 +495,6 @@ def _compared(
             wrong.append(index)
             continue
         a, b = mine[index], theirs[index]
-        if a != b:
-            a = _HIP_NAME.sub("cuda", a)
         if a == b or (index, -1) in ignored:
             continue
         x, y = _NUMBER.findall(a), _NUMBER.findall(b)

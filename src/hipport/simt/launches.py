@@ -27,11 +27,17 @@ _NO_CALL = _NO_NAME | frozenset(b"if while for switch".split())
 _PARAMETERS = re.compile(rb"#[ \t]*define[ \t]+\w+\(([^()]*)\)")
 _LINE_ENDS = re.compile(rb"\\?\r?\n")
 _GLOBAL = re.compile(rb"\b__global__\b(?:[^;{}()]|\((?:[^()]|\([^()]*\))*\)(?=\s*\w))*?\b(?!__)(\w+)\s*\(")
-# Not the first argument of a launch, whose macro knows the cast.
+_VOID = rb"\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*"
+# Not the first argument of a launch behind `(void*)`, whose macro knows the cast.
 _UNTYPED = re.compile(
-    rb"(?P<launch>Launch\w*\s*\(\s*)?\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*\)\s*"
-    rb"(?P<kernel>&?\s*\b(?P<name>\w+))\b(?!\s*(?:[(<.\[]|::|->))"
+    rb"(?:(?P<launch>Launch\w*\s*\(\s*)?\("
+    + _VOID
+    + rb"\)\s*(?:\(\s*)?|(?:reinterpret|static)_cast\s*<"
+    + _VOID
+    + rb">\s*\(\s*)"
+    rb"(?P<kernel>&?\s*(?:::\s*)?(?:\w+\s*::\s*)*\b(?P<name>\w+))\b"
 )
+_NO_KERNEL = re.compile(rb"\s*(?:[(<.\[]|::|->)")
 #: How far before its brackets a kernel's name may begin.
 _FAR = 2000
 
@@ -67,10 +73,27 @@ def _untyped(source: Cpp, project: Project) -> Iterator[Finding]:
     files = [each for each in project.sources if isinstance(each, Cpp) and b"__global__" in each.words]
     kernels = {name for each in files for name in _GLOBAL.findall(each.code)}
     for match in casts:
-        if match["launch"] is None and match["name"] in kernels:
-            span = Span(*match.span("kernel"))
-            edit = Edit(span, b"::simt::host::known(" + match["kernel"] + b")")
+        end = _behind_arguments(source.code, match.end())
+        if match["launch"] is None and match["name"] in kernels and not _NO_KERNEL.match(source.code, end):
+            span = Span(match.start("kernel"), end)
+            edit = Edit(span, b"::simt::host::known(" + source[span] + b")")
             yield Finding(span, "address", f"(void*){match['name'].decode()}", (edit,))
+
+
+def _behind_arguments(code: bytes, start: int) -> int:
+    """Return where the arguments of a template end that follow, or `start` if there are none."""
+    opening = re.compile(rb"\s*<(?!<)").match(code, start)
+    depth = brackets = 0
+    for at in range(opening.end() - 1 if opening else len(code), min(start + _FAR, len(code))):
+        byte = code[at : at + 1]
+        brackets += (byte in b"([{") - (byte in b")]}")
+        if brackets < 0 or byte == b";":
+            break
+        if not brackets:
+            depth += (byte == b"<") - (byte == b">")
+            if not depth:
+                return at + 1
+    return start
 
 
 def _launch(source: Cpp, start: int, opening: Span, closing: Span) -> Finding:
