@@ -470,6 +470,20 @@ def test_what_a_failing_original_said_last_is_shown_once() -> None:
     assert programs._outcome("x", ran("PASS"), first, programs.Varying(), 3).message == ""
 
 
+def test_an_original_that_fails_its_check_verifies_no_port() -> None:
+    first = programs.Run(1, ("FAIL",), "", 0.1, ())
+    sides = (verification.Configuration("original", 32, "forward"), verification.Configuration("ported", 64, "forward"))
+    outcomes = [
+        programs._outcome("x", each, first, programs.Varying(), n) for n, each in enumerate((first, ran("PASS")))
+    ]
+    verified = verification.Verified(
+        Path(), "x", tuple(verification.Ran(side, (each,)) for side, each in zip(sides, outcomes, strict=True)), ()
+    )
+    assert outcomes[1].ok and not verified.ok and verified.without_reference == ("x",)
+    said = verify_report.as_text(verified)
+    assert said.endswith("nothing to compare with: the original fails its own check in x\n")
+
+
 def test_an_original_with_races_is_told_from_one_that_does_not_end() -> None:
     side = verification.Configuration("original", 32, "forward")
     for level, said in (("warning", "the original has races in x"), ("fault", "the original does not end in x")):

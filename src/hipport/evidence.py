@@ -98,7 +98,7 @@ def _shown(evidence: Evidence) -> Iterator[str]:
         orders = ", ".join(dict.fromkeys(ran.configuration.order for ran in ported))
         result = "agrees with the original" if verified.ok else "DIFFERS from the original, or fails"
         if verified.without_reference:
-            result = "has nothing to be compared with: the original does not end"
+            result = "has nothing to be compared with: the original does not end, or fails its own check"
         yield (
             f"run on the CPU: {each.what}, {_count(cases, 'case')}, with wavefronts of {lanes} lanes, orders {orders}: "
             f"the port {result}"

@@ -126,6 +126,11 @@ class Outcome:
         """Whether it ran, and gave what it should."""
         return self.status == "ok" and all(d.ok for output in self.outputs for d in output.differences)
 
+    @property
+    def ended_badly(self) -> bool:
+        """Whether it is a program that came to its end with another status than it should."""
+        return any(each.name == "exit status" and not all(d.ok for d in each.differences) for each in self.outputs)
+
 
 @dataclass(frozen=True)
 class Ran:
@@ -182,11 +187,16 @@ class Verified:
 
     @property
     def without_reference(self) -> tuple[str, ...]:
-        """The cases with nothing to compare with: the original does not end, and there is no other reference."""
+        """The cases with nothing to compare with: the original does not end, or fails its own check, and there is no
+        other reference.
+
+        A port that passes that check gives something else than the original.
+        """
         known: dict[str, bool] = {}
         for ran in self.ran:
             for outcome in ran.outcomes:
                 original = ran.configuration.side == "original" and outcome.status in ("ok", "error")
+                original = original and not outcome.ended_badly
                 against = {difference.against for output in outcome.outputs for difference in output.differences}
                 other = bool(against - {"original", "differences"})
                 known[outcome.case] = known.get(outcome.case, False) or original or other

@@ -70,19 +70,24 @@ def as_text(verified: Verified, colour: bool = False) -> str:
     lines += ["", "not checked:", *(f"  {each}" for each in verified.not_checked)]
     unknown = verified.without_reference
     if unknown:
-        racing = [case for case in unknown if _ends_with_races(verified, case)]
-        for why, of in (("has races", racing), ("does not end", [case for case in unknown if case not in racing])):
-            if of:
-                lines.append(paint("bad", f"nothing to compare with: the original {why} in {', '.join(of)}"))
+        whys: dict[str, list[str]] = {}
+        for case in unknown:
+            whys.setdefault(_why_unknown(verified, case), []).append(case)
+        for why, of in whys.items():
+            lines.append(paint("bad", f"nothing to compare with: the original {why} in {', '.join(of)}"))
     else:
         lines.append(paint("good", "verified") if verified.ok else paint("bad", "differs"))
     return "\n".join(lines) + "\n"
 
 
-def _ends_with_races(verified: Verified, case: str) -> bool:
-    """Whether the original came to its end each time, but with races, which are no measure."""
+def _why_unknown(verified: Verified, case: str) -> str:
+    """Return why the original of a case is no measure: what it does."""
     original = [each for configuration, each in verified.outcomes(case) if configuration.side == "original"]
-    return all(each.faults and all(fault.level == "warning" for fault in each.faults) for each in original)
+    if any(each.ended_badly for each in original):
+        return "fails its own check"
+    # It came to its end each time.
+    races = all(each.faults and all(fault.level == "warning" for fault in each.faults) for each in original)
+    return "has races" if races else "does not end"
 
 
 #: Findings of passes that are shown; `hipport rewrite --check` has them all.
