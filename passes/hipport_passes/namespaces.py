@@ -31,6 +31,8 @@ from hipport.tables import load
 _TABLE = Path(__file__).with_suffix(".toml")
 
 _ANY = re.compile(rb"(?:cub|nvcuda|thrust\s*::\s*(?:system\s*::\s*)?cuda\w*|cuda\s*::\s*\w+)\b")
+# `using namespace cuda;`, `namespace cs = cuda;`
+_WHOLE = re.compile(rb"cuda\s*;")
 _CUB_NAME = re.compile(rb"\s*::\s*(\w+)")
 _ALONE = re.compile(rb"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*(?:::\s*)?$")
 # `#define CUB_NS cub`, and nothing else.
@@ -78,7 +80,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         for span, _ in source.names(_RULES.keys())
         if (match := _ANY.match(code, span.start)) and not member_or_qualified(code, span.start)
     ]
-    own = project.together(source, _own) if matches else frozenset()
+    whole = [span for span, _ in source.names({b"cuda"}) if _names_all(source, span)]
+    own = project.together(source, _own) if matches or whole else frozenset()
     reported: set[int] = set()
     found: list[Finding] = []
     for match in matches:
@@ -96,7 +99,19 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             elif (line := source.position(start)[0]) not in reported:
                 found.append(finding)
                 reported.add(line)
+    if b"cuda" not in own and whole and any(_of_libcupp(each) for each in _files(source, project)):
+        found += [_manual(span, "libcupp", f"cuda: {load(_TABLE)['libcupp']['whole']}") for span in whole]
     yield from _with_header(source, project, found)
+
+
+def _names_all(source: Cpp, span: Span) -> bool:
+    """Whether a `cuda` stands for all that is in it."""
+    before = source.code[max(0, span.start - 80) : span.start]
+    return bool(_ALONE.search(before) and _WHOLE.match(source.code, span.start)) and not source.ported(span.start)
+
+
+def _of_libcupp(source: Cpp) -> bool:
+    return any(each.path.startswith("cuda/") for each in source.includes)
 
 
 def _with_header(source: Cpp, project: Project, found: list[Finding]) -> Iterator[Finding]:
@@ -183,7 +198,7 @@ def _cuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
         message = f"cuda::std::{what} → std::{what}: {why}"
         yield Finding(span, "libcupp", message, (Edit(span, b"std"),), Certainty.REVIEW)
     else:
-        yield _manual(span, "libcupp", f"cuda::std::{what}: {libcupp['instead']}")
+        yield _manual(span, "libcupp", f"cuda::std{f'::{what}' if what else ''}: {libcupp['instead']}")
 
 
 def _std_by_name(source: Cpp, project: Project, name: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
