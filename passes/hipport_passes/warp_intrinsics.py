@@ -39,6 +39,10 @@ _TABLE = Path(__file__).with_suffix(".toml")
 _MACRO = re.compile(rb"#[ \t]*define\b")
 # A name that a macro pastes together: what it begins with, and what it is given.
 _PASTED = re.compile(rb"(?<![\w#])(?<!#[ \t])(__(?:[a-z]\w*)?)[ \t]*##[ \t]*(\w+)[ \t]*##[ \t]*(\w*_sync)\b")
+# A part of such a name, and macros, which may put together what they are given, or have others do so.
+_PART = re.compile(rb"(?<!\w)(?:_sync|__(?:shfl|match|reduce)_(?:[a-z]+_)?)(?!\w)")
+_FUNCTION_LIKE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)\(", re.M)
+_GIVEN_TO = re.compile(rb"(\w+)[ \t]*\((?:[^();{}]|\([^()]*\))*$")
 # Shuffles from a lane so and so far away.
 _BY_DISTANCE = re.compile(rb"__shfl_(?:up|down|xor)_sync")
 _OF_WARPS = re.compile(rb"__\w+_sync")
@@ -88,6 +92,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(span, "helper", message, edits, certainty, (header,))
     yield from _macros(source, project, helpers)
     yield from _pasted(source, project, helpers)
+    yield from _parts(source, project)
 
 
 def _reads_outside(source: Cpp, project: Project, span: Span, name: bytes) -> str:
@@ -145,6 +150,36 @@ def _pasted(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> It
         )
         edits = (Edit(span, new), *((need,) if need else ()))
         yield Finding(span, "pasted", message, edits, Certainty.REVIEW, (header,))
+
+
+def _parts(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find parts of the names of intrinsics that macros paste together in other ways, `CAT(__##op, _sync)`."""
+    if not source.matched(_PART):
+        return
+    macros = project.together(source, _macros_with_arguments)
+    whole = [Span(*match.span()) for match in _PASTED.finditer(source.code)]
+    lines = set()
+    for match in _PART.finditer(source.code) if b"##" in macros else ():
+        start, end = match.span()
+        before = source.code[max(0, start - 200) : start]
+        given = _GIVEN_TO.search(before)
+        pasted = before.rstrip().endswith(b"##") or source.code[end:].lstrip(b" \t").startswith(b"##")
+        if not pasted and not (given and given[1] in macros):
+            continue
+        line = source.position(start)[0]
+        if line in lines or source.ported(start) or any(each.start <= start < each.end for each in whole):
+            continue
+        lines.add(line)
+        message = f"{match[0].decode()} may be a part of names of intrinsics that macros make: write the intrinsics out"
+        yield Finding(Span(start, end), "pasted", message, certainty=Certainty.MANUAL)
+
+
+def _macros_with_arguments(source: Cpp) -> frozenset[bytes]:
+    """The macros of a file that take arguments; with them `##`, if any pastes."""
+    found = (
+        frozenset(match[1] for match in _FUNCTION_LIKE.finditer(source.code)) if b"#" in source.code else frozenset()
+    )
+    return found | {b"##"} if b"##" in source.code else found
 
 
 def _others(source: Cpp) -> frozenset[bytes]:
