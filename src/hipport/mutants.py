@@ -18,8 +18,11 @@ _MUTATIONS: tuple[tuple[str, re.Pattern[bytes], bytes], ...] = (
     ("a warp's number is that of a wavefront", re.compile(rb"(?<=threadIdx\.x) *(?:/ *32\b|>> *5\b)"), b" / 64"),
     ("a lane's number is that of a wavefront",
      re.compile(rb"(?<=threadIdx\.x) *(?:% *32\b|& *(?:31|0x1[fF])u?\b)"), b" & 63"),
+    # HIP asks for masks of 64 bits.
     ("a helper for 32 lanes is HIP's own for all",
-     re.compile(rb"\bhipport::(?=(?:shfl|shfl_up|shfl_down|shfl_xor|ballot)(?:_sync)?\b)"), b"__"),
+     re.compile(rb"\bhipport::(shfl|shfl_up|shfl_down|shfl_xor|ballot)_sync\s*\("), rb"__\1_sync((unsigned long long)"),
+    ("a helper for 32 lanes is HIP's own for all",
+     re.compile(rb"\bhipport::(?=(?:shfl|shfl_up|shfl_down|shfl_xor|ballot)\b)"), b"__"),
     ("a shuffle goes twice as far", re.compile(rb"(?<=, )16(?=\))"), b"32"),
     ("an index goes one too far", re.compile(rb"\bi < n\b"), b"i <= n"),
 )  # fmt: skip
@@ -34,8 +37,8 @@ def mutations(ported: Ported, root: Path, most: int) -> Iterator[tuple[str, Port
         found = []
         for source in ported.project.sources:
             if isinstance(source, Cpp) and (base / source.path).is_relative_to(root):
-                spans = [Span(*match.span()) for match in pattern.finditer(source.code)]
-                found += [(what, source, Edit(span, new)) for span in spans]
+                edits = [Edit(Span(*match.span()), match.expand(new)) for match in pattern.finditer(source.code)]
+                found += [(what, source, edit) for edit in edits]
         places.append(found)
     chosen: list[tuple[str, Cpp, Edit]] = []
     while len(chosen) < most and any(places):
