@@ -355,6 +355,23 @@ def test_sanitizers_say_what_they_found(tmp_path: Path, env: dict[str, str]) -> 
         Options(env=env, sanitize=("nonsense",))
 
 
+@pytest.mark.parametrize("defined", ["MINE", "NDEBUG"])
+def test_a_macro_that_headers_ask_for_has_them_read_anew(defined: str, tmp_path: Path, env: dict[str, str]) -> None:
+    builder = compiling.Builder(compiling.Options(env, optimize="-O0"), "cuda")
+    if builder.compiler.family != "g++":
+        pytest.skip("what g++ compares of macros was NOT checked: there is no g++")
+    (tmp_path / "a.cu").write_text("void f(int n) { assert(n); }\n")
+    front = [builder.compiler.path, *builder.front(), *builder.flags(), f"-D{defined}", *builder.includes, "-x", "c++"]
+    # -H says of each compiled header whether it was read (!) or refused (x).
+    done = subprocess.run(
+        [*front, "-H", "-S", "-o", "-", "a.cu"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    function = done.stdout.partition("_Z1fi:")[2].partition(".cfi_endproc")[0]
+    assert function
+    assert ("simt_assert_fail" in function) == (defined != "NDEBUG")
+    assert (re.search(r"^! .*prelude\.h\.gch$", done.stderr, re.MULTILINE) is not None) == (defined != "NDEBUG")
+
+
 def test_flags_of_other_compilers_are_left_out() -> None:
     given = "-O3 -arch=sm_70 -Xcompiler -fopenmp,-Wall --define-macro=A=1 -D B -Iinc -I inc2 -use_fast_math -lm".split()
     assert portable(given) == ["-fopenmp", "-DA=1", "-D", "B", "-Iinc", "-I", "inc2"]

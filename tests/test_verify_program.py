@@ -433,7 +433,8 @@ def ran(text: str, status: int | None = 0) -> programs.Run:
         ("a 1", "a 1", "a 1\nsurprise", False),
         ("error: cudaErrorNotReady", "error: cudaErrorNotReady", "error: hipErrorNotReady", True),
         ("error: cudaErrorNotReady", "error: cudaErrorNotReady", "error: hipSuccess", False),
-        ("a 1\nb 2\ncudaSuccess", "a 1\nb 2\ncudaSuccess", "b 2\na 1\nhipSuccess", True),
+        ("a 1\ncudaSuccess", "a 1\ncudaSuccess", "a 2\nhipSuccess", False),
+        ("a 1\nd 2\ncudaSuccess", "a 1\nd 2\ncudaSuccess", "d 2\na 1\nhipSuccess", True),
         ("a 1\nb 2", "sm 9.4 is unknown\na 1\nb 2", "sm 11.0 is unknown\na 1\nb 2", True),  # about the device
         ("a 1\nb 2", "sm 9.4 is unknown\na 1\nb 2", "sm 11.0 is unknown\na 1\nb 3", False),
         ("a 1\nb 2", "sm 9.4 is unknown\na 1\nb 2", "sm 11.0 is unknown\na 1\nb 2\nsurprise", False),
@@ -482,6 +483,10 @@ def test_an_original_that_fails_its_check_verifies_no_port() -> None:
     assert outcomes[1].ok and not verified.ok and verified.without_reference == ("x",)
     said = verify_report.as_text(verified)
     assert said.endswith("nothing to compare with: the original fails its own check in x\n")
+    # Nor where it passes in another order: what it gave first is what all is compared with.
+    in_reverse = verification.Configuration("original", 32, "reverse")
+    passes = verification.Ran(in_reverse, (programs._outcome("x", ran("PASS"), first, programs.Varying(), 1),))
+    assert passes.ok and not replace(verified, ran=(*verified.ran, passes)).ok
 
 
 def test_an_original_with_races_is_told_from_one_that_does_not_end() -> None:

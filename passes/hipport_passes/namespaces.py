@@ -111,7 +111,9 @@ def _names_all(source: Cpp, span: Span) -> bool:
 
 
 def _of_libcupp(source: Cpp) -> bool:
-    return any(each.path.startswith("cuda/") for each in source.includes)
+    """Whether it includes libcu++, or what a port has in its place."""
+    paths = [PurePath(each.path) for each in source.includes]
+    return any(path.parts[:1] == ("cuda",) or (path.parent.name == "hipport" and path.name in _MADE) for path in paths)
 
 
 def _with_header(source: Cpp, project: Project, found: list[Finding]) -> Iterator[Finding]:

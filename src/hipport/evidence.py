@@ -98,7 +98,8 @@ def _shown(evidence: Evidence) -> Iterator[str]:
         orders = ", ".join(dict.fromkeys(ran.configuration.order for ran in ported))
         result = "agrees with the original" if verified.ok else "DIFFERS from the original, or fails"
         if verified.without_reference:
-            result = "has nothing to be compared with: the original does not end, or fails its own check"
+            whys = dict.fromkeys(map(verified.why_no_measure, verified.without_reference))
+            result = f"has nothing to be compared with: the original {' or '.join(whys)}"
         yield (
             f"run on the CPU: {each.what}, {_count(cases, 'case')}, with wavefronts of {lanes} lanes, orders {orders}: "
             f"the port {result}"

@@ -454,18 +454,14 @@ def _status(ran: Run, first: Run, trusted: bool) -> Difference:
 def _printed(ran: Run, first: Run, varying: Varying, trusted: bool) -> Difference:
     """Compare what was printed, line by line; where that differs, as sets of lines: threads print in any order."""
     ignored = varying.places
-    # Errors have HIP's names in a port.
-    ran, first = (
-        replace(each, lines=tuple(_HIP_NAME.sub("cuda", line) for line in each.lines)) for each in (ran, first)
-    )
     found = _compared(ran.lines, first.lines, ignored)
     if found[2] and varying.more:
         ran = replace(ran, lines=_without_more(ran.lines, first.lines, varying))
         found = _compared(ran.lines, first.lines, ignored)
     if found[2] and sorted(_shapes(ran.lines)) == sorted(_shapes(first.lines)) and len(ran.lines) == len(first.lines):
-        order = sorted(range(len(first.lines)), key=lambda i: first.lines[i])
+        order = sorted(range(len(first.lines)), key=lambda i: _as_cuda(first.lines[i]))
         # Numbers that are nearly the same sort nearly the same.
-        mine = tuple(sorted(ran.lines))
+        mine = tuple(sorted(ran.lines, key=_as_cuda))
         theirs = tuple(first.lines[i] for i in order)
         moved = {old: new for new, old in enumerate(order)}
         again = _compared(mine, theirs, frozenset((moved[i], t) for i, t in ignored if i in moved))
@@ -494,7 +490,7 @@ def _compared(
         if index >= len(mine) or index >= len(theirs):
             wrong.append(index)
             continue
-        a, b = mine[index], theirs[index]
+        a, b = _as_cuda(mine[index]), _as_cuda(theirs[index])
         if a == b or (index, -1) in ignored:
             continue
         x, y = _NUMBER.findall(a), _NUMBER.findall(b)
@@ -516,9 +512,14 @@ def _compared(
     return absolute, relative, wrong
 
 
+def _as_cuda(line: str) -> str:
+    """A line with CUDA's names of errors, which are HIP's in a port."""
+    return _HIP_NAME.sub("cuda", line)
+
+
 def _shape(line: str) -> str:
     """A line without its numbers."""
-    return _NUMBER.sub("#", line)
+    return _NUMBER.sub("#", _as_cuda(line))
 
 
 def _shapes(lines: Sequence[str]) -> list[str]:

@@ -131,6 +131,14 @@ class Outcome:
         """Whether it is a program that came to its end with another status than it should."""
         return any(each.name == "exit status" and not all(d.ok for d in each.differences) for each in self.outputs)
 
+    @property
+    def is_measure(self) -> bool:
+        """Whether a port can be compared with it, if it is of an original: it came to its end, and is right as far as
+        it says itself. So did the run that it was compared with.
+        """
+        trusted = all(d.trusted for output in self.outputs for d in output.differences)
+        return self.status in ("ok", "error") and trusted and not self.ended_badly
+
 
 @dataclass(frozen=True)
 class Ran:
@@ -187,20 +195,27 @@ class Verified:
 
     @property
     def without_reference(self) -> tuple[str, ...]:
-        """The cases with nothing to compare with: the original does not end, or fails its own check, and there is no
-        other reference.
+        """The cases with nothing to compare with: the original is no measure, and there is no other reference.
 
-        A port that passes that check gives something else than the original.
+        It does not end, or fails its own check: a port that passes that gives something else than the original.
         """
         known: dict[str, bool] = {}
         for ran in self.ran:
             for outcome in ran.outcomes:
-                original = ran.configuration.side == "original" and outcome.status in ("ok", "error")
-                original = original and not outcome.ended_badly
+                original = ran.configuration.side == "original" and outcome.is_measure
                 against = {difference.against for output in outcome.outputs for difference in output.differences}
                 other = bool(against - {"original", "differences"})
                 known[outcome.case] = known.get(outcome.case, False) or original or other
         return tuple(case for case, is_known in known.items() if not is_known)
+
+    def why_no_measure(self, case: str) -> str:
+        """Return what the original of a case does, for which it is no measure."""
+        original = [each for configuration, each in self.outcomes(case) if configuration.side == "original"]
+        if any(each.ended_badly for each in original):
+            return "fails its own check"
+        # It came to its end each time.
+        races = all(each.faults and all(fault.level == "warning" for fault in each.faults) for each in original)
+        return "has races" if races else "does not end"
 
     @property
     def depends_on_order(self) -> Mapping[str, tuple[str, ...]]:

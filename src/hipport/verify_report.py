@@ -72,22 +72,12 @@ def as_text(verified: Verified, colour: bool = False) -> str:
     if unknown:
         whys: dict[str, list[str]] = {}
         for case in unknown:
-            whys.setdefault(_why_unknown(verified, case), []).append(case)
+            whys.setdefault(verified.why_no_measure(case), []).append(case)
         for why, of in whys.items():
             lines.append(paint("bad", f"nothing to compare with: the original {why} in {', '.join(of)}"))
     else:
         lines.append(paint("good", "verified") if verified.ok else paint("bad", "differs"))
     return "\n".join(lines) + "\n"
-
-
-def _why_unknown(verified: Verified, case: str) -> str:
-    """Return why the original of a case is no measure: what it does."""
-    original = [each for configuration, each in verified.outcomes(case) if configuration.side == "original"]
-    if any(each.ended_badly for each in original):
-        return "fails its own check"
-    # It came to its end each time.
-    races = all(each.faults and all(fault.level == "warning" for fault in each.faults) for each in original)
-    return "has races" if races else "does not end"
 
 
 #: Findings of passes that are shown; `hipport rewrite --check` has them all.

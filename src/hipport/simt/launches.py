@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp
+from hipport.languages.cpp import Cpp, template_arguments
 from hipport.languages.cuda import launch_closing, launch_openings
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -37,6 +37,7 @@ _UNTYPED = re.compile(
     + rb">\s*\(\s*)"
     rb"(?P<kernel>&?\s*(?:::\s*)?(?:\w+\s*::\s*)*\b(?P<name>\w+))\b"
 )
+_OPENING = re.compile(rb"\s*<(?!<)")
 _NO_KERNEL = re.compile(rb"\s*(?:[(<.\[]|::|->)")
 #: How far before its brackets a kernel's name may begin.
 _FAR = 2000
@@ -82,18 +83,9 @@ def _untyped(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _behind_arguments(code: bytes, start: int) -> int:
     """Return where the arguments of a template end that follow, or `start` if there are none."""
-    opening = re.compile(rb"\s*<(?!<)").match(code, start)
-    depth = brackets = 0
-    for at in range(opening.end() - 1 if opening else len(code), min(start + _FAR, len(code))):
-        byte = code[at : at + 1]
-        brackets += (byte in b"([{") - (byte in b")]}")
-        if brackets < 0 or byte == b";":
-            break
-        if not brackets:
-            depth += (byte == b"<") - (byte == b">")
-            if not depth:
-                return at + 1
-    return start
+    opening = _OPENING.match(code, start)
+    arguments = template_arguments(code, opening.end() - 1) if opening else None
+    return code.index(b">", arguments[-1].end) + 1 if arguments else start
 
 
 def _launch(source: Cpp, start: int, opening: Span, closing: Span) -> Finding:
