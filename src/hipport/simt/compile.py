@@ -211,7 +211,7 @@ class Builder:
     def math(self) -> Path:
         """Return the library of linear algebra and transforms, compiled now if it was not yet. Raises NotCompiled."""
         options = self.options
-        # Four fifths of the time of -O2, and loops over numbers in memory gain nothing by it.
+        # Two thirds of the time of -O2, and loops over numbers in memory gain nothing by it.
         return _library(self.compiler, self.kept, MATH, optimize="-O1", env=options.env, timeout=options.timeout)
 
     def precompiled(self, header: str = _PRELUDE, flags: Sequence[str] = (), *, standard: int | None = None) -> Path:
