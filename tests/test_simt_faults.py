@@ -388,6 +388,25 @@ def test_looking_for_races_without_memory_for_it_is_a_fault() -> None:
     assert (result.status, fault.kind, fault.kernel) == (97, "out-of-memory", "touches"), result.errors
 
 
+def test_more_threads_that_wait_than_there_is_memory_for_is_a_fault(tmp_path: Path) -> None:
+    source = tmp_path / "waits.cu"
+    source.write_text(
+        "__device__ volatile int ready;\n"
+        "__global__ void waits() {\n"
+        "  if (blockIdx.x == gridDim.x - 1) ready = 1;\n"
+        "  while (!ready) {}\n"
+        "}\n"
+        "int main() { waits<<<200, 64>>>(); return cudaDeviceSynchronize(); }\n"
+    )
+    program = compiling.program([source], "cuda", compiling.Options(ENV)).path
+    result = run(program, [], Configuration("original", 32), ENV, HERE, Limits(60, memory=16 << 30), HERE)
+    assert (result.status, result.faults) == (0, ()), result.errors
+    result = run(program, [], Configuration("original", 32), ENV, HERE, Limits(60, memory=1 << 30), HERE)
+    (fault,) = result.faults
+    assert (result.status, fault.kind, fault.kernel) == (97, "out-of-memory", "waits"), result.errors
+    assert fault.line == 4
+
+
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:3"])
 def test_lanes_in_different_branches_are_apart_in_a_function_that_both_call(order: str) -> None:
     program = compiling.program([BRANCHES], "cuda", compiling.Options(ENV)).path

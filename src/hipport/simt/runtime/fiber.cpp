@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 
 #ifdef SIMT_ASAN
 #include <sanitizer/asan_interface.h>
@@ -27,8 +25,8 @@ Fiber* new_fiber(unsigned number) {
   const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* all = mmap(nullptr, stack_size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (all == MAP_FAILED || mprotect(static_cast<char*>(all) + page, stack_size, PROT_READ | PROT_WRITE) != 0) {
-    std::fprintf(stderr, "simt: no memory for the stacks of a block's threads\n");
-    std::abort();
+    fault("out-of-memory", {"", 0},
+          "no memory for the stacks of all threads that wait: fewer blocks may wait for others at once, as on a GPU");
   }
   Fiber* fiber = new Fiber;
   fiber->low = static_cast<char*>(all) + page;
