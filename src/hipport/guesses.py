@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -25,10 +26,19 @@ _CXX20_HEADERS = frozenset(
     for library in ("", "cuda/std/")
     for name in "bit compare concepts coroutine numbers ranges source_location span".split()
 )
+#: What is for HIP alone in CMake's generator expressions.
+_FOR_HIP = re.compile(r"\$<\$<COMPILE_LANGUAGE:(?:\w+,)*HIP(?:,\w+)*>:([^<>]*)>")
+#: Options that say what the text means, or how device code is linked.
+_MEANS = re.compile(r"-D\w+(?:=[\w.]*)?|-U\w+|-fgpu-rdc")
+#: What follows the values of a variable in `set`.
+_BEHIND_VALUES = frozenset(("CACHE", "PARENT_SCOPE"))
 
 
 def cmake_flags(folder: Path) -> list[str] | None:
-    """Read include folders, definitions and the standard from CMakeLists.txt, as far as they are written out."""
+    """Read include folders, definitions, options and the standard from CMakeLists.txt, as far as they are written out.
+
+    Variables count as what the script gives them last, options as their defaults, and every branch as taken.
+    """
     text = re.sub(r"#[^\n]*", "", read(folder / "CMakeLists.txt").decode("utf-8", "replace"))
     if not text:
         return None
@@ -37,24 +47,37 @@ def cmake_flags(folder: Path) -> list[str] | None:
     variables["HIP_OR_CUDA"] = "HIP"
     flags: list[str] = []
 
-    def expanded(words: str) -> list[str]:
+    def words_of(text: str) -> list[str]:
         for _ in range(5):
-            words = re.sub(r"\$\{(\w+)\}", lambda m: variables.get(m[1], m[0]), words)
-        return [
-            word
-            for word in re.split(r"[\s;]+", words.replace('"', " "))
-            if word and "${" not in word and "$<" not in word
-        ]
+            text = re.sub(r"\$\{(\w+)\}", lambda m: variables.get(m[1], m[0]), text)
+        text = _FOR_HIP.sub(lambda m: m[1].replace(";", " "), text)
+        return [word for word in re.split(r"[\s;]+", text.replace('"', " ")) if word]
+
+    def expanded(text: str) -> list[str]:
+        return [word for word in words_of(text) if "${" not in word and "$<" not in word]
 
     for match in re.finditer(r"(\w+)\s*\(([^()]*)\)", text):
         command, words = match[1].lower(), match[2]
-        if command == "set":
-            name, *values = expanded(words) or [""]
-            variables[name] = " ".join(values)
+        if command in ("set", "option", "list", "string"):
+            given = words_of(words)
+            added = []
+            if command == "set" and given:
+                name, *values = given
+                variables[name] = " ".join(itertools.takewhile(lambda value: value not in _BEHIND_VALUES, values))
+                added = expanded(variables[name])
+            elif command == "option" and given:
+                variables[given[0]] = given[-1] if given[-1].upper() in ("ON", "TRUE", "YES", "1") else "OFF"
+            elif given[:1] == ["APPEND"] and len(given) > 2:
+                name = given[1]
+                added = [word for word in given[2:] if "${" not in word and "$<" not in word]
+                variables[name] = " ".join([*variables.get(name, "").split(), *given[2:]])
+            else:
+                continue
+            name = given[1] if given[0] == "APPEND" else given[0]
             if re.fullmatch(r"CMAKE_(?:CXX|CUDA|HIP)_FLAGS|(?:CUDA|HIP)_(?:NVCC|HIPCC)_FLAGS", name):
-                flags += (value for value in values if re.fullmatch(r"-D\w+(?:=[\w.]*)?", value))
-            if name in ("CMAKE_CXX_STANDARD", "CMAKE_HIP_STANDARD", "CMAKE_CUDA_STANDARD") and values:
-                flags.append(f"-std=c++{values[0]}")
+                flags += filter(_MEANS.fullmatch, added)
+            if name in ("CMAKE_CXX_STANDARD", "CMAKE_HIP_STANDARD", "CMAKE_CUDA_STANDARD") and added:
+                flags.append(f"-std=c++{added[0]}")
         elif command in ("set_target_properties", "set_property", "target_compile_features"):
             asked = re.search(r"\b(?:(?:CXX|CUDA|HIP)_STANDARD\s+|(?:cxx|cuda|hip)_std_)(\d+)", words)
             if asked:
@@ -68,6 +91,8 @@ def cmake_flags(folder: Path) -> list[str] | None:
             for word in expanded(words)[1 if command.startswith("target") else 0 :]:
                 if word not in ("PUBLIC", "PRIVATE", "INTERFACE"):
                     flags.append(word if word.startswith("-D") else f"-D{word}")
+        elif command in ("add_compile_options", "target_compile_options"):
+            flags += filter(_MEANS.fullmatch, expanded(words))
     return list(without_places(list(dict.fromkeys(flags))))
 
 
