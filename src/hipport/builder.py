@@ -395,13 +395,13 @@ class _Compiler:
             start = time.monotonic()
             status, said = self._run([*command, "-o", str(made), *lists], unit.folder, scratch)
             seconds = time.monotonic() - start
-            state: dict[str, Any] = {"ok": status == 0, "said": said.replace(scratch, ""), "seconds": seconds}
-            if state["ok"] and target == HOST:
-                state["empty"] = self._nothing_left(unit, command, scratch)
-            if status is not None and (state["ok"] or self._lists(command, read, unit, scratch)):
-                state["read"] = self._all_read(read, unit)
-                _save(known, [state, *states][:_STATES])
-        return self._result(unit, target, command, state, cached=False)
+            made_now: dict[str, Any] = {"ok": status == 0, "said": said.replace(scratch, ""), "seconds": seconds}
+            if status == 0 and target == HOST:
+                made_now["empty"] = self._nothing_left(unit, command, scratch)
+            if status is not None and (status == 0 or self._lists(command, read, unit, scratch)):
+                made_now["read"] = self._all_read(read, unit)
+                _save(known, [made_now, *states][:_STATES])
+        return self._result(unit, target, command, made_now, cached=False)
 
     def _lists(self, command: Sequence[str], read: Path, unit: Unit, scratch: str) -> bool:
         """Write to `read` what a compilation that failed has read; False where a header is not there to be named."""
