@@ -449,6 +449,25 @@ def test_what_is_printed(first: str, again: str, other: str, same: bool) -> None
     assert difference.ok is same, difference
 
 
+def test_a_number_may_differ_by_what_the_original_differs_from_itself() -> None:
+    """9.9e-4 between orders of the original's threads, 1.05e-3 in the port."""
+    first, reverse, port = ran("sum 1.00000\nn 1"), ran("sum 1.00099\nn 1"), ran("sum 0.99895\nn 1")
+    alone = programs.Varying()
+    assert programs._printed(port, first, alone, True).why == "1 of 2 lines differ"
+    spread = replace(alone, spreads=programs._spreads(first, [reverse], alone))
+    assert set(spread.spreads) == {(0, 0)}
+    assert not programs._printed(port, first, spread, True).why
+    # In any order of lines, too; four times as much is too much; and nothing else gets wider.
+    assert not programs._printed(ran("n 1\nsum 0.99895"), first, spread, True).why
+    assert programs._printed(ran("sum 0.99\nn 1"), first, spread, True).why
+    assert programs._printed(ran("sum 1.00000\nn 1.01"), first, spread, True).why
+    said = list(programs._left_out(True, "none", first, spread))
+    assert any("4 times what the original's differ by" in each and "line 1 within 0.004" in each for each in said)
+    # An original that differs by more than a number may is no measure, and nothing follows from it.
+    assert not programs._spreads(first, [ran("sum 1.1\nn 1")], alone)
+    assert not programs._spreads(first, [ran("sum 1.0\nm 1"), ran("sum 1.0")], alone)
+
+
 def test_an_original_that_fails_its_own_check_is_no_reference() -> None:
     first = ran("FAIL", 1)
     for other, ok in ((ran("PASS"), True), (ran("FAIL", 1), False), (first, False)):
