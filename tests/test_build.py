@@ -320,6 +320,20 @@ def test_what_cmake_defines_by_variables_is_defined(workshop: Workshop, script: 
     assert not workshop.build(archs=["gfx942"]).ok
 
 
+def test_scripts_above_a_source_say_what_holds_for_it(workshop: Workshop) -> None:
+    workshop.write(".git/HEAD", "ref\n")
+    workshop.write("CMakeLists.txt", "project(x)\nset(TOP inc)\ninclude_directories(inc)\nadd_subdirectory(src)\n")
+    workshop.write("src/CMakeLists.txt", "add_definitions(-DWITH_HIP -DFROM_${TOP})\n")
+    workshop.write("other/CMakeLists.txt", "add_definitions(-DOTHER)\n")
+    workshop.write("inc/x.h", "\n")
+    source = workshop.write("src/deep/a.cu", EMPTY)
+    command = workshop.build(source, archs=["gfx942"]).compiled[0].command
+    assert {"-DWITH_HIP", "-DFROM_inc", f"-I{workshop.tree}/inc"} <= set(command) and "-DOTHER" not in command
+    # A script that leads nowhere below it does not hold there.
+    workshop.write("CMakeLists.txt", "add_definitions(-DTOP)\n")
+    assert "-DTOP" not in workshop.build(source, archs=["gfx942"]).compiled[0].command
+
+
 @pytest.mark.parametrize(
     "line",
     [

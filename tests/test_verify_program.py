@@ -219,6 +219,24 @@ def test_what_a_program_includes_is_ported_with_it(tmp_path: Path) -> None:
     assert ported == ["check.h", "lane.cuh", "main.cu"]
 
 
+def test_openmp_is_there_where_no_build_script_says_so(tmp_path: Path) -> None:
+    main = tmp_path / "main.cu"
+    main.write_text(
+        "#include <cstdio>\n#include <omp.h>\n"
+        "__global__ void k(int* p) { p[threadIdx.x] = threadIdx.x; }\n"
+        "int main() {\n  int* d; int h[128]; cudaMalloc(&d, sizeof(h));\n"
+        "  int threads = 0, sum = 0;\n"
+        "#pragma omp parallel num_threads(4) reduction(+ : threads)\n"
+        "  { threads += 1; k<<<1, 32>>>(d + 32 * omp_get_thread_num()); cudaDeviceSynchronize(); }\n"
+        "  cudaMemcpy(h, d, sizeof(h), cudaMemcpyDeviceToHost);\n"
+        "#pragma omp parallel for reduction(+ : sum)\n"
+        "  for (int i = 0; i < 128; ++i) sum += h[i];\n"
+        '  printf("%d %d\\n", threads, sum);\n  return threads != 4 || sum != 4 * 496;\n}\n'
+    )
+    verified = programs.program([main], env=ENV, port=api.rewrite, orders=("forward",))
+    assert verified.ok, verified
+
+
 @pytest.mark.parametrize("folder", ["include", "inc"])
 def test_sources_find_headers_in_the_folder_beside_theirs(tmp_path: Path, folder: str) -> None:
     """Where the sources of a program are named one by one, nothing says what its build script does."""
