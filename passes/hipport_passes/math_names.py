@@ -30,7 +30,8 @@ _PARAMETERS = re.compile(
 )
 _CXX20 = re.compile(rb"-std=(?:c|gnu)\+\+(?:2\w)|(?:CXX|CUDA|HIP)_STANDARD[ \t]+2\d|(?:cxx|cuda|hip)_std_2\d")
 _STANDARD = re.compile(rb"-std=(?:c|gnu)\+\+\w+")
-_MATH = frozenset(("math.h", "torch/extension.h", "torch/torch.h", "torch/all.h", "ATen/ATen.h"))
+# <math.h>, and what includes it: Python's headers do, ATen's alone do not.
+_MATH = frozenset(("math.h", "Python.h", "pybind11/pybind11.h", "torch/extension.h", "torch/python.h"))
 _INSIDE = frozenset(("namespace_definition", "class_specifier", "struct_specifier", "union_specifier"))
 
 
