@@ -125,7 +125,7 @@ def changes(ported: Ported) -> tuple[write.Change, ...]:
     for file in ported.created:
         # A header of hipport's that an earlier run left, where only some of the tree was given this time.
         place = root / file.path if root is not None else None
-        made.append(write.Change(file.path, place.read_bytes() if place and place.is_file() else None, file.text))
+        made.append(write.Change(file.path, write.now(place) if place else None, file.text))
     return (*changed, *made)
 
 
@@ -144,14 +144,15 @@ def save(ported: Ported, out: str | Path | None = None, only: Sequence[str | Pat
     return write.write_tree(root, Path(out), inside, changes(ported))
 
 
-def recover(paths: Paths) -> tuple[PurePath, ...]:
-    """Put back what a killed rewrite of `paths` has left half-done, and return those files; cheap when there is none.
+def recover(paths: Paths, tell: Callable[[str], None] = lambda problem: None) -> tuple[PurePath, ...]:
+    """Put back what a killed rewrite of `paths`, or of a tree that they lie in, has left half-done.
 
-    Raises write.Refused when one of them was changed since.
+    Returns those files; cheap when there is none. `tell` is told of files that stay, as their saved originals are
+    damaged. Raises write.Refused when one of them was changed since.
     """
     places = [path.resolve() for path in _listed(paths)]
     folders = [path if path.is_dir() else path.parent for path in places]
-    return write.recover(Path(os.path.commonpath(folders))) if folders else ()
+    return write.recover(Path(os.path.commonpath(folders)), tell=tell) if folders else ()
 
 
 def undo(path: str | Path = ".") -> write.Written:

@@ -34,6 +34,7 @@ from hipport.overlay import NoOverlay, overlay
 from hipport.pipeline import Progress
 from hipport.processors import processors
 from hipport.programs import programs
+from hipport.reading import digest
 from hipport.recorder import Recorder, setup_script, setup_scripts
 from hipport.source import Source
 from hipport.toolchain import Toolchain, cache, choose, find
@@ -439,7 +440,7 @@ class _Compiler:
     def _hash(self, path: str) -> str:
         if path not in self._hashes:
             try:
-                self._hashes[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+                self._hashes[path] = digest(path)
             except OSError:
                 self._hashes[path] = ""
         return self._hashes[path]

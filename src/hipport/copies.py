@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hipport.discover import left_by_tools
-from hipport.included import includes, read
+from hipport.included import includes
 from hipport.pipeline import Ported
+from hipport.reading import read_or_nothing
 
 # How Python scripts name what lies above their folder, and git.
 _ABOVE = re.compile(
@@ -33,11 +34,11 @@ def reached(tree: Path, members: Iterable[Path]) -> Path:
         return tree
     for path in members:
         if path.suffix == ".py":
-            if _ABOVE.search(read(path)):
+            if _ABOVE.search(read_or_nothing(path)):
                 return top
         elif any(
             not place.is_relative_to(tree) and place.exists()
-            for include in (includes(path) if b'"../' in read(path) else ())
+            for include in (includes(path) if b'"../' in read_or_nothing(path) else ())
             for place in [Path(os.path.normpath(path.parent / include.path))]
         ):
             return top

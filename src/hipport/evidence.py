@@ -6,7 +6,6 @@ Values, and pure functions of them. `shown` has only what was seen to happen, `n
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -208,11 +207,6 @@ def _with_errors(built: Built) -> Built:
             for each in built.compiled
         ),
     )
-
-
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _count(number: int, noun: str) -> str:

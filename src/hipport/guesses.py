@@ -10,8 +10,9 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 
 from hipport.dry_runs import without_places
-from hipport.included import includes, read
+from hipport.included import includes
 from hipport.languages.cpp import Cpp
+from hipport.reading import read_or_nothing
 
 #: What no compiler takes before C++20. Where no build script says a standard, text that has it was made for that one.
 _CXX20 = re.compile(
@@ -29,7 +30,7 @@ _CXX20_HEADERS = frozenset(
 
 def cmake_flags(folder: Path) -> list[str] | None:
     """Read include folders, definitions and the standard from CMakeLists.txt, as far as they are written out."""
-    text = re.sub(r"#[^\n]*", "", read(folder / "CMakeLists.txt").decode("utf-8", "replace"))
+    text = re.sub(r"#[^\n]*", "", read_or_nothing(folder / "CMakeLists.txt").decode("utf-8", "replace"))
     if not text:
         return None
     variables = {name: str(folder) for name in ("CMAKE_SOURCE_DIR", "CMAKE_CURRENT_SOURCE_DIR", "PROJECT_SOURCE_DIR")}
@@ -129,11 +130,11 @@ def _around(root: Path) -> list[Path]:
 
 
 def is_cxx20(path: Path) -> bool:
-    text = Cpp(PurePath(path), read(path))
+    text = Cpp(PurePath(path), read_or_nothing(path))
     return bool(_CXX20.search(text.code)) or any(include.path in _CXX20_HEADERS for include in text.includes)
 
 
 def chosen_on_hip(files: Iterable[Path], flags: Sequence[str]) -> list[str]:
     """Return the macros that the files want defined for HIP, and that no flag does."""
-    names = {name.decode() for path in files for name in Cpp(PurePath(path), read(path)).chosen_on_hip}
+    names = {name.decode() for path in files for name in Cpp(PurePath(path), read_or_nothing(path)).chosen_on_hip}
     return sorted(name for name in names if not any(re.match(rf"-[DU] ?{name}\b", flag) for flag in flags))

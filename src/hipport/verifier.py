@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from hipport import hardware
+from hipport import hardware, reading
 from hipport.hardware import Hardware
 from hipport.machine import torch_of
 from hipport.mutants import mutations
@@ -216,7 +216,7 @@ class Driver:
         patience = 120 + self.limits.seconds * count * max(1, len(asked["runs"]))
         status, said = run_script(python, _RUN_CASES, [str(request)], self.root, _clean(self.env), patience)
         try:
-            answered: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+            answered: dict[str, Any] = json.loads(reading.read(answer))
         except (OSError, ValueError):
             last = "\n".join(said.strip().splitlines()[-4:]) or f"the process ended with status {status}"
             raise BadCases(f"{self.file.name}: {last}") from None
@@ -427,7 +427,7 @@ def replay(
     out. The other parameters, and what is raised, are as for `extension`.
     """
     try:
-        recorded = json.loads(recording.read_text(encoding="utf-8"))
+        recorded = json.loads(reading.read(recording))
         modules = dict.fromkeys(each["module"] for each in recorded["calls"])
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise BadCases(f"{recording} is no recording: {problem}") from None
@@ -541,8 +541,8 @@ def _declared(file: Path, asked: Sequence[str] = ()) -> tuple[str, frozenset[str
     Raises BadCases where it has not what it must have, or it is plain to see that it lacks cases that were `asked` for.
     """
     try:
-        tree = ast.parse(file.read_bytes())
-    except SyntaxError as error:
+        tree = ast.parse(reading.read(file))
+    except (SyntaxError, ValueError, RecursionError) as error:
         raise BadCases(f"{file}: {error}") from None
     package, names = "", set()
     for node in tree.body:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, Literal
 
+from hipport import reading
 from hipport.discover import discover, left_by_tools, source
 from hipport.finding import Finding
 from hipport.headers import own
@@ -146,8 +147,8 @@ def _included(project: Project, root: Path, folders: Sequence[Path]) -> list[tup
                 if place in known:
                     break
                 try:
-                    text = place.read_bytes()
-                except (OSError, ValueError):
+                    text = reading.read(place)
+                except OSError:
                     continue
                 name = PurePosixPath(os.path.relpath(place, root).replace(os.sep, "/"))
                 target = linked.get(Path(os.path.realpath(place)))
@@ -254,7 +255,7 @@ def _may_break(file: Cpp, offset: int) -> bool:
 
 def _write(place: Path, text: bytes) -> None:
     try:
-        if not place.is_symlink() and place.read_bytes() == text:
+        if not place.is_symlink() and reading.read(place) == text:
             return
     except OSError:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -274,6 +275,8 @@ def _link_others(folder: Path, to: Path, kept: set[Path], made: Mapping[Path, Pa
             if link in kept:
                 continue
             origin = Path(here, name)
+            if not origin.is_file() and origin.exists():
+                continue  # a pipe, for which a compiler would wait
             target = made.get(Path(os.path.realpath(origin)), origin) if origin.is_symlink() else origin
             if link.is_symlink() and link.readlink() == target:
                 continue
