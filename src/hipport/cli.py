@@ -140,7 +140,7 @@ def rewrite(
     with _failing():
         config = _config(paths, accept, target, rocm, warp, rules)
         would = check or diff
-        recovered = () if would or out else api.recover(path for path in paths if path.exists())
+        recovered = () if would or out else api.recover((path for path in paths if path.exists()), _warn)
         with _progress() as tell:
             ported = api.rewrite(paths, **_said(config), device_agnostic=device_agnostic or None, on_progress=tell)
         if not would:
@@ -205,7 +205,14 @@ def undo(path: Path) -> None:
 
     with _failing():
         written = api.undo(path)
-    click.echo(f"put back {_listed(written.paths)}")
+    for problem in written.lost:
+        _warn(problem)
+    if written.killed:
+        what = f"put back {_listed(written.recovered)}" if written.recovered else "it had replaced nothing"
+        click.echo(f"took back a run of hipport that had been killed: {what}")
+    elif written.paths or not written.lost:
+        click.echo(f"put back {_listed(written.paths)}" if written.paths else "all files were as before already")
+    sys.exit(PERSON if written.lost else DONE)
 
 
 @main.command()
@@ -441,12 +448,15 @@ def port(
     Runs code of the tree: cases or, with ARGUMENTS, a program, the original and its port on this machine's CPU, before
     anything is written; setup.py to learn how to compile. Exit status 1 where a step could not be made.
     """
-    from hipport import api, evidence
+    from hipport import api, evidence, placing
 
     with _failing("`hipport undo` takes back what was written, if anything was"):
         config = _config(paths, accept, target, rocm, warp, rules)
         if out is None:
-            api.recover(path for path in paths if path.exists())
+            api.recover((path for path in paths if path.exists()), _warn)
+        file = manifest or (out / "hipport-port.json" if out else None)
+        for each in (file, file.with_suffix(".txt")) if file else ():
+            placing.check_named(each, paths)
         with _progress() as tell:
             found = api.port(
                 paths,
@@ -462,10 +472,10 @@ def port(
                 jobs=jobs,
                 on_progress=tell,
             )
-        file = manifest or (out / "hipport-port.json" if out else None)
         if file is not None:
-            file.write_text(evidence.as_json(found), encoding="utf-8")
-            file.with_suffix(".txt").write_text(evidence.as_text(found), encoding="utf-8")
+            trees = [found.source, found.root]
+            placing.write_named(file, evidence.as_json(found).encode(), trees)
+            placing.write_named(file.with_suffix(".txt"), evidence.as_text(found).encode("utf-8", "replace"), trees)
     if form == "json":
         click.echo(evidence.as_json(found), nl=False)
     else:
@@ -717,6 +727,10 @@ def _leave(ported: Ported, *, changes_count: bool) -> None:
 
 def _colour() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def _warn(problem: str) -> None:
+    click.echo(f"hipport: {problem}", err=True)
 
 
 def _listed(paths: tuple[Any, ...]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath, PurePosixPath
 
@@ -18,6 +19,7 @@ from hipport import reading
 from hipport.extensions import UNITS, Extension, extensions
 from hipport.globs import Glob
 from hipport.headers import own
+from hipport.journal import FOLDER, Journal, refuse_half_done
 from hipport.languages.cmake import CMake
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
@@ -154,7 +156,8 @@ def discover(
     `NAME: TEXT` where the file has to begin with something that has TEXT in it); a folder of one that is given itself
     is meant.
 
-    Raises NotFound. What cannot be read or edited reliably is in `skipped`.
+    Raises NotFound, and placing.Refused where a run of hipport was killed and has left files half-done. What cannot be
+    read or edited reliably is in `skipped`.
     """
     asked = list(paths)
     given = [Path(os.path.realpath(path)) for path in asked]
@@ -162,6 +165,7 @@ def discover(
     if missing:
         raise NotFound(f"there is no {', '.join(missing)}")
     root = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in given]))
+    refuse_half_done(root)
     walk = _Walk(root, _Excluded(exclude, base or root), vendored or {})
     for path in given:
         walk.take(path)
@@ -337,6 +341,10 @@ class _Walk:
             left = left_by_tools(folder, names)
             for marker in self.markers.keys() & names if self.markers else ():
                 self._mark(Path(folder), top, marker)
+            if FOLDER in names and name and Journal(Path(folder)).half_done:
+                undo = shlex.join(["hipport", "undo", folder])
+                self._skip(name.rstrip("/"), "refused", f"a run of hipport was killed here; first: {undo}")
+                continue
             if ".gitmodules" in names:
                 self._take_modules(Path(folder), name)
             for entry in entries:

@@ -242,8 +242,8 @@ def write_named(path: Path, text: bytes, trees: Sequence[Path] = ()) -> None:
         raise Refused([f"{path}: {reading.said(error)}; give another file"]) from error
 
 
-def check_named(path: Path, trees: Sequence[Path] = ()) -> None:
-    """Raise Refused where `write_named` would, as far as that can be told before."""
+def check_named(path: Path, trees: Sequence[Path] = (), *, folder: bool = False) -> None:
+    """Raise Refused where `write_named` would, as far as that can be told before; or the same for a new `folder`."""
     below, inside = _named(path, trees)
     if below is None:
         return
@@ -251,7 +251,7 @@ def check_named(path: Path, trees: Sequence[Path] = ()) -> None:
         status = below.status(inside)
     except OSError as error:
         raise Refused([f"{path}: {reading.said(error)}; give another file"]) from error
-    if status is not None and not stat.S_ISREG(status.st_mode):
+    if status is not None and not (stat.S_ISDIR(status.st_mode) if folder else stat.S_ISREG(status.st_mode)):
         raise Refused([f"{path}: not a regular file; give another file"])
 
 
@@ -259,6 +259,8 @@ def _named(path: Path, trees: Sequence[Path]) -> tuple[Below | None, PurePath]:
     # As it is spelled: what a link on the way leads to is just the question.
     whole = Path(os.path.normpath(path.absolute()))
     given = {Path(os.path.normpath(tree.absolute())) for tree in trees} | {tree.resolve() for tree in trees}
+    if not path.is_absolute():
+        given.add(Path.cwd())
     above = [folder for folder in whole.parents if folder in given or (folder / ".git").exists()]
     if not above:
         return None, whole

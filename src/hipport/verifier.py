@@ -27,6 +27,7 @@ from hipport.hardware import Hardware
 from hipport.machine import torch_of
 from hipport.mutants import mutations
 from hipport.pipeline import Pass, Ported, Progress
+from hipport.placing import check_named
 from hipport.processes import run_script
 from hipport.simt import extension as building
 from hipport.toolchain import cache
@@ -389,14 +390,16 @@ def record(
 
     On any machine: one with an NVIDIA GPU, say. `modules` are the extension modules (all that are no part of Python,
     PyTorch or NumPy), `calls` how many calls of each function are kept. Beside `out`, a JSON file, goes an .npz with
-    the arrays. Returns the status of the command.
+    the arrays. Returns the status of the command. Raises Refused where a link of a tree leads `out` elsewhere.
     """
+    for each in (out, out.with_suffix(".npz")):
+        check_named(each, [folder])
     with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
         shutil.copyfile(_RECORD_CALLS, Path(scratch, "sitecustomize.py"))
         path = os.pathsep.join(each for each in (scratch, env.get("PYTHONPATH")) if each)
         own = {
             "PYTHONPATH": path,
-            "HIPPORT_RECORD": str(out.resolve()),
+            "HIPPORT_RECORD": str(out.absolute()),
             "HIPPORT_RECORD_MODULES": ":".join(modules),
             "HIPPORT_RECORD_CALLS": str(calls),
         }

@@ -36,7 +36,7 @@ from hipport.journal import (
 from hipport.journal import (
     recover as _recover,
 )
-from hipport.placing import Below, Refused, place, remove_tree, resolved, walk
+from hipport.placing import Below, Refused, check_named, place, remove_tree, resolved, walk
 
 __all__ = [
     "FOLDER", "KEPT", "Change", "Refused", "Step", "Written", "find_root", "find_roots", "now", "originals", "recover",
@@ -254,6 +254,8 @@ def write_tree(root: Path, out: Path, only: Sequence[PurePath], changes: Sequenc
     not have the bytes that its change was worked out from, or is to be written where a link leads out of the tree.
     """
     root = root.resolve()
+    if not out.is_symlink():
+        check_named(out, [root], folder=True)
     out = out.absolute().parent.resolve() / out.absolute().name
     try:
         if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
