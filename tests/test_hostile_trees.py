@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -327,3 +329,115 @@ def test_what_was_killed_further_down_is_said(tree: Path) -> None:
     killed_rewrite(tree / "sub")
     status, said = hipport("scan", ".", cwd=tree)
     assert status == 1 and f"sub  a run of hipport was killed here; first: hipport undo {tree / 'sub'}" in said
+
+
+# --- Names ------------------------------------------------------------------------------------------------------------
+
+NAMES = {
+    "github": "x\n::error::owned.cu",
+    "github, without a newline": "::error::owned.cu",
+    "runner": "##[error]owned.cu",
+    "azure": "##vso[task.setvariable variable=a]b.cu",
+    "teamcity": "##teamcity[buildStop]b.cu",
+    "escape": "a\x1b]0;owned\x07\x1b[2Kb.cu",
+    "c1": "a\x9b31mb.cu",
+    "return": "a.cu\r0 files.cu",
+    "direction": "a\u202euc.b.cu",
+    "lines": "a\u2028b\x0bc\x85d.cu",
+    "bytes": "a\udcffb.cu",
+}
+
+
+def assert_harmless(said: str) -> None:
+    """Nothing that a terminal or a CI would act on."""
+    assert re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2028\u2029\udc80-\udcff]", said) is None, ascii(said)
+    assert re.search(r"^\s*::|##(vso|teamcity)?\[", said, re.MULTILINE) is None, said
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_names_stay_names(tree: Path, name: str) -> None:
+    # Something for a person, something refused, something skipped, a script, a folder of the name.
+    (tree / name).write_bytes(KERNEL + b"void f() { cudaDeviceFlushGPUDirectRDMAWrites(a, b); }\n")
+    (tree / f"{name[:-3]}.h").write_bytes(b"\0")
+    (tree / f"d{name}").mkdir()
+    (tree / f"d{name}/setup.py").write_text(
+        "from torch.utils.cpp_extension import CUDAExtension\nCUDAExtension('x', ['k.cu'])\n"
+    )
+    (tree / f"d{name}/k.cu").write_bytes(KERNEL)
+    (tree / "requirements.txt").write_text("-r nothing\ntorch==2.1.0+cu118\n")
+    for words in (
+        ("scan", "."), ("rewrite", ".", "--check"), ("scan", ".", "--format", "json"),
+        ("scan", ".", "--format", "sarif"), ("deps", "."), ("deps", ".", "--format", "json"),
+        ("rewrite", f"{name}.nothing"), ("port", ".", "--out", "../o", *NOT_RUN), ("rewrite", name), ("undo",),
+        ("rewrite", f"./{name}"), ("undo", "."), ("verify", name, "--case", "x"),
+    ):  # fmt: skip
+        _, said = hipport(*words, cwd=tree)
+        assert_harmless(said)
+    assert_harmless((tree.parent / "o/hipport-port.txt").read_text())
+
+
+def test_what_a_file_says_stays_on_its_line(tree: Path) -> None:
+    (tree / "hipport.toml").write_text('"a\\n::error::x\\u001b" = 1\n')
+    status, said = hipport("scan", ".", cwd=tree)
+    assert status == 2
+    assert_harmless(said)
+    (tree / "hipport.toml").unlink()
+    (tree / "a.cu").write_bytes(b"void f() { cudaFree(p); } // hipport: ignore \x1b[2K ##vso[x]\n")
+    for form in ("text", "json", "sarif"):
+        assert_harmless(hipport("scan", ".", "--format", form, cwd=tree)[1])
+
+
+@pytest.mark.parametrize(
+    "name", [*NAMES.values(), "a b.cu", 'q"uote.cu', "back\\slash.cu", "tab\t.cu", "é.cu", " .cu", "a b 2020-01-01.cu"]
+)
+def test_git_applies_the_diff_of_any_name(tree: Path, name: str) -> None:
+    folder = tree / f"d{name}"
+    folder.mkdir()
+    (folder / name).write_bytes(KERNEL)
+    patch = subprocess.run(
+        [sys.executable, "-m", "hipport", "rewrite", ".", "--diff"], cwd=tree, stdout=subprocess.PIPE, check=True
+    ).stdout
+    copy = tree.parent / "copy"
+    shutil.copytree(tree, copy)
+    subprocess.run(["git", "apply", "-"], input=patch, cwd=copy, check=True)
+    assert hipport("rewrite", ".", cwd=tree)[0] == 0
+    shutil.rmtree(tree / ".hipport")
+    assert found(copy) == found(tree)
+
+
+# --- A merge that is not resolved -------------------------------------------------------------------------------------
+
+CONFLICT = b"<<<<<<< HEAD\nvoid f() { cudaFree(p); }\n=======\nvoid g() { cudaFree(p); }\n>>>>>>> theirs\n"
+
+
+@pytest.mark.parametrize("name", ["b.cu", "setup.py", "CMakeLists.txt", "requirements.txt"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_tree_with_a_conflict_is_refused_as_a_whole(tree: Path, name: str, end: bytes) -> None:
+    (tree / name).write_bytes(b"# cuda torch find_package(CUDA)\n".replace(b"\n", end) + CONFLICT.replace(b"\n", end))
+    before = found(tree)
+    for words in (("rewrite", "."), ("rewrite", ".", "--check"), ("scan", "."), ("port", ".", *NOT_RUN)):
+        status, said = hipport(*words, cwd=tree)
+        assert status == 2 and f"{name}: has conflict markers of git in line 2: resolve the merge" in said
+    assert found(tree) == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"// <<<<<<< a\n=======\n>>>>>>> b\n",
+        b"<<<<<<< a\n>>>>>>> b\n",
+        b"=======\n<<<<<<< a\n",
+        b"<<<<<<<< a\n=======\n>>>>>>> b\n",
+        b"k<<<<<<< a\n=======\n>>>>>>> b\n",
+    ],
+)
+def test_what_only_looks_like_a_conflict_is_none(tree: Path, text: bytes) -> None:
+    (tree / "b.cu").write_bytes(b"/*\n" + text + b"*/\n")
+    assert hipport("rewrite", ".", "--check", cwd=tree)[0] == 1
+
+
+def test_a_text_about_git_keeps_nothing_from_being_ported(tree: Path) -> None:
+    (tree / "README.md").write_bytes(b"pip install torch\n" + CONFLICT)
+    status, said = hipport("rewrite", ".", cwd=tree)
+    assert status == 1 and "README.md  has conflict markers of git in line 2" in said
+    assert (tree / "README.md").read_bytes().endswith(CONFLICT)

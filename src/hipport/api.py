@@ -65,7 +65,8 @@ def rewrite(
     as config.read_rules returns them; `passes` the passes to run instead of all, `device_agnostic` whether Python is to
     run without a GPU, too (else the target says it), `jobs` the number of processes (one for each processor, for a tree
     that is worth it).
-    Raises discover.NotFound for a path that does not exist, and ValueError for rules that cannot be used.
+    Raises discover.NotFound for a path that does not exist, ValueError for rules that cannot be used, and
+    write.Refused for a tree with a merge that is not resolved, or a killed run of hipport that is not taken back.
     """
     _check_rules(rules)
     if passes is None:
@@ -78,12 +79,25 @@ def rewrite(
         project = replace(discover.in_memory(what, target), rules=rules or {})
     else:
         project = discover.discover(_listed(what), target, exclude=exclude, base=exclude_base, vendored=_markers())
+        _refuse_conflicts(project)
         project = replace(project, rules=rules or {})
     if jobs is None:
         cores = processors()
         large = sum(len(source.text) for source in project.sources) >= _PARALLEL
         jobs = cores if large else 1
     return run(project, passes, accept, on_progress, jobs)
+
+
+def _refuse_conflicts(project: Project) -> None:
+    """Raise Refused for a tree with a merge in it that is not resolved: half of it would be ported."""
+    # Texts about git have markers of no merge.
+    problems = [
+        f"{each.path}: {each.why}; or exclude the file"
+        for each in project.skipped
+        if each.why.startswith(discover.CONFLICT) and each.path.suffix not in (".md", ".rst")
+    ]
+    if problems:
+        raise write.Refused(problems)
 
 
 def _listed(paths: Paths) -> list[Path]:

@@ -16,6 +16,7 @@ from hipport import __version__, report, verify_report
 from hipport.builder import HOST, Built
 from hipport.extensions import Extension
 from hipport.pipeline import Outcome, Ported
+from hipport.terminal import joined
 from hipport.verification import Verified
 
 
@@ -195,7 +196,7 @@ def as_text(evidence: Evidence, *, colour: bool = False) -> str:
     lines = [f"the port in {where}" + (", written earlier" if evidence.earlier else "")]
     lines += ["shown", *(f"  {line}" for line in evidence.shown or ("nothing",))]
     lines += ["not checked", *(f"  {line}" for line in evidence.not_checked)]
-    return "\n".join([*parts, "\n".join(lines)]) + "\n"
+    return "\n".join([*parts, joined(lines)])
 
 
 def _with_errors(built: Built) -> Built:

@@ -73,7 +73,7 @@ class Below:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def read(self, path: PurePath, largest: int = reading.LARGEST) -> bytes:
+    def read(self, path: PurePath, largest: int | None = None) -> bytes:
         """Return the bytes of a regular file."""
         with self._at(path) as (folder, name):
             return reading.read(name, largest, inside=folder)

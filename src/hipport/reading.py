@@ -19,12 +19,14 @@ LARGEST = 1 << 28
 SETTINGS = 1 << 22
 
 
-def read(path: str | Path, largest: int = LARGEST, *, inside: int | None = None) -> bytes:
+def read(path: str | Path, largest: int | None = None, *, inside: int | None = None) -> bytes:
     """Return the bytes of a regular file.
 
     With `inside`, the descriptor of a folder, `path` is a name in it, and no link is followed.
-    Raises OSError for anything else, and for a file of more than `largest` bytes; also where a path cannot be one.
+    Raises OSError for anything else, for a file of more than `largest` bytes (LARGEST if not given), and where a path
+    cannot be one.
     """
+    largest = LARGEST if largest is None else largest
     descriptor = opened(path, inside)
     try:
         # One byte more than may be: what says that it is empty, or grows, has its end where reading finds it.
@@ -50,7 +52,7 @@ def beginning(path: str | Path, size: int) -> bytes:
         os.close(descriptor)
 
 
-def read_or_nothing(path: str | Path, largest: int = LARGEST) -> bytes:
+def read_or_nothing(path: str | Path, largest: int | None = None) -> bytes:
     """Return the bytes of a regular file, none where there is no such file to read."""
     try:
         return read(path, largest)
@@ -65,7 +67,8 @@ def digest(path: str | Path) -> str:
 
 def said(error: OSError) -> str:
     """Return what an error says, to stand behind a path."""
-    return (error.strerror or str(error)).lower()
+    text = error.strerror or str(error)
+    return text[:1].lower() + text[1:]
 
 
 def opened(path: str | Path, inside: int | None = None) -> int:
