@@ -201,6 +201,14 @@ def test_nothing_waits_for_what_is_no_file(tree: Path, name: str, kind: str) -> 
         assert status in (0, 1, 2) and "Traceback" not in said, said
 
 
+@pytest.mark.parametrize("name", ["b.cuh", "wait.inc", "odd"])
+def test_no_compiler_waits_for_a_pipe(tree: Path, name: str) -> None:
+    (tree / "a.cu").write_bytes(f'#include "{name}"\n'.encode() + KERNEL)
+    os.mkfifo(tree / name)
+    status, said = hipport("build", ".", cwd=tree)
+    assert status == 2 and f"{name}: not a regular file; a compiler would wait for it" in said
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

@@ -98,7 +98,7 @@ class Porting:
                 jobs=self.jobs,
                 on_progress=self.on_progress,
             )
-        except NoToolchain as problem:
+        except (NoToolchain, write.Refused) as problem:
             return None, str(problem)
         except OSError as problem:
             return None, f"{problem.filename or root}: {problem.strerror or problem}"
