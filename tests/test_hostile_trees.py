@@ -169,6 +169,18 @@ def test_what_killed_copies_left_is_not_looked_for_behind_links(tree: Path, else
     assert elsewhere.stat().st_mode & 0o777 == 0o500
 
 
+def test_a_list_of_requirements_outside_of_the_tree_is_none_of_it(tree: Path, elsewhere: Path) -> None:
+    (tree / "requirements.txt").write_text("torch==2.1.0+cu118\n-r more/list\n")
+    (tree / "more").symlink_to(elsewhere)
+    (elsewhere / "list").write_text("torch==2.1.0+cu118\n")
+    try:
+        status, said = hipport("rewrite", ".", cwd=tree)
+        assert status == 1 and "more/list  a link that leads out of the tree" in said
+        assert (elsewhere / "list").read_text() == "torch==2.1.0+cu118\n" and (tree / "a.cu").read_bytes() != KERNEL
+    finally:
+        (elsewhere / "list").unlink()
+
+
 # --- Nothing waits ----------------------------------------------------------------------------------------------------
 
 READING = [

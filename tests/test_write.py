@@ -491,6 +491,19 @@ def test_a_hostile_journal_leads_nowhere(tmp_path: Path) -> None:
             write.write(root, [change("a.cu", b"a", b"A")])
 
 
+@pytest.mark.parametrize("name", [".git/config", "sub/.GIT/hooks/post-checkout", ".hg/hgrc", ".hipport/lock"])
+def test_a_hostile_journal_does_not_set_up_version_control(tmp_path: Path, name: str) -> None:
+    """What is in `.git/config` of a fresh clone can be guessed, and it names programs that git runs."""
+    lay(tmp_path, {name: b"new", ".hipport/runs/1.replacing/0": b"evil"})
+    manifest = {"entries": [[name, hash_of(b"evil"), hash_of(b"new")]], "folders": []}
+    (tmp_path / ".hipport/runs/1.replacing/manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(Refused, match="not made by hipport"):
+        write.recover(tmp_path)
+    with pytest.raises(Refused):
+        write.undo(tmp_path)
+    assert (tmp_path / name).read_bytes() == b"new"
+
+
 @pytest.mark.parametrize("name", ["notes", "2.other", "x.staging", "3"])
 def test_what_is_in_the_journal_and_not_hipports_is_left_alone(tmp_path: Path, name: str) -> None:
     lay(tmp_path, {"a.cu": b"a", f".hipport/runs/{name}/file": b"f"})

@@ -555,7 +555,10 @@ def _rewritten(paths: Sequence[Path], target: Target) -> dict[Path, Source]:
     """
     found: dict[Path, Source] = {}
     for root in {root for path in paths for root in write.find_roots(path.resolve())}:
-        first = write.originals(root)
+        try:
+            first = write.originals(root)
+        except OSError:
+            continue  # one of them is damaged: messages are at the lines that files have now
         project = discover.discover([root], target, vendored=_markers())
         before = tuple(
             discover.source(source.path, first[source.path]) if source.path in first else source

@@ -151,7 +151,8 @@ def rewrite(
     elif diff and form == "text":
         patch = report.as_diff(ported)
         if sys.stdout.isatty():
-            click.echo(joined(patch.decode("utf-8", "surrogateescape").split("\n")[:-1]), nl=False)
+            shown = patch.decode("utf-8", "surrogateescape").split("\n")[:-1]
+            click.echo(joined(line.expandtabs() for line in shown), nl=False)
         else:
             sys.stdout.buffer.write(patch)
             sys.stdout.buffer.flush()

@@ -434,6 +434,9 @@ class _Walk:
                 if path in known or path.is_absolute() or ".." in path.parts or str(path) in self.skipped:
                     continue
                 known.add(path)
+                if not Path(os.path.realpath(self.root / path)).is_relative_to(self.root):
+                    self._skip(str(path), "refused", "a link that leads out of the tree")
+                    continue
                 try:
                     found = Requirements(path, _read(self.root / path))
                 except _Refused:

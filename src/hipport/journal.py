@@ -473,6 +473,11 @@ def hash_of(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
+def is_reserved(path: PurePath) -> bool:
+    """Whether a path is the journal's own, or that of version control, whose settings name programs to run."""
+    return any(part.lower() in (FOLDER, ".git", ".hg", ".svn") for part in path.parts)
+
+
 def _texts(texts: Sequence[object]) -> tuple[str | None, str]:
     before, after = texts
     if not isinstance(after, str) or not isinstance(before, (str, type(None))):
@@ -482,5 +487,5 @@ def _texts(texts: Sequence[object]) -> tuple[str | None, str]:
 
 def _stays_inside(root: Path, path: str) -> bool:
     pure = PurePosixPath(path)
-    inside = not pure.is_absolute() and FOLDER not in pure.parts and bool(pure.parts)
+    inside = not pure.is_absolute() and bool(pure.parts) and not is_reserved(pure)
     return inside and resolved(root, pure) == PurePath(path)

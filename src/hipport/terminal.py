@@ -33,7 +33,7 @@ def joined(lines: Iterable[str]) -> str:
 
 def block(text: str, indent: str = "    ") -> Iterator[str]:
     """Yield the lines of a text that has several, such as a compiler's: all but the first are indented."""
-    first, *rest = text.split("\n")
+    first, *rest = text.expandtabs().split("\n")
     yield first
     yield from (indent + line for line in rest)
 

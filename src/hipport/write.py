@@ -30,6 +30,7 @@ from hipport.journal import (
     Run,
     Step,
     hash_of,
+    is_reserved,
     journals_above,
     locked,
 )
@@ -199,7 +200,7 @@ def _checked(root: Path, changes: Sequence[Change]) -> tuple[list[Entry], list[s
         target = leads[parent] / change.path.name
         if target.is_symlink() or change.path.name in ("", ".."):
             target = Path(os.path.realpath(target))
-        if not target.is_relative_to(root) or FOLDER in target.relative_to(root).parts:
+        if not target.is_relative_to(root) or is_reserved(target.relative_to(root)):
             problems.append(f"{change.path}: lies outside of {root}")
             continue
         path = PurePosixPath(target.relative_to(root))
