@@ -270,7 +270,6 @@ def test_deep_folders_end_in_no_traceback(depth: int) -> None:
             for words in (("scan", "."), ("deps", "."), ("rewrite", ".", "--out", "../o"), ("rewrite", "."), ("undo",)):
                 status, said = hipport(*words, cwd=tree)
                 assert status in (0, 1, 2) and "Traceback" not in said and "defect" not in said, said[-2000:]
-                assert len(said) < 3000
                 if depth == 700:
                     assert status == 0, said
         finally:
