@@ -26,15 +26,18 @@ from typing import Any
 
 from hipport.copies import copy_tree, reached
 from hipport.diagnostics import Embedded, Message, Places, parse
-from hipport.discover import discover
+from hipport.discover import HEADERS, discover, left_by_tools
 from hipport.extensions import UNITS
 from hipport.included import includes
 from hipport.just_in_time import JustInTime, just_in_time
 from hipport.languages.cpp import Cpp
 from hipport.overlay import NoOverlay, overlay
 from hipport.pipeline import Progress
+from hipport.placing import Refused, walk
 from hipport.processors import processors
 from hipport.programs import programs
+from hipport.project import Project
+from hipport.reading import digest
 from hipport.recorder import Recorder, setup_script, setup_scripts
 from hipport.source import Source
 from hipport.toolchain import Toolchain, cache, choose, find
@@ -157,12 +160,13 @@ def build(
     path, for messages to be reported at the lines they had before. `vendored`, `exclude` and `exclude_base` are as for
     `discover.discover`. `translate` turns nvcc's arguments in Makefiles into hipcc's. `jobs` is how many compilers run
     at once (as many as there are processors), `timeout` the seconds that each may take. Raises NoToolchain, and
-    discover.NotFound for a path that does not exist.
+    discover.NotFound for a path that does not exist, and placing.Refused where a compiler would wait for a pipe.
     """
     trees, asked = _trees(paths)
     project = discover(trees, exclude=exclude, base=exclude_base, vendored=vendored)
     assert project.root is not None
     root = project.root
+    _refuse_pipes(trees, project)
     toolchain = toolchain or choose(find(env, python), archs)
     kept = cache(env).resolve()
     copies: dict[Path, Path] = {}
@@ -215,6 +219,24 @@ def build(
         tasks = [(unit, target) for unit in units for target in _targets(unit, archs)]
         compiled = _all(compiler, tasks, jobs or processors(), on_progress)
     return Built(root, toolchain, tuple(archs), compiled, tuple(dict.fromkeys(not_built)), tuple(ran))
+
+
+def _refuse_pipes(trees: Iterable[Path], project: Project) -> None:
+    """Raise Refused where a compiler would open what is no file, and wait for ever."""
+    included = {
+        PurePath(each.path).name for source in project.sources if isinstance(source, Cpp) for each in source.includes
+    }
+    problems = []
+    for folder, names, others in (each for tree in trees if tree.is_dir() for each in walk(tree)):
+        left = left_by_tools(folder, (*names, *others))
+        names[:] = [name for name in names if name not in left]
+        for name in others:
+            if name in included or PurePath(name).suffix in UNITS | HEADERS:
+                place = folder / name
+                if place.exists() and not place.is_file() and not place.is_dir():
+                    problems.append(f"{place}: not a regular file; a compiler would wait for it: remove it")
+    if problems:
+        raise Refused(problems)
 
 
 def _trees(paths: Iterable[Path]) -> tuple[list[Path], dict[Path, set[Path]]]:
@@ -484,7 +506,7 @@ class _Compiler:
     def _hash(self, path: str) -> str:
         if path not in self._hashes:
             try:
-                self._hashes[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+                self._hashes[path] = digest(path)
             except OSError:
                 self._hashes[path] = ""
         return self._hashes[path]

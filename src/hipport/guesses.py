@@ -11,8 +11,9 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 
 from hipport.dry_runs import without_places
-from hipport.included import includes, read
+from hipport.included import includes
 from hipport.languages.cpp import Cpp
+from hipport.reading import read_or_nothing
 
 #: What no compiler takes before C++20. Where no build script says a standard, text that has it was made for that one.
 _CXX20 = re.compile(
@@ -59,7 +60,7 @@ def _cmake_scripts(folder: Path) -> list[tuple[Path, str]]:
     found: list[tuple[Path, str]] = []
     above = _above(folder) or list(folder.parents[:_MOST_ABOVE])
     for place in (folder, *above):
-        text = re.sub(r"#[^\n]*", "", read(place / "CMakeLists.txt").decode("utf-8", "replace"))
+        text = re.sub(r"#[^\n]*", "", read_or_nothing(place / "CMakeLists.txt").decode("utf-8", "replace"))
         if not found:
             found += [(place, text)] if text else []
         elif text and re.search(r"(?i)\badd_subdirectory\s*\(", text):
@@ -189,11 +190,11 @@ def _around(root: Path) -> list[Path]:
 
 
 def is_cxx20(path: Path) -> bool:
-    text = Cpp(PurePath(path), read(path))
+    text = Cpp(PurePath(path), read_or_nothing(path))
     return bool(_CXX20.search(text.code)) or any(include.path in _CXX20_HEADERS for include in text.includes)
 
 
 def chosen_on_hip(files: Iterable[Path], flags: Sequence[str]) -> list[str]:
     """Return the macros that the files want defined for HIP, and that no flag does."""
-    names = {name.decode() for path in files for name in Cpp(PurePath(path), read(path)).chosen_on_hip}
+    names = {name.decode() for path in files for name in Cpp(PurePath(path), read_or_nothing(path)).chosen_on_hip}
     return sorted(name for name in names if not any(re.match(rf"-[DU] ?{name}\b", flag) for flag in flags))

@@ -504,17 +504,38 @@ def _has_notes(source: Source) -> bool:
 def _ignored(source: Source, finding: Finding, name: str) -> str | None:
     """Return the reason if a comment on the finding's first line ignores it: `// hipport: ignore[rule] reason`.
 
-    Without brackets all rules are meant.
+    Without brackets all rules are meant. Comments that stand alone in the lines before count as well.
     """
     first = source.first
     if not first.fact(_has_notes):
         return None
     number = first.position(source.origin(finding.span).start)[0]
-    begin = first.offset(number, 1)
-    end = begin + len(first.line(number))
-    match = _IGNORE.search(first.text, begin, end)
-    while match is not None and first.quoted(match.start()):
-        match = _IGNORE.search(first.text, match.start() + 1, end)
+    match = _note(first, number)
+    reason = _reason(match, finding, name)
+    while reason is None and (number := number - 1) > 0 and (match := _note(first, number)) and _alone(first, match):
+        reason = _reason(match, finding, name)
+    return reason
+
+
+def _note(source: Source, number: int) -> re.Match[bytes] | None:
+    """Return the comment for hipport in a line."""
+    begin = source.offset(number, 1)
+    end = begin + len(source.line(number))
+    match = _IGNORE.search(source.text, begin, end)
+    while match is not None and source.quoted(match.start()):
+        match = _IGNORE.search(source.text, match.start() + 1, end)
+    return match
+
+
+def _alone(source: Source, match: re.Match[bytes]) -> bool:
+    """Whether a comment is all that stands in its line."""
+    start = source.text.rfind(b"\n", 0, match.start()) + 1
+    code_before = source.text[start : match.start()].strip(b" \t\xef\xbb\xbf")
+    code_behind = match.group().startswith(b"/*") and match.group().partition(b"*/")[2].strip()
+    return not code_before and not code_behind
+
+
+def _reason(match: re.Match[bytes] | None, finding: Finding, name: str) -> str | None:
     if match is None:
         return None
     named: bytes = b"*" if match.group(1) is None else match.group(1)

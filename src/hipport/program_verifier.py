@@ -28,7 +28,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from hipport import hardware
+from hipport import hardware, reading
 from hipport.dry_runs import sources_elsewhere
 from hipport.hardware import Hardware
 from hipport.included import own_files
@@ -405,8 +405,7 @@ _MOST = 4_000_000  # bytes of output that are looked at
 
 
 def _text(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(_MOST).decode("utf-8", "replace")
+    return reading.beginning(path, _MOST).decode("utf-8", "replace")
 
 
 def _lines(path: Path) -> tuple[str, ...]:
@@ -635,7 +634,7 @@ def _left_out(ported: bool, gpu: Hardware | str, first: Run, varying: Varying) -
 def _faults(report: Path, root: Path) -> tuple[Fault, ...]:
     """Read what the executor found, at most a hundred things."""
     try:
-        lines = report.read_text("utf-8", "replace").splitlines()[:100]
+        lines = reading.read(report).decode("utf-8", "replace").splitlines()[:100]
     except OSError:
         return ()
     found = []

@@ -10,7 +10,8 @@ from pathlib import Path, PurePath
 
 from hipport.dry_runs import Command, dry_run, goals_of, makefile_of, sources_elsewhere
 from hipport.guesses import chosen_on_hip, cmake_flags, is_cxx20, meant_by_includes
-from hipport.included import is_included, not_included, read
+from hipport.included import is_included, not_included
+from hipport.reading import read_or_nothing
 from hipport.units import DEVICE, NotBuilt, Translate, Unit
 
 _KERNEL = re.compile(rb"__global__|__device__|<<<")
@@ -98,7 +99,7 @@ def _language(source: Path) -> str:
     if source.suffix == ".c":
         return "c"
     # nvcc gives these to the host's compiler; hipcc takes all of them for HIP.
-    return "hip" if source.suffix in DEVICE or _KERNEL.search(read(source)) else "c++"
+    return "hip" if source.suffix in DEVICE or _KERNEL.search(read_or_nothing(source)) else "c++"
 
 
 def _project(source: Path, root: Path) -> Path:

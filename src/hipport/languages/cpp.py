@@ -97,8 +97,10 @@ class Cpp(Source):
         return self._lexed[0]
 
     def quoted(self, offset: int) -> bool:
-        """Whether the byte is inside a string that begins on its line."""
+        """Whether the byte is inside a string that begins on its line, or with no code before it inside any string."""
         begin = self.offset(self.position(offset)[0], 1)
+        if not self.code[begin:offset].strip():
+            begin = 0
         return self.code.count(b'"', begin, offset) % 2 == 1
 
     def apply(self: CppT, edits: Iterable[Edit]) -> CppT:

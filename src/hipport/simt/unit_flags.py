@@ -12,10 +12,10 @@ from pathlib import Path
 
 from hipport.dry_runs import portable
 from hipport.extensions import UNITS
-from hipport.included import read
 from hipport.pipeline import Ported
 from hipport.programs import programs
 from hipport.project import Project
+from hipport.reading import read_or_nothing
 from hipport.simt.prepare import Dialect, Prepared
 from hipport.units import Unit
 
@@ -44,7 +44,7 @@ def units_of(
 def _for_openmp(unit: Unit) -> list[str]:
     """Return the flag that a source which uses OpenMP needs, where no build script says whether it has it."""
     guessed = unit.guess and "-fopenmp" not in unit.flags
-    return ["-fopenmp"] if guessed and _OPENMP.search(read(unit.source)) else []
+    return ["-fopenmp"] if guessed and _OPENMP.search(read_or_nothing(unit.source)) else []
 
 
 def header_folders(units: Sequence[Unit]) -> list[Path]:
