@@ -44,6 +44,7 @@ from hipport_passes import (
     memory_locations,
     memory_order,
     min_max,
+    mixed_waves,
     namespaces,
     narrowing,
     native_waves,
@@ -128,6 +129,8 @@ PASSES: tuple[Pass[Any], ...] = (
     kernel_arguments.PASS,
     # Before `headers`, which drops what nothing uses.
     cooperative_groups.PASS,
+    # Once groups, helpers and sizes are what they are to be, and while guards still name CUDA.
+    mixed_waves.PASS,
     headers.PASS,
     # By the includes that are left.
     spaced_includes.PASS,

@@ -28,7 +28,7 @@ from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
-from hipport_passes.warp_size import Wavefronts
+from hipport_passes.waves.kinds import Wavefronts
 
 if TYPE_CHECKING:
     from tree_sitter import Node

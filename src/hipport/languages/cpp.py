@@ -81,9 +81,11 @@ class Cpp(Source):
 
     #: The program's own macros of which other files of it show that every HIP compilation defines them.
     chosen: frozenset[bytes] = field(default=frozenset(), repr=False)
+    #: Whose code the whole file is, in a program that has backends for both: "hip", "cuda", "both"; else "".
+    side: str = field(default="", repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"chosen": self.chosen}
+        return super().__getstate__() | {"chosen": self.chosen, "side": self.side}
 
     lasting = (*Source.lasting, "includes")
 
