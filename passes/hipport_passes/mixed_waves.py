@@ -16,7 +16,7 @@ from hipport.finding import Certainty, Finding
 from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass
 from hipport.project import Project
-from hipport_passes.waves.kinds import Mark, mixed
+from hipport_passes.waves.marks import Mark, mixed
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

@@ -32,7 +32,7 @@ from hipport.names import helper_rows
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
-from hipport_passes.lane_masks import sizes_of_wavefronts
+from hipport_passes.waves.sizes import sizes_of_wavefronts
 
 _TABLE = Path(__file__).with_suffix(".toml")
 

@@ -24,6 +24,7 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Source, Span
 from hipport_passes.waves.kinds import Wavefronts
+from hipport_passes.waves.marks import asked
 
 _WARP_SIZE = Names(frozenset((b"warpSize",)))
 # Names, calls and subscripts, joined by dots and arrows.
@@ -62,6 +63,11 @@ _SHARED = (
     "(hipport::warp_size is 32)"
 )
 
+_ASKED_FOR_BOTH = (
+    "the wavefront's size, in a program with functions of the whole wavefront (PyTorch's WARP_SHFL and its like, or "
+    "branches of its own for AMD) and others of 32 lanes: give each kind the size that it counts on "
+    "(hipport::warp_size is 32)"
+)
 _USED_BY_BOTH = (
     "warpSize is the wavefront's for some functions that use this one, and 32 for others: take the number of lanes as "
     "an argument, or write the function twice (hipport::warp_size is 32)"
@@ -116,7 +122,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             certainty = Certainty.REVIEW
         edits = (Edit(span, b"hipport::warp_size"), *makes)
         yield Finding(span, "logical", message, edits, certainty, creates=(header,))
-    if wavefronts:
+    of_pytorch, logical = project.component(source).fact(asked)
+    both = (bool(wavefronts) or of_pytorch) and logical
+    if (wavefronts or of_pytorch) and not logical:
         return  # The host asks for what they have.
     for match in _ATTRIBUTE.finditer(code):
         span = Span(*match.span())
@@ -131,6 +139,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             success = b"cudaSuccess" if match["function"].startswith(b"cuda") else b"CUDA_SUCCESS"
             answer = b"((" + answer + b"), " + success + b")"
         said = match["attribute"].decode()
+        if both:
+            yield Finding(span, "shared", f"{said}: {_ASKED_FOR_BOTH}", (), Certainty.MANUAL)
+            continue
         yield Finding(
             span,
             "attribute",
@@ -148,6 +159,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if printed or _ASSIGNED.match(code, span.end) or project.together(source, _members):
             continue
         name = source[span].decode("utf-8", "replace")
+        if both:
+            yield Finding(span, "shared", f"{name}: {_ASKED_FOR_BOTH}", (), Certainty.MANUAL)
+            continue
         yield Finding(
             span,
             "property",
