@@ -44,6 +44,8 @@ class Pass(Generic[L]):
 
     language: type[L]
     find: Callable[[L, Project], Iterable[Finding]]
+    #: Whether it looks at what a program has for HIP already, too: to report, and never to change.
+    at_backends: bool = False
 
     @property
     def name(self) -> str:
@@ -253,6 +255,8 @@ def _found(each: Pass[Any], source: Source, project: Project) -> list[tuple[Find
 
     Each finding comes with what it was found in, and as it was there: the same twice, but for code inside.
     """
+    if isinstance(source, Cpp) and source.side and not each.at_backends:
+        return []  # Its authors have ported it.
     if isinstance(source, each.language):
         return [(finding, source, finding) for finding in each.find(source, project)]
     return [
