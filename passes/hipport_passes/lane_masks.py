@@ -28,7 +28,7 @@ from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
-from hipport_passes.waves.kinds import Wavefronts
+from hipport_passes.waves.kinds import Wavefronts, hip_throughout
 from hipport_passes.waves.sizes import MASKED, OF_WARPS, of_hip, sizes
 
 if TYPE_CHECKING:
@@ -117,6 +117,8 @@ def _concerned(source: Cpp) -> frozenset[bool]:
 
 def _full(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find full masks of 64 bits that are given to CUDA's intrinsics, and what defines them."""
+    if source.begun_as_hip and hip_throughout(source, project):
+        return  # There they are of the whole wavefront.
     defined = project.together(source, _full_masks)
     only_masks = {name for name in defined if not project.together(source, _other_uses) & {name}}
     for span, _ in _MASKED_NAMES.uses(source, project):

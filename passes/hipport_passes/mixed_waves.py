@@ -40,4 +40,4 @@ def _where(mark: Mark, source: Cpp) -> str:
     return f"`{mark.text}` in {of.name} ({place})"
 
 
-PASS = Pass(Cpp, find)
+PASS = Pass(Cpp, find, at_backends=True)

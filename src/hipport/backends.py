@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 from hipport.headers import own
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.preprocessor import Conditional, chosen_between, names_for_hip, side_of
+from hipport.project import Skipped
 from hipport.source import Source, Span
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ _DEFINES = re.compile(
 )
 # What any code for HIP says somewhere.
 _SAYS_HIP = re.compile(rb"\bhip(?:/|[A-Z_]|blas|fft|rand|sparse|solver|cub)|\broc\w+/|HIP|ROC[Mm]")
+_SAYS_EITHER = re.compile(rb"hip|roc|cu[dbfrs]|nccl|cooperative_groups")
 # `#define cudaMalloc hipMalloc`, `using gpuStream_t = hipStream_t;`, `typedef hipError_t cudaError_t;`
 _HIP = rb"(?:hip(?:blas|fft|rand|sparse|solver|cub)?[A-Z]\w*|HIP(?:BLAS|FFT|RAND|SPARSE|SOLVER)?_\w+)"
 _MAPPED = re.compile(
@@ -66,6 +68,8 @@ class _Sides:
     #: Files that choose between the two, or have the names that are mapped to HIP's.
     selectors: set[PurePath] = field(default_factory=set)
     chosen: dict[PurePath, frozenset[bytes]] = field(default_factory=dict)
+    #: The files that belong together by includes, where any of them says something of HIP.
+    groups: list[list[Cpp]] = field(default_factory=list)
 
 
 def known(project: Project) -> Project:
@@ -80,9 +84,11 @@ def known(project: Project) -> Project:
         for source in (*project.context, *project.sources)
         if isinstance(source, Cpp) and not own(source)
     }
-    if not any(_SAYS_HIP.search(source.text) for source in files.values()):
+    says = {path for path, source in files.items() if _SAYS_HIP.search(source.text)}
+    if not says:
         return project
-    sides = _Sides(project, files)
+    together = ([files[source.path] for source in group if source.path in files] for group in project.apart())
+    sides = _Sides(project, files, groups=[group for group in together if any(file.path in says for file in group)])
     _select(sides)
     _pair(sides)
     if not sides.selectors and not sides.side:
@@ -165,8 +171,7 @@ def _unset(sides: _Sides) -> Mapping[PurePath, frozenset[bytes]]:
     """Of files in which something selects: the macros that are defined for CUDA alone, and nowhere else."""
     scripts = b"\n".join(source.text for source in sides.project.sources if not isinstance(source, Cpp))
     found: dict[PurePath, frozenset[bytes]] = {}
-    for group in sides.project.apart():
-        files = [sides.files[source.path] for source in group if source.path in sides.files]
+    for files in sides.groups:
         if not any(file.path in sides.selectors for file in files):
             continue
         for_cuda: set[bytes] = set()
@@ -188,13 +193,15 @@ def _unset(sides: _Sides) -> Mapping[PurePath, frozenset[bytes]]:
 
 def _content(source: Cpp) -> str:
     """Whose code stands in what both compilers see of the file: `hip`, `cuda`, or nothing that tells."""
+    if not _SAYS_EITHER.search(source.text):
+        return ""
     spans = sorted((*source.hip_only, *source.cuda_only))
     done, texts, codes = 0, [], []
     for span in (*spans, Span(len(source.text), len(source.text))):
         texts.append(source.text[done : max(done, span.start)])
         codes.append(_MAPPED.sub(b"hipMapped", source.code[done : max(done, span.start)]))
         done = max(done, span.end)
-    names = mapped(source)
+    names = source.fact(mapped)
     code = b"\n".join(codes)
     found = side_of(b"\n".join(texts), code)
     if names and "cuda" in found and {match[0] for match in _CUDA_NAME.finditer(code)} <= names:
@@ -205,12 +212,12 @@ def _content(source: Cpp) -> str:
 def _select(sides: _Sides) -> None:
     """Find the conditions and includes that choose between HIP's side and CUDA's."""
     chosen: dict[PurePath, set[bytes]] = {}
-    for source in sides.files.values():
+    for source in (file for group in sides.groups for file in group):
         targets = {
             include.directive.start: tuple(sides.project.included(source, include.path)) for include in source.includes
         }
         for group, names in chosen_between(source.conditionals, partial(_whose, source, targets)):
-            if not _in_files(group, targets) and not mapped(source):
+            if not _in_files(group, targets) and not source.fact(mapped):
                 continue  # Headers of the toolkits alone: the code is not ported by that.
             sides.selectors.add(source.path)
             chosen.setdefault(source.path, set()).update(names)
@@ -220,16 +227,20 @@ def _select(sides: _Sides) -> None:
                 for start, others in targets.items():
                     if len(whose) == 1 and branch.start <= start < branch.end:
                         for other in others:
-                            if isinstance(other, Cpp) and other.path != source.path and _content(other) in (*whose, ""):
+                            if (
+                                isinstance(other, Cpp)
+                                and other.path != source.path
+                                and other.fact(_content) in (*whose, "")
+                            ):
                                 sides.side.setdefault(other.path, *whose)
         for others in targets.values():
-            contents = {other.path: _content(other) for other in others if isinstance(other, Cpp)}
+            contents = {other.path: other.fact(_content) for other in others if isinstance(other, Cpp)}
             if len(contents) > 1 and set(contents.values()) == {"hip", "cuda"}:
                 sides.selectors.add(source.path)
                 sides.side.update(contents)
-        if any(CUDA_NAME.fullmatch(name) for name in mapped(source)):
+        if any(CUDA_NAME.fullmatch(name) for name in source.fact(mapped)):
             sides.selectors.add(source.path)
-    for together in sides.project.apart() if any(chosen.values()) else ():
+    for together in sides.groups:
         names = frozenset(name for source in together for name in chosen.get(source.path, ()))
         sides.chosen |= dict.fromkeys((source.path for source in together), names) if names else {}
 
@@ -238,7 +249,7 @@ def _whose(source: Cpp, targets: Mapping[int, tuple[Source, ...]], span: Span) -
     found = side_of(source.text[span.start : span.end], source.code[span.start : span.end])
     for start, others in targets.items():
         if span.start <= start < span.end:
-            found |= {content for other in others if isinstance(other, Cpp) and (content := _content(other))}
+            found |= {content for other in others if isinstance(other, Cpp) and (content := other.fact(_content))}
     return found
 
 
@@ -254,6 +265,8 @@ def _pair(sides: _Sides) -> None:
     folders: set[PurePath] = set()
     of_cuda: dict[PurePath, bool] = {}
     contents = {path: source.fact(_content) for path, source in sides.files.items()}
+    if "hip" not in contents.values():
+        return
     for path, content in contents.items():
         for folder in path.parents:
             of_cuda[folder] = of_cuda.get(folder, False) or content == "cuda"
@@ -326,8 +339,7 @@ def _share(sides: _Sides) -> None:
         for include in source.includes:
             for other in sides.project.included(source, include.path):
                 including.setdefault(other.path, set()).add(source.path)
-    for group in sides.project.apart():
-        files = [sides.files[source.path] for source in group if source.path in sides.files]
+    for files in sides.groups:
         selectors = [file.path for file in files if file.path in sides.selectors]
         if not selectors:
             continue
@@ -356,15 +368,30 @@ def _reached(start: Iterable[PurePath], following: Mapping[PurePath, AbstractSet
     return reached
 
 
-def left(project: Project) -> Iterator[tuple[PurePath, str]]:
-    """Yield the files that no pass changes, and why."""
+def counterpart(source: Cpp, project: Project) -> bool:
+    """Say whether a file of CUDA's side has one of HIP's beside it, or is included and goes with what includes it."""
+    return source.path in project.included_paths or _alike(source.path) in project.fact(_of_hip)
+
+
+def _of_hip(project: Project) -> frozenset[str]:
+    return frozenset(_alike(each.path) for each in project.sources if isinstance(each, Cpp) and each.side == "hip")
+
+
+def left(project: Project) -> Iterator[Skipped]:
+    """Yield what no pass changes, by folders, and why."""
+    by_folder: dict[tuple[PurePath, str], list[PurePath]] = {}
     for source in project.sources:
         if isinstance(source, Cpp) and source.side:
-            yield source.path, _WHY[source.side]
+            by_folder.setdefault((source.path.parent, source.side), []).append(source.path)
+    for (folder, side), paths in sorted(by_folder.items()):
+        if len(paths) > 1:
+            yield Skipped(folder, "ported", f"{len(paths)} files: {_WHY[side]}")
+        else:
+            yield Skipped(paths[0], "ported", _WHY[side])
 
 
 _WHY = {
     "hip": "HIP's side of a program that has one",
     "cuda": "CUDA's side of a program that has one for HIP",
-    "both": "reaches HIP through the program's own names",
+    "both": "HIP is reached through the program's own names",
 }

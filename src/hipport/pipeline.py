@@ -20,6 +20,7 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
+from hipport.backends import left
 from hipport.finding import Certainty, Finding
 from hipport.headers import own, together
 from hipport.languages.cpp import Cpp
@@ -154,6 +155,8 @@ def run(
     """
     before = project
     project = project.knowing_hip()
+    if ported := tuple(left(project)):
+        before = replace(before, skipped=(*before.skipped, *ported))
     done = 0
     languages = {each.language for each in passes}
     concerned = {language: len(_concerned(language, project.sources)) for language in languages}

@@ -69,7 +69,7 @@ class Target:
 class Skipped:
     """A file or folder that is left alone, and why.
 
-    `kind` is `vendored` (third-party code), `refused` (cannot be edited reliably), `ported` (made by hipify),
+    `kind` is `vendored` (third-party code), `refused` (cannot be edited reliably), `ported` (by hipify or by hand),
     `excluded` (by the configuration, though it was given) or `missing` (a submodule that is not checked out).
     """
 

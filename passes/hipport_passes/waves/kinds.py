@@ -15,7 +15,8 @@ from functools import cached_property
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.functions import Function
 from hipport.languages.mentions import Mentions
-from hipport.project import Component
+from hipport.project import Component, Project
+from hipport.source import Span
 
 # Functions of the whole wavefront, and of 32 lanes; what tells that 64 lanes were thought of.
 _OF_WAVEFRONT = re.compile(rb"\b__(?:shfl(?:_up|_down|_xor)?|ballot|any|all)\s*\(")
@@ -27,6 +28,8 @@ _BY_WAVEFRONT = re.compile(
     rb"\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE|\b__(?:popc|ffs|clz|brev)ll\b|\bunsigned\s+long\s+long\b|\buint64_t\b"
 )
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_MASKED = re.compile(rb"__\w+_sync")
+_NARROW = re.compile(rb"\s*(?:0[xX][fF]{1,8}[uU]?|~\s*0[uU]?|-1|\(\s*unsigned\s*\)\s*-1|UINT_MAX)\s*")
 
 
 class Wavefronts:
@@ -106,6 +109,26 @@ class Wavefronts:
     def _users(self) -> dict[Function, tuple[bool, bool]]:
         """Those that were asked for."""
         return {}
+
+
+def hip_throughout(source: Cpp, project: Project) -> bool:
+    """Say whether a file of HIP's is of whole wavefronts, with all that belongs to it: no mask has 32 bits."""
+    return bool(project.component(source).fact(Wavefronts)) and not project.together(source, _narrow_masks)
+
+
+def narrow_mask(source: Cpp, span: Span) -> bool:
+    """Say whether the intrinsic at a place is given a mask that is written with 32 bits, as CUDA's are."""
+    given = source.arguments(span.end) if source.code[span.end : span.end + 1] == b"(" else None
+    return (
+        given is not None and given != () and _NARROW.fullmatch(source.code, given[0].start, given[0].end) is not None
+    )
+
+
+def _narrow_masks(source: Cpp) -> frozenset[bool]:
+    found = source.names(_MASKED)
+    return frozenset(
+        True for span, _ in found if not within(span.start, source.cuda_only) and narrow_mask(source, span)
+    )
 
 
 def _may_be_native(source: Cpp) -> bool:

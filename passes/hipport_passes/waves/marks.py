@@ -11,7 +11,7 @@ from hipport.languages.cpp import Cpp, within
 from hipport.languages.mentions import Definition, Mentions
 from hipport.project import Component
 from hipport.source import Span
-from hipport_passes.waves.kinds import OF_32_LANES
+from hipport_passes.waves.kinds import OF_32_LANES, narrow_mask
 from hipport_passes.waves.sizes import named_as_warp, sized
 
 #: What has, or is, a bit or a value for each lane of the wavefront, in code that is for AMD.
@@ -24,11 +24,9 @@ OF_PYTORCH = re.compile(
     rb"\b(?:C10_WARP_SIZE|WARP_(?:SHFL(?:_UP|_DOWN|_XOR)?|BALLOT|ANY|ALL))\b|\bat::cuda::warp_size\b"
 )
 _PYTORCH = (b"WARP_SHFL", b"WARP_SHFL_UP", b"WARP_SHFL_DOWN", b"WARP_SHFL_XOR", b"WARP_BALLOT", b"C10_WARP_SIZE")
-#: Lanes, threads or ranks, counted by 32.
-COUNTED_BY_32 = re.compile(
-    rb"(?:\bthreadIdx\.[xyz]|\b(?i:\w*(?:lane|thread|tid)\w*)(?:\(\))?|\bthread_rank\(\))\s*\)?\s*"
-    rb"(?:&\s*\(?\s*(?:0x1[fF]|31)[uU]?\b|[%/]\s*32[uU]?\b|>>\s*5\b)"
-)
+#: Lanes, threads or ranks, in front of what they are divided by.
+COUNTED = rb"(?:\bthreadIdx\.[xyz]|\b(?i:\w*(?:lane|thread|tid)\w*)(?:\(\))?|\bthread_rank\(\))\s*\)?\s*"
+_COUNTED_BY_32 = re.compile(COUNTED + rb"(?:&\s*\(?\s*(?:0x1[fF]|31)[uU]?\b|[%/]\s*32[uU]?\b|>>\s*5\b)")
 #: Groups of 32 lanes at most: tiles of 32, and whatever hipport's header makes.
 _GROUPS_OF_32 = re.compile(rb"\btiled_partition\s*<\s*32\s*>|\bthread_block_tile\s*<\s*32\b")
 _FOUND_GROUPS = re.compile(rb"\b(?:coalesced_threads|labeled_partition|binary_partition)\s*[(<]|\bcoalesced_group\b")
@@ -72,7 +70,7 @@ def mixed(component: Component) -> tuple[Mixed, ...]:
     ours = any(b"hipport::cooperative_groups" in file.code for file in files)
     own = _own(files)
     natives = {each: mark for each in mentions.definitions if (mark := _first(native_marks(each, own)))}
-    logicals = {each: mark for each in mentions.definitions if (mark := _first(_logical_marks(each, ours)))}
+    logicals = {each: mark for each in mentions.definitions if (mark := _first(_logical_marks(each, ours, own)))}
     if not natives or not logicals:
         return ()
     return tuple(_meeting(mentions, natives, logicals))
@@ -131,7 +129,7 @@ def native_marks(definition: Definition, own: frozenset[bytes] = frozenset()) ->
     for match in definition.matches(WAVE_FUNCTION):
         if not (source.begun_as_hip or source.side == "hip" or within(match.start(), source.hip_only)):
             continue
-        if not _any_gpu(source, match.start()):
+        if not any_gpu(source, match.start()):
             continue
         if match.group().startswith(b"__shfl"):
             given = source.arguments(match.end() - 1)
@@ -139,30 +137,39 @@ def native_marks(definition: Definition, own: frozenset[bytes] = frozenset()) ->
             if given is None or len(given) == 3:
                 continue
         yield Mark(definition, Span(*match.span()))
-    for match in source.fact(sized) if source.hip_only else ():
+    for match in source.fact(sized) if source.hip_only or source.begun_as_hip else ():
         start = match.start("value")
-        wide = match["value"] != b"32" and named_as_warp(match["name"])
-        if wide and match["name"] in definition.names and within(start, source.hip_only) and _any_gpu(source, start):
+        wide = match["value"] != b"32" and named_as_warp(match["name"]) and match["name"] in definition.names
+        for_amd = source.begun_as_hip or within(start, source.hip_only)
+        if wide and for_amd and not within(start, source.cuda_only) and any_gpu(source, start):
             yield Mark(definition, Span(match.start("name"), match.end("value")))
     for match in definition.matches(OF_PYTORCH):
         if match.group() not in own:
             yield Mark(definition, Span(*match.span()))
 
 
-def _any_gpu(source: Cpp, offset: int) -> bool:
-    """Whether it is not for GPUs of one size of wavefront alone, and right there."""
+def any_gpu(source: Cpp, offset: int) -> bool:
+    """Say whether a place is not for GPUs of one size of wavefront alone, where that size is right."""
     return not within(offset, source.by_waves[0]) and not within(offset, source.by_waves[1])
 
 
-def _logical_marks(definition: Definition, ours: bool) -> Iterator[Mark]:
+def _logical_marks(definition: Definition, ours: bool, own: frozenset[bytes]) -> Iterator[Mark]:
     """Yield what it does with 32 lanes: `ours` says that groups are hipport's."""
-    patterns = (OF_32_LANES, COUNTED_BY_32, _GROUPS_OF_32, _WARP_SIZE, *((_FOUND_GROUPS,) if ours else ()))
+    patterns = (OF_32_LANES, _COUNTED_BY_32, _GROUPS_OF_32, _WARP_SIZE, *((_FOUND_GROUPS,) if ours else ()))
     source = definition.source
     for pattern in patterns:
         for match in definition.matches(pattern):
+            name = match.group()
+            of_hip = bool(source.side) or source.begun_as_hip
+            if name.startswith(b"__") and (name in own or (of_hip and not _narrow(source, match))):
+                continue  # The program's own, or HIP's.
             # What somebody wrote for AMD alone is meant so, but for what hipport put there.
             if not within(match.start(), source.hip_only) or match.group().startswith(b"hipport"):
                 yield Mark(definition, Span(*match.span()))
+
+
+def _narrow(source: Cpp, match: re.Match[bytes]) -> bool:
+    return narrow_mask(source, Span(*match.span()))
 
 
 def _first(marks: Iterable[Mark]) -> Mark | None:
@@ -177,12 +184,17 @@ def _may_be_native(source: Cpp) -> bool:
 
 
 def _may_be_logical(source: Cpp) -> bool:
-    return any(pattern.search(source.code) for pattern in (OF_32_LANES, COUNTED_BY_32, _GROUPS_OF_32, _WARP_SIZE))
+    return any(pattern.search(source.code) for pattern in (OF_32_LANES, _COUNTED_BY_32, _GROUPS_OF_32, _WARP_SIZE))
 
 
-_DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(" + b"|".join(_PYTORCH) + rb")\b", re.M)
+_DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(" + b"|".join(_PYTORCH) + rb"|__\w+_sync|__activemask)\b", re.M)
 
 
 def _own(files: Iterable[Cpp]) -> frozenset[bytes]:
-    """PyTorch's names that the program defines itself."""
-    return frozenset(match[1] for file in files for match in _DEFINED.finditer(file.code))
+    """The names of PyTorch's and of intrinsics that the program defines itself where HIP sees it."""
+    return frozenset(
+        match[1]
+        for file in files
+        for match in _DEFINED.finditer(file.code)
+        if not within(match.start(), file.cuda_only)
+    )

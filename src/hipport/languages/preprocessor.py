@@ -126,6 +126,8 @@ def chosen_between(
     `sides` says whose code stands in a branch: `hip`, `cuda`, both or nothing.
     """
     for group in groups:
+        if len(group) < 3:
+            continue  # There is one branch.
         of = [sides(Span(part.span.end, following.span.start)) for part, following in pairwise(group)]
         if {"hip"} not in of or not any("cuda" in each and "hip" not in each for each in of):
             continue
@@ -147,8 +149,13 @@ def _branch_with(name: bytes, group: tuple[Conditional, ...]) -> int | None:
 
 def side_of(text: bytes, code: bytes) -> set[str]:
     """Return whose headers and functions stand in a text, and in its code: `hip`, `cuda`, both or nothing."""
-    found = {"hip"} if _OF_HIP.search(text) or _HIP_NAME.search(code) else set()
-    return found | ({"cuda"} if _OF_CUDA.search(text) or _CUDA_NAME.search(code) else set())
+    found = set()
+    # Few texts have these at all, which is found out much faster.
+    if (b"#" in text and _OF_HIP.search(text)) or (b"hip" in code and _HIP_NAME.search(code)):
+        found.add("hip")
+    if b"cu" in text and (_OF_CUDA.search(text) or _CUDA_NAME.search(code)):
+        found.add("cuda")
+    return found
 
 
 def chosen_on_hip(text: bytes, code: bytes, groups: Iterable[tuple[Conditional, ...]]) -> frozenset[bytes]:
