@@ -246,7 +246,8 @@ def _select(sides: _Sides) -> None:
 
 
 def _whose(source: Cpp, targets: Mapping[int, tuple[Source, ...]], span: Span) -> set[str]:
-    found = side_of(source.text[span.start : span.end], source.code[span.start : span.end])
+    code = _MAPPED.sub(b"hipMapped", source.code[span.start : span.end])
+    found = side_of(source.text[span.start : span.end], code)
     for start, others in targets.items():
         if span.start <= start < span.end:
             found |= {content for other in others if isinstance(other, Cpp) and (content := other.fact(_content))}
@@ -283,6 +284,12 @@ def _pair(sides: _Sides) -> None:
             sides.side[counterpart] = "hip"
         elif content != "cuda" and any(folder in folders for folder in path.parents):
             sides.side[path] = "hip"
+    # Of headers with no names of either, the paths alone tell.
+    of_hip = {_alike(path): path for path, side in sides.side.items() if side == "hip"}
+    for path, content in contents.items():
+        counterpart = of_hip.get(_alike(path))
+        if not content and path not in sides.side and counterpart is not None and _differ(path, counterpart):
+            sides.side[path] = "cuda"
 
 
 def _alike(path: PurePath) -> str:

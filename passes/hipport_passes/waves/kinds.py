@@ -29,6 +29,11 @@ _BY_WAVEFRONT = re.compile(
 )
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _MASKED = re.compile(rb"__\w+_sync")
+# Lanes by HIP's own functions, bits of 64, and sizes by name.
+_64_LANES = re.compile(
+    rb"\b__(?:lane_id|(?:popc|ffs|clz|brev)ll)\s*\(|\b__builtin_amdgcn_(?:mbcnt_hi|ballot_w64)\b|"
+    rb"\b\w*(?i:warp|wave|lane)\w*[ \t]*(?:=|\{)?[ \t]*64\b"
+)
 _NARROW = re.compile(rb"\s*(?:0[xX][fF]{1,8}[uU]?|~\s*0[uU]?|-1|\(\s*unsigned\s*\)\s*-1|UINT_MAX)\s*")
 
 
@@ -113,7 +118,13 @@ class Wavefronts:
 
 def hip_throughout(source: Cpp, project: Project) -> bool:
     """Say whether a file of HIP's is of whole wavefronts, with all that belongs to it: no mask has 32 bits."""
-    return bool(project.component(source).fact(Wavefronts)) and not project.together(source, _narrow_masks)
+    if project.together(source, _narrow_masks):
+        return False
+    return bool(project.together(source, _of_64_lanes)) or bool(project.component(source).fact(Wavefronts))
+
+
+def _of_64_lanes(source: Cpp) -> frozenset[bool]:
+    return frozenset((True,) if source.begun_as_hip and _64_LANES.search(source.code) else ())
 
 
 def narrow_mask(source: Cpp, span: Span) -> bool:

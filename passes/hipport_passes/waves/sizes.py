@@ -28,7 +28,8 @@ CUB = re.compile(rb"cub\s*::\s*(" + OF_WARPS + rb")\b")
 _INTRINSIC = re.compile(rb"\b(?:" + MASKED.pattern + rb")\b|" + CUB.pattern)
 _SIZE = re.compile(rb"(?:0x40|64|32)[uU]?|warpSize|__AMDGCN_WAVEFRONT_SIZE(?:__)?|C10_WARP_SIZE")
 _VALUE = (
-    rb"(?P<value>(?:0x40|64|32)[uU]?|(?:::)?warpSize|__AMDGCN_WAVEFRONT_SIZE(?:__)?|C10_WARP_SIZE)\b(?!\s*[-+*/<>\w])"
+    rb"(?P<value>(?:0x40|64|32)[uU]?|(?:::)?warpSize|__AMDGCN_WAVEFRONT_SIZE(?:__)?|C10_WARP_SIZE)\b"
+    rb"(?![ \t]*[-+*/<>\w])"
 )
 _SIZED = tuple(
     re.compile(pattern + _VALUE)
