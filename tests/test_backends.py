@@ -111,6 +111,37 @@ def test_names_of_the_programs_own_for_both_stay() -> None:
     assert changed(port(files)) == set()
 
 
+def test_one_header_may_choose_between_three() -> None:
+    files = {
+        "gpu.h": """#pragma once
+#ifdef GPU_AMD
+#define WAVE 64
+#include <hip/hip_runtime.h>
+#define gpuMalloc hipMalloc
+#elif defined(GPU_NV)
+#define WAVE 32
+#include <cuda_runtime.h>
+#define gpuMalloc cudaMalloc
+#else
+#error "choose"
+#endif
+""",
+        "k.cu": """#include "gpu.h"
+__global__ void k(int *x) {
+#ifdef GPU_AMD
+    if (threadIdx.x % WAVE == 0) x[0] = __popcll(__ballot(x[0]));
+#else
+    if (threadIdx.x % WAVE == 0) x[0] = __popc(__ballot_sync(~0u, x[0]));
+#endif
+}
+void go(int **p) { gpuMalloc(p, 4); k<<<1, 64>>>(*p); }
+""",
+    }
+    ported = port(files)
+    assert changed(ported) == set()
+    assert rules(ported) == {"hip_waves/fixed"}
+
+
 def test_a_few_names_are_no_backend() -> None:
     """Most of what is used is CUDA's as it is: the program is ported, and its own names stay."""
     files = {
@@ -136,6 +167,32 @@ def test_a_source_of_cudas_side_without_a_counterpart_is_reported_if_it_needs_th
     ported = port(files)
     assert changed(ported) == {"cuda/by_itself.cu"}
     assert [each.path.as_posix() for each in ported.reported if each.rule == "backends/alone"] == ["cuda/more.cu"]
+
+
+def test_who_includes_a_chosen_file_of_cudas_by_itself_is_told() -> None:
+    files = {
+        "vendor.h": '#pragma once\n#ifdef ON_AMD\n#include "a.h"\n#else\n#include "b.h"\n#endif\n',
+        "a.h": NAMES_OF_HIP,
+        "b.h": NAMES_OF_CUDA,
+        "k.cu": USING,
+        "apart/other.cu": '#include "../b.h"\nvoid other(int **x) { cudaMalloc(x, 4); }\n',
+    }
+    ported = port(files)
+    assert "b.h" not in changed(ported)
+    assert [(each.path.as_posix(), each.line) for each in ported.reported if each.rule == "backends/alone"] == [
+        ("apart/other.cu", 1)
+    ]
+
+
+def test_headers_of_the_toolkits_choose_no_side_of_the_programs() -> None:
+    """What stands beside CUDA's header in a branch is included elsewhere, too, and ported."""
+    files = {
+        "prefix.h": "#pragma once\n#include <cuda_runtime.h>\ninline void f(void *p) { cudaFree(p); }\n",
+        "scan.h": '#ifdef USE_ROCM\n#include <hipcub/hipcub.hpp>\n#else\n#include "prefix.h"\n'
+        "#include <cub/cub.cuh>\n#endif\n",
+        "k.cu": '#include "prefix.h"\n#include "scan.h"\nvoid g(void *p) { f(p); cudaFree(p); }\n',
+    }
+    assert {"prefix.h", "k.cu"} <= changed(port(files))
 
 
 def test_what_stays_stays_in_a_second_run() -> None:

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from hipport.backends import CUDA_NAME, counterpart, mapped
 from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp
+from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import declarations, member_or_qualified
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -38,6 +39,20 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     elif source.side == "both":
         yield from _names(source, project)
         yield from _masks(source, project)
+    elif not source.side and project.fact(_of_cuda):
+        for include in source.includes:
+            others = [other.path for other in project.included(source, include.path)]
+            seen = not within(include.directive.start, source.cuda_only)
+            if others and seen and set(others) <= project.fact(_of_cuda):
+                message = (
+                    f"{include.path} is of CUDA's side of a program that has one for HIP, and stays so: include what "
+                    "chooses between the two, or HIP's counterpart where HIP is compiled"
+                )
+                yield Finding(include.target, "alone", message, certainty=Certainty.MANUAL)
+
+
+def _of_cuda(project: Project) -> frozenset[PurePath]:
+    return frozenset(each.path for each in project.sources if isinstance(each, Cpp) and each.side == "cuda")
 
 
 def _names(source: Cpp, project: Project) -> Iterator[Finding]:

@@ -68,6 +68,8 @@ class _Sides:
     #: Files that choose between the two, or have the names that are mapped to HIP's.
     selectors: set[PurePath] = field(default_factory=set)
     chosen: dict[PurePath, frozenset[bytes]] = field(default_factory=dict)
+    #: Files of CUDA's side beside ones of HIP's.
+    paired: set[PurePath] = field(default_factory=set)
     #: The files that belong together by includes, where any of them says something of HIP.
     groups: list[list[Cpp]] = field(default_factory=list)
 
@@ -90,6 +92,7 @@ def known(project: Project) -> Project:
     together = ([files[source.path] for source in group if source.path in files] for group in project.apart())
     sides = _Sides(project, files, groups=[group for group in together if any(file.path in says for file in group)])
     _select(sides)
+    _choose(sides)
     _pair(sides)
     if not sides.selectors and not sides.side:
         return project
@@ -245,6 +248,17 @@ def _select(sides: _Sides) -> None:
         sides.chosen |= dict.fromkeys((source.path for source in together), names) if names else {}
 
 
+def _choose(sides: _Sides) -> None:
+    """Have the files know the macros that choose, so that they know what only one side sees."""
+    if not sides.chosen:
+        return
+    sides.files = {
+        path: replace(source, chosen=source.chosen | sides.chosen[path]) if path in sides.chosen else source
+        for path, source in sides.files.items()
+    }
+    sides.groups = [[sides.files[source.path] for source in group] for group in sides.groups]
+
+
 def _whose(source: Cpp, targets: Mapping[int, tuple[Source, ...]], span: Span) -> set[str]:
     code = _MAPPED.sub(b"hipMapped", source.code[span.start : span.end])
     found = side_of(source.text[span.start : span.end], code)
@@ -255,9 +269,14 @@ def _whose(source: Cpp, targets: Mapping[int, tuple[Source, ...]], span: Span) -
 
 
 def _in_files(group: Sequence[Conditional], targets: Mapping[int, tuple[Source, ...]]) -> bool:
-    """Whether a branch has a file of the program's own, not only headers of the toolkits."""
+    """Whether a branch has files of HIP's that are the program's own, not only headers of the toolkits."""
     start, end = group[0].span.start, group[-1].span.end
-    return any(start <= place < end and others for place, others in targets.items())
+    return any(
+        isinstance(other, Cpp) and other.fact(_content) == "hip"
+        for place, others in targets.items()
+        if start <= place < end
+        for other in others
+    )
 
 
 def _pair(sides: _Sides) -> None:
@@ -282,6 +301,7 @@ def _pair(sides: _Sides) -> None:
         if content == "cuda" and counterpart is not None and _differ(path, counterpart):
             sides.side[path] = "cuda"
             sides.side[counterpart] = "hip"
+            sides.paired.add(path)
         elif content != "cuda" and any(folder in folders for folder in path.parents):
             sides.side[path] = "hip"
     # Of headers with no names of either, the paths alone tell.
@@ -290,6 +310,7 @@ def _pair(sides: _Sides) -> None:
         counterpart = of_hip.get(_alike(path))
         if not content and path not in sides.side and counterpart is not None and _differ(path, counterpart):
             sides.side[path] = "cuda"
+            sides.paired.add(path)
 
 
 def _alike(path: PurePath) -> str:
@@ -330,11 +351,13 @@ def _spread(sides: _Sides) -> None:
             if len(whose) == 1 and whose & {"hip", "cuda"} and content in (*whose, ""):
                 sides.side[path] = whose.pop()
                 changed = True
-    # A file of CUDA's that a header of CUDA's side is included in is not compiled for HIP as it is.
-    waiting = [path for path, side in sides.side.items() if side == "cuda"]
+    # In a folder of CUDA's, what a header of that side is included in is not compiled for HIP as it is.
+    waiting = [path for path, side in sides.side.items() if side == "cuda" and path in sides.paired]
     while waiting:
-        for of, place in includers.get(waiting.pop(), ()):
-            if not place and of not in sides.side and of not in sides.selectors:
+        path = waiting.pop()
+        for of, place in includers.get(path, ()):
+            below = path.parent in (of.parent, *of.parents)
+            if below and not place and of not in sides.side and of not in sides.selectors:
                 sides.side[of] = "cuda"
                 waiting.append(of)
 

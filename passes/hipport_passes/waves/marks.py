@@ -141,7 +141,8 @@ def native_marks(definition: Definition, own: frozenset[bytes] = frozenset()) ->
         start = match.start("value")
         wide = match["value"] != b"32" and named_as_warp(match["name"]) and match["name"] in definition.names
         for_amd = source.begun_as_hip or within(start, source.hip_only)
-        if wide and for_amd and not within(start, source.cuda_only) and any_gpu(source, start):
+        inside = definition.span.start <= start < definition.span.end
+        if wide and inside and for_amd and not within(start, source.cuda_only) and any_gpu(source, start):
             yield Mark(definition, Span(match.start("name"), match.end("value")))
     for match in definition.matches(OF_PYTORCH):
         if match.group() not in own:

@@ -208,7 +208,7 @@ def branches(
             here_hip = part.word == b"else" or condition(
                 part.condition, hip=True, told=told, chosen=chosen, unset=unset
             )
-            here_cuda = part.word == b"else" or condition(part.condition, hip=False)
+            here_cuda = part.word == b"else" or condition(part.condition, hip=False, chosen=chosen)
             if here_hip is False and here_cuda is False:
                 # `defined(__CUDACC__) && defined(USE_ROCM)`: PyTorch's hipify makes the first what hipcc defines.
                 here_hip = condition(part.condition, hip=True, chosen=chosen, unset=unset)
