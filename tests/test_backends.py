@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a program has for HIP already stays as it is, on both sides; what no backend covers is ported."""
 
+from pathlib import Path
+
 import pytest
 
 import hipport
@@ -87,6 +89,13 @@ def test_both_sides_of_a_choice_stay_whatever_the_macro_is_called(macro: str, fi
         "tool.cu": TOOL,
     }
     assert changed(port(files)) == {"tool.cu"}
+
+
+def test_a_source_that_is_hip_by_its_name_stands_for_the_one_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "scan.cu").write_text(TOOL)
+    (tmp_path / "scan.hip").write_text(TOOL.replace("cuda_", "hip/hip_").replace("cuda", "hip"))
+    (tmp_path / "other.cu").write_text(TOOL)
+    assert changed(hipport.rewrite([tmp_path], jobs=1)) == {"other.cu"}
 
 
 def test_a_number_may_choose() -> None:
