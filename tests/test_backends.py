@@ -184,6 +184,7 @@ def test_who_includes_a_chosen_file_of_cudas_by_itself_is_told() -> None:
         "a.h": NAMES_OF_HIP,
         "b.h": NAMES_OF_CUDA,
         "k.cu": USING,
+        "all.h": '#ifdef ENABLE_CUDA\n#include "b.h"\n#endif\n',
         "apart/other.cu": '#include "../b.h"\nvoid other(int **x) { cudaMalloc(x, 4); }\n',
     }
     ported = port(files)

@@ -42,7 +42,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     elif not source.side and project.fact(_of_cuda):
         for include in source.includes:
             others = [other.path for other in project.included(source, include.path)]
-            seen = not within(include.directive.start, source.cuda_only)
+            # Under a condition it may be what chooses: `#ifdef ENABLE_CUDA`.
+            seen = not within(include.directive.start, source.conditional)
             if others and seen and set(others) <= project.fact(_of_cuda):
                 message = (
                     f"{include.path} is of CUDA's side of a program that has one for HIP, and stays so: include what "
