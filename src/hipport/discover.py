@@ -534,7 +534,8 @@ def _wanted(path: str) -> bool:
     if _LOOKED_INTO & set(folders):
         return _hidden(path) is not None
     suffix = PurePosixPath(name).suffix.lower()
-    if suffix in UNITS or suffix in HEADERS or suffix == ".py":
+    # What is HIP by its name is what the program has beside CUDA's.
+    if suffix in UNITS or suffix in HEADERS or suffix in (".py", ".hip"):
         return True
     return _LISTS.fullmatch(path) is not None or any(pattern.fullmatch(name) for pattern, _ in _NAMED)
 

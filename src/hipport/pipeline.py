@@ -20,6 +20,7 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
+from hipport.backends import left
 from hipport.finding import Certainty, Finding
 from hipport.headers import own, together
 from hipport.languages.cpp import Cpp
@@ -44,6 +45,8 @@ class Pass(Generic[L]):
 
     language: type[L]
     find: Callable[[L, Project], Iterable[Finding]]
+    #: Whether it looks at what a program has for HIP already, too: to report, and never to change.
+    at_backends: bool = False
 
     @property
     def name(self) -> str:
@@ -152,6 +155,8 @@ def run(
     """
     before = project
     project = project.knowing_hip()
+    if ported := tuple(left(project)):
+        before = replace(before, skipped=(*before.skipped, *ported))
     done = 0
     languages = {each.language for each in passes}
     concerned = {language: len(_concerned(language, project.sources)) for language in languages}
@@ -253,6 +258,8 @@ def _found(each: Pass[Any], source: Source, project: Project) -> list[tuple[Find
 
     Each finding comes with what it was found in, and as it was there: the same twice, but for code inside.
     """
+    if isinstance(source, Cpp) and source.side and not each.at_backends:
+        return []  # Its authors have ported it.
     if isinstance(source, each.language):
         return [(finding, source, finding) for finding in each.find(source, project)]
     return [

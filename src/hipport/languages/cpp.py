@@ -81,9 +81,13 @@ class Cpp(Source):
 
     #: The program's own macros of which other files of it show that every HIP compilation defines them.
     chosen: frozenset[bytes] = field(default=frozenset(), repr=False)
+    #: The program's own macros that only code defines that CUDA alone sees.
+    unset: frozenset[bytes] = field(default=frozenset(), repr=False)
+    #: Whose code the whole file is, in a program that has backends for both: "hip", "cuda", "both"; else "".
+    side: str = field(default="", repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"chosen": self.chosen}
+        return super().__getstate__() | {"chosen": self.chosen, "unset": self.unset, "side": self.side}
 
     lasting = (*Source.lasting, "includes")
 
@@ -431,7 +435,10 @@ class Cpp(Source):
 
     @cached_property
     def _branches(self) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-        return branches(self.conditionals, self.known_on_hip)
+        dead, alive = branches(self.conditionals, self.known_on_hip, self.unset)
+        whole = (Span(0, len(self.code)),)
+        # In a program with backends of both, all of a file may be of one.
+        return (whole, ()) if self.side == "cuda" else (dead, whole) if self.side == "hip" else (dead, alive)
 
     @cached_property
     def by_waves(self) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
