@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import libcst as cst
 
 from hipport.finding import Finding
+from hipport_passes.runtime.origins import EACH, origins
 from hipport_passes.runtime.program import Program, finding
 
 Capability = tuple[int, int]
@@ -43,7 +44,11 @@ _KINDS: dict[str, Callable[[Capability], object]] = {
     "decimal": lambda c: c[0] + c[1] / 10,
     "digits": lambda c: f"{c[0]}{c[1]}",
     "dotted": lambda c: f"{c[0]}.{c[1]}",
+    "major text": lambda c: str(c[0]),
 }
+#: How the kind of a text begins, in which {0} and {1} stand for the two parts.
+_TEXT = "text "
+_IS_TEXT = frozenset({"major", "minor"})
 _OPERATORS: dict[type[cst.BaseCompOp], Callable[[Any, Any], bool]] = {
     cst.GreaterThanEqual: operator.ge,
     cst.GreaterThan: operator.gt,
@@ -62,16 +67,36 @@ _NAMING = (cst.Equal, cst.Is, cst.In)
 _NOT_NAMING = (cst.NotEqual, cst.IsNot, cst.NotIn)
 
 
-def functions(program: Program) -> dict[str, str]:
-    """Return the functions of a file that return a capability, or what is made of one, and how that is made."""
+def functions(program: Program) -> dict[tuple[str, str], str]:
+    """Return what of a file is a capability, or returns one, or what is made of one, and how that is made.
+
+    By the name of the class it belongs to, empty for the module's own: functions, methods, variables and attributes.
+    """
     reader = _Reader(program, {})
-    found = {}
-    for name, function in program.functions.items():
-        kinds = {reader.kind(each.value) for each in program.returns(function) if each.value is not None}
-        kind = kinds.pop() if len(kinds) == 1 else None
-        if kind is not None and program.parent.get(function) is program.module:
-            found[name] = kind
-    return found
+    kinds: dict[tuple[str, str], set[str | None]] = {}
+
+    def learn(owner: str, name: str, values: Iterable[cst.BaseExpression | None]) -> None:
+        of = {reader.kind(each) for each in values if each is not None}
+        kinds.setdefault((owner, name), set()).update(of)
+
+    for node in program.nodes:
+        match node:
+            case cst.FunctionDef(name=cst.Name(name)):
+                above = program.parent[node]
+                owner = program.parent.get(above)
+                if above is program.module:
+                    learn("", name, (each.value for each in program.returns(node)))
+                elif isinstance(owner, cst.ClassDef):
+                    learn(owner.name.value, name, (each.value for each in program.returns(node)))
+            case cst.Assign(targets=[cst.AssignTarget(target)]) | cst.AnnAssign(target=target):
+                around = [above for above, _ in program.ancestors(node) if isinstance(above, cst.ClassDef)]
+                elements = target.elements if isinstance(target, cst.Tuple) else ()
+                for each in (target, *(element.value for element in elements)):
+                    if isinstance(each, cst.Attribute) and around:
+                        learn(around[0].name.value, each.attr.value, [each])
+                    elif isinstance(each, cst.Name) and program.function(node) is None:
+                        learn(around[0].name.value if around else "", each.value, [node.value if around else each])
+    return {place: kind for place, of in kinds.items() if len(of) == 1 and (kind := next(iter(of))) is not None}
 
 
 def capabilities(program: Program, known: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
@@ -81,10 +106,12 @@ def capabilities(program: Program, known: Mapping[tuple[str, str], str]) -> Iter
     """
     reader = _Reader(program, known)
     decided: dict[cst.CSTNode, bool] = {}
+    named: list[cst.BaseExpression] = []
     for node in program.nodes:
-        asked = reader.asked(node) if isinstance(node, cst.Comparison) and program.runs(node).both else None
+        asks = isinstance(node, cst.Comparison | cst.Call) and program.runs(node).both
+        asked = reader.asked(node) if isinstance(node, cst.Comparison | cst.Call) and asks else None
         # What would stop the program is for the next branch.
-        if isinstance(node, cst.Comparison) and asked and reader.stopping(node) is not asked[0]:
+        if isinstance(node, cst.Comparison | cst.Call) and asked and reader.stopping(node) is not asked[0]:
             neutral, names = asked
             if _settled(program, node, decided):
                 continue
@@ -95,11 +122,7 @@ def capabilities(program: Program, known: Mapping[tuple[str, str], str]) -> Iter
             )
             edits = program.and_on_cuda(node, neutral)
             yield finding(program, node, "capability", message, edits)
-        elif (
-            isinstance(node, cst.Comparison)
-            and (passing := reader.passing(node)) is not None
-            and program.runs(node).both
-        ):
+        elif isinstance(node, cst.Comparison | cst.Call) and asks and (passing := reader.passing(node)) is not None:
             stops = "this stops the {} on AMD GPUs, where a capability is a gfx number, as (9, 4) or (11, 0): "
             if _BUILDS.search(program.source.text) and (edits := program.and_on_cuda(node, passing)):
                 message = (
@@ -133,11 +156,23 @@ def capabilities(program: Program, known: Mapping[tuple[str, str], str]) -> Iter
             and reader.names_arch(node)
             and program.runs(node).both
         ):
+            named.append(node)
+    for each in named:
+        if not _only_asked(program, each, decided):
             message = (
                 "makes the name of an NVIDIA architecture of a capability, which on ROCm is a gfx number; the name is "
                 "gcnArchName there"
             )
-            yield finding(program, node, "arch_name", message)
+            yield finding(program, each, "arch_name", message)
+
+
+def _only_asked(program: Program, name: cst.BaseExpression, decided: Mapping[cst.CSTNode, bool]) -> bool:
+    """Say whether what a name of an architecture is made for are conditions, of which each is told of by itself."""
+    match program.parent[name]:
+        case cst.Assign(targets=[cst.AssignTarget(cst.Name(variable) as target)]):
+            reads = [each for each in program.named(variable) if each is not target]
+            return bool(reads) and all(any(above in decided for above, _ in program.ancestors(each)) for each in reads)
+    return any(above in decided for above, _ in program.ancestors(name))
 
 
 def _settled(program: Program, node: cst.CSTNode, decided: Mapping[cst.CSTNode, bool]) -> bool:
@@ -166,6 +201,7 @@ class _Reader:
     def __init__(self, program: Program, known: Mapping[tuple[str, str], str]) -> None:
         self.program = program
         self.known = known
+        self.origins = program.source.fact(origins)
         self._known: dict[cst.CSTNode, str | None] = {}
 
     def kind(self, node: cst.CSTNode, depth: int = 0) -> str | None:
@@ -179,14 +215,23 @@ class _Reader:
 
     def _kind(self, node: cst.CSTNode, depth: int) -> str | None:
         match node:
+            case cst.Call(func=cst.Name("getattr"), args=[cst.Arg(of), cst.Arg(cst.SimpleString() as name), *_]) if (
+                part := self.program.text(name)
+            ) in ("major", "minor") and self.kind(of, depth) == "properties":
+                return part
             case cst.Call():
                 return self._kind_of_call(node, depth)
             case cst.Attribute(value=value, attr=cst.Name("major" | "minor" as part)):
                 if self.kind(value, depth) == "properties":
                     return part
-                return self._kind_of_name(node, depth)
-            case cst.Subscript(value=value, slice=[cst.SubscriptElement(cst.Index(cst.Integer(index)))]):
-                return self._part(self.kind(value, depth), int(index, 0))
+                return self._kind_elsewhere(node) or self._kind_of_origins(node, depth)
+            case cst.Subscript(value=value, slice=[cst.SubscriptElement(cst.Slice() as cut)]):
+                return self._cut(self.kind(value, depth), cut)
+            case cst.Subscript():
+                return self._kind_of_origins(node, depth)
+            case cst.Tuple(elements=[*elements]) if len(elements) > 1:
+                first = [self.kind(each.value, depth) for each in elements[:2]]
+                return "pair" if first == ["major", "minor"] and len(elements) == 2 else None
             case cst.BinaryOperation(operator=cst.Multiply()):
                 for one, other in ((node.left, node.right), (node.right, node.left)):
                     if isinstance(other, cst.Integer) and (kind := self.kind(one, depth)) in ("major", "minor"):
@@ -209,20 +254,24 @@ class _Reader:
             case cst.NamedExpr(value=value):
                 return self.kind(value, depth)
             case cst.Name() | cst.Attribute():
-                return self._kind_of_name(node, depth)
+                return self._kind_elsewhere(node) or self._kind_of_origins(node, depth)
         return None
 
-    def _kind_of_name(self, node: cst.Name | cst.Attribute, depth: int) -> str | None:
-        kinds = (
-            {self.kind(each, depth) for each in self.program.read_as(node)}
-            if isinstance(node, cst.Attribute)
-            else set()
-        )
-        for value, index in self.program.assigned(node) or ():
+    def _kind_of_origins(self, node: cst.BaseExpression, depth: int) -> str | None:
+        kinds = set()
+        for value, part in self.origins.of(node):
             kind = self.kind(value, depth)
-            kinds.add(kind if index is None else self._part(kind, index))
+            kinds.add(kind if part is None else self._part(kind, part))
         kinds -= {None}
         return kinds.pop() if len(kinds) == 1 else None
+
+    @staticmethod
+    def _cut(kind: str | None, cut: cst.Slice) -> str | None:
+        """What is left of a text without what stands in front: `arch[3:]`."""
+        match cut:
+            case cst.Slice(lower=cst.Integer(start), upper=None, step=None) if (kind or "").startswith(_TEXT):
+                return _text((kind or "")[len(_TEXT) :][int(start, 0) :])
+        return None
 
     def _kind_of_call(self, call: cst.Call, depth: int) -> str | None:
         program = self.program
@@ -236,36 +285,65 @@ class _Reader:
         if len(call.args) == 1:
             kind = self.kind(call.args[0].value, depth)
             if name == "int":
-                return {"digits": "tens", "major": "major", "minor": "minor"}.get(kind or "")
+                return {"digits": "tens", "major": "major", "minor": "minor", "major text": "major"}.get(kind or "")
             if name == "float":
                 return "decimal" if kind == "dotted" else kind if kind in ("major", "minor") else None
             if name in ("tuple", "torch.device"):
                 return kind if kind == "pair" else None
-        kinds = {self.kind(each, depth) for each in program.returned(call)}
-        if not kinds and (elsewhere := self._kind_elsewhere(call)) is not None:
-            return elsewhere
-        return kinds.pop() if len(kinds) == 1 else None
+        if isinstance(call.func, cst.Attribute) and (of := self.kind(call.func.value, depth) or "").startswith(_TEXT):
+            return self._changed(
+                of[len(_TEXT) :], call.func.attr.value, [program.text(each.value) for each in call.args]
+            )
+        kind = self._kind_of_origins(call, depth)
+        return kind if kind is not None or program.returned(call) else self._kind_elsewhere(call.func)
 
-    def _kind_elsewhere(self, call: cst.Call) -> str | None:
-        """Return what a function of another module returns: `from utils import compute_capability`."""
+    @staticmethod
+    def _changed(text: str, method: str, given: list[str]) -> str | None:
+        """What a method makes of a text: `arch.replace("sm_", "")`, `arch.removeprefix("sm")`."""
+        if method in ("lower", "upper"):
+            return _text(text.lower() if method == "lower" else re.sub(r"[a-z]", lambda c: c[0].upper(), text))
+        if method == "replace" and len(given) == 2 and given[0].isidentifier():
+            return _text(text.replace(given[0], given[1]))
+        if method in ("removeprefix", "lstrip") and len(given) == 1:
+            return _text(text.removeprefix(given[0]) if method == "removeprefix" else text.lstrip(given[0]))
+        return None
+
+    def _kind_elsewhere(self, of: cst.BaseExpression) -> str | None:
+        """Return what of another module that is: `from utils import compute_capability`, `Device.capability`."""
         program = self.program
-        match call.func:
+        match of:
             case cst.Name(name):
-                statement = program.imported(call.func)
+                statement = program.imported(of)
                 module = (
                     program.code(statement.module) if statement is not None and statement.module is not None else ""
                 )
-            case cst.Attribute(value=of, attr=cst.Name(name)):
-                module = program.code(of)
-            case _:
-                return None
-        return self.known.get((module.rpartition(".")[2], name))
+                return self.known.get((module.rpartition(".")[2], name))
+            case cst.Attribute(value=owner, attr=cst.Name(name)) if self.known:
+                made = [value for value, part in self.origins.of(owner) if part is None]
+                for each in (owner, *made):
+                    called = each.func if isinstance(each, cst.Call) else each
+                    if isinstance(called, cst.Name | cst.Attribute) and self._is_elsewhere(called):
+                        kind = self.known.get((program.code(called).rpartition(".")[2], name))
+                        if kind is not None:
+                            return kind
+        return None
+
+    def _is_elsewhere(self, name: cst.Name | cst.Attribute) -> bool:
+        """Say whether a name, or what its first part is, comes by an import."""
+        while isinstance(name, cst.Attribute):
+            if not isinstance(name.value, cst.Name | cst.Attribute):
+                return False
+            name = name.value
+        bound = self.program.bound(name)
+        return bool(bound) and all(isinstance(each.node, cst.Import | cst.ImportFrom) for each in bound)
 
     @staticmethod
-    def _part(kind: str | None, index: int) -> str | None:
-        return ("major", "minor")[index] if kind == "pair" and index in (0, 1) else None
+    def _part(kind: str | None, index: int | str) -> str | None:
+        if index == EACH:
+            return None
+        return ("major", "minor")[int(index)] if kind == "pair" and index in (0, 1) else None
 
-    def passing(self, node: cst.Comparison) -> bool | None:
+    def passing(self, node: cst.Comparison | cst.Call) -> bool | None:
         """Return what the comparison has to be for the program to go on, where it stops on all of AMD's GPUs.
 
         None where it does not, and where it stops on all of NVIDIA's as well.
@@ -277,14 +355,14 @@ class _Reader:
         try:
             everywhere = {holds(each) for each in ((7, 5), (8, 0), *(each for each, _ in _NVIDIA))}
             # A GPU of AMD's that has the number of one that is named passes by accident.
-            named = isinstance(node.comparisons[0].operator, (*_NAMING, *_NOT_NAMING))
+            named = isinstance(node, cst.Call) or isinstance(node.comparisons[0].operator, (*_NAMING, *_NOT_NAMING))
             stopped = [holds(each) is wanted for each in AMD]
             refused = (any(stopped) if named else all(stopped)) and everywhere == {True, False}
         except TypeError:
             return None
         return not wanted if refused else None
 
-    def stopping(self, node: cst.Comparison) -> bool | None:
+    def stopping(self, node: cst.Comparison | cst.Call) -> bool | None:
         """Return what the comparison is where it stops the program; None where it is no such thing."""
         test: cst.CSTNode = node
         above = self.program.parent[test]
@@ -299,8 +377,10 @@ class _Reader:
             return stops
         return None
 
-    def _holds(self, node: cst.Comparison) -> Callable[[Capability], bool] | None:
+    def _holds(self, node: cst.Comparison | cst.Call) -> Callable[[Capability], bool] | None:
         """Return what the comparison says of a capability; None where it is not about one."""
+        if isinstance(node, cst.Call):
+            return self._begins(node)
         operands = [node.left, *(each.comparator for each in node.comparisons)]
         kinds = [self._kind_in_comparison(each) for each in operands]
         constants = [self._constant(each) for each in operands]
@@ -315,15 +395,26 @@ class _Reader:
             return None
 
         def holds(capability: Capability) -> bool:
-            values = [_KINDS[kind](capability) if i == place else constants[i] for i in range(len(operands))]
+            values = [_value(kind, capability) if i == place else constants[i] for i in range(len(operands))]
             return all(_OPERATORS[type(each)](values[i], values[i + 1]) for i, each in enumerate(operators))
 
         return holds
 
-    def asked(self, node: cst.Comparison) -> tuple[bool, str] | None:
+    def _begins(self, call: cst.Call) -> Callable[[Capability], bool] | None:
+        """`arch.startswith("sm9")`"""
+        match call:
+            case cst.Call(
+                func=cst.Attribute(value=of, attr=cst.Name("startswith" | "endswith" as method)), args=[cst.Arg(given)]
+            ) if (kind := self._kind_in_comparison(of)) is not None and isinstance(_value(kind, _LIKE), str):
+                wanted = self._constant(given)
+                if isinstance(wanted, str | tuple):
+                    return lambda capability: bool(getattr(_value(kind, capability), method)(wanted))
+        return None
+
+    def asked(self, node: cst.Comparison | cst.Call) -> tuple[bool, str] | None:
         """Return what the comparison should be on ROCm and which GPUs it means; None if that is what it is."""
         holds = self._holds(node)
-        operators = [each.operator for each in node.comparisons]
+        operators = [each.operator for each in node.comparisons] if isinstance(node, cst.Comparison) else [cst.Equal()]
         if holds is None:
             return None
         try:
@@ -352,27 +443,30 @@ class _Reader:
         anything = (object(), object()) if kind == "pair" else object()
         for case in node.cases:
             named = case.guard is None and not _matches(case.pattern, anything)
-            if named and any(_matches(case.pattern, _KINDS[kind](each)) for each in AMD):
+            if named and any(_matches(case.pattern, _value(kind, each)) for each in AMD):
                 return case
         return None
 
     def _constant(self, node: cst.BaseExpression) -> object:
-        """Return the value of a constant, written there or in a variable of the module that is set once."""
-        if isinstance(node, cst.Name):
-            values = self.program.assigned(node) or ()
+        """Return the value of a constant, written there or the one that a name, an attribute or a function is."""
+        value = _constant(node)
+        if value is None and isinstance(node, cst.Name | cst.Attribute | cst.Call | cst.Subscript):
+            values = self.origins.of(node)
             return _constant(values[0][0]) if len(values) == 1 and values[0][1] is None else None
-        return _constant(node)
+        return value
 
     def _kind_in_comparison(self, node: cst.BaseExpression) -> str | None:
         # `(major, minor) >= (9, 0)`
         if isinstance(node, cst.Tuple) and [self.kind(each.value) for each in node.elements] == ["major", "minor"]:
             return "pair"
         kind = self.kind(node)
-        return kind if kind in _KINDS else None
+        return kind if kind in _KINDS or (kind or "").startswith(_TEXT) else None
 
     def _kind_of_text(self, node: cst.BaseExpression, depth: int) -> str | None:
         pieces = self._pieces(node, depth)
-        return {("major", "minor"): "digits", ("major", ".", "minor"): "dotted"}.get(tuple(pieces or ()))
+        if not pieces or pieces.count("major") + pieces.count("minor") == 0 or not _IS_TEXT.issuperset(_marks(pieces)):
+            return None
+        return _text("".join({"major": "{0}", "minor": "{1}"}.get(each, each) for each in pieces))
 
     def _pieces(self, node: cst.BaseExpression, depth: int) -> list[str] | None:
         """Return what a string is put together from: words, and `major`, `minor` … for parts of a capability.
@@ -455,7 +549,7 @@ class _Reader:
         before = ""
         for piece in pieces:
             if piece in ("minor", *_KINDS):
-                if re.search(r"(?:sm|compute)_$", before):
+                if re.search(r"(?:sm|compute)_?$", before):
                     return True
                 piece = "?"
             before += piece
@@ -474,8 +568,8 @@ class _Reader:
                 default = bool(more)
             case _:
                 return None
-        if isinstance(table, cst.Name):
-            values = self.program.assigned(table) or []
+        if isinstance(table, cst.Name | cst.Attribute):
+            values = self.origins.of(table)
             table = values[0][0] if len(values) == 1 and values[0][1] is None else table
         if not isinstance(table, cst.Dict) or (kind := self._kind_in_comparison(key)) is None:
             return None
@@ -485,12 +579,31 @@ class _Reader:
         if not all(isinstance(each, cst.DictElement) for each in table.elements):
             return None
         keys = {self._constant(each.key) for each in table.elements if isinstance(each, cst.DictElement)}
-        there = [_KINDS[kind](each) in keys for each in AMD]
+        there = [_value(kind, each) in keys for each in AMD]
         if not keys or None in keys or all(there):
             return None
         if default:
             return False if any(there) else None
         return True
+
+
+def _marks(pieces: Sequence[str]) -> set[str]:
+    """The pieces of a text that are not plain words."""
+    return {each for each in pieces if each in _KINDS or each == "?" or "{" in each or " " in each or each == "minor"}
+
+
+def _text(text: str) -> str | None:
+    """Return the kind of a text in which {0} and {1} stand for the parts of a capability."""
+    if "{0}" not in text and "{1}" not in text:
+        return None
+    return {"{0}{1}": "digits", "{0}.{1}": "dotted", "{0}": "major text"}.get(text, _TEXT + text)
+
+
+def _value(kind: str, capability: Capability) -> object:
+    """Return what is made of a capability."""
+    if kind.startswith(_TEXT):
+        return kind[len(_TEXT) :].replace("{0}", str(capability[0])).replace("{1}", str(capability[1]))
+    return _KINDS[kind](capability)
 
 
 def _constant(node: cst.BaseExpression) -> object:
