@@ -16,13 +16,20 @@ from typing import Any
 import libcst as cst
 
 from hipport.finding import Finding
+from hipport_passes.runtime.capability_values import (
+    AMD,
+    KINDS,
+    TEXT,
+    Capability,
+    as_kind,
+    constant,
+    kind_of_pieces,
+    matches,
+    value_of,
+)
 from hipport_passes.runtime.origins import EACH, origins
 from hipport_passes.runtime.program import Program, finding
 
-Capability = tuple[int, int]
-
-#: What PyTorch says of gfx90a (and 906, 908), gfx942, gfx950, gfx101x, gfx103x, gfx110x, gfx115x and gfx120x.
-AMD: tuple[Capability, ...] = ((9, 0), (9, 4), (9, 5), (10, 1), (10, 3), (11, 0), (11, 5), (12, 0))
 #: NVIDIA's GPU that an AMD GPU is most like, as far as programs ask.
 _LIKE: Capability = (8, 0)
 _NVIDIA: tuple[tuple[Capability, str], ...] = (
@@ -35,20 +42,6 @@ _NVIDIA: tuple[tuple[Capability, str], ...] = (
     ((12, 0), "Blackwell"),
 )
 
-#: How a number is made of a capability, by what is known of an expression.
-_KINDS: dict[str, Callable[[Capability], object]] = {
-    "pair": lambda c: c,
-    "major": lambda c: c[0],
-    "tens": lambda c: c[0] * 10 + c[1],
-    "hundreds": lambda c: c[0] * 100 + c[1] * 10,
-    "decimal": lambda c: c[0] + c[1] / 10,
-    "digits": lambda c: f"{c[0]}{c[1]}",
-    "dotted": lambda c: f"{c[0]}.{c[1]}",
-    "major text": lambda c: str(c[0]),
-}
-#: How the kind of a text begins, in which {0} and {1} stand for the two parts.
-_TEXT = "text "
-_IS_TEXT = frozenset({"major", "minor"})
 _OPERATORS: dict[type[cst.BaseCompOp], Callable[[Any, Any], bool]] = {
     cst.GreaterThanEqual: operator.ge,
     cst.GreaterThan: operator.gt,
@@ -168,11 +161,17 @@ def capabilities(program: Program, known: Mapping[tuple[str, str], str]) -> Iter
 
 def _only_asked(program: Program, name: cst.BaseExpression, decided: Mapping[cst.CSTNode, bool]) -> bool:
     """Say whether what a name of an architecture is made for are conditions, of which each is told of by itself."""
+    reads: list[cst.CSTNode] = [name]
     match program.parent[name]:
         case cst.Assign(targets=[cst.AssignTarget(cst.Name(variable) as target)]):
             reads = [each for each in program.named(variable) if each is not target]
-            return bool(reads) and all(any(above in decided for above, _ in program.ancestors(each)) for each in reads)
-    return any(above in decided for above, _ in program.ancestors(name))
+        case cst.Return() if (function := program.function(name)) is not None:
+            reads = [*program.calls(function.name.value)]
+    return bool(reads) and all(
+        not program.runs(each).both
+        or any(above in decided for above in (each, *(a for a, _ in program.ancestors(each))))
+        for each in reads
+    )
 
 
 def _settled(program: Program, node: cst.CSTNode, decided: Mapping[cst.CSTNode, bool]) -> bool:
@@ -205,7 +204,7 @@ class _Reader:
         self._known: dict[cst.CSTNode, str | None] = {}
 
     def kind(self, node: cst.CSTNode, depth: int = 0) -> str | None:
-        """Return how `node` is made of a capability: a key of `_KINDS`, or `properties`, `minor`, `times 10` …"""
+        """Return how `node` is made of a capability: a key of `KINDS`, or `properties`, `minor`, `times 10` …"""
         if depth > 12:
             return None
         if node not in self._known:
@@ -269,8 +268,8 @@ class _Reader:
     def _cut(kind: str | None, cut: cst.Slice) -> str | None:
         """What is left of a text without what stands in front: `arch[3:]`."""
         match cut:
-            case cst.Slice(lower=cst.Integer(start), upper=None, step=None) if (kind or "").startswith(_TEXT):
-                return _text((kind or "")[len(_TEXT) :][int(start, 0) :])
+            case cst.Slice(lower=cst.Integer(start), upper=None, step=None) if (kind or "").startswith(TEXT):
+                return as_kind((kind or "")[len(TEXT) :][int(start, 0) :])
         return None
 
     def _kind_of_call(self, call: cst.Call, depth: int) -> str | None:
@@ -290,9 +289,9 @@ class _Reader:
                 return "decimal" if kind == "dotted" else kind if kind in ("major", "minor") else None
             if name in ("tuple", "torch.device"):
                 return kind if kind == "pair" else None
-        if isinstance(call.func, cst.Attribute) and (of := self.kind(call.func.value, depth) or "").startswith(_TEXT):
+        if isinstance(call.func, cst.Attribute) and (of := self.kind(call.func.value, depth) or "").startswith(TEXT):
             return self._changed(
-                of[len(_TEXT) :], call.func.attr.value, [program.text(each.value) for each in call.args]
+                of[len(TEXT) :], call.func.attr.value, [program.text(each.value) for each in call.args]
             )
         kind = self._kind_of_origins(call, depth)
         return kind if kind is not None or program.returned(call) else self._kind_elsewhere(call.func)
@@ -301,11 +300,11 @@ class _Reader:
     def _changed(text: str, method: str, given: list[str]) -> str | None:
         """What a method makes of a text: `arch.replace("sm_", "")`, `arch.removeprefix("sm")`."""
         if method in ("lower", "upper"):
-            return _text(text.lower() if method == "lower" else re.sub(r"[a-z]", lambda c: c[0].upper(), text))
+            return as_kind(text.lower() if method == "lower" else re.sub(r"[a-z]", lambda c: c[0].upper(), text))
         if method == "replace" and len(given) == 2 and given[0].isidentifier():
-            return _text(text.replace(given[0], given[1]))
+            return as_kind(text.replace(given[0], given[1]))
         if method in ("removeprefix", "lstrip") and len(given) == 1:
-            return _text(text.removeprefix(given[0]) if method == "removeprefix" else text.lstrip(given[0]))
+            return as_kind(text.removeprefix(given[0]) if method == "removeprefix" else text.lstrip(given[0]))
         return None
 
     def _kind_elsewhere(self, of: cst.BaseExpression) -> str | None:
@@ -383,7 +382,7 @@ class _Reader:
             return self._begins(node)
         operands = [node.left, *(each.comparator for each in node.comparisons)]
         kinds = [self._kind_in_comparison(each) for each in operands]
-        constants = [self._constant(each) for each in operands]
+        constants = [self.constant_at(each) for each in operands]
         known = [i for i, kind in enumerate(kinds) if kind is not None]
         if len(known) != 1 or any(constants[i] is None for i in range(len(operands)) if i not in known):
             return None
@@ -395,7 +394,7 @@ class _Reader:
             return None
 
         def holds(capability: Capability) -> bool:
-            values = [_value(kind, capability) if i == place else constants[i] for i in range(len(operands))]
+            values = [value_of(kind, capability) if i == place else constants[i] for i in range(len(operands))]
             return all(_OPERATORS[type(each)](values[i], values[i + 1]) for i, each in enumerate(operators))
 
         return holds
@@ -405,10 +404,10 @@ class _Reader:
         match call:
             case cst.Call(
                 func=cst.Attribute(value=of, attr=cst.Name("startswith" | "endswith" as method)), args=[cst.Arg(given)]
-            ) if (kind := self._kind_in_comparison(of)) is not None and isinstance(_value(kind, _LIKE), str):
-                wanted = self._constant(given)
+            ) if (kind := self._kind_in_comparison(of)) is not None and isinstance(value_of(kind, _LIKE), str):
+                wanted = self.constant_at(given)
                 if isinstance(wanted, str | tuple):
-                    return lambda capability: bool(getattr(_value(kind, capability), method)(wanted))
+                    return lambda capability: bool(getattr(value_of(kind, capability), method)(wanted))
         return None
 
     def asked(self, node: cst.Comparison | cst.Call) -> tuple[bool, str] | None:
@@ -442,17 +441,17 @@ class _Reader:
             return None
         anything = (object(), object()) if kind == "pair" else object()
         for case in node.cases:
-            named = case.guard is None and not _matches(case.pattern, anything)
-            if named and any(_matches(case.pattern, _value(kind, each)) for each in AMD):
+            named = case.guard is None and not matches(case.pattern, anything)
+            if named and any(matches(case.pattern, value_of(kind, each)) for each in AMD):
                 return case
         return None
 
-    def _constant(self, node: cst.BaseExpression) -> object:
+    def constant_at(self, node: cst.BaseExpression) -> object:
         """Return the value of a constant, written there or the one that a name, an attribute or a function is."""
-        value = _constant(node)
+        value = constant(node)
         if value is None and isinstance(node, cst.Name | cst.Attribute | cst.Call | cst.Subscript):
             values = self.origins.of(node)
-            return _constant(values[0][0]) if len(values) == 1 and values[0][1] is None else None
+            return constant(values[0][0]) if len(values) == 1 and values[0][1] is None else None
         return value
 
     def _kind_in_comparison(self, node: cst.BaseExpression) -> str | None:
@@ -460,13 +459,10 @@ class _Reader:
         if isinstance(node, cst.Tuple) and [self.kind(each.value) for each in node.elements] == ["major", "minor"]:
             return "pair"
         kind = self.kind(node)
-        return kind if kind in _KINDS or (kind or "").startswith(_TEXT) else None
+        return kind if kind in KINDS or (kind or "").startswith(TEXT) else None
 
     def _kind_of_text(self, node: cst.BaseExpression, depth: int) -> str | None:
-        pieces = self._pieces(node, depth)
-        if not pieces or pieces.count("major") + pieces.count("minor") == 0 or not _IS_TEXT.issuperset(_marks(pieces)):
-            return None
-        return _text("".join({"major": "{0}", "minor": "{1}"}.get(each, each) for each in pieces))
+        return kind_of_pieces(self._pieces(node, depth))
 
     def _pieces(self, node: cst.BaseExpression, depth: int) -> list[str] | None:
         """Return what a string is put together from: words, and `major`, `minor` … for parts of a capability.
@@ -548,7 +544,7 @@ class _Reader:
         pieces = self._pieces(node, 0) or []
         before = ""
         for piece in pieces:
-            if piece in ("minor", *_KINDS):
+            if piece in ("minor", *KINDS):
                 if re.search(r"(?:sm|compute)_?$", before):
                     return True
                 piece = "?"
@@ -578,64 +574,10 @@ class _Reader:
             return None
         if not all(isinstance(each, cst.DictElement) for each in table.elements):
             return None
-        keys = {self._constant(each.key) for each in table.elements if isinstance(each, cst.DictElement)}
-        there = [_value(kind, each) in keys for each in AMD]
+        keys = {self.constant_at(each.key) for each in table.elements if isinstance(each, cst.DictElement)}
+        there = [value_of(kind, each) in keys for each in AMD]
         if not keys or None in keys or all(there):
             return None
         if default:
             return False if any(there) else None
         return True
-
-
-def _marks(pieces: Sequence[str]) -> set[str]:
-    """The pieces of a text that are not plain words."""
-    return {each for each in pieces if each in _KINDS or each == "?" or "{" in each or " " in each or each == "minor"}
-
-
-def _text(text: str) -> str | None:
-    """Return the kind of a text in which {0} and {1} stand for the parts of a capability."""
-    if "{0}" not in text and "{1}" not in text:
-        return None
-    return {"{0}{1}": "digits", "{0}.{1}": "dotted", "{0}": "major text"}.get(text, _TEXT + text)
-
-
-def _value(kind: str, capability: Capability) -> object:
-    """Return what is made of a capability."""
-    if kind.startswith(_TEXT):
-        return kind[len(_TEXT) :].replace("{0}", str(capability[0])).replace("{1}", str(capability[1]))
-    return _KINDS[kind](capability)
-
-
-def _constant(node: cst.BaseExpression) -> object:
-    match node:
-        case cst.Integer(value) | cst.Float(value):
-            return float(value) if isinstance(node, cst.Float) else int(value.replace("_", ""), 0)
-        case cst.SimpleString():
-            return node.evaluated_value
-        case cst.Tuple(elements) | cst.List(elements) | cst.Set(elements):
-            values = [_constant(each.value) if isinstance(each, cst.Element) else None for each in elements]
-            return tuple(values) if values and None not in values else None
-    return None
-
-
-def _matches(pattern: cst.MatchPattern, value: object) -> bool:
-    """Say whether a pattern of constants, and of names that take anything, matches `value`."""
-    match pattern:
-        case cst.MatchValue(value=constant):
-            return _constant(constant) == value
-        case cst.MatchAs(pattern=None):
-            return True
-        case cst.MatchAs(pattern=inside) if inside is not None:
-            return _matches(inside, value)
-        case cst.MatchOr(patterns=patterns):
-            return any(_matches(each.pattern, value) for each in patterns)
-        case cst.MatchTuple(patterns=parts) | cst.MatchList(patterns=parts):
-            return (
-                isinstance(value, tuple)
-                and len(parts) == len(value)
-                and all(
-                    isinstance(each, cst.MatchSequenceElement) and _matches(each.value, of)
-                    for each, of in zip(parts, value, strict=True)
-                )
-            )
-    return False
