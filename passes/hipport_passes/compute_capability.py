@@ -17,6 +17,7 @@ from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Span
+from hipport_passes.lost_code import lost
 
 _PROPERTIES = re.compile(
     rb"\b(?:cuda|hip)DeviceProp(?:_t)?\b(?:\s*>+)?[\s*&]*(?:const\b[\s*&]*)?(\w+)|"
@@ -44,13 +45,23 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if b"major" not in code or source.begun_as_hip:
         return
     names = project.together(source, _properties)
+    gone = [each for other in project.component(source) if isinstance(other, Cpp) for each in other.fact(lost)]
     for match in _MAJOR.finditer(code):
         if match["name"] not in names and b"DeviceProperties" not in match["name"]:
             continue
         if source.ported(match.start()):
             continue
         before = code[max(0, match.start() - 200) : match.start()]
-        if _decides(code, match.end(), before):
+        floor = _floor(code, match.end(), before)
+        missing = [each for each in gone if floor is not None and each.capability[0] == floor]
+        if missing:
+            span = Span(*match.span())
+            message = (
+                f"{source[span].decode('utf-8', 'replace')} chooses here, by a number that AMD's GPUs have by accident, what "
+                f"has no code on AMD: {missing[0]}; ask for AMD in front of it, or port that code"
+            )
+            yield Finding(span, "missing_code", message, certainty=Certainty.MANUAL)
+        elif _decides(code, match.end(), before):
             span = Span(*match.span())
             yield Finding(
                 span,
@@ -78,6 +89,17 @@ def _decides(code: bytes, end: int, before: bytes) -> bool:
         return True
     statement = re.split(rb"[;{}]", before)[-1]
     return (_MADE.match(code, end) or _MADE_BEFORE.search(before)) is not None and not _PRINTED.search(statement)
+
+
+def _floor(code: bytes, end: int, before: bytes) -> int | None:
+    """Return the number that a floor asks for, `major >= 7`, if that is what stands there."""
+    after = _COMPARED.match(code, end)
+    ahead = _COMPARED_BEFORE.search(before)
+    found = after or ahead
+    if found is None:
+        return None
+    sign = found["sign"] if after else _TURNED.get(found["sign"], found["sign"])
+    return int(found["number"]) + (sign == b">") if sign in (b">=", b">") else None
 
 
 def _parts(sign: bytes, number: int) -> bool:

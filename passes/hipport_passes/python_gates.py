@@ -16,12 +16,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hipport.finding import Certainty, Finding
+from hipport.languages.cpp import Cpp
 from hipport.languages.python import Misplaced, Python
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Span
 from hipport.tables import load
 from hipport_passes import nvidia_tools
+from hipport_passes.lost_code import lost
 
 #: What the names of NVIDIA's GPUs have in them.
 PRODUCT = re.compile(
@@ -106,7 +108,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     known = {name: said for name, said in _TABLE["modules"].items() if name.partition(".")[0] in modules}
     answers: dict[str, Callable[[], Iterator[Finding]]] = {
         "versions": lambda: versions.versions(program),
-        "capabilities": lambda: capability.capabilities(program, known_elsewhere),
+        "capabilities": lambda: capability.capabilities(program, known_elsewhere, project.fact(_missing_code)),
         "device_names": lambda: probes.device_names(program),
         "nvidia_smi": lambda: probes.nvidia_smi(program),
         "tools": lambda: probes.tools(program),
@@ -146,6 +148,18 @@ def _capability_functions(project: Project) -> dict[tuple[str, str], str]:
                 continue
             found |= {(owner or module, name): kind for (owner, name), kind in of_file.items()}
     return found
+
+
+def _missing_code(project: Project) -> dict[tuple[int, int], str]:
+    """Return, by the capability that it takes, where functions have no code on AMD."""
+    found: dict[tuple[int, int], list[str]] = {}
+    for source in project.sources:
+        for each in source.fact(lost) if isinstance(source, Cpp) else ():
+            found.setdefault(each.capability, []).append(str(each))
+    return {
+        capability: ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
+        for capability, places in found.items()
+    }
 
 
 def _numbers(project: Project) -> dict[tuple[str, str], int]:

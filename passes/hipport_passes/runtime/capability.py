@@ -18,6 +18,7 @@ import libcst as cst
 from hipport.finding import Finding
 from hipport_passes.runtime.capability_values import (
     AMD,
+    GENERATIONS,
     KINDS,
     TEXT,
     Capability,
@@ -92,10 +93,13 @@ def functions(program: Program) -> dict[tuple[str, str], str]:
     return {place: kind for place, of in kinds.items() if len(of) == 1 and (kind := next(iter(of))) is not None}
 
 
-def capabilities(program: Program, known: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
+def capabilities(
+    program: Program, known: Mapping[tuple[str, str], str], missing_code: Mapping[Capability, str]
+) -> Iterator[Finding]:
     """Yield the conditions on a compute capability that AMD's GPUs meet, or fail, by accident.
 
-    `known` are functions of other modules that return one, by module and name.
+    `known` are functions of other modules that return one, by module and name; `missing_code` is, by the capability
+    that it takes, where functions have none on AMD.
     """
     reader = _Reader(program, known)
     decided: dict[cst.CSTNode, bool] = {}
@@ -126,6 +130,18 @@ def capabilities(program: Program, known: Mapping[tuple[str, str], str]) -> Iter
                 continue
             message = f"{stops.format('program')}let it pass where torch.version.hip is set, if what follows runs there"
             yield finding(program, node, "capability", message)
+        elif (
+            isinstance(node, cst.Comparison | cst.Call)
+            and asks
+            and (least := reader.least(node)) is not None
+            and least in missing_code
+            and reader.stopping(node) is None
+        ):
+            message = (
+                f"chooses by a capability, which AMD's GPUs have by accident, what has no code on AMD: "
+                f"{missing_code[least]}; made false on ROCm, assuming that it chooses that code, until it is ported"
+            )
+            yield finding(program, node, "missing_code", message, program.and_on_cuda(node, False))
         elif isinstance(node, cst.Match) and program.runs(node).both and (case := reader.taken(node)) is not None:
             message = (
                 "on ROCm a capability is a gfx number, as (9, 4) or (11, 0), by which AMD GPUs come to `case "
@@ -433,6 +449,20 @@ class _Reader:
             if names
             else None
         )
+
+    def least(self, node: cst.CSTNode) -> Capability | None:
+        """Return the least capability of NVIDIA's that a condition holds for, where AMD's GPUs meet it."""
+        holds = self._holds(node) if isinstance(node, cst.Comparison | cst.Call) else None
+        if holds is None:
+            return None
+        try:
+            answers = [holds(each) for each in GENERATIONS]
+            met = all(holds(each) for each in AMD)
+        except TypeError:
+            return None
+        if not met or True not in answers or answers != sorted(answers) or answers[0]:
+            return None
+        return GENERATIONS[answers.index(True)]
 
     def taken(self, node: cst.Match) -> cst.MatchCase | None:
         """Return the first case that names a capability, or a part of one, which some AMD GPU has by accident."""

@@ -11,6 +11,11 @@ Capability = tuple[int, int]
 
 #: What PyTorch says of gfx90a (and 906, 908), gfx942, gfx950, gfx101x, gfx103x, gfx110x, gfx115x and gfx120x.
 AMD: tuple[Capability, ...] = ((9, 0), (9, 4), (9, 5), (10, 1), (10, 3), (11, 0), (11, 5), (12, 0))
+#: What NVIDIA's GPUs say, since CUDA 12 at least.
+GENERATIONS: tuple[Capability, ...] = (
+    *((5, 0), (5, 2), (5, 3), (6, 0), (6, 1), (6, 2), (7, 0), (7, 2), (7, 5), (8, 0), (8, 6), (8, 7), (8, 9)),
+    *((9, 0), (10, 0), (10, 3), (11, 0), (12, 0), (12, 1)),
+)
 #: How a number is made of a capability, by what is known of an expression.
 KINDS: dict[str, Callable[[Capability], object]] = {
     "pair": lambda c: c,
