@@ -57,8 +57,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if missing:
             span = Span(*match.span())
             message = (
-                f"{source[span].decode('utf-8', 'replace')} chooses here, by a number that AMD's GPUs have by accident, what "
-                f"has no code on AMD: {missing[0]}; ask for AMD in front of it, or port that code"
+                f"{source[span].decode('utf-8', 'replace')} chooses here, by a number that AMD GPUs have by accident, "
+                f"what has no code there: {missing[0]}; ask for AMD in front of it, or port that code"
             )
             yield Finding(span, "missing_code", message, certainty=Certainty.MANUAL)
         elif _decides(code, match.end(), before):
