@@ -10,7 +10,8 @@ from typing import Any
 
 from hipport.finding import Certainty
 from hipport.project import Target
-from hipport.tables import TOMLDecodeError, load, parse
+from hipport.tables import TOMLDecodeError, parse
+from hipport.tables import read as read_table
 
 _SETTINGS = ("target", "rocm", "warp", "native", "device_agnostic", "accept", "exclude", "rules")
 
@@ -38,7 +39,7 @@ def read(start: Path) -> Config:
             if not path.is_file():
                 continue
             try:
-                table = load(path)
+                table = read_table(path)
             except (OSError, TOMLDecodeError, UnicodeDecodeError) as error:
                 if name == "pyproject.toml":
                     continue  # Somebody else's to complain about, and perhaps a template.
