@@ -12,7 +12,7 @@ import pytest
 
 from hipport.tables import load
 from hipport.toolchain import Toolchain, find
-from hipport_passes import api_names, headers
+from hipport_passes import api_names, fp8_formats, headers
 
 PASSES = Path(api_names.__file__).parent
 OWN = load(PASSES / "api_names.own.toml")
@@ -117,13 +117,14 @@ HEADERS = {
 CHECKED = [*((areas, (6, 4)) for areas in HEADERS), *((areas, (5, 2)) for areas in list(HEADERS)[:3])]
 
 
-# A type of the language, macros that a program or another compiler sets, and one that another pass looks after.
+# A type of the language, macros that a program or another compiler sets, and what other passes look after.
 NOT_DECLARED = {
     "int",
     "HIPCUB_STDERR",
     "__HIP_NO_HALF_OPERATORS__",
     "__HIP_NO_HALF_CONVERSIONS__",
     "__CUDACC__",
+    *fp8_formats.TABLE["names"],
 }
 
 

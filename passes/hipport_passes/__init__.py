@@ -27,6 +27,8 @@ from hipport_passes import (
     device_pointers,
     device_strings,
     dynamic_parallelism,
+    fp8_formats,
+    fp8_python,
     half_types,
     header_macros,
     headers,
@@ -130,6 +132,8 @@ PASSES: tuple[Pass[Any], ...] = (
     dynamic_parallelism.PASS,
     textures.PASS,
     compute_capability.PASS,
+    # By CUDA's names, which `api_names` leaves to it.
+    fp8_formats.PASS,
     api_names.PASS,
     namespaces.PASS,
     # What it puts needs headers of PyTorch's, which `headers` does not know.
@@ -163,6 +167,7 @@ PASSES: tuple[Pass[Any], ...] = (
     # The rest of Python: what programs name, and what they ask while they run.
     device_strings.PASS,
     python_gates.PASS,
+    fp8_python.PASS,
     # Only when asked to; once every device has its right name.
     device_agnostic.PASS,
     # Build scripts of other languages, which no other pass reads.

@@ -29,6 +29,7 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport_passes import api_names
+from hipport_passes.lost_code import chosen_elsewhere
 from hipport_passes.pytorch_headers import includes_pytorch
 
 # What nvcc says of itself, and hipcc of itself; it takes extended lambdas and constexpr functions without a flag.
@@ -199,7 +200,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             reported.update(part.span.start for part in group)  # a chain is one thing to decide
             if not _same_branches(source, project, group) and not _only_loads(source, group):
                 kind = "architecture" if name == b"__CUDA_ARCH__" else "version"
-                yield _chosen(source, project, group, directive, span, kind) or _decide(span, name)
+                yield _chosen(source, project, group, directive, span, kind) or _decide(
+                    span, name, chosen_elsewhere(source, project, group)
+                )
 
 
 def _asks_for_device(part: Conditional) -> bool:
@@ -207,11 +210,11 @@ def _asks_for_device(part: Conditional) -> bool:
     return {*_WORD.findall(part.condition)} == {b"defined", _ON_DEVICE}
 
 
-def _decide(span: Span, name: bytes) -> Finding:
+def _decide(span: Span, name: bytes, more: str = "") -> Finding:
     return Finding(
         span,
         "architecture" if name == b"__CUDA_ARCH__" else "version",
-        f"{name.decode()} is not defined on AMD and counts as 0 here: decide which branch AMD takes",
+        f"{name.decode()} is not defined on AMD and counts as 0 here: decide which branch AMD takes{more}",
         certainty=Certainty.MANUAL,
     )
 

@@ -27,6 +27,7 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport.tables import load
+from hipport_passes.host_memory import roots, shared
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -44,15 +45,9 @@ _HALF = frozenset(
     b"__half __half2 half half2 nv_bfloat16 nv_bfloat162 __nv_bfloat16 __nv_bfloat162 __hip_bfloat16 "
     b"__hip_bfloat162".split()
 )
-_OF_HOST = re.compile(rb"(?:cuda|hip)(?:MallocManaged|HostAlloc|MallocHost|HostMalloc|HostGetDevicePointer)")
-_SHARED = re.compile(
-    rb"\b" + _OF_HOST.pattern + rb"\s*\([^;&]*&\s*(\w+)"
-    rb"|\b__managed__\s[^;={}]*?(\w+)\s*(?:\[[^;]*)?[;={]"
-)
-_KERNEL = re.compile(rb"\b__global__\b[^;{}()]*(?:\([^()]*\)[^;{}()]*)?\b(\w+)\s*\(")
+_ON = re.compile(rb"\batomic[A-Z]\w*\s*(?:<[^<>;]*>\s*)?\(")
 _DEFINED_BY_NVCC = re.compile(rb"\bdefined\s*(?:\(\s*)?(?:__CUDA_ARCH__|__CUDACC__|__NVCC__)\b\s*\)?")
 _NUMBER_OF_NVCC = re.compile(rb"\b(?:__CUDA_ARCH__|__CUDACC__|__NVCC__)\b")
-_LAUNCH = re.compile(rb"\b(\w+)\s*(?:<[^<>;]*>\s*)?<<<[^;]*?>>>\s*\(")
 
 
 @cache
@@ -75,7 +70,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     overloads = dict(load(_TABLE)["overload"])
     if project.target.rocm < (6, 4):
         overloads |= load(_TABLE)["overload_before_6_4"]
-    shared = source.fact(_shared)
+    of_host = _shared(source, project)
     own = project.together(source, _overloads)
     halves = _has_halves(source, project)
     for span, name in known.uses(source, project):
@@ -90,8 +85,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if need is not None:
                 message = f"{name.decode()} of a type that HIP has no such function for: hipport/atomics.h has it"
                 yield Finding(span, "overload", message, (need,), creates=(header,))
-        if span in shared and name.decode().removesuffix("_system") not in load(_TABLE)["shared"]["reach"].split():
-            message = f"{name.decode()}: {load(_TABLE)['shared']['why']}; {load(_TABLE)['shared']['instead']}"
+        if (
+            span.start in of_host
+            and name.decode().removesuffix("_system") not in load(_TABLE)["shared"]["reach"].split()
+        ):
+            why, instead = load(_TABLE)["shared"]["why"], load(_TABLE)["shared"]["instead"]
+            message = f"{name.decode()}: {why} (it is allocated {of_host[span.start]}); {instead}"
             yield Finding(span, "host_memory", message, certainty=Certainty.MANUAL)
 
 
@@ -330,36 +329,19 @@ def _hides(group: tuple[Conditional, ...], offset: int, newest: bool) -> bool:
 # ---- memory of the host
 
 
-def _shared(source: Cpp) -> frozenset[Span]:
-    """The names of atomic functions that are called on what a kernel is given of managed or pinned memory."""
-    code = source.code
-    if b"__managed__" not in source.words and not source.matched(_OF_HOST):
-        return frozenset()
-    pointers = {first or second for first, second in _SHARED.findall(code)}
-    if not pointers:
-        return frozenset()
-    given: dict[bytes, set[int]] = {}
-    for launch in _LAUNCH.finditer(code):
-        for index, argument in enumerate(source.arguments(launch.end() - 1) or ()):
-            if code[argument.start : argument.end] in pointers:
-                given.setdefault(launch[1], set()).add(index)
-    found: set[Span] = set()
-    for kernel in _KERNEL.finditer(code):
-        parameters = source.arguments(kernel.end() - 1) or ()
-        names = {
-            words[-1]
-            for index, parameter in enumerate(parameters)
-            if index in given.get(kernel[1], ()) and (words := _WORD.findall(code[parameter.start : parameter.end]))
-        }
-        body = code.find(b"{", parameters[-1].end if parameters else kernel.end())
-        end = source.closing(body) if body >= 0 else None
-        if end is None:
-            continue
-        managed = set(re.findall(rb"\b__managed__\s[^;={}]*?(\w+)\s*(?:\[[^;]*)?[;={]", code))
-        for match in re.compile(rb"\b(atomic[A-Z]\w*)\s*\([(&\s]*([A-Za-z_]\w*)").finditer(code, body, end):
-            if match[2] in names | managed:
-                found.add(Span(*match.span(1)))
-    return frozenset(found)
+def _shared(source: Cpp, project: Project) -> dict[int, str]:
+    """Where atomic functions are called on memory that the host shares, and what allocates it."""
+    places = project.component(source).fact(shared)
+    found: dict[int, str] = {}
+    for match in _ON.finditer(source.code) if places else ():
+        arguments = source.arguments(match.end() - 1) or ()
+        text = source.code[arguments[0].start : arguments[0].end] if arguments else b""
+        origin = next((places[root] for root in roots(source, match.start(), text) if root in places), None)
+        if origin is not None:
+            line = origin.source.position(origin.offset)[0]
+            where = f"line {line}" if origin.source.path == source.path else f"{origin.source.path}:{line}"
+            found[match.start()] = f"by {origin.name.decode()}, {where}"
+    return found
 
 
 PASS = Pass(Cpp, find)

@@ -76,6 +76,8 @@ _OF_LANES = re.compile(rb"Warp[A-Z]\w+")
 _OF_CUB = re.compile(rb"(?:\b(\w+)\s*::\s*)?\b(" + _TOGETHER.pattern + rb")\s*<(?!<)")
 _IN_FRONT = rb"([\w:]+(?:\s*<[^;(){}]*>)?(?:\s*::\s*\w+)*)\s*(?:const\b\s*)?&{0,2}\s*\b%s\s*[,)=;{(\[]"
 _NO_TYPES = (b"return", b"const", b"else", b"new", b"typename", b"in", b"case")
+# In front of a macro of which is asked whether it is defined.
+_ASKED = re.compile(rb"(?:\bdefined[ \t]*\(?|#[ \t]*ifn?def)[ \t]*$")
 #: In place of a name: all names of a namespace.
 _ALL = b"*"
 
@@ -83,6 +85,7 @@ _ALL = b"*"
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per class of a warp without a width, and per block that cannot be transposed by warps."""
     code = source.code
+    yield from _versions(source, project)
     if not source.words.isdisjoint((b"DeviceReduce", b"DeviceScan")):
         yield from _sums(source, project, _roots(source, project))
     if not source.words.isdisjoint(_methods()) and project.together(source, _classes):
@@ -114,6 +117,31 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield from _warp(source, name, Span(*match.span("name")), space, arguments)
         elif len(arguments) > 3:
             yield from _block(source, project, arguments)
+
+
+@cache
+def _version_names() -> Names:
+    return Names(frozenset(name.encode() for name in load(_TABLE)["versions"]))
+
+
+def _versions(source: Cpp, project: Project) -> Iterator[Finding]:
+    """The numbers of CUB's release: hipCUB has none, so that conditions on them take the oldest branch."""
+    new: dict[str, str] = load(_TABLE)["versions"]
+    includes = any(include.path == "thrust/version.h" for include in source.includes)
+    for span, name in _version_names().uses(source, project):
+        edits = [Edit(span, new[name.decode()].encode())]
+        directive = source.directive(span.start)
+        asks = directive is not None and _ASKED.search(source.code, directive.start, span.start) is not None
+        if asks:
+            edits = [Edit(span, b"THRUST_VERSION")]
+        if not includes:
+            at = source.include_point
+            edits.append(Edit(Span(at, at), b"#include <thrust/version.h>" + source.newline))
+        message = (
+            f"{name.decode()} → {edits[0].new.decode()}: hipCUB does not say which CUB it is like, so that this would "
+            "count as 0; assumes that it has what the Thrust that rocThrust is like came with"
+        )
+        yield Finding(span, "version", message, tuple(edits), Certainty.REVIEW)
 
 
 def _roots(source: Cpp, project: Project) -> frozenset[bytes]:

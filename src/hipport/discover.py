@@ -78,7 +78,9 @@ _NAMED: tuple[tuple[re.Pattern[str], type[Source]], ...] = (
     (re.compile(r"\.devcontainer\.json"), Devcontainer),
     (re.compile(r"CMake(?:User)?Presets\.json"), CMakePresets),
     (
-        re.compile(r"meson\.build|BUILD(?:\.bazel)?|.+\.bzl|SCons(?:truct|cript)|xmake\.lua|configure\.(?:ac|in)"),
+        re.compile(
+            r"meson\.build|BUILD(?:\.bazel)?|.+\.bzl|SCons(?:truct|cript)|xmake\.lua|configure\.(?:ac|in)|build\.rs"
+        ),
         OtherBuild,
     ),
     # Any other, if it asks a cluster for GPUs.

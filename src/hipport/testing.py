@@ -71,6 +71,7 @@ _LANGUAGES: dict[str, type[Source]] = {
     ".def": Definition,
     ".build": OtherBuild,
     ".bzl": OtherBuild,
+    ".rs": OtherBuild,
     ".lock": Lock,
     ".conda_lock": Lock,
     ".devcontainer": Devcontainer,

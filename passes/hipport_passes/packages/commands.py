@@ -734,4 +734,4 @@ def _in_markdown(source: Markdown, asking: Asking) -> Iterator[Finding]:
 
 
 #: Findings on a command that brings a build for CUDA.
-BRINGS = ("torch", "index", "separate", "cuda_only", "no_rocm", "pin")
+BRINGS = ("torch", "index", "separate", "cuda_only", "no_rocm", "pin", "own")

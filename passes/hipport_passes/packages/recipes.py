@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from hipport.project import Project
 from hipport.tables import load
+from hipport_passes.packages import own
 
 _TABLE = Path(__file__).parent.parent / "requirements.toml"
 _ACTIONS = ("keep", "remove", "separate", "least", "relax", "manual", "leave")
@@ -86,6 +87,15 @@ class Recipes:
     families: tuple[Family, ...]
     indexes: tuple[Index, ...]
     images: tuple[Image, ...]
+    #: The names of the tree's own distributions, and its repositories: those are what is ported.
+    own: frozenset[str] = frozenset()
+    own_repositories: frozenset[str] = frozenset()
+
+    def is_own(self, name: str, address: str = "") -> bool:
+        """Say whether a distribution, or what an address has, is the tree's own."""
+        if address and (repository := _repository(address)):
+            return repository in self.own_repositories or normalised(repository.partition("/")[2]) in self.own
+        return bool(name) and normalised(name) in self.own
 
     def distribution(self, name: str) -> Family | None:
         """Return the family of a distribution."""
@@ -97,13 +107,12 @@ class Recipes:
 
     def repository(self, url: str) -> Family | None:
         """Return the family of sources, by the address of their repository."""
-        match = re.search(r"(?:github|gitlab)\.com[/:]([\w.-]+)/([\w.-]+?)(?:\.git)?(?=[/@#?\s\"']|$)", url)
-        if match is None:
-            return None
-        name = f"{match[1]}/{match[2]}".lower()
-        return self._found(name, "repositories")
+        name = _repository(url)
+        return self._found(name, "repositories") if name and not self.is_own("", url) else None
 
     def _found(self, name: str, where: str) -> Family | None:
+        if where != "repositories" and normalised(name) in self.own:
+            return None
         for pattern, family in self._patterns[where]:
             if fnmatchcase(name, pattern):
                 return family
@@ -125,6 +134,12 @@ class Recipes:
     def image(self, rocm: tuple[int, int]) -> Image:
         """Return an image for a release, in the same way."""
         return _nearest(self.images, rocm)
+
+
+def _repository(url: str) -> str:
+    """Return `owner/name` of a repository by its address, in lower case; empty for other addresses."""
+    match = re.search(r"(?:github|gitlab)\.com[/:]([\w.-]+)/([\w.-]+?)(?:\.git)?(?=[/@#?\s\"']|$)", url)
+    return f"{match[1]}/{match[2]}".lower() if match is not None else ""
 
 
 def _nearest(rows: tuple[RowT, ...], rocm: tuple[int, int]) -> RowT:
@@ -154,8 +169,13 @@ def for_rocm(text: str) -> bool:
 
 
 def of(project: Project) -> Recipes:
-    """Return the recipes that hold for a project: hipport's, and the user's over them."""
-    return merged(project.rules.get("requirements", {})) if project.rules else _own()
+    """Return the recipes that hold for a project: hipport's, and the user's over them, but none for what is its own."""
+    return project.fact(_of)
+
+
+def _of(project: Project) -> Recipes:
+    recipes = merged(project.rules.get("requirements", {})) if project.rules else _own()
+    return replace(recipes, own=own.names(project), own_repositories=own.repositories(project))
 
 
 @cache
@@ -216,10 +236,21 @@ def _row(kind: Any, row: Mapping[str, Any], where: str) -> Any:
 
 
 def importing(project: Project, module: str) -> Iterable[str]:
-    """Yield the Python files of a project that import a module, but for those that only try to."""
+    """Yield the Python files of a project that import a module, but for those that only try to.
+
+    Of a build script, which needs it to build at all, what is imported in functions counts, too.
+    """
     if not module:
         return
-    imports = re.compile(rb"^(?:import|from)[ \t]+" + re.escape(module.encode()) + rb"\b", re.MULTILINE)
-    for source in project.sources:
-        if source.path.suffix == ".py" and module.encode() in source.text and imports.search(source.text):
-            yield source.path.as_posix()
+    imports = re.compile(
+        rb"^(?P<indent>[ \t]*)(?:import|from)[ \t]+" + re.escape(module.encode()) + rb"\b", re.MULTILINE
+    )
+    # Build scripts first.
+    for source in sorted(project.sources, key=lambda each: each.path.name != "setup.py"):
+        if source.path.suffix != ".py" or module.encode() not in source.text:
+            continue
+        for match in imports.finditer(source.text):
+            before = source.text[: match.start()].rstrip().rpartition(b"\n")[2].strip()
+            if not match["indent"] or (source.path.name == "setup.py" and before != b"try:"):
+                yield source.path.as_posix()
+                break

@@ -182,6 +182,8 @@ def _poetry(source: Toml, entry: Entry, match: re.Match[str], asking: Asking) ->
         if verdict is not None and source.is_plain(entry):
             edit = Edit(entry.inside(0, len(entry.value)), b"*")
             yield Finding(entry.span, verdict.kind, verdict.message, (edit,), Certainty.REVIEW)
+    elif (verdict := asking.judge(match["name"])) is not None and verdict.kind == "imported":
+        yield _by_hand(entry, verdict)
     elif family.action in ("keep", "remove", "separate"):
         yield _key_out(source, entry, family, f"{match['name']}: {family.why}")
     elif family.action == "manual":
