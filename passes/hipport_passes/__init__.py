@@ -29,6 +29,7 @@ from hipport_passes import (
     half_types,
     header_macros,
     headers,
+    hipify_launches,
     hipify_reach,
     host_constructors,
     host_math,
@@ -137,6 +138,8 @@ PASSES: tuple[Pass[Any], ...] = (
     header_macros.PASS,
     # By what all files include by now.
     nested_includes.PASS,
+    # Launches as they are at last, by the text that hipify will read.
+    hipify_launches.PASS,
     # Last over C++: once a guard names HIP, what it guards looks as if it were ported.
     arch_guards.PASS,
     # Build scripts; what they already do for ROCm is read first, and `vendored` adds to that.
