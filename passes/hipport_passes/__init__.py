@@ -64,6 +64,7 @@ from hipport_passes import (
     template_keyword,
     textures,
     unevaluated,
+    unknown_names,
     vector_members,
     vector_types,
     vendored,
@@ -138,6 +139,8 @@ PASSES: tuple[Pass[Any], ...] = (
     header_macros.PASS,
     # By what all files include by now.
     nested_includes.PASS,
+    # What no pass has replaced.
+    unknown_names.PASS,
     # Launches as they are at last, by the text that hipify will read.
     hipify_launches.PASS,
     # Last over C++: once a guard names HIP, what it guards looks as if it were ported.
