@@ -75,6 +75,7 @@ NOT_COMPILED: dict[str, str] = {
         """.split(),
         "it includes what is nowhere, on purpose",
     ),
+    "api_names/in_c": "it is C",
     "api_names/guards": "it has functions that nothing calls, of which compilers warn",
     "nested_includes/in_a_namespace": "the files beside it are not here",
     "nested_includes/look_alikes": "the files beside it are not here",
