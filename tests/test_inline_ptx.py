@@ -413,16 +413,36 @@ def test_macros_that_are_given_instructions_in_other_files() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "comes_to"),
+    [
+        (
+            FAMILY + 'F(a, "popc.b32")\nF(b, "popc.b32 %0, %0; brev.b32")\n',
+            "void a(unsigned x) { x = hipport::ptx::popc_b32(x); }\n"
+            "void b(unsigned x) { { x = hipport::ptx::popc_b32(x); x = hipport::ptx::brev_b32(x); } }\n",
+        ),
+        (
+            FAMILY.replace("asm", "log(ptx); asm") + 'F(a, "popc.b32")\n',
+            'void a(unsigned x) { log("popc.b32"); x = hipport::ptx::popc_b32(x); }\n',
+        ),
+        (
+            FAMILY.replace('ptx "', '"ld.global." #ptx "').replace("%0;", "[%0];") + "F(a, u32)\n",
+            "void a(unsigned x) { x = hipport::ptx::ld<unsigned>(hipport::ptx::generic(x)); }\n",
+        ),
+    ],
+)
+def test_macros_of_more_than_a_statement_are_written_out_where_they_are_used(text: str, comes_to: str) -> None:
+    result = port(text)
+    assert result.project.sources[0].text.decode() == '#include "hipport/ptx.h"\n' + comes_to
+
+
+@pytest.mark.parametrize(
     "text",
     [
         FAMILY,
         FAMILY + 'F(a, "popc.b32")\nF(b, NAME)\n',
         FAMILY + 'F(a, "popc.b32")\nF(b, "frob.b32")\n',
-        FAMILY + 'F(a, "popc.b32")\nF(b, "popc.b32 %0, %0; brev.b32")\n',
         FAMILY + 'F(a, "popc.b32")\n#define F(f, ptx) asm(ptx)\n',
-        FAMILY.replace("asm", "log(ptx); asm") + 'F(a, "popc.b32")\n',
         FAMILY.replace('ptx "', '"popc." #ptx "') + "F(a, b32)\nF(b, b32.x)\n",
-        FAMILY.replace('ptx "', '"ld.global." #ptx "').replace("%0;", "[%0];") + "F(a, u32)\n",
     ],
 )
 def test_macros_that_are_given_something_else_stay(text: str) -> None:

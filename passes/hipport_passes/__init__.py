@@ -33,6 +33,7 @@ from hipport_passes import (
     header_macros,
     headers,
     hip_waves,
+    hipify_launches,
     hipify_reach,
     host_constructors,
     host_math,
@@ -61,6 +62,7 @@ from hipport_passes import (
     pytorch_api,
     register_keyword,
     requirements,
+    rtc_texts,
     shared_memory,
     shared_min_max,
     shell_builds,
@@ -70,6 +72,7 @@ from hipport_passes import (
     template_keyword,
     textures,
     unevaluated,
+    unknown_names,
     vector_members,
     vector_types,
     vendored,
@@ -105,6 +108,7 @@ PASSES: tuple[Pass[Any], ...] = (
     memory_order.PASS,
     memory_locations.PASS,
     device_pointers.PASS,
+    rtc_texts.PASS,
     simd_in_word.PASS,
     atomics.PASS,
     half_types.PASS,
@@ -154,6 +158,10 @@ PASSES: tuple[Pass[Any], ...] = (
     header_macros.PASS,
     # By what all files include by now.
     nested_includes.PASS,
+    # What no pass has replaced.
+    unknown_names.PASS,
+    # Launches as they are at last, by the text that hipify will read.
+    hipify_launches.PASS,
     # Last over C++: once a guard names HIP, what it guards looks as if it were ported.
     arch_guards.PASS,
     # Build scripts; what they already do for ROCm is read first, and `vendored` adds to that.

@@ -39,7 +39,21 @@ _ATOMIC = re.compile(rb"atomic[A-Z]\w+")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _CAST = re.compile(rb"(?:(?:reinterpret|static)_cast\s*<([^<>]*)\*\s*>|\(([\w\s:]*)\*\s*\))")
 # A pointer by its name, an element or a place behind it; not a member of either.
-_BASE = re.compile(rb"[(&\s]*([A-Za-z_]\w*)\s*(?:\[.*\]\s*|[+-](?!.*\)\s*(?:\.|->)).*)?", re.DOTALL)
+_BASE = re.compile(
+    rb"[(&\s]*([A-Za-z_]\w*)\s*(?:(?:\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]\s*)+|(?:\+|-(?!>))(?!.*\)\s*(?:\.|->)).*)?",
+    re.DOTALL,
+)
+# A member of something, or an element of one: `&acc->h`, `list[i].sums[0]`.
+_MEMBER = re.compile(
+    rb"[(&\s]*[^?:=]*(?:\.|->)\s*([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*(?:[+]\s*[\w\s*+]+)?\)*\s*", re.DOTALL
+)
+# What stands behind a type: names, each perhaps with a `*`, the length of an array and a value.
+_DECLARED = re.compile(
+    rb"((?:\s*[*&]*\s*\w+\s*(?:\[[^\];{}]*\]\s*)*(?:=[^,;(){}]*|\{[^,;{}]*\})?\s*,)*\s*[*&]*\s*\w+)\s*[;=\[{,)]"
+)
+_ALIAS = re.compile(rb"\busing\s+(\w+)\s*=\s*(\w+)\s*;|\btypedef\s+(\w+)\s+(\w+)\s*;")
+# What makes a value of such a type: `__floats2half2_rn(a, b)`, `make_float4(…)`.
+_MADE = re.compile(rb"\s*(?:__\w*?2|make_|__)(half2?|float[24]|(?:nv_)?bfloat162?)(?:_\w+)?\s*\(")
 _PARAMETERS = re.compile(rb"\b(?:typename|class)\s+(\w+)")
 _HALF = frozenset(
     b"__half __half2 half half2 nv_bfloat16 nv_bfloat162 __nv_bfloat16 __nv_bfloat162 __hip_bfloat16 "
@@ -80,6 +94,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         types = overloads.get(name.decode(), "").split()
         kind = _pointee(source, span, arguments[0], halves) if types else ""
+        if types and kind not in types:
+            kind = _by_member(source, project, span, arguments, types, kind)
         if kind in types and (name, kind) not in own:
             need, header = include(source, project, "atomics.h")
             if need is not None:
@@ -141,6 +157,55 @@ def _pointee(source: Cpp, call: Span, argument: Span, halves: bool) -> str:
     if found.encode() in parameters:
         return "__half" if halves else ""
     return found
+
+
+def _by_member(
+    source: Cpp, project: Project, call: Span, arguments: tuple[Span, ...], types: list[str], kind: str
+) -> str:
+    """Return the one of `types` that a member, an alias, a reference or the value says the call is for; "" if none.
+
+    Where members of one name have several types it may be another. Then the header is there and not needed.
+    """
+    code = source.code
+    aliases = dict(project.together(source, _aliases))
+    if kind:
+        return aliases.get(kind, "")
+    text = code[arguments[0].start : arguments[0].end]
+    name = _BASE.fullmatch(text)
+    if name is not None:  # `auto &h = acc->h;`
+        start, _ = _function(source, call.start)
+        given = [*re.finditer(rb"\bauto\s*[&*\s]\s*" + re.escape(name[1]) + rb"\s*=([^;]*);", code[start : call.start])]
+        text = given[-1][1] if given else b""
+    member = _MEMBER.fullmatch(text)
+    if member is not None:
+        declared = {of for each, of in project.together(source, _members) if each == member[1]}
+        found = sorted({aliases.get(of, of) for of in declared} & set(types))
+        return found[0] if found else ""
+    value = code[arguments[1].start : arguments[1].end] if len(arguments) > 1 else b""
+    made = _MADE.match(value)
+    return next((of for of in types if made and made[1].decode() in of), "")
+
+
+def _members(source: Cpp) -> frozenset[tuple[bytes, str]]:
+    """The names that are declared with a type that HIP lacks overloads for, or with an alias; and the type."""
+    known = {name.encode() for names in load(_TABLE)["overload"].values() for name in names.split()}
+    known |= {name.encode() for name, _ in source.fact(_aliases)}
+    found: set[tuple[bytes, str]] = set()
+    for span, name in source.names(frozenset(known)):
+        declared = _DECLARED.match(source.code, span.end)
+        for each in declared[1].split(b",") if declared else ():
+            word = _WORD.search(each)
+            found |= {(word[0], name.decode())} if word else set()
+    return frozenset(found)
+
+
+def _aliases(source: Cpp) -> frozenset[tuple[str, str]]:
+    """The other names that a file gives to such types."""
+    if source.words.isdisjoint((b"using", b"typedef")):
+        return frozenset()
+    known = {name for names in load(_TABLE)["overload"].values() for name in names.split()}
+    given = ((match[1] or match[4], match[2] or match[3]) for match in _ALIAS.finditer(source.code))
+    return frozenset((name.decode(), of.decode()) for name, of in given if of.decode() in known)
 
 
 def _function(source: Cpp, offset: int) -> tuple[int, frozenset[bytes]]:

@@ -101,6 +101,8 @@ class _Tables(NamedTuple):
     transitive: tuple[tuple[str, re.Pattern[bytes], frozenset[str]], ...]
     brought: tuple[Brought, ...]
     samples: Samples
+    #: How headers look that no row has, and what is said of them.
+    unknown: tuple[re.Pattern[str], Row]
 
 
 @cache
@@ -149,6 +151,7 @@ def table() -> _Tables:
             frozenset(own["samples"]["has"].encode().split()),
             re.compile(own["samples"]["lacks"].encode()),
         ),
+        (re.compile(own["unknown"]["looks"]), Row(None, why=own["unknown"]["why"], instead=own["unknown"]["instead"])),
     )
 
 
@@ -215,6 +218,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             row = None
         if row is not None and include.path in known.samples.of and not project.together(source, _of_samples):
             row = Row(known.samples.header, review="checks, arguments and timers mean the same; messages differ")
+        if row is None and include.path not in known.groups and _is_unknown(source, project, include):
+            row = known.unknown[1]
         if include.path in known.groups and row is None:
             yield from _group(source, project, include, known.groups[include.path])
         elif row is not None:
@@ -233,6 +238,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _named_by_macros(source, project)
     yield from _transitive(source, project)
     yield from _brought(source, project)
+
+
+def _is_unknown(source: Cpp, project: Project, include: Include) -> bool:
+    """Say whether the header looks like one of CUDA's, and is neither known nor among the files."""
+    if not include.angled or within(include.directive.start, source.hip_only) or lookup(include.path) is not None:
+        return False
+    looks = table().unknown[0].fullmatch(include.path)
+    return looks is not None and not any(True for _ in project.included(source, include.path))
 
 
 def _default_stream(source: Cpp) -> Iterator[Finding]:
