@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from hipport.languages.asked import MARK
 from hipport.languages.lexing import BOM, SPLICE, first_on_line, lex, lexed_apart
 from hipport.languages.parsing import parsed_tree
 from hipport.languages.preprocessor import (
@@ -59,7 +60,7 @@ _KEYWORDS = frozenset(
 # What asks for a GPU, or for how many lanes its wavefronts have.
 _BY_WAVES = re.compile(rb"__(?:gfx|GFX|AMDGCN_W)")
 _IF = re.compile(rb"#[ \t]*(?:el)?if\b")
-_IN_CONDITION = re.compile(rb"\(|\)?(?: (?:\|\||&&) !?defined\(\w+\))*\)?")
+_IN_CONDITION = re.compile(rb"\(|\)?(?: (?:\|\||&&) !?(?:defined\(\w+\)|\w+))*(?:%b)?\)?" % re.escape(MARK))
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,14 +389,14 @@ class Cpp(Source):
     @cached_property
     def conditionals(self) -> tuple[tuple[Conditional, ...], ...]:
         """The directives of each `#if` … `#endif`, inner ones before the one that they are in."""
-        return grouped(self.code, self.directives)
+        return grouped(self.code, self.text, self.directives)
 
     @cached_property
     def conditional(self) -> tuple[Span, ...]:
         """The stretches that stand under an `#if`, other than a header guard."""
         found = []
         for group in self.conditionals:
-            name = group[0].condition.removeprefix(b"!defined(").rstrip(b")")
+            name = b"".join(group[0].asked.split()).removeprefix(b"!defined(").rstrip(b")")
             guard = self.code[group[0].span.end :].split(None, 3)[:2] == [b"#define", name]
             if not guard or len(group) > 2:
                 found.append(Span(group[0].span.start, group[-1].span.end))
