@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from hipport.extensions import UNITS
 from hipport.finding import Certainty, Finding
-from hipport.headers import FOLDER, header, own, together
+from hipport.headers import FOLDER, behind_own, header, own, together
 from hipport.languages.cpp import Cpp, Include, within
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Pass
@@ -190,7 +190,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     told: set[str] = set()
     is_cuda = source.path.suffix == ".cu"
     if (is_cuda or _compiled_as_cuda(source, project)) and _needs_runtime(source, project):
-        at = source.include_point
+        at = behind_own(source)
         line = f"#include <{known.runtime}>".encode() + source.newline
         if not is_cuda:  # a compiler of the host may read it as well
             line = b"#ifdef __HIPCC__" + source.newline + line + b"#endif" + source.newline
@@ -468,7 +468,7 @@ def _brings(source: Cpp, include: Include, project: Project) -> bool:
     hip = include.path if row is None else row.hip
     if not hip or (row is not None and (row.since > project.target.rocm or _own(source, include, project))):
         return False
-    hip = hip.lstrip("./")  # hipport's own headers are included by relative paths
+    # What hipport's own headers bring does not count: a file that needs one of them later is to come out the same.
     return any(hip.startswith(each) if each.endswith("/") else hip == each for each in known.brings_runtime)
 
 

@@ -13,6 +13,8 @@ from hipport.project import Project
 from hipport.source import Edit, NewFile, Span
 
 FOLDER = "hipport"
+# Headers that mostly take the place of one that the program includes.
+_INSTEAD = frozenset(("async.h", "ceil_div.h", "groups.h", "samples.h", "scoped_atomic.h"))
 
 
 @cache
@@ -42,8 +44,29 @@ def include(source: Cpp, project: Project, name: str) -> tuple[Edit | None, NewF
     path, file = header(source, project, name)
     if any(include.path.endswith(f"{FOLDER}/{name}") for include in source.includes):
         return None, file
-    point = source.include_point
+    point = behind_own(source, name)
     return Edit(Span(point, point), b"#include " + path + source.newline), file
+
+
+def behind_own(source: Cpp, name: str = "~") -> int:
+    """Return where an `#include` goes that the whole file needs: behind those of hipport's headers of lesser names.
+
+    So they come in one order, whichever of them a file needed first. Those in the place of one of CUDA's stay there.
+    """
+    point = source.include_point
+    for include in source.includes:
+        if include.directive.start < point:
+            continue
+        folder, _, other = include.path.rpartition("/")
+        end = source.text.find(b"\n", include.directive.end) + 1
+        if include.directive.start > point or not end or not f"/{folder}".endswith(f"/{FOLDER}") or _order(other) > _order(name):
+            break
+        point = end
+    return point
+
+
+def _order(name: str) -> tuple[bool, str]:
+    return name in _INSTEAD or name == "~", name
 
 
 def together(file: NewFile) -> tuple[NewFile, ...]:

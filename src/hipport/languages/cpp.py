@@ -185,7 +185,7 @@ class Cpp(Source):
             and not (end < len(self.text) and _TOUCHY[self.text[end]])
         ):
             return edit.new
-        if _INCLUDE_LINES.fullmatch(edit.new) and not old and start == self.include_point:
+        if _INCLUDE_LINES.fullmatch(edit.new) and not old and self._takes_includes(start):
             return _INCLUDED.sub(lambda path: path[1] + b" " * len(path[2]) + path[3], edit.new)
         if not edit.new and self._is_include_lines(edit.span):
             return b""
@@ -194,6 +194,11 @@ class Cpp(Source):
         if _INCLUDED.fullmatch(edit.new) and any(edit.span == include.target for include in self.includes):
             return edit.new[:1] + b" " * (len(edit.new) - 2) + edit.new[-1:]
         return None
+
+    def _takes_includes(self, offset: int) -> bool:
+        """Whether an `#include` goes there: where those go that the whole file needs, or behind the first of them."""
+        point = self.include_point
+        return offset == point or _INCLUDE_LINES.fullmatch(self.text, point, offset) is not None
 
     def _is_include_lines(self, span: Span) -> bool:
         """Whether whole lines stand there, and on each an `#include` of a plain path."""
@@ -288,7 +293,8 @@ class Cpp(Source):
         """Where an `#include` that the whole file needs goes: the start of a line.
 
         That is before the first include, condition or declaration, and after what a file may open with: comments,
-        `#pragma once`, a header guard, macros that steer the headers included later, and defaults of such.
+        `#pragma once`, a header guard, macros that steer the headers included later, and defaults of such; what clang is not
+        to warn of.
         """
         code = self.code
         point = 0
@@ -302,6 +308,7 @@ class Cpp(Source):
                 continue
             words = code[span.start + 1 : span.end].split()
             opens = words[:1] in ([b"define"], [b"undef"]) or words == [b"pragma", b"once"]
+            opens = opens or words[:4] == [b"pragma", b"clang", b"diagnostic", b"ignored"]
             if words[:1] == [b"ifndef"] and i + 1 < len(self.directives):
                 following = self.directives[i + 1]
                 opens = code[following.start + 1 : following.end].split()[:2] == [b"define", *words[1:2]]
@@ -480,8 +487,9 @@ class Cpp(Source):
             whole = not _part_of_word(self.text, edit.span.start - 1) and not _part_of_word(self.text, edit.span.end)
             return whole and old not in _KEYWORDS and edit.new not in _KEYWORDS
         if not edit.new or _INCLUDE_LINES.fullmatch(edit.new):
-            start = edit.span.start
-            return (not old and start == self.include_point) or (not edit.new and self._is_include_lines(edit.span))
+            if not old:
+                return self._takes_includes(edit.span.start)
+            return not edit.new and self._is_include_lines(edit.span)
         if _QUALIFIED.fullmatch(edit.new) and IDENTIFIER.fullmatch(old):
             return (
                 _CALLED.match(self.code, edit.span.end) is not None
