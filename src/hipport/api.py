@@ -54,6 +54,8 @@ def rewrite(
     rules: Mapping[str, Any] | None = None,
     passes: Sequence[Pass[Any]] | None = None,
     device_agnostic: bool | None = None,
+    repository: bool = False,
+    staged: bool = False,
     jobs: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Ported:
@@ -63,7 +65,8 @@ def rewrite(
     Changes up to `accept` are made. `exclude` has patterns of paths to leave alone, as in .gitignore and
     relative to `exclude_base` or the folder that all paths lie in; `rules` rows of your own for the tables of passes,
     as config.read_rules returns them; `passes` the passes to run instead of all, `device_agnostic` whether Python is to
-    run without a GPU, too (else the target says it), `jobs` the number of processes (one for each processor, for a tree
+    run without a GPU, too (else the target says it), `repository` whether files are looked at with all of the Git
+    repository that they lie in, `staged` whether they are what is to be committed (see discover.discover), `jobs` the number of processes (one for each processor, for a tree
     that is worth it).
     Raises discover.NotFound for a path that does not exist, and ValueError for rules that cannot be used.
     """
@@ -77,13 +80,28 @@ def rewrite(
     if isinstance(what, Mapping):
         project = replace(discover.in_memory(what, target), rules=rules or {})
     else:
-        project = discover.discover(_listed(what), target, exclude=exclude, base=exclude_base, vendored=_markers())
+        project = discover.discover(
+            _listed(what),
+            target,
+            exclude=exclude,
+            base=exclude_base,
+            vendored=_markers(),
+            repository=repository,
+            staged=staged,
+        )
         project = replace(project, rules=rules or {})
     if jobs is None:
         cores = processors()
         large = sum(len(source.text) for source in project.sources) >= _PARALLEL
         jobs = cores if large else 1
     return run(project, passes, accept, on_progress, jobs)
+
+
+def left_out(ported: Ported, env: Mapping[str, str]) -> Mapping[PurePath, PurePath]:
+    """Return hipport's headers that a commit would leave out, each with a file that includes it. Asks Git."""
+    from hipport import staged
+
+    return staged.left_out(ported, env)
 
 
 def _listed(paths: Paths) -> list[Path]:

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
+from collections.abc import Collection, Iterator
 from functools import cache
 from importlib.resources import files
+from pathlib import PurePath
 
-from hipport.languages.cpp import Cpp
+from hipport.languages.cpp import Cpp, Include
 from hipport.project import Project
 from hipport.source import Edit, NewFile, Span
 
@@ -21,6 +24,12 @@ _INSTEAD = frozenset(("async.h", "ceil_div.h", "groups.h", "samples.h", "scoped_
 def text(name: str) -> bytes:
     """Return the text of the header `name`, `warp.h` for example. Raises FileNotFoundError."""
     return (files("hipport") / "include" / FOLDER / name).read_bytes()
+
+
+@cache
+def names() -> frozenset[str]:
+    """Return the names of hipport's headers."""
+    return frozenset(each.name for each in (files("hipport") / "include" / FOLDER).iterdir())
 
 
 def own(source: Cpp) -> bool:
@@ -79,3 +88,42 @@ def together(file: NewFile) -> tuple[NewFile, ...]:
                 found[name] = NewFile(file.path.parent / name, text(name))
                 waiting.append(found[name])
     return tuple(found.values())
+
+
+def asked_for(source: Cpp) -> Iterator[tuple[Include, PurePath]]:
+    """Yield the includes of hipport's headers in a file, as hipport writes them, and the places that they mean."""
+    if f"{FOLDER}/".encode() not in source.text or own(source):
+        return
+    for include in source.includes:
+        folder, _, name = include.path.rpartition("/")
+        if not include.angled and PurePath(folder).name == FOLDER and name in names() and folder[0] != "/":
+            yield include, type(source.path)(posixpath.normpath((source.path.parent / include.path).as_posix()))
+
+
+def missing(project: Project, made: Collection[PurePath]) -> Iterator[tuple[Cpp, Include, PurePath]]:
+    """Yield the includes of hipport's headers that are neither there nor `made`: somebody has left them out, say.
+
+    Of text that is only in memory it is not known what lies beside it.
+    """
+    for source in project.sources if project.root is not None else ():
+        if isinstance(source, Cpp) and project.concerns(source.path):
+            for include, place in asked_for(source):
+                there = place in project.by_path or place in made
+                if not there and project.root is not None and not (project.root / place).is_file():
+                    yield source, include, place
+
+
+def orphans(project: Project, made: Collection[PurePath]) -> Iterator[Cpp]:
+    """Yield hipport's headers in the project that no file includes any more, in the folders that hipport makes."""
+    left = [source for source in project.sources if isinstance(source, Cpp) and own(source)]
+    if not left or project.root is None:
+        return
+    needed: set[PurePath] = set()
+    for source in project.sources:
+        for _, place in asked_for(source) if isinstance(source, Cpp) else ():
+            if place not in needed:
+                needed.update(file.path for file in together(NewFile(place, text(place.name))))
+    for source in left:
+        if source.path.parent.name == FOLDER and source.path.name in names() and source.path not in needed:
+            if source.path not in made and not any(source.path in links for links in project.links.values()):
+                yield source
