@@ -165,8 +165,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     code = source.code
     need, header = include(source, project, "warp.h")
     makes = (need,) if need else ()
-    hip = _includes(source.first, "hip/")
-    if hip and not _includes(source, "hipport/warp.h"):
+    if source.begun_as_hip and not _includes(source, "hipport/warp.h"):
         return
     owners = project.together(source, _owners)
     wavefronts = project.component(source).fact(Wavefronts)
@@ -189,7 +188,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         message = "warpSize → hipport::warp_size, which is 32"
         certainty = Certainty.SAFE
-        if hip or wavefronts:
+        if source.begun_as_hip or wavefronts:
             message += "; assumes that the program's warps are meant, as its intrinsics are of 32 lanes"
             certainty = Certainty.REVIEW
         edits = (Edit(span, b"hipport::warp_size"), *makes)

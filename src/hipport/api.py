@@ -66,8 +66,8 @@ def rewrite(
     relative to `exclude_base` or the folder that all paths lie in; `rules` rows of your own for the tables of passes,
     as config.read_rules returns them; `passes` the passes to run instead of all, `device_agnostic` whether Python is to
     run without a GPU, too (else the target says it), `repository` whether files are looked at with all of the Git
-    repository that they lie in, `staged` whether they are what is to be committed (see discover.discover), `jobs` the number of processes (one for each processor, for a tree
-    that is worth it).
+    repository that they lie in, `staged` whether they are what is to be committed (see discover.discover), `jobs` the
+    number of processes (one for each processor, for a tree that is worth it).
     Raises discover.NotFound for a path that does not exist, and ValueError for rules that cannot be used.
     """
     _check_rules(rules)

@@ -117,8 +117,8 @@ def main() -> None:
 @click.option(
     "--staged",
     is_flag=True,
-    help="The paths are what is to be committed, as a hook of Git's gets them: what hipport does not read is left alone, "
-    "and a header of hipport's that Git does not know is an error. Asks Git.",
+    help="The paths are what is to be committed, as a hook of Git's gets them: what hipport does not read is left "
+    "alone, and a header of hipport's that Git does not know is an error. Asks Git.",
 )
 @_FORMAT_OF_FINDINGS
 def rewrite(

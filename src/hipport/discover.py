@@ -178,11 +178,7 @@ def discover(
         walk.take(path)
     sources, skipped = walk.read()
     context = _context(root, sources) if any(path.is_file() for path in given) else ()
-    left = (
-        Skipped(each.path, "included", "included, and CUDA; to port it, give it too, or its folder")
-        for each in sorted(context, key=lambda each: str(each.path))
-        if isinstance(each, Cpp) and not own(each) and _unported(each)
-    )
+    left = _not_given(sorted(context, key=lambda each: str(each.path)))
     return Project(sources, target or Target(), (*skipped, *left), root, context, walk.links_to())
 
 
@@ -191,9 +187,7 @@ def _repository(folder: Path) -> Path | None:
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
 
 
-def _in_repository(
-    given: Sequence[Path], top: Path, target: Target | None, walk: _Walk, staged: bool
-) -> Project:
+def _in_repository(given: Sequence[Path], top: Path, target: Target | None, walk: _Walk, staged: bool) -> Project:
     """Read a whole repository, of which what is `given` is to be ported."""
     walk.take(top)
     for path in given if not staged else ():
@@ -222,8 +216,13 @@ def _left(project: Project) -> Iterator[Skipped]:
                 if other.path not in seen and isinstance(other, Cpp):
                     seen.add(other.path)
                     waiting.append(other)
-                    if not own(other) and _unported(other):
-                        yield Skipped(other.path, "included", "included, and CUDA; to port it, give it too, or its folder")
+    yield from _not_given(project.by_path[path] for path in sorted(seen - (project.asked or frozenset())))
+
+
+def _not_given(included: Iterable[Source]) -> Iterator[Skipped]:
+    for each in included:
+        if isinstance(each, Cpp) and not own(each) and _unported(each):
+            yield Skipped(each.path, "included", "included, and CUDA; to port it, give it too, or its folder")
 
 
 def _context(root: Path, sources: Iterable[Source]) -> tuple[Source, ...]:

@@ -68,7 +68,8 @@ def behind_own(source: Cpp, name: str = "~") -> int:
             continue
         folder, _, other = include.path.rpartition("/")
         end = source.text.find(b"\n", include.directive.end) + 1
-        if include.directive.start > point or not end or not f"/{folder}".endswith(f"/{FOLDER}") or _order(other) > _order(name):
+        is_own = f"/{folder}".endswith(f"/{FOLDER}")
+        if include.directive.start > point or not end or not is_own or _order(other) > _order(name):
             break
         point = end
     return point
@@ -123,7 +124,7 @@ def orphans(project: Project, made: Collection[PurePath]) -> Iterator[Cpp]:
         for _, place in asked_for(source) if isinstance(source, Cpp) else ():
             if place not in needed:
                 needed.update(file.path for file in together(NewFile(place, text(place.name))))
+    needed.update(made)
     for source in left:
         if source.path.parent.name == FOLDER and source.path.name in names() and source.path not in needed:
-            if source.path not in made and not any(source.path in links for links in project.links.values()):
-                yield source
+            yield source

@@ -223,7 +223,7 @@ def _own_headers(project: Project, created: dict[PurePath, NewFile]) -> Iterator
         line, column = source.first.position(span.start)
         at = (source.path, line, column, span, "headers/missing")
         if place.parts[:1] == ("..",):
-            message = f"{include.path} is not there, and its place lies outside of what was given: give that folder, too"
+            message = f"{include.path} is not there, and lies outside of what was given: give that folder, too"
             yield Reported(*at, message, Certainty.MANUAL, Outcome.REPORTED)
             continue
         for file in together(NewFile(place, text(place.name))):
@@ -265,9 +265,7 @@ def _concerns(language: type[Source], source: Source) -> bool:
 def _concerned(language: type[Source], project: Project) -> list[int]:
     """The places of the files that a pass over the language is called for: the same ones in every step."""
     return [
-        i
-        for i, source in enumerate(project.sources)
-        if project.concerns(source.path) and _concerns(language, source)
+        i for i, source in enumerate(project.sources) if project.concerns(source.path) and _concerns(language, source)
     ]
 
 
@@ -299,9 +297,7 @@ def _sequence(part: _Part, passes: Sequence[Pass[Any]], accept: Certainty, tell:
     result = _Result({}, {}, [], [], [])
     concerned = {
         language: [
-            i
-            for i in _concerned(language, project)
-            if part.only is None or project.sources[i].path in part.only
+            i for i in _concerned(language, project) if part.only is None or project.sources[i].path in part.only
         ]
         for language in {each.language for each in passes}
     }

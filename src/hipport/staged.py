@@ -41,9 +41,7 @@ def left_out(ported: Ported, env: Mapping[str, str]) -> dict[PurePath, PurePath]
     names = sorted(place.as_posix() for place in includes)
     command = ["git", "--literal-pathspecs", "-c", "core.fsmonitor=false", "ls-files", "-z", "--", *names]
     try:
-        done = subprocess.run(
-            command, cwd=root, env=dict(env), capture_output=True, timeout=_LIMIT, check=True
-        )
+        done = subprocess.run(command, cwd=root, env=dict(env), capture_output=True, timeout=_LIMIT, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         raise ValueError(f"--staged asks Git what is to be committed, and it does not say: {error}") from error
     known = {name.decode("utf-8", "surrogateescape") for name in done.stdout.split(b"\0")}

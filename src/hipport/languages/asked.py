@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a condition asked before hipport had AMD answer it too.
 
-A condition that hipport has changed is no decision of a person's: new code of the original's, in a branch of it, is to be
-ported like any other. So hipport's forms are told from others by what is written, and read as what they were:
+A condition that hipport has changed is no decision of a person's: new code of the original's, in a branch of it, is to
+be ported like any other. So hipport's forms are told from others by what is written, and read as what they were:
 
     #if defined(__CUDACC__) || defined(__HIPCC__)                   #ifdef __CUDACC__
     #if CUDA_VERSION >= 9000 || defined(__HIPCC__) /* hipport */    #if CUDA_VERSION >= 9000
@@ -39,8 +39,8 @@ _EITHER = re.compile(
     rb"(?:(?<=^)|(?<=\( )|(?<=\|\| ))(defined(?: \()? %b(?: \))?) \|\| defined \( (\w+) \)(?= \)| \|\||$)" % _NVIDIA
 )
 _NEITHER = re.compile(
-    rb"(?:(?<=^)|(?<=\( )|(?<=\|\| )|(?<=&& ))(! defined(?: \()? %b(?: \))?) && ! defined \( (\w+) \)(?= \)| \|\|| &&|$)"
-    % _NVIDIA
+    rb"(?:(?<=^)|(?<=\( )|(?<=\|\| )|(?<=&& ))(! defined(?: \()? %b(?: \))?) && ! defined \( (\w+) \)"
+    rb"(?= \)| \|\|| &&|$)" % _NVIDIA
 )
 _VALUE = re.compile(rb"\( (%b) \|\| (\w+) \)" % _NVIDIA)
 

@@ -36,8 +36,11 @@ _CALLED = re.compile(rb"[ \t]*\(")
 # In front of an operand: an operator, an opening bracket, a comma, or the end of a statement.
 _OPERAND = re.compile(rb"[-+*/%=(,;{}!<|^?:\[]\s*$")
 _INCLUDE = re.compile(rb"\#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?P<path>[<\"][ \t]*[>\"])")
-_INCLUDE_LINES = re.compile(rb"(?:[ \t]*#[ \t]*include[ \t]*(?:<[^<>\r\n]+>|\"[^\"\r\n]+\")[ \t]*(?:\r\n|\n|\r))+")
-_INCLUDED = re.compile(rb"([<\"])([^<>\"\r\n]+)([>\"])")
+_INCLUDE_LINES = re.compile(
+    rb"(?:[ \t]*#[ \t]*include[ \t]*(?:<[^<>\r\n]+>|\"[^\"\r\n]+\")(?:%b)?[ \t]*(?:\r\n|\n|\r))+" % re.escape(MARK)
+)
+_INCLUDED = re.compile(rb"([<\"])([^<>\"\r\n]+)([>\"])(%b)?" % re.escape(MARK))
+_MARKED_INCLUDE = re.compile(rb"include[ \t]*<[^<>\r\n]+>" + re.escape(MARK))
 # Neither blank at an end nor a number at one, which could become part of what is beside it.
 _ENDED = re.compile(rb"/\*.*\*/", re.DOTALL)
 _TOUCHY = bytes(byte >= 0x80 or chr(byte) in "\"'/*\\#" or chr(byte).isalnum() or byte == 0x5F for byte in range(256))
@@ -186,13 +189,13 @@ class Cpp(Source):
         ):
             return edit.new
         if _INCLUDE_LINES.fullmatch(edit.new) and not old and self._takes_includes(start):
-            return _INCLUDED.sub(lambda path: path[1] + b" " * len(path[2]) + path[3], edit.new)
+            return _INCLUDED.sub(_blanked, edit.new)
         if not edit.new and self._is_include_lines(edit.span):
             return b""
         if edit.new in (b"<<<", b">>>") and old.translate(None, b" \t") == edit.new and old == self.code[start:end]:
             return edit.new
         if _INCLUDED.fullmatch(edit.new) and any(edit.span == include.target for include in self.includes):
-            return edit.new[:1] + b" " * (len(edit.new) - 2) + edit.new[-1:]
+            return _INCLUDED.sub(_blanked, edit.new)
         return None
 
     def _takes_includes(self, offset: int) -> bool:
@@ -293,8 +296,8 @@ class Cpp(Source):
         """Where an `#include` that the whole file needs goes: the start of a line.
 
         That is before the first include, condition or declaration, and after what a file may open with: comments,
-        `#pragma once`, a header guard, macros that steer the headers included later, and defaults of such; what clang is not
-        to warn of.
+        `#pragma once`, a header guard, macros that steer the headers included later, and defaults of such; what clang
+        is not to warn of.
         """
         code = self.code
         point = 0
@@ -428,7 +431,9 @@ class Cpp(Source):
     def begun_as_hip(self) -> bool:
         """Whether the file was HIP before hipport: then its names without a mask mean the whole wavefront, say."""
         first = self.first
-        return isinstance(first, Cpp) and any(include.path.startswith("hip/") for include in first.includes)
+        if not isinstance(first, Cpp) or _MARKED_INCLUDE.search(first.text):
+            return False
+        return any(include.path.startswith(("hip/", "hipcub/")) for include in first.includes)
 
     @property
     def known_on_hip(self) -> frozenset[bytes]:
@@ -497,9 +502,12 @@ class Cpp(Source):
             )
         if edit.new in (b"<<<", b">>>"):
             return old.translate(None, b" \t\r\n\\") == edit.new
-        return any(edit.span == include.target for include in self.includes) and bool(
-            re.fullmatch(rb"<[^<>\r\n]+>|\"[^\"\r\n]+\"", edit.new)
-        )
+        return any(edit.span == include.target for include in self.includes) and bool(_INCLUDED.fullmatch(edit.new))
+
+
+def _blanked(path: re.Match[bytes]) -> bytes:
+    """The code of an include's path, and of hipport's mark behind it."""
+    return path[1] + b" " * len(path[2]) + path[3] + b" " * len(path[4] or b"")
 
 
 def within(offset: int, spans: tuple[Span, ...]) -> bool:
