@@ -4,8 +4,8 @@
 Beside `__CUDACC__` comes `__HIPCC__`, which hipcc defines where nvcc defines the other; beside `defined(__CUDA_ARCH__)`
 comes `defined(__HIP_DEVICE_COMPILE__)`. Comparisons with CUDA's versions and architectures are reported where AMD, on
 which those macros are not defined and count as 0, takes another branch than the newest CUDA and NVIDIA GPU do. Where
-the branches mean the same once they are ported, there is nothing to report. Where CUDA 11.0 and all later ones, or GPUs of
-compute capability 5.0 and all later ones, take one branch of a chain and nothing in it is CUDA's alone, or AMD would
+the branches mean the same once they are ported, there is nothing to report. Where CUDA 11.0 and all later ones, or GPUs
+of compute capability 5.0 and all later ones, take one branch of a chain and nothing in it is CUDA's alone, or AMD would
 come to an `#error`, AMD takes that branch too, for review; so it does with code that GPUs up to compute capability 8.0
 have, and others none in its place: it would silently be lost. A
 condition that tells AMD from NVIDIA already is left alone, with all its branches, except that `USE_ROCM` and its like,

@@ -73,6 +73,7 @@ _SIZE_DEFINED = re.compile(rb"(?:" + _MACRO + rb"|" + _CONSTANT + rb")" + _VALUE
 _SIZE_MACRO, _SIZE_CONSTANT = re.compile(_MACRO + _VALUE), re.compile(_CONSTANT + _VALUE)
 #: What constants that are sizes of warps are called; others are 64 for reasons of their own.
 _OF_A_WARP = re.compile(rb"(?i)warp|wave|lane")
+_OF_32_LANES = re.compile(rb"\bhipport::\w+_sync\b")
 #: Lanes counted to 64, and a size that they may be counted to.
 _NATIVE = re.compile(
     rb"[&]\s*(?:0x3[fF]|63|32|0x20)[uU]?\b|>>\s*(?:32|6)\b|[%/]\s*64\b|\b1[uU]?[lL]{1,2}[uU]?\s*<<|"
@@ -219,7 +220,9 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     for function in functions(source):
         body = source.code[function.node.start_byte : function.node.end_byte]
-        if b"C10_WARP_SIZE" not in body or not any(True for _ in _unported(function, project)):
+        # Those of an earlier run are of 32 lanes, too.
+        masked = _OF_32_LANES.search(body) or any(True for _ in _unported(function, project))
+        if b"C10_WARP_SIZE" not in body or not masked:
             continue
         for match in re.finditer(rb"\b(?:at::cuda::)?C10_WARP_SIZE\b", body):
             span = Span(function.node.start_byte + match.start(), function.node.start_byte + match.end())
