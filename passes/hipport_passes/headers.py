@@ -188,7 +188,7 @@ def lookup(path: str) -> Row | None:
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per include that changes or that a person must look at, and one for the runtime header."""
     findings = list(_found(source, project))
-    if not source.begun_as_hip and MARK not in source.text:
+    if not source.begun_as_hip and not source.ported_before:
         findings = _marked(findings)
     yield from findings
 

@@ -170,7 +170,9 @@ def discover(
     if missing:
         raise NotFound(f"there is no {', '.join(missing)}")
     root = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in given]))
-    top = _repository(root) if staged or (repository and any(path.is_file() for path in given)) else None
+    # A submodule lies in its repository as a file does.
+    around = Path(os.path.commonpath([path.parent for path in given])) if staged else root
+    top = _repository(around) if staged or (repository and any(path.is_file() for path in given)) else None
     if top is not None:
         return _in_repository(given, top, target, _Walk(top, _Excluded(exclude, base or top), vendored or {}), staged)
     walk = _Walk(root, _Excluded(exclude, base or root), vendored or {})

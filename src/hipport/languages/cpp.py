@@ -428,10 +428,15 @@ class Cpp(Source):
         return self.path.suffix in (".c", ".cc", ".cpp", ".cxx")
 
     @property
+    def ported_before(self) -> bool:
+        """Whether hipport has put one of HIP's headers into the file, in an earlier run, or in this one."""
+        return _MARKED_INCLUDE.search(self.text) is not None
+
+    @property
     def begun_as_hip(self) -> bool:
         """Whether the file was HIP before hipport: then its names without a mask mean the whole wavefront, say."""
         first = self.first
-        if not isinstance(first, Cpp) or _MARKED_INCLUDE.search(first.text):
+        if not isinstance(first, Cpp) or first.ported_before:
             return False
         return any(include.path.startswith(("hip/", "hipcub/")) for include in first.includes)
 
