@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a commit would leave out, and what does not depend on which files are given: `rewrite --staged`, as hooks run it."""
+"""What a commit would leave out, and what does not depend on which files are given: `--staged`, as hooks run it."""
 
 import subprocess
 from pathlib import Path
