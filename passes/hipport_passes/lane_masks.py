@@ -125,7 +125,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _concerned(source: Cpp) -> frozenset[bool]:
     """Whether the file has anything to do with masks: the first look, at all files."""
-    return frozenset({True}) if source.matched(_OF_LANES) else frozenset()
+    ported = b"hipport" in source.words and _OF_32_LANES.search(source.code)
+    return frozenset({True}) if ported or source.matched(_OF_LANES) else frozenset()
 
 
 # ---- full masks
@@ -201,9 +202,9 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     need, header = include(source, project, "warp.h")
     if not project.together(source, _of_wavefronts) and any(
-        next(_MASKED_NAMES.uses(other, project), None)
+        _OF_32_LANES.search(other.code) or (other.matched(_MASKED) and next(_MASKED_NAMES.uses(other, project), None))
         for other in project.component(source)
-        if isinstance(other, Cpp) and other.matched(_MASKED)
+        if isinstance(other, Cpp)
     ):
         # What a function without intrinsics takes for the size may be handed on to one that has them, or to a launch.
         for match in _PYTORCH_SIZE.finditer(source.code):
@@ -292,6 +293,8 @@ def _with_intrinsics(source: Cpp) -> frozenset[bytes]:
     found: set[bytes] = set()
     spans = [span for span, _ in source.names(_MASKED)]
     spans += (Span(*match.span(1)) for match in _CUB.finditer(source.code))
+    # Those that an earlier run has made of 32 lanes.
+    spans += (Span(*match.span()) for match in _OF_32_LANES.finditer(source.code))
     spans = [span for span in spans if not source.ported(span.start)]
     for function in functions(source) if spans else ():
         start, end = function.node.start_byte, function.node.end_byte
