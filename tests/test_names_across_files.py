@@ -121,7 +121,7 @@ def test_a_part_of_a_program_is_not_given_the_runtime() -> None:
 @pytest.mark.parametrize(("call", "macro"), [("cublasCgemm", "#define HIPBLAS_V2 1\n"), ("cublasSgemm", "")])
 def test_hipblas_is_steered_by_what_any_file_of_the_program_uses(call: str, macro: str) -> None:
     ported = port({"b.h": "#include <cublas_v2.h>\n", "a.cpp": f'#include "b.h"\nint f() {{ return {call}(h); }}\n'})
-    assert text(ported, "b.h") == macro + "#include <hipblas/hipblas.h>\n"
+    assert text(ported, "b.h") == macro + "#include <hipblas/hipblas.h> /* hipport */\n"
 
 
 @pytest.mark.parametrize("used", [True, False])
