@@ -17,6 +17,72 @@ SCRIPTS = {"loaded_python.py", "record_extensions.py", "run_cases.py", "record_c
 HEAVY = {"torch", "numpy", "libcst", "clang", "tree_sitter", "rich", "click"}
 
 
+#: What opens or writes files by itself. All else goes through `reading` and `placing`, which know what a tree may have
+#: in the place of a file, or `placing.walk`, however deep folders are.
+BARE = {"open", "read_text", "read_bytes", "write_text", "write_bytes", "copytree", "rmtree", "copyfileobj"}
+BARE_OF_OS = {"walk", "open", "fdopen", "scandir", "listdir", "mkdir", "link", "symlink", "unlink", "replace", "rename"}
+#: The files that may, and whose files those are. None of them is a tree's.
+MAY_OPEN = {
+    "reading.py": "reads what is a tree's",
+    "placing.py": "writes what is a tree's",
+    "journal.py": "looks whether the lock of a journal is held, and follows no link",
+    "builder.py": "the cache, and lists that the compiler writes there",
+    "explainer.py": "fixtures of hipport's own",
+    "hardware.py": "folders for the builds of a run, in the cache",
+    "headers.py": "hipport's headers",
+    "kept.py": "the cache",
+    "loaded_python.py": "descriptors of a child process",
+    "overlay.py": "PyTorch's headers, and copies of them in the cache",
+    "porting.py": "a copy in the cache, which is removed",
+    "program_verifier.py": "what a program prints goes to files in a folder made for it",
+    "record_calls.py": "runs inside of a program that the user runs; makes new files only",
+    "record_extensions.py": "runs in a child process, with a request from hipport",
+    "recorder.py": "a request to a child process, in a folder made for it",
+    "run_cases.py": "runs in a child process, with a request from hipport",
+    "replay_cases.py": "runs in a child process, with a recording",
+    "compile.py": "the executor's own headers, and the cache",
+    "digests.py": "the executor's own files, and the cache",
+    "extension.py": "the executor's own headers, PyTorch's, and the cache",
+    "linking.py": "the cache",
+    "prepare.py": "the mirror of a program, in the cache",
+    "tables.py": "tables of hipport's own",
+    "testing.py": "fixtures of hipport's own",
+    "verifier.py": "a request to a child process, in a folder made for it; the cache",
+    "cmake.py": "a module of hipport's own",
+    "discover.py": "lists folders",
+}
+
+
+def bare(path: Path) -> set[str]:
+    """Calls that open or write files without the modules for it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            match node.func:
+                case ast.Name(id="open" as name):
+                    found.add(name)
+                case ast.Attribute(value=ast.Name(id="os"), attr=name) if name in BARE_OF_OS:
+                    found.add(f"os.{name}")
+                case ast.Attribute(value=ast.Name(id="reading" | "placing" | "below")):
+                    pass
+                case ast.Attribute(attr=name) if name in BARE:
+                    found.add(name)
+    return found
+
+
+@pytest.mark.parametrize(
+    "path", [*ENGINE, *sorted((ROOT / "passes").rglob("*.py"))], ids=lambda path: f"{path.parent.name}/{path.name}"
+)
+def test_files_of_a_tree_are_read_and_written_in_one_place(path: Path) -> None:
+    found = bare(path)
+    assert not found or path.name in MAY_OPEN, f"{found}: take `reading` or `placing`"
+
+
+def test_no_file_may_open_others_that_does_not() -> None:
+    opening = {path.name for path in (*ENGINE, *(ROOT / "passes").rglob("*.py")) if bare(path)}
+    assert set(MAY_OPEN) == opening
+
+
 def imported(path: Path) -> set[str]:
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hipport
-from hipport import discover as module
+from hipport import reading
 from hipport.discover import NotFound, discover, left_by_tools, source
 from hipport.languages.cmake import CMake
 from hipport.languages.cpp import Cpp
@@ -280,7 +280,7 @@ def test_a_file_of_100_megabytes(tmp_path: Path) -> None:
 
 
 def test_files_beyond_all_measure_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LARGEST", 5 << 20)
+    monkeypatch.setattr(reading, "LARGEST", 5 << 20)
     lay(tmp_path, {"a.cu": "x"})
     (tmp_path / "b.cu").touch()
     os.truncate(tmp_path / "b.cu", (5 << 20) + 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hipport import report
+from hipport import reading, report
 from hipport.cli import main
 from hipport.diagnosis import Diagnosis, Status, diagnose, visible
 from hipport.machine import Machine, Torch, User, arch_of, look
@@ -164,15 +164,15 @@ def test_a_container_that_was_given_no_gpu(fake: Fake) -> None:
 
 def test_a_container_that_may_use_none_of_the_host_s_gpus(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     fake.gpu(90402, 1)
-    read = Path.read_text
+    read = reading.read
 
-    def refused(path: Path, *arguments: object, **more: object) -> str:
+    def refused(path: Path) -> bytes:
         # As the driver does; the mode of the file would not stop a test that runs as root.
         if path.name == "properties" and path.parent.name == "1":
             raise PermissionError(1, "Operation not permitted")
-        return read(path, *arguments, **more)  # type: ignore[arg-type]
+        return read(path)
 
-    monkeypatch.setattr(Path, "read_text", refused)
+    monkeypatch.setattr(reading, "read", refused)
     fake.env["KUBERNETES_SERVICE_HOST"] = "10.0.0.1"
     assert fake.said()[0] == ("gpus", "problem")
     assert "amd.com/gpu" in text(diagnose(fake.machine))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -12,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hipport.discover import source
-from hipport.extensions import Extension, extensions, glob_regex
+from hipport.extensions import Extension, extensions
+from hipport.globs import Glob
 from hipport.languages.python import Python
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -310,8 +310,8 @@ def test_extensions_as_text_and_json() -> None:
     ],
 )
 def test_patterns(pattern: str, matches: list[str], not_these: list[str]) -> None:
-    regex = re.compile(glob_regex(pattern))
-    assert [name for name in matches + not_these if regex.fullmatch(name)] == matches
+    glob = Glob(pattern)
+    assert [name for name in matches + not_these if glob.matches(name)] == matches
 
 
 def test_a_script_is_no_source() -> None:

@@ -100,6 +100,27 @@ def test_a_comment_ignores_a_rule_on_its_line(comment: bytes, outcome: Outcome) 
     assert not reported.needs_person
 
 
+@pytest.mark.parametrize(
+    ("before", "outcome"),
+    [
+        (b"// hipport: ignore[test_pipeline] known\n", Outcome.IGNORED),
+        (b"    /* hipport: ignore[test_pipeline] known */  \r\n", Outcome.IGNORED),
+        (b"\xef\xbb\xbf// hipport: ignore known\n", Outcome.IGNORED),
+        (b"// hipport: ignore[test_pipeline] known\n// hipport: ignore[other] not this\n", Outcome.IGNORED),
+        (b"// hipport: ignore[other] known\n", Outcome.APPLIED),
+        (b"// hipport: ignore[test_pipeline] known\n\n", Outcome.APPLIED),
+        (b"int other; // hipport: ignore[test_pipeline] that line\n", Outcome.APPLIED),
+        (b"/* hipport: ignore[test_pipeline] that line */ int other;\n", Outcome.APPLIED),
+        (b'const char* text = R"(\n// hipport: ignore[test_pipeline] text)"\n;', Outcome.APPLIED),
+    ],
+)
+def test_a_comment_alone_in_the_line_before_does_the_same(before: bytes, outcome: Outcome) -> None:
+    ported = run(Project((source(before + b"int first;\nint second;\n"),)), (replacing(b"first", b"f"),))
+    (reported,) = ported.reported
+    assert reported.outcome is outcome
+    assert (reported.reason == "known") == (outcome is Outcome.IGNORED)
+
+
 def test_edits_that_break_the_syntax_are_dropped_and_said() -> None:
     ported = run(Project((source(), source(b"int first;", "b.cu"))), (replacing(b"int second;", b"int (;"),))
     assert not ported.changed

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -56,6 +57,29 @@ def test_colour_only_when_asked() -> None:
 
 def test_summary_of_nothing() -> None:
     assert summary(run(Project(()), ())) == "nothing to change (0 files read)"
+
+
+def test_what_is_not_written_is_not_called_changed() -> None:
+    document = json.loads(as_json(ported(), would=True))
+    assert [(file["changed"], file["would_change"]) for file in document["files"]] == [(False, True)]
+    assert document["summary"].startswith("1 file would change")
+    document = json.loads(as_json(ported()))
+    assert [(file["changed"], file["would_change"]) for file in document["files"]] == [(True, False)]
+    assert document["summary"].startswith("1 file changed")
+
+
+@pytest.mark.parametrize(
+    ("words", "written"),
+    [(["scan"], False), (["rewrite", "--check"], False), (["rewrite", "--diff"], False), (["rewrite"], True)],
+)
+def test_json_of_each_command_says_whether_anything_was_written(
+    tmp_path: Path, words: list[str], written: bool
+) -> None:
+    (tmp_path / "a.cu").write_text("void f() { cudaFree(p); }\n")
+    document = json.loads(CliRunner().invoke(main, [*words, str(tmp_path), "--format", "json"]).output)
+    (file,) = document["files"]
+    assert (document["written"], file["changed"], file["would_change"]) == (written, written, not written)
+    assert ("would change" in document["summary"]) is not written
 
 
 def test_json_is_stable_and_complete() -> None:

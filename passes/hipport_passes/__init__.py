@@ -8,6 +8,7 @@ from hipport_passes import (
     api_names,
     arch_guards,
     atomics,
+    backends,
     barriers,
     build_options,
     builtin_declarations,
@@ -29,6 +30,7 @@ from hipport_passes import (
     half_types,
     header_macros,
     headers,
+    hip_waves,
     hipify_reach,
     host_constructors,
     host_math,
@@ -41,10 +43,12 @@ from hipport_passes import (
     literal_suffixes,
     lock_files,
     makefile,
+    math_names,
     memory_locations,
     memory_order,
     min_max,
     miscompiled,
+    mixed_waves,
     namespaces,
     narrowing,
     native_waves,
@@ -75,6 +79,8 @@ from hipport_passes import (
 )
 
 PASSES: tuple[Pass[Any], ...] = (
+    # What is ported already, of which no other pass changes anything.
+    backends.PASS,
     # Other tools, and the parser, see a launch only once its brackets are joined.
     launch_syntax.PASS,
     # Kernels that ask for the whole wavefront, before the others make theirs of 32 lanes.
@@ -112,6 +118,7 @@ PASSES: tuple[Pass[Any], ...] = (
     narrowing.PASS,
     host_constructors.PASS,
     host_math.PASS,
+    math_names.PASS,
     min_max.PASS,
     vector_types.PASS,
     vector_members.PASS,
@@ -131,6 +138,9 @@ PASSES: tuple[Pass[Any], ...] = (
     kernel_arguments.PASS,
     # Before `headers`, which drops what nothing uses.
     cooperative_groups.PASS,
+    # Once groups, helpers and sizes are what they are to be, and while guards still name CUDA.
+    mixed_waves.PASS,
+    hip_waves.PASS,
     headers.PASS,
     # By the includes that are left.
     spaced_includes.PASS,

@@ -69,6 +69,7 @@ def rewrite(
     repository that they lie in, `staged` whether they are what is to be committed (see discover.discover), `jobs` the
     number of processes (one for each processor, for a tree that is worth it).
     Raises discover.NotFound for a path that does not exist, and ValueError for rules that cannot be used.
+        _refuse_conflicts(project)
     """
     _check_rules(rules)
     if passes is None:
@@ -89,12 +90,25 @@ def rewrite(
             repository=repository,
             staged=staged,
         )
+        _refuse_conflicts(project)
         project = replace(project, rules=rules or {})
     if jobs is None:
         cores = processors()
         large = sum(len(source.text) for source in project.sources) >= _PARALLEL
         jobs = cores if large else 1
     return run(project, passes, accept, on_progress, jobs)
+
+
+def _refuse_conflicts(project: Project) -> None:
+    """Raise Refused for a tree with a merge in it that is not resolved: half of it would be ported."""
+    # Texts about git have markers of no merge.
+    problems = [
+        f"{each.path}: {each.why}; or exclude the file"
+        for each in project.skipped
+        if each.why.startswith(discover.CONFLICT) and each.path.suffix not in (".md", ".rst")
+    ]
+    if problems:
+        raise write.Refused(problems)
 
 
 def left_out(ported: Ported, env: Mapping[str, str]) -> Mapping[PurePath, PurePath]:
@@ -143,7 +157,7 @@ def changes(ported: Ported) -> tuple[write.Change, ...]:
     for file in ported.created:
         # A header of hipport's that an earlier run left, where only some of the tree was given this time.
         place = root / file.path if root is not None else None
-        made.append(write.Change(file.path, place.read_bytes() if place and place.is_file() else None, file.text))
+        made.append(write.Change(file.path, write.now(place) if place else None, file.text))
     return (*changed, *made)
 
 
@@ -162,14 +176,15 @@ def save(ported: Ported, out: str | Path | None = None, only: Sequence[str | Pat
     return write.write_tree(root, Path(out), inside, changes(ported))
 
 
-def recover(paths: Paths) -> tuple[PurePath, ...]:
-    """Put back what a killed rewrite of `paths` has left half-done, and return those files; cheap when there is none.
+def recover(paths: Paths, tell: Callable[[str], None] = lambda problem: None) -> tuple[PurePath, ...]:
+    """Put back what a killed rewrite of `paths`, or of a tree that they lie in, has left half-done.
 
-    Raises write.Refused when one of them was changed since.
+    Returns those files; cheap when there is none. `tell` is told of files that stay, as their saved originals are
+    damaged. Raises write.Refused when one of them was changed since.
     """
     places = [path.resolve() for path in _listed(paths)]
     folders = [path if path.is_dir() else path.parent for path in places]
-    return write.recover(Path(os.path.commonpath(folders))) if folders else ()
+    return write.recover(Path(os.path.commonpath(folders)), tell=tell) if folders else ()
 
 
 def undo(path: str | Path = ".") -> write.Written:
@@ -558,7 +573,10 @@ def _rewritten(paths: Sequence[Path], target: Target) -> dict[Path, Source]:
     """
     found: dict[Path, Source] = {}
     for root in {root for path in paths for root in write.find_roots(path.resolve())}:
-        first = write.originals(root)
+        try:
+            first = write.originals(root)
+        except OSError:
+            continue  # one of them is damaged: messages are at the lines that files have now
         project = discover.discover([root], target, vendored=_markers())
         before = tuple(
             discover.source(source.path, first[source.path]) if source.path in first else source

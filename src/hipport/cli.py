@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hipport import __version__
+from hipport.terminal import block, joined, json_for_logs
 
 if TYPE_CHECKING:
     from hipport.api import Scanned
@@ -150,7 +151,7 @@ def rewrite(
     with _failing():
         config = _config(paths, accept, target, rocm, warp, rules)
         would = check or diff
-        recovered = () if would or out else api.recover(path for path in paths if path.exists())
+        recovered = () if would or out else api.recover((path for path in paths if path.exists()), _warn)
         with _progress() as tell:
             ported = api.rewrite(
                 paths,
@@ -164,21 +165,26 @@ def rewrite(
             api.save(ported, out, paths)
         left_out = api.left_out(ported, os.environ) if staged else {}
     if form == "sarif":
-        click.echo(report.as_sarif(ported, _sentences()), nl=False)
+        _json(report.as_sarif(ported, _sentences()))
     elif diff and form == "text":
-        sys.stdout.buffer.write(report.as_diff(ported))
-        sys.stdout.buffer.flush()
+        patch = report.as_diff(ported)
+        if sys.stdout.isatty():
+            shown = patch.decode("utf-8", "surrogateescape").split("\n")[:-1]
+            click.echo(joined(line.expandtabs() for line in shown), nl=False)
+        else:
+            sys.stdout.buffer.write(patch)
+            sys.stdout.buffer.flush()
     elif form == "json":
         more: dict[str, Any] = {"root": str(ported.before.root), "written": not would}
         if diff:
             more["diff"] = report.as_diff(ported).decode("utf-8", "surrogateescape")
-        click.echo(report.as_json(ported, **more), nl=False)
+        _json(report.as_json(ported, would=would, **more))
     else:
         click.echo(report.as_text(ported, colour=_colour(), would=would), nl=False)
     if recovered:
-        click.echo(f"put back first what a killed run had left half-done: {_listed(recovered)}", err=True)
+        _say(f"put back first what a killed run had left half-done: {_listed(recovered)}", err=True)
     for header, path in left_out.items():
-        click.echo(f"{path} includes {header}, which is not in Git: git add {shlex.quote(str(header))}", err=True)
+        _say(f"{path} includes {header}, which is not in Git: git add {shlex.quote(str(header))}", err=True)
     _leave(ported, changes_count=check or staged, person=bool(left_out))
 
 
@@ -205,12 +211,11 @@ def scan(
         with _progress() as tell:
             scanned = api.scan(paths, **_said(config), on_progress=tell)
     if form == "sarif":
-        click.echo(report.as_sarif(scanned.ported, _sentences()), nl=False)
+        _json(report.as_sarif(scanned.ported, _sentences()))
     elif form == "json":
         extensions = [extension.as_json() for extension in scanned.extensions]
-        click.echo(
-            report.as_json(scanned.ported, extensions=extensions, root=str(scanned.ported.before.root)), nl=False
-        )
+        root = str(scanned.ported.before.root)
+        _json(report.as_json(scanned.ported, would=True, written=False, extensions=extensions, root=root))
     else:
         click.echo(_scanned_text(scanned), nl=False)
         click.echo(report.as_text(scanned.ported, colour=_colour(), would=True), nl=False)
@@ -225,7 +230,14 @@ def undo(path: Path) -> None:
 
     with _failing():
         written = api.undo(path)
-    click.echo(f"put back {_listed(written.paths)}")
+    for problem in written.lost:
+        _warn(problem)
+    if written.killed:
+        what = f"put back {_listed(written.recovered)}" if written.recovered else "it had replaced nothing"
+        _say(f"took back a run of hipport that had been killed: {what}")
+    elif written.paths or not written.lost:
+        _say(f"put back {_listed(written.paths)}" if written.paths else "all files were as before already")
+    sys.exit(PERSON if written.lost else DONE)
 
 
 @main.command()
@@ -252,7 +264,7 @@ def build(paths: tuple[Path, ...], target: str | None, jobs: int | None, python:
                 on_progress=tell,
             )
     if form == "json":
-        click.echo(report.built_as_json(built), nl=False)
+        _json(report.built_as_json(built))
     else:
         click.echo(report.built_as_text(built, colour=_colour()), nl=False)
     sys.exit(DONE if built.ok else PERSON)
@@ -396,19 +408,19 @@ def verify(
                 verified = api.verify(paths[0], on_progress=tell, **options)
     if teeth:
         if form == "json":
-            click.echo(verify_report.teeth_as_json(biting), nl=False)
+            _json(verify_report.teeth_as_json(biting))
         else:
             click.echo(verify_report.teeth_as_text(biting, colour=_colour()), nl=False)
         sys.exit(PERSON if biting.weak else DONE)
     if recording is not None:
         if form == "json":
             values = [verify_report.as_values(each) for each in replayed]
-            click.echo(json.dumps(values, indent=2, allow_nan=False))
+            _json(json.dumps(values, indent=2, allow_nan=False) + "\n")
         else:
             click.echo("\n".join(verify_report.as_text(each, colour=_colour()) for each in replayed), nl=False)
         sys.exit(DONE if replayed and all(each.ok for each in replayed) else PERSON)
     if form == "json":
-        click.echo(verify_report.as_json(verified), nl=False)
+        _json(verify_report.as_json(verified))
     else:
         click.echo(verify_report.as_text(verified, colour=_colour()), nl=False)
     sys.exit(DONE if verified.ok else PERSON)
@@ -461,12 +473,15 @@ def port(
     Runs code of the tree: cases or, with ARGUMENTS, a program, the original and its port on this machine's CPU, before
     anything is written; setup.py to learn how to compile. Exit status 1 where a step could not be made.
     """
-    from hipport import api, evidence
+    from hipport import api, evidence, placing
 
     with _failing("`hipport undo` takes back what was written, if anything was"):
         config = _config(paths, accept, target, rocm, warp, rules)
         if out is None:
-            api.recover(path for path in paths if path.exists())
+            api.recover((path for path in paths if path.exists()), _warn)
+        file = manifest or (out / "hipport-port.json" if out else None)
+        for each in (file, file.with_suffix(".txt")) if file else ():
+            placing.check_named(each, paths)
         with _progress() as tell:
             found = api.port(
                 paths,
@@ -482,12 +497,12 @@ def port(
                 jobs=jobs,
                 on_progress=tell,
             )
-        file = manifest or (out / "hipport-port.json" if out else None)
         if file is not None:
-            file.write_text(evidence.as_json(found), encoding="utf-8")
-            file.with_suffix(".txt").write_text(evidence.as_text(found), encoding="utf-8")
+            trees = [found.source, found.root]
+            placing.write_named(file, evidence.as_json(found).encode(), trees)
+            placing.write_named(file.with_suffix(".txt"), evidence.as_text(found).encode("utf-8", "replace"), trees)
     if form == "json":
-        click.echo(evidence.as_json(found), nl=False)
+        _json(evidence.as_json(found))
     else:
         click.echo(evidence.as_text(found, colour=_colour()), nl=False)
     sys.exit(DONE if found.ok else PERSON)
@@ -516,7 +531,7 @@ def record(ctx: click.Context, out: Path, modules: tuple[str, ...], calls: int) 
     if not out.is_file():
         click.echo("hipport: nothing was recorded: no extension module was called", err=True)
         sys.exit(FAILED)
-    click.echo(f"wrote {out}")
+    _say(f"wrote {out}")
     sys.exit(DONE if status == 0 else PERSON)
 
 
@@ -558,7 +573,7 @@ def deps(
     if script:
         click.echo(install_plan.as_script(plan), nl=False)
     elif form == "json":
-        click.echo(install_plan.as_json(plan, evidence), nl=False)
+        _json(install_plan.as_json(plan, evidence))
     elif evidence is not None:
         click.echo(install_plan.evidence_as_text(evidence), nl=False)
     else:
@@ -587,7 +602,7 @@ def doctor(python: Path | None, root: Path, form: str) -> None:
     with _failing():
         diagnosis = api.doctor(env=os.environ, root=root, python=python or Path(sys.executable))
     if form == "json":
-        click.echo(report.diagnosis_as_json(diagnosis), nl=False)
+        _json(report.diagnosis_as_json(diagnosis))
     else:
         click.echo(report.diagnosis_as_text(diagnosis, colour=_colour()), nl=False)
     sys.exit(DONE if diagnosis.ok else PERSON)
@@ -624,7 +639,7 @@ def explain(
         said = _said(_config((Path(),), None, target, rocm, warp, rules))
         explanation = api.explain(name, target=said["target"], rules=said["rules"])
     if form == "json":
-        click.echo(report.explanation_as_json(explanation), nl=False)
+        _json(report.explanation_as_json(explanation))
     else:
         click.echo(report.explanation_as_text(explanation, colour=_colour()), nl=False)
 
@@ -648,16 +663,16 @@ def _failing(state: str = "nothing was changed") -> Iterator[None]:
     except Exception as error:
         # Not imported: only some commands load what raises these.
         if type(error).__name__ in ("NoToolchain", "NoCompiler", "BadCases", "NotBuildable", "Unknown"):
-            problems = (str(error),)
+            problems = tuple(block(str(error)))
         elif type(error).__name__ == "NotCompiled":
-            problems = tuple(dict.fromkeys(_compiler_said(error))) or (str(error),)
+            problems = tuple(dict.fromkeys(_compiler_said(error))) or tuple(block(str(error)))
         else:
-            traceback.print_exc()
+            click.echo(joined(traceback.format_exc().splitlines()), nl=False, err=True)
             problems = (f"this is a defect of hipport; {state}. Please report it with the lines above",)
     except KeyboardInterrupt:
         problems = (f"interrupted; {state}",)
     for problem in problems:
-        click.echo(f"hipport: {problem}", err=True)
+        _warn(problem)
     sys.exit(FAILED)
 
 
@@ -739,6 +754,19 @@ def _colour() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
+def _say(line: str, *, err: bool = False) -> None:
+    """Print a line, which may have names in it."""
+    click.echo(joined([line]), nl=False, err=err)
+
+
+def _warn(problem: str) -> None:
+    _say(f"hipport: {problem}", err=True)
+
+
+def _json(text: str) -> None:
+    click.echo(json_for_logs(text), nl=False)
+
+
 def _listed(paths: tuple[Any, ...]) -> str:
     names = [str(path) for path in paths]
     shown = ", ".join(names[:5])
@@ -750,7 +778,7 @@ def _scanned_text(scanned: Scanned) -> str:
     for extension in scanned.extensions:
         lines.append(str(extension))
         lines += [f"  knows ROCm: {evidence}" for evidence in extension.rocm]
-    return "\n".join([*lines, ""]) + "\n" if lines else ""
+    return joined([*lines, ""]) if lines else ""
 
 
 @contextmanager
@@ -765,7 +793,7 @@ def _progress() -> Iterator[Callable[[Any], None] | None]:
             nonlocal last
             if time.monotonic() - last >= _SILENCE:
                 last = time.monotonic()
-                click.echo(f"hipport: {progress.name}, {progress.done} of {progress.total}", err=True)
+                _warn(f"{progress.name}, {progress.done} of {progress.total}")
 
         yield say
         return

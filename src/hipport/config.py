@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,9 +11,14 @@ from typing import Any
 
 from hipport.finding import Certainty
 from hipport.project import Target
-from hipport.tables import TOMLDecodeError, load, parse
+from hipport.reading import SETTINGS, said
+from hipport.reading import read as read_bytes
+from hipport.tables import TOMLDecodeError, parse
 
 _SETTINGS = ("target", "rocm", "warp", "native", "device_agnostic", "accept", "exclude", "rules")
+
+#: Characters of a path on Linux; what is longer is no pattern of one.
+_LONGEST = 4096
 
 
 class BadConfig(ValueError):
@@ -35,14 +41,14 @@ def read(start: Path) -> Config:
     for folder in (start, *start.parents):
         for name in ("hipport.toml", "pyproject.toml"):
             path = folder / name
-            if not path.is_file():
+            if not os.path.lexists(path):
                 continue
             try:
-                table = load(path)
-            except (OSError, TOMLDecodeError, UnicodeDecodeError) as error:
+                table = _table(path)
+            except BadConfig:
                 if name == "pyproject.toml":
                     continue  # Somebody else's to complain about, and perhaps a template.
-                raise BadConfig(f"{path}: {error}") from error
+                raise
             if name == "pyproject.toml":
                 table = table.get("tool", {}).get("hipport")
                 if table is None:
@@ -57,13 +63,7 @@ def read_rules(paths: Iterable[Path]) -> dict[str, Any]:
     """Return the rows in files of rules, by the name of the pass; a later file's come later. Raises BadConfig."""
     rules: dict[str, Any] = {}
     for path in paths:
-        try:
-            table = parse(path.read_text(encoding="utf-8-sig"))
-        except OSError as error:
-            raise BadConfig(f"{path}: {error.strerror or error}") from error
-        except (TOMLDecodeError, UnicodeDecodeError) as error:
-            raise BadConfig(f"{path}: {error}") from error
-        for name, tables in table.items():
+        for name, tables in _table(path).items():
             if not isinstance(tables, dict) or not all(isinstance(rows, list) for rows in tables.values()):
                 raise BadConfig(f"{path}: {name}: rules are rows of a pass's tables: [[requirements.family]]")
             of_pass = rules.setdefault(name, {})
@@ -91,6 +91,17 @@ def parse_accept(text: str) -> Certainty:
         return {"safe": Certainty.SAFE, "review": Certainty.REVIEW}[text]
     except KeyError:
         raise ValueError(f"{text!r} cannot be accepted; there are: safe, review") from None
+
+
+def _table(path: Path) -> dict[str, Any]:
+    try:
+        return parse(read_bytes(path, SETTINGS).decode("utf-8-sig"))
+    except OSError as error:
+        raise BadConfig(f"{path}: {said(error)}") from error
+    except (TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadConfig(f"{path}: {error}") from error
+    except RecursionError:
+        raise BadConfig(f"{path}: nested too deeply") from None
 
 
 def _config(table: Any, path: Path) -> Config:
@@ -127,4 +138,6 @@ def _config(table: Any, path: Path) -> Config:
 def _strings(value: Any) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise ValueError("must be a list of strings")
+    if any(len(each) > _LONGEST for each in value):
+        raise ValueError(f"one of the strings has more than {_LONGEST} characters")
     return value

@@ -6,12 +6,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
 from hipport.discover import left_by_tools
-from hipport.included import includes, read
+from hipport.included import includes
 from hipport.pipeline import Ported
+from hipport.placing import place, remove_tree, walk
+from hipport.reading import read_or_nothing
 
 # How Python scripts name what lies above their folder, and git.
 _ABOVE = re.compile(
@@ -33,11 +36,11 @@ def reached(tree: Path, members: Iterable[Path]) -> Path:
         return tree
     for path in members:
         if path.suffix == ".py":
-            if _ABOVE.search(read(path)):
+            if _ABOVE.search(read_or_nothing(path)):
                 return top
         elif any(
             not place.is_relative_to(tree) and place.exists()
-            for include in (includes(path) if b'"../' in read(path) else ())
+            for include in (includes(path) if b'"../' in read_or_nothing(path) else ())
             for place in [Path(os.path.normpath(path.parent / include.path))]
         ):
             return top
@@ -47,38 +50,40 @@ def reached(tree: Path, members: Iterable[Path]) -> Path:
 def copy_tree(root: Path, to: Path) -> None:
     """Copy `root` to `to`, without what no build reads; what was at `to` is gone."""
 
-    def left_out(folder: str, names: list[str]) -> set[str]:
-        out = {".hipport", *left_by_tools(folder, names)} & set(names)
-        for name in set(names) - out:
-            path = Path(folder, name)
-            if path.is_symlink() or path.is_dir():
+    remove_tree(to)
+    folders: list[tuple[Path, Path]] = []
+    for folder, names, others in walk(root, _raise):
+        here = to / folder.relative_to(root)
+        here.mkdir(parents=folder == root)
+        folders.append((folder, here))
+        left = {".hipport", *left_by_tools(folder, (*names, *others))}
+        names[:] = [name for name in names if name not in left]
+        for name in others:
+            file, status = folder / name, (folder / name).lstat()
+            if name in left:
                 continue
-            if not path.is_file() or path.stat().st_size > _LARGEST:
-                out.add(name)
-        return out
-
-    shutil.rmtree(to, ignore_errors=True)
-    shutil.copytree(root, to, symlinks=True, ignore=left_out)
-    for folder, names, found in os.walk(to):
-        for name in (*names, *found):
-            link = Path(folder, name)
-            if link.is_symlink():
-                target = Path(os.path.normpath(root / Path(folder).relative_to(to) / link.readlink()))
+            if stat.S_ISLNK(status.st_mode):
+                leads = file.readlink()
+                target = Path(os.path.normpath(folder / leads))
                 # A link within the tree still is one; any other has to be followed from where it was.
-                if not target.is_relative_to(root):
-                    link.unlink()
-                    link.symlink_to(target)
+                (here / name).symlink_to(leads if target.is_relative_to(root) else target)
+            elif stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST:
+                shutil.copy2(file, here / name, follow_symlinks=False)
+    for folder, here in reversed(folders):
+        shutil.copystat(folder, here)
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def write_port(ported: Ported, tree: Path, copy: Path) -> None:
-    """Put what hipport made of the folder `tree` into a copy of it."""
+    """Put what hipport made of the folder `tree` into a copy of it. Raises Refused where a link leads out of that."""
     root = ported.before.root
     assert root is not None, "text in memory is not built"
     for source in ported.changed:
         if (root / source.path).is_relative_to(tree):
-            (copy / (root / source.path).relative_to(tree)).write_bytes(source.text)
+            place(copy, (root / source.path).relative_to(tree), source.text)
     for file in ported.created:
         if (root / file.path).is_relative_to(tree):
-            place = copy / (root / file.path).relative_to(tree)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(file.text)
+            place(copy, (root / file.path).relative_to(tree), file.text)

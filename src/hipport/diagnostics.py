@@ -15,6 +15,7 @@ from functools import cached_property
 from os.path import normpath
 from pathlib import Path, PurePath
 
+from hipport.reading import read_or_nothing
 from hipport.source import Source, Span
 
 _LOCATED = re.compile(
@@ -248,8 +249,5 @@ def _column(before: str, after: str, column: int) -> int:
 
 
 def _lines(path: Path) -> tuple[str, ...]:
-    try:
-        # Bytes as characters: columns count bytes.
-        return tuple(path.read_bytes().decode("latin-1").split("\n"))
-    except OSError:
-        return ()
+    # Bytes as characters: columns count bytes.
+    return tuple(read_or_nothing(path).decode("latin-1").split("\n"))

@@ -6,7 +6,6 @@ Values, and pure functions of them. `shown` has only what was seen to happen, `n
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from hipport import __version__, report, verify_report
 from hipport.builder import HOST, Built
 from hipport.extensions import Extension
 from hipport.pipeline import Outcome, Ported
+from hipport.terminal import joined
 from hipport.verification import Verified
 
 
@@ -196,7 +196,7 @@ def as_text(evidence: Evidence, *, colour: bool = False) -> str:
     lines = [f"the port in {where}" + (", written earlier" if evidence.earlier else "")]
     lines += ["shown", *(f"  {line}" for line in evidence.shown or ("nothing",))]
     lines += ["not checked", *(f"  {line}" for line in evidence.not_checked)]
-    return "\n".join([*parts, "\n".join(lines)]) + "\n"
+    return "\n".join([*parts, joined(lines)])
 
 
 def _with_errors(built: Built) -> Built:
@@ -208,11 +208,6 @@ def _with_errors(built: Built) -> Built:
             for each in built.compiled
         ),
     )
-
-
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _count(number: int, noun: str) -> str:

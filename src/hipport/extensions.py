@@ -16,9 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
+from hipport.globs import Glob
 from hipport.languages.cpp import Cpp
 from hipport.languages.python import Python
 from hipport.project import Project
+from hipport.reading import SETTINGS, read_or_nothing
 from hipport.source import Source, Span
 
 #: Suffixes of C++ that is compiled by itself.
@@ -120,33 +122,6 @@ def _for_a_gpu(source: Source) -> bool:
     return source.path.suffix.lower() in (".cu", ".hip") or bool(_GPU.search(source.text))
 
 
-def glob_regex(pattern: str) -> str:
-    """Return the regular expression of a path pattern with `*`, `?`, `[…]`, and `**` for any folders."""
-    *folders, last = pattern.split("/")
-    out = "".join("(?:.*/)?" if folder == "**" else _name_regex(folder) + "/" for folder in folders)
-    return out + (".*" if last == "**" else _name_regex(last))
-
-
-def _name_regex(pattern: str) -> str:
-    out = ""
-    for token in re.findall(r"\*+|\?|\[[!^]?.[^\]]*\]|.", pattern, re.DOTALL):
-        if token[0] == "*":
-            out += "[^/]*"
-        elif token == "?":
-            out += "[^/]"
-        elif len(token) > 1:
-            negated = token[1] in "!^"
-            chosen = re.sub(r"([\\\[\]^&~|])", r"\\\1", token[1 + negated : -1])
-            try:
-                re.compile(f"[{chosen}]")
-            except re.error:  # from z to a
-                chosen = ""
-            out += f"[^/{chosen}]" if negated else f"[{chosen}]" if chosen else "(?!)"
-        else:
-            out += re.escape(token)
-    return out
-
-
 def _count(what: Sequence[object], name: str) -> str:
     return f"{len(what)} {name}{'' if len(what) == 1 else 's'}"
 
@@ -188,10 +163,8 @@ class _BuildFiles:
     def text(self, path: PurePath) -> str:
         """Return the text of a file, empty when there is none."""
         if path not in self.texts:
-            try:
-                self.texts[path] = (self.root / path).read_text("utf-8", "replace") if self.root else ""
-            except OSError:
-                self.texts[path] = ""
+            found = read_or_nothing(self.root / path, SETTINGS) if self.root else b""
+            self.texts[path] = found.decode("utf-8", "replace")
         return self.texts[path]
 
     def of(self, path: PurePath, unsure: Mapping[PurePath, Extension]) -> Extension:
@@ -478,8 +451,8 @@ class _Script:
     def _matching(self, patterns: _Strings) -> _Strings:
         found: dict[str, None] = {}
         for pattern in patterns.values:
-            regex = re.compile(glob_regex(self._below_root(pattern)))
-            found.update((f"{_ROOT}/{name}", None) for name in self.files if regex.fullmatch(name))
+            glob = Glob(self._below_root(pattern))
+            found.update((f"{_ROOT}/{name}", None) for name in self.files if glob.matches(name))
         return _Strings(tuple(found), many=True)
 
     def _each(self, strings: _Strings, change: Callable[[str], str]) -> _Strings:

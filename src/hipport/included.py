@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from hipport.languages.cpp import Cpp, Include
+from hipport.reading import read_or_nothing
 
 
 def includes(path: Path) -> tuple[Include, ...]:
     """Return what a file includes."""
-    return Cpp(PurePath(path), read(path)).includes
+    return Cpp(PurePath(path), read_or_nothing(path)).includes
 
 
 def not_included(sources: Sequence[Path]) -> list[Path]:
@@ -43,10 +44,3 @@ def own_files(files: Iterable[Path], vendored: Mapping[str, tuple[str, ...]]) ->
         return third_party[path]
 
     return [file for file in files if not is_third_party(file)]
-
-
-def read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""

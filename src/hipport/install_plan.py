@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
+from hipport.terminal import joined
+
 #: The version of the JSON that `as_json` writes; a field is never renamed or removed within one.
 SCHEMA = 1
 
@@ -174,7 +176,7 @@ def _plain(value: object) -> str:
 
 def as_text(plan: Plan) -> str:
     """Return the plan for people."""
-    return "\n".join(_lines(plan)) + "\n"
+    return joined(_lines(plan))
 
 
 def _lines(plan: Plan) -> Iterator[str]:
@@ -223,7 +225,7 @@ def evidence_as_text(evidence: Iterable[Checked]) -> str:
         (("ok" if each.ok else "without" if each.optional else "FAILED"), each.package, each.said) for each in evidence
     ]
     width = max((len(name) for _, name, _ in rows), default=0)
-    return "".join(f"{state:<7}  {name:<{width}}  {said}\n" for state, name, said in rows)
+    return joined(f"{state:<7}  {name:<{width}}  {said}" for state, name, said in rows)
 
 
 _HEAD = """\

@@ -11,7 +11,7 @@ from glob import glob
 from pathlib import Path, PurePath
 from typing import Any
 
-from hipport.included import read
+from hipport.reading import read_or_nothing
 from hipport.units import NotBuilt
 
 
@@ -39,7 +39,7 @@ def just_in_time(path: Path, root: Path) -> tuple[list[JustInTime], list[NotBuil
 
     Arguments are read where they are literals, paths made from `__file__`, or names bound once to one of these.
     """
-    text = read(path)
+    text = read_or_nothing(path)
     if b"cpp_extension" not in text:
         return [], []
     try:

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from stat import S_IMODE
 
-from hipport import toolchain
+from hipport import reading, toolchain
 from hipport.tables import load
 from hipport.toolchain import Toolchain
 
@@ -204,7 +204,7 @@ def known_gpus(root: Path) -> tuple[tuple[Gpu, ...], int]:
     found, withheld = [], 0
     for node in sorted((root / NODES).glob("[0-9]*"), key=lambda path: int(path.name)):
         try:
-            text = (node / "properties").read_text(encoding="utf-8", errors="replace")
+            text = reading.read(node / "properties").decode("utf-8", "replace")
         except OSError:
             # The driver's answer to a container whose devices do not include this GPU.
             withheld += 1
@@ -249,7 +249,7 @@ def _values(text: str) -> dict[str, int]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
+        return reading.read(path).decode("utf-8", "replace").strip()
     except OSError:
         return ""
 

@@ -20,6 +20,7 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
+from hipport.backends import left
 from hipport.finding import Certainty, Finding
 from hipport.headers import missing, orphans, own, text, together
 from hipport.languages.cpp import Cpp
@@ -44,6 +45,8 @@ class Pass(Generic[L]):
 
     language: type[L]
     find: Callable[[L, Project], Iterable[Finding]]
+    #: Whether it looks at what a program has for HIP already, too: to report, and never to change.
+    at_backends: bool = False
 
     @property
     def name(self) -> str:
@@ -152,6 +155,8 @@ def run(
     """
     before = project
     project = project.knowing_hip()
+    if ported := tuple(left(project)):
+        before = replace(before, skipped=(*before.skipped, *ported))
     done = 0
     languages = {each.language for each in passes}
     concerned = {language: len(_concerned(language, project)) for language in languages}
@@ -274,6 +279,8 @@ def _found(each: Pass[Any], source: Source, project: Project) -> list[tuple[Find
 
     Each finding comes with what it was found in, and as it was there: the same twice, but for code inside.
     """
+    if isinstance(source, Cpp) and source.side and not each.at_backends:
+        return []  # Its authors have ported it.
     if isinstance(source, each.language):
         return [(finding, source, finding) for finding in each.find(source, project)]
     return [
@@ -527,17 +534,38 @@ def _has_notes(source: Source) -> bool:
 def _ignored(source: Source, finding: Finding, name: str) -> str | None:
     """Return the reason if a comment on the finding's first line ignores it: `// hipport: ignore[rule] reason`.
 
-    Without brackets all rules are meant.
+    Without brackets all rules are meant. Comments that stand alone in the lines before count as well.
     """
     first = source.first
     if not first.fact(_has_notes):
         return None
     number = first.position(source.origin(finding.span).start)[0]
-    begin = first.offset(number, 1)
-    end = begin + len(first.line(number))
-    match = _IGNORE.search(first.text, begin, end)
-    while match is not None and first.quoted(match.start()):
-        match = _IGNORE.search(first.text, match.start() + 1, end)
+    match = _note(first, number)
+    reason = _reason(match, finding, name)
+    while reason is None and (number := number - 1) > 0 and (match := _note(first, number)) and _alone(first, match):
+        reason = _reason(match, finding, name)
+    return reason
+
+
+def _note(source: Source, number: int) -> re.Match[bytes] | None:
+    """Return the comment for hipport in a line."""
+    begin = source.offset(number, 1)
+    end = begin + len(source.line(number))
+    match = _IGNORE.search(source.text, begin, end)
+    while match is not None and source.quoted(match.start()):
+        match = _IGNORE.search(source.text, match.start() + 1, end)
+    return match
+
+
+def _alone(source: Source, match: re.Match[bytes]) -> bool:
+    """Whether a comment is all that stands in its line."""
+    start = source.text.rfind(b"\n", 0, match.start()) + 1
+    code_before = source.text[start : match.start()].strip(b" \t\xef\xbb\xbf")
+    code_behind = match.group().startswith(b"/*") and match.group().partition(b"*/")[2].strip()
+    return not code_before and not code_behind
+
+
+def _reason(match: re.Match[bytes] | None, finding: Finding, name: str) -> str | None:
     if match is None:
         return None
     named: bytes = b"*" if match.group(1) is None else match.group(1)

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from hipport import toolchain, write
+from hipport import reading, toolchain, write
 from hipport.pipeline import Pass, Ported, Progress
 from hipport.processors import processors
 
@@ -59,7 +59,7 @@ class Porting:
             for name, text in write.originals(journal).items():
                 place = journal / name
                 if place.is_relative_to(root):
-                    now = place.read_bytes() if place.is_file() else None
+                    now = _bytes(place)
                     back.append(write.Change(PurePath(place.relative_to(root)), now, text))
         kept = toolchain.cache(self.env).resolve() / "originals"
         copy = kept / sha256(os.fsencode(root)).hexdigest()[:16] / root.name
@@ -98,7 +98,7 @@ class Porting:
                 jobs=self.jobs,
                 on_progress=self.on_progress,
             )
-        except NoToolchain as problem:
+        except (NoToolchain, write.Refused) as problem:
             return None, str(problem)
         except OSError as problem:
             return None, f"{problem.filename or root}: {problem.strerror or problem}"
@@ -171,13 +171,13 @@ class Porting:
         recording: Path | None,
     ) -> Iterator[Verification]:
         from hipport import verifier
-        from hipport.evidence import Verification, digest
+        from hipport.evidence import Verification
 
         assert ported.before.root is not None
         folder = ported.before.root / script.parent
         name = f"the extension in {script.parent.as_posix()}" if script.parent.parts else "the extension"
         inputs = recording or cases or folder / "cases.py"
-        about = Verification(name, script.parent, inputs.name, digest(inputs) if inputs.is_file() else "")
+        about = Verification(name, script.parent, inputs.name, reading.digest(inputs) if inputs.is_file() else "")
         if not inputs.is_file():
             why = "there are no cases (cases.py beside setup.py), and no recording (hipport record)"
             yield Verification(name, script.parent, why_not=why)
@@ -227,7 +227,10 @@ class Porting:
 
 
 def _bytes(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
+    try:
+        return reading.read(path)
+    except OSError:
+        return None
 
 
 def _not_run(problem: Exception) -> str:

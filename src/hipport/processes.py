@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from hipport.reading import read_or_nothing
+
 #: The largest file that is written, in bytes.
 _FILE = 1 << 30
 #: What of an environment counts when an interpreter starts, or when it loads PyTorch; the rest scripts get anew.
@@ -94,7 +96,7 @@ class _Loaded:
                 answer = self._ask(json.dumps(request))
                 if not answer:
                     return None
-                return json.loads(answer)["status"], said.read_text("utf-8", "replace") if said.exists() else ""
+                return json.loads(answer)["status"], read_or_nothing(said).decode("utf-8", "replace")
         finally:
             self.lock.release()
 

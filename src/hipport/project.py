@@ -24,12 +24,6 @@ DEFAULT_ARCHS = ("gfx942", "gfx1100")
 # What may be an #include; more than there are, as it looks into comments and strings too.
 _INCLUDE = re.compile(rb"include(?:_next)?(?:[ \t]|\\\r?\n|/\*.*?\*/)*[\"<]([^\">\r\n]+)[\">]", re.DOTALL)
 
-# How build scripts define a macro: -DUSE_HIP, ("USE_HIP", None), target_compile_definitions(name PRIVATE USE_HIP).
-_DEFINES = re.compile(
-    rb"(?:-D[ \t]*|_compile_definitions[ \t]*\([^()#]*?\b)(\w*(?:HIP|ROCM)\w*)\b|"
-    rb"(?<!\w)\(\s*[\"'](\w*(?:HIP|ROCM)\w*)[\"']\s*,"
-)
-
 # Major version, minor version, stepping and features, as LLVM's AMDGPU guide writes them; or a generic target.
 _ARCH = re.compile(r"gfx(?P<major>\d{1,2}?)(?:\d[0-9a-f]|(?:-\d)?-generic)(?::(?:xnack|sramecc)[+-])*")
 
@@ -75,7 +69,7 @@ class Target:
 class Skipped:
     """A file or folder that is left alone, and why.
 
-    `kind` is `vendored` (third-party code), `refused` (cannot be edited reliably), `ported` (made by hipify),
+    `kind` is `vendored` (third-party code), `refused` (cannot be edited reliably), `ported` (by hipify or by hand),
     `excluded` (by the configuration, though it was given) or `missing` (a submodule that is not checked out).
     """
 
@@ -221,51 +215,10 @@ class Project:
         return self._connected(lambda source: [include.path for include in source.includes])
 
     def knowing_hip(self) -> Project:
-        """Return the project with each C++ file knowing the program's own macros that are defined on HIP.
+        """Return the project with each C++ file knowing what the program has for HIP already: see hipport.backends."""
+        from hipport.backends import known
 
-        A build script that defines a macro with a name for HIP does so for the files of its folder; a file that
-        chooses between HIP's functions and CUDA's by one does so for all files that it is connected to by includes.
-        """
-        from hipport.languages.cpp import Cpp
-        from hipport.languages.preprocessor import names_for_hip
-
-        asking = {
-            source.path: names
-            for source in self.sources
-            if isinstance(source, Cpp) and (names := names_for_hip(source.text))
-        }
-        if not asking:
-            return self
-        known: dict[PurePath, set[bytes]] = {path: set() for path in asking}
-        for script in self.sources:
-            if not isinstance(script, Cpp) and (
-                defined := {found[1] or found[2] for found in _DEFINES.finditer(script.text)}
-            ):
-                folder = script.path.parent.parent if script.path.parent.name == "cmake" else script.path.parent
-                for path, names in asking.items():
-                    if folder in path.parents:
-                        known[path] |= names & defined
-        readable = self._readable
-        choosing = {
-            source.path: source.chosen_on_hip
-            for source in readable.values()
-            if isinstance(source, Cpp) and source.chosen_on_hip
-        }
-        if choosing:
-            for group in self.apart():
-                chosen = {name for source in group for name in choosing.get(source.path, ())}
-                for source in group if chosen else ():
-                    if source.path in asking:
-                        known[source.path] |= chosen & asking[source.path]
-        return replace(
-            self,
-            sources=tuple(
-                replace(source, chosen=frozenset(known[source.path]))
-                if isinstance(source, Cpp) and known.get(source.path)
-                else source
-                for source in self.sources
-            ),
-        )
+        return known(self)
 
     def apart(self) -> list[list[Source]]:
         """Return the C++ files in groups of which no two have to do with each other.

@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
+from hipport import reading
 from hipport.diagnostics import Embedded
 from hipport.dry_runs import without_places
 from hipport.extensions import UNITS
-from hipport.included import not_included, read
+from hipport.included import not_included
 from hipport.just_in_time import JustInTime
 from hipport.processes import run_script
+from hipport.reading import read_or_nothing
 from hipport.toolchain import Toolchain
 from hipport.units import DEVICE, Found, NotBuilt, Unit
 
@@ -32,12 +34,13 @@ _SETUP = re.compile(r"setup(?:[-_]\w+)?\.py|\w+_setup\.py")
 
 def setup_scripts(paths: Iterable[Path]) -> list[Path]:
     """Return those of `paths` that build extensions by setuptools: `setup.py`, or else `setup_cuda.py` and its like."""
-    found = [path for path in paths if _SETUP.fullmatch(path.name) and b"Extension" in read(path)]
+    found = [path for path in paths if _SETUP.fullmatch(path.name) and b"Extension" in read_or_nothing(path)]
     named = {path.parent for path in found if path.name == "setup.py"}
     return [
         path
         for path in found
-        if path.name == "setup.py" or (path.parent not in named and re.search(rb"(?<!def )\bsetup\s*\(", read(path)))
+        if path.name == "setup.py"
+        or (path.parent not in named and re.search(rb"(?<!def )\bsetup\s*\(", read_or_nothing(path)))
     ]
 
 
@@ -129,7 +132,7 @@ class Recorder:
         found = self._jit(request, folder, place, call.line)
         embedded: dict[Path, tuple[Embedded, ...]] = {}
         for file in sorted(written.glob("*.c*")) if call.function == "load_inline" else ():
-            lines = read(file).decode("utf-8", "replace").splitlines()
+            lines = read_or_nothing(file).decode("utf-8", "replace").splitlines()
             # Line 0 stands for the file.
             whole = Embedded(0, 1, self.copy / place, call.line)
             embedded[file] = (whole, *_embedded(lines, self.copy / place, call.texts))
@@ -193,7 +196,7 @@ class Recorder:
         script = Path(__file__).with_name("record_extensions.py")
         status, said = run_script(self.python, script, [str(asked)], folder, env, self.timeout)
         try:
-            recorded = json.loads(answer.read_text(encoding="utf-8"))
+            recorded = json.loads(reading.read(answer))
         except (OSError, ValueError):
             if status is None:
                 return {}, f"it did not end within {self.timeout:.0f} s"

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import PurePath
@@ -21,6 +21,7 @@ from hipport.finding import Certainty
 from hipport.pipeline import Outcome, Ported, Reported
 from hipport.project import Target
 from hipport.source import Source
+from hipport.terminal import block, joined, painter, quoted_as_git
 
 if TYPE_CHECKING:
     from hipport.builder import Built, Compiled
@@ -64,7 +65,7 @@ def as_text(ported: Ported, *, colour: bool = False, would: bool = False) -> str
     lines += _files_lines(ported, would=would)
     lines += _skipped_lines(ported, paint)
     lines.append(summary(ported, would=would))
-    return "\n".join(lines) + "\n"
+    return joined(lines)
 
 
 def _files_lines(ported: Ported, *, would: bool) -> Iterator[str]:
@@ -102,8 +103,11 @@ def summary(ported: Ported, *, would: bool = False) -> str:
     return text + f" ({_plural(read, 'file')} read)"
 
 
-def as_json(ported: Ported, **more: Any) -> str:
-    """Return the result as JSON, with sorted keys; positions are in the files as they were read."""
+def as_json(ported: Ported, *, would: bool = False, **more: Any) -> str:
+    """Return the result as JSON, with sorted keys; positions are in the files as they were read.
+
+    `would` words it for a run that writes nothing: then no file is `changed`, and some are that `would_change`.
+    """
     before = ported.before.by_path
     document = {
         "schema": SCHEMA,
@@ -111,7 +115,8 @@ def as_json(ported: Ported, **more: Any) -> str:
         "files": [
             {
                 "path": source.path.as_posix(),
-                "changed": source.text != before[source.path].text,
+                "changed": not would and source.text != before[source.path].text,
+                "would_change": would and source.text != before[source.path].text,
                 "sha256_before": hashlib.sha256(before[source.path].text).hexdigest(),
                 "sha256_after": hashlib.sha256(source.text).hexdigest(),
             }
@@ -126,7 +131,7 @@ def as_json(ported: Ported, **more: Any) -> str:
             {"path": skipped.path.as_posix(), "kind": skipped.kind, "why": skipped.why}
             for skipped in ported.before.skipped
         ],
-        "summary": summary(ported),
+        "summary": summary(ported, would=would),
         **more,
     }
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
@@ -293,12 +298,13 @@ def built_as_text(built: Built, *, colour: bool = False) -> str:
     lines: list[str] = []
     for message, targets in built.messages:
         severity = paint("manual" if message.severity == "error" else "review", message.severity)
-        lines.append(
-            f"{paint('path', _placed(message.path, message.line, message.column))}: {severity}: {message.text}"
-        )
-        lines[-1] += paint("dim", f"  [{', '.join(targets)}]")
+        said = list(block(message.text))
+        said[-1] += paint("dim", f"  [{', '.join(targets)}]")
+        place = paint("path", _placed(message.path, message.line, message.column))
+        lines += [f"{place}: {severity}: {said[0]}", *said[1:]]
         lines += [f"    {_placed(note.path, note.line, note.column)}: {note.text}" for note in message.notes]
-    lines += [f"not built: {_placed(each.path, each.line, 0)}: {each.why}" for each in built.not_built]
+    for each in built.not_built:
+        lines += block(f"not built: {_placed(each.path, each.line, 0)}: {each.why}")
     lines += [f"ran {path} to learn how it is built" for path in built.ran]
     if lines:
         lines.append("")
@@ -327,7 +333,7 @@ def built_as_text(built: Built, *, colour: bool = False) -> str:
     if count := sum(each.path.suffix in UNITS for each in built.not_built):
         last += f"; {count} {'source' if count == 1 else 'sources'} not built"
     lines.append(last)
-    return "\n".join(lines) + "\n"
+    return joined(lines)
 
 
 def diagnosis_as_json(diagnosis: Diagnosis) -> str:
@@ -374,7 +380,7 @@ def diagnosis_as_text(diagnosis: Diagnosis, *, colour: bool = False) -> str:
     named = [_plural(counts[status], status) for status in ("problem", "warning") if counts[status]]
     unknown = f"; {_plural(counts['unknown'], 'check')} could not be made" if counts["unknown"] else ""
     lines += ["", (", ".join(named) or "nothing was seen that would break a run") + unknown]
-    return "\n".join(lines) + "\n"
+    return joined(lines)
 
 
 def explanation_as_json(explanation: Explanation) -> str:
@@ -409,7 +415,7 @@ def explanation_as_text(explanation: Explanation, *, colour: bool = False) -> st
         width = max(map(len, explanation.passes))
         lines = ["Passes", *(f"  {name.ljust(width)}  {first}" for name, first in explanation.passes.items())]
         parts.append("\n".join(lines))
-    return "\n\n".join(parts) + "\n"
+    return joined("\n\n".join(parts).split("\n"))
 
 
 def _placed(path: PurePath, line: int, column: int) -> str:
@@ -439,7 +445,10 @@ def _diff(before: Source | None, after: Source) -> bytes:
         *((tag, i + head, j + head, k + head, m + head) for tag, i, j, k, m in middle.get_opcodes()),
         ("equal", len(old) - tail, len(old), len(new) - tail, len(new)),
     ]
-    out = [b"--- " + (b"a/" + path if before else b"/dev/null") + b"\n+++ b/" + path + b"\n"]
+    # Behind a name with a blank in it git and patch need a tab, to see where it ends.
+    end = b"\t\n" if b" " in path else b"\n"
+    old_name = quoted_as_git(b"a/" + path) + end if before else b"/dev/null\n"
+    out = [b"--- " + old_name + b"+++ " + quoted_as_git(b"b/" + path) + end]
     for group in whole.get_grouped_opcodes(3):
         out.append(b"@@ -%s +%s @@\n" % (_range(group[0][1], group[-1][2]), _range(group[0][3], group[-1][4])))
         for tag, i, j, k, m in group:
@@ -504,12 +513,3 @@ def _skipped_lines(ported: Ported, paint: Any) -> list[str]:
 
 def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def painter(colours: Mapping[str, str]) -> Callable[[str, str], str]:
-    """Return what puts a text into a style, by the style's number for a terminal; without any, it stays as it is."""
-
-    def paint(style: str, text: str) -> str:
-        return f"\x1b[{colours[style]}m{text}\x1b[0m" if colours else text
-
-    return paint

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hipport.reading import read_or_nothing
+
 
 def first_changed(one: Path, other: Path) -> tuple[int, Mapping[str, Any], str] | None:
     """Return the first launch after which two traces differ: its number, what the other says of it, what differs."""
@@ -23,11 +25,7 @@ def first_changed(one: Path, other: Path) -> tuple[int, Mapping[str, Any], str] 
 
 
 def _trace(file: Path) -> list[dict[str, Any]]:
-    try:
-        lines = file.read_text(errors="replace").splitlines()
-    except OSError:
-        return []
-    return [json.loads(line) for line in lines]
+    return [json.loads(line) for line in read_or_nothing(file).decode("utf-8", "replace").splitlines()]
 
 
 def _changed(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:

@@ -22,11 +22,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from hipport import hardware
+from hipport import hardware, reading
 from hipport.hardware import Hardware
 from hipport.machine import torch_of
 from hipport.mutants import mutations
 from hipport.pipeline import Pass, Ported, Progress
+from hipport.placing import check_named
 from hipport.processes import run_script
 from hipport.simt import extension as building
 from hipport.toolchain import cache
@@ -216,7 +217,7 @@ class Driver:
         patience = 120 + self.limits.seconds * count * max(1, len(asked["runs"]))
         status, said = run_script(python, _RUN_CASES, [str(request)], self.root, _clean(self.env), patience)
         try:
-            answered: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+            answered: dict[str, Any] = json.loads(reading.read(answer))
         except (OSError, ValueError):
             last = "\n".join(said.strip().splitlines()[-4:]) or f"the process ended with status {status}"
             raise BadCases(f"{self.file.name}: {last}") from None
@@ -389,14 +390,16 @@ def record(
 
     On any machine: one with an NVIDIA GPU, say. `modules` are the extension modules (all that are no part of Python,
     PyTorch or NumPy), `calls` how many calls of each function are kept. Beside `out`, a JSON file, goes an .npz with
-    the arrays. Returns the status of the command.
+    the arrays. Returns the status of the command. Raises Refused where a link of a tree leads `out` elsewhere.
     """
+    for each in (out, out.with_suffix(".npz")):
+        check_named(each, [folder])
     with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
         shutil.copyfile(_RECORD_CALLS, Path(scratch, "sitecustomize.py"))
         path = os.pathsep.join(each for each in (scratch, env.get("PYTHONPATH")) if each)
         own = {
             "PYTHONPATH": path,
-            "HIPPORT_RECORD": str(out.resolve()),
+            "HIPPORT_RECORD": str(out.absolute()),
             "HIPPORT_RECORD_MODULES": ":".join(modules),
             "HIPPORT_RECORD_CALLS": str(calls),
         }
@@ -427,7 +430,7 @@ def replay(
     out. The other parameters, and what is raised, are as for `extension`.
     """
     try:
-        recorded = json.loads(recording.read_text(encoding="utf-8"))
+        recorded = json.loads(reading.read(recording))
         modules = dict.fromkeys(each["module"] for each in recorded["calls"])
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise BadCases(f"{recording} is no recording: {problem}") from None
@@ -541,8 +544,8 @@ def _declared(file: Path, asked: Sequence[str] = ()) -> tuple[str, frozenset[str
     Raises BadCases where it has not what it must have, or it is plain to see that it lacks cases that were `asked` for.
     """
     try:
-        tree = ast.parse(file.read_bytes())
-    except SyntaxError as error:
+        tree = ast.parse(reading.read(file))
+    except (SyntaxError, ValueError, RecursionError) as error:
         raise BadCases(f"{file}: {error}") from None
     package, names = "", set()
     for node in tree.body:

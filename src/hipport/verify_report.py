@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from hipport.pipeline import Reported
-from hipport.report import painter
+from hipport.terminal import block, joined, painter
 from hipport.verification import Difference, Fault, Mutant, Outcome, Ran, Teeth, Verified
 
 _COLOUR = {"bad": "31", "good": "32", "dim": "2", "bold": "1"}
@@ -77,7 +77,7 @@ def as_text(verified: Verified, colour: bool = False) -> str:
             lines.append(paint("bad", f"nothing to compare with: the original {why} in {', '.join(of)}"))
     else:
         lines.append(paint("good", "verified") if verified.ok else paint("bad", "differs"))
-    return "\n".join(lines) + "\n"
+    return joined(lines)
 
 
 #: Findings of passes that are shown; `hipport rewrite --check` has them all.
@@ -117,7 +117,7 @@ def _problems(ran: Ran, outcome: Outcome, paint: Any) -> Iterator[str]:
         and (outcome.message or not outcome.faults)
         and not any(fault.level == "fault" for fault in outcome.faults)
     ):
-        yield f"{where}: {paint('bad', outcome.status)}: {outcome.message}"
+        yield from block(f"{where}: {paint('bad', outcome.status)}: {outcome.message}")
     for output in outcome.outputs:
         for difference in output.differences:
             if difference.why and difference.trusted:
@@ -136,10 +136,10 @@ def _faults(verified: Verified, level: str, paint: Any) -> Iterator[str]:
     for places in given.values():
         fault, where = places[0]
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-        yield _fault(fault, where + more, paint)
+        yield from _fault(fault, where + more, paint)
 
 
-def _fault(fault: Fault, where: str, paint: Any) -> str:
+def _fault(fault: Fault, where: str, paint: Any) -> list[str]:
     place = f"{fault.path}:{fault.line}: " if fault.line else ""
     numbers = (("block", fault.block), ("thread", fault.thread))
     inside = [fault.kernel] if fault.kernel else []
@@ -148,7 +148,7 @@ def _fault(fault: Fault, where: str, paint: Any) -> str:
     first, *rest = fault.message.splitlines() or [""]
     in_what = f" in {', '.join(inside)}" if inside else ""
     head = f"{place}{paint('bad', fault.level)}: {first}{in_what} [{fault.rule}] ({where})"
-    return "\n".join([head, *rest])
+    return [head, *rest]
 
 
 def _difference(difference: Difference) -> str:
@@ -270,7 +270,7 @@ def teeth_as_text(teeth: Teeth, colour: bool = False) -> str:
             lines.append(f"{_place(mutant)}{mutant.what}: {paint('bad', 'not noticed')}")
     if teeth.weak:
         lines.append(f"weak, for they notice nothing: {', '.join(teeth.weak)}")
-    return "\n".join(lines) + "\n"
+    return joined(lines)
 
 
 def teeth_as_json(teeth: Teeth) -> str:

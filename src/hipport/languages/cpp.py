@@ -85,9 +85,13 @@ class Cpp(Source):
 
     #: The program's own macros of which other files of it show that every HIP compilation defines them.
     chosen: frozenset[bytes] = field(default=frozenset(), repr=False)
+    #: The program's own macros that only code defines that CUDA alone sees.
+    unset: frozenset[bytes] = field(default=frozenset(), repr=False)
+    #: Whose code the whole file is, in a program that has backends for both: "hip", "cuda", "both"; else "".
+    side: str = field(default="", repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"chosen": self.chosen}
+        return super().__getstate__() | {"chosen": self.chosen, "unset": self.unset, "side": self.side}
 
     lasting = (*Source.lasting, "includes")
 
@@ -101,8 +105,10 @@ class Cpp(Source):
         return self._lexed[0]
 
     def quoted(self, offset: int) -> bool:
-        """Whether the byte is inside a string that begins on its line."""
+        """Whether the byte is inside a string that begins on its line, or with no code before it inside any string."""
         begin = self.offset(self.position(offset)[0], 1)
+        if not self.code[begin:offset].strip():
+            begin = 0
         return self.code.count(b'"', begin, offset) % 2 == 1
 
     def apply(self: CppT, edits: Iterable[Edit]) -> CppT:
@@ -447,7 +453,10 @@ class Cpp(Source):
 
     @cached_property
     def _branches(self) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-        return branches(self.conditionals, self.known_on_hip)
+        dead, alive = branches(self.conditionals, self.known_on_hip, self.unset)
+        whole = (Span(0, len(self.code)),)
+        # In a program with backends of both, all of a file may be of one.
+        return (whole, ()) if self.side == "cuda" else (dead, whole) if self.side == "hip" else (dead, alive)
 
     @cached_property
     def by_waves(self) -> tuple[tuple[Span, ...], tuple[Span, ...]]:

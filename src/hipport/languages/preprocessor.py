@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
@@ -55,6 +55,8 @@ _SAYS_CUDA = re.compile(
 )
 _NEVER_ON_HIP = frozenset(b"__HIP_PLATFORM_NVIDIA__ __HIP_PLATFORM_NVCC__".split())
 _DEFINED_BY_NVCC = frozenset(b"__CUDACC__ __NVCC__ __CUDA_ARCH__ CUDA_VERSION CUDART_VERSION USE_CUDA".split())
+# What is known of already, and what is no macro.
+_TOLD = _DEFINED_ON_HIP | _NEVER_ON_HIP | _DEFINED_BY_NVCC | frozenset((b"defined",))
 
 # One macro that says that CUDA's compiler, or CUDA, is there.
 _THERE_IS_CUDA = re.compile(rb"(?P<not>!)?defined(?:__CUDACC__|__NVCC__|__HIPCC__|(?!NO|\w*_NO_)\w*CUDA\w*)")
@@ -123,6 +125,46 @@ def without_cuda(groups: Iterable[tuple[Conditional, ...]]) -> tuple[Span, ...]:
     return outermost(found)
 
 
+def chosen_between(
+    groups: Iterable[tuple[Conditional, ...]], sides: Callable[[Span], AbstractSet[str]]
+) -> Iterator[tuple[tuple[Conditional, ...], frozenset[bytes]]]:
+    """Yield the groups that choose between HIP's code and CUDA's, and the macros that have to be defined for HIP's.
+
+    `sides` says whose code stands in a branch: `hip`, `cuda`, both or nothing.
+    """
+    for group in groups:
+        if len(group) < 3:
+            continue  # There is one branch.
+        of = [sides(Span(part.span.end, following.span.start)) for part, following in pairwise(group)]
+        if {"hip"} not in of or not any("cuda" in each and "hip" not in each for each in of):
+            continue
+        number = of.index({"hip"})
+        names = {name for part in group for name in IDENTIFIER.findall(part.condition)}
+        yield group, frozenset(name for name in names - _TOLD if _branch_with(name, group) == number)
+
+
+def _branch_with(name: bytes, group: tuple[Conditional, ...]) -> int | None:
+    """Return the number of the branch that HIP sees with the macro defined and, as far as is known, not without it."""
+    alone = frozenset((name,))
+    for number, part in enumerate(group[:-1]):
+        if part.word == b"else":
+            return None
+        if condition(part.condition, hip=True, chosen=alone):
+            return number if not condition(part.condition, hip=True) else None
+    return None
+
+
+def side_of(text: bytes, code: bytes) -> set[str]:
+    """Return whose headers and functions stand in a text, and in its code: `hip`, `cuda`, both or nothing."""
+    found = set()
+    # Few texts have these at all, which is found out much faster.
+    if (b"#" in text and _OF_HIP.search(text)) or (b"hip" in code and _HIP_NAME.search(code)):
+        found.add("hip")
+    if b"cu" in text and (_OF_CUDA.search(text) or _CUDA_NAME.search(code)):
+        found.add("cuda")
+    return found
+
+
 def chosen_on_hip(text: bytes, code: bytes, groups: Iterable[tuple[Conditional, ...]]) -> frozenset[bytes]:
     """Return the program's own macros that every HIP compilation of it has to define, as the text shows.
 
@@ -156,11 +198,11 @@ def _chosen_by(name: bytes, group: tuple[Conditional, ...], text: bytes, code: b
 
 
 def branches(
-    groups: Iterable[tuple[Conditional, ...]], chosen: frozenset[bytes]
+    groups: Iterable[tuple[Conditional, ...]], chosen: frozenset[bytes], unset: frozenset[bytes] = frozenset()
 ) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     """Return the stretches that no HIP compilation for AMD sees, and those that only one sees.
 
-    `chosen` are macros of the program's own that are defined on HIP.
+    `chosen` are macros of the program's own that are defined on HIP, `unset` ones that are defined for CUDA alone.
     """
     dead: list[Span] = []
     alive: list[Span] = []
@@ -172,11 +214,11 @@ def branches(
         for part, following in pairwise(group):
             # Who tells the two apart has counted on all that is written.
             text = part.condition if told else part.asked
-            here_hip = part.word == b"else" or condition(text, hip=True, told=told, chosen=chosen)
-            here_cuda = part.word == b"else" or condition(text, hip=False)
+            here_hip = part.word == b"else" or condition(text, hip=True, told=told, chosen=chosen, unset=unset)
+            here_cuda = part.word == b"else" or condition(text, hip=False, chosen=chosen)
             if here_hip is False and here_cuda is False:
                 # `defined(__CUDACC__) && defined(USE_ROCM)`: PyTorch's hipify makes the first what hipcc defines.
-                here_hip = condition(text, hip=True, chosen=chosen)
+                here_hip = condition(text, hip=True, chosen=chosen, unset=unset)
             hip, hip_may = _and(hip_may, here_hip), _and(hip_may, _not(here_hip))
             cuda, cuda_may = _and(cuda_may, here_cuda), _and(cuda_may, _not(here_cuda))
             branch = Span(part.span.end, following.span.start)
@@ -218,14 +260,21 @@ def exclusive(groups: Iterable[tuple[Conditional, ...]], one: int, other: int) -
     )
 
 
-def condition(text: bytes, *, hip: bool, told: bool = False, chosen: frozenset[bytes] = frozenset()) -> bool | None:
+def condition(
+    text: bytes,
+    *,
+    hip: bool,
+    told: bool = False,
+    chosen: frozenset[bytes] = frozenset(),
+    unset: frozenset[bytes] = frozenset(),
+) -> bool | None:
     """Evaluate a preprocessor condition as a HIP compilation for AMD (or an nvcc one) would; None where unknown.
 
     `told`: the program tells AMD from NVIDIA here, so what only nvcc defines is indeed not defined on HIP. Elsewhere
     `__CUDACC__` says that code is for the device, which a port has to keep. `chosen` are macros of the program's own
-    that are defined on HIP. Any other macro may be anything.
+    that are defined on HIP, `unset` ones that are defined for CUDA alone. Any other macro may be anything.
     """
-    found = value(tokens(text), _Macros(hip, told, chosen))
+    found = value(tokens(text), _Macros(hip, told, chosen, unset))
     return None if found is None else found != 0
 
 
@@ -235,9 +284,10 @@ class _Macros(NamedTuple):
     hip: bool
     told: bool
     chosen: frozenset[bytes]
+    unset: frozenset[bytes] = frozenset()
 
     def defined(self, name: bytes) -> bool | None:
-        if name in _NEVER_ON_HIP:
+        if name in _NEVER_ON_HIP or (self.hip and name in self.unset):
             return False
         if name in _DEFINED_ON_HIP or name in self.chosen:
             return self.hip

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from hipport.reading import digest, read
+
 _PASSES = frozenset(("assembly", "ballots", "launches", "loops", "prepare", "shared"))
 
 
@@ -22,7 +24,7 @@ def hash_of(path: str, known: dict[str, str]) -> str:
     """Return the hash of a file, "" if it cannot be read; `known` are those that were asked for."""
     if path not in known:
         try:
-            known[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+            known[path] = digest(path)
         except OSError:
             known[path] = ""
     return known[path]
@@ -34,7 +36,7 @@ def hash_tree(folders: Iterable[Path]) -> str:
     for folder in folders:
         for path in sorted(folder.rglob("*")):
             if path.is_file() and path.suffix != ".pyc":
-                total.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
+                total.update(str(path.relative_to(folder)).encode() + b"\0" + read(path) + b"\0")
     return total.hexdigest()
 
 

@@ -27,6 +27,7 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
+from hipport import reading
 from hipport.copies import copy_tree, reached, write_port
 from hipport.diagnostics import Message, Places, parse
 from hipport.discover import discover
@@ -440,7 +441,7 @@ class _Recorder:
         script = HERE.parent / "record_extensions.py"
         status, said = run_script(self.torch.python, script, [str(asked)], folder, env, self.timeout)
         try:
-            recorded: dict[str, Any] = json.loads(answered.read_text(encoding="utf-8"))
+            recorded: dict[str, Any] = json.loads(reading.read(answered))
         except (OSError, ValueError):
             last = said.strip().splitlines()[-1] if said.strip() else f"it ended with status {status}"
             return {}, f"it did not end within {self.timeout:.0f} s" if status is None else last
@@ -739,7 +740,7 @@ class _Compiler:
     def _digest(self, path: str) -> str:
         if path not in self.digests:
             try:
-                self.digests[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+                self.digests[path] = reading.digest(path)
             except OSError:
                 self.digests[path] = ""
         return self.digests[path]

@@ -14,12 +14,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, Literal
 
+from hipport import reading
 from hipport.discover import discover, left_by_tools, source
 from hipport.finding import Finding
 from hipport.headers import own
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Outcome, Pass, Ported, Reported
+from hipport.placing import walk
 from hipport.project import Project
 from hipport.simt import assembly, ballots, launches, loops, shared, sides
 from hipport.source import Edit, NewFile, Source, Span
@@ -146,8 +148,8 @@ def _included(project: Project, root: Path, folders: Sequence[Path]) -> list[tup
                 if place in known:
                     break
                 try:
-                    text = place.read_bytes()
-                except (OSError, ValueError):
+                    text = reading.read(place)
+                except OSError:
                     continue
                 name = PurePosixPath(os.path.relpath(place, root).replace(os.sep, "/"))
                 target = linked.get(Path(os.path.realpath(place)))
@@ -254,7 +256,7 @@ def _may_break(file: Cpp, offset: int) -> bool:
 
 def _write(place: Path, text: bytes) -> None:
     try:
-        if not place.is_symlink() and place.read_bytes() == text:
+        if not place.is_symlink() and reading.read(place) == text:
             return
     except OSError:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -265,7 +267,7 @@ def _write(place: Path, text: bytes) -> None:
 
 def _link_others(folder: Path, to: Path, kept: set[Path], made: Mapping[Path, Path]) -> None:
     """Put links where files are that are no C++, or links to what was `made`; take away what an earlier tree left."""
-    for here, names, files in os.walk(folder):
+    for here, names, files in walk(folder):
         names[:] = [name for name in names if not name.startswith(".") and name not in left_by_tools(here, names)]
         place = to / Path(here).relative_to(folder)
         place.mkdir(parents=True, exist_ok=True)
@@ -274,13 +276,15 @@ def _link_others(folder: Path, to: Path, kept: set[Path], made: Mapping[Path, Pa
             if link in kept:
                 continue
             origin = Path(here, name)
+            if not origin.is_file() and origin.exists():
+                continue  # a link to a folder, or a pipe, for which a compiler would wait
             target = made.get(Path(os.path.realpath(origin)), origin) if origin.is_symlink() else origin
             if link.is_symlink() and link.readlink() == target:
                 continue
             if link.is_symlink() or link.exists():
                 link.unlink()
             link.symlink_to(target)
-    for here, names, files in os.walk(to):
+    for here, names, files in walk(to):
         origin = folder / Path(here).relative_to(to)
         for name in files:
             if Path(here, name) not in kept and not (origin / name).exists():

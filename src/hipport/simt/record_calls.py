@@ -26,7 +26,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import IO, Any
 
 _NOT = ("torch", "numpy", "scipy", "pandas", "PIL", "triton", "functorch", "torchgen")
 
@@ -138,10 +138,22 @@ class Recording:
         gpu = torch.cuda.get_device_name() if torch is not None and torch.cuda.is_available() else ""
         about = {"gpu": gpu, "torch": str(torch.__version__) if torch else "", "python": sys.version.split()[0]}
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        numpy.savez_compressed(self.file.with_suffix(".npz"), **self.arrays)
+        arrays, text = (self.file.with_suffix(f".{os.getpid()}.{kind}") for kind in ("npz", "json"))
+        with _new(arrays) as file:
+            numpy.savez_compressed(file, **self.arrays)
         scratch = {call: sorted(outputs) for call, outputs in self.scratch.items()}
         whole = {"about": about, "calls": self.made, "left_out": self.left_out, "scratch": scratch}
-        self.file.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+        with _new(text) as file:
+            file.write((json.dumps(whole, indent=1) + "\n").encode())
+        # What is there is replaced, also a link that the program may have put there.
+        arrays.replace(self.file.with_suffix(".npz"))
+        text.replace(self.file)
+
+
+def _new(path: Path) -> IO[bytes]:
+    """Open a file that is not there yet: a link is none."""
+    path.unlink(missing_ok=True)
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "wb")
 
 
 def _digest(array: Any) -> bytes:

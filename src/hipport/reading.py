@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read files that somebody else has made: regular ones only, without waiting, and no more than is asked for.
+
+A tree may have a pipe, a device or a link to one in the place of any file. Every file that is not hipport's own is
+read here; a test holds that.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+#: Files of more bytes are data.
+LARGEST = 1 << 28
+#: Settings, manifests and the like of more bytes are none.
+SETTINGS = 1 << 22
+
+
+def read(path: str | Path, largest: int | None = None, *, inside: int | None = None) -> bytes:
+    """Return the bytes of a regular file.
+
+    With `inside`, the descriptor of a folder, `path` is a name in it, and no link is followed.
+    Raises OSError for anything else, for a file of more than `largest` bytes (LARGEST if not given), and where a path
+    cannot be one.
+    """
+    largest = LARGEST if largest is None else largest
+    descriptor = opened(path, inside)
+    try:
+        # One byte more than may be: what says that it is empty, or grows, has its end where reading finds it.
+        text = read_open(descriptor, largest + 1)
+    finally:
+        os.close(descriptor)
+    if len(text) > largest:
+        raise OSError(errno.EFBIG, f"larger than {largest >> 20} MB", str(path))
+    return text
+
+
+def beginning(path: str | Path, size: int) -> bytes:
+    """Return the first bytes of a regular file; nothing where there is none to read."""
+    try:
+        descriptor = opened(path, None)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, size)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def read_or_nothing(path: str | Path, largest: int | None = None) -> bytes:
+    """Return the bytes of a regular file, none where there is no such file to read."""
+    try:
+        return read(path, largest)
+    except OSError:
+        return b""
+
+
+def digest(path: str | Path) -> str:
+    """Return the SHA-256 of a regular file. Raises OSError as `read` does."""
+    return hashlib.sha256(read(path)).hexdigest()
+
+
+def said(error: OSError) -> str:
+    """Return what an error says, to stand behind a path."""
+    text = error.strerror or str(error)
+    return text[:1].lower() + text[1:]
+
+
+def opened(path: str | Path, inside: int | None = None) -> int:
+    """Open a regular file to be read; `inside` is as for `read`. Raises OSError for anything else, without waiting."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    try:
+        # Looked at before it is opened: to open a device may do something.
+        _check(os.stat(path, dir_fd=inside, follow_symlinks=inside is None), path)
+        descriptor = os.open(path, flags | (os.O_NOFOLLOW if inside is not None else 0), dir_fd=inside)
+    except ValueError as error:  # a NUL, or what is no text of this system
+        raise OSError(errno.EINVAL, "no such path can be", ascii(str(path))) from error
+    try:
+        _check(os.fstat(descriptor), path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _check(status: os.stat_result, path: str | Path) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+
+
+def read_open(descriptor: int, most: int = 1 << 62) -> bytes:
+    """Return what is to be read of an open file, and no more than `most` bytes."""
+    parts = []
+    size = os.fstat(descriptor).st_size + 1
+    while most > 0 and (part := os.read(descriptor, min(most, size))):
+        parts.append(part)
+        most -= len(part)
+        size = 1 << 20
+    return b"".join(parts)
