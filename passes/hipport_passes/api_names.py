@@ -231,13 +231,14 @@ def settled(code: bytes, span: Span) -> tuple[Span, bytes] | None:
 def asserted(source: Cpp, span: Span) -> Span | None:
     """Return the condition of the static_assert that the `__CUDA_ARCH__` at `span` stands in, if it is a lower bound.
 
-    Or None. What a message says of the architecture belongs to it.
+    Or None. What a message says of the architecture belongs to it, also where the bound has become `true`.
     """
     for match in _ASSERTION.finditer(source.code, 0, span.start):
         arguments = source.arguments(match.end() - 1)
         if arguments and match.end() <= span.start < arguments[-1].end:
             condition = source.trimmed(arguments[0])
-            return condition if _BOUND.fullmatch(source.code, condition.start, condition.end) else None
+            known = _BOUND.fullmatch(source.code, condition.start, condition.end) or source[condition] == b"true"
+            return condition if known else None
     return None
 
 

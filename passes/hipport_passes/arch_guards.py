@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rewrite conditions that ask for nvcc or for device code so that hipcc answers them.
 
-`__CUDACC__` becomes `__HIPCC__`, which hipcc defines where nvcc defines the other; `defined(__CUDA_ARCH__)` becomes
-`defined(__HIP_DEVICE_COMPILE__)`. Comparisons with CUDA's versions and architectures are reported where AMD, on which
-those macros are not defined and count as 0, takes another branch than the newest CUDA and NVIDIA GPU do. Where the
-branches mean the same once they are ported, there is nothing to report. Where CUDA 11.0 and all later ones, or GPUs of
-compute capability 5.0 and all later ones, take one branch of a chain and nothing in it is CUDA's alone, or AMD would
+Beside `__CUDACC__` comes `__HIPCC__`, which hipcc defines where nvcc defines the other; beside `defined(__CUDA_ARCH__)`
+comes `defined(__HIP_DEVICE_COMPILE__)`. Comparisons with CUDA's versions and architectures are reported where AMD, on
+which those macros are not defined and count as 0, takes another branch than the newest CUDA and NVIDIA GPU do. Where
+the branches mean the same once they are ported, there is nothing to report. Where CUDA 11.0 and all later ones, or GPUs
+of compute capability 5.0 and all later ones, take one branch of a chain and nothing in it is CUDA's alone, or AMD would
 come to an `#error`, AMD takes that branch too, for review; so it does with code that GPUs up to compute capability 8.0
 have, and others none in its place: it would silently be lost. A
 condition that tells AMD from NVIDIA already is left alone, with all its branches, except that `USE_ROCM` and its like,
 which PyTorch's build defines and hipcc does not, are helped by a macro that hipcc defines, in programs without PyTorch.
-Runs last: once a guard names HIP, what it guards looks as if it were ported.
+What hipport has written is not taken for somebody's decision by a later run, which ports what has come into a branch
+since (`hipport.languages.asked`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.languages import conditions
+from hipport.languages.asked import COMPILERS, EQUALS, MARK, is_marked, is_paired
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.cuda import Cuda
 from hipport.languages.preprocessor import Conditional
@@ -32,13 +34,8 @@ from hipport_passes import api_names
 from hipport_passes.lost_code import chosen_elsewhere
 from hipport_passes.pytorch_headers import includes_pytorch
 
-# What nvcc says of itself, and hipcc of itself; it takes extended lambdas and constexpr functions without a flag.
-_COMPILER = {
-    b"__CUDACC__": b"__HIPCC__",
-    b"__CUDACC_RTC__": b"__HIPCC_RTC__",
-    b"__CUDACC_EXTENDED_LAMBDA__": b"__HIPCC__",
-    b"__CUDACC_RELAXED_CONSTEXPR__": b"__HIPCC__",
-}
+# What nvcc says of itself that is about the language; the name for it alone is about its pragmas and defects, too.
+_COMPILER = {name: equal for name, equal in COMPILERS.items() if name != b"__NVCC__"}
 _NAME = re.compile(
     rb"__CUDACC(?:_RTC|_EXTENDED_LAMBDA|_RELAXED_CONSTEXPR)?__|__NVCC__|__CUDA_ARCH__|CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__|CUDNN_VERSION"
 )
@@ -108,6 +105,10 @@ _CONSTANT = re.compile(
     rb"#[ \t]*define[ \t]+(\w+)[ \t]+([^\r\n]+)|\b(?:const|constexpr)\b[\w\s:]*?\b(\w+)\s*[={]\s*([^;}]+)"
 )
 _IFDEF = re.compile(rb"(if)(n?)def[ \t]+$")
+# What binds no closer than the `||`, or `&&`, that comes between.
+_LEFT = re.compile(rb"(?:(?:if|(?P<sign>\|\||&&)|\()[ \t]*|^)(?P<not>!)?[ \t]*$")
+_RIGHT = re.compile(rb"[ \t]*(?:(?P<sign>\|\||&&)|\)|$)")
+_CLOSING = re.compile(rb"[ \t]*\)")
 _DEFINED = re.compile(rb"\bdefined[ \t]*(?:(\()[ \t]*)?$")
 _ASKS = re.compile(rb"#[ \t]*ifn?def[ \t]+$|\bdefined[ \t]*\(?[ \t]*$")
 
@@ -132,8 +133,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         for number, part in enumerate(group)
         if number and not any(other.tells(source.known_on_hip) for other in group[1 : number + 1])
     }
-    parts = {part.span.start: part.span for group in source.conditionals for part in group}
-    reported: set[int] = set()
+    parts = {part.span.start: part for group in source.conditionals for part in group}
+    # An earlier run has decided these, for review.
+    reported = {
+        part.span.start
+        for group in source.conditionals
+        if any(is_marked(source[part.span]) for part in group)
+        for part in group
+    }
     for span, name in source.names(_NAME):
         directive = source.directive(span.start)
         if name == b"__CUDA_ARCH__" and directive is None:
@@ -165,9 +172,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if name in _COMPILER:
                 yield _outside(source, span, name, directive)
             continue
-        text = code[directive.start : directive.end]
-        if parts[directive.start] in told:
-            # Renamed by an earlier run, perhaps: what it compares with is still for a person.
+        text = _asked(source, parts[directive.start])
+        if directive in told:
             asked = name not in _COMPILER and told[directive] and _is_undecided(text)
             for_host = (
                 directive in host_alone and name in _VERSIONS - {b"__CUDA_ARCH__"} and not _as_on_the_newest(text)
@@ -177,24 +183,17 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield _decide(span, name)
             continue
         asks = _ASKS.search(code[directive.start : span.start]) is not None
+        done = is_paired(code[span.end : directive.end])
         if name in _COMPILER:
-            yield _compiler(span, name)
+            if not done:
+                yield _beside(code, directive, span, name, "compiler")
         elif name == b"__NVCC__":
-            if b"__CUDACC__" not in text and b"_VER_" not in text:
-                yield Finding(
-                    span,
-                    "compiler",
-                    "__NVCC__ → __HIPCC__: right if this is about CUDA's syntax, not about pragmas or defects of nvcc",
-                    (Edit(span, b"__HIPCC__"),),
-                    Certainty.REVIEW,
-                )
+            if not done and b"__CUDACC__" not in text and b"_VER_" not in text:
+                about = "right if this is about CUDA's syntax, not about pragmas or defects of nvcc"
+                yield _beside(code, directive, span, name, "compiler", about)
         elif name == b"__CUDA_ARCH__" and asks and _all_ask(code, directive):
-            yield Finding(
-                span,
-                "device_code",
-                "__CUDA_ARCH__ → __HIP_DEVICE_COMPILE__",
-                (Edit(span, b"__HIP_DEVICE_COMPILE__"),),
-            )
+            if not done:
+                yield _beside(code, directive, span, name, "device_code")
         elif directive.start not in reported and not _as_on_the_newest(text):
             group = next(each for each in source.conditionals if any(part.span == directive for part in each))
             reported.update(part.span.start for part in group)  # a chain is one thing to decide
@@ -203,6 +202,13 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield _chosen(source, project, group, directive, span, kind) or _decide(
                     span, name, chosen_elsewhere(source, project, group)
                 )
+
+
+def _asked(source: Cpp, part: Conditional) -> bytes:
+    """Return the directive, without what an earlier run has added to its condition."""
+    if part.word in (b"if", b"elif"):
+        return b"#" + part.word + b" " + part.asked
+    return source.code[part.span.start : part.span.end]
 
 
 def _asks_for_device(part: Conditional) -> bool:
@@ -367,7 +373,7 @@ class _Chain(NamedTuple):
             new = text
             for each in sorted(here, key=lambda each: each.span.start, reverse=True):
                 new = new[: each.span.start] + each.new + new[each.span.end :]
-            changed.append(new)
+            changed.append(new.replace(MARK, b""))
             if before and here:
                 edits.append(Edit(span, before + new))
             else:
@@ -412,7 +418,7 @@ def _chain(source: Cpp, group: tuple[Conditional, ...]) -> _Chain | None:
             parts.append((part.condition, Span(word, end), b"if "))
         text = parts[-1][0]
         names.update(_WORD.findall(b" ".join(conditions.tokens(text))))
-    others = sorted(name for name in names if name not in _OLDEST and name != b"defined")
+    others = sorted(name for name in names if name not in _OLDEST and name not in _ON_AMD and name != b"defined")
     return _Chain(tuple(parts), tuple(others)) if len(others) <= 4 else None
 
 
@@ -423,7 +429,7 @@ def _branch(group: tuple[Conditional, ...], number: int) -> Span | None:
 
 def _made_amd(source: Cpp, text: bytes, those: list[dict[bytes, int]]) -> list[Edit]:
     """Return the edits to a condition by which AMD answers it as all of `those` GPUs and releases do."""
-    words = {token for token in conditions.tokens(text) if _WORD.fullmatch(token)} - {b"defined"}
+    words = {token for token in conditions.tokens(text) if _WORD.fullmatch(token)} - {b"defined", *EQUALS.values()}
     if words.isdisjoint(_VERSIONS):
         return []
     whole = _with_amd(source, text, 0, text, those)
@@ -447,7 +453,7 @@ def _with_amd(source: Cpp, text: bytes, start: int, part: bytes, those: list[dic
     if names == [b"__HIPCC__"] and not isinstance(source, Cuda):
         names.append(b"__HIP_PLATFORM_AMD__")  # for a compiler of the host, to which builds say so
     sign = b" || defined(" if True in answers else b" && !defined("
-    before, after = b"", b"".join(sign + each + b")" for each in names)
+    before, after = b"", b"".join(sign + each + b")" for each in names) + MARK
     if part != text:
         before, after = b"(", after + b")"
     elif False in answers and b"||" in condition:
@@ -463,7 +469,7 @@ def _is_ported(source: Cpp, project: Project, branch: Span) -> bool:
     for group in source.conditionals:
         for part in group:
             inside = branch.start <= part.span.start < branch.end and part.word not in (b"else", b"endif")
-            text = source.code[part.span.start : part.span.end]
+            text = _asked(source, part)
             if inside and _NAME.search(text) and not _as_on_the_newest(text):
                 return False
     return not any(
@@ -575,14 +581,38 @@ def _holds(condition: list[bytes], known: Mapping[bytes, int]) -> bool:
     return found != 0
 
 
-def _compiler(span: Span, name: bytes) -> Finding:
-    new = _COMPILER[name]
-    return Finding(span, "compiler", f"{name.decode()} → {new.decode()}", (Edit(span, new),))
+def _beside(code: bytes, directive: Span, span: Span, name: bytes, kind: str, assumes: str = "") -> Finding:
+    """Have a condition that asks for a name of nvcc's ask for hipcc's, too: that tells neither from the other."""
+    equal = EQUALS[name]
+    before = code[directive.start : span.start]
+    if match := _IFDEF.search(before):
+        sign, either = (b"!", b" && ") if match[2] else (b"", b" || ")
+        new = match[1] + b" " + either.join(sign + b"defined(" + each + b")" for each in (name, equal))
+        edits = [Edit(Span(directive.start + match.start(), span.end), new)]
+    elif match := _DEFINED.search(before):
+        closing = _CLOSING.match(code, span.end, directive.end) if match[1] else None
+        end = closing.end() if closing else span.end
+        start = directive.start + match.start()
+        left, right = _LEFT.search(before, 0, match.start()), _RIGHT.match(code, end, directive.end)
+        inserted = b"defined(" + equal + b")"
+        if left and right and left["not"]:
+            edits = [Edit(Span(end, end), b" && !" + inserted)]
+        elif left and right and b"&&" not in (left["sign"], right["sign"]):
+            edits = [Edit(Span(end, end), b" || " + inserted)]
+        else:
+            edits = [Edit(Span(start, start), b"("), Edit(Span(end, end), b" || " + inserted + b")")]
+    else:
+        edits = [Edit(Span(span.start, span.start), b"("), Edit(Span(span.end, span.end), b" || " + equal + b")")]
+    message = f"{name.decode()}, or {equal.decode()}, which hipcc defines"
+    if assumes:
+        return Finding(span, kind, f"{message}: {assumes}", tuple(edits), Certainty.REVIEW)
+    return Finding(span, kind, message, tuple(edits))
 
 
 def _outside(source: Cpp, span: Span, name: bytes, directive: Span) -> Finding:
     if not _DEFINES.match(source.code, directive.start):
-        return _compiler(span, name)
+        equal = _COMPILER[name]
+        return Finding(span, "compiler", f"{name.decode()} → {equal.decode()}", (Edit(span, equal),))
     # hipcc defines __HIPCC__ itself, and rocThrust takes a compiler with __CUDACC__ for nvcc.
     return Finding(
         directive,

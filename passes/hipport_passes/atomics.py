@@ -386,7 +386,7 @@ def _hides(group: tuple[Conditional, ...], offset: int, newest: bool) -> bool:
     """Say whether `offset` is in a branch that is not taken: where nvcc's macros are not defined, or of a new GPU."""
     values = []
     for part in takewhile(lambda part: part.span.end <= offset, group):
-        text = _NUMBER_OF_NVCC.sub(b"10000", _DEFINED_BY_NVCC.sub(b"1", part.condition)) if newest else part.condition
+        text = _NUMBER_OF_NVCC.sub(b"10000", _DEFINED_BY_NVCC.sub(b"1", part.asked)) if newest else part.asked
         values.append(part.word == b"else" or condition(text, hip=True, told=True))
     return values[-1] is False or True in values[:-1]
 

@@ -177,9 +177,7 @@ def _declared(source: Cpp) -> frozenset[bytes]:
 
 def _for_amd(source: Cpp, offset: int) -> bool:
     """Whether somebody wrote it for AMD: then the default is meant."""
-    first = source.first
-    hip = isinstance(first, Cpp) and any(include.path.startswith(("hip/", "hipcub/")) for include in first.includes)
-    return hip or source.ported(offset)
+    return source.begun_as_hip or source.ported(offset)
 
 
 def _sums(source: Cpp, project: Project, roots: frozenset[bytes]) -> Iterator[Finding]:

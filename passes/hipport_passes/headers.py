@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from hipport.extensions import UNITS
 from hipport.finding import Certainty, Finding
-from hipport.headers import FOLDER, header, own, together
+from hipport.headers import FOLDER, behind_own, header, own, together
+from hipport.languages.asked import MARK
 from hipport.languages.cpp import Cpp, Include, within
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Pass
@@ -43,6 +44,8 @@ _AS_CUDA = re.compile(rb"(?<![\w-])--?x[ =]cu\b|\bLANGUAGE\s+CUDA\b")
 _INCLUDED_MACRO = re.compile(rb"#[ \t]*include[ \t]+([A-Za-z_]\w*)")
 _NAMES_HEADER = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^)]*\))?[ \t]+(<[^<>\r\n]+>|\"[^\"\r\n]+\")[ \t]*")
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+_OF_HIP = re.compile(rb"<hip\w*/[^<>\r\n]+>")
+_RUNTIME = b"<hip/hip_runtime"
 
 
 class Row(NamedTuple):
@@ -187,13 +190,38 @@ def lookup(path: str) -> Row | None:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per include that changes or that a person must look at, and one for the runtime header."""
+    findings = list(_found(source, project))
+    if not source.begun_as_hip and not source.ported_before:
+        findings = _marked(findings)
+    yield from findings
+
+
+def _marked(findings: list[Finding]) -> list[Finding]:
+    """Have one of HIP's headers say that hipport has put it there: a file with it was CUDA, and new code in it is."""
+    # What is for review may be declined.
+    edits = [
+        (each.certainty.value, _RUNTIME not in edit.new, edit.span, edit)
+        for each in findings
+        for edit in each.edits
+        if _OF_HIP.search(edit.new)
+    ]
+    if not edits:
+        return findings
+    chosen = min(edits)[3]
+    places = list(_OF_HIP.finditer(chosen.new))
+    at = next((place for place in places if _RUNTIME in place[0]), places[0]).end()
+    new = replace(chosen, new=chosen.new[:at] + MARK + chosen.new[at:])
+    return [replace(each, edits=tuple(new if edit == chosen else edit for edit in each.edits)) for each in findings]
+
+
+def _found(source: Cpp, project: Project) -> Iterator[Finding]:
     known = table()
     # What has been included so far, under no condition, by its path in HIP.
     seen: set[str] = set()
     told: set[str] = set()
     is_cuda = source.path.suffix == ".cu"
     if (is_cuda or _compiled_as_cuda(source, project)) and _needs_runtime(source, project):
-        at = source.include_point
+        at = behind_own(source)
         line = f"#include <{known.runtime}>".encode() + source.newline
         if not is_cuda:  # a compiler of the host may read it as well
             line = b"#ifdef __HIPCC__" + source.newline + line + b"#endif" + source.newline
@@ -481,7 +509,7 @@ def _brings(source: Cpp, include: Include, project: Project) -> bool:
     hip = include.path if row is None else row.hip
     if not hip or (row is not None and (row.since > project.target.rocm or _own(source, include, project))):
         return False
-    hip = hip.lstrip("./")  # hipport's own headers are included by relative paths
+    # What hipport's own headers bring does not count: a file that needs one of them later is to come out the same.
     return any(hip.startswith(each) if each.endswith("/") else hip == each for each in known.brings_runtime)
 
 

@@ -54,6 +54,8 @@ def rewrite(
     rules: Mapping[str, Any] | None = None,
     passes: Sequence[Pass[Any]] | None = None,
     device_agnostic: bool | None = None,
+    repository: bool = False,
+    staged: bool = False,
     jobs: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Ported:
@@ -63,10 +65,11 @@ def rewrite(
     Changes up to `accept` are made. `exclude` has patterns of paths to leave alone, as in .gitignore and
     relative to `exclude_base` or the folder that all paths lie in; `rules` rows of your own for the tables of passes,
     as config.read_rules returns them; `passes` the passes to run instead of all, `device_agnostic` whether Python is to
-    run without a GPU, too (else the target says it), `jobs` the number of processes (one for each processor, for a tree
-    that is worth it).
-    Raises discover.NotFound for a path that does not exist, ValueError for rules that cannot be used, and
-    write.Refused for a tree with a merge that is not resolved, or a killed run of hipport that is not taken back.
+    run without a GPU, too (else the target says it), `repository` whether files are looked at with all of the Git
+    repository that they lie in, `staged` whether they are what is to be committed (see discover.discover), `jobs` the
+    number of processes (one for each processor, for a tree that is worth it).
+    Raises discover.NotFound for a path that does not exist, and ValueError for rules that cannot be used.
+        _refuse_conflicts(project)
     """
     _check_rules(rules)
     if passes is None:
@@ -78,7 +81,15 @@ def rewrite(
     if isinstance(what, Mapping):
         project = replace(discover.in_memory(what, target), rules=rules or {})
     else:
-        project = discover.discover(_listed(what), target, exclude=exclude, base=exclude_base, vendored=_markers())
+        project = discover.discover(
+            _listed(what),
+            target,
+            exclude=exclude,
+            base=exclude_base,
+            vendored=_markers(),
+            repository=repository,
+            staged=staged,
+        )
         _refuse_conflicts(project)
         project = replace(project, rules=rules or {})
     if jobs is None:
@@ -98,6 +109,13 @@ def _refuse_conflicts(project: Project) -> None:
     ]
     if problems:
         raise write.Refused(problems)
+
+
+def left_out(ported: Ported, env: Mapping[str, str]) -> Mapping[PurePath, PurePath]:
+    """Return hipport's headers that a commit would leave out, each with a file that includes it. Asks Git."""
+    from hipport import staged
+
+    return staged.left_out(ported, env)
 
 
 def _listed(paths: Paths) -> list[Path]:

@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import re
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -114,6 +115,12 @@ def main() -> None:
     help="Let Python that insists on a GPU run on a CPU, too; where there is a GPU, nothing changes. A comment "
     "`hipport: device-agnostic` says it of one file.",
 )
+@click.option(
+    "--staged",
+    is_flag=True,
+    help="The paths are what is to be committed, as a hook of Git's gets them: what hipport does not read is left "
+    "alone, and a header of hipport's that Git does not know is an error. Asks Git.",
+)
 @_FORMAT_OF_FINDINGS
 def rewrite(
     paths: tuple[Path, ...],
@@ -126,6 +133,7 @@ def rewrite(
     warp: str | None,
     rules: tuple[Path, ...],
     device_agnostic: bool,
+    staged: bool,
     form: str,
 ) -> None:
     """Port files and folders, in place: all files or none.
@@ -138,14 +146,24 @@ def rewrite(
     gc.disable()
     if out is not None and (check or diff):
         raise click.UsageError("--out writes, --check and --diff do not: give one of them")
+    if out is not None and staged:
+        raise click.UsageError("--staged is about what is to be committed, not about a copy: leave --out away")
     with _failing():
         config = _config(paths, accept, target, rocm, warp, rules)
         would = check or diff
         recovered = () if would or out else api.recover((path for path in paths if path.exists()), _warn)
         with _progress() as tell:
-            ported = api.rewrite(paths, **_said(config), device_agnostic=device_agnostic or None, on_progress=tell)
+            ported = api.rewrite(
+                paths,
+                **_said(config),
+                device_agnostic=device_agnostic or None,
+                repository=out is None,
+                staged=staged,
+                on_progress=tell,
+            )
         if not would:
             api.save(ported, out, paths)
+        left_out = api.left_out(ported, os.environ) if staged else {}
     if form == "sarif":
         _json(report.as_sarif(ported, _sentences()))
     elif diff and form == "text":
@@ -165,7 +183,9 @@ def rewrite(
         click.echo(report.as_text(ported, colour=_colour(), would=would), nl=False)
     if recovered:
         _say(f"put back first what a killed run had left half-done: {_listed(recovered)}", err=True)
-    _leave(ported, changes_count=check)
+    for header, path in left_out.items():
+        _say(f"{path} includes {header}, which is not in Git: git add {shlex.quote(str(header))}", err=True)
+    _leave(ported, changes_count=check or staged, person=bool(left_out))
 
 
 @main.command()
@@ -720,8 +740,8 @@ def _sentences() -> dict[str, str]:
     return {each.name: first_sentence(each.doc) for each in PASSES}
 
 
-def _leave(ported: Ported, *, changes_count: bool) -> None:
-    person = any(reported.needs_person for reported in ported.reported)
+def _leave(ported: Ported, *, changes_count: bool, person: bool = False) -> None:
+    person = person or any(reported.needs_person for reported in ported.reported)
     # What hipport could not read, it did not port.
     person = person or any(skipped.kind == "refused" for skipped in ported.before.skipped)
     changed = bool(ported.changed or ported.created)

@@ -13,6 +13,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath, PurePosixPath
 
 from hipport import reading
@@ -156,6 +157,8 @@ def discover(
     exclude: Sequence[str] = (),
     base: Path | None = None,
     vendored: Mapping[str, tuple[str, ...]] | None = None,
+    repository: bool = False,
+    staged: bool = False,
 ) -> Project:
     """Read the sources at `paths`, files and folders, without what builds and tools have left there.
 
@@ -165,8 +168,11 @@ def discover(
     `NAME: TEXT` where the file has to begin with something that has TEXT in it); a folder of one that is given itself
     is meant.
 
-    Raises NotFound, and placing.Refused where a run of hipport was killed and has left files half-done. What cannot be
-    read or edited reliably is in `skipped`.
+    With `repository`, files that are given are looked at with all of the Git repository that they lie in, which is the
+    root then: what becomes of them does not depend on which others are given. With `staged`, so are folders, which are
+    submodules, and files that would be left alone in a whole repository are.
+
+    Raises NotFound. What cannot be read or edited reliably is in `skipped`.
     """
     asked = list(paths)
     given = [Path(os.path.realpath(path)) for path in asked]
@@ -174,21 +180,62 @@ def discover(
     if missing:
         raise NotFound(f"there is no {', '.join(missing)}")
     root = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in given]))
-    refuse_half_done(root)
+    # A submodule lies in its repository as a file does.
+    around = Path(os.path.commonpath([path.parent for path in given])) if staged else root
+    top = _repository(around) if staged or (repository and any(path.is_file() for path in given)) else None
+    refuse_half_done(top or root)
+    if top is not None:
+        return _in_repository(given, top, target, _Walk(top, _Excluded(exclude, base or top), vendored or {}), staged)
     walk = _Walk(root, _Excluded(exclude, base or root), vendored or {})
     for path in given:
         walk.take(path)
     sources, skipped = walk.read()
     context = _context(root, sources) if any(path.is_file() for path in given) else ()
-    left = (
-        Skipped(each.path, "included", "included, and CUDA; to port it, give it too, or its folder")
-        for each in sorted(context, key=lambda each: str(each.path))
-        if isinstance(each, Cpp) and not own(each) and _unported(each)
-    )
-    linked: dict[PurePath, tuple[PurePath, ...]] = {
-        PurePosixPath(path): tuple(map(PurePosixPath, links)) for path, links in walk.linked.items()
-    }
-    return Project(sources, target or Target(), (*skipped, *left), root, context, linked)
+    left = _not_given(sorted(context, key=lambda each: str(each.path)))
+    return Project(sources, target or Target(), (*skipped, *left), root, context, walk.links_to())
+
+
+def _repository(folder: Path) -> Path | None:
+    """Return the folder of the Git repository that `folder` lies in, if it does."""
+    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+
+
+def _in_repository(given: Sequence[Path], top: Path, target: Target | None, walk: _Walk, staged: bool) -> Project:
+    """Read a whole repository, of which what is `given` is to be ported."""
+    walk.take(top)
+    for path in given if not staged else ():
+        walk.take(path)
+    sources, skipped = walk.read()
+    places = {PurePosixPath(path.relative_to(top).as_posix()) for path in given}
+
+    def is_given(path: PurePath) -> bool:
+        return path in places or not places.isdisjoint(path.parents)
+
+    asked = frozenset(source.path for source in sources if is_given(source.path))
+    project = Project(sources, target or Target(), (), top, (), walk.links_to(), asked=asked)
+    # As third-party code it is read by passes, whatever was given.
+    said = tuple(each for each in skipped if each.kind == "vendored" or is_given(each.path))
+    return replace(project, skipped=(*said, *_left(project)))
+
+
+def _left(project: Project) -> Iterator[Skipped]:
+    """Yield the files that those to be ported include, and that are CUDA and were not given."""
+    waiting = [project.by_path[path] for path in sorted(project.asked or ())]
+    seen = {each.path for each in waiting}
+    while waiting:
+        each = waiting.pop()
+        for include in each.includes if isinstance(each, Cpp) else ():
+            for other in project.included(each, include.path):
+                if other.path not in seen and isinstance(other, Cpp):
+                    seen.add(other.path)
+                    waiting.append(other)
+    yield from _not_given(project.by_path[path] for path in sorted(seen - (project.asked or frozenset())))
+
+
+def _not_given(included: Iterable[Source]) -> Iterator[Skipped]:
+    for each in included:
+        if isinstance(each, Cpp) and not own(each) and _unported(each):
+            yield Skipped(each.path, "included", "included, and CUDA; to port it, give it too, or its folder")
 
 
 def _context(root: Path, sources: Iterable[Source]) -> tuple[Source, ...]:
@@ -197,7 +244,7 @@ def _context(root: Path, sources: Iterable[Source]) -> tuple[Source, ...]:
     A path is looked for beside the file, and then from each folder above it, as far as the repository reaches.
     """
     known = {os.path.realpath(root / each.path) for each in sources}
-    top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
+    top = _repository(root) or root
     found: list[Source] = []
     waiting = [each for each in sources if isinstance(each, Cpp)]
     while waiting:
@@ -328,6 +375,10 @@ class _Walk:
         self.linked: dict[str, list[str]] = {}
         self.libraries: dict[str, str] = {}
         self.skipped: dict[str, Skipped] = {}
+
+    def links_to(self) -> Mapping[PurePath, tuple[PurePath, ...]]:
+        """Return the links that lead to files, for each such file."""
+        return {PurePosixPath(path): tuple(map(PurePosixPath, links)) for path, links in self.linked.items()}
 
     def take(self, path: Path) -> None:
         """Take what was given."""

@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeVar
 
 from hipport.backends import left
 from hipport.finding import Certainty, Finding
-from hipport.headers import own, together
+from hipport.headers import missing, orphans, own, text, together
 from hipport.languages.cpp import Cpp
 from hipport.project import Project
 from hipport.source import Conflict, Edit, NewFile, Source, Span
@@ -159,7 +159,7 @@ def run(
         before = replace(before, skipped=(*before.skipped, *ported))
     done = 0
     languages = {each.language for each in passes}
-    concerned = {language: len(_concerned(language, project.sources)) for language in languages}
+    concerned = {language: len(_concerned(language, project)) for language in languages}
     total = sum(concerned[each.language] for each in passes)
 
     def tell(name: str, steps: int) -> None:
@@ -192,6 +192,7 @@ def run(
                 if created.setdefault(file.path, file) != file:
                     raise Conflict(f"two different files are to be made at {file.path}")
         project = project.replacing(changed)
+    reported += _own_headers(project, created)
     reported.sort(key=lambda r: (r.path.as_posix(), r.span.start, r.span.end, r.rule))
     # Some are there already, left by an earlier run, perhaps of an older release.
     project = project.replacing(
@@ -210,7 +211,7 @@ def run(
 def _beside_links(project: Project, created: Mapping[PurePath, NewFile]) -> Iterator[NewFile]:
     """Yield hipport's headers once more for each link to a file: a compiler looks for them from where the link is."""
     for path, links in project.links.items():
-        source = project.by_path.get(path)
+        source = project.by_path.get(path) if project.concerns(path) else None
         for include in source.includes if isinstance(source, Cpp) else ():
             place = _resolved(path, include.path)
             known = created.get(place) or project.by_path.get(place)
@@ -218,6 +219,24 @@ def _beside_links(project: Project, created: Mapping[PurePath, NewFile]) -> Iter
                 continue
             for link in links:
                 yield from together(NewFile(_resolved(link, include.path), known.text))
+
+
+def _own_headers(project: Project, created: dict[PurePath, NewFile]) -> Iterator[Reported]:
+    """Put back those of hipport's headers that files include and that are not there, and report those left over."""
+    for source, include, place in list(missing(project, created)):
+        span = source.origin(include.target)
+        line, column = source.first.position(span.start)
+        at = (source.path, line, column, span, "headers/missing")
+        if place.parts[:1] == ("..",):
+            message = f"{include.path} is not there, and lies outside of what was given: give that folder, too"
+            yield Reported(*at, message, Certainty.MANUAL, Outcome.REPORTED)
+            continue
+        for file in together(NewFile(place, text(place.name))):
+            created.setdefault(file.path, file)
+        yield Reported(*at, f"{include.path} is not there: {place} is put back", Certainty.SAFE, Outcome.APPLIED)
+    for source in orphans(project, created):
+        message = "no file includes this header of hipport's any more: remove it"
+        yield Reported(source.path, 1, 1, Span(0, 0), "headers/orphan", message, Certainty.MANUAL, Outcome.REPORTED)
 
 
 def _is_own(source: Source) -> bool:
@@ -248,9 +267,11 @@ def _concerns(language: type[Source], source: Source) -> bool:
     return any(issubclass(inside, language) for inside in source.embeds)
 
 
-def _concerned(language: type[Source], sources: Sequence[Source]) -> list[int]:
+def _concerned(language: type[Source], project: Project) -> list[int]:
     """The places of the files that a pass over the language is called for: the same ones in every step."""
-    return [i for i, source in enumerate(sources) if _concerns(language, source)]
+    return [
+        i for i, source in enumerate(project.sources) if project.concerns(source.path) and _concerns(language, source)
+    ]
 
 
 def _found(each: Pass[Any], source: Source, project: Project) -> list[tuple[Finding, Source, Finding]]:
@@ -283,9 +304,7 @@ def _sequence(part: _Part, passes: Sequence[Pass[Any]], accept: Certainty, tell:
     result = _Result({}, {}, [], [], [])
     concerned = {
         language: [
-            i
-            for i in _concerned(language, project.sources)
-            if part.only is None or project.sources[i].path in part.only
+            i for i in _concerned(language, project) if part.only is None or project.sources[i].path in part.only
         ]
         for language in {each.language for each in passes}
     }
@@ -333,7 +352,11 @@ def _shares(project: Project, passes: Sequence[Pass[Any]], jobs: int) -> list[_P
 
     A pass over such files reads C++, which it does not change, and of its own language one file.
     """
-    files = [source for source in project.sources if any(_concerns(each.language, source) for each in passes)]
+    files = [
+        source
+        for source in project.sources
+        if project.concerns(source.path) and any(_concerns(each.language, source) for each in passes)
+    ]
     shares = _shared(((source.path,) for source in files), lambda path: len(project.by_path[path].text), 4 * jobs)
     return [_Part(project, frozenset(share)) for share in shares] if len(shares) > 1 else [_Part(project)]
 

@@ -110,6 +110,12 @@ class Project:
     links: Mapping[PurePath, tuple[PurePath, ...]] = field(default_factory=dict)
     #: The user's own rows for the tables of passes, by the name of the pass.
     rules: Mapping[str, Any] = field(default_factory=dict)
+    #: The files that are to be ported, where others are there to be read only; None for all.
+    asked: frozenset[PurePath] | None = None
+
+    def concerns(self, path: PurePath) -> bool:
+        """Whether the file is to be ported."""
+        return self.asked is None or path in self.asked
 
     @cached_property
     def by_path(self) -> Mapping[PurePath, Source]:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 #: The version of the JSON that `as_json` writes; a field is never renamed or removed within one.
 SCHEMA = 1
 
+# So many files are named in one line.
+_NAMED = 20
+
 _COLOUR = {"safe": "32", "review": "33", "manual": "31", "path": "1", "dim": "2"}
 
 
@@ -59,9 +62,24 @@ def as_text(ported: Ported, *, colour: bool = False, would: bool = False) -> str
         width = max(len(str(count)) for count in counts.values())
         lines += [f"  {count:>{width}}  {rule}" for rule, count in sorted(counts.items(), key=lambda i: (-i[1], i[0]))]
         lines.append("")
+    lines += _files_lines(ported, would=would)
     lines += _skipped_lines(ported, paint)
     lines.append(summary(ported, would=would))
     return joined(lines)
+
+
+def _files_lines(ported: Ported, *, would: bool) -> Iterator[str]:
+    """Name the files that are made, and those that would change: a tool that shows them else has not run."""
+    of_files = {"would make" if would else "made": [file.path for file in ported.created]}
+    if would:
+        of_files["would change"] = [source.path for source in ported.changed]
+    for what, paths in of_files.items():
+        shown = [path.as_posix() for path in paths[:_NAMED]]
+        more = [f"and {len(paths) - _NAMED} more"] if len(paths) > _NAMED else []
+        if paths:
+            yield f"{what}: {', '.join([*shown, *more])}"
+    if any(of_files.values()):
+        yield ""
 
 
 def summary(ported: Ported, *, would: bool = False) -> str:
@@ -81,7 +99,8 @@ def summary(ported: Ported, *, would: bool = False) -> str:
     text += f"; {_plural(open_, 'place')} {'needs' if open_ == 1 else 'need'} a person" if open_ else ""
     ignored = sum(1 for r in ported.reported if r.outcome is Outcome.IGNORED)
     text += f"; {ignored} ignored by comments" if ignored else ""
-    return text + f" ({_plural(len(ported.before.sources), 'file')} read)"
+    read = sum(ported.before.concerns(source.path) for source in ported.before.sources)
+    return text + f" ({_plural(read, 'file')} read)"
 
 
 def as_json(ported: Ported, *, would: bool = False, **more: Any) -> str:
@@ -102,6 +121,7 @@ def as_json(ported: Ported, *, would: bool = False, **more: Any) -> str:
                 "sha256_after": hashlib.sha256(source.text).hexdigest(),
             }
             for source in ported.project.sources
+            if ported.project.concerns(source.path)
         ],
         "created": [
             {"path": file.path.as_posix(), "sha256": hashlib.sha256(file.text).hexdigest()} for file in ported.created

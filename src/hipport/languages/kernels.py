@@ -71,6 +71,7 @@ _GOES_ON = frozenset(
 )
 _MOST_NUMBERS = 64
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_NAMED = re.compile(rb"(?:::)?\s*(?:[A-Za-z_]\w*\s*::\s*)*([A-Za-z_]\w*)")
 _NUMBER = re.compile(rb"\(*\s*(0[xX][0-9a-fA-F]+|\d+)[uUlL]*\s*\)*")
 
 
@@ -547,7 +548,10 @@ class Kernels:
         if number:
             digits = number[1]
             return int(digits, 16 if digits[:2].lower() == b"0x" else 10)
-        name = text.strip(b"() ").rpartition(b"::")[2]
+        named = _NAMED.fullmatch(text.strip(b"() "))
+        if named is None:
+            return None
+        name = named[1]
         if WARP_SIZES.fullmatch(name):
             return WARP
         variable = function.locals.named(name, node.start_byte) if node.type == "identifier" else None
