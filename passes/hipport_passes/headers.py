@@ -83,6 +83,8 @@ class Samples(NamedTuple):
     of: frozenset[str]
     has: frozenset[bytes]
     lacks: re.Pattern[bytes]
+    #: How the names of all of the samples' headers begin.
+    begins: str
 
 
 class _Tables(NamedTuple):
@@ -148,6 +150,7 @@ def table() -> _Tables:
             frozenset(own["samples"]["of"].split()),
             frozenset(own["samples"]["has"].encode().split()),
             re.compile(own["samples"]["lacks"].encode()),
+            own["samples"]["begins"],
         ),
     )
 
@@ -403,7 +406,7 @@ def _reached(source: Cpp, project: Project, visited: set[object], certain: bool 
     includes = [each for each in source.includes if not certain or not within(each.directive.start, source.conditional)]
     found = {include.path for include in includes}
     for include in includes:
-        for other in project.included(source, include.path):
+        for other in project.included(source, include):
             if isinstance(other, Cpp) and other.path not in visited:
                 found |= _reached(other, project, visited, certain)
     return found
@@ -452,11 +455,14 @@ def _line(source: Cpp, include: Include) -> Span:
 
 
 def _own(source: Cpp, include: Include, project: Project) -> bool:
-    """Say whether `include` is of a file of the program: in quotes, and beside it or in a folder for headers above."""
-    if include.angled or include.path.rpartition("/")[2] not in project.names:
-        return False
-    folders = (folder / name for folder in source.path.parents for name in ("", "include", "inc", "src", "common"))
-    return any(folder / include.path in project.by_path for folder in folders)
+    """Say whether `include` is of a file of the program.
+
+    In angle brackets a library's header is, where the build finds the program's before it; of NVIDIA's samples, which
+    no toolkit has in a folder for includes, one that may be meant is.
+    """
+    if include.angled and not include.path.rpartition("/")[2].startswith(table().samples.begins):
+        return project.own(source, include)
+    return bool(project.included(source, include))
 
 
 def _brings(source: Cpp, include: Include, project: Project) -> bool:
@@ -500,7 +506,7 @@ def _first(source: Cpp, project: Project, visited: set[object]) -> str:
         done = include.directive.end
         if within(start, source.cuda_only):
             continue
-        for other in project.included(source, include.path):
+        for other in project.included(source, include):
             # hipport's own headers include what they need.
             if not isinstance(other, Cpp) or other.path in visited or own(other):
                 continue

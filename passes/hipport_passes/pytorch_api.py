@@ -359,7 +359,7 @@ def _own(source: Cpp, project: Project, visited: set[object]) -> frozenset[bytes
     visited.add(source.path)
     found = source.fact(_defined)
     for include in source.includes:
-        for other in project.included(source, include.path):
+        for other in project.included(source, include):
             if isinstance(other, Cpp) and other.path not in visited:
                 found |= _own(other, project, visited)
     return found

@@ -49,7 +49,7 @@ def _on_host(source: Cpp, project: Project) -> bool:
         if each.path == source.path:
             return True
         for include in each.includes if isinstance(each, Cpp) else ():
-            for other in project.included(each, include.path):
+            for other in project.included(each, include):
                 if other.path not in seen:
                     seen.add(other.path)
                     waiting.append(other)

@@ -188,7 +188,7 @@ def _included(source: Cpp, project: Project) -> set[PurePath]:
     while stack:
         file = stack.pop()
         for include in file.includes:
-            for other in project.included(file, include.path):
+            for other in project.included(file, include):
                 if isinstance(other, Cpp) and other.path not in found:
                     found.add(other.path)
                     stack.append(other)
