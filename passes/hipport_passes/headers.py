@@ -414,7 +414,7 @@ def _reached(source: Cpp, project: Project, visited: set[object], certain: bool 
 
 def _group(source: Cpp, project: Project, include: Include, names: frozenset[bytes]) -> Iterator[Finding]:
     """A header of cooperative groups that HIP lacks: dropped where nothing of it is used."""
-    mentioned = project.together(source, _group_names)
+    mentioned = project.declared(source, _group_names)
     spaces = {name for space, name in mentioned if space == b"namespace"} | {b"cooperative_groups"}
     opened = (b"using", b"namespace") in mentioned
     found = {name for space, name in mentioned if name in names and (space in spaces or (opened and not space))}

@@ -121,7 +121,7 @@ def _dispatched(source: Cpp, project: Project) -> Iterator[Finding]:
     wanted = source.matched(_DISPATCH) | (source.words & macros.keys())
     if not wanted:
         return
-    others = project.together(source, _own_type)
+    others = project.declared(source, _own_type)
     code = source.code
     for span, name in source.names(wanted, _CALL):
         if source.ported(span.start) or _declares(source, span):

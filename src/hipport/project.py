@@ -35,6 +35,11 @@ _DEFINES = re.compile(
 
 # Major version, minor version, stepping and features, as LLVM's AMDGPU guide writes them; or a generic target.
 _ARCH = re.compile(r"gfx(?P<major>\d{1,2}?)(?:\d[0-9a-f]|(?:-\d)?-generic)(?::(?:xnack|sramecc)[+-])*")
+# Code for devices, and what code for devices may agree on with others.
+_FOR_DEVICES = re.compile(
+    rb"__(?:device|global|host|shared|constant)__|__CUDA_ARCH__|<<<|\basm\b|_sync\b|[Ww]arp|WARP|[Ll]ane|LANE|[Mm]ask|MASK"
+    rb"|0[xX][fF]{8}"
+)
 
 
 @dataclass(frozen=True)
@@ -310,7 +315,12 @@ class Project:
         }
         included = {other for others in edges.values() for other in others}
         mains = {source.path for source in files if source.path not in included and _MAIN.search(source.text)}
-        return Linked(edges, {source.path: self.includes.program(source.path) for source in files}, mains)
+        return Linked(
+            edges,
+            {source.path: self.includes.program(source.path) for source in files},
+            mains,
+            lambda path: _FOR_DEVICES.search(self._readable[path].text) is not None,
+        )
 
     @cached_property
     def _components(self) -> dict[int, Component]:
@@ -318,10 +328,10 @@ class Project:
         return {}
 
     def component(self, source: Source) -> Component:
-        """Return the C++ files that may be linked with `source`, itself and context among them, it and its like first.
+        """Return the C++ files that `source` is connected to by includes, itself and context among them.
 
-        That is what it includes, and all that is connected with these by includes, but for other programs: a file with
-        a `main` of its own, and what has a build script of its own, are only with what includes them or is included.
+        What one of them declares, another may mean. Programs that share headers for the host alone, by what says so
+        (`Linked`), are not connected by them.
         """
         group = self._linked.group_of.get(source.path)
         if group is None:
@@ -383,6 +393,27 @@ class Project:
         union = frozenset().union(*(other.fact(fact) for other in cast("tuple[Cpp, ...]", component)))
         known[fact] = union
         return union
+
+    def declared(
+        self, source: Source, fact: Callable[[Cpp], frozenset[T]], but: AbstractSet[PurePath] = frozenset()
+    ) -> frozenset[T]:
+        """Return the union of `fact` over all that is compiled together with `source`, without the files `but`.
+
+        That is what it includes, and what else is in the translation units that it is in: a declaration in one is
+        nothing to another, though both include the same headers.
+        """
+        found = frozenset[T]()
+        numbers = self._linked.units(source.path)
+        if not numbers:
+            return source.fact(cast("Any", fact)) if source.path not in but else found
+        known: dict[object, frozenset[T]] = self.__dict__.setdefault("_declared", {})
+        for number in numbers:
+            key = (fact, number, but)
+            if key not in known:
+                files = (self._readable[path] for path in self._linked.unit(number) if path not in but)
+                known[key] = frozenset[T]().union(*(cast("Cpp", other).fact(fact) for other in files))
+            found |= known[key]
+        return found
 
     def home(self, source: Source) -> PurePath:
         """Return the deepest folder that `source` is in with all files that it is connected to within its program.
