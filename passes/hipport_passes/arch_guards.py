@@ -16,7 +16,9 @@ Runs last: once a guard names HIP, what it guards looks as if it were ported.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from itertools import pairwise, product
 from typing import NamedTuple
 
@@ -131,7 +133,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         for number, part in enumerate(group)
         if number and not any(other.tells(source.known_on_hip) for other in group[1 : number + 1])
     }
-    parts = {part.span.start: part.span for group in source.conditionals for part in group}
+    groups = {part.span.start: group for group in source.conditionals for part in group}
+    undone = _Left(source, project)
     reported: set[int] = set()
     for span, name in source.names(_NAME):
         directive = source.directive(span.start)
@@ -160,12 +163,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 )
         if directive is None or source.ported(span.start):
             continue
-        if directive.start not in parts:
+        if directive.start not in groups:
             if name in _COMPILER:
                 yield _outside(source, span, name, directive)
             continue
         text = code[directive.start : directive.end]
-        if parts[directive.start] in told:
+        if directive in told:
             # Renamed by an earlier run, perhaps: what it compares with is still for a person.
             asked = name not in _COMPILER and told[directive] and _is_undecided(text)
             for_host = (
@@ -195,11 +198,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 (Edit(span, b"__HIP_DEVICE_COMPILE__"),),
             )
         elif directive.start not in reported and not _as_on_the_newest(text):
-            group = next(each for each in source.conditionals if any(part.span == directive for part in each))
+            group = groups[directive.start]
             reported.update(part.span.start for part in group)  # a chain is one thing to decide
             if not _same_branches(source, project, group) and not _only_loads(source, group):
                 kind = "architecture" if name == b"__CUDA_ARCH__" else "version"
-                yield _chosen(source, project, group, directive, span, kind) or _decide(span, name)
+                yield _chosen(source, undone, group, span, kind) or _decide(span, name)
 
 
 def _asks_for_device(part: Conditional) -> bool:
@@ -264,9 +267,7 @@ def _constants(source: Cpp) -> frozenset[tuple[bytes, bool]]:
     )
 
 
-def _chosen(
-    source: Cpp, project: Project, group: tuple[Conditional, ...], directive: Span, span: Span, kind: str
-) -> Finding | None:
+def _chosen(source: Cpp, undone: _Left, group: tuple[Conditional, ...], span: Span, kind: str) -> Finding | None:
     """Have AMD take the branch that every CUDA of today takes, if hipport has ported all of it."""
     chain = _chain(source, group)
     if chain is None:
@@ -302,7 +303,7 @@ def _chosen(
             continue
         wanted, edits = settled
         branches = [each for number in wanted if (each := _branch(group, number)) is not None]
-        if not is_error and not all(_is_ported(source, project, each) for each in branches):
+        if not is_error and any(map(undone.has, branches)):
             return None
         if kind == "version":
             those = "every CUDA since 11.0"
@@ -453,20 +454,40 @@ def _with_amd(source: Cpp, text: bytes, start: int, part: bytes, those: list[dic
     return [Edit(Span(first, first), before), Edit(Span(end, end), after)] if before else [Edit(Span(end, end), after)]
 
 
-def _is_ported(source: Cpp, project: Project, branch: Span) -> bool:
-    """Say whether nothing in a branch is CUDA's alone, or depends on which CUDA it is."""
-    if _NOT_PORTED.search(source.code, branch.start, branch.end):
-        return False
-    for group in source.conditionals:
-        for part in group:
-            inside = branch.start <= part.span.start < branch.end and part.word not in (b"else", b"endif")
-            text = source.code[part.span.start : part.span.end]
-            if inside and _NAME.search(text) and not _as_on_the_newest(text):
-                return False
-    return not any(
-        each.certainty is Certainty.MANUAL and branch.start <= each.span.start < branch.end
-        for each in api_names.find(source, project)
-    )
+class _Left:
+    """What of a file is CUDA's alone, or depends on which CUDA it is: worked out once, not for each guard."""
+
+    def __init__(self, source: Cpp, project: Project) -> None:
+        self._source = source
+        self._project = project
+
+    @cached_property
+    def _asking(self) -> list[int]:
+        """Where conditions stand that AMD answers in another way than the newest CUDA does."""
+        found = []
+        for group in self._source.conditionals:
+            for part in group:
+                text = self._source.code[part.span.start : part.span.end]
+                if part.word not in (b"else", b"endif") and _NAME.search(text) and not _as_on_the_newest(text):
+                    found.append(part.span.start)
+        return sorted(found)
+
+    @cached_property
+    def _for_a_person(self) -> list[int]:
+        """Where names of CUDA's stand that HIP has nothing for."""
+        found = api_names.find(self._source, self._project)
+        return sorted(each.span.start for each in found if each.certainty is Certainty.MANUAL)
+
+    def has(self, branch: Span) -> bool:
+        """Say whether any of it is in a branch."""
+        if _NOT_PORTED.search(self._source.code, branch.start, branch.end):
+            return True
+        return _any_between(self._asking, branch) or _any_between(self._for_a_person, branch)
+
+
+def _any_between(places: list[int], span: Span) -> bool:
+    at = bisect_left(places, span.start)
+    return at < len(places) and places[at] < span.end
 
 
 def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from hipport.extensions import UNITS
@@ -482,11 +482,16 @@ def _compiled_as_cuda(source: Cpp, project: Project) -> bool:
     """Say whether a file in C++ may be one that nvcc is told to take for CUDA, as a build script does with some."""
     if source.path.suffix not in (".cpp", ".cc", ".cxx", ".C", ".c++"):
         return False
-    return project.fact(_takes_some_for_cuda)
+    return any(folder in source.path.parents for folder in project.fact(_taking_some_for_cuda))
 
 
-def _takes_some_for_cuda(project: Project) -> bool:
-    return any(_AS_CUDA.search(other.text) for other in project.sources if not isinstance(other, Cpp))
+def _taking_some_for_cuda(project: Project) -> frozenset[PurePath]:
+    """The folders of scripts that do so: another program's say nothing."""
+    found = (other for other in project.sources if not isinstance(other, Cpp) and _AS_CUDA.search(other.text))
+    # Of a folder for scripts, the one above is meant.
+    return frozenset(
+        each.path.parent.parent if each.path.parent.name == "cmake" else each.path.parent for each in found
+    )
 
 
 def _needs_runtime(source: Cpp, project: Project) -> bool:
