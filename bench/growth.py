@@ -35,12 +35,14 @@ def guards(count: int) -> dict[str, bytes]:
 def headers(count: int) -> dict[str, bytes]:
     """Make a chain of headers, each of which includes the next one, and a kernel that includes the first."""
     files = {
-        f"h{i}.cuh": b'#pragma once\n#include "h%d.cuh"\n__device__ inline float f%d(float x) { return x * %d; }\n'
-        % (i + 1, i, i)
+        f"h{i}.cuh": b'#pragma once\n#include <cuda_runtime.h>\n#include "h%d.cuh"\n' % (i + 1)
+        + b"template <typename T> __device__ T f%d(thrust::complex<T> x, T y) {\n" % i
+        + b"  return __shfl_down_sync(0xffffffff, x.real(), 1) + max(y, T(%d));\n}\n" % i
+        + b'inline void g%d() { cudaDeviceSynchronize(); printf("%%d", std::max(1, 2)); }\n' % i
         for i in range(count)
     }
     files[f"h{count}.cuh"] = b"#pragma once\n"
-    files["a.cu"] = b'#include "h0.cuh"\n__global__ void k(float* x) { x[threadIdx.x] = f0(x[threadIdx.x]); }\n'
+    files["a.cu"] = b'#include "h0.cuh"\n__global__ void k(float* x) { x[threadIdx.x] = f0(x[threadIdx.x], 1.0f); }\n'
     return files
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
@@ -100,7 +100,7 @@ class _Tables(NamedTuple):
     std_review: str
     steering: tuple[tuple[str, str, re.Pattern[bytes], str], ...]
     #: header, its names, and the headers that have it in them
-    transitive: tuple[tuple[str, re.Pattern[bytes], frozenset[str]], ...]
+    transitive: tuple[tuple[str, re.Pattern[bytes], tuple[str, ...]], ...]
     brought: tuple[Brought, ...]
     samples: Samples
 
@@ -129,7 +129,7 @@ def table() -> _Tables:
             (
                 each["header"],
                 re.compile(rb"\bthrust\s*::\s*(" + b"|".join(each["names"].encode().split()) + rb")\b"),
-                frozenset(each["brought_by"].split()),
+                tuple(each["brought_by"].split()),
             )
             for each in own["transitive"]
         ),
@@ -354,8 +354,8 @@ def _transitive(source: Cpp, project: Project) -> Iterator[Finding]:
     lacking = [each for each in table().transitive if each[1].search(source.code)]
     if not lacking:
         return
-    included = _reached(source, project, set())
-    lacking = [each for each in lacking if not included & each[2]]
+    reaching = project.fact(_Reaching)
+    lacking = [each for each in lacking if source.path not in reaching.files(each[2], False)]
     if not lacking:
         return
     uses = ", ".join(f"thrust::{match[1].decode()}" for _, names, _ in lacking if (match := names.search(source.code)))
@@ -384,8 +384,7 @@ def _brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Ite
             continue
         if last is None and not each.on_host and not brings:
             continue
-        reached = _reached(source, project, set(), certain=each.on_host)
-        if any(path.startswith(each.had_by) for path in reached):
+        if source.path in project.fact(_Reaching).files(each.had_by, each.on_host):
             continue
         at = _line(source, last).end if last else source.include_point
         line = f"#include <{each.header}>".encode()
@@ -400,16 +399,45 @@ def _of_the_host(source: Cpp) -> bool:
     return not isinstance(source, Cuda) and source.path.suffix != ".c"
 
 
-def _reached(source: Cpp, project: Project, visited: set[object], certain: bool = False) -> set[str]:
-    """Return the paths that `source`, and the files of the program that it includes, include; or do for `certain`."""
-    visited.add(source.path)
-    includes = [each for each in source.includes if not certain or not within(each.directive.start, source.conditional)]
-    found = {include.path for include in includes}
-    for include in includes:
-        for other in project.included(source, include):
-            if isinstance(other, Cpp) and other.path not in visited:
-                found |= _reached(other, project, visited, certain)
-    return found
+class _Reaching:
+    """Which files include headers by certain names, themselves or by way of others of the program."""
+
+    def __init__(self, project: Project) -> None:
+        self._files = [each for each in (*project.sources, *project.context) if isinstance(each, Cpp)]
+        self._project = project
+        self._found: dict[tuple[tuple[str, ...], bool], set[PurePath]] = {}
+
+    def files(self, begins: tuple[str, ...], certain: bool) -> set[PurePath]:
+        """Return those that reach an include whose path begins so; under no condition, if that is to be `certain`."""
+        key = (begins, certain)
+        if key not in self._found:
+            including = self._including[certain]
+            waiting = [
+                each.path
+                for each in self._files
+                if any(include.path.startswith(begins) for include in self._counting(each, certain))
+            ]
+            found = self._found[key] = set(waiting)
+            while waiting:
+                more = [path for path in including.get(waiting.pop(), ()) if path not in found]
+                found.update(more)
+                waiting += more
+        return self._found[key]
+
+    @cached_property
+    def _including(self) -> dict[bool, dict[PurePath, list[PurePath]]]:
+        """By whether conditions count, the files that include each file."""
+        found: dict[bool, dict[PurePath, list[PurePath]]] = {False: {}, True: {}}
+        for certain, by_path in found.items():
+            for each in self._files:
+                for include in self._counting(each, certain):
+                    for other in self._project.included(each, include):
+                        by_path.setdefault(other.path, []).append(each.path)
+        return found
+
+    @staticmethod
+    def _counting(source: Cpp, certain: bool) -> Iterator[Include]:
+        return (each for each in source.includes if not certain or not within(each.directive.start, source.conditional))
 
 
 def _group(source: Cpp, project: Project, include: Include, names: frozenset[bytes]) -> Iterator[Finding]:
