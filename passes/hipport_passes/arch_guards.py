@@ -18,11 +18,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from dataclasses import replace
 from itertools import pairwise, product
+from pathlib import PurePath
 from typing import NamedTuple
 
 from hipport.finding import Certainty, Finding
+from hipport.headers import own
 from hipport.languages import conditions
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.cuda import Cuda
@@ -108,6 +110,12 @@ _FULL = re.compile(
 _CONSTANT = re.compile(
     rb"#[ \t]*define[ \t]+(\w+)[ \t]+([^\r\n]+)|\b(?:const|constexpr)\b[\w\s:]*?\b(\w+)\s*[={]\s*([^;}]+)"
 )
+# What stands under a condition and others may use: macros, functions, types, and variables that are given a value.
+_DECLARES = re.compile(
+    rb"#[ \t]*define[ \t]+(\w+)|\b(?!(?:if|for|while|switch|catch|return)\b)(\w+)\s*\([^(){};]*\)\s*(?:const\b\s*)?\{"
+    rb"|\b(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)\s*[:{]|\busing\s+(\w+)\s*=|\btypedef\b[^;{}]*\b(\w+)\s*;"
+    rb"|\b(?:const|constexpr|static|__shared__|__constant__|auto|int|float|double|unsigned|bool)\b[\w\s*&]*\b(\w+)\s*(?:=|;|\[)"
+)
 _IFDEF = re.compile(rb"(if)(n?)def[ \t]+$")
 _DEFINED = re.compile(rb"\bdefined[ \t]*(?:(\()[ \t]*)?$")
 _ASKS = re.compile(rb"#[ \t]*ifn?def[ \t]+$|\bdefined[ \t]*\(?[ \t]*$")
@@ -134,7 +142,6 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if number and not any(other.tells(source.known_on_hip) for other in group[1 : number + 1])
     }
     groups = {part.span.start: group for group in source.conditionals for part in group}
-    undone = _Left(source, project)
     reported: set[int] = set()
     for span, name in source.names(_NAME):
         directive = source.directive(span.start)
@@ -200,9 +207,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         elif directive.start not in reported and not _as_on_the_newest(text):
             group = groups[directive.start]
             reported.update(part.span.start for part in group)  # a chain is one thing to decide
-            if not _same_branches(source, project, group) and not _only_loads(source, group):
-                kind = "architecture" if name == b"__CUDA_ARCH__" else "version"
-                yield _chosen(source, undone, group, span, kind) or _decide(span, name)
+            if (said := _Guards.of(source, project).on(source, group)) is not None:
+                yield said
 
 
 def _asks_for_device(part: Conditional) -> bool:
@@ -267,7 +273,7 @@ def _constants(source: Cpp) -> frozenset[tuple[bytes, bool]]:
     )
 
 
-def _chosen(source: Cpp, undone: _Left, group: tuple[Conditional, ...], span: Span, kind: str) -> Finding | None:
+def _chosen(source: Cpp, guards: _Guards, group: tuple[Conditional, ...], span: Span, kind: str) -> _Decided | None:
     """Have AMD take the branch that every CUDA of today takes, if hipport has ported all of it."""
     chain = _chain(source, group)
     if chain is None:
@@ -303,7 +309,7 @@ def _chosen(source: Cpp, undone: _Left, group: tuple[Conditional, ...], span: Sp
             continue
         wanted, edits = settled
         branches = [each for number in wanted if (each := _branch(group, number)) is not None]
-        if not is_error and any(map(undone.has, branches)):
+        if not is_error and any(guards.has(source, each) for each in branches):
             return None
         if kind == "version":
             those = "every CUDA since 11.0"
@@ -315,7 +321,7 @@ def _chosen(source: Cpp, undone: _Left, group: tuple[Conditional, ...], span: Sp
         if len(group) == 2:
             whose = ", and others have none" if branches else ", which is none"
         message = f"AMD takes the branch of {those}{whose}; assumes that what is right for all of them is right for AMD"
-        return Finding(span, kind, message, edits, Certainty.REVIEW)
+        return _Decided(Finding(span, kind, message, edits, Certainty.REVIEW), tuple(branches) or (Span(0, 0),))
     return None
 
 
@@ -454,35 +460,165 @@ def _with_amd(source: Cpp, text: bytes, start: int, part: bytes, those: list[dic
     return [Edit(Span(first, first), before), Edit(Span(end, end), after)] if before else [Edit(Span(end, end), after)]
 
 
-class _Left:
-    """What of a file is CUDA's alone, or depends on which CUDA it is: worked out once, not for each guard."""
+class _Decided(NamedTuple):
+    """What is said of a chain of conditions; nothing where its branches mean the same. `opened` are those AMD takes."""
 
-    def __init__(self, source: Cpp, project: Project) -> None:
-        self._source = source
+    said: Finding | None
+    opened: tuple[Span, ...] = ()
+
+
+class _Guards:
+    """The decisions on all conditions of a program, which go together.
+
+    What has an inner condition in it is decided after that one. A branch stays closed, though all of it is ported, that
+    uses what only a branch under the same condition declares that stays closed.
+    """
+
+    def __init__(self, files: Iterable[Cpp], project: Project) -> None:
         self._project = project
+        self._decided: dict[tuple[PurePath, int], _Decided] = {}
+        self._undecided: dict[PurePath, list[int]] = {}
+        self._for_a_person: dict[PurePath, list[int]] = {}
+        lacking: dict[tuple[bytes, ...], dict[bytes, tuple[Cpp, Span]]] = {}
+        opened: dict[tuple[bytes, ...], list[tuple[Cpp, tuple[Conditional, ...]]]] = {}
+        waiting: list[tuple[Cpp, tuple[Conditional, ...]]] = []
+        for source in files:
+            undecided = self._undecided[source.path] = []
+            for group in source.conditionals if _NAME.search(source.code) else ():
+                decided = self._decide(source, group)
+                if decided is None or (decided.said is not None and not decided.opened):
+                    undecided += (part.span.start for part in group if _is_answered_otherwise(source, part))
+                    undecided.sort()
+                if decided is None:
+                    continue
+                self._decided[source.path, group[0].span.start] = decided
+                if decided.opened:
+                    opened.setdefault(_condition(group), []).append((source, group))
+                elif decided.said is not None:
+                    waiting.append((source, group))
+        while waiting and opened:
+            source, group = waiting.pop()
+            condition = _condition(group)
+            names = lacking.setdefault(condition, {})
+            for name in _lacking(source, group) - names.keys():
+                names[name] = (source, group[0].span)
+            for other, twin in list(opened.get(condition, ())) if names else ():
+                key = (other.path, twin[0].span.start)
+                used = next((name for name in sorted(names) if _uses(other, self._decided[key].opened, name)), None)
+                if used is not None:
+                    opened[condition].remove((other, twin))
+                    self._decided[key] = self._closed(other, twin, used, *names[used])
+                    waiting.append((other, twin))
 
-    @cached_property
-    def _asking(self) -> list[int]:
-        """Where conditions stand that AMD answers in another way than the newest CUDA does."""
-        found = []
-        for group in self._source.conditionals:
-            for part in group:
-                text = self._source.code[part.span.start : part.span.end]
-                if part.word not in (b"else", b"endif") and _NAME.search(text) and not _as_on_the_newest(text):
-                    found.append(part.span.start)
-        return sorted(found)
+    @staticmethod
+    def of(source: Cpp, project: Project) -> _Guards:
+        """Return the decisions for the program of a file, made once."""
+        known: dict[PurePath, _Guards] = project.__dict__.setdefault("_guards", {})
+        component = project.component(source)
+        if component[0].path not in known:
+            files = [each for each in component if isinstance(each, Cpp) and not own(each)]
+            known[component[0].path] = _Guards(files, project)
+        return known[component[0].path]
 
-    @cached_property
-    def _for_a_person(self) -> list[int]:
-        """Where names of CUDA's stand that HIP has nothing for."""
-        found = api_names.find(self._source, self._project)
-        return sorted(each.span.start for each in found if each.certainty is Certainty.MANUAL)
+    def on(self, source: Cpp, group: tuple[Conditional, ...]) -> Finding | None:
+        """Return what is said of a chain of conditions."""
+        decided = self._decided.get((source.path, group[0].span.start))
+        return decided.said if decided is not None else None
 
-    def has(self, branch: Span) -> bool:
-        """Say whether any of it is in a branch."""
-        if _NOT_PORTED.search(self._source.code, branch.start, branch.end):
+    def _decide(self, source: Cpp, group: tuple[Conditional, ...]) -> _Decided | None:
+        """Decide on a chain of conditions; None: there is nothing to decide, or somebody has."""
+        asked = _asked(source, group)
+        if asked is None:
+            return None
+        span, name = asked
+        if _same_branches(source, self._project, group) or _only_loads(source, group):
+            return _Decided(None)
+        kind = "architecture" if name == b"__CUDA_ARCH__" else "version"
+        return _chosen(source, self, group, span, kind) or _Decided(_decide(span, name))
+
+    @staticmethod
+    def _closed(source: Cpp, group: tuple[Conditional, ...], used: bytes, other: Cpp, where: Span) -> _Decided:
+        asked = _asked(source, group)
+        assert asked is not None
+        finding = _decide(*asked)
+        place = f"{other.path.as_posix()}:{other.first.position(other.origin(where).start)[0]}"
+        message = f"{finding.message}, here and at {place}, where {used.decode()} is under the same condition"
+        return _Decided(replace(finding, message=message))
+
+    def has(self, source: Cpp, branch: Span) -> bool:
+        """Say whether anything in a branch is CUDA's alone, or depends on which CUDA it is."""
+        if _NOT_PORTED.search(source.code, branch.start, branch.end):
             return True
-        return _any_between(self._asking, branch) or _any_between(self._for_a_person, branch)
+        if _any_between(self._undecided[source.path], branch):
+            return True
+        if source.path not in self._for_a_person:
+            found = api_names.find(source, self._project)
+            manual = sorted(each.span.start for each in found if each.certainty is Certainty.MANUAL)
+            self._for_a_person[source.path] = manual
+        return _any_between(self._for_a_person[source.path], branch)
+
+
+def _is_answered_otherwise(source: Cpp, part: Conditional) -> bool:
+    """Say whether a condition asks for CUDA's release or architecture, and AMD answers as the newest does not."""
+    text = source.code[part.span.start : part.span.end]
+    return part.word not in (b"else", b"endif") and bool(_NAME.search(text)) and not _as_on_the_newest(text)
+
+
+def _asked(source: Cpp, group: tuple[Conditional, ...]) -> tuple[Span, bytes] | None:
+    """Return the first name of a chain of conditions that has to be decided on."""
+    if any(part.tells(source.known_on_hip) for part in group):
+        return None
+    for part in group:
+        if part.word in (b"else", b"endif") or source.ported(part.span.start):
+            continue
+        for match in _NAME.finditer(source.code, part.span.start, part.span.end):
+            span, name = Span(*match.span()), match.group()
+            asks = _ASKS.search(source.code[part.span.start : span.start]) is not None
+            if name in _COMPILER or name == b"__NVCC__" or not _is_whole(source.code, span):
+                continue
+            if name == b"__CUDA_ARCH__" and asks and _all_ask(source.code, part.span):
+                continue
+            if _is_answered_otherwise(source, part):
+                return span, name
+    return None
+
+
+def _is_whole(code: bytes, span: Span) -> bool:
+    match = _WORD.match(code, span.start)
+    before = code[span.start - 1 : span.start]
+    return match is not None and match.end() == span.end and not (before.isalnum() or before == b"_")
+
+
+def _condition(group: tuple[Conditional, ...]) -> tuple[bytes, ...]:
+    return tuple(conditions.tokens(group[0].condition))
+
+
+def _lacking(source: Cpp, group: tuple[Conditional, ...]) -> set[bytes]:
+    """Return the names that AMD does without, as a chain of conditions is: those that only other branches declare."""
+    chain = _chain(source, group)
+    try:
+        taken = chain.taken_now() if chain is not None else set()
+    except _Unreadable:
+        taken = set()
+    there: set[bytes] = set()
+    elsewhere: set[bytes] = set()
+    for number in range(len(group) - 1):
+        branch = _branch(group, number)
+        if branch is not None:
+            names = {
+                name for match in _DECLARES.finditer(source.code, branch.start, branch.end) for name in match.groups()
+            }
+            (there if number in taken else elsewhere).update(name for name in names if name)
+    return elsewhere - there
+
+
+def _uses(source: Cpp, branches: Iterable[Span], name: bytes) -> bool:
+    """Say whether branches use a name that they do not declare."""
+    word = re.compile(rb"\b" + name + rb"\b")
+    return any(
+        word.search(source.code, branch.start, branch.end) and name not in _declared(source, branch)
+        for branch in branches
+    )
 
 
 def _any_between(places: list[int], span: Span) -> bool:
