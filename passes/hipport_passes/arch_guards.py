@@ -605,11 +605,13 @@ def _lacking(source: Cpp, group: tuple[Conditional, ...]) -> set[bytes]:
     for number in range(len(group) - 1):
         branch = _branch(group, number)
         if branch is not None:
-            names = {
-                name for match in _DECLARES.finditer(source.code, branch.start, branch.end) for name in match.groups()
-            }
-            (there if number in taken else elsewhere).update(name for name in names if name)
+            (there if number in taken else elsewhere).update(_declared(source, branch))
     return elsewhere - there
+
+
+def _declared(source: Cpp, branch: Span) -> set[bytes]:
+    found = _DECLARES.finditer(source.code, branch.start, branch.end)
+    return {name for match in found for name in match.groups() if name}
 
 
 def _uses(source: Cpp, branches: Iterable[Span], name: bytes) -> bool:
