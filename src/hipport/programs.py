@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 from hipport.dry_runs import Command, dry_run, goals_of, makefile_of, sources_elsewhere
 from hipport.guesses import chosen_on_hip, cmake_flags, is_cxx20, meant_by_includes
-from hipport.included import is_included, not_included, read
+from hipport.included import not_included, read, tree
 from hipport.units import DEVICE, NotBuilt, Translate, Unit
 
 _KERNEL = re.compile(rb"__global__|__device__|<<<")
@@ -42,6 +42,7 @@ def programs(
     }
     for source in sources:
         folders.setdefault(elsewhere.get(source) or _project(source, root), []).append(source)
+    among = tree(members, root, folders)
     for folder, own in folders.items():
         owner = folder.name if folder == root else folder.relative_to(root).as_posix()
         commands: list[Command] = []
@@ -66,7 +67,7 @@ def programs(
         compiled = {source for source, _, _, _ in commands}
         for source, language, flags, where in commands:
             language = language or _language(source)
-            folders_meant, reached = meant_by_includes(source, flags, where, members, root)
+            folders_meant, reached = meant_by_includes(source, flags, where, among, root)
             flags = (*flags, *folders_meant)
             macros = chosen_on_hip(reached, flags) if guess and hip else []
             flags = (*flags, *(f"-D{name}" for name in macros))
@@ -76,11 +77,8 @@ def programs(
             elif language == "hip" and not any(flag.startswith("-std=") for flag in flags):
                 flags = (*flags, "-std=c++20" if any(map(is_cxx20, reached)) else "-std=c++17")
             units.append(Unit(source, language, flags, where, owner, said))
-        left = [
-            source
-            for source in own
-            if source not in compiled and source.suffix in DEVICE and not is_included(source, members)
-        ]
+        left = [source for source in own if source not in compiled and source.suffix in DEVICE]
+        left = not_included(left, members)
         may = goals_of(folder, left, env)
         # Beside device code that the first goal compiles, these are other programs; alone, they are what was meant.
         none = not any(unit.language == "hip" for unit in units if unit.owner == owner)

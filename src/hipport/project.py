@@ -35,10 +35,10 @@ _DEFINES = re.compile(
 
 # Major version, minor version, stepping and features, as LLVM's AMDGPU guide writes them; or a generic target.
 _ARCH = re.compile(r"gfx(?P<major>\d{1,2}?)(?:\d[0-9a-f]|(?:-\d)?-generic)(?::(?:xnack|sramecc)[+-])*")
-# Code for devices, and what code for devices may agree on with others.
+# Code for devices, and constants that code for devices may agree on with others.
 _FOR_DEVICES = re.compile(
-    rb"__(?:device|global|host|shared|constant)__|__CUDA_ARCH__|<<<|\basm\b|_sync\b|[Ww]arp|WARP|[Ll]ane|LANE|[Mm]ask|MASK"
-    rb"|0[xX][fF]{8}"
+    rb"__(?:device|global|shared|constant)__|__CUDA_ARCH__|<<<[^;\"\n]{0,200},|\basm\b|\w_sync\b"
+    rb"|\b(?:define|const|constexpr|enum)\b[^\n;]{0,200}?(?:[Ww]arp|WARP|[Ll]ane|LANE|[Mm]ask|MASK|0[xX][fF]{8})"
 )
 
 
@@ -122,10 +122,10 @@ class Project:
     context: tuple[Source, ...] = ()
     #: Of files that links in other folders lead to: the paths of those links.
     links: Mapping[PurePath, tuple[PurePath, ...]] = field(default_factory=dict)
-    #: The include folders of files, as a compile_commands.json tells them: paths from the root.
-    commands: Mapping[PurePath, tuple[str, ...]] = field(default_factory=dict)
     #: The user's own rows for the tables of passes, by the name of the pass.
     rules: Mapping[str, Any] = field(default_factory=dict)
+    #: The include folders of files, as a compile_commands.json tells them: paths from the root.
+    commands: Mapping[PurePath, tuple[str, ...]] = field(default_factory=dict)
 
     @cached_property
     def by_path(self) -> Mapping[PurePath, Source]:

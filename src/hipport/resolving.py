@@ -42,10 +42,12 @@ class Includes:
         units: frozenset[str],
         commands: Mapping[PurePath, Sequence[str]] | None = None,
         left: Iterable[PurePath] = (),
+        programs: Iterable[PurePath] = (),
     ) -> None:
         """Take the C++ files, the other sources of the tree, and what is `left` alone in it.
 
-        `units` are the suffixes of files that are compiled by themselves, `commands` the include folders by file.
+        `units` are the suffixes of files that are compiled by themselves, `commands` the include folders by file,
+        `programs` folders of whole programs besides those that scripts tell.
         """
         scripts = tuple(scripts)
         self._root = root
@@ -65,6 +67,7 @@ class Includes:
         self._left = tuple(path.as_posix() for path in left)
         self._places = SearchPaths(scripts, commands or {})
         self._begun = {posixpath.dirname(script.path.as_posix()) for script in scripts if begins_project(script)}
+        self._begun.update("" if folder == PurePath() else folder.as_posix() for folder in programs)
         if root is not None and _inside_a_program(root):
             self._begun.add("")
         self._programs: dict[str, str | None] = {"": "" if "" in self._begun else None}
@@ -92,9 +95,8 @@ class Includes:
         known = self._known.get(key)
         if known is None:
             found, certain = self._by_build(source, path, angled)
-            if not certain:
-                found = self._guessed(source.as_posix(), path, angled)
-            known = self._known[key] = tuple(self._files[each] for each in found)
+            known = tuple(self._files[each] for each in found) if certain else self.guessed(source, path, angled)
+            self._known[key] = known
         return known
 
     def certain(self, source: PurePath, path: str, angled: bool) -> bool:
@@ -119,9 +121,13 @@ class Includes:
         except (OSError, ValueError):
             return False
 
+    def guessed(self, source: PurePath, path: str, angled: bool) -> tuple[PurePath, ...]:
+        """Return the files that an `#include` may mean of which no script tells."""
+        return tuple(self._files[each] for each in self._guessed(source.as_posix(), path, angled))
+
     def _guessed(self, source: str, path: str, angled: bool) -> list[str]:
         parts = [part for part in path.split("/") if part not in ("", ".", "..")]
-        if not parts or (angled and len(parts) == 1 and parts[0] in _STANDARD):
+        if not parts or parts[-1] not in self._named or (angled and len(parts) == 1 and parts[0] in _STANDARD):
             return []
         # A path may begin with folders that lie above what was given: <faiss/gpu/a.cuh> where faiss/gpu was.
         ending = [
