@@ -434,11 +434,11 @@ def test_cmake_says_the_standard_of_a_target(workshop: Workshop, line: str) -> N
 
 def test_folders_that_an_include_can_only_mean_are_added(workshop: Workshop) -> None:
     workshop.write("src/a.cu", '#include "util/x.h"\n#include <once.h>\n#include "twice.h"\n// #include "y.h"\n')
-    for name in ("lib/util/x.h", "deep/once.h", "one/twice.h", "two/twice.h", "lib2/y.h"):
+    for name in ("lib/util/x.h", "deep/er/once.h", "one/twice.h", "two/twice.h", "lib2/y.h"):
         workshop.write(name, "\n")
     built = workshop.build(archs=["gfx942"])
     added = [word for word in built.units[0][0].command if word.startswith("-I")]
-    assert added == [f"-I{workshop.tree}/lib", f"-I{workshop.tree}/deep"]
+    assert added == [f"-I{workshop.tree}/lib", f"-I{workshop.tree}/deep/er"]
 
 
 # --- When nothing need be done ----------------------------------------------------------------------------------------

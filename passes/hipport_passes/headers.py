@@ -485,12 +485,11 @@ def _line(source: Cpp, include: Include) -> Span:
 def _own(source: Cpp, include: Include, project: Project) -> bool:
     """Say whether `include` is of a file of the program.
 
-    In angle brackets a library's header is, where the build finds the program's before it; of NVIDIA's samples, which
-    no toolkit has in a folder for includes, one that may be meant is.
+    Of NVIDIA's samples, which no toolkit has in a folder for includes, any file is that may be meant.
     """
-    if include.angled and not include.path.rpartition("/")[2].startswith(table().samples.begins):
-        return project.own(source, include)
-    return bool(project.included(source, include))
+    if include.path.rpartition("/")[2].startswith(table().samples.begins):
+        return bool(project.included(source, include))
+    return project.own(source, include)
 
 
 def _brings(source: Cpp, include: Include, project: Project) -> bool:

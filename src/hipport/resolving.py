@@ -100,8 +100,20 @@ class Includes:
         return known
 
     def certain(self, source: PurePath, path: str, angled: bool) -> bool:
-        """Say whether the build finds a file of the tree for that `#include`, as far as its scripts can be read."""
-        return path.rpartition("/")[2] in self._named and bool(self._by_build(source, path, angled)[0])
+        """Say whether the `#include` is of a file of the tree even where a library has a header of that name.
+
+        So it is where the build finds it, as far as its scripts can be read; and in quotes where it lies as headers do,
+        in a folder above the source or in one beside these.
+        """
+        if path.rpartition("/")[2] not in self._named:
+            return False
+        found, told = self._by_build(source, path, angled)
+        if told or angled:
+            return bool(found)
+        folder, ending = posixpath.dirname(source.as_posix()), posixpath.normpath(path)
+        near = (other.as_posix() for other in self.guessed(source, path, angled))
+        places = (other.removesuffix(ending).rstrip("/") for other in near if other.endswith(ending))
+        return any(_is_below(folder, place) or _is_below(folder, above(place)) for place in places)
 
     def _by_build(self, source: PurePath, path: str, angled: bool) -> tuple[list[str], bool]:
         """Return the file where the build finds it, and whether that is so; a file that is left alone counts, too."""
@@ -156,8 +168,8 @@ class Includes:
             base = above(base)
         if theirs == base:
             return True
-        first, _, deeper = theirs[len(base) :].lstrip("/").partition("/")
-        return first in _SHARED or not (deeper or theirs in self._compiling)
+        first = theirs[len(base) :].lstrip("/").partition("/")[0]
+        return first in _SHARED or posixpath.join(base, first) not in self._compiling
 
 
 def _is_below(folder: str, above: str) -> bool:
