@@ -60,11 +60,22 @@ def programs(count: int) -> dict[str, bytes]:
     return files
 
 
+def methods(count: int) -> dict[str, bytes]:
+    """Make one long kernel that calls methods of a group."""
+    return {
+        "a.cu": b"#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n__global__ void k(int* p) {\n"
+        b"  auto tile = cg::tiled_partition<32>(cg::this_thread_block());\n  int v = 0;\n"
+        + b"  tile.sync();\n  v += other.size();\n" * count
+        + b"  p[0] = tile.shfl_down(v, 1);\n}\n"
+    }
+
+
 #: By name: what makes an input of a size, and the smallest size that is measured.
 KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = {
     "guards": (guards, 200),
     "header chain": (headers, 100),
     "programs": (programs, 50),
+    "group methods": (methods, 250),
 }
 
 
