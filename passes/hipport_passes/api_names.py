@@ -157,12 +157,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if not names:
         return
     known = table()
-    own = project.together(source, _own_everywhere)
+    own = project.declared(source, _own_everywhere)
     if own and (mocks := project.without_cuda(source)):
         # What only stands in for CUDA's names where there is no CUDA goes by their names, too.
-        own = project.together(source, _own_everywhere, but=mocks)
+        own = project.declared(source, _own_everywhere, but=mocks)
     inside = source.fact(_own)[1]
-    in_namespaces = project.together(source, _own_in_namespaces)
+    in_namespaces = project.declared(source, _own_in_namespaces)
     of_namespaces = {name for _, name in in_namespaces}
     reported: set[tuple[bytes, int]] = set()
     for span, name in names:
@@ -213,7 +213,7 @@ def _meant(source: Cpp, project: Project, offset: int, name: bytes, own: frozens
     for depth in range(len(around), 0, -1):
         if (around[:depth], name) in own:
             return around[:depth]
-    used = project.together(source, _used_namespaces)
+    used = project.declared(source, _used_namespaces)
     return next((space for space, each in sorted(own) if each == name and space[-1] in used), ())
 
 

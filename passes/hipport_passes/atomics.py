@@ -85,7 +85,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if project.target.rocm < (6, 4):
         overloads |= load(_TABLE)["overload_before_6_4"]
     of_host = _shared(source, project)
-    own = project.together(source, _overloads)
+    own = project.declared(source, _overloads)
     halves = _has_halves(source, project)
     for span, name in known.uses(source, project):
         opening = _CALL.match(source.code, span.end)

@@ -98,7 +98,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if b"Warp" not in code and b"WARP" not in code:
         return
     yield from _constants(source)
-    own = project.together(source, _declared) if opened else frozenset()
+    own = project.declared(source, _declared) if opened else frozenset()
     for match in _NAME.finditer(code) if source.matched(_CLASS_NAME) else ():
         start = match.start("name")
         if match["root"]:
@@ -147,7 +147,7 @@ def _versions(source: Cpp, project: Project) -> Iterator[Finding]:
 def _roots(source: Cpp, project: Project) -> frozenset[bytes]:
     """The names that stand for CUB's namespace: its own, and those that the program gives it."""
     roots = frozenset((b"cub", b"hipcub"))
-    named = project.together(source, _aliases)
+    named = project.declared(source, _aliases)
     while more := {name for name, of in named if of in roots} - roots:
         roots |= more
     return roots
@@ -161,7 +161,7 @@ def _aliases(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 def _opened(source: Cpp, project: Project, roots: frozenset[bytes]) -> frozenset[bytes]:
     """CUB's names that may stand alone, in this file or one that it belongs to."""
-    return frozenset(name for space, name in project.together(source, _usings) if space in roots)
+    return frozenset(name for space, name in project.declared(source, _usings) if space in roots)
 
 
 def _usings(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
@@ -371,7 +371,7 @@ class _Objects:
         self._project = project
         self._roots = _roots(source, project)
         self._opened = _opened(source, project, self._roots)
-        self._own = project.together(source, _declared) if self._opened else frozenset()
+        self._own = project.declared(source, _declared) if self._opened else frozenset()
         self._aliases: dict[bytes, list[bytes]] = {}
         self.files = [each for each in project.component(source) if isinstance(each, Cpp)]
         for file in self.files:

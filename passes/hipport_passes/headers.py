@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
+from functools import cache, cached_property
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from hipport.extensions import UNITS
@@ -86,6 +86,8 @@ class Samples(NamedTuple):
     of: frozenset[str]
     has: frozenset[bytes]
     lacks: re.Pattern[bytes]
+    #: How the names of all of the samples' headers begin.
+    begins: str
 
 
 class _Tables(NamedTuple):
@@ -101,7 +103,7 @@ class _Tables(NamedTuple):
     std_review: str
     steering: tuple[tuple[str, str, re.Pattern[bytes], str], ...]
     #: header, its names, and the headers that have it in them
-    transitive: tuple[tuple[str, re.Pattern[bytes], frozenset[str]], ...]
+    transitive: tuple[tuple[str, re.Pattern[bytes], tuple[str, ...]], ...]
     brought: tuple[Brought, ...]
     samples: Samples
     #: How headers look that no row has, and what is said of them.
@@ -132,7 +134,7 @@ def table() -> _Tables:
             (
                 each["header"],
                 re.compile(rb"\bthrust\s*::\s*(" + b"|".join(each["names"].encode().split()) + rb")\b"),
-                frozenset(each["brought_by"].split()),
+                tuple(each["brought_by"].split()),
             )
             for each in own["transitive"]
         ),
@@ -153,6 +155,7 @@ def table() -> _Tables:
             frozenset(own["samples"]["of"].split()),
             frozenset(own["samples"]["has"].encode().split()),
             re.compile(own["samples"]["lacks"].encode()),
+            own["samples"]["begins"],
         ),
         (re.compile(own["unknown"]["looks"]), Row(None, why=own["unknown"]["why"], instead=own["unknown"]["instead"])),
     )
@@ -273,7 +276,7 @@ def _is_unknown(source: Cpp, project: Project, include: Include) -> bool:
     if not include.angled or within(include.directive.start, source.hip_only) or lookup(include.path) is not None:
         return False
     looks = table().unknown[0].fullmatch(include.path)
-    return looks is not None and not any(True for _ in project.included(source, include.path))
+    return looks is not None and not any(True for _ in project.included(source, include))
 
 
 def _default_stream(source: Cpp) -> Iterator[Finding]:
@@ -392,8 +395,8 @@ def _transitive(source: Cpp, project: Project) -> Iterator[Finding]:
     lacking = [each for each in table().transitive if each[1].search(source.code)]
     if not lacking:
         return
-    included = _reached(source, project, set())
-    lacking = [each for each in lacking if not included & each[2]]
+    reaching = project.fact(_Reaching)
+    lacking = [each for each in lacking if source.path not in reaching.files(each[2], False)]
     if not lacking:
         return
     uses = ", ".join(f"thrust::{match[1].decode()}" for _, names, _ in lacking if (match := names.search(source.code)))
@@ -422,8 +425,7 @@ def _brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Ite
             continue
         if last is None and not each.on_host and not brings:
             continue
-        reached = _reached(source, project, set(), certain=each.on_host)
-        if any(path.startswith(each.had_by) for path in reached):
+        if source.path in project.fact(_Reaching).files(each.had_by, each.on_host):
             continue
         at = _line(source, last).end if last else source.include_point
         line = f"#include <{each.header}>".encode()
@@ -438,21 +440,50 @@ def _of_the_host(source: Cpp) -> bool:
     return not isinstance(source, Cuda) and source.path.suffix != ".c"
 
 
-def _reached(source: Cpp, project: Project, visited: set[object], certain: bool = False) -> set[str]:
-    """Return the paths that `source`, and the files of the program that it includes, include; or do for `certain`."""
-    visited.add(source.path)
-    includes = [each for each in source.includes if not certain or not within(each.directive.start, source.conditional)]
-    found = {include.path for include in includes}
-    for include in includes:
-        for other in project.included(source, include.path):
-            if isinstance(other, Cpp) and other.path not in visited:
-                found |= _reached(other, project, visited, certain)
-    return found
+class _Reaching:
+    """Which files include headers by certain names, themselves or by way of others of the program."""
+
+    def __init__(self, project: Project) -> None:
+        self._files = [each for each in (*project.sources, *project.context) if isinstance(each, Cpp)]
+        self._project = project
+        self._found: dict[tuple[tuple[str, ...], bool], set[PurePath]] = {}
+
+    def files(self, begins: tuple[str, ...], certain: bool) -> set[PurePath]:
+        """Return those that reach an include whose path begins so; under no condition, if that is to be `certain`."""
+        key = (begins, certain)
+        if key not in self._found:
+            including = self._including[certain]
+            waiting = [
+                each.path
+                for each in self._files
+                if any(include.path.startswith(begins) for include in self._counting(each, certain))
+            ]
+            found = self._found[key] = set(waiting)
+            while waiting:
+                more = [path for path in including.get(waiting.pop(), ()) if path not in found]
+                found.update(more)
+                waiting += more
+        return self._found[key]
+
+    @cached_property
+    def _including(self) -> dict[bool, dict[PurePath, list[PurePath]]]:
+        """By whether conditions count, the files that include each file."""
+        found: dict[bool, dict[PurePath, list[PurePath]]] = {False: {}, True: {}}
+        for certain, by_path in found.items():
+            for each in self._files:
+                for include in self._counting(each, certain):
+                    for other in self._project.included(each, include):
+                        by_path.setdefault(other.path, []).append(each.path)
+        return found
+
+    @staticmethod
+    def _counting(source: Cpp, certain: bool) -> Iterator[Include]:
+        return (each for each in source.includes if not certain or not within(each.directive.start, source.conditional))
 
 
 def _group(source: Cpp, project: Project, include: Include, names: frozenset[bytes]) -> Iterator[Finding]:
     """A header of cooperative groups that HIP lacks: dropped where nothing of it is used."""
-    mentioned = project.together(source, _group_names)
+    mentioned = project.declared(source, _group_names)
     spaces = {name for space, name in mentioned if space == b"namespace"} | {b"cooperative_groups"}
     opened = (b"using", b"namespace") in mentioned
     found = {name for space, name in mentioned if name in names and (space in spaces or (opened and not space))}
@@ -493,11 +524,13 @@ def _line(source: Cpp, include: Include) -> Span:
 
 
 def _own(source: Cpp, include: Include, project: Project) -> bool:
-    """Say whether `include` is of a file of the program: in quotes, and beside it or in a folder for headers above."""
-    if include.angled or include.path.rpartition("/")[2] not in project.names:
-        return False
-    folders = (folder / name for folder in source.path.parents for name in ("", "include", "inc", "src", "common"))
-    return any(folder / include.path in project.by_path for folder in folders)
+    """Say whether `include` is of a file of the program.
+
+    Of NVIDIA's samples, which no toolkit has in a folder for includes, any file is that may be meant.
+    """
+    if include.path.rpartition("/")[2].startswith(table().samples.begins):
+        return bool(project.included(source, include))
+    return project.own(source, include)
 
 
 def _brings(source: Cpp, include: Include, project: Project) -> bool:
@@ -517,11 +550,16 @@ def _compiled_as_cuda(source: Cpp, project: Project) -> bool:
     """Say whether a file in C++ may be one that nvcc is told to take for CUDA, as a build script does with some."""
     if source.path.suffix not in (".cpp", ".cc", ".cxx", ".C", ".c++"):
         return False
-    return project.fact(_takes_some_for_cuda)
+    return any(folder in source.path.parents for folder in project.fact(_taking_some_for_cuda))
 
 
-def _takes_some_for_cuda(project: Project) -> bool:
-    return any(_AS_CUDA.search(other.text) for other in project.sources if not isinstance(other, Cpp))
+def _taking_some_for_cuda(project: Project) -> frozenset[PurePath]:
+    """The folders of scripts that do so: another program's say nothing."""
+    found = (other for other in project.sources if not isinstance(other, Cpp) and _AS_CUDA.search(other.text))
+    # Of a folder for scripts, the one above is meant.
+    return frozenset(
+        each.path.parent.parent if each.path.parent.name == "cmake" else each.path.parent for each in found
+    )
 
 
 def _needs_runtime(source: Cpp, project: Project) -> bool:
@@ -541,7 +579,7 @@ def _first(source: Cpp, project: Project, visited: set[object]) -> str:
         done = include.directive.end
         if within(start, source.cuda_only):
             continue
-        for other in project.included(source, include.path):
+        for other in project.included(source, include):
             # hipport's own headers include what they need.
             if not isinstance(other, Cpp) or other.path in visited or own(other):
                 continue

@@ -246,7 +246,7 @@ def _unported(function: Function, project: Project) -> Iterator[Span]:
 def _widths(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find shuffles over the wavefront in functions that count lanes to 32."""
     hip = source.begun_as_hip
-    own_names = project.together(source, _own_shuffles)
+    own_names = project.declared(source, _own_shuffles)
     wavefronts = project.component(source).fact(Wavefronts)
     for span, name in source.names(_SHUFFLES):
         if name in own_names or within(span.start, source.cuda_only) or source.directive(span.start):

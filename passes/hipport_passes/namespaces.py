@@ -86,7 +86,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if (match := _ANY.match(code, span.start)) and not member_or_qualified(code, span.start)
     ]
     whole = [span for span, _ in source.names({b"cuda"}) if _names_all(source, span)]
-    own = project.together(source, _own) if matches or whole else frozenset()
+    own = project.declared(source, _own) if matches or whole else frozenset()
     reported: set[tuple[int, str]] = set()
     found: list[Finding] = []
     for match in matches:

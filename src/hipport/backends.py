@@ -99,9 +99,8 @@ def known(project: Project) -> Project:
     _spread(sides)
     _share(sides)
     unset = _unset(sides)
-    return replace(
-        project,
-        sources=tuple(
+    return project.of(
+        tuple(
             replace(
                 source,
                 chosen=source.chosen | sides.chosen.get(source.path, frozenset()),
@@ -112,7 +111,7 @@ def known(project: Project) -> Project:
             and (source.path in sides.side or source.path in sides.chosen or source.path in unset)
             else source
             for source in project.sources
-        ),
+        )
     )
 
 
@@ -154,19 +153,16 @@ def _with_chosen(project: Project) -> Project:
         if isinstance(source, Cpp) and source.chosen_on_hip
     }
     if choosing:
-        for group in project.apart():
-            chosen = {name for source in group for name in choosing.get(source.path, ())}
-            for source in group if chosen else ():
-                if source.path in asking:
-                    known[source.path] |= chosen & asking[source.path]
-    return replace(
-        project,
-        sources=tuple(
+        for path, names in asking.items():
+            for other in project.component(project.by_path[path]):
+                known[path] |= names & choosing.get(other.path, frozenset())
+    return project.of(
+        tuple(
             replace(source, chosen=frozenset(known[source.path]))
             if isinstance(source, Cpp) and known.get(source.path)
             else source
             for source in project.sources
-        ),
+        )
     )
 
 
@@ -217,7 +213,7 @@ def _select(sides: _Sides) -> None:
     chosen: dict[PurePath, set[bytes]] = {}
     for source in (file for group in sides.groups for file in group):
         targets = {
-            include.directive.start: tuple(sides.project.included(source, include.path)) for include in source.includes
+            include.directive.start: tuple(sides.project.included(source, include)) for include in source.includes
         }
         for group, names in chosen_between(source.conditionals, partial(_whose, source, targets)):
             if not _in_files(group, targets) and not source.fact(mapped):
@@ -337,7 +333,7 @@ def _spread(sides: _Sides) -> None:
         for include in source.includes:
             start = include.directive.start
             place = "cuda" if within(start, source.cuda_only) else "hip" if within(start, source.hip_only) else ""
-            for other in sides.project.included(source, include.path):
+            for other in sides.project.included(source, include):
                 if other.path in sides.files and other.path != source.path:
                     includers.setdefault(other.path, []).append((source.path, place))
     changed = True
@@ -367,7 +363,7 @@ def _share(sides: _Sides) -> None:
     including: dict[PurePath, set[PurePath]] = {}
     for source in sides.files.values():
         for include in source.includes:
-            for other in sides.project.included(source, include.path):
+            for other in sides.project.included(source, include):
                 including.setdefault(other.path, set()).add(source.path)
     for files in sides.groups:
         selectors = [file.path for file in files if file.path in sides.selectors]

@@ -175,7 +175,7 @@ def run(
         coming = {language for language in languages - {each.language for each in steps} if concerned[language]}
         # The files that parts are made of are another project's, which forgets with them what it knows of them.
         if jobs > 1:
-            parts = _parts(replace(project), jobs) if of_cpp else _shares(project, steps, jobs)
+            parts = _parts(project.of(project.sources), jobs) if of_cpp else _shares(project, steps, jobs)
         else:
             parts = [_Part(project)]
         results = (
@@ -383,7 +383,7 @@ def _parts(project: Project, jobs: int) -> list[_Part]:
     if len(bins) < 2:
         return [_Part(project)]
     others = [source for source in project.sources if not isinstance(source, Cpp)]
-    return [_Part(replace(project, sources=(*part, *others))) for part in bins]
+    return [_Part(project.of((*part, *others))) for part in bins]
 
 
 def _in_processes(

@@ -23,8 +23,8 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -205,6 +205,27 @@ def line_endings(each: Pass[Any], fixture: Fixture) -> None:
     assert _text(ported) == fixture.after.replace(b"\n", b"\r\n")
     plain = port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside)
     assert [_place(r) for r in ported.reported] == [_place(r) for r in plain.reported]
+
+
+def side_by_side(programs: Mapping[str, Sequence[Source]], passes: Sequence[Pass[Any]]) -> None:
+    """Programs in one tree come out as each does alone: `programs` are their files, by the folder that they are put in.
+
+    The texts, what is found and the headers that are made are the same.
+    """
+    placed = {
+        folder: tuple(replace(file, path=PurePosixPath(folder) / file.path) for file in files)
+        for folder, files in programs.items()
+    }
+    tree = run(Project(tuple(file for files in placed.values() for file in files)), passes)
+    texts = {file.path: file.text for file in tree.project.sources}
+    made = set(tree.created)
+    for folder, files in placed.items():
+        alone = run(Project(files), passes)
+        for file in alone.project.sources:
+            assert texts[file.path] == file.text, f"{file.path} comes out otherwise beside {', '.join(programs)}"
+        found = [each for each in tree.reported if folder in map(str, each.path.parents)]
+        assert found == list(alone.reported), folder
+        assert {file for file in made if folder in map(str, file.path.parents)} == set(alone.created), folder
 
 
 LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (expected, converges, parses, lossless, line_endings)

@@ -732,7 +732,7 @@ class _Compiler:
                 return
             yield each
             for include in each.includes:
-                for other in self.project.included(each, include.path):
+                for other in self.project.included(each, include):
                     if other.path not in seen:
                         seen.add(other.path)
                         queue.append(other.path)
