@@ -143,6 +143,8 @@ def rewrite(
         recovered = () if would or out else api.recover(path for path in paths if path.exists())
         with _progress() as tell:
             ported = api.rewrite(paths, **_said(config), device_agnostic=device_agnostic or None, on_progress=tell)
+        # Nothing is written where a pass failed: the report says it first.
+        would = would or bool(ported.failures)
         if not would:
             api.save(ported, out, paths)
     if form == "sarif":
@@ -706,6 +708,8 @@ def _sentences() -> dict[str, str]:
 
 
 def _leave(ported: Ported, *, changes_count: bool) -> None:
+    if ported.failures:
+        sys.exit(FAILED)
     person = any(reported.needs_person for reported in ported.reported)
     # What hipport could not read, it did not port.
     person = person or any(skipped.kind == "refused" for skipped in ported.before.skipped)

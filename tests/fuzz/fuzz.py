@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Try inputs for a while, in processes, and print how many; keep the smallest of each kind that breaks a law.
 
-    python tests/fuzz/fuzz.py --seconds 600 --jobs 2 [--seed N] [--found FOLDER]
+python tests/fuzz/fuzz.py --seconds 600 --jobs 2 [--seed N] [--found FOLDER]
 """
 
 from __future__ import annotations

@@ -94,7 +94,11 @@ def trees(draw: Callable[..., int]) -> dict[str, bytes]:
     """Draw a file of some kind: some lines of fixtures, or a whole one, changed in a few places."""
     kinds = sorted(seeds())
     # C++ and Python are half of it.
-    kind = draw(st.sampled_from([*kinds, ".cu", ".cu", ".cu", ".cu", ".cu", ".py", ".py", ".py", ".cmake", ".cmake", ".mk", ".sh"]))
+    kind = draw(
+        st.sampled_from(
+            [*kinds, ".cu", ".cu", ".cu", ".cu", ".cu", ".py", ".py", ".py", ".cmake", ".cmake", ".mk", ".sh"]
+        )
+    )
     own = seeds()[kind]
     name = draw(st.sampled_from(_names(kind)))
     text = _text(draw, own)

@@ -33,21 +33,17 @@ def broken(tree: Tree, target: Target | None = None) -> list[str]:
 
 
 def _fails_nowhere(ported: Ported) -> Iterator[str]:
-    """No pass raises."""
-    for each in ported.reported:
-        if each.rule.endswith("/failed"):
-            yield f"exception: {each.rule}: {each.reason}"
+    """No pass raises, and no edits of a pass conflict."""
+    for each in ported.failures:
+        yield f"exception: {each.rule}: {each.reason}"
 
 
 def _drops_nothing(ported: Ported) -> Iterator[str]:
-    """No edits of a pass conflict; in text without errors of syntax, none is taken back for the errors it makes."""
+    """In text without errors of syntax, no edit is taken back for the errors that it makes."""
     before = ported.before.by_path
     for each in ported.reported:
-        if each.outcome is Outcome.DROPPED and not each.rule.endswith("/failed"):
-            if "defect" in each.reason:
-                yield f"conflict: {each.rule}"
-            elif not before[each.path].errors:
-                yield f"dropped: {each.rule}"
+        if each.outcome is Outcome.DROPPED and not before[each.path].errors:
+            yield f"dropped: {each.rule}"
 
 
 def _adds_no_errors(ported: Ported) -> Iterator[str]:
@@ -57,7 +53,10 @@ def _adds_no_errors(ported: Ported) -> Iterator[str]:
             yield f"syntax: {before.path}"
         if _is_text(before.text) and not _is_text(after.text):
             yield f"undecodable: {before.path}"
-        if before.text.startswith(_BOM) != after.text.startswith(_BOM) or after.text.count(_BOM) > before.text.count(_BOM):
+        if (
+            before.text.startswith(_BOM) != after.text.startswith(_BOM)
+            or _BOM in after.text[1:] > _BOM in before.text[1:]
+        ):
             yield f"byte-order mark: {before.path}"
 
 
@@ -93,10 +92,8 @@ def _converges(ported: Ported, target: Target | None) -> Iterator[str]:
         if each.outcome is Outcome.APPLIED:
             yield f"not idempotent: {each.rule}"
             changed.discard(each.path)
-        if each.rule.endswith("/failed"):
-            yield f"exception: {each.rule}: {each.reason}"
-        if each.outcome is Outcome.DROPPED and "defect" in each.reason:
-            yield f"conflict: {each.rule}"
+    for each in again.failures:
+        yield f"exception: {each.rule}: {each.reason}"
     for path in sorted(changed):
         yield f"not idempotent: {path}"
 
