@@ -20,6 +20,7 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
+from hipport import byte_order
 from hipport.finding import Certainty, Finding
 from hipport.headers import own, together
 from hipport.languages.cpp import Cpp
@@ -157,7 +158,7 @@ def run(
     * a failure inside a pass is reported, before all else, and the run goes on: one of them may not hide others.
     """
     before = project
-    project = project.knowing_hip()
+    project = byte_order.bare(project).knowing_hip()
     done = 0
     languages = {each.language for each in passes}
     concerned = {language: len(_concerned(language, project.sources)) for language in languages}
@@ -193,6 +194,8 @@ def run(
                 if created.setdefault(file.path, file) != file:
                     raise Conflict(f"two different files are to be made at {file.path}")
         project = project.replacing(changed)
+    project = byte_order.restored(project, before)
+    reported = [_in_file(each, before.by_path[each.path]) for each in reported]
     reported.sort(key=lambda r: (r.outcome is not Outcome.FAILED, r.path.as_posix(), r.span.start, r.span.end, r.rule))
     # Some are there already, left by an earlier run, perhaps of an older release.
     project = project.replacing(
@@ -486,6 +489,15 @@ def _reported(name: str, source: Source, finding: Finding, outcome: Outcome, rea
         outcome,
         reason,
     )
+
+
+def _in_file(reported: Reported, source: Source) -> Reported:
+    """Return a finding of a file as passes got it at its place in the file as it was read."""
+    if not source.text.startswith(byte_order.MARK) or reported.outcome is Outcome.FAILED:
+        return reported
+    span = byte_order.moved(reported.span)
+    line, column = source.position(span.start)
+    return replace(reported, span=span, line=line, column=column)
 
 
 def _failure(each: Pass[Any], source: Source, error: Exception) -> Reported:

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from hipport.byte_order import MARK, moved
 from hipport.finding import Certainty
 from hipport.languages.cmake import CMake
 from hipport.languages.cpp import Cpp
@@ -206,7 +207,26 @@ def line_endings(each: Pass[Any], fixture: Fixture) -> None:
     assert [_place(r) for r in ported.reported] == [_place(r) for r in plain.reported]
 
 
-LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (expected, converges, parses, lossless, line_endings)
+def byte_order_mark(each: Pass[Any], fixture: Fixture) -> None:
+    """A file that begins with a byte-order mark comes out the same, behind its mark, with the findings behind it."""
+    if fixture.before.text.startswith(MARK):
+        return
+    marked = type(fixture.before)(fixture.before.path, MARK + fixture.before.text)
+    ported = port(each, marked, skipped=fixture.skipped, beside=fixture.beside)
+    assert _text(ported) == MARK + fixture.after
+    plain = port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside)
+    assert [r.span for r in ported.reported] == [moved(r.span) for r in plain.reported]
+    assert [(r.rule, r.line) for r in ported.reported] == [(r.rule, r.line) for r in plain.reported]
+
+
+LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (
+    expected,
+    converges,
+    parses,
+    lossless,
+    line_endings,
+    byte_order_mark,
+)
 
 
 def _text(ported: Ported) -> bytes:
