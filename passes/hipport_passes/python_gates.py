@@ -81,7 +81,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         asked.discard("kernels")
     elif any(re.search(_COUNTS % name, text) for name in set(_COUNTED.findall(text))):
         asked.add("kernels")
-    modules = {(match[1] or match[2]).decode() for match in _IMPORTS.finditer(text)}
+    modules = {(match[1] or match[2]).decode(errors="replace") for match in _IMPORTS.finditer(text)}
     modules = {name for name in modules if not _own(name, project)}
     if not asked and not modules:
         return

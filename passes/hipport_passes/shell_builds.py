@@ -118,7 +118,11 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
                     elif each.name in ("CMD", "ENTRYPOINT", "HEALTHCHECK"):
                         if b"nvidia-smi" in source[each.span]:
                             yield _asks_nvidia(each.span)
-                        listed = [word for word in re.split(r"[\s\[\],\"']+", source[each.span].decode()) if word]
+                        listed = [
+                            word
+                            for word in re.split(r"[\s\[\],\"']+", source[each.span].decode(errors="replace"))
+                            if word
+                        ]
                         if found := nvidia_tools.run_by(listed[1:]):
                             yield from nvidia_tools.reported({found[1]: [each.span]})
         case ToxIni():
@@ -197,7 +201,10 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
         elif _NVIDIA_SMI.fullmatch(words[0]) and "nvidia-smi" not in under and not _may_fail(source, command):
             yield _asks_nvidia(command.span)
         elif {"singularity", "apptainer"} & set(words) and "--nv" in words and words[0] not in _PRINTS:
-            option = command.words[[word.text for word in command.words].index("--nv")]
+            said = [word.text for word in command.words]
+            if "--rocm" in said[: said.index("--nv")]:
+                continue  # it is given both, or a second --nv: AMD's are asked for
+            option = command.words[said.index("--nv")]
             message = "--nv gives a container NVIDIA's GPUs, --rocm AMD's; assumes that its image is one for ROCm"
             edit = Edit(option.span, b"--rocm")
             yield Finding(option.span, "container", message, (edit,), Certainty.REVIEW)

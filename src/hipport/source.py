@@ -30,7 +30,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 if TYPE_CHECKING:
     from hipport.embedded import Embedded
 
-_LINE_END = re.compile(rb"\r\n|\n|\r")
+_LINE_END = re.compile(rb"\r?\n")
+#: What ends a line where a carriage return alone does, too.
+ANY_LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 @dataclass(frozen=True, slots=True, order=True, init=False)
@@ -240,10 +242,16 @@ class Source:
         """Whether the byte is known to be inside a string. Here nothing is known of strings."""
         return False
 
+    #: What ends a line of this language: a carriage return alone does so in few.
+    line_end: ClassVar[re.Pattern[bytes]] = _LINE_END
+
     @cached_property
     def newline(self) -> bytes:
-        """The line ending that inserted lines should use: the first one in the file, or a line feed."""
-        match = _LINE_END.search(self.text)
+        """The line ending that inserted lines should use: the first one in the file, or a line feed.
+
+        A carriage return alone is taken only where the file has no other.
+        """
+        match = _LINE_END.search(self.text) or self.line_end.search(self.text)
         return match.group() if match else b"\n"
 
     @property
