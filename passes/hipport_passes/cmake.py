@@ -181,7 +181,7 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
         if each is first or each.name == "include" or MENTIONS.search(source[each.span]):
             first = source.around(each)[0][0] if source.around(each) else each
             break
-    line = source.text.rfind(b"\n", 0, first.span.start) + 1
+    line = source.line_start(first.span.start)
     indent = source.text[line : first.span.start]
     indent = indent if not indent.strip() else b""
     # On top of the file, in front of lines that the command itself gets: see `cmake_branches.in_front`.

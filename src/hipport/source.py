@@ -212,9 +212,14 @@ class Source:
         # They are kept for every file: an array of numbers takes an eighth of a list of them.
         return array("I", [0, *accumulate(map(len, lines))])
 
+    def line_start(self, offset: int) -> int:
+        """Return where the line that `offset` is on starts, by what ends lines of this language."""
+        start = self.text.rfind(b"\n", 0, offset) + 1
+        return start if self.line_end is _LINE_END else self.text.rfind(b"\r", start, offset) + 1 or start
+
     def indent(self, offset: int) -> bytes | None:
         """Return what stands in front of `offset` on its line; None if that is more than white space."""
-        start = max(self.text.rfind(b"\n", 0, offset), self.text.rfind(b"\r", 0, offset)) + 1
+        start = self.line_start(offset)
         return self.text[start:offset] if not self.text[start:offset].strip() else None
 
     def position(self, offset: int) -> tuple[int, int]:

@@ -66,7 +66,7 @@ def findings(source: CMake, command: Command, all_said: Sequence[Said]) -> Itera
 
 def _lines(source: CMake, command: Command, said: Said) -> Iterator[Edit]:
     start = command.span.start
-    line = source.text.rfind(b"\n", 0, start) + 1
+    line = source.line_start(start)
     before = source.text[line:start]
     indent = before if not before.strip() else b""
     inner = indent + (b"\t" if indent.startswith(b"\t") else b"  ")
@@ -104,7 +104,7 @@ def in_front(source: CMake, start: int, lines: bytes) -> Edit:
 
 def split(source: CMake, command: Command, line: bytes) -> Iterator[bytes]:
     """Yield the lines of a copied command, without what it stands in from the margin."""
-    begin = source.text.rfind(b"\n", 0, command.span.start) + 1
+    begin = source.line_start(command.span.start)
     indent = source.text[begin : command.span.start]
     for i, each in enumerate(line.split(b"\n")):
         bare = each.removesuffix(b"\r")
