@@ -13,11 +13,15 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
+from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from inputs import trees
+from inputs import Random, tree
 from laws import broken
+
+#: Seconds of CPU time that no small input may take.
+_SLOW = 5
 
 
 def signature(problem: str) -> str:
@@ -25,17 +29,25 @@ def signature(problem: str) -> str:
     return re.sub(r"\d+|b'.*|'.*'", "", problem)[:120]
 
 
-def smallest(tree: dict[str, bytes], wanted: str, seconds: float) -> dict[str, bytes]:
+def smallest(least: dict[str, bytes], wanted: str, seconds: float) -> dict[str, bytes]:
     """Return a smaller tree that breaks the same law: lines are left out, then bytes, while time is left."""
     until = time.monotonic() + seconds
+    for name, cut in product(least, (_lines, _tokens, _bytes)):
+        others = {other: text for other, text in least.items() if other != name}
 
-    def still(candidate: dict[str, bytes]) -> bool:
-        return any(signature(each) == wanted for each in broken(candidate))
+        def breaks(text: bytes, name: str = name, others: dict[str, bytes] = others) -> bool:
+            return any(signature(each) == wanted for each in broken({name: text, **others}))
 
-    for name in tree:
-        for cut in (lambda t: t.splitlines(keepends=True), lambda t: re.findall(rb"\w+|\s+|.", t, re.DOTALL), _bytes):
-            tree = {**tree, name: _without(cut(tree[name]), lambda text, n=name: still({**tree, n: text}), until)}
-    return tree
+        least = {name: _without(cut(least[name]), breaks, until), **others}
+    return least
+
+
+def _lines(text: bytes) -> list[bytes]:
+    return text.splitlines(keepends=True)
+
+
+def _tokens(text: bytes) -> list[bytes]:
+    return re.findall(rb"\w+|\s+|.", text, re.DOTALL)
 
 
 def _bytes(text: bytes) -> list[bytes]:
@@ -56,38 +68,26 @@ def _without(pieces: list[bytes], still: Callable[[bytes], bool], until: float) 
     return b"".join(pieces)
 
 
-def work(number: int, until: float, found: Path, tried, known) -> None:  # type: ignore[no-untyped-def]
+def work(number: int, until: float, found: Path, tried: Any, known: Any) -> None:
     """Try inputs until it is time, and count them."""
-    round_ = 0
+    chance = Random(number)
     while time.time() < until:
-        round_ += 1
-
-        @seed(hash((number, round_)))
-        @settings(
-            max_examples=500, phases=[Phase.generate], database=None, deadline=None,
-            suppress_health_check=list(HealthCheck),
-        )  # fmt: skip
-        @given(trees())
-        def one(tree: dict[str, bytes]) -> None:
-            if time.time() > until:
-                return
-            start = time.process_time()
-            problems = broken(tree)
-            if (spent := time.process_time() - start) > 5:
-                problems.append(f"slow: {sorted(tree)}: {spent:.0f} s")
-            tried.value += 1
-            for problem in problems:
-                what = signature(problem)
-                if what not in known:
-                    known[what] = problem
-                    least = smallest(tree, what, 20)
-                    folder = found / f"{len(known):03}"
-                    for name, text in least.items():
-                        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                        (folder / name).write_bytes(text)
-                    print(f"{folder}: {problem}", flush=True)
-
-        one()
+        start = time.process_time()
+        given = tree(chance)
+        problems = broken(given)
+        if (spent := time.process_time() - start) > _SLOW:
+            problems.append(f"slow: {', '.join(given)}: {spent:.0f} s")
+        tried.value += 1
+        for problem in problems:
+            what = signature(problem)
+            if what in known:
+                continue
+            known[what] = problem
+            folder = found / f"{len(known):03}"
+            for name, text in smallest(given, what, 20).items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(text)
+            print(f"{folder}: {problem}", flush=True)
 
 
 def main() -> None:

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
+import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from hypothesis import strategies as st
-
-from hipport.discover import source
-from hipport.testing import _LANGUAGES
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -50,15 +48,17 @@ NAMES = {
 _ALSO = {".py": ("setup.py", "a.py"), ".cu": ("a.cu", "a.cuh", "a.h"), ".cmake": ("CMakeLists.txt", "cmake/a.cmake")}
 
 _TOKEN = re.compile(rb"[A-Za-z_][\w]*|\d+|[ \t]+|\r?\n|[^\w\s]")
-_LONGEST = 24
 
 #: What breaks programs that read text.
 ODD = (
-    b"\xef\xbb\xbf", b"\xaf", b"\xff", b"\xc3\xa9", b"\xe2\x80\xa8", b"\r", b"\r\n", b"\n", b"\\\n", b"\\", b"\t", b"\f", b"\v",
-    b'"', b"'", b"`", b"(", b")", b"{", b"}", b"[", b"]", b"<", b">", b"#", b"//", b"/*", b"*/", b";", b":", b",", b"$", b"${",
-    b"$(", b"$<", b"@", b"%", b"=", b"==", b"&&", b"|", b"!", b"?", b"\\\r\n", b'"""', b"R\"(", b"<<EOF\n", b"\x85", b"\x1c",
-    b"# x\n", b"/* x */", b"// x\n", b"if 1:\n", b"else\n", b"elif x: y\n", b"lambda: ", b"#if 1\n", b"#else\n", b"#endif\n",
-)  # fmt: skip
+    *rb"""' " ` \"\"\" R"( ( ) { } [ ] < > # // /* */ ; : , $ ${ $( $< @ % = == && | ! ? <<EOF lambda:""".split(),
+    *(
+        each.encode() + b"\n"
+        for each in ("# x", "// x", "\\", "if 1:", "else", "elif x: y", "#if 1", "#else", "#endif", "")
+    ),
+    *(b"\xef\xbb\xbf", b"\xaf", b"\xff", b"\xc3\xa9", b"\xe2\x80\xa8", b"\x85", b"\x1c"),
+    *(b"\f", b"\v", b"\t", b" ", b"\r", b"\r\n", b"\\\r\n"),
+)
 
 
 class Seeds(NamedTuple):
@@ -89,66 +89,88 @@ def _names(suffix: str) -> tuple[str, ...]:
     return _ALSO.get(suffix, (NAMES[suffix],))
 
 
+class Chance(Protocol):
+    """Where choices come from: random numbers, or Hypothesis, which makes a failing input smaller by them."""
+
+    def choice(self, among: Sequence[Any]) -> Any: ...
+
+    def number(self, least: int, most: int) -> int: ...
+
+
+class Random:
+    """Choices by random numbers, ten times as fast as Hypothesis's."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def choice(self, among: Sequence[Any]) -> Any:
+        return self.random.choice(among)
+
+    def number(self, least: int, most: int) -> int:
+        return self.random.randint(least, most)
+
+
+class _Drawn:
+    def __init__(self, draw: Any) -> None:
+        self.draw = draw
+
+    def choice(self, among: Sequence[Any]) -> Any:
+        return self.draw(st.sampled_from(among))
+
+    def number(self, least: int, most: int) -> int:
+        return self.draw(st.integers(least, most))  # type: ignore[no-any-return]
+
+
 @st.composite
-def trees(draw: Callable[..., int]) -> dict[str, bytes]:
-    """Draw a file of some kind: some lines of fixtures, or a whole one, changed in a few places."""
-    kinds = sorted(seeds())
-    # C++ and Python are half of it.
-    kind = draw(
-        st.sampled_from(
-            [*kinds, ".cu", ".cu", ".cu", ".cu", ".cu", ".py", ".py", ".py", ".cmake", ".cmake", ".mk", ".sh"]
-        )
-    )
+def trees(draw: Any) -> dict[str, bytes]:
+    """Draw a tree, as `tree` makes it."""
+    return tree(_Drawn(draw))
+
+
+def tree(chance: Chance) -> dict[str, bytes]:
+    """Make a file of some kind: some lines of fixtures, or a whole one, changed in a few places."""
+    kind = chance.choice(_KINDS)
     own = seeds()[kind]
-    name = draw(st.sampled_from(_names(kind)))
-    text = _text(draw, own)
-    for _ in range(draw(st.integers(0, 4))):
-        text = _changed(draw, own, text)
-    if draw(st.integers(0, 15)) == 0:
+    text = _text(chance, own)
+    for _ in range(chance.number(0, 4)):
+        text = _changed(chance, own, text)
+    # Of each kind of line ending, and with a byte-order mark: now and then.
+    odd = chance.number(0, 23)
+    if odd == 1:
         text = b"\xef\xbb\xbf" + text
-    ending = draw(st.integers(0, 15))
-    if ending < 2:
-        text = text.replace(b"\n", b"\r\n" if ending else b"\r")
-    return {name: text}
+    elif odd < 4:
+        text = text.replace(b"\n", (b"\n", b"", b"\r\n", b"\r")[odd])
+    return {chance.choice(_ALSO.get(kind, (NAMES[kind],))): text}
 
 
-def _text(draw: Callable[..., int], own: Seeds) -> bytes:
-    how = draw(st.integers(0, 7))
-    if how == 0:
-        short = [text for text in own.files if len(text) < 1500] or own.files
-        return bytes(draw(st.sampled_from(short)))
-    pieces = []
-    for _ in range(draw(st.integers(1, 4))):
-        if draw(st.booleans()):
-            pieces.append(draw(st.sampled_from(own.lines)))
+# C++ and Python are half of it.
+_KINDS = sorted([*NAMES, *[".cu"] * 6, *[".py"] * 4, *[".cmake"] * 2, ".mk", ".sh"])
+
+
+def _text(chance: Chance, own: Seeds) -> bytes:
+    if chance.number(0, 7) == 0:
+        return bytes(chance.choice([text for text in own.files if len(text) < 1500] or own.files))
+    pieces: list[bytes] = []
+    for _ in range(chance.number(1, 4)):
+        if chance.number(0, 1):
+            pieces.append(chance.choice(own.lines))
         else:
-            text = draw(st.sampled_from(own.files))
-            lines = text.splitlines(keepends=True)
-            start = draw(st.integers(0, max(0, len(lines) - 1)))
-            pieces += lines[start : start + draw(st.integers(1, 8))]
+            lines = chance.choice(own.files).splitlines(keepends=True)
+            start = chance.number(0, max(0, len(lines) - 1))
+            pieces += lines[start : start + chance.number(1, 8)]
     return b"".join(pieces)
 
 
-def _changed(draw: Callable[..., int], own: Seeds, text: bytes) -> bytes:
-    ends = _token_ends(text)
-    one = draw(st.integers(0, len(ends) - 1))
-    other = min(len(ends) - 1, one + draw(st.integers(0, 6)))
-    start, end = ends[one], ends[other]
-    how = draw(st.integers(0, 6))
-    if how == 0:
-        return text[:start] + text[end:]
-    if how == 1:
-        return text[:end] + text[start:end] + text[end:]
-    if how == 2:
-        return text[:start] + bytes(draw(st.sampled_from(ODD))) + text[start:]
-    if how == 3:
-        return text[:start] + bytes(draw(st.sampled_from(own.words))) + text[end:]
-    if how == 4:
-        return text[:start] + bytes(draw(st.sampled_from(own.words))) + text[start:]
-    if how == 5:
-        return text[:start] + bytes(draw(st.sampled_from(ODD))) + text[end:]
-    return text[:start] if draw(st.booleans()) else text[start:]
-
-
-def _token_ends(text: bytes) -> Sequence[int]:
-    return [0, *(match.end() for match in _TOKEN.finditer(text))]
+def _changed(chance: Chance, own: Seeds, text: bytes) -> bytes:
+    """Take out, repeat, replace or put in a few tokens, or leave off an end."""
+    ends = [0, *(match.end() for match in _TOKEN.finditer(text))]
+    first = chance.number(0, len(ends) - 1)
+    start, end = ends[first], ends[min(len(ends) - 1, first + chance.number(0, 6))]
+    how = chance.number(0, 7)
+    if how == 6:
+        return text[:start] if chance.number(0, 1) else text[start:]
+    if how == 7:
+        # Deep, or much of the same.
+        return text[:end] + text[start:end] * chance.number(1, 60) + text[end:]
+    new = (b"", text[start:end] * 2, chance.choice(ODD), chance.choice(own.words))[how % 4]
+    return text[:start] + new + text[start if how > 3 else end :]
