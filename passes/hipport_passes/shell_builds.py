@@ -27,7 +27,7 @@ from hipport.source import Edit, Source, Span
 from hipport_passes import nvidia_tools
 from hipport_passes.nvcc_flags import ABI_BY_VARIABLE, OLD_ABI, translate
 
-_NVCC = re.compile(r"(?:.*/)?nvcc(?:-[\d.]+)?|\$\{?\w*NVCC\w*\}?", re.IGNORECASE)
+_NVCC = re.compile(r"(?:\S*/)?nvcc(?:-[\d.]+)?|\$\{?\w*NVCC\w*\}?", re.IGNORECASE)
 _FUNCTION = re.compile(rb"^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*(?:\([ \t]*\))?[ \t\r\n]*\{", re.MULTILINE)
 _ROCM_WORDS = re.compile(r"rocm|(?<![a-z])hip(?:cc)?(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE)
 _CUDA_WORDS = re.compile(r"cuda|nvidia|nvcc", re.IGNORECASE)
@@ -113,8 +113,9 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
                     if each.name in ("ENV", "ARG"):
                         yield from _abi(source, each.span)
                     if each.name == "ENV" and each in on_rocm:
-                        yield from _folders(source, each.span)
-                        yield from _compilers(each.words, project, image=True)
+                        compilers = list(_compilers(each.words, project, image=True))
+                        yield from compilers
+                        yield from _folders(source, each.span, [edit.span for c in compilers for edit in c.edits])
                     elif each.name in ("CMD", "ENTRYPOINT", "HEALTHCHECK"):
                         if b"nvidia-smi" in source[each.span]:
                             yield _asks_nvidia(each.span)
@@ -378,10 +379,15 @@ def _on_rocm(source: Dockerfile) -> Iterator[Instruction]:
             yield each
 
 
-def _folders(source: Source, span: Span) -> Iterator[Finding]:
-    """Yield the folders of CUDA's that an image's environment names: in paths, and as CUDA_HOME and its like."""
+def _folders(source: Source, span: Span, replaced: Sequence[Span] = ()) -> Iterator[Finding]:
+    """Yield the folders of CUDA's that an image's environment names: in paths, and as CUDA_HOME and its like.
+
+    Not those in what is `replaced` as a whole.
+    """
     edits = []
     for match in _FOLDER.finditer(source.text, span.start, span.end):
+        if any(each.start <= match.start() < each.end for each in replaced):
+            continue
         new = b"/opt/rocm" + (b"/lib" if match["lib"] else b"")
         edits.append(Edit(Span(*match.span()), new))
     if edits:
