@@ -453,7 +453,7 @@ class _Trail:
         while isinstance(above := script.parent[guard], cst.If) and above.orelse is guard:
             guard = above  # what comes after an `elif` comes after all of them
         block = script.parent[guard]
-        beside = list(block.body) if isinstance(block, (cst.Module, cst.IndentedBlock)) else []
+        beside: list[cst.CSTNode] = list(block.body) if isinstance(block, (cst.Module, cst.IndentedBlock)) else []
         after = set(beside[beside.index(guard) + 1 :]) if guard in beside else set()
         if not after:
             return
