@@ -188,14 +188,15 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
     start, before = first.span.start, _include(source, tree, HELPER) + source.newline + indent
     if line:
         # Behind the line above: the command itself may get lines in front, too.
+        # For the end of that line, so that what else is put behind it stays in front of this.
         start = line - (2 if source.text[:line].endswith(b"\r\n") else 1)
-        before = source.newline + indent + _include(source, tree, HELPER)
+        before = source.newline + indent + _include(source, tree, HELPER) + source.text[start:line]
     archs = ", ".join(project.target.archs)
     yield Finding(
         first.written,
         "option",
         f"the option USE_HIP, ON by default: HIP for {archs}, or with OFF CUDA as before; needs CMake 3.21 for HIP",
-        (Edit(Span(start, start), before),),
+        (Edit(Span(start, line or start), before),),
         Certainty.SAFE,
         creates=tuple(
             _file(tree, name, project)

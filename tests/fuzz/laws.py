@@ -56,9 +56,8 @@ def _adds_no_errors(ported: Ported) -> Iterator[str]:
             yield f"syntax: {before.path}"
         if _is_text(before.text) and not _is_text(after.text):
             yield f"undecodable: {before.path}"
-        if (
-            before.text.startswith(_BOM) != after.text.startswith(_BOM)
-            or _BOM in after.text[1:] > _BOM in before.text[1:]
+        if before.text.startswith(_BOM) != after.text.startswith(_BOM) or (
+            _BOM in after.text[1:] and _BOM not in before.text
         ):
             yield f"byte-order mark: {before.path}"
 

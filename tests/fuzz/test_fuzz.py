@@ -12,7 +12,9 @@ CORPUS = Path(__file__).parent / "corpus"
 
 
 @pytest.mark.parametrize("case", sorted(CORPUS.iterdir()), ids=lambda case: case.name)
-def test_what_broke_a_law_breaks_none(case: Path) -> None:
+def test_what_broke_a_law_breaks_none(case: Path, request: pytest.FixtureRequest) -> None:
+    if case.name.startswith("open_"):
+        request.applymarker(pytest.mark.xfail(reason="not mended yet", strict=True))
     texts = {path.relative_to(case).as_posix(): path.read_bytes() for path in case.rglob("*") if path.is_file()}
     assert broken(texts) == []
 
