@@ -70,12 +70,46 @@ def methods(count: int) -> dict[str, bytes]:
     }
 
 
+_SHUFFLE = b"v += __shfl_xor_sync(~0u, v, 1)"
+
+
+def calls(count: int) -> dict[str, bytes]:
+    """Make a chain of device functions, each called under a condition."""
+    functions = (
+        b"__device__ int f%d(int v, int l) { if (l < %d) %b; return v; }\n"
+        % (i, i, b"v += f%d(v, l)" % (i - 1) if i else _SHUFFLE)
+        for i in range(count)
+    )
+    kernel = b"__global__ void k(int *p) { p[0] = f%d(p[1], threadIdx.x); }\n" % (count - 1)
+    return {"a.cu": b"".join(functions) + kernel}
+
+
+def calls_and_shuffles(count: int) -> dict[str, bytes]:
+    """Make the same with a shuffle in the other branch of each."""
+    return {"a.cu": calls(count)["a.cu"].replace(b"; return", b"; else %b; return" % _SHUFFLE)}
+
+
+def nested(count: int) -> dict[str, bytes]:
+    """Make conditions within conditions, with a shuffle in each."""
+    inside = b"".join(b"if (x > %d) { %b;\n" % (i, _SHUFFLE) for i in range(count))
+    return {"a.cu": b"__global__ void k(int *p, int x) { int v = p[0];\n%b%b\np[0] = v; }\n" % (inside, b"}" * count)}
+
+
+def nested_apart(count: int) -> dict[str, bytes]:
+    """Make the same where the lanes of a warp part at each condition."""
+    return {"a.cu": nested(count)["a.cu"].replace(b"x >", b"threadIdx.x >")}
+
+
 #: By name: what makes an input of a size, and the smallest size that is measured.
 KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = {
     "guards": (guards, 200),
     "header chain": (headers, 100),
     "programs": (programs, 50),
     "group methods": (methods, 250),
+    "calls": (calls, 50),
+    "calls, shuffles": (calls_and_shuffles, 25),
+    "nested": (nested, 50),
+    "nested, apart": (nested_apart, 25),
 }
 
 

@@ -195,7 +195,7 @@ def _sums(source: Cpp, project: Project, roots: frozenset[bytes]) -> Iterator[Fi
             continue
         if items in project.together(source, _made_of_one):
             continue
-        space, what = source.code[slice(*match.span("space"))], items.decode()
+        space, what = source.code[slice(*match.span("space"))], items.decode(errors="replace")
         start = space + b"Sum(), " + items + b"{}"
         if match["name"] == b"Sum":
             new, edit = b"Reduce", Edit(Span(given[4].end, given[4].end), b", " + start)

@@ -431,7 +431,7 @@ def _brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Ite
         line = f"#include <{each.header}>".encode()
         ended = last is None or source.text[at - 1 : at] in (b"\n", b"\r")
         edit = Edit(Span(at, at), line + source.newline if ended else source.newline + line)
-        message = f"{used.group().decode()} {each.why}: include {each.header}"
+        message = f"{used.group().decode(errors='replace')} {each.why}: include {each.header}"
         yield Finding(Span(*used.span()), "brought", message, (edit,))
 
 

@@ -136,7 +136,8 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield from _variables(source, project)
     given = families(source, project)
     for edit in given.arguments.get(source.path, ()):
-        said = f"{source[edit.span].decode(errors='replace')} → {edit.new.decode()}: what the macro calls now"
+        was, new = source[edit.span].decode(errors="replace"), edit.new.decode(errors="replace")
+        said = f"{was} → {new}: what the macro calls now"
         yield Finding(edit.span, "argument", said, (edit,))
     out = _written_out(source, project)
     for use in out.uses.get(source.path, ()):

@@ -135,7 +135,10 @@ def _full(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _full_mask(span: Span, text: bytes) -> Finding:
     return Finding(
-        span, "full", f"{text.decode()} → 0xffffffffu: CUDA's masks have 32 bits", (Edit(span, b"0xffffffffu"),)
+        span,
+        "full",
+        f"{text.decode(errors='replace')} → 0xffffffffu: CUDA's masks have 32 bits",
+        (Edit(span, b"0xffffffffu"),),
     )
 
 

@@ -45,7 +45,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if lines:
         point = source.include_point
         text = b"".join(b"#include " + each + source.newline for each in dict.fromkeys(lines))
-        names = ", ".join(dict.fromkeys(line.decode() for line in lines))
+        names = ", ".join(dict.fromkeys(line.decode(errors="replace") for line in lines))
         message = f"needed in braces, where it must not be read first: {names}"
         yield Finding(nested[0].directive, "outside", message, (Edit(Span(point, point), text),))
 

@@ -90,7 +90,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         _MANY.search(text) or any(name.encode() in text for _, name in project.fact(_numbers))
     ):
         asked.add("kernels")
-    modules = {(match[1] or match[2]).decode() for match in _IMPORTS.finditer(text)}
+    modules = {(match[1] or match[2]).decode(errors="replace") for match in _IMPORTS.finditer(text)}
     modules = {name for name in modules if not _own(name, project)}
     if not asked and not modules:
         return

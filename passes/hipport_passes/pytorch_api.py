@@ -138,7 +138,7 @@ def _dispatched(source: Cpp, project: Project) -> Iterator[Finding]:
                 edit, what = Edit(place, b"scalar_type"), text.decode("utf-8", "replace")
                 own = bool(others) and not _is_tensor(source, argument)
             elif _WORD.fullmatch(text) and _is_type(source, argument):
-                place, what = argument, text.decode()
+                place, what = argument, text.decode(errors="replace")
                 edit = Edit(Span(argument.end, argument.end), b".scalarType()")
             else:
                 continue

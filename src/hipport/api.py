@@ -164,16 +164,24 @@ def changes(ported: Ported) -> tuple[write.Change, ...]:
 def save(ported: Ported, out: str | Path | None = None, only: Sequence[str | Path] = ()) -> write.Written:
     """Write what was ported: in place, or as a copy of the tree, or of `only` some paths of it, in a new folder.
 
-    All files are written or none. Raises write.Refused when one has changed since it was read, or cannot be written,
-    OSError when writing fails, and ValueError for text that did not come from files.
+    All files are written or none. Raises write.Refused when a pass failed, or a file has changed since it was read, or
+    cannot be written, OSError when writing fails, and ValueError for text that did not come from files.
     """
     root = ported.before.root
     if root is None:
         raise ValueError("this was ported from memory: there is nowhere to save it")
+    _complete(ported)
     if out is None:
         return write.write(root, changes(ported))
     inside = [PurePath(Path(path).resolve().relative_to(root.resolve())) for path in only] or [PurePath()]
     return write.write_tree(root, Path(out), inside, changes(ported))
+
+
+def _complete(ported: Ported) -> Ported:
+    """Return `ported`. Raises write.Refused where a pass failed: what it would have ported is missing."""
+    if ported.failures:
+        raise write.Refused([f"{each.path}: {each.rule}: {each.message} ({each.reason})" for each in ported.failures])
+    return ported
 
 
 def recover(paths: Paths, tell: Callable[[str], None] = lambda problem: None) -> tuple[PurePath, ...]:
@@ -294,6 +302,7 @@ def port(
     scanned = scan(places, on_progress=on_progress, **options)
     root = scanned.ported.before.root
     assert root is not None
+    _complete(scanned.ported)
     earlier, why_not_run = None, ""
     if write.find_root(root) is not None:
         why_not_run = "hipport has rewritten this tree before; take that back first: hipport undo"
@@ -381,7 +390,7 @@ def verify_program(
         _listed(paths),
         arguments,
         env=env,
-        port=(lambda places: rewrite(places, target=target, exclude=exclude)) if port else None,
+        port=(lambda places: _complete(rewrite(places, target=target, exclude=exclude))) if port else None,
         waves=waves or verifying.WAVES,
         orders=orders or verifying.ORDERS,
         passes=BEFORE_EXECUTOR,
@@ -428,7 +437,7 @@ def verify(
         Path(path),
         env=env,
         python=Path(python),
-        port=(lambda places: rewrite(_own(places), target=target, exclude=exclude)) if port else None,
+        port=(lambda places: _complete(rewrite(_own(places), target=target, exclude=exclude))) if port else None,
         cases=cases,
         names=names,
         waves=waves or verifying.WAVES,
@@ -486,7 +495,7 @@ def replay(
         Path(recording),
         env=env,
         python=Path(python),
-        port=(lambda places: rewrite(_own(places), target=target, exclude=exclude)) if port else None,
+        port=(lambda places: _complete(rewrite(_own(places), target=target, exclude=exclude))) if port else None,
         waves=waves or verifying.WAVES,
         orders=orders or verifying.ORDERS,
         passes=BEFORE_EXECUTOR,
@@ -545,7 +554,7 @@ def verify_teeth(
             places,
             arguments,
             env=env,
-            port=lambda all_of_it: rewrite(all_of_it, target=target, exclude=exclude),
+            port=lambda all_of_it: _complete(rewrite(all_of_it, target=target, exclude=exclude)),
             passes=BEFORE_EXECUTOR,
             vendored=_markers(),
             exclude=exclude,
@@ -556,7 +565,7 @@ def verify_teeth(
         places[0],
         env=env,
         python=Path(python),
-        port=lambda places: rewrite(_own(places), target=target, exclude=exclude),
+        port=lambda places: _complete(rewrite(_own(places), target=target, exclude=exclude)),
         cases=cases,
         names=names,
         passes=BEFORE_EXECUTOR,

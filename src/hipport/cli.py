@@ -161,6 +161,8 @@ def rewrite(
                 staged=staged,
                 on_progress=tell,
             )
+        # Nothing is written where a pass failed: the report says it first.
+        would = would or bool(ported.failures)
         if not would:
             api.save(ported, out, paths)
         left_out = api.left_out(ported, os.environ) if staged else {}
@@ -741,6 +743,8 @@ def _sentences() -> dict[str, str]:
 
 
 def _leave(ported: Ported, *, changes_count: bool, person: bool = False) -> None:
+    if ported.failures:
+        sys.exit(FAILED)
     person = person or any(reported.needs_person for reported in ported.reported)
     # What hipport could not read, it did not port.
     person = person or any(skipped.kind == "refused" for skipped in ported.before.skipped)

@@ -20,6 +20,7 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
+from hipport import byte_order
 from hipport.backends import left
 from hipport.finding import Certainty, Finding
 from hipport.headers import missing, orphans, own, text, together
@@ -66,7 +67,8 @@ class Outcome(Enum):
     DECLINED = "declined"  #: its certainty is beyond what was accepted; nothing was changed
     REPORTED = "reported"  #: it has no edits; a person must act
     IGNORED = "ignored"  #: a comment on its line says so
-    DROPPED = "dropped"  #: its edits would have broken the file's syntax, or the pass failed on it
+    DROPPED = "dropped"  #: its edits would have broken the file's syntax
+    FAILED = "failed"  #: the pass failed on the file: a defect of hipport's, for which nothing may be written
 
     def __str__(self) -> str:
         return self.value
@@ -105,6 +107,11 @@ class Ported:
     project: Project
     reported: tuple[Reported, ...]
     created: tuple[NewFile, ...] = ()
+
+    @property
+    def failures(self) -> tuple[Reported, ...]:
+        """Where a pass failed. What it would have ported is not, so no part of this is to be written."""
+        return tuple(each for each in self.reported if each.outcome is Outcome.FAILED)
 
     @property
     def changed(self) -> tuple[Source, ...]:
@@ -149,12 +156,12 @@ def run(
     Findings up to `accept` are applied. With more than one job, passes run in processes, each with files of its
     own; the result is the same. The laws that every pass is held to:
 
-    * its findings' edits must not conflict with each other (a conflict drops its edits to that file);
+    * its findings' edits must not conflict with each other (a conflict drops its edits to that file, and is a failure);
     * a file must not come out with more syntax errors than it went in with (what does that is dropped);
-    * a failure inside a pass is reported for that file and harms no other.
+    * a failure inside a pass is reported, before all else, and the run goes on: one of them may not hide others.
     """
     before = project
-    project = project.knowing_hip()
+    project = byte_order.bare(project).knowing_hip()
     if ported := tuple(left(project)):
         before = replace(before, skipped=(*before.skipped, *ported))
     done = 0
@@ -193,7 +200,9 @@ def run(
                     raise Conflict(f"two different files are to be made at {file.path}")
         project = project.replacing(changed)
     reported += _own_headers(project, created)
-    reported.sort(key=lambda r: (r.path.as_posix(), r.span.start, r.span.end, r.rule))
+    project = byte_order.restored(project, before)
+    reported = [_in_file(each, before.by_path[each.path]) for each in reported]
+    reported.sort(key=lambda r: (r.outcome is not Outcome.FAILED, r.path.as_posix(), r.span.start, r.span.end, r.rule))
     # Some are there already, left by an earlier run, perhaps of an older release.
     project = project.replacing(
         {
@@ -428,9 +437,8 @@ def _step(
     each: Pass[Any], source: Source, project: Project, accept: Certainty
 ) -> tuple[Source, list[Reported], tuple[NewFile, ...]]:
     limit = sys.getrecursionlimit()
-    if isinstance(source, Cpp):
-        # Functions call themselves once per level of nesting: a generated `else if` chain has hundreds of levels.
-        sys.setrecursionlimit(max(limit, _DEEPEST))
+    # Functions call themselves once per level of nesting: a generated `else if` chain has hundreds of levels.
+    sys.setrecursionlimit(max(limit, _DEEPEST))
     try:
         findings = _found(each, source, project)
     except Exception as error:
@@ -451,11 +459,12 @@ def _step(
         else:
             outcomes.append((finding, Outcome.APPLIED, ""))
     changing = [finding for finding, outcome, _ in outcomes if outcome is Outcome.APPLIED]
+    failed: list[Reported] = []
     result, kept, problem = source, changing, ""
     try:
         result = source.apply(_edits(changing))
     except Conflict as conflict:
-        kept, problem = [], f"a defect of this pass: {conflict}"
+        kept, problem, failed = [], "edits of this pass conflict", [_failure(each, source, conflict)]
     else:
         if not all(source.harmless(edit) for edit in _edits(changing)) and result.errors > source.errors:
             problem = "the edits of this finding would have broken the file's syntax"
@@ -468,7 +477,7 @@ def _step(
             for f, o, r in outcomes
         ]
     made = tuple(file for f, o, _ in outcomes if o is Outcome.APPLIED for file in f.creates)
-    return result, [_reported(each.name, source, *outcome) for outcome in outcomes], made
+    return result, [*failed, *(_reported(each.name, source, *outcome) for outcome in outcomes)], made
 
 
 def _edits(findings: Iterable[Finding]) -> list[Edit]:
@@ -512,6 +521,15 @@ def _reported(name: str, source: Source, finding: Finding, outcome: Outcome, rea
     )
 
 
+def _in_file(reported: Reported, source: Source) -> Reported:
+    """Return a finding of a file as passes got it at its place in the file as it was read."""
+    if not source.text.startswith(byte_order.MARK) or reported.outcome is Outcome.FAILED:
+        return reported
+    span = byte_order.moved(reported.span)
+    line, column = source.position(span.start)
+    return replace(reported, span=span, line=line, column=column)
+
+
 def _failure(each: Pass[Any], source: Source, error: Exception) -> Reported:
     where = traceback.extract_tb(error.__traceback__)[-1]
     return Reported(
@@ -520,9 +538,10 @@ def _failure(each: Pass[Any], source: Source, error: Exception) -> Reported:
         1,
         Span(0, 0),
         f"{each.name}/failed",
-        "this pass failed on this file and left it as it was; please report it",
+        "this pass failed on this file, a defect of hipport's, so nothing is written; please report it with the file. "
+        "To port the rest, leave the file out: exclude in hipport.toml",
         Certainty.MANUAL,
-        Outcome.DROPPED,
+        Outcome.FAILED,
         f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})",
     )
 

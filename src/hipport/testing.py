@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from hipport.byte_order import MARK, moved
 from hipport.finding import Certainty
 from hipport.languages.cmake import CMake
 from hipport.languages.cpp import Cpp
@@ -228,7 +229,26 @@ def side_by_side(programs: Mapping[str, Sequence[Source]], passes: Sequence[Pass
         assert {file for file in made if folder in map(str, file.path.parents)} == set(alone.created), folder
 
 
-LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (expected, converges, parses, lossless, line_endings)
+def byte_order_mark(each: Pass[Any], fixture: Fixture) -> None:
+    """A file that begins with a byte-order mark comes out the same, behind its mark, with the findings behind it."""
+    if fixture.before.text.startswith(MARK):
+        return
+    marked = type(fixture.before)(fixture.before.path, MARK + fixture.before.text)
+    ported = port(each, marked, skipped=fixture.skipped, beside=fixture.beside)
+    assert _text(ported) == MARK + fixture.after
+    plain = port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside)
+    assert [r.span for r in ported.reported] == [moved(r.span) for r in plain.reported]
+    assert [(r.rule, r.line) for r in ported.reported] == [(r.rule, r.line) for r in plain.reported]
+
+
+LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (
+    expected,
+    converges,
+    parses,
+    lossless,
+    line_endings,
+    byte_order_mark,
+)
 
 
 def _text(ported: Ported) -> bytes:

@@ -83,7 +83,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if name == b"__CUDA_ARCH__" and directive is None:
             compared = api_names.settled(code, span)
             if compared is not None and not within(span.start, source.cuda_only):
-                written = code[span.start : compared[0].end].decode()
+                written = code[span.start : compared[0].end].decode(errors="replace")
                 yield Finding(
                     compared[0],
                     "value",

@@ -159,10 +159,12 @@ def _found(project: Project, rules: Recipes) -> dict[str, list[Mention]]:
     for source in project.sources:
         if isinstance(source, Python):
             for match in _IMPORT.finditer(source.text):
-                imported = modules.get(match[2].decode())
+                imported = modules.get(match[2].decode(errors="replace"))
                 if imported is not None and not _is_own(project, imported.imports):
                     line = source.position(match.start(2))[0]
-                    mention = Mention(source.path, line, match.group().decode().strip(), True, not match[1])
+                    mention = Mention(
+                        source.path, line, match.group().decode(errors="replace").strip(), True, not match[1]
+                    )
                     found.setdefault(imported.name, []).append(mention)
     order = [family.name for family in rules.families]
     return {

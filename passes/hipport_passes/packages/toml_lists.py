@@ -208,7 +208,7 @@ def as_pip(version: str) -> str:
 
 def _key_out(source: Toml, entry: Entry, family: Family, message: str) -> Finding:
     """Take out `name = …` when that is all its line says."""
-    start = source.text.rfind(b"\n", 0, entry.key) + 1
+    start = source.line_start(entry.key)
     end = _LINE_END.match(source.text, entry.span.end)
     assert end is not None
     inside = source.text[entry.key : entry.span.start]

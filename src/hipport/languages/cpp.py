@@ -26,7 +26,7 @@ from hipport.languages.preprocessor import (
     without_cuda,
 )
 from hipport.languages.vocabulary import IDENTIFIER, IN_WORD, WORDS, Vocabulary, places_of, vocabulary_with, words_of
-from hipport.source import Edit, Source, Span
+from hipport.source import ANY_LINE_END, Edit, Source, Span
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -94,6 +94,8 @@ class Cpp(Source):
         return super().__getstate__() | {"chosen": self.chosen, "unset": self.unset, "side": self.side}
 
     lasting = (*Source.lasting, "includes")
+
+    line_end = ANY_LINE_END
 
     @cached_property
     def code(self) -> bytes:

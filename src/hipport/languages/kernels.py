@@ -130,6 +130,7 @@ class _Known:
         self.in_one_row: dict[Function, Node] = {}
         self.reaches: dict[tuple[Function, re.Pattern[bytes]], bool] = {}
         self.by_arguments: dict[Function, bool] = {}
+        self.differing: dict[tuple[Function, int, int, bool], bool] = {}
         self.carriers: dict[re.Pattern[bytes], frozenset[bytes]] = {}
 
 
@@ -406,6 +407,13 @@ class Kernels:
 
     def may_differ(self, function: Function, expression: Node, size: int, *, shown: bool = False) -> bool:
         """Whether `size` lanes may disagree on the expression: also on a member, of which nothing is known."""
+        known = self._known(function.source).differing
+        key = (function, expression.id, size, shown)
+        if key not in known:
+            known[key] = self._may_differ(function, expression, size, shown)
+        return known[key]
+
+    def _may_differ(self, function: Function, expression: Node, size: int, shown: bool) -> bool:
         if self.agreement(function, expression, shown=shown) < size or self.unknown(function, expression):
             return True
         if not is_method(function):
