@@ -536,7 +536,8 @@ def deps(
         if check:
             evidence = install_plan.check(plan, python=python or Path(sys.executable), env=os.environ)
     if script:
-        click.echo(install_plan.as_script(plan), nl=False)
+        # With the bytes that files' names have, UTF-8 or not.
+        click.echo(os.fsencode(install_plan.as_script(plan)), nl=False)
     elif form == "json":
         click.echo(install_plan.as_json(plan, evidence), nl=False)
     elif evidence is not None:
