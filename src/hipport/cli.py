@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import re
+import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -43,7 +44,21 @@ class _Path(click.Path):
         return super().convert(value, param, ctx)
 
 
+class _Interpreter(_Path):
+    """A Python that can be run: what is wrong with it is said at once, not when it is needed."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = super().convert(value, param, ctx)
+        # As a shell finds it; a virtual environment's is a link, which says where its packages are.
+        found = shutil.which(path)
+        if found is None:
+            what = "it cannot be executed" if path.exists() else "there is no such file"
+            self.fail(f"{path}: {what}; give the path of a Python, as venv/bin/python", param, ctx)
+        return Path(found).absolute()
+
+
 _PATH = _Path(path_type=Path)
+_INTERPRETER = _Interpreter(path_type=Path)
 _PATHS = click.argument("paths", nargs=-1, required=True, type=_PATH)
 _TARGET = click.option(
     "--target", metavar="GFX,…", help="The GPUs that the result is for; gfx942,gfx1100 if not given."
@@ -75,7 +90,15 @@ _TIMEOUT = click.option(
     "--timeout", type=click.FloatRange(min=1), default=120.0, help="Seconds for one run; 120 if not given."
 )
 _JOBS = click.option("--jobs", type=click.IntRange(min=1), help="Runs and compilers at once; as many as processors.")
-_PYTHON = click.option("--python", type=_PATH, help="The Python that has PyTorch, for extensions.")
+_PYTHON = click.option("--python", type=_INTERPRETER, help="The Python that has PyTorch, for extensions.")
+_ENV = click.option(
+    "--env",
+    "pass_on",
+    multiple=True,
+    metavar="NAME",
+    help="A variable of the environment that code of the tree may see, beside those that build tools ask for (again "
+    "for more).",
+)
 _FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="For people or for programs."
 )
@@ -212,14 +235,29 @@ def undo(path: Path) -> None:
 @_PATHS
 @_TARGET
 @click.option("--jobs", type=click.IntRange(min=1), help="Compilers at once; as many as processors if not given.")
-@click.option("--python", type=_PATH, help="The Python whose PyTorch extensions are built against.")
+@click.option("--python", type=_INTERPRETER, help="The Python whose PyTorch extensions are built against.")
+@_ENV
 @_FORMAT
-def build(paths: tuple[Path, ...], target: str | None, jobs: int | None, python: Path | None, form: str) -> None:
-    """Compile every unit for every target with hipcc. Runs setup.py files, in a child process, to learn the units."""
+def build(
+    paths: tuple[Path, ...],
+    target: str | None,
+    jobs: int | None,
+    python: Path | None,
+    pass_on: tuple[str, ...],
+    form: str,
+) -> None:
+    """Compile every unit for every target with hipcc. Runs setup.py files and `make --dry-run` to learn the units.
+
+    What is run for that sees of the environment only what build tools ask for (and --env), cannot write outside the
+    copies that hipport makes, has limits on memory and time, and leaves no process behind. It can read files and
+    use the network. Where the machine has neither Landlock nor bubblewrap, writing is not contained: hipport then says
+    so. docs/security.md has it all.
+    """
     from hipport import api, report
 
     with _failing():
         config = _config(paths, None, target, None)
+        _say_if_not_contained()
         with _progress() as tell:
             built = api.build(
                 paths,
@@ -227,6 +265,7 @@ def build(paths: tuple[Path, ...], target: str | None, jobs: int | None, python:
                 exclude=config.exclude,
                 exclude_base=config.path.parent if config.path else None,
                 env=os.environ,
+                pass_on=pass_on,
                 python=python or Path(sys.executable),
                 jobs=jobs,
                 on_progress=tell,
@@ -293,10 +332,11 @@ def _orders(ctx: click.Context, parameter: click.Parameter, values: tuple[str, .
 @_TIMEOUT
 @_JOBS
 @_PYTHON
+@_ENV
 @click.option("--no-gpu", is_flag=True, help="Do not run the port on this machine's AMD GPU, should there be one.")
 @click.option(
     "--gpu-python",
-    type=_PATH,
+    type=_INTERPRETER,
     help="The Python that has PyTorch for ROCm, for extensions on the GPU; that of --python if not given.",
 )
 @_TARGET
@@ -319,6 +359,7 @@ def verify(
     timeout: float,
     jobs: int | None,
     python: Path | None,
+    pass_on: tuple[str, ...],
     no_gpu: bool,
     gpu_python: Path | None,
     target: str | None,
@@ -330,7 +371,12 @@ def verify(
 
     PATHS are the sources of one program, run with ARGUMENTS, or the folder of a PyTorch extension that has cases.py.
     Where there is an AMD GPU that works, the port is also built with hipcc, and runs there.
-    The port is made on the fly; nothing is written. Runs code of the tree, in child processes with limits.
+    The port is made on the fly; nothing is written. Runs code of the tree.
+
+    What is run for that sees of the environment only what build tools ask for (and --env), cannot write outside the
+    copies that hipport makes, and the current folder, has limits on memory and time, and leaves no process behind. It can read files and
+    use the network. Where the machine has neither Landlock nor bubblewrap, writing is not contained: hipport then says
+    so. docs/security.md has it all.
     """
     from hipport import api, verify_report
     from hipport.verifier import BadCases
@@ -345,6 +391,7 @@ def verify(
         config = _config(paths, None, target, rocm, warp)
         options: dict[str, Any] = {
             "env": os.environ,
+            "pass_on": pass_on,
             "target": config.target,
             "exclude": config.exclude,
             "port": not original_only,
@@ -362,6 +409,7 @@ def verify(
             if checks:
                 raise BadCases("--races and --sanitize are for programs, not for extensions")
             options |= {"cases": cases, "names": names, "python": python or Path(sys.executable)}
+        _say_if_not_contained()
         with _progress() as tell:
             if recording is not None:
                 options |= {"gpu": not no_gpu, "gpu_python": gpu_python}
@@ -410,6 +458,7 @@ def verify(
 @_TIMEOUT
 @_JOBS
 @_PYTHON
+@_ENV
 @_ACCEPT
 @_TARGET
 @_ROCM
@@ -429,6 +478,7 @@ def port(
     timeout: float,
     jobs: int | None,
     python: Path | None,
+    pass_on: tuple[str, ...],
     accept: str | None,
     target: str | None,
     rocm: str | None,
@@ -440,6 +490,11 @@ def port(
 
     Runs code of the tree: cases or, with ARGUMENTS, a program, the original and its port on this machine's CPU, before
     anything is written; setup.py to learn how to compile. Exit status 1 where a step could not be made.
+
+    What is run for that sees of the environment only what build tools ask for (and --env), cannot write outside the
+    copies that hipport makes, and the current folder, has limits on memory and time, and leaves no process behind. It can read files and
+    use the network. Where the machine has neither Landlock nor bubblewrap, writing is not contained: hipport then says
+    so. docs/security.md has it all.
     """
     from hipport import api, evidence
 
@@ -447,6 +502,8 @@ def port(
         config = _config(paths, accept, target, rocm, warp, rules)
         if out is None:
             api.recover(path for path in paths if path.exists())
+        if not (no_build and no_verify):
+            _say_if_not_contained()
         with _progress() as tell:
             found = api.port(
                 paths,
@@ -454,6 +511,7 @@ def port(
                 ctx.meta.get("arguments", ()),
                 **_said(config),
                 env=os.environ,
+                pass_on=pass_on,
                 python=python or Path(sys.executable),
                 cases=cases,
                 recording=recording,
@@ -504,7 +562,7 @@ def record(ctx: click.Context, out: Path, modules: tuple[str, ...], calls: int) 
 @_PATHS
 @click.option("--script", is_flag=True, help="Print a shell script that installs it all and never replaces PyTorch.")
 @click.option("--check", is_flag=True, help="Prove which back end of each package found runs here; installs nothing.")
-@click.option("--python", type=_PATH, help="The Python that --check runs; this one if not given.")
+@click.option("--python", type=_INTERPRETER, help="The Python that --check runs; this one if not given.")
 @click.option("--rocm", metavar="X.Y", help="The ROCm to plan for; the one that suits the packages if not given.")
 @_TARGET
 @_RULES
@@ -550,7 +608,7 @@ def deps(
 
 
 @main.command()
-@click.option("--python", type=_PATH, help="The Python whose PyTorch is looked at.")
+@click.option("--python", type=_INTERPRETER, help="The Python whose PyTorch is looked at.")
 @click.option(
     "--root",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -642,6 +700,18 @@ def _failing(state: str = "nothing was changed") -> Iterator[None]:
     sys.exit(FAILED)
 
 
+def _say_if_not_contained() -> None:
+    """Say it where code of the tree can write wherever the user can."""
+    from hipport.processes import guarded_by
+
+    if not guarded_by():
+        click.echo(
+            "hipport: code of the tree runs, and can write wherever you can: this machine has neither Landlock (Linux "
+            "5.13 or later) nor bubblewrap. Install bubblewrap, or use a container, if you do not trust the tree",
+            err=True,
+        )
+
+
 def _compiler_said(error: Exception) -> Iterator[str]:
     """The errors of a compiler, at the user's lines; the first few."""
     messages = [each for each in getattr(error, "messages", ()) if each.severity == "error"]
@@ -682,11 +752,11 @@ def _config(
         settings = replace(settings, target=replace(settings.target, warp=warp))
     if accept is not None:
         settings = replace(settings, accept=config.parse_accept(accept))
-    return replace(settings, rules=(*settings.rules, *rules))
+    return replace(settings, given=rules)
 
 
 def _said(config: Config) -> dict[str, Any]:
-    from hipport.config import read_rules
+    from hipport.api import read_rules
 
     base = config.path.parent if config.path else None
     return {
@@ -694,7 +764,7 @@ def _said(config: Config) -> dict[str, Any]:
         "accept": config.accept,
         "exclude": config.exclude,
         "exclude_base": base,
-        "rules": read_rules(config.rules),
+        "rules": read_rules(config.rules, config.given),
     }
 
 

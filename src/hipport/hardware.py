@@ -19,7 +19,7 @@ from pathlib import Path
 from hipport.copies import copy_tree, reached, write_port
 from hipport.machine import Gpu, known_gpus
 from hipport.pipeline import Ported
-from hipport.processes import limited
+from hipport.processes import Box, limited, run_contained
 from hipport.programs import programs
 from hipport.recorder import setup_script
 from hipport.source import Source
@@ -222,7 +222,8 @@ def extension(tree: Path, ported: Ported, found: Hardware, *, env: Mapping[str, 
         if script is None:
             raise NotBuilt("there is no setup.py")
         command = [str(python), script.name, "build", "--build-base", str(folder / "base"), "--build-lib", str(built)]
-        status, said = limited(command, copy, environment, _SECONDS)
+        # It may ask the GPU, whose memory and more is mapped into a process that uses it: no limit for that.
+        status, said = run_contained(command, copy, environment, _SECONDS, Box((folder,), memory=0))
         if status != 0:
             raise NotBuilt(_errors(said))
         return built

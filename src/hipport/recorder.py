@@ -20,7 +20,7 @@ from hipport.dry_runs import without_places
 from hipport.extensions import UNITS
 from hipport.included import not_included, read
 from hipport.just_in_time import JustInTime
-from hipport.processes import run_script
+from hipport.processes import Box, run_script
 from hipport.toolchain import Toolchain
 from hipport.units import DEVICE, Found, NotBuilt, Unit
 
@@ -191,7 +191,9 @@ class Recorder:
             PYTHONHASHSEED="0",
         )
         script = Path(__file__).with_name("record_extensions.py")
-        status, said = run_script(self.python, script, [str(asked)], folder, env, self.timeout)
+        status, said = run_script(
+            self.python, script, [str(asked)], folder, env, self.timeout, Box((self.scratch, self.whole))
+        )
         try:
             recorded = json.loads(answer.read_text(encoding="utf-8"))
         except (OSError, ValueError):

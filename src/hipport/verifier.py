@@ -27,7 +27,7 @@ from hipport.hardware import Hardware
 from hipport.machine import torch_of
 from hipport.mutants import mutations
 from hipport.pipeline import Pass, Ported, Progress
-from hipport.processes import run_script
+from hipport.processes import Box, run_script
 from hipport.simt import extension as building
 from hipport.toolchain import cache
 from hipport.traces import first_changed
@@ -214,7 +214,9 @@ class Driver:
         request.write_text(json.dumps({**own, **asked}), encoding="utf-8")
         count = len(names or self.names) or 50
         patience = 120 + self.limits.seconds * count * max(1, len(asked["runs"]))
-        status, said = run_script(python, _RUN_CASES, [str(request)], self.root, _clean(self.env), patience)
+        status, said = run_script(
+            python, _RUN_CASES, [str(request)], self.root, _clean(self.env), patience, Box((folder,), asked["memory"])
+        )
         try:
             answered: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
         except (OSError, ValueError):

@@ -294,7 +294,7 @@ def _steps(
             continue
         names = _distributions(family, found[family.name])
         renamed = list(dict.fromkeys(family.renamed.get(name, name) for name in names))
-        commands = tuple(filled(family, index, renamed))
+        commands = tuple(filled(family, index, list(map(shlex.quote, renamed))))
         if commands:
             why = f"{family.name}: {family.note or family.why}"
             optional = family.optional or not _is_required(found[family.name])
