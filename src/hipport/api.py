@@ -2,8 +2,8 @@
 """The library: one call for each thing hipport does.
 
 Only `save`, `undo` and `port` change a tree; only `build`, `port` and the verifications run code of a tree. That code
-sees of `env` what is on `environment.allowed`'s list, and the variables that `pass_on` names; see processes.Box for what
-else it may do.
+sees of `env` what is on the list of `environment.allowed`, and what `pass_on` names; processes.Box says what else it
+may do.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hipport import discover, extensions, write
-from hipport.environment import allowed
+from hipport.environment import allowed, from_anywhere
 from hipport.finding import Certainty
 from hipport.pipeline import Pass, Ported, Progress, run
 from hipport.processors import processors
@@ -219,7 +219,7 @@ def doctor(*, env: Mapping[str, str], root: str | Path = "/", python: str | Path
     from hipport.diagnosis import diagnose
     from hipport.machine import look, me
 
-    return diagnose(look(Path(root).resolve(), env, me(), Path(python) if python is not None else None))
+    return diagnose(look(Path(root).resolve(), from_anywhere(env), me(), Path(python) if python is not None else None))
 
 
 def port(

@@ -374,9 +374,9 @@ def verify(
     The port is made on the fly; nothing is written. Runs code of the tree.
 
     What is run for that sees of the environment only what build tools ask for (and --env), cannot write outside the
-    copies that hipport makes, and the current folder, has limits on memory and time, and leaves no process behind. It can read files and
-    use the network. Where the machine has neither Landlock nor bubblewrap, writing is not contained: hipport then says
-    so. docs/security.md has it all.
+    copies that hipport makes and, a program, the current folder, has limits on memory and time, and leaves no process
+    behind. It can read files and use the network. Where the machine has neither Landlock nor bubblewrap, writing is not
+    contained: hipport then says so. docs/security.md has it all.
     """
     from hipport import api, verify_report
     from hipport.verifier import BadCases
@@ -492,9 +492,9 @@ def port(
     anything is written; setup.py to learn how to compile. Exit status 1 where a step could not be made.
 
     What is run for that sees of the environment only what build tools ask for (and --env), cannot write outside the
-    copies that hipport makes, and the current folder, has limits on memory and time, and leaves no process behind. It can read files and
-    use the network. Where the machine has neither Landlock nor bubblewrap, writing is not contained: hipport then says
-    so. docs/security.md has it all.
+    copies that hipport makes and, a program, the current folder, has limits on memory and time, and leaves no process
+    behind. It can read files and use the network. Where the machine has neither Landlock nor bubblewrap, writing is not
+    contained: hipport then says so. docs/security.md has it all.
     """
     from hipport import api, evidence
 

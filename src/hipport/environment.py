@@ -6,6 +6,7 @@ What is not named here is not passed on: `--env NAME` passes on one more.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 
@@ -41,8 +42,23 @@ _SECRET = re.compile(
 
 def allowed(env: Mapping[str, str], more: Sequence[str] = ()) -> dict[str, str]:
     """Return what of an environment code of a tree may see: what is on the list, and the names in `more`."""
-    return {
+    passed = {
         name: value
         for name, value in env.items()
         if name in more or (_ALLOWED.fullmatch(name) and not _SECRET.search(name))
     }
+    return from_anywhere(passed)
+
+
+def from_anywhere(env: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment that means the same in every folder.
+
+    Of the lists of folders that programs and libraries are found by, what is relative to the current folder goes (an
+    empty entry too: `PATH=:/usr/bin`). That folder may be a tree of somebody else's, with a `hipcc` of its own.
+    """
+    kept = dict(env)
+    for name in ("PATH", "LD_LIBRARY_PATH"):
+        if name in env:
+            folders = [folder for folder in env[name].split(os.pathsep) if folder.startswith(os.sep)]
+            kept[name] = os.pathsep.join(folders)
+    return kept

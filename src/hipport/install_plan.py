@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
+
+from hipport.environment import from_anywhere
+from hipport.processes import ask_python
 
 #: The version of the JSON that `as_json` writes; a field is never renamed or removed within one.
 SCHEMA = 1
@@ -148,21 +150,15 @@ def check(
         if on_progress is not None:
             on_progress(each.package)
         try:
-            result = subprocess.run(
-                [str(python), "-c", each.code],
-                env={**plan.environment, **env},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=seconds,
-            )
-        except subprocess.TimeoutExpired:
+            status, said, wrong = ask_python(python, each.code, from_anywhere({**plan.environment, **env}), seconds)
+        except OSError as problem:
+            status, said, wrong = 1, "", f"{python} does not run: {problem.strerror}"
+        if status is None:
             found.append(Checked(each.package, False, f"did not end within {seconds:g} seconds", each.optional))
             continue
-        lines = (result.stdout if result.returncode == 0 else result.stderr or result.stdout).strip().splitlines()
-        said = lines[-1].strip() if lines else f"ended with status {result.returncode}"
-        found.append(Checked(each.package, result.returncode == 0, said, each.optional))
+        lines = (said if status == 0 else wrong or said).strip().splitlines()
+        last = lines[-1].strip() if lines else f"ended with status {status}"
+        found.append(Checked(each.package, status == 0, last, each.optional))
     return tuple(found)
 
 

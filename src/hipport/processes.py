@@ -202,12 +202,17 @@ def ask_python(python: Path, code: str, env: Mapping[str, str], timeout: float) 
     with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
         try:
             done = subprocess.run(
-                [str(python.absolute()), "-c", code], cwd=scratch, env=own, stdin=subprocess.DEVNULL,
+                [str(_absolute(python)), "-c", code], cwd=scratch, env=own, stdin=subprocess.DEVNULL,
                 capture_output=True, text=True, errors="replace", timeout=timeout, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return None, "", ""
     return done.returncode, done.stdout, done.stderr
+
+
+def _absolute(python: Path) -> Path:
+    """Return an interpreter as it is found here, not where it is run. A virtual environment's stays a link."""
+    return Path(shutil.which(python) or python).absolute()
 
 
 def run_script(
@@ -227,6 +232,7 @@ def run_script(
     start = {name: each for name, each in env.items() if _AT_START.fullmatch(name) and name not in _OF_BUILDS}
     loaded = _loaded(python, tuple(sorted(start.items()))) if hasattr(os, "pidfd_open") else None
     box = box or Box()
+    python = _absolute(python)
     # bubblewrap is for commands: a process that runs already cannot be put into it.
     answer = loaded.run(script, arguments, folder, env, timeout, box) if loaded and not _bubblewrap() else None
     return answer or run_contained([str(python), str(script), *arguments], folder, env, timeout, box)

@@ -169,6 +169,7 @@ def _ask(command: list[str | Path], environment: Mapping[str, str]) -> str:
         try:
             done = subprocess.run(
                 command,
+                cwd=scratch,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
