@@ -353,8 +353,10 @@ def verify_program(
     from hipport import verifier as verifying
     from hipport_passes import BEFORE_EXECUTOR, nvcc_flags
 
+    places = _listed(paths)
+    verifying.refuse_extension(places)
     return running.program(
-        _listed(paths),
+        places,
         arguments,
         env=env,
         port=(lambda places: rewrite(places, target=target, exclude=exclude)) if port else None,
@@ -523,6 +525,7 @@ def verify_teeth(
 
     places = _listed(paths)
     if arguments or not has_cases(places, cases):
+        verifying.refuse_extension(places)
         return running.teeth(
             places,
             arguments,

@@ -28,13 +28,13 @@ from hipport.copies import copy_tree, reached
 from hipport.diagnostics import Embedded, Message, Places, parse
 from hipport.discover import discover
 from hipport.extensions import UNITS
-from hipport.included import includes
+from hipport.included import includes, read
 from hipport.just_in_time import JustInTime, just_in_time
 from hipport.overlay import NoOverlay, overlay
 from hipport.pipeline import Progress
 from hipport.processors import processors
 from hipport.programs import programs
-from hipport.recorder import Recorder, setup_script, setup_scripts
+from hipport.recorder import Recorder, check_torch, setup_script, setup_scripts
 from hipport.source import Source
 from hipport.toolchain import Toolchain, cache, choose, find
 from hipport.units import Found, NotBuilt, Translate, Unit
@@ -150,8 +150,8 @@ def build(
     built with; theirs is the PyTorch that is compiled against. `sources` are files that hipport rewrote, by absolute
     path, for messages to be reported at the lines they had before. `vendored`, `exclude` and `exclude_base` are as for
     `discover.discover`. `translate` turns nvcc's arguments in Makefiles into hipcc's. `jobs` is how many compilers run
-    at once (as many as there are processors), `timeout` the seconds that each may take. Raises NoToolchain, and
-    discover.NotFound for a path that does not exist.
+    at once (as many as there are processors), `timeout` the seconds that each may take. Raises NoToolchain,
+    recorder.NoPyTorch where that is wanted, and discover.NotFound for a path that does not exist.
     """
     trees, asked = _trees(paths)
     project = discover(trees, exclude=exclude, base=exclude_base, vendored=vendored)
@@ -289,6 +289,9 @@ def _found(tree: Path, recorder: Recorder, env: Mapping[str, str], translate: Tr
         calls += ((path, call) for call in readable)
         unreadable += others
     if setups or calls or unreadable:
+        wanting = [path for path in (*setups, *(path for path, _ in calls)) if b"torch" in read(path)]
+        if wanting:
+            check_torch(recorder.python, env, wanting[0].relative_to(root).as_posix())
         copy_tree(recorder.top, recorder.whole)
     results = [recorder.setup(script) for script in setups]
     results += [recorder.call(script, call) for script, call in calls]

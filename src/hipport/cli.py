@@ -284,6 +284,12 @@ class _WithProgram(click.Command):
         if "--" in args:
             at = args.index("--")
             args, ctx.meta["arguments"] = args[:at], args[at + 1 :]
+            if not ctx.meta["arguments"]:
+                raise click.UsageError(
+                    "nothing stands behind `--`, where the arguments of the program go. Leave `--` out for a program "
+                    "that takes none, and name its source files in place of its folder",
+                    ctx,
+                )
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
@@ -632,6 +638,58 @@ def doctor(python: Path | None, root: Path, form: str) -> None:
     sys.exit(DONE if diagnosis.ok else PERSON)
 
 
+@main.group("toolchain")
+def toolchains() -> None:
+    """Install a hipcc to compile with on Debian, without root and without an AMD GPU, or remove it."""
+
+
+#: Those of install_toolchain.RECIPES, which need not be loaded to know them; the first is the usual one.
+_TOOLCHAINS = ("hipcc-7.0", "hipcc-5.2")
+_NAMED = click.argument("name", type=click.Choice(_TOOLCHAINS), default=_TOOLCHAINS[0])
+
+
+@toolchains.command("install")
+@_NAMED
+@click.option("--mirror", metavar="URL", help="A Debian archive, where /etc/apt does not name one.")
+def toolchain_install(name: str, mirror: str | None) -> None:
+    """Install the toolchain NAME; hipcc-7.0 if not given: clang 21 and the headers of HIP 6.4.
+
+    Debian's packages are unpacked into hipport's cache, 1 to 4 GB; nothing else of the machine is touched.
+    """
+    from hipport import install_toolchain
+
+    with _failing():
+        hipcc, now = install_toolchain.ensure(name, os.environ, mirror, lambda text: click.echo(text, err=True))
+    click.echo(f"{'installed' if now else f'{name} is installed'}: {hipcc}")
+
+
+@toolchains.command("list")
+def toolchain_list() -> None:
+    """Say which toolchains there are to install, and which hipcc hipport finds on this machine."""
+    from hipport import install_toolchain, toolchain
+    from hipport.environment import from_anywhere
+
+    with _failing():
+        here = install_toolchain.installed(os.environ)
+        found = toolchain.find(from_anywhere(os.environ), Path(sys.executable))
+    for name in _TOOLCHAINS:
+        click.echo(f"{name}  {f'installed: {here[name]}' if name in here else f'hipport toolchain install {name}'}")
+    for each in found:
+        if each.hipcc not in here.values():
+            click.echo(f"found by {each.found}: {each}")
+
+
+@toolchains.command("remove")
+@click.argument("name", type=click.Choice(_TOOLCHAINS))
+def toolchain_remove(name: str) -> None:
+    """Remove the toolchain NAME that `hipport toolchain install` made."""
+    from hipport import install_toolchain
+
+    with _failing():
+        place = install_toolchain.remove(name, os.environ)
+    click.echo(f"removed {place}")
+
+
 class _AboutOptions(click.Command):
     """A command whose argument may be an option of another program: `-use_fast_math` is no `-h` of ours."""
 
@@ -686,7 +744,16 @@ def _failing(state: str = "nothing was changed") -> Iterator[None]:
         problems = (f"{what}{error.strerror or error}",)
     except Exception as error:
         # Not imported: only some commands load what raises these.
-        if type(error).__name__ in ("NoToolchain", "NoCompiler", "BadCases", "NotBuildable", "Unknown"):
+        if type(error).__name__ in (
+            "NoToolchain",
+            "NoCompiler",
+            "NoPyTorch",
+            "NoTorch",
+            "BadCases",
+            "NotBuildable",
+            "Unknown",
+            "Impossible",
+        ):
             problems = (str(error),)
         elif type(error).__name__ == "NotCompiled":
             problems = tuple(dict.fromkeys(_compiler_said(error))) or (str(error),)

@@ -153,7 +153,7 @@ import json, sysconfig
 from importlib.util import find_spec
 spec = find_spec("torch")
 folder = list(spec.submodule_search_locations)[0] if spec else ""
-print(json.dumps([folder, sysconfig.get_path("include")]))
+print(json.dumps([folder, sysconfig.get_path("include"), find_spec("numpy") is not None]))
 """
 
 
@@ -165,9 +165,11 @@ def torch_of(python: Path, env: Mapping[str, str]) -> Torch:
         raise NoTorch(f"{python} does not run: {problem.strerror}; name another interpreter: --python") from None
     if status != 0:
         raise NoTorch(f"{python} does not run: {wrong.strip() or 'it does not answer'}")
-    folder, include = json.loads(said.splitlines()[-1])
+    folder, include, numpy = json.loads(said.splitlines()[-1])
     if not folder:
-        raise NoTorch(f"{python} has no PyTorch: its extensions cannot be built")
+        raise NoTorch(f"{python} has no PyTorch: name a Python that has it: --python PATH")
+    if not numpy:
+        raise NoTorch(f"{python} has no NumPy, which cases are written with: {python} -m pip install numpy")
     version = re.search(r"__version__ = '([^']*)'", (Path(folder) / "version.py").read_text())
     return Torch(
         python, version[1] if version else "", Path(folder, "include"), Path(folder, "lib"), Path(include), True
