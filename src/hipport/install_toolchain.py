@@ -222,7 +222,13 @@ def relocate(root: Path, final: Path) -> Path:
     for program in [*llvm.iterdir(), root / "usr/bin/hipcc"]:
         if program.is_file() and not program.is_symlink() and program.read_bytes()[:4] == b"\x7fELF":
             # RPATH, not RUNPATH: it holds for the libraries of the libraries too, unless they have a RUNPATH.
-            where = ["--set-interpreter", final / interpreter.relative_to(root), "--force-rpath", "--set-rpath", there]
+            where: list[str | Path] = [
+                "--set-interpreter",
+                final / interpreter.relative_to(root),
+                "--force-rpath",
+                "--set-rpath",
+                there,
+            ]
             run([*patchelf, *where, program])
     for folder in folders:
         for library in [*folder.glob("libLLVM*.so*"), *folder.glob("libclang*.so*")]:

@@ -73,10 +73,10 @@ class Target:
             if not _ARCH.fullmatch(arch):
                 raise ValueError(f"{arch!r} is not an AMD GPU architecture; for example: gfx942, gfx1100")
             if arch.partition(":")[0] not in _PROCESSORS:
-                alike = get_close_matches(arch.partition(":")[0], sorted(_PROCESSORS), 5, 0.7)
+                alike = [*get_close_matches(arch.partition(":")[0], sorted(_PROCESSORS), 5, 0.7), *DEFAULT_ARCHS]
                 raise ValueError(
                     f"{arch!r} is no GPU that compilers know; there are, for example: "
-                    f"{', '.join(alike or DEFAULT_ARCHS)}; rocminfo says what is in a machine"
+                    f"{', '.join(dict.fromkeys(alike))}; rocminfo says what is in a machine"
                 )
         if self.rocm < (5, 2):
             raise ValueError(f"ROCm {self.rocm[0]}.{self.rocm[1]} is too old; hipport ports to ROCm 5.2 and later")

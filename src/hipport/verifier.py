@@ -64,9 +64,10 @@ _RUN_CASES, _RECORD_CALLS, _REPLAY_CASES = (
 #: How an extension comes to have cases.
 HOW = (
     "Cases say what of an extension is run. Write them, in cases.py beside its setup.py: PACKAGE is the name of its "
-    "module, CASES a dict of keyword arguments by name; inputs(rng, **arguments) returns a dict of NumPy arrays and numbers, "
-    "call(module, **inputs), which gets tensors for arrays, a dict of results. Or record them where the extension "
-    "runs, and replay them: hipport record calls.json -- python train.py; hipport verify EXTENSION --replay calls.json"
+    "module, CASES a dict of keyword arguments by name; inputs(rng, **arguments) returns a dict of NumPy arrays and "
+    "numbers, call(module, **inputs), which gets tensors for arrays, a dict of results. Or record them where the "
+    "extension runs, and replay them: hipport record calls.json -- python train.py; hipport verify EXTENSION --replay "
+    "calls.json"
 )
 
 
