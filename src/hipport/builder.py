@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -32,6 +31,7 @@ from hipport.included import includes, read
 from hipport.just_in_time import JustInTime, just_in_time
 from hipport.overlay import NoOverlay, overlay
 from hipport.pipeline import Progress
+from hipport.processes import Box, run_contained
 from hipport.processors import processors
 from hipport.programs import programs
 from hipport.recorder import Recorder, check_torch, setup_script, setup_scripts
@@ -414,22 +414,15 @@ class _Compiler:
         return [str(self.toolchain), state.st_mtime_ns, state.st_size]
 
     def _run(self, command: Sequence[str], folder: Path, scratch: str) -> tuple[int, str]:
+        # Flags of the tree are in it, which may load code into the compiler: `-fplugin=`.
+        box = Box((Path(scratch),))
         try:
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                env={**self.env, "TMPDIR": scratch},  # what a compiler that was killed leaves goes too
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=self.timeout,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return 1, f"error: the compiler did not end within {self.timeout:.0f} s"
+            status, said = run_contained(command, folder, self.env, self.timeout, box)
         except OSError as problem:
             return 1, f"error: {problem}"
-        return done.returncode, done.stdout.decode("utf-8", "replace")
+        if status is None:
+            return 1, f"error: the compiler did not end within {self.timeout:.0f} s"
+        return status, said
 
     def _all_read(self, listing: Path, unit: Unit) -> dict[str, str]:
         words = re.split(r"(?<!\\)\s+", listing.read_text(errors="surrogateescape").replace("\\\n", " "))

@@ -168,6 +168,11 @@ def _exec(box: dict[str, Any], command: list[str]) -> None:
     os.execvp(box["executable"] or command[0], command)
 
 
+def _give_up(number: int, frame: object) -> None:
+    end_children()
+    os._exit(128 + number)
+
+
 def main() -> None:
     """Run the command of the arguments."""
     box, command = json.loads(sys.argv[1]), sys.argv[2:]
@@ -175,9 +180,14 @@ def main() -> None:
     for number in (answer, alive):
         os.set_inheritable(number, False)
     own_children()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Ctrl-C comes to all of a terminal's processes, but not to the command, whose session is its own.
+        signal.signal(number, _give_up)
     failed, failing = os.pipe()
     child = os.fork()
     if child == 0:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
         try:
             _exec(box, command)
         except BaseException as failure:

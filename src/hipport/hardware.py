@@ -181,15 +181,16 @@ def _linked(
         if unit.language != "hip":
             given += ["-D__HIP_PLATFORM_AMD__=1", "-idirafter", str(found.toolchain.root / "include")]
         command = [hipcc, *given, "-O2", "-x", unit.language, "-c", str(unit.source), "-o", str(made)]
-        status, said = limited(command, unit.folder, environment, _SECONDS)
+        # Flags of the tree are in it, which may load code into the compiler: `-fplugin=`.
+        status, said = run_contained(command, unit.folder, environment, _SECONDS, Box((folder,)))
         if status != 0:
             raise NotBuilt(_errors(said))
         objects.append(str(made))
     result = folder / "program"
     openmp = ["-fopenmp"] if any("-fopenmp" in unit.flags for unit in units) else []
     link = ["--hip-link", *whole, *archs, *openmp] if whole else openmp
-    status, said = limited(
-        [hipcc, *link, *objects, "-o", str(result), *libraries], folder, environment, _SECONDS
+    status, said = run_contained(
+        [hipcc, *link, *objects, "-o", str(result), *libraries], folder, environment, _SECONDS, Box((folder,))
     )  # fmt: skip
     if status != 0:
         raise NotLinked(_errors(said))

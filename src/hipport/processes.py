@@ -139,7 +139,7 @@ def supervise(
         try:
             process = subprocess.Popen(
                 [sys.executable, "-I", "-S", contained.__file__, json.dumps(told), *command], cwd=folder, env=own,
-                stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
                 pass_fds=(answering, living),
             )  # fmt: skip
         finally:
