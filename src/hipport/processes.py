@@ -160,7 +160,8 @@ def supervise(
     if become["problem"]:
         raise OSError(become["problem"]["errno"], become["problem"]["why"], executable or command[0])
     status: int | None = become["status"]
-    return status
+    # As a shell, bubblewrap says so that a signal ended the command.
+    return 128 - status if told["bubblewrap"] and status is not None and status > 128 else status
 
 
 def limited(command: Sequence[str], folder: Path, env: Mapping[str, str], timeout: float) -> tuple[int | None, str]:
