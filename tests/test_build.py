@@ -36,6 +36,13 @@ import os, re, sys, time
 from pathlib import Path
 arguments = sys.argv[1:]
 source = Path(arguments[arguments.index("-c") + 1])
+if "-M" in arguments:
+    headers = [source.parent / name for name in re.findall(r'#include "(.*)"', source.read_text())]
+    Path(arguments[arguments.index("-MF") + 1]).write_text("out: " + " ".join(map(str, [source, *headers])))
+    sys.exit(not all(header.exists() for header in headers))
+if "-E" in arguments:
+    print(f'# 1 "{{source}}"' + chr(10) + ("int left;" if "-DWITH_HIP" in arguments else ""))
+    sys.exit()
 cc1 = [after for before, after in zip(arguments, arguments[1:]) if before == "-Xclang"]
 with Path({log!r}).open("a") as log:
     log.write(" ".join(arguments) + "\\n")
@@ -268,6 +275,97 @@ def test_nothing_to_compile_is_not_success(workshop: Workshop) -> None:
     assert not built.ok and [each.why for each in built.not_built] == ["there is no device code to compile here"]
 
 
+def test_a_program_without_device_code_of_its_own_is_built(workshop: Workshop) -> None:
+    workshop.write("main.cpp", "int main() { return 0; }\n")
+    built = workshop.build(archs=["gfx942"])
+    assert built.ok and [each.ok for each in built.compiled] == [True]
+    assert [each.needs_person for each in built.not_built] == [False]
+
+
+EMPTY = "#ifdef WITH_HIP\n__global__ void k(int* p) {}\n#endif\n"
+
+
+def test_a_file_of_which_nothing_is_compiled_is_not_built(workshop: Workshop) -> None:
+    workshop.write("a.cu", EMPTY)
+    built = workshop.build(archs=["gfx942"])
+    assert not built.ok
+    (message,) = [message for message, _ in built.messages]
+    assert (message.severity, message.path.name) == ("error", "a.cu")
+    assert message.text.startswith("nothing of the file was compiled: all of it stands under `#ifdef WITH_HIP`")
+    assert not workshop.build(archs=["gfx942"]).ok  # remembered
+    # A header guard takes nothing away, nor does a condition beside which something is left.
+    workshop.write("a.cu", "#ifndef A\n#define A\nint a;\n#endif\n")
+    assert workshop.build(archs=["gfx942"]).ok
+    workshop.write("a.cu", EMPTY + "int a;\n")
+    assert workshop.build(archs=["gfx942"]).ok
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "add_definitions(-DWITH_HIP)\n",
+        "set(BACKEND HIP)\nadd_definitions(-DWITH_${BACKEND})\n",
+        "set(DEFS -DWITH_HIP CACHE STRING flags)\nadd_definitions(${DEFS})\n",
+        "list(APPEND DEFS WITH_HIP)\ntarget_compile_definitions(a PRIVATE ${DEFS})\n",
+        'string(APPEND CMAKE_HIP_FLAGS " -DWITH_HIP")\n',
+        "target_compile_options(a PRIVATE $<$<COMPILE_LANGUAGE:HIP>:-DWITH_HIP>)\n",
+    ],
+)
+def test_what_cmake_defines_by_variables_is_defined(workshop: Workshop, script: str) -> None:
+    workshop.write("CMakeLists.txt", script)
+    workshop.write("a.cu", EMPTY)
+    built = workshop.build(archs=["gfx942"])
+    assert built.ok, built.messages
+    workshop.write("CMakeLists.txt", script.replace("HIP", "X"))
+    assert not workshop.build(archs=["gfx942"]).ok
+
+
+def test_scripts_above_a_source_say_what_holds_for_it(workshop: Workshop) -> None:
+    workshop.write(".git/HEAD", "ref\n")
+    workshop.write("CMakeLists.txt", "project(x)\nset(TOP inc)\ninclude_directories(inc)\nadd_subdirectory(src)\n")
+    workshop.write("src/CMakeLists.txt", "add_definitions(-DWITH_HIP -DFROM_${TOP})\n")
+    workshop.write("other/CMakeLists.txt", "add_definitions(-DOTHER)\n")
+    workshop.write("inc/x.h", "\n")
+    source = workshop.write("src/deep/a.cu", EMPTY)
+    command = workshop.build(source, archs=["gfx942"]).compiled[0].command
+    assert {"-DWITH_HIP", "-DFROM_inc", f"-I{workshop.tree}/inc"} <= set(command) and "-DOTHER" not in command
+    # A script that leads nowhere below it does not hold there.
+    workshop.write("CMakeLists.txt", "add_definitions(-DTOP)\n")
+    assert "-DTOP" not in workshop.build(source, archs=["gfx942"]).compiled[0].command
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'string(APPEND CMAKE_HIP_FLAGS " -fgpu-rdc")',
+        "target_compile_options(a PRIVATE $<$<COMPILE_LANGUAGE:HIP>:-fgpu-rdc>)",
+        "add_compile_options($<$<COMPILE_LANGUAGE:${HIP_OR_CUDA}>:-fgpu-rdc>)",
+    ],
+)
+def test_relocatable_device_code_is_read_from_cmake(workshop: Workshop, line: str) -> None:
+    workshop.write("CMakeLists.txt", line + "\n")
+    workshop.write("a.cu", "int a;\n")
+    built = workshop.build(archs=["gfx942"])
+    assert all("-fgpu-rdc" in each.command for each in built.compiled)
+
+
+def test_c_is_compiled_by_the_compiler_that_the_makefile_names(workshop: Workshop) -> None:
+    """Functions in functions are gcc's alone."""
+    workshop.write("Makefile", "CC = gcc\nall:\n\t$(CC) -O2 -Wall -DN=3 -c nested.c -o nested.o\n\tnvcc -c a.cu\n")
+    workshop.write("nested.c", "int f(void) { int g(void) { return N; } return g(); }\n")
+    workshop.write("a.cu", "int a;\n")
+    built = workshop.build(archs=["gfx942"])
+    (command,) = (each.command for each in built.compiled if each.path.suffix == ".c")
+    assert Path(command[0]).name == "gcc" and {"-O2", "-Wall", "-DN=3", "-D__HIP_PLATFORM_AMD__=1"} <= set(command)
+    assert built.ok, built.messages
+    assert workshop.build(archs=["gfx942"]).ok and all(
+        each.cached for each in workshop.build(archs=["gfx942"]).compiled
+    )
+    workshop.write("nested.c", "int f(void) { return wrong; }\n")
+    built = workshop.build(archs=["gfx942"])
+    assert not built.ok and "wrong" in built.messages[0][0].text and built.messages[0][0].path.name == "nested.c"
+
+
 MAKEFILE = """\
 CC = nvcc
 DEBUG = no
@@ -369,7 +467,7 @@ def test_make_is_followed_into_folders_and_over_long_lines(makefile: Workshop) -
         " --offload-arch=gfx906 -c one.hip -o one.o\n"
     )
     one = makefile.write("common/one.hip", "\n")
-    found = {path.name: (flags, where) for path, _, flags, where in dry_run(makefile.tree, makefile.env, tuple)}
+    found = {each.source.name: (each.flags, each.folder) for each in dry_run(makefile.tree, makefile.env, tuple)}
     assert set(found) == {"main.cu", "util.cpp", "one.hip"}
     assert found["one.hip"] == (("-DA", "-isystem", "x"), one.parent)
     assert found["main.cu"][1] == makefile.tree / "prog"
@@ -471,11 +569,37 @@ def test_other_flags_targets_and_compilers_are_other_compilations(workshop: Work
     assert workshop.build(archs=["gfx942"]).ok and len(workshop.calls()) == 2
 
 
-def test_failures_are_tried_again(workshop: Workshop) -> None:
-    workshop.write("a.cu", "//! 5: error: no\n")
+def test_a_failure_is_remembered_until_something_it_read_changes(workshop: Workshop) -> None:
+    header = workshop.write("a.h", "int h;\n")
+    workshop.write("a.cu", '#include "a.h"\n//! 5: error: no\n')
+    first = workshop.build(archs=["gfx942"])
+    assert not first.ok and len(workshop.calls()) == 2
+    second = workshop.build(archs=["gfx942"])
+    assert not second.ok and workshop.calls() == [] and second.messages == first.messages != ()
+    assert all(each.cached for each in second.compiled)
+    header.write_text("int other;\n")
+    assert not workshop.build(archs=["gfx942"]).ok and len(workshop.calls()) == 2
+
+
+def test_a_failure_for_want_of_a_header_is_tried_again(workshop: Workshop) -> None:
+    workshop.write("a.cu", '#include "late.h"\n//! 5: error: no late.h\n')
     for _ in range(2):
-        built = workshop.build(archs=["gfx942"])
-        assert not built.ok and len(workshop.calls()) == 2
+        assert not workshop.build(archs=["gfx942"]).ok and len(workshop.calls()) == 2
+
+
+def test_time_that_ran_out_is_not_remembered(workshop: Workshop) -> None:
+    workshop.write("a.cu", "int a;\n")
+    hipcc = workshop.toolchain.hipcc
+    state, fake = hipcc.stat(), hipcc.read_text()
+    # It is quick to say what it would read.
+    slow = '#!/bin/sh\ncase "$*" in *-MF*) f="${*##*-MF }"; echo out: > "${f%% *}"; exit 0;; esac\nexec sleep 60\n'
+    hipcc.write_text(slow.ljust(len(fake)))
+    os.utime(hipcc, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert not workshop.build(archs=["gfx942"], timeout=0.2).ok
+    # The same compiler, by all that is seen of it.
+    hipcc.write_text(fake)
+    os.utime(hipcc, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert workshop.build(archs=["gfx942"]).ok
 
 
 def test_a_damaged_memory_is_forgotten(workshop: Workshop, tmp_path: Path) -> None:

@@ -122,7 +122,8 @@ def test_hipcc_gets_no_flag_of_nvcc(case: object, tmp_path: Path) -> None:
 def test_what_hipport_builds_is_read_from_the_ported_makefile(tmp_path: Path) -> None:
     (fixture,) = (each for each in FIXTURES if str(each) == "makefile/program")
     _dry_run(tmp_path / "tree", fixture.after)
-    found = {source.name: flags for source, _, flags, _ in dry_run(tmp_path / "tree", os.environ, lambda flags: flags)}
+    commands = dry_run(tmp_path / "tree", os.environ, lambda flags: flags)
+    found = {each.source.name: each.flags for each in commands}
     assert {"-O3", "-gline-tables-only", "-fgpu-rdc"} <= set(found["field.cu"])
 
 

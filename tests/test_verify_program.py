@@ -219,6 +219,24 @@ def test_what_a_program_includes_is_ported_with_it(tmp_path: Path) -> None:
     assert ported == ["check.h", "lane.cuh", "main.cu"]
 
 
+def test_openmp_is_there_where_no_build_script_says_so(tmp_path: Path) -> None:
+    main = tmp_path / "main.cu"
+    main.write_text(
+        "#include <cstdio>\n#include <omp.h>\n"
+        "__global__ void k(int* p) { p[threadIdx.x] = threadIdx.x; }\n"
+        "int main() {\n  int* d; int h[128]; cudaMalloc(&d, sizeof(h));\n"
+        "  int threads = 0, sum = 0;\n"
+        "#pragma omp parallel num_threads(4) reduction(+ : threads)\n"
+        "  { threads += 1; k<<<1, 32>>>(d + 32 * omp_get_thread_num()); cudaDeviceSynchronize(); }\n"
+        "  cudaMemcpy(h, d, sizeof(h), cudaMemcpyDeviceToHost);\n"
+        "#pragma omp parallel for reduction(+ : sum)\n"
+        "  for (int i = 0; i < 128; ++i) sum += h[i];\n"
+        '  printf("%d %d\\n", threads, sum);\n  return threads != 4 || sum != 4 * 496;\n}\n'
+    )
+    verified = programs.program([main], env=ENV, port=api.rewrite, orders=("forward",))
+    assert verified.ok, verified
+
+
 @pytest.mark.parametrize("folder", ["include", "inc"])
 def test_sources_find_headers_in_the_folder_beside_theirs(tmp_path: Path, folder: str) -> None:
     """Where the sources of a program are named one by one, nothing says what its build script does."""
@@ -447,6 +465,25 @@ def test_what_is_printed(first: str, again: str, other: str, same: bool) -> None
     ignored = programs._varying(ran(first), ran(again))
     difference = programs._printed(ran(other), ran(first), ignored, True)
     assert difference.ok is same, difference
+
+
+def test_a_number_may_differ_by_what_the_original_differs_from_itself() -> None:
+    """9.9e-4 between orders of the original's threads, 1.05e-3 in the port."""
+    first, reverse, port = ran("sum 1.00000\nn 1"), ran("sum 1.00099\nn 1"), ran("sum 0.99895\nn 1")
+    alone = programs.Varying()
+    assert programs._printed(port, first, alone, True).why == "1 of 2 lines differ"
+    spread = replace(alone, spreads=programs._spreads(first, [reverse], alone))
+    assert set(spread.spreads) == {(0, 0)}
+    assert not programs._printed(port, first, spread, True).why
+    # In any order of lines, too; four times as much is too much; and nothing else gets wider.
+    assert not programs._printed(ran("n 1\nsum 0.99895"), first, spread, True).why
+    assert programs._printed(ran("sum 0.99\nn 1"), first, spread, True).why
+    assert programs._printed(ran("sum 1.00000\nn 1.01"), first, spread, True).why
+    said = list(programs._left_out(True, "none", first, spread))
+    assert any("4 times what the original's differ by" in each and "line 1 within 0.004" in each for each in said)
+    # An original that differs by more than a number may is no measure, and nothing follows from it.
+    assert not programs._spreads(first, [ran("sum 1.1\nn 1")], alone)
+    assert not programs._spreads(first, [ran("sum 1.0\nm 1"), ran("sum 1.0")], alone)
 
 
 def test_an_original_that_fails_its_own_check_is_no_reference() -> None:

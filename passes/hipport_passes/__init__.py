@@ -44,6 +44,7 @@ from hipport_passes import (
     memory_locations,
     memory_order,
     min_max,
+    miscompiled,
     namespaces,
     narrowing,
     native_waves,
@@ -84,6 +85,8 @@ PASSES: tuple[Pass[Any], ...] = (
     lane_masks.PASS,
     # By the names of what counts bits.
     wide_shifts.PASS,
+    # By the functions that CUDA has for the least of two numbers.
+    miscompiled.PASS,
     # What hipport has helpers for, before `api_names` reports that HIP lacks it.
     warp_intrinsics.PASS,
     # Where the threads of a wavefront part, whatever what they do there is called.

@@ -29,6 +29,7 @@ from hipport.discover import discover
 from hipport.extensions import UNITS
 from hipport.included import includes, read
 from hipport.just_in_time import JustInTime, just_in_time
+from hipport.languages.cpp import Cpp
 from hipport.overlay import NoOverlay, overlay
 from hipport.pipeline import Progress
 from hipport.processes import Box, run_contained
@@ -43,9 +44,14 @@ HOST = "host"
 
 # As PyTorch's extension build passes: HIP 6.4 declares the *_sync intrinsics only with it, ROCm 7 always.
 _HIP_FLAGS = ("-DHIP_ENABLE_WARP_SYNC_BUILTINS=1",)
-# What hipcc's header tests before it lets a plain C++ file have the API. g++, which PyTorch and most build scripts take
-# for these files, only warns of a value that is narrowed in braces.
-_HOST_FLAGS = ("-D__HIP_PLATFORM_AMD__=1", "-Wno-error=c++11-narrowing")
+# What hipcc's header tests before it lets a plain C++ file have the API.
+_API_FLAGS = ("-D__HIP_PLATFORM_AMD__=1",)
+# g++, which PyTorch and most build scripts take for these files, only warns of a value that is narrowed in braces.
+_HOST_FLAGS = ("-Wno-error=c++11-narrowing",)
+# For a compiler that a Makefile names, which may be gcc or clang.
+_SAY_GCC = ("-fdiagnostics-color=never",)
+# Where a compiler's preprocessed text goes on: `# 12 "file.cu" 2`.
+_MARKER = re.compile(r'# \d+ "(?P<path>[^"]*)"')
 _SAY = (
     "-fno-color-diagnostics",
     "-fno-caret-diagnostics",
@@ -55,7 +61,7 @@ _SAY = (
     "-Wno-unknown-warning-option",
 )
 
-_FORMAT = 1
+_FORMAT = 2
 #: How many states of its files are remembered for one unit and target.
 _STATES = 4
 
@@ -198,7 +204,8 @@ def build(
                 ran += (str(prefix / each) for each in found.ran)
         places = Places(root, copies, made, embedded, sources or {})
         if not any(unit.language == "hip" for unit in units) and not not_built:
-            not_built.append(NotBuilt(PurePath(), 0, "there is no device code to compile here"))
+            # A program may have none of its own, and call a library's.
+            not_built.append(NotBuilt(PurePath(), 0, "there is no device code to compile here", needs_person=not units))
         try:
             units = [_with_overlay(unit, python, kept) for unit in units]
         except NoOverlay as problem:
@@ -373,55 +380,96 @@ class _Compiler:
     def compile(self, unit: Unit, target: str) -> Compiled:
         """Compile `unit` for `target`."""
         command = self._command(unit, target)
-        key = hashlib.sha256(json.dumps([_FORMAT, self._identity(), str(unit.folder), command]).encode()).hexdigest()
+        key = hashlib.sha256(
+            json.dumps([_FORMAT, self._identity(unit), str(unit.folder), command]).encode()
+        ).hexdigest()
         known = self.folder / key[:2] / f"{key[2:]}.json.z"
         states = _load(known)
         for state in states:
             if all(self._hash(path) == digest for path, digest in state["read"].items()):
-                return self._result(unit, target, command, True, state["seconds"], state["said"], cached=True)
+                return self._result(unit, target, command, state, cached=True)
         with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
             made, read = Path(scratch, "out.o"), Path(scratch, "read")
             # -MD does nothing for the device alone in clang 15; this does what -MD does, in both.
             listing = ("-dependency-file", str(read), "-MT", "out", "-sys-header-deps")
-            whole = [*command, "-o", str(made), *(word for each in listing for word in ("-Xclang", each))]
+            lists = [word for each in listing for word in ("-Xclang", each)]
+            if unit.compiler:
+                lists = ["-MD", "-MF", str(read), "-MT", "out"]
             start = time.monotonic()
-            status, said = self._run(whole, unit.folder, scratch)
+            status, said = self._run([*command, "-o", str(made), *lists], unit.folder, scratch)
             seconds = time.monotonic() - start
-            said = said.replace(scratch, "")
-            if status == 0:
-                state = {"read": self._all_read(read, unit), "said": said, "seconds": seconds}
-                _save(known, [state, *states][:_STATES])
-        return self._result(unit, target, command, status == 0, seconds, said, cached=False)
+            made_now: dict[str, Any] = {"ok": status == 0, "said": said.replace(scratch, ""), "seconds": seconds}
+            if status == 0 and target == HOST:
+                made_now["empty"] = self._nothing_left(unit, command, scratch)
+            if status is not None and (status == 0 or self._lists(command, read, unit, scratch)):
+                made_now["read"] = self._all_read(read, unit)
+                _save(known, [made_now, *states][:_STATES])
+        return self._result(unit, target, command, made_now, cached=False)
+
+    def _lists(self, command: Sequence[str], read: Path, unit: Unit, scratch: str) -> bool:
+        """Write to `read` what a compilation that failed has read; False where a header is not there to be named."""
+        status, _ = self._run([*command, "-M", "-MF", str(read), "-MT", "out"], unit.folder, scratch)
+        return status == 0 and read.exists()
+
+    def _nothing_left(self, unit: Unit, command: Sequence[str], scratch: str) -> str:
+        """Return the condition that takes all of the file away, or an empty string where something is left."""
+        try:
+            source = Cpp(PurePath(unit.source), unit.source.read_bytes())
+        except OSError:
+            return ""
+        code = bytearray(source.code)
+        for span in (*source.conditional, *source.directives):
+            code[span.start : span.end] = b" " * len(span)
+        if code.strip() or not source.conditional:
+            return ""
+        status, text = self._run([*command, "-E"], unit.folder, scratch)
+        here = False
+        for line in text.splitlines() if status == 0 else ("left",):
+            if marker := _MARKER.match(line):
+                here = marker["path"] == str(unit.source)
+            elif here and line.strip() and not line.lstrip().startswith("#pragma"):
+                return ""
+        if status != 0:
+            return ""
+        start = source.conditional[0].start
+        return " ".join(source.text[start:].split(b"\n", 1)[0].decode("utf-8", "replace").split())
 
     def _command(self, unit: Unit, target: str) -> list[str]:
         flags = list(unit.flags)
+        headers = self.toolchain.root / "include"
+        # After all others: it may be the machine's own.
+        for_headers = ["-idirafter", str(headers)] if (headers / "hip").is_dir() else []
+        if unit.compiler:
+            flags += [flag for flag in _API_FLAGS if flag not in flags]
+            return [unit.compiler, *flags, *for_headers, *_SAY_GCC, "-x", unit.language, "-c", str(unit.source)]
         if unit.language == "hip":
             flags += [flag for flag in _HIP_FLAGS if flag not in flags]
             flags += ["--cuda-host-only"] if target == HOST else ["--cuda-device-only", f"--offload-arch={target}"]
         else:
-            flags += [flag for flag in _HOST_FLAGS if flag not in flags]
-            headers = self.toolchain.root / "include"
-            if (headers / "hip").is_dir():
-                # After all others: it may be the machine's own.
-                flags += ["-idirafter", str(headers)]
+            flags += [flag for flag in (*_API_FLAGS, *_HOST_FLAGS) if flag not in flags]
+            flags += for_headers
         if target == HOST:
             # hipcc asks the machine's GPUs unless it is told, also where it is of no interest: then any will do.
             flags.append(f"--offload-arch={max(self.toolchain.archs)}")
         return [str(self.toolchain.hipcc), *flags, *_SAY, "-x", unit.language, "-c", str(unit.source)]
 
-    def _identity(self) -> list[object]:
-        state = self.toolchain.hipcc.stat()
+    def _identity(self, unit: Unit) -> list[object]:
+        state = Path(unit.compiler or self.toolchain.hipcc).stat()
         return [str(self.toolchain), state.st_mtime_ns, state.st_size]
 
-    def _run(self, command: Sequence[str], folder: Path, scratch: str) -> tuple[int, str]:
+    def _run(self, command: Sequence[str], folder: Path, scratch: str) -> tuple[int | None, str]:
+        """Return the exit status, None where it was not reached, and what was printed."""
         # Flags of the tree are in it, which may load code into the compiler: `-fplugin=`.
         box = Box((Path(scratch),))
         try:
             status, said = run_contained(command, folder, self.env, self.timeout, box)
         except OSError as problem:
-            return 1, f"error: {problem}"
+            return None, f"error: {problem}"
         if status is None:
-            return 1, f"error: the compiler did not end within {self.timeout:.0f} s"
+            return None, f"error: the compiler did not end within {self.timeout:.0f} s"
+        if status < 0:
+            # A machine that is out of memory, say: that is no word on the source.
+            return None, f"{said}\nerror: the compiler was ended by signal {-status}"
         return status, said
 
     def _all_read(self, listing: Path, unit: Unit) -> dict[str, str]:
@@ -440,16 +488,21 @@ class _Compiler:
                 self._hashes[path] = ""
         return self._hashes[path]
 
-    def _result(
-        self, unit: Unit, target: str, command: list[str], ok: bool, seconds: float, said: str, *, cached: bool
-    ) -> Compiled:
+    def _result(self, unit: Unit, target: str, command: list[str], state: dict[str, Any], *, cached: bool) -> Compiled:
+        said, ok = state["said"], state["ok"]
         messages = self.places.located(parse(said, unit.source), unit.folder)
         path = self.places.locate(unit.source, 0, 0, unit.folder)[0]
         if not ok and not any(message.severity == "error" for message in messages):
             last = "\n".join(line for line in said.splitlines() if line.strip())[-2000:]
             messages = (*messages, Message(path, 0, 0, "error", last or "the compiler failed without a word"))
+        if condition := state.get("empty"):
+            # The tree's own build may mean it; where flags are guessed, it is the guess that is wrong.
+            ok = not unit.guess
+            text = f"nothing of the file was compiled: all of it stands under `{condition}`"
+            text += "" if ok else "; define in the build script what its build defines, or hand it a Makefile that does"
+            messages = (*messages, Message(path, 0, 0, "warning" if ok else "error", text))
         return Compiled(
-            path, unit.owner, target, ok, seconds, cached, messages, unit.source, tuple(command), unit.guess
+            path, unit.owner, target, ok, state["seconds"], cached, messages, unit.source, tuple(command), unit.guess
         )
 
 

@@ -12,13 +12,26 @@ import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from hipport.extensions import UNITS
 from hipport.processes import run_contained
 from hipport.units import Translate
 
-#: What a command compiles: the source, its language (empty: by its name), the flags, where the compiler runs.
-Command = tuple[Path, str, tuple[str, ...], Path]
+
+class Command(NamedTuple):
+    """What a compiler of a Makefile compiles.
+
+    `language` is empty where the source's name tells it. `folder` is where the compiler runs. `compiler` is the one of
+    the machine that the Makefile names; empty for hipcc, nvcc, and what the machine does not have.
+    """
+
+    source: Path
+    language: str
+    flags: tuple[str, ...]
+    folder: Path
+    compiler: str = ""
+
 
 _COMPILER = re.compile(
     r"(?:.*/)?(?P<name>nvcc|hipcc|mpicc|mpicxx|mpic\+\+|[\w.-]*(?:g\+\+|gcc|clang\+\+|clang|c\+\+|cc))"
@@ -31,7 +44,7 @@ def sources_elsewhere(folder: Path, env: Mapping[str, str], translate: Translate
     """Return the sources that the Makefile of `folder` compiles, where it compiles none that lies in the folder."""
     if makefile_of(folder) is None or not shutil.which("make", path=env.get("PATH", "")):
         return []
-    found = [source.resolve() for source, _, _, _ in dry_run(folder, env, translate)]
+    found = [command.source.resolve() for command in dry_run(folder, env, translate)]
     return [] if any(source.is_relative_to(folder) for source in found) else found
 
 
@@ -68,10 +81,7 @@ def _for_make(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def dry_run(folder: Path, env: Mapping[str, str], translate: Translate, goals: Sequence[str] = ()) -> list[Command]:
-    """Return what the Makefile of `folder` compiles: source, language (or nothing), flags, folder of the command.
-
-    It is asked for `goals`, by default for its first.
-    """
+    """Return what the Makefile of `folder` compiles for `goals`, by default for its first."""
     command = ["make", "--dry-run", "--always-make", "--keep-going", "--print-directory", *goals]
     _, said = run_contained(command, folder, _for_make(env), 60.0)
     where = [folder]
@@ -88,8 +98,8 @@ def dry_run(folder: Path, env: Mapping[str, str], translate: Translate, goals: S
             if words[:1] == ["cd"] and len(words) == 2:
                 here = here / words[1]
             elif words and _COMPILER.fullmatch(words[0]):
-                for source, language, flags in _compiled(words, here, translate):
-                    found.setdefault((source, language), (source, language, flags, here))
+                for compiles in _compiled(words, here, env, translate):
+                    found.setdefault((compiles.source, compiles.language), compiles)
     return list(found.values())
 
 
@@ -115,7 +125,7 @@ def _commands(line: str) -> Iterator[list[str]]:
     yield command
 
 
-def _compiled(words: list[str], folder: Path, translate: Translate) -> Iterator[tuple[Path, str, tuple[str, ...]]]:
+def _compiled(words: list[str], folder: Path, env: Mapping[str, str], translate: Translate) -> Iterator[Command]:
     name = PurePath(words[0]).name
     sources: list[Path] = []
     flags: list[str] = []
@@ -136,15 +146,23 @@ def _compiled(words: list[str], folder: Path, translate: Translate) -> Iterator[
         return
     if name == "nvcc":
         flags = list(translate(flags))
-    elif name != "hipcc":
-        # What else other compilers are told is for them.
-        flags = portable(flags)
     for source in sources:
-        if source.is_file():
-            known = {"cu": "hip", "hip": "hip", "c++": "c++", "c": "c"}.get(language, "")
-            if name == "hipcc" and not known and source.suffix != ".c":
-                known = "hip"
-            yield source, known, without_places(flags)
+        if not source.is_file():
+            continue
+        known = {"cu": "hip", "hip": "hip", "c++": "c++", "c": "c"}.get(language, "")
+        if name == "hipcc" and not known and source.suffix != ".c":
+            known = "hip"
+        compiler = ""
+        if name in ("nvcc", "hipcc"):
+            meant = flags
+        elif source.suffix == ".c" and known in ("", "c") and not name.endswith("++") and words[0] == name:
+            # C that gcc takes, clang may not. A path would lead to a program of the tree, or to another system's.
+            compiler = shutil.which(name, path=env.get("PATH", "")) or ""
+            known, meant = "c", flags if compiler else portable(flags)
+        else:
+            # What else other compilers are told is for them.
+            meant = portable(flags)
+        yield Command(source, known, without_places(meant), folder, compiler)
 
 
 def portable(flags: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -25,50 +26,109 @@ _CXX20_HEADERS = frozenset(
     for library in ("", "cuda/std/")
     for name in "bit compare concepts coroutine numbers ranges source_location span".split()
 )
+#: What is for HIP alone in CMake's generator expressions.
+_FOR_HIP = re.compile(r"\$<\$<COMPILE_LANGUAGE:(?:\w+,)*HIP(?:,\w+)*>:([^<>]*)>")
+#: Options that say what the text means, or how device code is linked.
+_MEANS = re.compile(r"-D\w+(?:=[\w.]*)?|-U\w+|-fgpu-rdc")
+#: What follows the values of a variable in `set`.
+_BEHIND_VALUES = frozenset(("CACHE", "PARENT_SCOPE"))
 
 
 def cmake_flags(folder: Path) -> list[str] | None:
-    """Read include folders, definitions and the standard from CMakeLists.txt, as far as they are written out."""
-    text = re.sub(r"#[^\n]*", "", read(folder / "CMakeLists.txt").decode("utf-8", "replace"))
-    if not text:
+    """Read include folders, definitions, options and the standard from CMakeLists.txt, as far as they are written out.
+
+    That is the script of `folder`, or else the nearest one above it in its repository, after those whose
+    `add_subdirectory` leads there. Variables count as what the scripts give them last, options as their defaults, and
+    every branch as taken. None where there is no script.
+    """
+    scripts = _cmake_scripts(folder)
+    if not scripts:
         return None
-    variables = {name: str(folder) for name in ("CMAKE_SOURCE_DIR", "CMAKE_CURRENT_SOURCE_DIR", "PROJECT_SOURCE_DIR")}
-    # What a ported script says, and what it means here.
-    variables["HIP_OR_CUDA"] = "HIP"
-    flags: list[str] = []
+    reader = _CMakeScripts(scripts[0][0])
+    for place, text in scripts:
+        reader.read(place, text)
+    return list(without_places(list(dict.fromkeys(reader.flags))))
 
-    def expanded(words: str) -> list[str]:
+
+#: How many folders above a source a script of its own is looked for where no repository says where it begins.
+_MOST_ABOVE = 4
+
+
+def _cmake_scripts(folder: Path) -> list[tuple[Path, str]]:
+    """Return the scripts that hold for `folder`, the outermost first."""
+    found: list[tuple[Path, str]] = []
+    above = _above(folder) or list(folder.parents[:_MOST_ABOVE])
+    for place in (folder, *above):
+        text = re.sub(r"#[^\n]*", "", read(place / "CMakeLists.txt").decode("utf-8", "replace"))
+        if not found:
+            found += [(place, text)] if text else []
+        elif text and re.search(r"(?i)\badd_subdirectory\s*\(", text):
+            found.insert(0, (place, text))
+    return found
+
+
+class _CMakeScripts:
+    """What scripts say that are read one after the other, each with the variables of those before."""
+
+    def __init__(self, top: Path) -> None:
+        # What a ported script says, and what it means here.
+        self.variables = {"CMAKE_SOURCE_DIR": str(top), "HIP_OR_CUDA": "HIP"}
+        self.flags: list[str] = []
+
+    def read(self, folder: Path, text: str) -> None:
+        """Take in the script `text` of `folder`."""
+        self.variables |= dict.fromkeys(("CMAKE_CURRENT_SOURCE_DIR", "CMAKE_CURRENT_LIST_DIR"), str(folder))
+        if re.search(r"(?i)^\s*project\s*\(", text, re.MULTILINE) or "PROJECT_SOURCE_DIR" not in self.variables:
+            self.variables["PROJECT_SOURCE_DIR"] = str(folder)
+        for match in re.finditer(r"(\w+)\s*\(([^()]*)\)", text):
+            command, words = match[1].lower(), match[2]
+            if command in ("set", "option", "list", "string"):
+                self._variable(command, self._words(words))
+            elif command in ("set_target_properties", "set_property", "target_compile_features"):
+                asked = re.search(r"\b(?:(?:CXX|CUDA|HIP)_STANDARD\s+|(?:cxx|cuda|hip)_std_)(\d+)", words)
+                if asked:
+                    self.flags.append(f"-std=c++{asked[1]}")
+            elif command in ("include_directories", "target_include_directories"):
+                skip = 0 if command == "include_directories" else 1
+                places = (folder / word for word in self._known(words)[skip:])
+                self.flags += (f"-I{place}" for place in places if place.is_dir())
+            elif command in ("add_definitions", "add_compile_definitions", "target_compile_definitions"):
+                for word in self._known(words)[1 if command.startswith("target") else 0 :]:
+                    if word not in ("PUBLIC", "PRIVATE", "INTERFACE"):
+                        self.flags.append(word if word.startswith("-D") else f"-D{word}")
+            elif command in ("add_compile_options", "target_compile_options"):
+                self.flags += filter(_MEANS.fullmatch, self._known(words))
+            elif command in ("target_link_libraries", "link_libraries") and "OpenMP::" in words:
+                self.flags.append("-fopenmp")
+
+    def _variable(self, command: str, given: list[str]) -> None:
+        if command == "set" and given:
+            name = given[0]
+            values = list(itertools.takewhile(lambda value: value not in _BEHIND_VALUES, given[1:]))
+            self.variables[name] = " ".join(values)
+        elif command == "option" and given:
+            name, values = given[0], []
+            self.variables[name] = given[-1] if given[-1].upper() in ("ON", "TRUE", "YES", "1") else "OFF"
+        elif given[:1] == ["APPEND"] and len(given) > 2:
+            name, values = given[1], given[2:]
+            self.variables[name] = " ".join([*self.variables.get(name, "").split(), *values])
+        else:
+            return
+        values = [value for value in values if "${" not in value and "$<" not in value]
+        if re.fullmatch(r"CMAKE_(?:CXX|CUDA|HIP)_FLAGS|(?:CUDA|HIP)_(?:NVCC|HIPCC)_FLAGS", name):
+            self.flags += filter(_MEANS.fullmatch, values)
+        if name in ("CMAKE_CXX_STANDARD", "CMAKE_HIP_STANDARD", "CMAKE_CUDA_STANDARD") and values:
+            self.flags.append(f"-std=c++{values[0]}")
+
+    def _words(self, text: str) -> list[str]:
         for _ in range(5):
-            words = re.sub(r"\$\{(\w+)\}", lambda m: variables.get(m[1], m[0]), words)
-        return [
-            word
-            for word in re.split(r"[\s;]+", words.replace('"', " "))
-            if word and "${" not in word and "$<" not in word
-        ]
+            text = re.sub(r"\$\{(\w+)\}", lambda m: self.variables.get(m[1], m[0]), text)
+        text = _FOR_HIP.sub(lambda m: m[1].replace(";", " "), text)
+        return [word for word in re.split(r"[\s;]+", text.replace('"', " ")) if word]
 
-    for match in re.finditer(r"(\w+)\s*\(([^()]*)\)", text):
-        command, words = match[1].lower(), match[2]
-        if command == "set":
-            name, *values = expanded(words) or [""]
-            variables[name] = " ".join(values)
-            if re.fullmatch(r"CMAKE_(?:CXX|CUDA|HIP)_FLAGS|(?:CUDA|HIP)_(?:NVCC|HIPCC)_FLAGS", name):
-                flags += (value for value in values if re.fullmatch(r"-D\w+(?:=[\w.]*)?", value))
-            if name in ("CMAKE_CXX_STANDARD", "CMAKE_HIP_STANDARD", "CMAKE_CUDA_STANDARD") and values:
-                flags.append(f"-std=c++{values[0]}")
-        elif command in ("set_target_properties", "set_property", "target_compile_features"):
-            asked = re.search(r"\b(?:(?:CXX|CUDA|HIP)_STANDARD\s+|(?:cxx|cuda|hip)_std_)(\d+)", words)
-            if asked:
-                flags.append(f"-std=c++{asked[1]}")
-        elif command in ("include_directories", "target_include_directories"):
-            skip = 0 if command == "include_directories" else 1
-            for word in expanded(words)[skip:]:
-                if (folder / word).is_dir():
-                    flags.append(f"-I{folder / word}")
-        elif command in ("add_definitions", "add_compile_definitions", "target_compile_definitions"):
-            for word in expanded(words)[1 if command.startswith("target") else 0 :]:
-                if word not in ("PUBLIC", "PRIVATE", "INTERFACE"):
-                    flags.append(word if word.startswith("-D") else f"-D{word}")
-    return list(without_places(list(dict.fromkeys(flags))))
+    def _known(self, text: str) -> list[str]:
+        """The words in which no variable and no generator expression is left."""
+        return [word for word in self._words(text) if "${" not in word and "$<" not in word]
 
 
 def meant_by_includes(

@@ -12,13 +12,14 @@ from __future__ import annotations
 import contextlib
 import difflib
 import json
+import math
 import os
 import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -54,6 +55,9 @@ from hipport.verifier import ORDERS, WAVES, Limits
 
 #: What a number may differ by that a program prints: sums in another order, rounded to what is shown.
 RELATIVE, ABSOLUTE = 1e-3, 1e-6
+#: And how many times as much as the original's differs from itself in other orders of its threads. A few orders show
+#: a part of what a sum can be, and the port's wavefronts add in orders of their own.
+SPREADS = 4.0
 # A line that tells how many lanes the device's wavefronts have.
 _WARP_SIZE = re.compile(
     r"\b(?:warp|wave(?:front)?)[ _-]?sizes?\b|\b(?:lanes|threads)\b.*\bper (?:warp|wave)", re.IGNORECASE
@@ -159,7 +163,13 @@ def program(
         again = ran(configurations[0])
     name = " ".join([os.path.relpath(places[0], folder or Path.cwd()), *arguments])
     varying = _varying(first, again)
-    outcomes = [_outcome(name, each, first, varying, index) for index, each in enumerate(runs)]
+    originals = [each for c, each in zip(configurations, runs, strict=True) if c.side == "original"]
+    spread = replace(varying, spreads=_spreads(first, originals[1:], varying))
+    outcomes = [
+        # By what it differs from itself, the original is not judged.
+        _outcome(name, each, first, varying if c.side == "original" else spread, index)
+        for index, (c, each) in enumerate(zip(configurations, runs, strict=True))
+    ]
     unexplained = [
         index
         for index, (c, o) in enumerate(zip(configurations, outcomes, strict=True))
@@ -203,14 +213,14 @@ def program(
             # A GPU's memory and more is mapped into a process that uses it.
             wide = replace(limits, memory=0)
             seen = run(made, arguments, there, env, folder or Path.cwd(), wide, root)
-            results.append(Ran(there, (_outcome(name, seen, first, varying, len(results)),)))
+            results.append(Ran(there, (_outcome(name, seen, first, spread, len(results)),)))
     prepared = built["original"].prepared
     return Verified(
         root,
         built["original"].path.name,
         tuple(results),
         (
-            *_left_out(port is not None, gpu, first, varying),
+            *_left_out(port is not None, gpu, first, spread),
             *edited_original(prepared.edited),
             *sides_of_host(prepared.reported),
         ),
@@ -384,11 +394,13 @@ def _lines(path: Path) -> tuple[str, ...]:
 class Varying:
     """What of an output is about the run or the device. `places` are (line, number in it), or (line, -1) for all of it.
 
-    `more` are the shapes of lines that another device has printed besides.
+    `more` are the shapes of lines that another device has printed besides. `spreads` are the places of numbers by which
+    the original differs from itself in other orders of its threads, and by how much at the most.
     """
 
     places: frozenset[tuple[int, int]] = frozenset()
     more: frozenset[str] = frozenset()
+    spreads: Mapping[tuple[int, int], float] = field(default_factory=dict)
 
 
 def _outcome(name: str, ran: Run, first: Run, ignored: Varying, index: int) -> Outcome:
@@ -430,18 +442,19 @@ def _status(ran: Run, first: Run, trusted: bool) -> Difference:
 
 def _printed(ran: Run, first: Run, varying: Varying, trusted: bool) -> Difference:
     """Compare what was printed, line by line; where that differs, as sets of lines: threads print in any order."""
-    ignored = varying.places
-    found = _compared(ran.lines, first.lines, ignored)
+    found = _compared(ran.lines, first.lines, varying)
     if found[2] and varying.more:
         ran = replace(ran, lines=_without_more(ran.lines, first.lines, varying))
-        found = _compared(ran.lines, first.lines, ignored)
+        found = _compared(ran.lines, first.lines, varying)
     if found[2] and sorted(_shapes(ran.lines)) == sorted(_shapes(first.lines)) and len(ran.lines) == len(first.lines):
         order = sorted(range(len(first.lines)), key=lambda i: _as_cuda(first.lines[i]))
         # Numbers that are nearly the same sort nearly the same.
         mine = tuple(sorted(ran.lines, key=_as_cuda))
         theirs = tuple(first.lines[i] for i in order)
         moved = {old: new for new, old in enumerate(order)}
-        again = _compared(mine, theirs, frozenset((moved[i], t) for i, t in ignored if i in moved))
+        places = frozenset((moved[i], t) for i, t in varying.places if i in moved)
+        spreads = {(moved[i], t): spread for (i, t), spread in varying.spreads.items()}
+        again = _compared(mine, theirs, Varying(places, spreads=spreads))
         if not again[2]:
             found = again
     absolute, relative, wrong = found
@@ -457,12 +470,11 @@ def _printed(ran: Run, first: Run, varying: Varying, trusted: bool) -> Differenc
     )  # fmt: skip
 
 
-def _compared(
-    mine: Sequence[str], theirs: Sequence[str], ignored: frozenset[tuple[int, int]]
-) -> tuple[float, float, list[int]]:
+def _compared(mine: Sequence[str], theirs: Sequence[str], varying: Varying) -> tuple[float, float, list[int]]:
     """Return the largest absolute and relative error of numbers, and the lines that are not the same."""
     absolute = relative = 0.0
     wrong = []
+    ignored = varying.places
     for index in range(max(len(mine), len(theirs))):
         if index >= len(mine) or index >= len(theirs):
             wrong.append(index)
@@ -483,7 +495,8 @@ def _compared(
             error = abs(u - v)
             absolute = max(absolute, error)
             relative = max(relative, error / max(abs(u), abs(v), 1e-300))
-            if not error <= max(ABSOLUTE, RELATIVE * max(abs(u), abs(v))):
+            spread = SPREADS * varying.spreads.get((index, token), 0.0)
+            if not error <= max(ABSOLUTE, RELATIVE * max(abs(u), abs(v)), spread):
                 wrong.append(index)
                 break
     return absolute, relative, wrong
@@ -525,6 +538,26 @@ def _varying(first: Run, again: Run) -> Varying:
     return Varying(frozenset(found), frozenset(more))
 
 
+def _spreads(first: Run, others: Sequence[Run], varying: Varying) -> Mapping[tuple[int, int], float]:
+    """Return by how much numbers of the original differ from themselves in other orders of its threads.
+
+    Where they differ by more than a number may, or in the text around them, the original is no measure, and nothing
+    follows.
+    """
+    found: dict[tuple[int, int], float] = {}
+    for other in others:
+        if len(other.lines) != len(first.lines) or _compared(other.lines, first.lines, varying)[2]:
+            continue
+        for index, (line, again) in enumerate(zip(first.lines, other.lines, strict=True)):
+            if line == again or (index, -1) in varying.places:
+                continue
+            for token, (p, q) in enumerate(zip(_NUMBER.findall(line), _NUMBER.findall(again), strict=True)):
+                error = abs(float(p) - float(q))
+                if p != q and (index, token) not in varying.places and math.isfinite(error):
+                    found[index, token] = max(found.get((index, token), 0.0), error)
+    return found
+
+
 #: Longer outputs are compared line by line, without looking for lines that one of them has besides.
 _MOST_LINES = 5000
 
@@ -560,6 +593,17 @@ def _left_out(ported: bool, gpu: Hardware | str, first: Run, varying: Varying) -
         shown = ", ".join(str(line + 1) for line in lines[:8]) + (" …" if len(lines) > 8 else "")
         yield (
             f"{len(lines)} of {len(first.lines)} lines that it prints (times, or what differs from run to run): {shown}"
+        )
+    wider = {
+        line: SPREADS * spread
+        for (line, token), spread in sorted(varying.spreads.items())
+        if SPREADS * spread > max(ABSOLUTE, RELATIVE * abs(float(_NUMBER.findall(first.lines[line])[token])))
+    }
+    if wider:
+        shown = ", ".join(f"{line + 1} within {within:.2g}" for line, within in list(wider.items())[:8])
+        yield (
+            f"numbers to better than {SPREADS:g} times what the original's differ by in other orders of its threads: "
+            f"line {shown}" + (" …" if len(wider) > 8 else "")
         )
     yield "other arguments than these" if first.status == 0 else "results: the original fails its own check here"
     yield "files that it writes"

@@ -49,12 +49,14 @@ def programs(
         if makefile_of(folder) is not None:
             if shutil.which("make", path=env.get("PATH", "")):
                 commands = dry_run(folder, env, translate)
-                others = [path for path in own if path in asked and path not in {command[0] for command in commands}]
+                others = [
+                    path for path in own if path in asked and path not in {command.source for command in commands}
+                ]
                 if goals := list(
                     dict.fromkeys(goal for each in goals_of(folder, others, env).values() for goal in each)
                 ):
                     more = dry_run(folder, env, translate, goals[:20])
-                    commands += [command for command in more if command[0] in others]
+                    commands += [command for command in more if command.source in others]
                 ran.append((folder / "Makefile").relative_to(root).as_posix())
                 guess = "" if commands else "its Makefile calls no compiler here: flags are guessed"
             else:
@@ -62,9 +64,9 @@ def programs(
         if not commands:
             given = cmake_flags(folder)
             guess = "flags are read from CMakeLists.txt" if given is not None else guess
-            commands = [(path, "", tuple(given or ()), folder) for path in not_included(own)]
-        compiled = {source for source, _, _, _ in commands}
-        for source, language, flags, where in commands:
+            commands = [Command(path, "", tuple(given or ()), folder) for path in not_included(own)]
+        compiled = {command.source for command in commands}
+        for source, language, flags, where, compiler in commands:
             language = language or _language(source)
             folders_meant, reached = meant_by_includes(source, flags, where, members, root)
             flags = (*flags, *folders_meant)
@@ -75,7 +77,7 @@ def programs(
                 flags = tuple(flag for flag in flags if not flag.startswith(("-std=c++", "-std=gnu++")))
             elif language == "hip" and not any(flag.startswith("-std=") for flag in flags):
                 flags = (*flags, "-std=c++20" if any(map(is_cxx20, reached)) else "-std=c++17")
-            units.append(Unit(source, language, flags, where, owner, said))
+            units.append(Unit(source, language, flags, where, owner, said, compiler))
         left = [
             source
             for source in own

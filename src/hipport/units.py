@@ -25,7 +25,8 @@ class Unit:
 
     `source` is absolute; `language` is `hip` (device and host), `c++` or `c`; `flags` are for clang, without the
     source, the target and the output; `folder` is where the compiler runs; `owner` is the extension's or program's
-    name. `guess` says what is guessed about it, if anything.
+    name. `guess` says what is guessed about it, if anything. `compiler` is the compiler of the machine that the tree's
+    own build takes for it; empty for hipcc.
     """
 
     source: Path
@@ -34,6 +35,7 @@ class Unit:
     folder: Path
     owner: str
     guess: str = ""
+    compiler: str = ""
 
 
 @dataclass(frozen=True)

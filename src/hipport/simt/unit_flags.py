@@ -12,11 +12,14 @@ from pathlib import Path
 
 from hipport.dry_runs import portable
 from hipport.extensions import UNITS
+from hipport.included import read
 from hipport.pipeline import Ported
 from hipport.programs import programs
 from hipport.project import Project
 from hipport.simt.prepare import Dialect, Prepared
 from hipport.units import Unit
+
+_OPENMP = re.compile(rb"^[ \t]*#[ \t]*(?:pragma[ \t]+omp\b|include[ \t]*<omp\.h>)", re.MULTILINE)
 
 
 def units_of(
@@ -31,11 +34,17 @@ def units_of(
     units, _, _ = programs(root, sources, members, env, portable, asked=given, hip=dialect == "hip")
     if given:
         units = [unit for unit in units if any(unit.source.resolve().is_relative_to(path) for path in given)]
-    units = [replace(unit, flags=tuple(portable(unit.flags))) for unit in units]
+    units = [replace(unit, flags=(*portable(unit.flags), *_for_openmp(unit))) for unit in units]
     libraries = ["-lm", "-ldl"]
     if any("-fopenmp" in unit.flags for unit in units):
         libraries.append("-fopenmp")
     return units, libraries
+
+
+def _for_openmp(unit: Unit) -> list[str]:
+    """Return the flag that a source which uses OpenMP needs, where no build script says whether it has it."""
+    guessed = unit.guess and "-fopenmp" not in unit.flags
+    return ["-fopenmp"] if guessed and _OPENMP.search(read(unit.source)) else []
 
 
 def header_folders(units: Sequence[Unit]) -> list[Path]:

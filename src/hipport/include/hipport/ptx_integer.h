@@ -32,17 +32,18 @@ HIPPORT_DEVICE T shifted_right(T a, unsigned count) {
 }
 
 // PTX restricts a position and a length to 255; of others, the lower bits count.
+// Not written as `position >= bits ? 0 : smaller(length, bits - position)`: clang 21 moves that difference in front of
+// its guard, concludes that the position is below `bits` everywhere, and drops other clamps of it in the same kernel.
 template <typename T>
 HIPPORT_DEVICE T field(T a, unsigned position, unsigned length) {
   using Word = word_of<T>;
   constexpr unsigned bits = 8 * sizeof(T);
-  position &= 255u;
   length &= 255u;
-  const unsigned there = position >= bits ? 0 : smaller(length, bits - position);
-  const Word found = shifted_right(static_cast<Word>(a), position) & low_bits<Word>(there);
-  const unsigned sign_at = smaller(position + length - 1, bits - 1);
-  const bool negative = is_signed<T>() && length != 0 && (static_cast<Word>(a) >> sign_at & 1) != 0;
-  return static_cast<T>(negative ? found | static_cast<Word>(~low_bits<Word>(there)) : found);
+  const unsigned begin = smaller(position & 255u, bits);
+  const unsigned there = smaller(length, bits - begin);
+  // What is above the field goes out at the top, and what is below it at the bottom, where the sign comes in.
+  const Word top = shifted_left(static_cast<Word>(a), bits - begin - there);
+  return length == 0 ? T(0) : shifted_right(static_cast<T>(top), bits - there);
 }
 
 template <typename Word>
@@ -180,11 +181,14 @@ HIPPORT_DEVICE T difference_with(unsigned& carry, T a, T b) {
 }
 
 /// c and the products of the fields of `a`, each `bits` wide, and the bytes of `b`.
+// Signs come in by shifts: of fields whose sign an OR puts in, clang 21 makes an unsigned v_dot4_u32_u8 where a kernel
+// has two such sums of the same bytes.
 template <typename A, typename B, unsigned bits>
 HIPPORT_DEVICE unsigned dot(unsigned a, unsigned b, unsigned c) {
   for (unsigned i = 0; i < 32 / bits; ++i) {
-    c += static_cast<unsigned>(field(static_cast<A>(a), bits * i, bits)) *
-         static_cast<unsigned>(field(static_cast<B>(b), 8 * i, 8));
+    const A x = static_cast<A>(a << (32 - bits * (i + 1))) >> (32 - bits);
+    const B y = static_cast<B>(b << (24 - 8 * i)) >> 24;
+    c += static_cast<unsigned>(x) * static_cast<unsigned>(y);
   }
   return c;
 }
