@@ -33,10 +33,10 @@ docs: $(VENV)/installed
 	$(BIN)/python tools/update_docs.py
 
 toolchain: $(VENV)/installed
-	$(BIN)/python tools/install_toolchain.py hipcc-7.0
+	$(BIN)/hipport toolchain install hipcc-7.0
 
 toolchains: toolchain
-	$(BIN)/python tools/install_toolchain.py hipcc-5.2
+	$(BIN)/hipport toolchain install hipcc-5.2
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

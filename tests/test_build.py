@@ -77,13 +77,16 @@ class Workshop:
     def __init__(self, folder: Path) -> None:
         self.tree = folder / "tree"
         self.tree.mkdir()
-        self.log = folder / "log"
+        # A compiler may write where it keeps what it has made, and nowhere else.
+        self.log = folder / "said" / "log"
+        self.log.parent.mkdir()
         hipcc = folder / "rocm" / "bin" / "hipcc"
         hipcc.parent.mkdir(parents=True)
         hipcc.write_text(FAKE.format(python=sys.executable, log=str(self.log)))
         hipcc.chmod(0o755)
         self.toolchain = Toolchain(hipcc, (6, 4, 0), "21", frozenset({"gfx942", "gfx1100"}), "given")
         self.env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+        self.env["CCACHE_DIR"] = str(self.log.parent)
 
     def write(self, name: str, text: str) -> Path:
         path = self.tree / name

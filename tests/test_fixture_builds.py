@@ -172,7 +172,7 @@ def toolchain(hip: tuple[int, int]) -> Toolchain:
     for found in find(os.environ, Path(sys.executable)):
         if found.hip[:2] == hip:
             return found
-    pytest.skip(f"NOT CHECKED with a real compiler: no hipcc of HIP {hip[0]}.{hip[1]} (tools/install_toolchain.py)")
+    pytest.skip(f"NOT CHECKED with a real compiler: no hipcc of HIP {hip[0]}.{hip[1]} (hipport toolchain install)")
 
 
 @cache

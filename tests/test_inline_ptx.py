@@ -879,7 +879,7 @@ def every_instruction() -> list[str]:
 def test_the_header_has_every_instruction(tmp_path: Path) -> None:
     toolchain = next((each for each in find(os.environ, Path(sys.executable)) if each.hip >= (6, 0)), None)
     if toolchain is None:
-        pytest.skip("NOT CHECKED that hipport/ptx.h has what inline_ptx writes: no hipcc (tools/install_toolchain.py)")
+        pytest.skip("NOT CHECKED that hipport/ptx.h has what inline_ptx writes: no hipcc (hipport toolchain install)")
     names = [f"{letter}{i}".encode() for letter in "rlhfd" for i in range(5)]
     letters = [name[:1].decode() for name in names]
     inputs = [Operand(b"", letter.encode(), name) for letter, name in zip(letters, names, strict=True)]

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library: one call for each thing hipport does.
 
-Only `save`, `undo` and `port` change a tree; only `build`, `port` and the verifications run code.
+Only `save`, `undo` and `port` change a tree; only `build`, `port` and the verifications run code of a tree. That code
+sees of `env` what is on the list of `environment.allowed`, and what `pass_on` names; processes.Box says what else it
+may do.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hipport import discover, extensions, write
+from hipport.environment import allowed, from_anywhere
 from hipport.finding import Certainty
 from hipport.pipeline import Pass, Ported, Progress, run
 from hipport.processors import processors
@@ -216,6 +219,7 @@ def build(
     exclude: Sequence[str] = (),
     exclude_base: Path | None = None,
     env: Mapping[str, str],
+    pass_on: Sequence[str] = (),
     python: str | Path = sys.executable,
     jobs: int | None = None,
     timeout: float = 900.0,
@@ -225,6 +229,7 @@ def build(
 
     See `builder.build` for what each parameter means and what is raised.
     """
+    env = allowed(env, pass_on)
     from hipport import builder
     from hipport_passes.nvcc_flags import translate
 
@@ -255,7 +260,7 @@ def doctor(*, env: Mapping[str, str], root: str | Path = "/", python: str | Path
     from hipport.diagnosis import diagnose
     from hipport.machine import look, me
 
-    return diagnose(look(Path(root).resolve(), env, me(), Path(python) if python is not None else None))
+    return diagnose(look(Path(root).resolve(), from_anywhere(env), me(), Path(python) if python is not None else None))
 
 
 def port(
@@ -264,6 +269,7 @@ def port(
     arguments: Sequence[str] = (),
     *,
     env: Mapping[str, str],
+    pass_on: Sequence[str] = (),
     python: str | Path = sys.executable,
     target: Target | None = None,
     accept: Certainty = Certainty.REVIEW,
@@ -285,6 +291,7 @@ def port(
     `declined` (`build`, `verify`), is in what the evidence says was not checked. Runs code of the tree.
     Raises discover.NotFound, write.Refused and verifier.BadCases.
     """
+    env = allowed(env, pass_on)
     from hipport.evidence import Evidence
     from hipport.machine import known_gpus
     from hipport.porting import Porting
@@ -364,6 +371,7 @@ def verify_program(
     arguments: Sequence[str] = (),
     *,
     env: Mapping[str, str],
+    pass_on: Sequence[str] = (),
     target: Target | None = None,
     exclude: Sequence[str] = (),
     port: bool = True,
@@ -382,12 +390,15 @@ def verify_program(
     With `gpu` the port also runs on this machine's AMD GPUs, if a small program does. Runs code of the tree; see
     program_verifier.program for the parameters and what is raised.
     """
+    env = allowed(env, pass_on)
     from hipport import program_verifier as running
     from hipport import verifier as verifying
     from hipport_passes import BEFORE_EXECUTOR, nvcc_flags
 
+    places = _listed(paths)
+    verifying.refuse_extension(places)
     return running.program(
-        _listed(paths),
+        places,
         arguments,
         env=env,
         port=(lambda places: _complete(rewrite(places, target=target, exclude=exclude))) if port else None,
@@ -411,6 +422,7 @@ def verify(
     path: str | Path,
     *,
     env: Mapping[str, str],
+    pass_on: Sequence[str] = (),
     python: str | Path = sys.executable,
     target: Target | None = None,
     exclude: Sequence[str] = (),
@@ -430,6 +442,7 @@ def verify(
     With `gpu` the port also runs on this machine's AMD GPUs, if a small program does, with the PyTorch of `gpu_python`
     or `python`. Runs code of the tree; see verifier.extension for the parameters and what is raised.
     """
+    env = allowed(env, pass_on)
     from hipport import verifier as verifying
     from hipport_passes import BEFORE_EXECUTOR
 
@@ -470,6 +483,7 @@ def replay(
     recording: str | Path,
     *,
     env: Mapping[str, str],
+    pass_on: Sequence[str] = (),
     python: str | Path = sys.executable,
     target: Target | None = None,
     exclude: Sequence[str] = (),
@@ -487,6 +501,7 @@ def replay(
 
     Runs code of the tree; see verifier.replay for the parameters and what is raised.
     """
+    env = allowed(env, pass_on)
     from hipport import verifier as verifying
     from hipport_passes import BEFORE_EXECUTOR
 
@@ -530,6 +545,7 @@ def verify_teeth(
     arguments: Sequence[str] = (),
     *,
     env: Mapping[str, str],
+    pass_on: Sequence[str] = (),
     python: str | Path = sys.executable,
     target: Target | None = None,
     exclude: Sequence[str] = (),
@@ -544,12 +560,14 @@ def verify_teeth(
 
     `paths` is an extension, or the sources of a program that is run with `arguments`. See verifier.teeth.
     """
+    env = allowed(env, pass_on)
     from hipport import program_verifier as running
     from hipport import verifier as verifying
     from hipport_passes import BEFORE_EXECUTOR
 
     places = _listed(paths)
     if arguments or not has_cases(places, cases):
+        verifying.refuse_extension(places)
         return running.teeth(
             places,
             arguments,
@@ -624,6 +642,27 @@ def deps(
     _check_rules(rules)
     project = discover.discover(_listed(paths), target, exclude=exclude, base=exclude_base, vendored=_markers())
     return planning.plan(replace(project, rules=rules or {}), rocm)
+
+
+def read_rules(of_tree: Sequence[Path], given: Sequence[Path] = ()) -> dict[str, Any]:
+    """Return the rows of files of rules: those that a tree's own configuration names, and those that the user gives.
+
+    What a tree brings is data: it may not say what is executed, on this machine or in a script for another. Raises
+    config.BadConfig.
+    """
+    from hipport.config import BadConfig
+    from hipport.config import read_rules as read
+    from hipport_passes.packages import recipes
+
+    own = {path.resolve() for path in given}
+    for path in of_tree:
+        rows = read([path]).get("requirements", {}) if path.resolve() not in own else {}
+        if field := recipes.executed(rows):
+            raise BadConfig(
+                f"{path}: {field} would be executed, and the tree's own configuration names this file. Nothing of a "
+                f"tree is run unasked; if you trust it, say so: --rules {path}"
+            )
+    return read([*(path for path in of_tree if path.resolve() not in own), *given])
 
 
 def _check_rules(rules: Mapping[str, Any] | None) -> None:

@@ -32,7 +32,8 @@ class Config:
     target: Target = field(default_factory=Target)
     accept: Certainty = Certainty.REVIEW
     exclude: tuple[str, ...] = ()  #: patterns of paths that are left alone, as in .gitignore, relative to the file
-    rules: tuple[Path, ...] = ()  #: files with rows for the tables of passes
+    rules: tuple[Path, ...] = ()  #: files with rows for the tables of passes, which the configuration names
+    given: tuple[Path, ...] = ()  #: such files that the command line names
     path: Path | None = None  #: the file that the settings come from
 
 

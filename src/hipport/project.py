@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -36,6 +37,20 @@ _FOR_DEVICES = re.compile(
 )
 
 
+#: The processors that compilers for AMD GPUs know, from GCN 3 on: LLVM's AMDGPU guide, releases 15 to 22 (seen in
+#: January 2026). LLVM 21 no longer has gfx940 and gfx941.
+_PROCESSORS = frozenset(
+    "gfx801 gfx802 gfx803 gfx805 gfx810 gfx900 gfx902 gfx904 gfx906 gfx908 gfx909 gfx90a gfx90c gfx940 gfx941 gfx942 "
+    "gfx950 gfx1010 gfx1011 gfx1012 gfx1013 gfx1030 gfx1031 gfx1032 gfx1033 gfx1034 gfx1035 gfx1036 gfx1100 gfx1101 "
+    "gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153 gfx1200 gfx1201 gfx1250 gfx1251 gfx9-generic gfx9-4-generic "
+    "gfx10-1-generic gfx10-3-generic gfx11-generic gfx12-generic".split()
+)
+#: The last release of each major version of ROCm that is complete (rocm.docs.amd.com, release history, January 2026).
+_LAST = {5: 7, 6: 4}
+#: Of the newest major version there may be more by now.
+_NEWEST = 7
+
+
 @dataclass(frozen=True)
 class Target:
     """What the port is for. Raises ValueError for what hipport cannot port to.
@@ -59,8 +74,20 @@ class Target:
         for arch in self.archs:
             if not _ARCH.fullmatch(arch):
                 raise ValueError(f"{arch!r} is not an AMD GPU architecture; for example: gfx942, gfx1100")
+            if arch.partition(":")[0] not in _PROCESSORS:
+                alike = [*get_close_matches(arch.partition(":")[0], sorted(_PROCESSORS), 5, 0.7), *DEFAULT_ARCHS]
+                raise ValueError(
+                    f"{arch!r} is no GPU that compilers know; there are, for example: "
+                    f"{', '.join(dict.fromkeys(alike))}; rocminfo says what is in a machine"
+                )
         if self.rocm < (5, 2):
             raise ValueError(f"ROCm {self.rocm[0]}.{self.rocm[1]} is too old; hipport ports to ROCm 5.2 and later")
+        major, minor = self.rocm
+        if major > _NEWEST or minor > _LAST.get(major, minor):
+            raise ValueError(
+                f"there is no ROCm {major}.{minor}; known are "
+                f"{', '.join(f'{each} up to {each}.{last}' for each, last in _LAST.items())}, and {_NEWEST}"
+            )
         if self.dialect != "hip":
             raise ValueError(f"dialect {self.dialect!r} is not available; there is: hip")
         if self.warp not in ("logical32", "native"):

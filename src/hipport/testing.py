@@ -80,6 +80,10 @@ _LANGUAGES: dict[str, type[Source]] = {
 }
 
 
+#: Where Python, and pip when it installs the wheel, puts what it has compiled: fixtures in Python are sources to both.
+_COMPILED = "__pycache__"
+
+
 @dataclass(frozen=True)
 class Fixture:
     """A case: the text before, the text that must come out, and what must be found."""
@@ -103,7 +107,7 @@ def fixtures(folder: str | Path) -> Iterator[Fixture]:
         case, _, suffix = before.name.partition(".before")
         used |= {before} | {folder / f"{case}{end}" for end in (f".after{suffix}", ".findings", ".vendored", ".beside")}
         yield fixture(before)
-    stray = [path.name for path in sorted(folder.iterdir()) if path not in used]
+    stray = [path.name for path in sorted(folder.iterdir()) if path not in used and path.name != _COMPILED]
     if stray:
         raise ValueError(f"{folder}: files of no fixture: {', '.join(stray)}")
 
@@ -126,7 +130,7 @@ def fixture(before: Path) -> Fixture:
         tuple(
             _LANGUAGES[path.suffix](PurePosixPath(path.relative_to(beside).as_posix()), path.read_bytes())
             for path in sorted(beside.rglob("*"))
-            if path.is_file()
+            if path.is_file() and _COMPILED not in path.parts
         ),
     )
 

@@ -17,6 +17,11 @@ from hipport_passes.packages import own
 
 _TABLE = Path(__file__).parent.parent / "requirements.toml"
 _ACTIONS = ("keep", "remove", "separate", "least", "relax", "manual", "leave")
+#: What of a row becomes part of a command, or of what a command is run in. Rules that a tree brings may not have it.
+EXECUTED = ("install", "check", "environment", "fallback", "renamed", "with_torch")
+# What is a word of a command wherever it is put: of an address, and of an image's name.
+_PLAIN = re.compile(r"[A-Za-z0-9_./:@%+~-]+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CUDA = re.compile(
     r"(?:^|[^a-z0-9])(?:pt\d+|torch[\d.]*)?cu(?:da)?[-_]?(?:\$\{?\w+\}?|\d{2,3}x?|\d\d?\.\d)", re.IGNORECASE
 )
@@ -183,6 +188,15 @@ def _own() -> Recipes:
     return merged({})
 
 
+def executed(rows: Mapping[str, Any]) -> str:
+    """Return a field of `rows` that is executed, as a message names it; empty where there is none."""
+    for row in rows.get("family", ()):
+        for key in EXECUTED:
+            if isinstance(row, Mapping) and key in row:
+                return f"`{key}` of requirements.family {row.get('name')!r}"
+    return ""
+
+
 def merged(user: Mapping[str, Any]) -> Recipes:
     """Return hipport's rows with the user's over them. Raises BadRules."""
     table = load(_TABLE)
@@ -232,6 +246,13 @@ def _row(kind: Any, row: Mapping[str, Any], where: str) -> Any:
         for each in (given,) if isinstance(given, str) else given:
             if each not in ("", "any") and not re.fullmatch(r"\d+\.\d+", each):
                 raise BadRules(f"requirements.{where}: {each!r} is not a ROCm release; for example: 6.4")
+    for key in ("url", "name") if kind in (Index, Image) else ():
+        if key in values and not _PLAIN.fullmatch(values[key]):
+            raise BadRules(f"requirements.{where}: `{key}` has characters that no address has")
+    for key in ("environment", "fallback"):
+        for name, value in values.get(key, {}).items():
+            if not _VARIABLE.fullmatch(name) or not isinstance(value, str):
+                raise BadRules(f"requirements.{where}: `{key}` must have names of variables, and texts")
     return kind(**values)
 
 

@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Install a real hipcc on a Debian machine, without root, outside the tree, touching nothing else.
 
-    python tools/install_toolchain.py hipcc-7.0      # clang 21, HIP 6.4 headers: gfx90a gfx942 gfx1030 gfx1100 ...
-    python tools/install_toolchain.py hipcc-5.2      # clang 15, HIP 5.2 headers: gfx90a gfx1030
+    hipport toolchain install hipcc-7.0      # clang 21, HIP 6.4 headers: gfx90a gfx942 gfx1030 gfx1100 ...
+    hipport toolchain install hipcc-5.2      # clang 15, HIP 5.2 headers: gfx90a gfx1030
 
 apt (with lists and a cache of its own) downloads the packages of one Debian release and what they depend on, and
 dpkg-deb unpacks them into a folder. Two things would still look for the machine's own files: the programs' ELF
@@ -13,25 +12,24 @@ once, on sources, headers and outputs wherever they lie. A chroot would need roo
 for each of those places.
 
 The result is <cache>/hipport/toolchains/<name>/bin/hipcc, where <cache> is XDG_CACHE_HOME or ~/.cache. It is there
-whole or not at all; running this again says so and does nothing. Exit status: 0 installed, 2 not possible here.
+whole or not at all.
 """
 
 from __future__ import annotations
 
-import argparse
 import fcntl
-import os
 import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import textwrap
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from hipport.toolchain import cache
 
 
 @dataclass(frozen=True)
@@ -203,7 +201,7 @@ def download(recipe: Recipe, mirror: Mirror, work: Path) -> list[Path]:
         "".join(f"#clear {name};\n" for name in (*hooks, "APT::Architectures", "Dir::Cache::pkgcache"))
         + "".join(f'{name} "{value}";\n' for name, value in settings.items())
     )
-    apt = ["apt-get", "-c", config, "-qq"]
+    apt: list[str | Path] = ["apt-get", "-c", config, "-qq"]
     run([*apt, "update", "-o", "APT::Update::Error-Mode=any"])
     archives = work / "cache" / "archives"
     run([*apt, "install", "--yes", "--download-only", "patchelf", *recipe.packages])
@@ -220,11 +218,17 @@ def relocate(root: Path, final: Path) -> Path:
     here = ":".join(map(str, folders))
     there = ":".join(str(final / folder.relative_to(root)) for folder in folders)
     [interpreter] = [path for folder in folders for path in folder.glob("ld-linux-x86-64.so.2")]
-    patchelf = [interpreter, "--library-path", here, root / "usr/bin/patchelf"]
+    patchelf: list[str | Path] = [interpreter, "--library-path", here, root / "usr/bin/patchelf"]
     for program in [*llvm.iterdir(), root / "usr/bin/hipcc"]:
         if program.is_file() and not program.is_symlink() and program.read_bytes()[:4] == b"\x7fELF":
             # RPATH, not RUNPATH: it holds for the libraries of the libraries too, unless they have a RUNPATH.
-            where = ["--set-interpreter", final / interpreter.relative_to(root), "--force-rpath", "--set-rpath", there]
+            where: list[str | Path] = [
+                "--set-interpreter",
+                final / interpreter.relative_to(root),
+                "--force-rpath",
+                "--set-rpath",
+                there,
+            ]
             run([*patchelf, *where, program])
     for folder in folders:
         for library in [*folder.glob("libLLVM*.so*"), *folder.glob("libclang*.so*")]:
@@ -284,7 +288,7 @@ def install(name: str, mirror: Mirror, toolchains: Path) -> str:
     wrapper.parent.mkdir()
     wrapper.write_text(
         "#!/bin/sh\n"
-        f"# {name}, made by hipport's tools/install_toolchain.py: everything it reads of its own lies in this folder.\n"
+        f"# {name}, made by `hipport toolchain install`: everything it reads of its own lies in this folder.\n"
         f"export {' '.join(f'{name}={value}' for name, value in settings.items())}\n{appended}"
         f'exec {final / "root/usr/bin" / script} "$@"\n'
     )
@@ -302,38 +306,55 @@ def install(name: str, mirror: Mirror, toolchains: Path) -> str:
         raise
 
 
-def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Install what the command line names and return the exit status."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("name", choices=sorted(RECIPES), help="the toolchain to install")
-    parser.add_argument("--mirror", help="a Debian archive, where /etc/apt does not name one")
-    options = parser.parse_args(arguments)
-    cache = Path(environment.get("XDG_CACHE_HOME") or Path(environment.get("HOME", "~")).expanduser() / ".cache")
-    toolchains = cache / "hipport" / "toolchains"
-    hipcc = toolchains / options.name / "bin" / "hipcc"
-    try:
-        if re.search(r"[^\w./+@:=,-]", str(toolchains)):
-            raise Impossible(f"hipcc does not run from {toolchains}: it has a character that a shell splits at")
-        toolchains.mkdir(parents=True, exist_ok=True)
-        with (toolchains / ".lock").open("w") as lock:
-            # Two of us at once would unpack into one folder; the second waits and then finds the work done.
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if hipcc.exists():
-                print(f"{options.name} is installed: {hipcc}")
-                return 0
-            mirror = debian_mirror(options.mirror)
-            print(
-                f"installing {options.name} (Debian {' and '.join(RECIPES[options.name].suites)}) from {mirror.uri} ..."
-            )
-            start = time.monotonic()
-            version = install(options.name, mirror, toolchains)
-    except (Impossible, OSError) as error:
-        print(f"cannot install {options.name}: {error}", file=sys.stderr)
-        return 2
-    print(f"installed in {time.monotonic() - start:.0f} s: {hipcc}")
-    print(textwrap.indent("\n".join(line for line in version.splitlines() if "version" in line), "  "))
-    return 0
+def folder(env: Mapping[str, str]) -> Path:
+    """Return where toolchains are installed. Raises Impossible where none could run."""
+    toolchains = cache(env) / "toolchains"
+    if re.search(r"[^\w./+@:=,-]", str(toolchains)):
+        raise Impossible(f"hipcc does not run from {toolchains}: it has a character that a shell splits at")
+    return toolchains
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], os.environ))
+def installed(env: Mapping[str, str]) -> dict[str, Path]:
+    """Return the hipcc of each toolchain that is installed, by the name of the toolchain."""
+    places = {name: cache(env) / "toolchains" / name / "bin" / "hipcc" for name in RECIPES}
+    return {name: place for name, place in places.items() if place.exists()}
+
+
+@contextmanager
+def _locked(toolchains: Path) -> Iterator[None]:
+    toolchains.mkdir(parents=True, exist_ok=True)
+    with (toolchains / ".lock").open("w") as lock:
+        # Two of us at once would unpack into one folder; the second waits and then finds the work done.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def ensure(name: str, env: Mapping[str, str], mirror: str | None, tell: Callable[[str], None]) -> tuple[Path, bool]:
+    """Install the toolchain `name` where it is not; return its hipcc, and whether it was installed now.
+
+    `mirror` is a Debian archive, where /etc/apt names none. Raises Impossible, OSError.
+    """
+    toolchains = folder(env)
+    hipcc = toolchains / name / "bin" / "hipcc"
+    with _locked(toolchains):
+        if hipcc.exists():
+            return hipcc, False
+        found = debian_mirror(mirror)
+        tell(f"installing {name} (Debian {' and '.join(RECIPES[name].suites)}) from {found.uri} ...")
+        install(name, found, toolchains)
+    return hipcc, True
+
+
+def remove(name: str, env: Mapping[str, str]) -> Path:
+    """Remove the toolchain `name`, and return where it was. Raises Impossible where it is not, OSError."""
+    toolchains = folder(env)
+    place = toolchains / name
+    with _locked(toolchains):
+        if not place.exists():
+            raise Impossible(f"{name} is not installed: there is no {place}")
+        # Gone at once: what is half there would be found.
+        gone = toolchains / f".{name}.partial"
+        shutil.rmtree(gone, ignore_errors=True)
+        place.rename(gone)
+        shutil.rmtree(gone)
+    return place
