@@ -51,6 +51,7 @@ _MAPPED = re.compile(
 CUDA_NAME = re.compile(rb"cu(?:da|blas|fft|rand|sparse|solver|dnn)[A-Z]\w+")
 _CUDA_NAME = re.compile(rb"\b" + CUDA_NAME.pattern + rb"\b")
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 # Words for the two in paths.
 _WORDS = (("hip|rocm|amd|hcc", "Hip|HIP|Rocm|ROCm|AMD"), ("cuda|nvidia|nv", "Cuda|CUDA|Nvidia|NV"))
 _HIP_WORD, _CUDA_WORD = (
@@ -168,7 +169,7 @@ def _with_chosen(project: Project) -> Project:
 
 def _unset(sides: _Sides) -> Mapping[PurePath, frozenset[bytes]]:
     """Of files in which something selects: the macros that are defined for CUDA alone, and nowhere else."""
-    scripts = b"\n".join(source.text for source in sides.project.sources if not isinstance(source, Cpp))
+    scripts: set[bytes] | None = None
     found: dict[PurePath, frozenset[bytes]] = {}
     for files in sides.groups:
         if not any(file.path in sides.selectors for file in files):
@@ -180,11 +181,22 @@ def _unset(sides: _Sides) -> Mapping[PurePath, frozenset[bytes]]:
                 match = _DEFINED.match(file.code, directive.start, directive.end)
                 if match is not None:
                     (for_cuda if within(directive.start, file.cuda_only) else for_others).add(match[1])
-        only = frozenset(
-            name for name in for_cuda - for_others if not re.search(rb"\b" + re.escape(name) + rb"\b", scripts)
-        )
+        if for_cuda <= for_others:
+            continue
+        if scripts is None:
+            scripts = _words_of_scripts(sides.project)
+        only = frozenset(for_cuda - for_others - scripts)
         found |= dict.fromkeys((file.path for file in files), only) if only else {}
     return found
+
+
+def _words_of_scripts(project: Project) -> set[bytes]:
+    """Return the words of all that is no C++; what `-D` stands in front of without a blank counts by itself, too."""
+    found: set[bytes] = set()
+    for source in project.sources:
+        if not isinstance(source, Cpp):
+            found.update(_WORD.findall(source.text))
+    return found | {word[1:] for word in found if word.startswith(b"D")}
 
 
 # ---- what selects
