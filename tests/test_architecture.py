@@ -50,7 +50,9 @@ MAY_OPEN = {
     "testing.py": "fixtures of hipport's own",
     "verifier.py": "a request to a child process, in a folder made for it; the cache",
     "cmake.py": "a module of hipport's own",
+    "contained.py": "folders that a child may write to, and /proc",
     "discover.py": "lists folders",
+    "install_toolchain.py": "packages of Debian's, in the cache",
 }
 
 
@@ -134,6 +136,7 @@ BEGIN = {
     "extension.py": "a compiler on PyTorch's headers",
     "verifier.py": "hipport record: the user's own program",
     "install_toolchain.py": "apt-get and dpkg-deb",
+    "staged.py": "the user's Git, for --staged alone",
 }
 
 

@@ -266,7 +266,8 @@ def test_what_the_configuration_excludes_is_not_built(workshop: Workshop, monkey
     workshop.write("old/b.cu", "//! 1: error: not asked for\n")
     workshop.write("hipport.toml", 'exclude = ["old"]\n')
     monkeypatch.setattr(builder, "choose", lambda *_: workshop.toolchain)
-    monkeypatch.setenv("XDG_CACHE_HOME", workshop.env["XDG_CACHE_HOME"])
+    for name in ("XDG_CACHE_HOME", "CCACHE_DIR"):
+        monkeypatch.setenv(name, workshop.env[name])
     result = CliRunner().invoke(main, ["build", str(workshop.tree)])
     assert result.exit_code == 0, result.output
     assert "a.cu" in result.output and "b.cu" not in result.output

@@ -210,7 +210,7 @@ def test_a_makefile_that_is_asked_what_it_compiles_is_contained(tmp_path: Path) 
         "all:\n\tnvcc -DSEEN_$(GITHUB_TOKEN)_$(ROCM_PATH) x.cu\n\t+touch plus\nmade.mk:\n\ttouch made.mk\n"
     )
     env = environment.allowed({**SECRETS, **os.environ, "GITHUB_TOKEN": "ghp", "ROCM_PATH": "r"})
-    ((source, _, flags, _),) = dry_run(tmp_path, env, tuple)
+    ((source, _, flags, *_),) = dry_run(tmp_path, env, tuple)
     assert source.name == "x.cu" and flags == ("-DSEEN__r",)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["Makefile", "x.cu"]
     assert not running("sleep", "311")

@@ -128,7 +128,10 @@ def _config(table: Any, path: Path) -> Config:
             elif key == "exclude":
                 config = replace(config, exclude=tuple(_strings(value)))
             elif key == "rules":
-                config = replace(config, rules=tuple(path.parent / name for name in _strings(value)))
+                names = _strings(value)
+                if impossible := next((name for name in names if "\0" in name), None):
+                    raise ValueError(f"{impossible!r}: no such path can be")
+                config = replace(config, rules=tuple(path.parent / name for name in names))
             else:
                 raise ValueError(f"there is no such setting; there are: {', '.join(_SETTINGS)}")
         except (TypeError, ValueError) as error:
