@@ -21,6 +21,7 @@ from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
 from hipport.finding import Certainty, Finding
+from hipport.group import Group, in_documents
 from hipport.headers import own, together
 from hipport.languages.cpp import Cpp
 from hipport.project import Project
@@ -44,6 +45,8 @@ class Pass(Generic[L]):
 
     language: type[L]
     find: Callable[[L, Project], Iterable[Finding]]
+    #: What a person works on next who reads its findings, if that is not what the kind of file says.
+    group: Group | None = None
 
     @property
     def name(self) -> str:
@@ -85,6 +88,7 @@ class Reported:
     certainty: Certainty
     outcome: Outcome
     reason: str = ""
+    group: Group = Group.KERNELS
 
     @property
     def needs_person(self) -> bool:
@@ -438,7 +442,7 @@ def _step(
             for f, o, r in outcomes
         ]
     made = tuple(file for f, o, _ in outcomes if o is Outcome.APPLIED for file in f.creates)
-    return result, [_reported(each.name, source, *outcome) for outcome in outcomes], made
+    return result, [_reported(each, source, *outcome) for outcome in outcomes], made
 
 
 def _edits(findings: Iterable[Finding]) -> list[Edit]:
@@ -466,7 +470,14 @@ def _parsing(source: Source, findings: Sequence[Finding]) -> list[Finding]:
     return kept
 
 
-def _reported(name: str, source: Source, finding: Finding, outcome: Outcome, reason: str) -> Reported:
+def _group(each: Pass[Any], source: Source) -> Group:
+    """What a person works on next: what the pass is about, or else such files. Texts come last, whoever reads them."""
+    if source.group is Group.DOCUMENTS or in_documents(source.path):
+        return Group.DOCUMENTS
+    return each.group or source.group
+
+
+def _reported(each: Pass[Any], source: Source, finding: Finding, outcome: Outcome, reason: str) -> Reported:
     span = source.origin(finding.span)
     line, column = source.first.position(span.start)
     return Reported(
@@ -474,11 +485,12 @@ def _reported(name: str, source: Source, finding: Finding, outcome: Outcome, rea
         line,
         column,
         span,
-        f"{name}/{finding.kind}",
+        f"{each.name}/{finding.kind}",
         finding.message,
         finding.certainty,
         outcome,
         reason,
+        _group(each, source),
     )
 
 
@@ -494,6 +506,7 @@ def _failure(each: Pass[Any], source: Source, error: Exception) -> Reported:
         Certainty.MANUAL,
         Outcome.DROPPED,
         f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})",
+        _group(each, source),
     )
 
 

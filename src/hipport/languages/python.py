@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from hipport.group import Group
 from hipport.source import Source, Span
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class Misplaced(ValueError):
 @dataclass(frozen=True)
 class Python(Source):
     """Python source text."""
+
+    group: ClassVar[Group] = Group.PYTHON
 
     @classmethod
     def prepare(cls) -> None:

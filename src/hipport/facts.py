@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is left to a person, as a person takes it: a fact once, with all its places.
+
+A message is about one place: `SUBJECT: FACT`, or `WHAT WAS DONE; assumes FACT`. A function of CUDA's that ROCm lacks is
+called at a hundred places, and a library that it lacks has a hundred functions: to know it once is enough. So findings
+of the same certainty, outcome and group are one fact if their messages differ in the subject, or in the numbers of
+lines, alone. Messages that are whole sentences about their place, which quote the code there, stay apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from hipport.finding import Certainty
+from hipport.group import Group
+from hipport.pipeline import Outcome, Reported
+
+#: Words of a subject that is a name and what it does: `prop.major decides here`.
+_WORDS = 4
+_ASSUMES = re.compile(r"[;,] (?=assum(?:es|ing)\b)")
+_LINES = re.compile(
+    r" ?\((?:also )?(?:in )?lines? \d+(?:(?:, | and )\d+)*\)"
+    r"|\b(?:in |from |of )?lines? \d+(?:(?:, | and )\d+)*(?: of [\w./+-]+\w)?"
+)
+# What failed is looked at first: nothing of it is known.
+_WORST = {Outcome.DROPPED: 0, Outcome.REPORTED: 1, Outcome.DECLINED: 2, Outcome.APPLIED: 3, Outcome.IGNORED: 4}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing to know or to decide, and every place that it is about, in order."""
+
+    group: Group
+    certainty: Certainty
+    outcome: Outcome
+    reason: str
+    places: tuple[Reported, ...]
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that said it."""
+        return tuple(dict.fromkeys(each.rule for each in self.places))
+
+    @cached_property
+    def subjects(self) -> tuple[str, ...]:
+        """What it is about where that is more than one thing, most places first; else it is in `message`."""
+        counts: dict[str, int] = {}
+        for each in self.places:
+            subject = _parted(each.message)[0]
+            counts[subject] = counts.get(subject, 0) + 1
+        return tuple(sorted(counts, key=lambda each: -counts[each])) if len(counts) > 1 else ()
+
+    @property
+    def message(self) -> str:
+        """What is said of all its places."""
+        return _parted(self.places[0].message)[1] if self.subjects else self.places[0].message
+
+
+def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
+    """Return what needs a person, by group and the worst first."""
+    same: dict[tuple[object, ...], list[Reported]] = {}
+    for each in reported:
+        if each.needs_person:
+            said = _LINES.sub(" …", _parted(each.message)[1])
+            same.setdefault((each.group, each.certainty, each.outcome, each.reason, said), []).append(each)
+    found = [
+        Fact(places[0].group, places[0].certainty, places[0].outcome, places[0].reason, tuple(places))
+        for places in same.values()
+    ]
+    groups = [*Group]
+    return tuple(sorted(found, key=lambda fact: (groups.index(fact.group), _WORST[fact.outcome])))
+
+
+def _parted(message: str) -> tuple[str, str]:
+    """Return (subject, fact) of a message; no subject where it is a sentence."""
+    subject, colon, fact = message.partition(": ")
+    assumes = _ASSUMES.search(message)
+    if (
+        colon
+        and ("→" in subject or len(subject.split()) <= _WORDS)
+        and not (assumes and assumes.start() < len(subject))
+    ):
+        return subject, fact
+    return (message[: assumes.start()], message[assumes.end() :]) if assumes else ("", message)
