@@ -80,6 +80,7 @@ _PYTHON = click.option("--python", type=_PATH, help="The Python that has PyTorch
 _FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="For people or for programs."
 )
+_ALL = click.option("--all", "whole", is_flag=True, help="Show every place, and what is said of documents, too.")
 _FORMAT_OF_FINDINGS = click.option(
     "--format",
     "form",
@@ -114,6 +115,7 @@ def main() -> None:
     help="Let Python that insists on a GPU run on a CPU, too; where there is a GPU, nothing changes. A comment "
     "`hipport: device-agnostic` says it of one file.",
 )
+@_ALL
 @_FORMAT_OF_FINDINGS
 def rewrite(
     paths: tuple[Path, ...],
@@ -126,6 +128,7 @@ def rewrite(
     warp: str | None,
     rules: tuple[Path, ...],
     device_agnostic: bool,
+    whole: bool,
     form: str,
 ) -> None:
     """Port files and folders, in place: all files or none.
@@ -162,7 +165,7 @@ def rewrite(
             more["diff"] = report.as_diff(ported).decode("utf-8", "surrogateescape")
         _json(report.as_json(ported, would=would, **more))
     else:
-        click.echo(report.as_text(ported, colour=_colour(), would=would), nl=False)
+        click.echo(report.as_text(ported, would=would, whole=whole, **_shown()), nl=False)
     if recovered:
         _say(f"put back first what a killed run had left half-done: {_listed(recovered)}", err=True)
     _leave(ported, changes_count=check)
@@ -174,6 +177,7 @@ def rewrite(
 @_ROCM
 @_WARP
 @_RULES
+@_ALL
 @_FORMAT_OF_FINDINGS
 def scan(
     paths: tuple[Path, ...],
@@ -181,6 +185,7 @@ def scan(
     rocm: str | None,
     warp: str | None,
     rules: tuple[Path, ...],
+    whole: bool,
     form: str,
 ) -> None:
     """Say what is there, what would change and what cannot be ported. Writes nothing."""
@@ -198,7 +203,7 @@ def scan(
         _json(report.as_json(scanned.ported, would=True, written=False, extensions=extensions, root=root))
     else:
         click.echo(_scanned_text(scanned), nl=False)
-        click.echo(report.as_text(scanned.ported, colour=_colour(), would=True), nl=False)
+        click.echo(report.as_text(scanned.ported, would=True, whole=whole, **_shown()), nl=False)
     _leave(scanned.ported, changes_count=False)
 
 
@@ -732,6 +737,13 @@ def _leave(ported: Ported, *, changes_count: bool) -> None:
 
 def _colour() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def _shown() -> dict[str, Any]:
+    """How a report is shown: in colour and wrapped on a terminal alone; what reads logs wants whole lines."""
+    import shutil
+
+    return {"colour": _colour(), "width": shutil.get_terminal_size().columns if sys.stdout.isatty() else None}
 
 
 def _say(line: str, *, err: bool = False) -> None:

@@ -18,7 +18,9 @@ from hipport.finding import Certainty
 from hipport.group import Group
 from hipport.pipeline import Outcome, Reported
 
-#: Words of a subject that is a name and what it does: `prop.major decides here`.
+#: How many subjects of a fact are named at the most.
+SHOWN = 5
+# Words of a subject that is a name and what it does: `prop.major decides here`.
 _WORDS = 4
 _ASSUMES = re.compile(r"[;,] (?=assum(?:es|ing)\b)")
 _LINES = re.compile(
@@ -57,6 +59,13 @@ class Fact:
     def message(self) -> str:
         """What is said of all its places."""
         return _parted(self.places[0].message)[1] if self.subjects else self.places[0].message
+
+    @property
+    def sentence(self) -> str:
+        """The message with a few of its subjects."""
+        shown = ", ".join(self.subjects[:SHOWN])
+        more = f" and {len(self.subjects) - SHOWN} more" if len(self.subjects) > SHOWN else ""
+        return f"{shown}{more}: {self.message}" if shown else self.message
 
 
 def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
