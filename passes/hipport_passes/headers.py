@@ -310,7 +310,7 @@ def _mapped(
         yield Finding(
             include.target,
             "too_new",
-            f"{path}: its equal {hip} came with ROCm {release}; ask for --rocm {release}, or do without",
+            f"{path} ({hip} in HIP): it came with ROCm {release}; ask for --rocm {release}, or do without",
             certainty=Certainty.MANUAL,
         )
         return ""

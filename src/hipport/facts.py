@@ -22,6 +22,7 @@ from hipport.pipeline import Outcome, Reported
 SHOWN = 5
 # Words of a subject that is a name and what it does: `prop.major decides here`.
 _WORDS = 4
+_ASIDE = re.compile(r"\([^()]*\)")
 _ASSUMES = re.compile(r"[;,] (?=assum(?:es|ing)\b)")
 _LINES = re.compile(
     r" ?\((?:also )?(?:in )?lines? \d+(?:(?:, | and )\d+)*\)"
