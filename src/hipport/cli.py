@@ -166,6 +166,8 @@ def rewrite(
         _json(report.as_json(ported, would=would, **more))
     else:
         click.echo(report.as_text(ported, would=would, whole=whole, **_shown()), nl=False)
+        if not would and out is None and any(report.assumed(each) for each in ported.reported):
+            _say("`hipport review` shows again what was assumed")
     if recovered:
         _say(f"put back first what a killed run had left half-done: {_listed(recovered)}", err=True)
     _leave(ported, changes_count=check)
@@ -223,6 +225,41 @@ def undo(path: Path) -> None:
     elif written.paths or not written.lost:
         _say(f"put back {_listed(written.paths)}" if written.paths else "all files were as before already")
     sys.exit(PERSON if written.lost else DONE)
+
+
+@main.command()
+@click.argument("paths", nargs=-1, type=_PATH)
+@_TARGET
+@_ROCM
+@_WARP
+@_RULES
+@_ALL
+@_FORMAT
+def review(
+    paths: tuple[Path, ...],
+    target: str | None,
+    rocm: str | None,
+    warp: str | None,
+    rules: tuple[Path, ...],
+    whole: bool,
+    form: str,
+) -> None:
+    """List what `rewrite` assumed in a tree that it has rewritten in place, at the lines of today.
+
+    PATHS are the current folder if not given. A comment `hipport: ignore[RULE] why` at a place says that what is
+    assumed there was checked. Writes nothing. Give the options of the rewrite again.
+    """
+    from hipport import api, report
+
+    paths = paths or (Path(),)
+    with _failing():
+        said = _said(_config(paths, None, target, rocm, warp, rules))
+        reviewed = api.review(paths, **said)
+    if form == "json":
+        _json(report.reviewed_as_json(reviewed))
+    else:
+        click.echo(report.reviewed_as_text(reviewed, whole=whole, **_shown()), nl=False)
+    sys.exit(PERSON if any(each.reported for each in reviewed) else DONE)
 
 
 @main.command()

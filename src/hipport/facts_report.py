@@ -36,10 +36,10 @@ def listed(facts: Sequence[Fact], paint: Callable[[str, str], str], width: int |
     for group, grouped in groupby(facts, key=lambda fact: fact.group):
         title, next_ = _GROUPS[group]
         lines.append(paint("path", title))
-        lines += (paint("dim", line) for line in _wrapped(f"next: {next_}", width, "  "))
+        lines += (paint("dim", line) for line in wrapped(f"next: {next_}", width, "  "))
         found = list(grouped)
         if group is Group.DOCUMENTS and not whole:
-            lines += _wrapped(_collapsed(found), width, "  ")
+            lines += wrapped(_collapsed(found), width, "  ")
         else:
             for fact in found:
                 lines += _fact(fact, paint, width, whole)
@@ -88,17 +88,17 @@ def _lines(fact: Fact) -> dict[tuple[str, int], None]:
 def _fact(fact: Fact, paint: Callable[[str, str], str], width: int | None, whole: bool) -> Iterator[str]:
     certainty = str(fact.certainty)
     rules = f"  [{', '.join(fact.rules)}]"
-    first, *more = _wrapped(fact.message + rules, width, " " * 10, begin=f"  {certainty:<8}")
+    first, *more = wrapped(fact.message + rules, width, " " * 10, begin=f"  {certainty:<8}")
     yield first.replace(certainty, paint(certainty, certainty), 1)
     yield from more
     if fact.reason:
-        yield from (paint("dim", line) for line in _wrapped(f"{fact.outcome}: {fact.reason}", width, " " * 10))
+        yield from (paint("dim", line) for line in wrapped(f"{fact.outcome}: {fact.reason}", width, " " * 10))
     if fact.subjects:
         subjects = fact.subjects if whole else fact.subjects[:SHOWN]
         rest = len(fact.subjects) - len(subjects)
         text = ", ".join(subjects) + (f" and {rest} more" if rest else "")
-        yield from _wrapped(text, width, " " * 10)
-    yield from (paint("dim", line) for line in _wrapped(_where(fact, whole), width, " " * 10))
+        yield from wrapped(text, width, " " * 10)
+    yield from (paint("dim", line) for line in wrapped(_where(fact, whole), width, " " * 10))
 
 
 def _where(fact: Fact, whole: bool) -> str:
@@ -122,7 +122,7 @@ def _collapsed(facts: Sequence[Fact]) -> str:
     return shown + (f" and {rest} more {'file' if rest == 1 else 'files'}" if rest > 0 else "")
 
 
-def _wrapped(text: str, width: int | None, indent: str, begin: str | None = None) -> list[str]:
+def wrapped(text: str, width: int | None, indent: str = "", begin: str | None = None) -> list[str]:
     """Return a text in lines of `width`, or one, each but the first behind `indent`; the first behind `begin`."""
     begin = indent if begin is None else begin
     # What turns into several characters when it is shown has to be counted as shown.

@@ -514,6 +514,12 @@ def _has_notes(source: Source) -> bool:
     return b"hipport:" in source.text
 
 
+def ignored(source: Source, span: Span, rule: str) -> str | None:
+    """Return the reason if a comment at a place ignores a rule there; else None."""
+    name, _, kind = rule.partition("/")
+    return _ignored(source, Finding(span, kind, "", certainty=Certainty.MANUAL), name)
+
+
 def _ignored(source: Source, finding: Finding, name: str) -> str | None:
     """Return the reason if a comment on the finding's first line ignores it: `// hipport: ignore[rule] reason`.
 

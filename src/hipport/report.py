@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hipport.builder import Built, Compiled
     from hipport.diagnosis import Diagnosis
     from hipport.explainer import Explanation
+    from hipport.reviewing import Reviewed
 
 #: The version of the JSON that `as_json` writes; a field is never renamed or removed within one.
 SCHEMA = 1
@@ -48,12 +49,12 @@ def as_text(
     counts = Counter(r.rule for r in ported.reported if r.outcome is Outcome.APPLIED)
     if counts:
         lines.append("would change" if would else "changed")
-        width = max(len(str(count)) for count in counts.values())
-        lines += [f"  {count:>{width}}  {rule}" for rule, count in sorted(counts.items(), key=lambda i: (-i[1], i[0]))]
+        digits = max(len(str(count)) for count in counts.values())
+        lines += [f"  {count:>{digits}}  {rule}" for rule, count in sorted(counts.items(), key=lambda i: (-i[1], i[0]))]
         lines.append("")
     lines += _skipped_lines(ported, paint)
     lines += facts_report.table(found, paint)
-    lines.append(summary(ported, would=would))
+    lines += facts_report.wrapped(summary(ported, would=would), width)
     return joined(lines)
 
 
@@ -230,6 +231,48 @@ def target_as_json(target: Target) -> dict[str, Any]:
         "dialect": target.dialect,
         "warp": target.warp,
     }
+
+
+def assumed(reported: Reported) -> bool:
+    """Whether a finding was applied on an assumption."""
+    return reported.outcome is Outcome.APPLIED and reported.certainty is Certainty.REVIEW
+
+
+def reviewed_as_json(reviewed: Sequence[Reviewed]) -> str:
+    """Return what was assumed, in one tree or several, as JSON with sorted keys."""
+    document = {
+        "schema": SCHEMA,
+        "trees": [
+            {
+                "root": str(each.root),
+                "findings": [_reported_as_json(reported) for reported in each.reported],
+                "facts": [_fact_as_json(fact) for fact in facts(each.reported)],
+                "ignored": each.ignored,
+                "gone": [path.as_posix() for path in each.gone],
+            }
+            for each in reviewed
+        ],
+    }
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+def reviewed_as_text(
+    reviewed: Sequence[Reviewed], *, colour: bool = False, width: int | None = None, whole: bool = False
+) -> str:
+    """Return what a person reads of what was assumed: each assumption once, and where it was made."""
+    paint = painter(_COLOUR if colour else {})
+    lines: list[str] = []
+    for each in reviewed:
+        if len(reviewed) > 1:
+            lines.append(paint("path", str(each.root)))
+        found = facts(each.reported)
+        lines += facts_report.listed(found, paint, width, whole=whole)
+        lines += [f"{path.as_posix()} was rewritten and is not there any more" for path in each.gone]
+        lines += facts_report.table(found, paint)
+        text = f"{_plural(len(found), 'assumption')} at {_plural(len(each.reported), 'place')}"
+        text += f"; {each.ignored} checked, as comments say" if each.ignored else ""
+        lines.append(f"{text}. A comment `hipport: ignore[RULE] why` says that one was checked")
+    return joined(lines)
 
 
 def as_diff(ported: Ported) -> bytes:
