@@ -160,6 +160,8 @@ def test_a_fact_is_not_one_with_another_of_its_rule() -> None:
     assert said("f → g; assumes that it is so", "h → i; assumes that it is so") == [
         "f → g, h → i: assumes that it is so"
     ]
+    # What is said in parentheses of a name belongs to it.
+    assert len(said("a/b.h (and 4 more of a/): it is not there", "a/c.h (and 2 more of a/): it is not there")) == 1
     assert len(said("threads part at `a` in line 3: they wait", "threads part at `a` in line 9: they wait")) == 1
     assert len(said("threads of a block part at `a`: they wait", "threads of a block part at `b`: they wait")) == 2
 

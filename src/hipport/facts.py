@@ -4,7 +4,7 @@
 A message is about one place: `SUBJECT: FACT`, or `WHAT WAS DONE; assumes FACT`. A function of CUDA's that ROCm lacks is
 called at a hundred places, and a library that it lacks has a hundred functions: to know it once is enough. So findings
 of the same certainty, outcome and group are one fact if their messages differ in the subject, or in the numbers of
-lines, alone. Messages that are whole sentences about their place, which quote the code there, stay apart.
+lines, alone. Messages that are whole sentences about their place, or quote the code there, stay apart.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from hipport.pipeline import Outcome, Reported
 
 #: How many subjects of a fact are named at the most.
 SHOWN = 5
-# Words of a subject that is a name and what it does: `prop.major decides here`.
-_WORDS = 4
+# Words of a subject: a name and what it does. `__CUDA_ARCH__ is not defined on AMD and counts as 0 here: …`
+_WORDS = 10
 _ASIDE = re.compile(r"\([^()]*\)")
 _ASSUMES = re.compile(r"[;,] (?=assum(?:es|ing)\b)")
 _LINES = re.compile(
@@ -88,10 +88,7 @@ def _parted(message: str) -> tuple[str, str]:
     """Return (subject, fact) of a message; no subject where it is a sentence."""
     subject, colon, fact = message.partition(": ")
     assumes = _ASSUMES.search(message)
-    if (
-        colon
-        and ("→" in subject or len(subject.split()) <= _WORDS)
-        and not (assumes and assumes.start() < len(subject))
-    ):
+    named = "→" in subject or ("`" not in subject and len(_ASIDE.sub("", subject).split()) <= _WORDS)
+    if colon and named and not (assumes and assumes.start() < len(subject)):
         return subject, fact
     return (message[: assumes.start()], message[assumes.end() :]) if assumes else ("", message)
