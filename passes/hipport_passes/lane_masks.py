@@ -28,17 +28,13 @@ from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
-from hipport_passes.warp_size import Wavefronts
+from hipport_passes.waves.kinds import Wavefronts, hip_throughout
+from hipport_passes.waves.sizes import MASKED, OF_WARPS, of_hip, sizes
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-#: CUDA's functions whose first argument is a mask.
-_MASKED = re.compile(rb"__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_(?:any|all)|reduce_\w+)_sync|__syncwarp")
-_MASKED_NAMES = Names(_MASKED)
-#: CUB's classes of a warp, which `cub_thrust` gives 32 lanes.
-_OF_WARPS = rb"Warp(?:Reduce|Scan|Exchange|MergeSort|Load|Store)"
-_CUB = re.compile(rb"cub\s*::\s*(" + _OF_WARPS + rb")\b")
+_MASKED_NAMES = Names(MASKED)
 #: What has 64 bits with HIP and 32 with CUDA: HIP's functions, and a macro of PyTorch's for both.
 _WIDE = re.compile(
     rb"__ballot|__ballot_sync|__activemask|__match_any_sync|__lanemask_[lg][te]|__lanemask_eq|WARP_BALLOT"
@@ -62,17 +58,7 @@ _FULL_DEFINED = re.compile(
     + _FULL_64.pattern
     + rb")"
 )
-_SIZE = re.compile(rb"(?:0x40|64|32)[uU]?|warpSize|__AMDGCN_WAVEFRONT_SIZE(?:__)?|C10_WARP_SIZE")
-_MACRO = rb"#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+\(?[ \t]*"
-_CONSTANT = _CONST + rb"[\w\s:]*?\b(?P<constant>\w+)\s*(?:=|\{)\s*"
-_VALUE = (
-    rb"(?P<value>(?:0x40|64|32)[uU]?|(?:::)?warpSize|__AMDGCN_WAVEFRONT_SIZE(?:__)?|C10_WARP_SIZE)\b(?!\s*[-+*/<>\w])"
-)
-_SIZE_DEFINED = re.compile(rb"(?:" + _MACRO + rb"|" + _CONSTANT + rb")" + _VALUE)
-# Each by itself begins with a letter that is searched for many times as fast.
-_SIZE_MACRO, _SIZE_CONSTANT = re.compile(_MACRO + _VALUE), re.compile(_CONSTANT + _VALUE)
-#: What constants that are sizes of warps are called; others are 64 for reasons of their own.
-_OF_A_WARP = re.compile(rb"(?i)warp|wave|lane")
+_OF_32_LANES = re.compile(rb"\bhipport::\w+_sync\b")
 #: Lanes counted to 64, and a size that they may be counted to.
 _NATIVE = re.compile(
     rb"[&]\s*(?:0x3[fF]|63|32|0x20)[uU]?\b|>>\s*(?:32|6)\b|[%/]\s*64\b|\b1[uU]?[lL]{1,2}[uU]?\s*<<|"
@@ -87,7 +73,7 @@ _BY_SIZE = re.compile(rb"[%]\s*(?:hipport::warp_size|warpSize)\b|[&]\s*\(\s*(?:h
 #: HIP's shuffles, and PyTorch's for both, whose third argument is the width.
 _SHUFFLES = re.compile(rb"__shfl(?:_up|_down|_xor)?|WARP_SHFL(?:_UP|_DOWN|_XOR)?")
 #: All of these: files without any of them have nothing to do with masks.
-_OF_LANES = re.compile(b"|".join((_MASKED.pattern, _OF_WARPS, _WIDE.pattern, _SHUFFLES.pattern)))
+_OF_LANES = re.compile(b"|".join((MASKED.pattern, OF_WARPS, _WIDE.pattern, _SHUFFLES.pattern)))
 _NARROW_SHIFT = re.compile(rb"\(*\s*-?\s*[12][uU]?\s*\)*")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
@@ -112,9 +98,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield findings of full masks, warp sizes, and 64-bit masks that are cut."""
     if own(source) or not project.together(source, _concerned):
         return
-    if source.matched(_MASKED) or source.fact(_full_masks):
+    if source.matched(MASKED) or source.fact(_full_masks):
         yield from _full(source, project)
-    if source.fact(_sizes) or any(size in source.code for size in _OF_PYTORCH):
+    if source.fact(sizes) or any(size in source.code for size in _OF_PYTORCH):
         yield from _warp_sizes(source, project)
     if source.matched(_WIDE):
         yield from _cut(source, project)
@@ -124,7 +110,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _concerned(source: Cpp) -> frozenset[bool]:
     """Whether the file has anything to do with masks: the first look, at all files."""
-    return frozenset({True}) if source.matched(_OF_LANES) else frozenset()
+    ported = b"hipport" in source.words and _OF_32_LANES.search(source.code)
+    return frozenset({True}) if ported or source.matched(_OF_LANES) else frozenset()
 
 
 # ---- full masks
@@ -132,6 +119,8 @@ def _concerned(source: Cpp) -> frozenset[bool]:
 
 def _full(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find full masks of 64 bits that are given to CUDA's intrinsics, and what defines them."""
+    if source.begun_as_hip and hip_throughout(source, project):
+        return  # There they are of the whole wavefront.
     defined = project.together(source, _full_masks)
     only_masks = {name for name in defined if not project.together(source, _other_uses) & {name}}
     for span, _ in _MASKED_NAMES.uses(source, project):
@@ -146,7 +135,10 @@ def _full(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _full_mask(span: Span, text: bytes) -> Finding:
     return Finding(
-        span, "full", f"{text.decode()} → 0xffffffffu: CUDA's masks have 32 bits", (Edit(span, b"0xffffffffu"),)
+        span,
+        "full",
+        f"{text.decode(errors='replace')} → 0xffffffffu: CUDA's masks have 32 bits",
+        (Edit(span, b"0xffffffffu"),),
     )
 
 
@@ -162,7 +154,7 @@ def _mask_arguments(source: Cpp) -> frozenset[bytes]:
 
 
 def _first_arguments(source: Cpp) -> Iterator[tuple[bytes, int]]:
-    for span, _ in source.names(_MASKED):
+    for span, _ in source.names(MASKED):
         given = source.arguments(span.end) if source.code[span.end : span.end + 1] == b"(" else None
         if given:
             yield source[given[0]], given[0].start
@@ -184,25 +176,14 @@ def _other_uses(source: Cpp) -> frozenset[bytes]:
 
 def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find warp sizes that are AMD's in functions with intrinsics of 32 lanes."""
-    sizes = project.together(source, _sizes)
-    beside = {name for name, hip in sizes if hip} & {name for name, hip in sizes if not hip}
-    used = project.together(source, _with_intrinsics) if beside else frozenset()
-    for match in _SIZE_DEFINED.finditer(source.code) if beside & used else ():
-        name = match["macro"] or match["constant"]
-        if name in beside & used and match["value"] != b"32" and within(match.start(), source.hip_only):
-            message = (
-                f"{name.decode()} = {match['value'].decode()} → 32: assumes that it is the size of the program's "
-                "warps, whose intrinsics act on 32 lanes"
-            )
-            span = Span(*match.span("value"))
-            yield Finding(span, "size", message, (Edit(span, b"32"),), Certainty.REVIEW)
+    yield from of_hip(source, project)
     if not any(size in source.code for size in _OF_PYTORCH):
         return
     need, header = include(source, project, "warp.h")
     if not project.together(source, _of_wavefronts) and any(
-        next(_MASKED_NAMES.uses(other, project), None)
+        _OF_32_LANES.search(other.code) or (other.matched(MASKED) and next(_MASKED_NAMES.uses(other, project), None))
         for other in project.component(source)
-        if isinstance(other, Cpp) and other.matched(_MASKED)
+        if isinstance(other, Cpp)
     ):
         # What a function without intrinsics takes for the size may be handed on to one that has them, or to a launch.
         for match in _PYTORCH_SIZE.finditer(source.code):
@@ -219,7 +200,9 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     for function in functions(source):
         body = source.code[function.node.start_byte : function.node.end_byte]
-        if b"C10_WARP_SIZE" not in body or not any(True for _ in _unported(function, project)):
+        # Those of an earlier run are of 32 lanes, too.
+        masked = _OF_32_LANES.search(body) or any(True for _ in _unported(function, project))
+        if b"C10_WARP_SIZE" not in body or not masked:
             continue
         for match in re.finditer(rb"\b(?:at::cuda::)?C10_WARP_SIZE\b", body):
             span = Span(function.node.start_byte + match.start(), function.node.start_byte + match.end())
@@ -260,54 +243,13 @@ def _unported(function: Function, project: Project) -> Iterator[Span]:
             yield span
 
 
-def _sizes(source: Cpp) -> frozenset[tuple[bytes, bool]]:
-    """The constants that look like a size of warps, and whether only HIP sees that definition."""
-    if not source.matched(_SIZE):
-        return frozenset()
-    return frozenset(
-        (match[1], within(match.start(), source.hip_only))
-        for pattern in (_SIZE_MACRO, _SIZE_CONSTANT)
-        for match in pattern.finditer(source.code)
-    )
-
-
-def sizes_of_wavefronts(source: Cpp) -> frozenset[bytes]:
-    """Return the constants that only HIP sees and that are the size of a wavefront, 64 or AMD's own word for it."""
-    if not source.hip_only or not source.matched(_SIZE):
-        return frozenset()
-    return frozenset(
-        match[1]
-        for pattern in (_SIZE_MACRO, _SIZE_CONSTANT)
-        for match in pattern.finditer(source.code)
-        if within(match.start(), source.hip_only)
-        and (b"SIZE" in match["value"].upper() or (match["value"][:2] != b"32" and _OF_A_WARP.search(match[1])))
-    )
-
-
-def _with_intrinsics(source: Cpp) -> frozenset[bytes]:
-    """The words of functions, and macros, in which CUDA's intrinsics, or CUB's, stand that both compilers see."""
-    found: set[bytes] = set()
-    spans = [span for span, _ in source.names(_MASKED)]
-    spans += (Span(*match.span(1)) for match in _CUB.finditer(source.code))
-    spans = [span for span in spans if not source.ported(span.start)]
-    for function in functions(source) if spans else ():
-        start, end = function.node.start_byte, function.node.end_byte
-        if any(start <= span.start < end for span in spans):
-            found.update(_WORD.findall(source.code, start, end))
-    for span in spans:
-        directive = source.directive(span.start)
-        if directive is not None:
-            found.update(_WORD.findall(source.code, directive.start, directive.end))
-    return frozenset(found)
-
-
 # ---- shuffles
 
 
 def _widths(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find shuffles over the wavefront in functions that count lanes to 32."""
     hip = source.begun_as_hip
-    own_names = project.together(source, _own_shuffles)
+    own_names = project.declared(source, _own_shuffles)
     wavefronts = project.component(source).fact(Wavefronts)
     for span, name in source.names(_SHUFFLES):
         if name in own_names or within(span.start, source.cuda_only) or source.directive(span.start):

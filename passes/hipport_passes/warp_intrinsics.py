@@ -32,7 +32,8 @@ from hipport.names import helper_rows
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
-from hipport_passes.lane_masks import sizes_of_wavefronts
+from hipport_passes.waves.kinds import hip_throughout, narrow_mask
+from hipport_passes.waves.sizes import sizes_of_wavefronts
 
 _TABLE = Path(__file__).with_suffix(".toml")
 
@@ -66,14 +67,17 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use of an intrinsic that the program does not define itself."""
     names, helpers = helper_rows(_TABLE)
     already_hip = source.begun_as_hip
+    of_wavefronts = already_hip and hip_throughout(source, project)
     need, header, apart = None, None, {}
     # Somebody's port to AMD already, and right at both sizes: unlike their shuffles and votes, it names no lanes.
-    own_barrier = b"__syncwarp" in source.words and bool(project.together(source, _own_barriers))
+    own_barrier = b"__syncwarp" in source.words and bool(project.declared(source, _own_barriers))
     for span, name in names.uses(source, project):
         if own_barrier and name == b"__syncwarp":
             continue
         if already_hip and not name.endswith((b"_sync", b"warp", b"mask")):
             continue
+        if of_wavefronts and not (name.endswith(b"_sync") and narrow_mask(source, span)):
+            continue  # HIP has it, too, for the whole wavefront, as all of the file is.
         directive = source.directive(span.start)
         if directive is not None and not _MACRO.match(source.code, directive.start):
             continue  # `#if __has_builtin(…)`: asked, not used.

@@ -13,16 +13,18 @@ what calls them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import Function, function_at, functions
+from hipport.languages.cpp import Cpp
+from hipport.languages.functions import function_at
 from hipport.names import Names
 from hipport.pipeline import Pass
-from hipport.project import Component, Project
+from hipport.project import Project
 from hipport.source import Edit, Source, Span
+from hipport_passes.waves.kinds import Wavefronts
+from hipport_passes.waves.marks import asked
 
 _WARP_SIZE = Names(frozenset((b"warpSize",)))
 # Names, calls and subscripts, joined by dots and arrows.
@@ -33,10 +35,13 @@ _MEMBER = re.compile(
 # A question for the attribute. The device is dropped, so what names it must be without effects.
 _SIMPLE = rb"(?:[^(),;{}=+-]|->)*"
 _ATTRIBUTE = re.compile(
-    rb"\b(?P<function>cu(?:da)?DeviceGetAttribute)\s*\(\s*(?P<place>" + _SIMPLE + rb"?)\s*,"
-    rb"\s*(?P<attribute>cudaDevAttrWarpSize|CU_DEVICE_ATTRIBUTE_WARP_SIZE)\s*,\s*" + _SIMPLE + rb"\)"
+    rb"\b(?P<function>cu(?:da)?DeviceGetAttribute|hipDeviceGetAttribute)\s*\(\s*(?P<place>" + _SIMPLE + rb"?)\s*,"
+    rb"\s*(?P<attribute>cudaDevAttrWarpSize|CU_DEVICE_ATTRIBUTE_WARP_SIZE|hipDeviceAttributeWarpSize)\s*,\s*"
+    + _SIMPLE
+    + rb"\)"
 )
-_ASKS = frozenset((b"cudaDevAttrWarpSize", b"CU_DEVICE_ATTRIBUTE_WARP_SIZE"))
+_ASKS = frozenset((b"cudaDevAttrWarpSize", b"CU_DEVICE_ATTRIBUTE_WARP_SIZE", b"hipDeviceAttributeWarpSize"))
+_SUCCESS = {b"cudaDeviceGetAttribute": b"cudaSuccess", b"hipDeviceGetAttribute": b"hipSuccess"}
 _ADDRESS = re.compile(rb"&\s*(?P<variable>[A-Za-z_](?:[\w.\[\]]|->)*)")
 _STATEMENT_BEFORE = re.compile(rb"[;{}]\s*\Z")
 _STATEMENT_AFTER = re.compile(rb"\s*;")
@@ -52,13 +57,6 @@ _PRINTS = re.compile(
 # What is printed as it is: an argument, or what stands between two `<<`, perhaps under a cast.
 _ALONE_BEFORE = re.compile(rb"(?:,|<<|[\w]\s*\(|static_cast\s*<[^<>]*>\s*\()\s*(?:\(\s*[a-z_ ]+\)\s*)?\Z")
 _ALONE_AFTER = re.compile(rb"\s*\)?\s*(?:,|<<|\)|;)")
-# Functions of the whole wavefront, and of 32 lanes; what tells that 64 lanes were thought of.
-_OF_WAVEFRONT = re.compile(rb"\b__(?:shfl(?:_up|_down|_xor)?|ballot|any|all)\s*\(")
-_OF_32_LANES = re.compile(
-    rb"\bhipport::(?:shfl|ballot|any|all|uni|activemask|match_|reduce_|lane)|"
-    rb"\b__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_\w+|reduce_\w+)_sync\b|\b__activemask\b"
-)
-_WORD = re.compile(rb"[A-Za-z_]\w*")
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 # `constexpr int kWarps = 256 / `, in front of the place.
 _CONSTANT = re.compile(rb"\b(?:constexpr|const)\b[^;{}()<>=]*?\b(\w+)\s*(?:=|\{)[^;{}=]*\Z")
@@ -67,60 +65,16 @@ _SHARED = (
     "warpSize is the wavefront's there, and since ROCm 7 no constant; give each kind a constant of its own "
     "(hipport::warp_size is 32)"
 )
-_BY_WAVEFRONT = re.compile(
-    rb"\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE|\b__(?:popc|ffs|clz|brev)ll\b|\bunsigned\s+long\s+long\b|\buint64_t\b"
+
+_ASKED_FOR_BOTH = (
+    "the wavefront's size, in a program with functions of the whole wavefront (PyTorch's WARP_SHFL and its like, or "
+    "branches of its own for AMD) and others of 32 lanes: give each kind the size that it counts on "
+    "(hipport::warp_size is 32)"
 )
-
-
-class Wavefronts:
-    """The functions, of files that belong together, that work on whole wavefronts of AMD's as they are.
-
-    Somebody wrote code that only AMD sees, which calls HIP's functions of the wavefront and asks for its size or takes
-    64 bits. Where there is such code, all of the program is ported already but for the functions of 32 lanes, and what
-    calls them.
-    """
-
-    def __init__(self, component: Component) -> None:
-        files = [each for each in component if isinstance(each, Cpp)]
-        self._any = False
-        self._logical: frozenset[Function] = frozenset()
-        self._in_logical = self._in_others = frozenset[bytes]()
-        if not any(b"warpSize" in file.words and _OF_WAVEFRONT.search(file.code) for file in files):
-            return
-        every = [function for file in files for function in functions(file)]
-        logical = {function for function in every if _of_32_lanes(function)}
-        self._any = any(_on_wavefronts(function) for function in every if function not in logical)
-        while (
-            more := {function for function in every if not function.called.isdisjoint({each.name for each in logical})}
-            - logical
-        ):
-            logical |= more
-        self._logical = frozenset(logical)
-        self._in_logical = _names(logical)
-        self._in_others = _names(function for function in every if function not in logical)
-
-    def names_in_logical(self, name: bytes) -> bool:
-        """Whether functions of 32 lanes say the name."""
-        return name in self._in_logical
-
-    def names_in_others(self, name: bytes) -> bool:
-        """Whether other functions say it."""
-        return name in self._in_others
-
-    def __bool__(self) -> bool:
-        return self._any
-
-    def of(self, function: Function | None) -> bool:
-        """Whether the function is one of them; what is outside of all is, too."""
-        return self._any and function not in self._logical
-
-
-def _names(functions: Iterable[Function]) -> frozenset[bytes]:
-    return frozenset(
-        word
-        for function in functions
-        for word in _WORD.findall(function.source.code, function.node.start_byte, function.node.end_byte)
-    )
+_USED_BY_BOTH = (
+    "warpSize is the wavefront's for some functions that use this one, and 32 for others: take the number of lanes as "
+    "an argument, or write the function twice (hipport::warp_size is 32)"
+)
 
 
 def _declared(code: bytes, offset: int, directive: Span | None) -> bytes | None:
@@ -132,32 +86,6 @@ def _declared(code: bytes, offset: int, directive: Span | None) -> bytes | None:
     return constant[1] if constant is not None else None
 
 
-def _of_32_lanes(function: Function) -> bool:
-    source, body = function.source, function.body
-    return any(
-        not within(match.start(), source.cuda_only)
-        for match in _OF_32_LANES.finditer(source.code, body.start_byte, body.end_byte)
-    )
-
-
-def _on_wavefronts(function: Function) -> bool:
-    source, start, end = function.source, function.body.start_byte, function.body.end_byte
-    calls = [
-        match.start()
-        for match in _OF_WAVEFRONT.finditer(source.code, start, end)
-        if not within(match.start(), source.cuda_only)
-    ]
-    if source.begun_as_hip:
-        asked = (match.start() for match in _BY_WAVEFRONT.finditer(source.code, start, end))
-        return bool(calls) and any(not within(each, source.cuda_only) for each in asked)
-    # All of a branch for AMD, of which the function may be a part, tells what it is for.
-    spans = [each for each in source.hip_only if each.start < end and start < each.end]
-    return any(
-        any(each.start <= call < each.end for call in calls) and _BY_WAVEFRONT.search(source.code, each.start, each.end)
-        for each in spans
-    )
-
-
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per `warpSize` that is CUDA's."""
     if b"warpSize" not in source.text and source.words.isdisjoint(_ASKS):
@@ -165,8 +93,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     code = source.code
     need, header = include(source, project, "warp.h")
     makes = (need,) if need else ()
-    hip = _includes(source.first, "hip/")
-    if hip and not _includes(source, "hipport/warp.h"):
+    if source.begun_as_hip and not _includes(source, "hipport/warp.h"):
         return
     owners = project.together(source, _owners)
     wavefronts = project.component(source).fact(Wavefronts)
@@ -182,6 +109,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 if directive is None or wavefronts.names_in_logical(constant):
                     yield Finding(span, "shared", _SHARED, (), Certainty.MANUAL)
                 continue
+        elif wavefronts.shared(method):
+            yield Finding(span, "shared", _USED_BY_BOTH, (), Certainty.MANUAL)
+            continue
         elif wavefronts.of(method):
             continue
         of_class = _OF_CLASS.search(method.head) if method is not None else None
@@ -189,16 +119,19 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         message = "warpSize → hipport::warp_size, which is 32"
         certainty = Certainty.SAFE
-        if hip or wavefronts:
+        if source.begun_as_hip or wavefronts:
             message += "; assumes that the program's warps are meant, as its intrinsics are of 32 lanes"
             certainty = Certainty.REVIEW
         edits = (Edit(span, b"hipport::warp_size"), *makes)
         yield Finding(span, "logical", message, edits, certainty, creates=(header,))
-    if wavefronts:
+    of_pytorch, logical = project.component(source).fact(asked)
+    both = (bool(wavefronts) or of_pytorch) and logical
+    if (wavefronts or of_pytorch) and not logical:
         return  # The host asks for what they have.
     for match in _ATTRIBUTE.finditer(code):
         span = Span(*match.span())
-        if source.ported(span.start):
+        # By its name in HIP where an earlier run has left the question, which is for review.
+        if source.ported(span.start) or (source.begun_as_hip and match["attribute"].startswith(b"hip")):
             continue
         address = _ADDRESS.fullmatch(match["place"])
         answer = (address["variable"] if address else b"*(" + match["place"] + b")") + b" = hipport::warp_size"
@@ -206,9 +139,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             _STATEMENT_BEFORE.search(code[max(0, span.start - 200) : span.start])
             and _STATEMENT_AFTER.match(code, span.end)
         ):
-            success = b"cudaSuccess" if match["function"].startswith(b"cuda") else b"CUDA_SUCCESS"
+            success = _SUCCESS.get(match["function"], b"CUDA_SUCCESS")
             answer = b"((" + answer + b"), " + success + b")"
         said = match["attribute"].decode()
+        if both:
+            yield Finding(span, "shared", f"{said}: {_ASKED_FOR_BOTH}", (), Certainty.MANUAL)
+            continue
         yield Finding(
             span,
             "attribute",
@@ -226,6 +162,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if printed or _ASSIGNED.match(code, span.end) or project.together(source, _members):
             continue
         name = source[span].decode("utf-8", "replace")
+        if both:
+            yield Finding(span, "shared", f"{name}: {_ASKED_FOR_BOTH}", (), Certainty.MANUAL)
+            continue
         yield Finding(
             span,
             "property",

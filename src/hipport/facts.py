@@ -28,7 +28,7 @@ _LINES = re.compile(
     r" ?\((?:also )?(?:in )?lines? \d+(?:(?:, | and )\d+)*\)"
     r"|\b(?:in |from |of )?lines? \d+(?:(?:, | and )\d+)*(?: of [\w./+-]+\w)?"
 )
-# What failed is looked at first: nothing of it is known.
+# What was left as it would have broken the file is looked at first.
 _WORST = {Outcome.DROPPED: 0, Outcome.REPORTED: 1, Outcome.DECLINED: 2, Outcome.APPLIED: 3, Outcome.IGNORED: 4}
 
 
@@ -70,10 +70,10 @@ class Fact:
 
 
 def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
-    """Return what needs a person, by group and the worst first."""
+    """Return what needs a person, by group and the worst first. What failed is a fault of hipport's, and told apart."""
     same: dict[tuple[object, ...], list[Reported]] = {}
     for each in reported:
-        if each.needs_person:
+        if each.needs_person and each.outcome is not Outcome.FAILED:
             said = _LINES.sub(" …", _parted(each.message)[1])
             same.setdefault((each.group, each.certainty, each.outcome, each.reason, said), []).append(each)
     found = [

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 #: The version of the JSON that `as_json` writes; a field is never renamed or removed within one.
 SCHEMA = 1
 
+# So many files are named in one line.
+_NAMED = 20
+
 _COLOUR = {"safe": "32", "review": "33", "manual": "31", "path": "1", "dim": "2"}
 
 
@@ -44,18 +47,41 @@ def as_text(
     said of documents.
     """
     paint = painter(_COLOUR if colour else {})
+    failures = ported.failures
+    would = would or bool(failures)
+    lines: list[str] = []
+    if failures:
+        lines += [paint("manual", "hipport failed, and nothing was written"), f"  {failures[0].message}"]
+        for each in failures:
+            lines.append(f"  {paint('path', each.path.as_posix())}  {each.reason}  " + paint("dim", f"[{each.rule}]"))
+        lines.append("")
     found = facts(ported.reported)
-    lines = facts_report.listed(found, paint, width, whole=whole)
+    lines += facts_report.listed(found, paint, width, whole=whole)
     counts = Counter(r.rule for r in ported.reported if r.outcome is Outcome.APPLIED)
     if counts:
         lines.append("would change" if would else "changed")
         digits = max(len(str(count)) for count in counts.values())
         lines += [f"  {count:>{digits}}  {rule}" for rule, count in sorted(counts.items(), key=lambda i: (-i[1], i[0]))]
         lines.append("")
+    lines += _files_lines(ported, would=would)
     lines += _skipped_lines(ported, paint)
     lines += facts_report.table(found, paint)
     lines += facts_report.wrapped(summary(ported, would=would), width)
     return joined(lines)
+
+
+def _files_lines(ported: Ported, *, would: bool) -> Iterator[str]:
+    """Name the files that are made, and those that would change: a tool that shows them else has not run."""
+    of_files = {"would make" if would else "made": [file.path for file in ported.created]}
+    if would:
+        of_files["would change"] = [source.path for source in ported.changed]
+    for what, paths in of_files.items():
+        shown = [path.as_posix() for path in paths[:_NAMED]]
+        more = [f"and {len(paths) - _NAMED} more"] if len(paths) > _NAMED else []
+        if paths:
+            yield f"{what}: {', '.join([*shown, *more])}"
+    if any(of_files.values()):
+        yield ""
 
 
 def summary(ported: Ported, *, would: bool = False) -> str:
@@ -71,11 +97,14 @@ def summary(ported: Ported, *, would: bool = False) -> str:
             text += f", {_plural(len(ported.created), 'new file')}"
         if applied[Certainty.REVIEW]:
             text += f", {applied[Certainty.REVIEW]} of them to review"
-    open_ = sum(1 for r in ported.reported if r.needs_person and r.outcome is not Outcome.APPLIED)
+    done = (Outcome.APPLIED, Outcome.FAILED)
+    open_ = sum(1 for r in ported.reported if r.needs_person and r.outcome not in done)
     text += f"; {_plural(open_, 'place')} {'needs' if open_ == 1 else 'need'} a person" if open_ else ""
     ignored = sum(1 for r in ported.reported if r.outcome is Outcome.IGNORED)
     text += f"; {ignored} ignored by comments" if ignored else ""
-    return text + f" ({_plural(len(ported.before.sources), 'file')} read)"
+    failed = f"hipport failed {_plural(len(ported.failures), 'time')}; " if ported.failures else ""
+    read = sum(ported.before.concerns(source.path) for source in ported.before.sources)
+    return failed + text + f" ({_plural(read, 'file')} read)"
 
 
 def as_json(ported: Ported, *, would: bool = False, **more: Any) -> str:
@@ -96,6 +125,7 @@ def as_json(ported: Ported, *, would: bool = False, **more: Any) -> str:
                 "sha256_after": hashlib.sha256(source.text).hexdigest(),
             }
             for source in ported.project.sources
+            if ported.project.concerns(source.path)
         ],
         "created": [
             {"path": file.path.as_posix(), "sha256": hashlib.sha256(file.text).hexdigest()} for file in ported.created
@@ -119,7 +149,8 @@ def as_sarif(ported: Ported, about: Mapping[str, str] | None = None) -> str:
     an error where nothing was changed, and one result with all its places; all else is a note for each place. `about`
     has a sentence for each pass.
     """
-    rules = sorted({reported.rule for reported in ported.reported})
+    found = [each for each in ported.reported if each.outcome is not Outcome.FAILED]
+    rules = sorted({reported.rule for reported in found})
     seen: Counter[str] = Counter()
     by_path = ported.before.by_path
     results = []
@@ -134,10 +165,18 @@ def as_sarif(ported: Ported, about: Mapping[str, str] | None = None) -> str:
                 for number, each in enumerate(others, 1)
             ]
         results.append(result)
-    results += [
-        _sarif_result(each, rules, by_path[each.path], seen) for each in ported.reported if not each.needs_person
+    results += [_sarif_result(each, rules, by_path[each.path], seen) for each in found if not each.needs_person]
+    notices: list[dict[str, Any]] = [
+        {
+            "level": "error",
+            "message": {"text": f"{each.rule}: {each.message}"},
+            "descriptor": {"id": each.rule},
+            "exception": {"message": each.reason},
+            "locations": [{"physicalLocation": {"artifactLocation": _sarif_file(each.path)}}],
+        }
+        for each in ported.failures
     ]
-    notices = [
+    notices += [
         {
             "level": "warning" if skipped.kind == "refused" else "note",
             "message": {"text": skipped.why},
@@ -154,7 +193,7 @@ def as_sarif(ported: Ported, about: Mapping[str, str] | None = None) -> str:
     run: dict[str, Any] = {
         "tool": {"driver": {"name": "hipport", "version": __version__, "rules": described}},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notices}],
+        "invocations": [{"executionSuccessful": not ported.failures, "toolExecutionNotifications": notices}],
         "results": results,
     }
     if ported.before.root is not None:

@@ -24,7 +24,7 @@ nobody is seen to call.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from typing import TYPE_CHECKING
 
 from hipport.languages.carriers import Text
@@ -97,6 +97,8 @@ class _Search:
     def _check_given(self, function: Function) -> None:
         """Note two calls that are given conditions which exclude each other: `f(v, v > 0); f(v, v <= 0)`."""
         mentions = self.reach.mentions(function)
+        if len({mention.node.id for mention in mentions}) < 2:
+            return
         if not any(each.under for mention in mentions for each in mention.reached):
             return  # Nothing is asked in what they call.
         # Only conditions on the same thing can exclude each other: all pairs of calls would be too many.
@@ -112,7 +114,15 @@ class _Search:
                             counts[text, each.place] += 1
                             calls.append((mention, each))
         for texts in asked.values():
-            for one, two in combinations(texts, 2):
+            # Two conditions of one call alone say nothing: in a long chain of calls, most are such.
+            by_calls: dict[frozenset[int], list[bytes]] = {}
+            for text, calls in texts.items():
+                by_calls.setdefault(frozenset(mention.node.id for mention, _ in calls), []).append(text)
+            pairs = chain(
+                (pair for one, two in combinations(by_calls.values(), 2) for pair in product(one, two)),
+                (pair for of, group in by_calls.items() if len(of) > 1 for pair in combinations(group, 2)),
+            )
+            for one, two in pairs:
                 if exclude(one, two):
                     for first, second in product(texts[one], texts[two]):
                         self._meet_given(function, first, second)

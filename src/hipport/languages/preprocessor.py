@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from hipport.languages.asked import asked
 from hipport.languages.conditions import tokens, value
 from hipport.languages.vocabulary import IDENTIFIER, WORDS
 from hipport.source import Span
@@ -54,6 +55,8 @@ _SAYS_CUDA = re.compile(
 )
 _NEVER_ON_HIP = frozenset(b"__HIP_PLATFORM_NVIDIA__ __HIP_PLATFORM_NVCC__".split())
 _DEFINED_BY_NVCC = frozenset(b"__CUDACC__ __NVCC__ __CUDA_ARCH__ CUDA_VERSION CUDART_VERSION USE_CUDA".split())
+# What is known of already, and what is no macro.
+_TOLD = _DEFINED_ON_HIP | _NEVER_ON_HIP | _DEFINED_BY_NVCC | frozenset((b"defined",))
 
 # One macro that says that CUDA's compiler, or CUDA, is there.
 _THERE_IS_CUDA = re.compile(rb"(?P<not>!)?defined(?:__CUDACC__|__NVCC__|__HIPCC__|(?!NO|\w*_NO_)\w*CUDA\w*)")
@@ -61,21 +64,25 @@ _THERE_IS_CUDA = re.compile(rb"(?P<not>!)?defined(?:__CUDACC__|__NVCC__|__HIPCC_
 
 @dataclass(frozen=True, slots=True)
 class Conditional:
-    """`#if`, `#elif`, `#else` or `#endif`; that of an `#ifdef X` is a `condition` too, `defined(X)`."""
+    """`#if`, `#elif`, `#else` or `#endif`; that of an `#ifdef X` is a `condition` too, `defined(X)`.
+
+    `asked` is the condition without what hipport has added to it for AMD.
+    """
 
     span: Span
     word: bytes
     condition: bytes
+    asked: bytes
 
     def tells(self, known: AbstractSet[bytes] = frozenset()) -> bool:
         """Whether the condition tells AMD from NVIDIA, by macros of the program's that are known to, or by HIP's."""
         return any(
             name in _DEFINED_ON_HIP or name in _NEVER_ON_HIP or name in known or _ON_HIP_DEVICE.fullmatch(name)
-            for name in IDENTIFIER.findall(self.condition)
+            for name in IDENTIFIER.findall(self.asked)
         )
 
 
-def grouped(code: bytes, directives: Iterable[Span]) -> tuple[tuple[Conditional, ...], ...]:
+def grouped(code: bytes, text: bytes, directives: Iterable[Span]) -> tuple[tuple[Conditional, ...], ...]:
     """Return the directives of each `#if` … `#endif`, inner ones before the one that they are in."""
     groups: list[tuple[Conditional, ...]] = []
     stack: list[list[Conditional]] = []
@@ -86,7 +93,9 @@ def grouped(code: bytes, directives: Iterable[Span]) -> tuple[tuple[Conditional,
         word, rest = match["word"], match["rest"]
         if word.endswith(b"def"):
             rest = (b"!" if b"n" in word else b"") + b"defined(" + (rest.split() or [b"?"])[0] + b")"
-        part = Conditional(directive, word, rest)
+        written = slice(*match.span("rest"))
+        before = rest if word.endswith(b"def") else asked(code[written], text[written])
+        part = Conditional(directive, word, rest, before)
         if word.startswith(b"if"):
             stack.append([part])
         elif stack:
@@ -100,7 +109,7 @@ def without_cuda(groups: Iterable[tuple[Conditional, ...]]) -> tuple[Span, ...]:
     """Return the stretches that no compilation for CUDA sees: `#ifndef __CUDACC__`, and the `#else` of its opposite."""
     found = []
     for group in groups:
-        condition = b"".join(group[0].condition.split()).replace(b"defined(", b"defined").rstrip(b")")
+        condition = b"".join(group[0].asked.split()).replace(b"defined(", b"defined").rstrip(b")")
         match = _THERE_IS_CUDA.fullmatch(condition)
         if (
             match is None
@@ -114,6 +123,46 @@ def without_cuda(groups: Iterable[tuple[Conditional, ...]]) -> tuple[Span, ...]:
         elif len(group) == 3:
             found.append(Span(group[1].span.end, group[2].span.start))
     return outermost(found)
+
+
+def chosen_between(
+    groups: Iterable[tuple[Conditional, ...]], sides: Callable[[Span], AbstractSet[str]]
+) -> Iterator[tuple[tuple[Conditional, ...], frozenset[bytes]]]:
+    """Yield the groups that choose between HIP's code and CUDA's, and the macros that have to be defined for HIP's.
+
+    `sides` says whose code stands in a branch: `hip`, `cuda`, both or nothing.
+    """
+    for group in groups:
+        if len(group) < 3:
+            continue  # There is one branch.
+        of = [sides(Span(part.span.end, following.span.start)) for part, following in pairwise(group)]
+        if {"hip"} not in of or not any("cuda" in each and "hip" not in each for each in of):
+            continue
+        number = of.index({"hip"})
+        names = {name for part in group for name in IDENTIFIER.findall(part.condition)}
+        yield group, frozenset(name for name in names - _TOLD if _branch_with(name, group) == number)
+
+
+def _branch_with(name: bytes, group: tuple[Conditional, ...]) -> int | None:
+    """Return the number of the branch that HIP sees with the macro defined and, as far as is known, not without it."""
+    alone = frozenset((name,))
+    for number, part in enumerate(group[:-1]):
+        if part.word == b"else":
+            return None
+        if condition(part.condition, hip=True, chosen=alone):
+            return number if not condition(part.condition, hip=True) else None
+    return None
+
+
+def side_of(text: bytes, code: bytes) -> set[str]:
+    """Return whose headers and functions stand in a text, and in its code: `hip`, `cuda`, both or nothing."""
+    found = set()
+    # Few texts have these at all, which is found out much faster.
+    if (b"#" in text and _OF_HIP.search(text)) or (b"hip" in code and _HIP_NAME.search(code)):
+        found.add("hip")
+    if b"cu" in text and (_OF_CUDA.search(text) or _CUDA_NAME.search(code)):
+        found.add("cuda")
+    return found
 
 
 def chosen_on_hip(text: bytes, code: bytes, groups: Iterable[tuple[Conditional, ...]]) -> frozenset[bytes]:
@@ -149,11 +198,11 @@ def _chosen_by(name: bytes, group: tuple[Conditional, ...], text: bytes, code: b
 
 
 def branches(
-    groups: Iterable[tuple[Conditional, ...]], chosen: frozenset[bytes]
+    groups: Iterable[tuple[Conditional, ...]], chosen: frozenset[bytes], unset: frozenset[bytes] = frozenset()
 ) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     """Return the stretches that no HIP compilation for AMD sees, and those that only one sees.
 
-    `chosen` are macros of the program's own that are defined on HIP.
+    `chosen` are macros of the program's own that are defined on HIP, `unset` ones that are defined for CUDA alone.
     """
     dead: list[Span] = []
     alive: list[Span] = []
@@ -163,11 +212,13 @@ def branches(
         hip_may: bool | None = True
         cuda_may: bool | None = True
         for part, following in pairwise(group):
-            here_hip = part.word == b"else" or condition(part.condition, hip=True, told=told, chosen=chosen)
-            here_cuda = part.word == b"else" or condition(part.condition, hip=False)
+            # Who tells the two apart has counted on all that is written.
+            text = part.condition if told else part.asked
+            here_hip = part.word == b"else" or condition(text, hip=True, told=told, chosen=chosen, unset=unset)
+            here_cuda = part.word == b"else" or condition(text, hip=False, chosen=chosen)
             if here_hip is False and here_cuda is False:
                 # `defined(__CUDACC__) && defined(USE_ROCM)`: PyTorch's hipify makes the first what hipcc defines.
-                here_hip = condition(part.condition, hip=True, chosen=chosen)
+                here_hip = condition(text, hip=True, chosen=chosen, unset=unset)
             hip, hip_may = _and(hip_may, here_hip), _and(hip_may, _not(here_hip))
             cuda, cuda_may = _and(cuda_may, here_cuda), _and(cuda_may, _not(here_cuda))
             branch = Span(part.span.end, following.span.start)
@@ -209,14 +260,21 @@ def exclusive(groups: Iterable[tuple[Conditional, ...]], one: int, other: int) -
     )
 
 
-def condition(text: bytes, *, hip: bool, told: bool = False, chosen: frozenset[bytes] = frozenset()) -> bool | None:
+def condition(
+    text: bytes,
+    *,
+    hip: bool,
+    told: bool = False,
+    chosen: frozenset[bytes] = frozenset(),
+    unset: frozenset[bytes] = frozenset(),
+) -> bool | None:
     """Evaluate a preprocessor condition as a HIP compilation for AMD (or an nvcc one) would; None where unknown.
 
     `told`: the program tells AMD from NVIDIA here, so what only nvcc defines is indeed not defined on HIP. Elsewhere
     `__CUDACC__` says that code is for the device, which a port has to keep. `chosen` are macros of the program's own
-    that are defined on HIP. Any other macro may be anything.
+    that are defined on HIP, `unset` ones that are defined for CUDA alone. Any other macro may be anything.
     """
-    found = value(tokens(text), _Macros(hip, told, chosen))
+    found = value(tokens(text), _Macros(hip, told, chosen, unset))
     return None if found is None else found != 0
 
 
@@ -226,9 +284,10 @@ class _Macros(NamedTuple):
     hip: bool
     told: bool
     chosen: frozenset[bytes]
+    unset: frozenset[bytes] = frozenset()
 
     def defined(self, name: bytes) -> bool | None:
-        if name in _NEVER_ON_HIP:
+        if name in _NEVER_ON_HIP or (self.hip and name in self.unset):
             return False
         if name in _DEFINED_ON_HIP or name in self.chosen:
             return self.hip

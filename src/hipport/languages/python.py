@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from hipport.group import Group
-from hipport.source import Source, Span
+from hipport.source import ANY_LINE_END, Source, Span
 
 if TYPE_CHECKING:
     import libcst
@@ -35,6 +35,7 @@ class Python(Source):
     """Python source text."""
 
     group: ClassVar[Group] = Group.PYTHON
+    line_end = ANY_LINE_END
 
     @classmethod
     def prepare(cls) -> None:

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report code for AMD whose number of lanes does not hold on the GPUs that the port is for.
+
+Somebody's own code for HIP may count on 64 lanes in numbers, which is right on CDNA and on no GPU of the families
+gfx10, gfx11 and gfx12, whose wavefronts have 32: with such a GPU among the targets it is reported. So is
+`__AMDGCN_WAVEFRONT_SIZE`, with underscores behind it or without: the compiler's macro was deprecated with ROCm 6.4 and
+is gone from later releases, and the compilation for the host never knew it (ROCm's release notes and issue 4121,
+read in 2025). Nothing is changed: it is the program's own code for AMD.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.functions import functions
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Span
+from hipport_passes.waves.marks import COUNTED, WAVE_FUNCTION, any_gpu
+from hipport_passes.waves.sizes import named_as_warp, sized
+
+_REMOVED = re.compile(rb"\b__AMDGCN_WAVEFRONT_SIZE(?:__)?\b")
+#: Lanes counted by 64, and shuffles that begin at half of it.
+_COUNTED_BY_64 = re.compile(
+    COUNTED + rb"(?:&\s*\(?\s*(?:0x3[fF]|63)[uU]?\b|[%/]\s*64[uU]?\b|>>\s*6\b)|"
+    rb"\bfor\s*\([^;(){}]*=\s*32\s*;[^{};]*;[^{};]*(?:>>=|/=|/\s*2|>>\s*1)"
+)
+_OTHERS = "GPUs of the families gfx10, gfx11 and gfx12 have 32"
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding for each function and size that counts on 64 lanes, and one for the macro that is gone."""
+    yield from _removed(source)
+    if 32 not in project.target.wavefronts or not (source.hip_only or source.begun_as_hip):
+        return
+    for match in source.fact(sized):
+        place = match.start("value")
+        wide = match["value"][:2] in (b"64", b"0x") and named_as_warp(match["name"])
+        if wide and _for_amd(source, place) and any_gpu(source, place):
+            yield Finding(
+                Span(match.start("name"), match.end("value")),
+                "fixed",
+                f"{match['name'].decode()} is 64 for AMD, and {_OTHERS}, which are among the targets: choose it by the "
+                "GPU, in device code by warpSize, on the host by asking the device",
+                certainty=Certainty.MANUAL,
+            )
+    for function in functions(source) if WAVE_FUNCTION.search(source.code) else ():
+        start, end = function.body.start_byte, function.body.end_byte
+        if not any(_for_amd(source, each.start()) for each in WAVE_FUNCTION.finditer(source.code, start, end)):
+            continue
+        for match in _COUNTED_BY_64.finditer(source.code, start, end):
+            if _for_amd(source, match.start()) and any_gpu(source, match.start()):
+                said = b" ".join(match.group().split()).decode("utf-8", "replace")
+                yield Finding(
+                    Span(*match.span()),
+                    "fixed",
+                    f"{function.name.decode()} counts on 64 lanes with `{said}`, and {_OTHERS}, which are among the "
+                    "targets: count by warpSize",
+                    certainty=Certainty.MANUAL,
+                )
+                break
+
+
+def _removed(source: Cpp) -> Iterator[Finding]:
+    """Find the macro; one finding for a file."""
+    places = [match for match in _REMOVED.finditer(source.code) if not within(match.start(), source.cuda_only)]
+    # What a program defines itself, it has.
+    if not places or re.search(rb"#[ \t]*define[ \t]+" + places[0].group() + rb"\b", source.code):
+        return
+    more = f" (and {len(places) - 1} more in this file)" if len(places) > 1 else ""
+    yield Finding(
+        Span(*places[0].span()),
+        "removed",
+        f"{places[0].group().decode()}{more}: the compiler's macro is gone from current releases of ROCm, and then "
+        "counts as 0 in conditions; use warpSize in device code, ask the device on the host, or tell the families of "
+        "GPUs apart (__GFX9__ has 64 lanes)",
+        certainty=Certainty.MANUAL,
+    )
+
+
+def _for_amd(source: Cpp, offset: int) -> bool:
+    """Whether HIP sees the place, and CUDA does not."""
+    return not within(offset, source.cuda_only) and (source.begun_as_hip or within(offset, source.hip_only))
+
+
+PASS = Pass(Cpp, find, at_backends=True)

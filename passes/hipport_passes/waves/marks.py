@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where code counts on AMD's whole wavefront, where on 32 lanes, and where both are used together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.mentions import Definition, Mentions
+from hipport.project import Component
+from hipport.source import Span
+from hipport_passes.waves.kinds import OF_32_LANES, narrow_mask
+from hipport_passes.waves.sizes import named_as_warp, sized
+
+#: What has, or is, a bit or a value for each lane of the wavefront, in code that is for AMD.
+WAVE_FUNCTION = re.compile(
+    rb"\b(?:__(?:ballot|activemask|any|all|lane_id|shfl(?:_up|_down|_xor)?)|"
+    rb"__builtin_amdgcn_(?:ballot_w64|mbcnt_hi|wavefrontsize))\s*\(|\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE(?:__)?\b"
+)
+#: PyTorch's of both compilers.
+OF_PYTORCH = re.compile(
+    rb"\b(?:C10_WARP_SIZE|WARP_(?:SHFL(?:_UP|_DOWN|_XOR)?|BALLOT|ANY|ALL))\b|\bat::cuda::warp_size\b"
+)
+_PYTORCH = (b"WARP_SHFL", b"WARP_SHFL_UP", b"WARP_SHFL_DOWN", b"WARP_SHFL_XOR", b"WARP_BALLOT", b"C10_WARP_SIZE")
+#: Lanes, threads or ranks, in front of what they are divided by.
+COUNTED = rb"(?:\bthreadIdx\.[xyz]|\b(?i:\w*(?:lane|thread|tid)\w*)(?:\(\))?|\bthread_rank\(\))\s*\)?\s*"
+_COUNTED_BY_32 = re.compile(COUNTED + rb"(?:&\s*\(?\s*(?:0x1[fF]|31)[uU]?\b|[%/]\s*32[uU]?\b|>>\s*5\b)")
+#: Groups of 32 lanes at most: tiles of 32, and whatever hipport's header makes.
+_GROUPS_OF_32 = re.compile(rb"\btiled_partition\s*<\s*32\s*>|\bthread_block_tile\s*<\s*32\b")
+_FOUND_GROUPS = re.compile(rb"\b(?:coalesced_threads|labeled_partition|binary_partition)\s*[(<]|\bcoalesced_group\b")
+#: Before the port: `hipport::warp_size` is what it makes of `warpSize`, wherever that is not the wavefront's.
+_WARP_SIZE = re.compile(rb"\bhipport::warp_size\b")
+
+
+class Mark(NamedTuple):
+    """A place that tells how many lanes are meant, and the definition that it is in."""
+
+    definition: Definition
+    span: Span
+
+    @property
+    def text(self) -> str:
+        """What stands there."""
+        code = self.definition.source.code[self.span.start : self.span.end]
+        return b" ".join(code.split()).rstrip(b"( ").decode("utf-8", "replace")
+
+    @property
+    def line(self) -> int:
+        """The line, in the file as it was read."""
+        source = self.definition.source
+        return source.first.position(source.origin(self.span).start)[0]
+
+
+class Mixed(NamedTuple):
+    """Something of wavefronts, what of 32 lanes is used together with it, and by which definition."""
+
+    native: Mark
+    logical: Mark
+    user: Definition
+
+
+def mixed(component: Component) -> tuple[Mixed, ...]:
+    """Return what counts on wavefronts beside something that counts on 32 lanes, one for each definition with it."""
+    files = [file for file in component if isinstance(file, Cpp)]
+    if not any(file.fact(_may_be_native) for file in files) or not any(file.fact(_may_be_logical) for file in files):
+        return ()
+    mentions = component.fact(Mentions)
+    ours = any(b"hipport::cooperative_groups" in file.code for file in files)
+    own = _own(files)
+    natives = {each: mark for each in mentions.definitions if (mark := _first(native_marks(each, own)))}
+    logicals = {each: mark for each in mentions.definitions if (mark := _first(_logical_marks(each, ours, own)))}
+    if not natives or not logicals:
+        return ()
+    return tuple(_meeting(mentions, natives, logicals))
+
+
+class Asked(NamedTuple):
+    """Whether anything of a program's counts on wavefronts, and whether anything counts on 32 lanes."""
+
+    native: bool
+    logical: bool
+
+
+def asked(component: Component) -> Asked:
+    """Say what the program's device code counts on: what the host may mean by its question for the size of a warp."""
+    files = [file for file in component if isinstance(file, Cpp)]
+    own = _own(files)
+    native = any(
+        match.group() not in own and not within(match.start(), file.cuda_only)
+        for file in files
+        for match in OF_PYTORCH.finditer(file.code)
+    )
+    logical = any(
+        not within(match.start(), file.cuda_only) for file in files for match in OF_32_LANES.finditer(file.code)
+    )
+    return Asked(native, logical)
+
+
+def _meeting(
+    mentions: Mentions, natives: Mapping[Definition, Mark], logicals: Mapping[Definition, Mark]
+) -> Iterator[Mixed]:
+    for native, mark in natives.items():
+        for user in mentions.reaching(native):
+            # What the host does with both is launch kernels of both kinds.
+            if user.function is not None and not _on_device(user):
+                continue
+            found = next((logicals[each] for each in mentions.reached(user) if each in logicals), None)
+            if found is not None:
+                yield Mixed(mark, found, user)
+                break
+
+
+_ON_DEVICE = re.compile(rb"\b__(?:device|global)__\b|\b\w*(?:DEVICE|GLOBAL|KERNEL)\w*\b|\b\w*(?i:device|inline)\w*\b")
+_ASKS_LANES = re.compile(rb"\bthreadIdx\b")
+
+
+def _on_device(definition: Definition) -> bool:
+    function = definition.function
+    return function is None or bool(
+        _ON_DEVICE.search(function.head) or function.mentions(_ASKS_LANES) or WAVE_FUNCTION.search(function.head)
+    )
+
+
+def native_marks(definition: Definition, own: frozenset[bytes] = frozenset()) -> Iterator[Mark]:
+    """Yield what a definition does with whole wavefronts, by its own words; `own` are names of the program's."""
+    source = definition.source
+    for match in definition.matches(WAVE_FUNCTION):
+        if not (source.begun_as_hip or source.side == "hip" or within(match.start(), source.hip_only)):
+            continue
+        if not any_gpu(source, match.start()):
+            continue
+        if match.group().startswith(b"__shfl"):
+            given = source.arguments(match.end() - 1)
+            # A shuffle may say how wide it is.
+            if given is None or len(given) == 3:
+                continue
+        yield Mark(definition, Span(*match.span()))
+    for match in source.fact(sized) if source.hip_only or source.begun_as_hip else ():
+        start = match.start("value")
+        wide = match["value"] != b"32" and named_as_warp(match["name"]) and match["name"] in definition.names
+        for_amd = source.begun_as_hip or within(start, source.hip_only)
+        inside = definition.span.start <= start < definition.span.end
+        if wide and inside and for_amd and not within(start, source.cuda_only) and any_gpu(source, start):
+            yield Mark(definition, Span(match.start("name"), match.end("value")))
+    for match in definition.matches(OF_PYTORCH):
+        if match.group() not in own:
+            yield Mark(definition, Span(*match.span()))
+
+
+def any_gpu(source: Cpp, offset: int) -> bool:
+    """Say whether a place is not for GPUs of one size of wavefront alone, where that size is right."""
+    return not within(offset, source.by_waves[0]) and not within(offset, source.by_waves[1])
+
+
+def _logical_marks(definition: Definition, ours: bool, own: frozenset[bytes]) -> Iterator[Mark]:
+    """Yield what it does with 32 lanes: `ours` says that groups are hipport's."""
+    patterns = (OF_32_LANES, _COUNTED_BY_32, _GROUPS_OF_32, _WARP_SIZE, *((_FOUND_GROUPS,) if ours else ()))
+    source = definition.source
+    for pattern in patterns:
+        for match in definition.matches(pattern):
+            name = match.group()
+            of_hip = bool(source.side) or source.begun_as_hip
+            if name.startswith(b"__") and (name in own or (of_hip and not _narrow(source, match))):
+                continue  # The program's own, or HIP's.
+            # What somebody wrote for AMD alone is meant so, but for what hipport put there.
+            if not within(match.start(), source.hip_only) or match.group().startswith(b"hipport"):
+                yield Mark(definition, Span(*match.span()))
+
+
+def _narrow(source: Cpp, match: re.Match[bytes]) -> bool:
+    return narrow_mask(source, Span(*match.span()))
+
+
+def _first(marks: Iterable[Mark]) -> Mark | None:
+    return next(iter(marks), None)
+
+
+def _may_be_native(source: Cpp) -> bool:
+    return bool(
+        ((source.hip_only or source.begun_as_hip or source.side == "hip") and WAVE_FUNCTION.search(source.code))
+        or OF_PYTORCH.search(source.code)
+    )
+
+
+def _may_be_logical(source: Cpp) -> bool:
+    return any(pattern.search(source.code) for pattern in (OF_32_LANES, _COUNTED_BY_32, _GROUPS_OF_32, _WARP_SIZE))
+
+
+_DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(" + b"|".join(_PYTORCH) + rb"|__\w+_sync|__activemask)\b", re.M)
+
+
+def _own(files: Iterable[Cpp]) -> frozenset[bytes]:
+    """The names of PyTorch's and of intrinsics that the program defines itself where HIP sees it."""
+    return frozenset(
+        match[1]
+        for file in files
+        for match in _DEFINED.finditer(file.code)
+        if not within(match.start(), file.cuda_only)
+    )
