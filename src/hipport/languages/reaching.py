@@ -42,6 +42,8 @@ _MEMBER = re.compile(rb"(?:\b(\w+)\s*\)?\s*(?:\.|->)|::)\s*\Z")
 _LAMBDAS = frozenset(("lambda_expression",))
 # So many conditions of a chain of calls are followed: those of functions that are called last count first.
 _MOST_CONDITIONS = 16
+#: Stands for conditions that are not followed: any other may exclude one of them.
+MORE = b"\0"
 
 
 class Place(NamedTuple):
@@ -679,4 +681,6 @@ def _most(conditions: frozenset[bytes], inner: Iterable[bytes]) -> frozenset[byt
     """Return conditions and, as far as there is room, those of what is called: the same ones in each run."""
     room = _MOST_CONDITIONS - len(conditions)
     found = {*inner} - conditions
-    return conditions | (found if len(found) <= room else frozenset(sorted(found)[: max(0, room)]))
+    if len(found) <= room:
+        return conditions | found
+    return conditions | {MORE, *sorted(found - {MORE})[: max(0, room)]}
