@@ -486,7 +486,8 @@ def _torch(
         if not mixed
         else "that is installed; without one, pip brings that for CUDA"
     )
-    message = f"this installs PyTorch for CUDA; assumes that the program runs with the PyTorch for ROCm {where}"
+    assumed = f"assumes that the program runs with the PyTorch for ROCm {where}"
+    message = f"this installs a build of PyTorch for CUDA; {assumed}"
     return Finding(install.command.span, "torch", message, tuple(edits), Certainty.REVIEW)
 
 
