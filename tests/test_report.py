@@ -3,6 +3,7 @@
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import hipport
 from hipport import report
 from hipport.cli import main
+from hipport.facts import facts
 from hipport.finding import Certainty, Finding
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Pass, Ported, run
@@ -38,9 +40,11 @@ def ported(text: bytes = b"a b\nc\n", certainty: Certainty = Certainty.REVIEW) -
 
 def test_text_names_place_reason_and_rule() -> None:
     text = as_text(ported())
-    assert "d/a.cu\n" in text
-    assert "  1:1  review  a is old  [test_report/kind]" in text
-    assert "  1:1  manual  do it by hand  [test_report/left]" in text
+    assert text.startswith("kernels and C++\n  next: ")
+    assert "  manual  do it by hand  [test_report/left]\n          d/a.cu:1\n" in text
+    assert "  review  a is old  [test_report/kind]\n          d/a.cu:1\n" in text
+    assert text.index("manual  do it") < text.index("review  a is old")  # the worst first
+    assert "left to a person   manual  review  places\n  kernels and C++       1       2       3\n" in text
     assert "glm is third-party" in text
     assert text.endswith("1 file changed: 2 places, 2 of them to review; 1 place needs a person (1 file read)\n")
 
@@ -117,6 +121,114 @@ def test_git_applies_the_diff(
     subprocess.run(["git", "apply", "--whitespace=nowarn", "-"], input=patch, cwd=root, check=True)
     assert (root / "d/a.cu").read_bytes() == after
     assert (root / "d/hipport/new.h").read_bytes() == b"one\ntwo"
+
+
+# --- one fact, many places --------------------------------------------------------------------------------------------
+
+KERNELS = {
+    f"{name}.cu": b"void g() { cudaDeviceFlushGPUDirectRDMAWrites(a, b);\n cudnnCreate(&h);\n cudnnDestroy(h);\n}\n" * 3
+    for name in ("a", "b", "c", "d", "e", "f")
+}
+
+
+def test_a_fact_is_said_once_with_its_subjects_and_places() -> None:
+    found = facts(hipport.rewrite(KERNELS).reported)
+    (cudnn,) = [fact for fact in found if "cuDNN" in fact.message]
+    assert set(cudnn.subjects) == {"cudnnCreate", "cudnnDestroy"} and len(cudnn.places) == 36
+    text = as_text(hipport.rewrite(KERNELS))
+    assert text.count("the interface of cuDNN") == 1 and text.count("cudnnCreate") == 1
+    assert "a.cu:2,3,6,7 and 2 more; b.cu:2,3,6,7 and 2 more;" in text and "; and 2 more files\n" in text
+    whole = as_text(hipport.rewrite(KERNELS), whole=True)
+    assert "a.cu:2,3,6,7,10,11; b.cu" in whole and "f.cu:2,3" in whole and "more" not in whole
+
+
+def test_a_fact_is_not_one_with_another_of_its_rule() -> None:
+    """What differs in more than the name that it is about, or in lines, is told apart; so are outcomes."""
+
+    def find(source: Cuda, project: Project) -> Iterator[Finding]:
+        for start, message in enumerate(messages):
+            yield Finding(Span(start, start + 1), "kind", message, certainty=Certainty.MANUAL)
+
+    def said(*given: str) -> list[str]:
+        messages[:] = given
+        return [fact.sentence for fact in facts(run(project, (Pass(Cuda, find),)).reported)]
+
+    messages: list[str] = []
+    project = Project((Cuda(PurePosixPath("a.cu"), b"abcdef"),))
+    assert said("f: HIP has no equal", "g: HIP has no equal") == ["f, g: HIP has no equal"]
+    assert said("f: HIP has no equal", "g: use h instead") == ["f: HIP has no equal", "g: use h instead"]
+    assert said("f → g; assumes that it is so", "h → i; assumes that it is so") == [
+        "f → g, h → i: assumes that it is so"
+    ]
+    # What is said in parentheses of a name belongs to it.
+    assert len(said("a/b.h (and 4 more of a/): it is not there", "a/c.h (and 2 more of a/): it is not there")) == 1
+    assert len(said("threads part at `a` in line 3: they wait", "threads part at `a` in line 9: they wait")) == 1
+    assert len(said("threads of a block part at `a`: they wait", "threads of a block part at `b`: they wait")) == 2
+
+
+def test_groups_are_what_a_person_does_next() -> None:
+    texts = {
+        "k.cu": b"void g() { cudaDeviceFlushGPUDirectRDMAWrites(a, b); }\n",
+        "README.md": b"```\npip install torch --index-url https://download.pytorch.org/whl/cu121\n```\n",
+        "docs/t.py": b"import pynvml\n",
+        "run.py": b"import pynvml\n",
+        "requirements.txt": b"torch==2.1\n",
+        "setup.py": b"from torch.utils.cpp_extension import CUDAExtension, BuildExtension\n"
+        b"from setuptools import setup\n"
+        b"setup(ext_modules=[CUDAExtension('k', ['k.cu'], extra_compile_args={'nvcc': ['--use_fast_math']})])\n",
+    }
+    ported = hipport.rewrite(texts)
+    groups = {(each.path.as_posix(), str(each.group)) for each in ported.reported if each.needs_person}
+    assert groups == {
+        ("k.cu", "kernels"), ("setup.py", "build"), ("run.py", "python"), ("requirements.txt", "packages"),
+        ("README.md", "documents"), ("docs/t.py", "documents"),
+    }  # fmt: skip
+    text = as_text(ported)
+    titles = ["kernels and C++\n", "\nbuild\n", "\nPython\n", "\npackages and images\n", "\ndocuments and tutorials\n"]
+    places = [text.index(title) for title in titles]
+    assert places == sorted(places)
+    collapsed = text.partition("\ndocuments and tutorials\n")[2].partition("\n\n")[0]
+    assert "README.md (1)" in collapsed and "docs/t.py (1)" in collapsed and "pynvml" not in collapsed
+    assert "pynvml" in as_text(ported, whole=True).partition("\ndocuments and tutorials\n")[2]
+
+
+def test_text_is_wrapped_to_a_width_and_only_then() -> None:
+    ported = hipport.rewrite(KERNELS)
+    assert max(map(len, as_text(ported, width=60).splitlines())) <= 60
+    assert as_text(ported, width=60).split() == as_text(ported).split()
+    assert any(len(line) > 120 for line in as_text(ported).splitlines())
+
+
+def test_json_has_facts_and_groups_beside_findings() -> None:
+    document = json.loads(as_json(hipport.rewrite(KERNELS)))
+    (cudnn,) = [fact for fact in document["facts"] if "cuDNN" in fact["message"]]
+    assert (cudnn["group"], cudnn["certainty"], cudnn["rules"]) == ("kernels", "manual", ["api_names/unsupported"])
+    assert len(cudnn["places"]) == 36
+    assert cudnn["places"][0] == {"path": "a.cu", "line": 2, "column": 2, "rule": "api_names/unsupported"}
+    assert sum(each["needs_person"] for each in document["findings"]) == sum(
+        len(fact["places"]) for fact in document["facts"]
+    )
+    assert {each["group"] for each in document["findings"]} == {"kernels"}
+
+
+def test_sarif_has_a_fact_once_with_its_other_places() -> None:
+    document = sarif({name: text.decode() for name, text in KERNELS.items()})
+    check(document["runs"], "runs")
+    (result,) = [each for each in document["runs"][0]["results"] if "cuDNN" in each["message"]["text"]]
+    assert result["message"]["text"].startswith("cudnnCreate, cudnnDestroy: ") and result["level"] == "error"
+    assert len(result["relatedLocations"]) == 35
+    regions = [each["physicalLocation"]["region"] for each in result["relatedLocations"]]
+    assert {region["startLine"] for region in regions} == {2, 3, 6, 7, 10, 11}
+
+
+def test_noise_is_measured(tmp_path: Path) -> None:
+    for name, text in KERNELS.items():
+        (tmp_path / name).write_bytes(text)
+    bench = Path(__file__).parents[1] / "bench" / "noise.py"
+    command = [sys.executable, str(bench), str(tmp_path), "--draw", "1", "--seed", "3"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "1 repositories: 2 findings need a person, and 0 in documents; 54 places, 3 distinct messages" in said
+    assert "      2  kernels\n" in said and "\n1. " in said and "\n2. " not in said
 
 
 # --- SARIF ------------------------------------------------------------------------------------------------------------

@@ -292,7 +292,7 @@ def _manual(span: Span, name: bytes, row: Row) -> Finding:
     return Finding(
         span,
         "too_new",
-        f"{name.decode()}: its equal {row.hip} came with ROCm {release}; ask for --rocm {release}, or do without",
+        f"{name.decode()} ({row.hip} in HIP): it came with ROCm {release}; ask for --rocm {release}, or do without",
         certainty=Certainty.MANUAL,
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hipport.finding import Certainty, Finding
+from hipport.group import Group
 from hipport.languages.packaging import SetupCfg
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -31,4 +32,4 @@ def find(source: SetupCfg, project: Project) -> Iterator[Finding]:
             yield Finding(each.span, "option", message, (), Certainty.MANUAL)
 
 
-PASS = Pass(SetupCfg, find)
+PASS = Pass(SetupCfg, find, Group.BUILD)

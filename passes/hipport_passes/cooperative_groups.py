@@ -108,17 +108,20 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     creates = together(own)
     included = any(include.path.endswith("hipport/groups.h") for include in source.includes)
     apart = list(_apart(source, project))
-    elsewhere = [
-        other.path.as_posix()
+    elsewhere = (
+        why
         for other in project.component(source)
-        if isinstance(other, Cpp) and other is not source and any(_apart(other, project))
-    ]
+        if isinstance(other, Cpp) and other is not source
+        for _, why in _apart(other, project)
+    )
     certainty, assumes = Certainty.SAFE, ""
-    if apart or elsewhere:
-        # All files are changed or none, or the groups would be of two kinds.
-        certainty = Certainty.REVIEW
-        where = f"line {source.position(apart[0][0].start)[0]}" if apart else elsewhere[0]
-        assumes = f"; assumes what is said of calls, first in {where}"
+    # What is said of the first call is said here, too: all files are changed or none, or the groups would be of two
+    # kinds. To a person it is one assumption.
+    why = apart[0][1] if apart else next(elsewhere, "")
+    if len({each for _, each in apart}) > 1:
+        why += ", and what is said of other calls"
+    if why:
+        certainty, assumes = Certainty.REVIEW, f"; assumes that {why}"
     shared: tuple[Edit, ...] = ()
     for include in includes:
         span = _line(source, include.directive) if included else include.target
@@ -133,7 +136,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         shared = shared or edits
         yield Finding(span, "groups", message, edits, certainty, creates)
     for span, why in apart:
-        message = f"{source[span].decode()} of a group of hipport's: assumes that {why}"
+        message = f"{source[span].decode()} of a group of hipport's; assumes that {why}"
         yield Finding(span, "apart", message, shared, Certainty.REVIEW, creates)
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from hipport.finding import Certainty, Finding
+from hipport.group import Group
 from hipport.languages.python import Misplaced, Python
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -130,4 +131,4 @@ def _unread(source: Python) -> Finding:
     )
 
 
-PASS = Pass(Python, find)
+PASS = Pass(Python, find, Group.BUILD)

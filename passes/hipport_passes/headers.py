@@ -56,6 +56,9 @@ class Row(NamedTuple):
     why: str = ""
     instead: str = ""
     review: str = ""
+    #: From which release on nothing is assumed any more, and why.
+    sure_since: tuple[int, int] = (0, 0)
+    sure: str = ""
 
     @property
     def advice(self) -> str:
@@ -162,14 +165,20 @@ def table() -> _Tables:
 
 
 def _row(value: dict[str, Any]) -> Row:
-    major, minor = value.get("since", "0.0").split(".")
     return Row(
         value.get("hip"),
-        (int(major), int(minor)),
+        _release(value.get("since", "0.0")),
         value.get("why", ""),
         value.get("instead", ""),
         value.get("review", ""),
+        _release(value.get("sure_since", "0.0")),
+        value.get("sure", ""),
     )
+
+
+def _release(text: str) -> tuple[int, int]:
+    major, minor = text.split(".")
+    return int(major), int(minor)
 
 
 def lookup(path: str) -> Row | None:
@@ -354,7 +363,7 @@ def _mapped(
         yield Finding(
             include.target,
             "too_new",
-            f"{path}: its equal {hip} came with ROCm {release}; ask for --rocm {release}, or do without",
+            f"{path} ({hip} in HIP): it came with ROCm {release}; ask for --rocm {release}, or do without",
             certainty=Certainty.MANUAL,
         )
         return ""
@@ -377,8 +386,10 @@ def _mapped(
         if steered_header == hip and macro in steered and "!" + macro not in steered:
             # The value that -DMACRO gives it, so that both may be there.
             macros.append(f"#define {macro} 1".encode() + source.newline)
-    certainty = Certainty.REVIEW if row.review else Certainty.SAFE
-    message = f"{path} → {hip}" + (f": {row.review}" if row.review else "")
+    sure = not row.review or (row.sure != "" and project.target.rocm >= row.sure_since)
+    certainty = Certainty.SAFE if sure else Certainty.REVIEW
+    why = row.sure if sure else row.review
+    message = f"{path} → {hip}" + (f": {why}" if why else "")
     at = _line(source, include).start if macros else include.target.start
     # One edit, as what is put in front of the first include of the file may stand there, too.
     new = b"".join(macros) + source[Span(at, include.target.start)] + target

@@ -26,6 +26,7 @@ from hipport import headers
 from hipport.discover import HEADERS
 from hipport.extensions import Extension, extensions
 from hipport.finding import Certainty, Finding
+from hipport.group import Group
 from hipport.languages.cpp import Cpp
 from hipport.languages.python import Python
 from hipport.pipeline import Pass
@@ -249,4 +250,4 @@ def _names_pytorch(source: Source) -> bool:
     return (b"::cuda" in text or b"/cuda/" in text) and _PYTORCH.search(text) is not None
 
 
-PASS = Pass(Python, find)
+PASS = Pass(Python, find, Group.BUILD)

@@ -20,6 +20,7 @@ from pathlib import PurePath
 from typing import Any
 
 from hipport.finding import Certainty, Finding
+from hipport.group import Group
 from hipport.languages.notebook import Notebook
 from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg, ToxIni
 from hipport.languages.python import Python
@@ -144,4 +145,4 @@ def _bare(path: PurePath) -> str:
     return re.sub(r"[-_./]+", "/", _WORDS.sub("", path.as_posix())).strip("/")
 
 
-PASS = Pass(Source, find)
+PASS = Pass(Source, find, Group.PACKAGES)

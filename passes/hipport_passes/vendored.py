@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath, PurePosixPath
 
 from hipport.finding import Finding
+from hipport.group import Group
 from hipport.languages.cpp import Cpp
 from hipport.languages.python import Python
 from hipport.pipeline import Pass
@@ -141,4 +142,4 @@ def _pattern(tree: PurePath, folder: PurePath) -> str:
     return f"*/{path}" if tree.suffix in _FILES else f"*/{path}/*"
 
 
-PASS = Pass(Python, find)
+PASS = Pass(Python, find, Group.BUILD)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hipport.explainer import Explanation
     from hipport.hardware import Hardware
     from hipport.install_plan import Plan
+    from hipport.reviewing import Reviewed
     from hipport.verification import Teeth, Verified
 
 #: One path, or several: a string is one, not as many as it has characters.
@@ -210,6 +211,54 @@ def undo(path: str | Path = ".") -> write.Written:
     if len(roots) > 1:
         raise write.Refused([f"{root}: has something to undo; give this folder to undo it" for root in roots])
     return write.undo(roots[0])
+
+
+def review(
+    paths: Paths,
+    *,
+    target: Target | None = None,
+    accept: Certainty = Certainty.REVIEW,
+    exclude: Sequence[str] = (),
+    exclude_base: Path | None = None,
+    rules: Mapping[str, Any] | None = None,
+) -> tuple[Reviewed, ...]:
+    """Return what was assumed when the trees that `paths` lie in were rewritten in place, at their present lines.
+
+    The journal of `rewrite` says what there was, which is ported again, with the same options if these are the same.
+    Raises write.Refused where there is no journal, or one that is damaged.
+    """
+    from hipport.reviewing import review as reviewed
+    from hipport_passes import PASSES
+
+    _check_rules(rules)
+    found = []
+    for root, inside in _journals(paths).items():
+        try:
+            originals = write.originals(root)
+        except OSError as error:
+            raise write.Refused([f"{root}: what hipport saved there is damaged: {error}"]) from error
+        project = discover.discover([root], target, exclude=exclude, base=exclude_base, vendored=_markers())
+        kept = {path: text for path, text in originals.items() if any((root / path).is_relative_to(i) for i in inside)}
+        project = replace(project, rules=rules or {})
+        found.append(reviewed(root, project, kept, lambda project: run(project, PASSES, accept)))
+    return tuple(found)
+
+
+def _journals(paths: Paths) -> dict[Path, list[Path]]:
+    """The roots of the trees that were rewritten in place, with those of `paths` that lie in each."""
+    found: dict[Path, list[Path]] = {}
+    for path in _listed(paths):
+        roots = write.find_roots(path.resolve())
+        if not roots:
+            raise write.Refused(
+                [
+                    f"{path}: hipport has no record of a rewrite here. Records are in {write.FOLDER}, which git does "
+                    "not take along: ask where the rewrite was made, or scan the source as it was before"
+                ]
+            )
+        for root in roots:
+            found.setdefault(root, []).append(path.resolve())
+    return {root: [root if root.is_relative_to(i) else i for i in inside] for root, inside in found.items()}
 
 
 def build(

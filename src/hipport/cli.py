@@ -104,6 +104,7 @@ _ENV = click.option(
 _FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="For people or for programs."
 )
+_ALL = click.option("--all", "whole", is_flag=True, help="Show every place, and what is said of documents, too.")
 _FORMAT_OF_FINDINGS = click.option(
     "--format",
     "form",
@@ -144,6 +145,7 @@ def main() -> None:
     help="The paths are what is to be committed, as a hook of Git's gets them: what hipport does not read is left "
     "alone, and a header of hipport's that Git does not know is an error. Asks Git.",
 )
+@_ALL
 @_FORMAT_OF_FINDINGS
 def rewrite(
     paths: tuple[Path, ...],
@@ -157,6 +159,7 @@ def rewrite(
     rules: tuple[Path, ...],
     device_agnostic: bool,
     staged: bool,
+    whole: bool,
     form: str,
 ) -> None:
     """Port files and folders, in place: all files or none.
@@ -205,7 +208,9 @@ def rewrite(
             more["diff"] = report.as_diff(ported).decode("utf-8", "surrogateescape")
         _json(report.as_json(ported, would=would, **more))
     else:
-        click.echo(report.as_text(ported, colour=_colour(), would=would), nl=False)
+        click.echo(report.as_text(ported, would=would, whole=whole, **_shown()), nl=False)
+        if not would and out is None and any(report.assumed(each) for each in ported.reported):
+            _say("`hipport review` shows again what was assumed")
     if recovered:
         _say(f"put back first what a killed run had left half-done: {_listed(recovered)}", err=True)
     for header, path in left_out.items():
@@ -219,6 +224,7 @@ def rewrite(
 @_ROCM
 @_WARP
 @_RULES
+@_ALL
 @_FORMAT_OF_FINDINGS
 def scan(
     paths: tuple[Path, ...],
@@ -226,6 +232,7 @@ def scan(
     rocm: str | None,
     warp: str | None,
     rules: tuple[Path, ...],
+    whole: bool,
     form: str,
 ) -> None:
     """Say what is there, what would change and what cannot be ported. Writes nothing."""
@@ -243,7 +250,7 @@ def scan(
         _json(report.as_json(scanned.ported, would=True, written=False, extensions=extensions, root=root))
     else:
         click.echo(_scanned_text(scanned), nl=False)
-        click.echo(report.as_text(scanned.ported, colour=_colour(), would=True), nl=False)
+        click.echo(report.as_text(scanned.ported, would=True, whole=whole, **_shown()), nl=False)
     _leave(scanned.ported, changes_count=False)
 
 
@@ -263,6 +270,41 @@ def undo(path: Path) -> None:
     elif written.paths or not written.lost:
         _say(f"put back {_listed(written.paths)}" if written.paths else "all files were as before already")
     sys.exit(PERSON if written.lost else DONE)
+
+
+@main.command()
+@click.argument("paths", nargs=-1, type=_PATH)
+@_TARGET
+@_ROCM
+@_WARP
+@_RULES
+@_ALL
+@_FORMAT
+def review(
+    paths: tuple[Path, ...],
+    target: str | None,
+    rocm: str | None,
+    warp: str | None,
+    rules: tuple[Path, ...],
+    whole: bool,
+    form: str,
+) -> None:
+    """List what `rewrite` assumed in a tree that it has rewritten in place, at the lines of today.
+
+    PATHS are the current folder if not given. A comment `hipport: ignore[RULE] why` at a place says that what is
+    assumed there was checked. Writes nothing. Give the options of the rewrite again.
+    """
+    from hipport import api, report
+
+    paths = paths or (Path(),)
+    with _failing():
+        said = _said(_config(paths, None, target, rocm, warp, rules))
+        reviewed = api.review(paths, **said)
+    if form == "json":
+        _json(report.reviewed_as_json(reviewed))
+    else:
+        click.echo(report.reviewed_as_text(reviewed, whole=whole, **_shown()), nl=False)
+    sys.exit(PERSON if any(each.reported for each in reviewed) else DONE)
 
 
 @main.command()
@@ -894,6 +936,13 @@ def _leave(ported: Ported, *, changes_count: bool, person: bool = False) -> None
 
 def _colour() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def _shown() -> dict[str, Any]:
+    """How a report is shown: in colour and wrapped on a terminal alone; what reads logs wants whole lines."""
+    import shutil
+
+    return {"colour": _colour(), "width": shutil.get_terminal_size().columns if sys.stdout.isatty() else None}
 
 
 def _say(line: str, *, err: bool = False) -> None:

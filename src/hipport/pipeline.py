@@ -23,6 +23,7 @@ from typing import Any, Generic, TypeVar
 from hipport import byte_order
 from hipport.backends import left
 from hipport.finding import Certainty, Finding
+from hipport.group import Group, in_documents
 from hipport.headers import missing, orphans, own, text, together
 from hipport.languages.cpp import Cpp
 from hipport.languages.kept_comments import keeping_comments
@@ -47,6 +48,8 @@ class Pass(Generic[L]):
 
     language: type[L]
     find: Callable[[L, Project], Iterable[Finding]]
+    #: What a person works on next who reads its findings, if that is not what the kind of file says.
+    group: Group | None = None
     #: Whether it looks at what a program has for HIP already, too: to report, and never to change.
     at_backends: bool = False
 
@@ -91,6 +94,7 @@ class Reported:
     certainty: Certainty
     outcome: Outcome
     reason: str = ""
+    group: Group = Group.KERNELS
 
     @property
     def needs_person(self) -> bool:
@@ -479,7 +483,7 @@ def _step(
             for f, o, r in outcomes
         ]
     made = tuple(file for f, o, _ in outcomes if o is Outcome.APPLIED for file in f.creates)
-    return result, [*failed, *(_reported(each.name, source, *outcome) for outcome in outcomes)], made
+    return result, [*failed, *(_reported(each, source, *outcome) for outcome in outcomes)], made
 
 
 def _edits(findings: Iterable[Finding]) -> list[Edit]:
@@ -507,7 +511,14 @@ def _parsing(source: Source, findings: Sequence[Finding]) -> list[Finding]:
     return kept
 
 
-def _reported(name: str, source: Source, finding: Finding, outcome: Outcome, reason: str) -> Reported:
+def _group(each: Pass[Any], source: Source) -> Group:
+    """What a person works on next: what the pass is about, or else such files. Texts come last, whoever reads them."""
+    if source.group is Group.DOCUMENTS or in_documents(source.path):
+        return Group.DOCUMENTS
+    return each.group or source.group
+
+
+def _reported(each: Pass[Any], source: Source, finding: Finding, outcome: Outcome, reason: str) -> Reported:
     span = source.origin(finding.span)
     line, column = source.first.position(span.start)
     return Reported(
@@ -515,11 +526,12 @@ def _reported(name: str, source: Source, finding: Finding, outcome: Outcome, rea
         line,
         column,
         span,
-        f"{name}/{finding.kind}",
+        f"{each.name}/{finding.kind}",
         finding.message,
         finding.certainty,
         outcome,
         reason,
+        _group(each, source),
     )
 
 
@@ -545,11 +557,18 @@ def _failure(each: Pass[Any], source: Source, error: Exception) -> Reported:
         Certainty.MANUAL,
         Outcome.FAILED,
         f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})",
+        _group(each, source),
     )
 
 
 def _has_notes(source: Source) -> bool:
     return b"hipport:" in source.text
+
+
+def ignored(source: Source, span: Span, rule: str) -> str | None:
+    """Return the reason if a comment at a place ignores a rule there; else None."""
+    name, _, kind = rule.partition("/")
+    return _ignored(source, Finding(span, kind, "", certainty=Certainty.MANUAL), name)
 
 
 def _ignored(source: Source, finding: Finding, name: str) -> str | None:

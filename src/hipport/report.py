@@ -10,13 +10,13 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from hipport import __version__
+from hipport import __version__, facts_report
 from hipport.extensions import UNITS
+from hipport.facts import Fact, facts
 from hipport.finding import Certainty
 from hipport.pipeline import Outcome, Ported, Reported
 from hipport.project import Target
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hipport.builder import Built, Compiled
     from hipport.diagnosis import Diagnosis
     from hipport.explainer import Explanation
+    from hipport.reviewing import Reviewed
 
 #: The version of the JSON that `as_json` writes; a field is never renamed or removed within one.
 SCHEMA = 1
@@ -37,10 +38,13 @@ _NAMED = 20
 _COLOUR = {"safe": "32", "review": "33", "manual": "31", "path": "1", "dim": "2"}
 
 
-def as_text(ported: Ported, *, colour: bool = False, would: bool = False) -> str:
-    """Return what a person reads: what needs them, file by file, then what was changed, counted by rule.
+def as_text(
+    ported: Ported, *, colour: bool = False, would: bool = False, width: int | None = None, whole: bool = False
+) -> str:
+    """Return what a person reads: what needs them, by what they do next, what was changed by rule, and what is left.
 
-    `would` words it for a run that writes nothing.
+    `would` words it for a run that writes nothing. Lines are wrapped to `width`; `whole` has all places, and what is
+    said of documents.
     """
     paint = painter(_COLOUR if colour else {})
     failures = ported.failures
@@ -51,27 +55,18 @@ def as_text(ported: Ported, *, colour: bool = False, would: bool = False) -> str
         for each in failures:
             lines.append(f"  {paint('path', each.path.as_posix())}  {each.reason}  " + paint("dim", f"[{each.rule}]"))
         lines.append("")
-    attention = [each for each in ported.reported if each.needs_person and each.outcome is not Outcome.FAILED]
-    for path, group in groupby(attention, key=lambda reported: reported.path.as_posix()):
-        lines.append(paint("path", path))
-        for reported in _merged(group):
-            certainty = str(reported.certainty)
-            lines.append(
-                f"  {reported.line}:{reported.column}  {paint(certainty, certainty)}  {reported.message}  "
-                + paint("dim", f"[{reported.rule}]")
-            )
-            if reported.reason:
-                lines.append(paint("dim", f"      {reported.outcome}: {reported.reason}"))
-        lines.append("")
+    found = facts(ported.reported)
+    lines += facts_report.listed(found, paint, width, whole=whole)
     counts = Counter(r.rule for r in ported.reported if r.outcome is Outcome.APPLIED)
     if counts:
         lines.append("would change" if would else "changed")
-        width = max(len(str(count)) for count in counts.values())
-        lines += [f"  {count:>{width}}  {rule}" for rule, count in sorted(counts.items(), key=lambda i: (-i[1], i[0]))]
+        digits = max(len(str(count)) for count in counts.values())
+        lines += [f"  {count:>{digits}}  {rule}" for rule, count in sorted(counts.items(), key=lambda i: (-i[1], i[0]))]
         lines.append("")
     lines += _files_lines(ported, would=would)
     lines += _skipped_lines(ported, paint)
-    lines.append(summary(ported, would=would))
+    lines += facts_report.table(found, paint)
+    lines += facts_report.wrapped(summary(ported, would=would), width)
     return joined(lines)
 
 
@@ -136,6 +131,7 @@ def as_json(ported: Ported, *, would: bool = False, **more: Any) -> str:
             {"path": file.path.as_posix(), "sha256": hashlib.sha256(file.text).hexdigest()} for file in ported.created
         ],
         "findings": [_reported_as_json(reported) for reported in ported.reported],
+        "facts": [_fact_as_json(fact) for fact in facts(ported.reported)],
         "skipped": [
             {"path": skipped.path.as_posix(), "kind": skipped.kind, "why": skipped.why}
             for skipped in ported.before.skipped
@@ -150,12 +146,26 @@ def as_sarif(ported: Ported, about: Mapping[str, str] | None = None) -> str:
     """Return the findings as SARIF 2.1.0, which code hosts and editors show beside the lines that they are about.
 
     Positions are in the files as they were read; columns count code points. What needs a person is a warning, or
-    an error where nothing was changed; all else is a note. `about` has a sentence for each pass.
+    an error where nothing was changed, and one result with all its places; all else is a note for each place. `about`
+    has a sentence for each pass.
     """
     found = [each for each in ported.reported if each.outcome is not Outcome.FAILED]
     rules = sorted({reported.rule for reported in found})
     seen: Counter[str] = Counter()
-    results = [_sarif_result(each, rules, ported.before.by_path[each.path], seen) for each in found]
+    by_path = ported.before.by_path
+    results = []
+    for fact in facts(ported.reported):
+        first, *others = fact.places
+        result = _sarif_result(first, rules, by_path[first.path], seen)
+        if fact.subjects:
+            result["message"] = {"text": fact.sentence}
+        if others:
+            result["relatedLocations"] = [
+                {"id": number, **_sarif_place(each, by_path[each.path]), "message": {"text": each.message}}
+                for number, each in enumerate(others, 1)
+            ]
+        results.append(result)
+    results += [_sarif_result(each, rules, by_path[each.path], seen) for each in found if not each.needs_person]
     notices: list[dict[str, Any]] = [
         {
             "level": "error",
@@ -203,15 +213,6 @@ def _sarif_result(reported: Reported, rules: Sequence[str], source: Source, seen
     start = text.rfind(b"\n", 0, span.start) + 1
     ends = text.find(b"\n", span.start)
     line = text[start : ends if ends >= 0 else len(text)]
-    last = text.rfind(b"\n", 0, span.end) + 1
-    region = {
-        "startLine": reported.line,
-        "startColumn": _code_points(text[start : span.start]) + 1,
-        "endLine": reported.line + text.count(b"\n", span.start, span.end),
-        "endColumn": _code_points(text[max(last, 0) : span.end]) + 1,
-        "byteOffset": span.start,
-        "byteLength": len(span),
-    }
     # The same result after lines were added elsewhere in the file: its line's text tells, and which of them it is.
     same = hashlib.sha256(f"{reported.rule}\0{reported.path}\0".encode("utf-8", "surrogateescape") + line.strip())
     number = seen[same.hexdigest()]
@@ -224,7 +225,7 @@ def _sarif_result(reported: Reported, rules: Sequence[str], source: Source, seen
         "ruleIndex": rules.index(reported.rule),
         "level": level,
         "message": {"text": reported.message},
-        "locations": [{"physicalLocation": {"artifactLocation": _sarif_file(reported.path), "region": region}}],
+        "locations": [_sarif_place(reported, source)],
         "partialFingerprints": {"hipport/v1": f"{same.hexdigest()}:{number}"},
         "properties": {
             "certainty": str(reported.certainty),
@@ -236,6 +237,21 @@ def _sarif_result(reported: Reported, rules: Sequence[str], source: Source, seen
         why = {"justification": reported.reason} if reported.reason else {}
         result["suppressions"] = [{"kind": "inSource", **why}]
     return result
+
+
+def _sarif_place(reported: Reported, source: Source) -> dict[str, Any]:
+    text, span = source.text, reported.span
+    start = text.rfind(b"\n", 0, span.start) + 1
+    last = text.rfind(b"\n", 0, span.end) + 1
+    region = {
+        "startLine": reported.line,
+        "startColumn": _code_points(text[start : span.start]) + 1,
+        "endLine": reported.line + text.count(b"\n", span.start, span.end),
+        "endColumn": _code_points(text[max(last, 0) : span.end]) + 1,
+        "byteOffset": span.start,
+        "byteLength": len(span),
+    }
+    return {"physicalLocation": {"artifactLocation": _sarif_file(reported.path), "region": region}}
 
 
 def _sarif_file(path: PurePath) -> dict[str, str]:
@@ -254,6 +270,48 @@ def target_as_json(target: Target) -> dict[str, Any]:
         "dialect": target.dialect,
         "warp": target.warp,
     }
+
+
+def assumed(reported: Reported) -> bool:
+    """Whether a finding was applied on an assumption."""
+    return reported.outcome is Outcome.APPLIED and reported.certainty is Certainty.REVIEW
+
+
+def reviewed_as_json(reviewed: Sequence[Reviewed]) -> str:
+    """Return what was assumed, in one tree or several, as JSON with sorted keys."""
+    document = {
+        "schema": SCHEMA,
+        "trees": [
+            {
+                "root": str(each.root),
+                "findings": [_reported_as_json(reported) for reported in each.reported],
+                "facts": [_fact_as_json(fact) for fact in facts(each.reported)],
+                "ignored": each.ignored,
+                "gone": [path.as_posix() for path in each.gone],
+            }
+            for each in reviewed
+        ],
+    }
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+def reviewed_as_text(
+    reviewed: Sequence[Reviewed], *, colour: bool = False, width: int | None = None, whole: bool = False
+) -> str:
+    """Return what a person reads of what was assumed: each assumption once, and where it was made."""
+    paint = painter(_COLOUR if colour else {})
+    lines: list[str] = []
+    for each in reviewed:
+        if len(reviewed) > 1:
+            lines.append(paint("path", str(each.root)))
+        found = facts(each.reported)
+        lines += facts_report.listed(found, paint, width, whole=whole)
+        lines += [f"{path.as_posix()} was rewritten and is not there any more" for path in each.gone]
+        lines += facts_report.table(found, paint)
+        text = f"{_plural(len(found), 'assumption')} at {_plural(len(each.reported), 'place')}"
+        text += f"; {each.ignored} checked, as comments say" if each.ignored else ""
+        lines.append(f"{text}. A comment `hipport: ignore[RULE] why` says that one was checked")
+    return joined(lines)
 
 
 def as_diff(ported: Ported) -> bytes:
@@ -513,17 +571,24 @@ def _reported_as_json(reported: Reported) -> dict[str, Any]:
         "outcome": str(reported.outcome),
         "reason": reported.reason,
         "needs_person": reported.needs_person,
+        "group": str(reported.group),
     }
 
 
-def _merged(group: Iterable[Reported]) -> Iterator[Reported]:
-    """One line for what is said alike of several places of a line."""
-    seen = set()
-    for reported in group:
-        key = (reported.line, reported.rule, reported.message)
-        if key not in seen:
-            seen.add(key)
-            yield reported
+def _fact_as_json(fact: Fact) -> dict[str, Any]:
+    return {
+        "group": str(fact.group),
+        "certainty": str(fact.certainty),
+        "outcome": str(fact.outcome),
+        "reason": fact.reason,
+        "rules": list(fact.rules),
+        "message": fact.message,
+        "subjects": list(fact.subjects),
+        "places": [
+            {"path": each.path.as_posix(), "line": each.line, "column": each.column, "rule": each.rule}
+            for each in fact.places
+        ],
+    }
 
 
 def _skipped_lines(ported: Ported, paint: Any) -> list[str]:

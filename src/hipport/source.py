@@ -27,6 +27,8 @@ from itertools import accumulate
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from hipport.group import Group
+
 if TYPE_CHECKING:
     from hipport.embedded import Embedded
 
@@ -115,6 +117,9 @@ class Source:
         kept = self.__getstate__()
         self.__dict__.clear()
         self.__dict__.update(kept)
+
+    #: What a person works on who has to change such a file: here, where and with what a program runs.
+    group: ClassVar[Group] = Group.PACKAGES
 
     #: What is still asked of a text when edits of it have been made: where things stood, and what it began as.
     lasting: ClassVar[tuple[str, ...]] = ("_line_starts", "_written")

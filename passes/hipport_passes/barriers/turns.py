@@ -16,7 +16,7 @@ from hipport.languages.functions import LOOPS, Call, Condition, Function, contai
 from hipport.languages.kernels import Kernels
 from hipport.languages.macros import conditional
 from hipport.languages.parting import changes, loops_around, may_change, side_of
-from hipport.languages.trips import equal_trips
+from hipport.languages.trips import alike_in_turns, equal_trips
 from hipport.source import Span
 from hipport_passes.barriers.instead import instead_of
 from hipport_passes.barriers.waiting import Waiting
@@ -146,6 +146,8 @@ def _parted(function: Function, kernels: Kernels, condition: Condition, loop: No
         if equal_trips(kernels, function, condition.statement, widest):
             return
     elif condition.statement != loop:
+        if alike_in_turns(kernels, function, condition.expression, loop, widest):
+            return
         side = side_of(condition.statement, condition.taken, b"", 0, 0, False, False)
         # Who passes it by in every turn never comes.
         if not may_change(function, side, loop, kernels):

@@ -486,7 +486,8 @@ def _torch(
         if not mixed
         else "that is installed; without one, pip brings that for CUDA"
     )
-    message = f"this installs a build of PyTorch for CUDA; assumes that the program runs with the one for ROCm {where}"
+    assumed = f"assumes that the program runs with the PyTorch for ROCm {where}"
+    message = f"this installs a build of PyTorch for CUDA; {assumed}"
     return Finding(install.command.span, "torch", message, tuple(edits), Certainty.REVIEW)
 
 
@@ -675,8 +676,8 @@ def _of_conda(source: Source, command: Command, packages: Sequence[Word], asking
     if torch and len(keep) + len(remove) == len(named) and command.words[1].text == "install" and not _chooses(command):
         new = f"pip install {' '.join(torch)} --index-url {asking.index.url}"
         message = (
-            "conda has no build of PyTorch for ROCm, pip has; assumes that the program runs with the PyTorch that is "
-            "installed, or the newest there"
+            "conda has no build of PyTorch for ROCm, pip has; assumes that the program runs with the PyTorch for ROCm "
+            "that is installed, or the newest there"
         )
         yield Finding(command.span, "torch", message, (Edit(command.span, new.encode()),), Certainty.REVIEW)
         return

@@ -12,7 +12,9 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
+from hipport.group import Group
 from hipport.source import Source, Span
 
 _PLAIN = rb'(?:[^ \0\t\r\n()#"\[=\\]|\\[^\0\n])'
@@ -101,6 +103,8 @@ class Reference:
 @dataclass(frozen=True)
 class CMake(Source):
     """A CMakeLists.txt or .cmake file."""
+
+    group: ClassVar[Group] = Group.BUILD
 
     @cached_property
     def tokens(self) -> tuple[Token, ...]:

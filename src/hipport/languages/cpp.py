@@ -10,8 +10,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from hipport.group import Group
 from hipport.languages.asked import MARK
 from hipport.languages.lexing import BOM, SPLICE, first_on_line, lex, lexed_apart
 from hipport.languages.parsing import parsed_tree
@@ -82,6 +83,8 @@ CppT = TypeVar("CppT", bound="Cpp")
 @dataclass(frozen=True)
 class Cpp(Source):
     """C++ (or C) source text."""
+
+    group: ClassVar[Group] = Group.KERNELS
 
     #: The program's own macros of which other files of it show that every HIP compilation defines them.
     chosen: frozenset[bytes] = field(default=frozenset(), repr=False)

@@ -48,6 +48,8 @@ _VALUE_TYPE = re.compile(
 # A template's pack among the parameters, or C's own.
 _PACK = re.compile(rb"\.\.\.\s*\w*\s*\)")
 _BRANCHES = frozenset(("if_statement", "else_clause"))
+#: What the preprocessor leaves one side of.
+_CONDITIONALS = frozenset(("preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef"))
 _GOES_ON = frozenset(("continue_statement",))
 _LEAVES = frozenset(("return_statement", "break_statement", "continue_statement"))
 _SHARED = re.compile(rb"\s*(?:(?:static|volatile|extern)\s+)*__shared__(?:\s+(?:static|volatile|extern))*\s*")
@@ -548,12 +550,16 @@ def _label(function: Function, leaving: Node) -> Node | None:
 def exclusive(one: Node, other: Node) -> bool:
     """Whether a thread that comes to one of two places cannot come to the other before it comes there again.
 
-    So it is with the two sides of an `if`; the cases of a `switch` may fall through.
+    So it is with the two sides of an `if`, and of an `#if`, of which a compilation has one; the cases of a `switch` may
+    fall through.
     """
     outer = one.parent
     inner = one
     while outer is not None and not contains(outer, other):
         inner, outer = outer, outer.parent
+    if outer is not None and outer.type in _CONDITIONALS:
+        alternative = outer.child_by_field_name("alternative")
+        return alternative is not None and contains(alternative, one) != contains(alternative, other)
     if outer is None or outer.type != "if_statement":
         return False
     condition = outer.child_by_field_name("condition")

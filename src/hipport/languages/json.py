@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
+from hipport.group import Group
 from hipport.source import Source, Span
 
 _STRING = rb'"(?:[^"\\\n]|\\.)*"'
@@ -114,3 +115,5 @@ class Devcontainer(Json):
 @dataclass(frozen=True)
 class CMakePresets(Json):
     """CMakePresets.json and CMakeUserPresets.json."""
+
+    group: ClassVar[Group] = Group.BUILD

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from hipport.languages import groups, instances
 from hipport.languages.agreement import BLOCK, WARP, Agreements, Form, Numbering
 from hipport.languages.blocks import Block, shapes
-from hipport.languages.built_ins import BY_THREAD, BY_WARP, GIVEN, LAYERS, OTHER_DIMENSIONS, RANK, WARP_SIZES
+from hipport.languages.built_ins import BY_BLOCK, BY_THREAD, BY_WARP, GIVEN, LAYERS, OTHER_DIMENSIONS, RANK, WARP_SIZES
 from hipport.languages.constants import WORKED_OUT
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import (
@@ -362,8 +362,8 @@ class Kernels:
     def by_arguments(self, function: Function) -> bool:
         """Whether what a function returns differs by thread only as far as what it is given does.
 
-        It asks for no thread's number and for no other lane's value, and calls no function that does. What an object
-        has is not told by arguments.
+        It asks for no thread's number and for no other lane's value, lets no threads vote, and calls no function that
+        does. What an object has is not told by arguments.
         """
         known = self._known(function.source).by_arguments
         if function not in known:
@@ -372,7 +372,10 @@ class Kernels:
             while waiting:
                 each = waiting.pop()
                 names = self._named_in(each)
-                if is_method(each) or any(BY_THREAD.fullmatch(name) or BY_WARP.fullmatch(name) for name in names):
+                # What a block has voted is one value, whatever each thread gave.
+                if is_method(each) or any(
+                    of.fullmatch(name) for name in names for of in (BY_THREAD, BY_WARP, BY_BLOCK)
+                ):
                     break
                 called = [of for name in sorted(names) for of in self.definitions(each.source, name)]
                 waiting += [of for of in called if of not in found]

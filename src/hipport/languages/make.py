@@ -11,7 +11,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
+from hipport.group import Group
 from hipport.source import Source, Span
 
 _ASSIGNMENT = re.compile(
@@ -58,6 +60,8 @@ class Line:
 @dataclass(frozen=True)
 class Makefile(Source):
     """A makefile."""
+
+    group: ClassVar[Group] = Group.BUILD
 
     @cached_property
     def _parsed(self) -> tuple[tuple[Line, ...], dict[Line, tuple[tuple[Line, ...], ...]], int]:

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from hipport.embedded import Embedded
+from hipport.group import Group
 from hipport.languages.python import Python, compiles
 from hipport.languages.shell import Shell
 from hipport.source import Edit, Source, Span
@@ -81,6 +82,8 @@ class _Cell:
 @dataclass(frozen=True)
 class Notebook(Source):
     """An .ipynb file: JSON with cells of Python in it."""
+
+    group: ClassVar[Group] = Group.DOCUMENTS
 
     embeds: ClassVar[tuple[type[Source], ...]] = (Python,)
 

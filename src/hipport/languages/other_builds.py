@@ -6,7 +6,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
+from hipport.group import Group
 from hipport.source import Source, Span
 
 # A string, which is kept, or a comment: of Python and its like (#), of Lua (--), of Autoconf (dnl).
@@ -21,6 +23,8 @@ _RUST_COMMENT = re.compile(rb"(?P<kept>\"(?:[^\"\\]|\\.)*\")|//[^\n]*|/\*(?:.|\n
 @dataclass(frozen=True)
 class OtherBuild(Source):
     """A script of Meson, Bazel, SCons, xmake, Autoconf or Cargo."""
+
+    group: ClassVar[Group] = Group.BUILD
 
     @cached_property
     def code(self) -> bytes:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from hipport.group import Group
 from hipport.source import ANY_LINE_END, Source, Span
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Misplaced(ValueError):
 class Python(Source):
     """Python source text."""
 
+    group: ClassVar[Group] = Group.PYTHON
     line_end = ANY_LINE_END
 
     @classmethod

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import ClassVar
 
+from hipport.group import Group
 from hipport.source import Source, Span
 
 _BLANK = re.compile(rb"(?:[ \t]|\\\r?\n)+")
@@ -84,6 +86,8 @@ class Command:
 @dataclass(frozen=True)
 class Shell(Source):
     """A shell script."""
+
+    group: ClassVar[Group] = Group.BUILD
 
     @cached_property
     def _read(self) -> tuple[tuple[Command, ...], tuple[tuple[str, Span], ...]]:
@@ -236,6 +240,8 @@ class Definition(Source):
 @dataclass(frozen=True)
 class Markdown(Source):
     """A text in Markdown, or much like it."""
+
+    group: ClassVar[Group] = Group.DOCUMENTS
 
     @cached_property
     def commands(self) -> tuple[Command, ...]:

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much `hipport scan` asks of a person: what is left of public repositories, and some of it drawn for judging.
+
+    python bench/noise.py CLONE…                 counts, and the facts that need a person, by group and by rule
+    python bench/noise.py CLONE… --draw 30       30 of them at random besides, to be judged one by one
+    python bench/noise.py CLONE… --seed 7        with another seed
+
+Facts are counted as people see them, one for each `facts` of the JSON, in each repository by itself: a place more is
+none more. Those in documents are counted apart: they are one line. README.md has what was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from hipport import api
+from hipport.facts import Fact, facts
+from hipport.group import Group
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Scan, count and draw."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("clones", nargs="+", type=Path, help="folders of repositories")
+    parser.add_argument("--draw", type=int, default=0, metavar="N", help="print N facts at random, for judging")
+    parser.add_argument("--seed", type=int, default=0, help="what they are drawn by")
+    asked = parser.parse_args(arguments)
+    found: list[tuple[str, Fact]] = []
+    places, messages = 0, set()
+    for clone in asked.clones:
+        reported = api.scan(clone).ported.reported
+        left = facts(reported)
+        lines = {(each.path, each.line, each.rule, each.message) for each in reported if each.needs_person}
+        messages |= {message for *_, message in lines}
+        places += len(lines)
+        found += [(clone.name, fact) for fact in left]
+        print(f"{len(left):>5} {len(lines):>6}  {clone.name}", flush=True)
+    print(report(found, places, len(messages), len(asked.clones)))
+    # Documents are a line in each report, and nobody is asked to read them one by one.
+    judged = [each for each in found if each[1].group is not Group.DOCUMENTS]
+    for number, (name, fact) in enumerate(drawn(judged, asked.draw, asked.seed), 1):
+        first = fact.places[0]
+        print(f"\n{number}. {name} {first.path.as_posix()}:{first.line} {fact.certainty} [{', '.join(fact.rules)}]")
+        print(f"   {len(fact.places)} times: {fact.sentence}")
+
+
+def report(found: Sequence[tuple[str, Fact]], places: int, messages: int, repositories: int) -> str:
+    """Return the measure: what needs a person, by group and by rule."""
+    groups = Counter(fact.group for _, fact in found)
+    rules = Counter(fact.rules[0] for _, fact in found)
+    asked = len(found) - groups[Group.DOCUMENTS]
+    lines = [
+        f"{repositories} repositories: {asked} findings need a person, and {groups[Group.DOCUMENTS]} in documents; "
+        f"{places} places, {messages} distinct messages"
+    ]
+    lines += [f"  {groups[group]:>5}  {group}" for group in Group]
+    return "\n".join([*lines, "by rule", *(f"  {count:>5}  {rule}" for rule, count in rules.most_common())])
+
+
+def drawn(found: Sequence[tuple[str, Fact]], count: int, seed: int) -> Sequence[tuple[str, Fact]]:
+    """Return some of what was found: the same for the same seed."""
+    return random.Random(seed).sample(list(found), min(count, len(found)))
+
+
+if __name__ == "__main__":
+    main()

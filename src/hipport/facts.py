@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is left to a person, as a person takes it: a fact once, with all its places.
+
+A message is about one place: `SUBJECT: FACT`, or `WHAT WAS DONE; assumes FACT`. A function of CUDA's that ROCm lacks is
+called at a hundred places, and a library that it lacks has a hundred functions: to know it once is enough. So findings
+of the same certainty, outcome and group are one fact if their messages differ in the subject, or in the numbers of
+lines, alone. Messages that are whole sentences about their place, or quote the code there, stay apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from hipport.finding import Certainty
+from hipport.group import Group
+from hipport.pipeline import Outcome, Reported
+
+#: How many subjects of a fact are named at the most.
+SHOWN = 5
+# Words of a subject: a name and what it does. `__CUDA_ARCH__ is not defined on AMD and counts as 0 here: …`
+_WORDS = 10
+_ASIDE = re.compile(r"\([^()]*\)")
+_ASSUMES = re.compile(r"[;,] (?=assum(?:es|ing)\b)")
+_LINES = re.compile(
+    r" ?\((?:also )?(?:in )?lines? \d+(?:(?:, | and )\d+)*\)"
+    r"|\b(?:in |from |of )?lines? \d+(?:(?:, | and )\d+)*(?: of [\w./+-]+\w)?"
+)
+# What was left as it would have broken the file is looked at first.
+_WORST = {Outcome.DROPPED: 0, Outcome.REPORTED: 1, Outcome.DECLINED: 2, Outcome.APPLIED: 3, Outcome.IGNORED: 4}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing to know or to decide, and every place that it is about, in order."""
+
+    group: Group
+    certainty: Certainty
+    outcome: Outcome
+    reason: str
+    places: tuple[Reported, ...]
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that said it."""
+        return tuple(dict.fromkeys(each.rule for each in self.places))
+
+    @cached_property
+    def subjects(self) -> tuple[str, ...]:
+        """What it is about where that is more than one thing, most places first; else it is in `message`."""
+        counts: dict[str, int] = {}
+        for each in self.places:
+            subject = _parted(each.message)[0]
+            counts[subject] = counts.get(subject, 0) + 1
+        return tuple(sorted(counts, key=lambda each: -counts[each])) if len(counts) > 1 else ()
+
+    @property
+    def message(self) -> str:
+        """What is said of all its places."""
+        return _parted(self.places[0].message)[1] if self.subjects else self.places[0].message
+
+    @property
+    def sentence(self) -> str:
+        """The message with a few of its subjects."""
+        shown = ", ".join(self.subjects[:SHOWN])
+        more = f" and {len(self.subjects) - SHOWN} more" if len(self.subjects) > SHOWN else ""
+        return f"{shown}{more}: {self.message}" if shown else self.message
+
+
+def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
+    """Return what needs a person, by group and the worst first. What failed is a fault of hipport's, and told apart."""
+    same: dict[tuple[object, ...], list[Reported]] = {}
+    for each in reported:
+        if each.needs_person and each.outcome is not Outcome.FAILED:
+            said = _LINES.sub(" …", _parted(each.message)[1])
+            same.setdefault((each.group, each.certainty, each.outcome, each.reason, said), []).append(each)
+    found = [
+        Fact(places[0].group, places[0].certainty, places[0].outcome, places[0].reason, tuple(places))
+        for places in same.values()
+    ]
+    groups = [*Group]
+    return tuple(sorted(found, key=lambda fact: (groups.index(fact.group), _WORST[fact.outcome])))
+
+
+def _parted(message: str) -> tuple[str, str]:
+    """Return (subject, fact) of a message; no subject where it is a sentence."""
+    subject, colon, fact = message.partition(": ")
+    assumes = _ASSUMES.search(message)
+    named = "→" in subject or ("`" not in subject and len(_ASIDE.sub("", subject).split()) <= _WORDS)
+    if colon and named and not (assumes and assumes.start() < len(subject)):
+        return subject, fact
+    return (message[: assumes.start()], message[assumes.end() :]) if assumes else ("", message)
