@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import hipport
-from hipport import builder, evidence, program_verifier, verifier
+from hipport import builder, evidence, program_verifier, reading, verifier
 from hipport.cli import main
 from hipport.evidence import Evidence
 from hipport.simt.extension import NotBuildable
@@ -213,7 +213,7 @@ def test_extensions_with_cases(desk: Desk) -> None:
         ("the extension in one", True, "cases.py"),
         ("the extension in two", False, ""),
     ]
-    assert found.verifications[0].digest == evidence.digest(desk.tree / "one/cases.py")
+    assert found.verifications[0].digest == reading.digest(desk.tree / "one/cases.py")
     # What was run is what was written.
     assert desk.asked[0]["x.cu"] == (PROGRAM, (desk.tree / "one/x.cu").read_text())
     assert has(found.not_checked, "compiled: nothing was")
