@@ -35,6 +35,7 @@ from hipport.included import own_files
 from hipport.mutants import mutations
 from hipport.pipeline import Pass, Ported, Progress
 from hipport.simt import compile as compiling
+from hipport.simt import run_time_compiler
 from hipport.simt.compilers import NoCompiler, has_volatile
 from hipport.simt.messages import NotCompiled, left_to_a_person
 from hipport.traces import first_changed
@@ -353,6 +354,7 @@ def run(
     kept = {name: value for name, value in env.items() if not name.startswith("SIMT_")}
     if configuration.side != "gpu":
         kept |= {"SIMT_ORDER": configuration.order, "SIMT_WAVE": str(configuration.lanes)}
+        kept |= run_time_compiler.variables(env)
     if other_device:
         kept["SIMT_OTHER_DEVICE"] = "1"
     if configuration.side == "original" and configuration.lanes != 32:

@@ -13,8 +13,6 @@ struct hipIpcEventHandle_t {
   char reserved[64];
 };
 #define hipIpcMemLazyEnablePeerAccess 0x01
-struct ihipModule_t;
-using hipModule_t = ihipModule_t*;
 struct hipMipmappedArray;
 using hipMipmappedArray_t = hipMipmappedArray*;
 
@@ -85,17 +83,9 @@ SIMT_REFUSE(hipGetMipmappedArrayLevel, cudaGetMipmappedArrayLevel, "mipmaps")
   CUresult cuda(Arguments&&...) {                                           \
     simt::host::refuse(#cuda, what);                                        \
   }
-using CUmodule = hipModule_t;
 #endif
 
-#define SIMT_CODE "modules, which hold code of a GPU"
-SIMT_REFUSE_DRIVER(hipModuleLoad, cuModuleLoad, SIMT_CODE)
-SIMT_REFUSE_DRIVER(hipModuleLoadData, cuModuleLoadData, SIMT_CODE)
-SIMT_REFUSE_DRIVER(hipModuleLoadDataEx, cuModuleLoadDataEx, SIMT_CODE)
-SIMT_REFUSE_DRIVER(hipModuleUnload, cuModuleUnload, SIMT_CODE)
-SIMT_REFUSE_DRIVER(hipModuleGetFunction, cuModuleGetFunction, SIMT_CODE)
-SIMT_REFUSE_DRIVER(hipModuleGetGlobal, cuModuleGetGlobal, SIMT_CODE)
-#undef SIMT_CODE
+SIMT_REFUSE_DRIVER(hipModuleGetTexRef, cuModuleGetTexRef, "textures of modules")
 #define SIMT_WORDS "words that streams write and wait for"
 SIMT_REFUSE_DRIVER(hipStreamWriteValue32, cuStreamWriteValue32, SIMT_WORDS)
 SIMT_REFUSE_DRIVER(hipStreamWriteValue64, cuStreamWriteValue64, SIMT_WORDS)
