@@ -257,7 +257,7 @@ inline hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms* p, hipStream_t stream
   if (p == nullptr) return simt::host::result(hipErrorInvalidValue);
   return simt::host::asked(stream, simt::NodeKind::copy, [simt_file, simt_line, how = *p] {
     return simtMemcpy3D(&how, simt_file, simt_line);
-  });
+  }, *p);
 }
 
 inline hipError_t hipMemcpy3DPeerAsync(const hipMemcpy3DPeerParms* p, hipStream_t stream = nullptr, SIMT_HERE) {

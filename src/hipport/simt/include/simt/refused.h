@@ -43,12 +43,6 @@ SIMT_REFUSE(hipStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph, "record
 SIMT_REFUSE(hipStreamGetCaptureInfo_v2, cudaStreamGetCaptureInfo_v2, "tale of what a stream that records waits for")
 SIMT_REFUSE(hipStreamUpdateCaptureDependencies, cudaStreamUpdateCaptureDependencies,
             "changes of what a stream that records waits for")
-#define SIMT_PARAMETERS "parameters of a graph's nodes, which keep what to do"
-SIMT_REFUSE(hipGraphKernelNodeGetParams, cudaGraphKernelNodeGetParams, SIMT_PARAMETERS)
-SIMT_REFUSE(hipGraphMemcpyNodeGetParams, cudaGraphMemcpyNodeGetParams, SIMT_PARAMETERS)
-SIMT_REFUSE(hipGraphMemsetNodeGetParams, cudaGraphMemsetNodeGetParams, SIMT_PARAMETERS)
-SIMT_REFUSE(hipGraphHostNodeGetParams, cudaGraphHostNodeGetParams, SIMT_PARAMETERS)
-#undef SIMT_PARAMETERS
 SIMT_REFUSE(hipGraphChildGraphNodeGetGraph, cudaGraphChildGraphNodeGetGraph, "graph in a node, which keeps a copy")
 SIMT_REFUSE(hipGraphExecChildGraphNodeSetParams, cudaGraphExecChildGraphNodeSetParams,
             "other graph for a node that was made")
@@ -57,8 +51,6 @@ SIMT_REFUSE(hipGraphExecEventRecordNodeSetEvent, cudaGraphExecEventRecordNodeSet
 SIMT_REFUSE(hipGraphNodeFindInClone, cudaGraphNodeFindInClone, "way from a graph's node to a copy's")
 SIMT_REFUSE(hipGraphAddNode, cudaGraphAddNode, "nodes of a graph by their parameters")
 SIMT_REFUSE(hipGraphDebugDotPrint, cudaGraphDebugDotPrint, "drawings of graphs")
-SIMT_REFUSE(hipDeviceGetGraphMemAttribute, cudaDeviceGetGraphMemAttribute, "account of what graphs allocate")
-SIMT_REFUSE(hipDeviceSetGraphMemAttribute, cudaDeviceSetGraphMemAttribute, "account of what graphs allocate")
 SIMT_REFUSE(hipMemRangeGetAttribute, cudaMemRangeGetAttribute, "memory of what was advised")
 SIMT_REFUSE(hipMemRangeGetAttributes, cudaMemRangeGetAttributes, "memory of what was advised")
 SIMT_REFUSE(hipMemPoolExportToShareableHandle, cudaMemPoolExportToShareableHandle, "memory shared by processes")
