@@ -7,6 +7,8 @@
 #include <cstring>
 #include <string>
 
+#include <unistd.h>
+
 #ifdef __HIP__
 #include <hip/hiprtc.h>
 #define RTC(name) hiprtc##name
@@ -164,8 +166,8 @@ static void test_launches() {
   check(DRIVER(ModuleGetFunction)(&function, twin, "summed") == DRIVER_OK, "of one that is there");
 
   // Code may be kept in a file.
-  const char* const path = "run_time.code";
-  if (std::FILE* file = std::fopen(path, "wb")) {
+  char path[] = "/tmp/hipport-code-XXXXXX";
+  if (std::FILE* file = fdopen(mkstemp(path), "wb")) {
     std::fwrite(code.c_str(), 1, code.size(), file);
     std::fclose(file);
   }
@@ -285,6 +287,23 @@ int main(int count, char** arguments) {
   if (count > 1 && std::strcmp(arguments[1], "code") == 0) {
     Module module;
     return DRIVER(ModuleLoadData)(&module, ".version 8.0\n.target sm_80\n") == DRIVER_OK;
+  }
+  if (count > 1 && std::strcmp(arguments[1], "race") == 0) {
+    RTC(Program) program = nullptr;
+    RTC(CreateProgram)(&program,
+                       "extern \"C\" __global__ void reversed(int* p) {\n  __shared__ int all[64];\n"
+                       "  all[threadIdx.x] = p[threadIdx.x];\n  p[threadIdx.x] = all[63 - threadIdx.x];\n}\n",
+                       "reversed.cu", 0, nullptr, nullptr);
+    const std::string code = compiled(program);
+    Module module;
+    Function function;
+    DRIVER(ModuleLoadData)(&module, code.c_str());
+    DRIVER(ModuleGetFunction)(&function, module, "reversed");
+    Device<int> ints(64);
+    int* to = ints;
+    void* all[] = {&to};
+    LAUNCH(function, 1, 1, 1, 64, 1, 1, 0, nullptr, all, nullptr);
+    return failures;
   }
   if (count > 1 && std::strcmp(arguments[1], "fault") == 0) {
     RTC(Program) program = nullptr;

@@ -75,9 +75,13 @@ class Refused(Exception):
 
 @dataclass
 class Flags:
-    """A compiler's flags, of the options of NVRTC's or hipRTC's."""
+    """A compiler's flags, of the options of NVRTC's or hipRTC's; macros as directives.
+
+    Those stand behind the executor's headers, whose names they may be.
+    """
 
     kept: list[str] = field(default_factory=list)
+    macros: list[str] = field(default_factory=list)
     standard: int = 17
 
 
@@ -112,7 +116,7 @@ _OF_CLANG = re.compile(r"-O[0-3s]|-Ofast|-g\w*|-W[\w=+-]*|-w|-f[\w=,.-]+|-m(?!ll
 def flags_of(options: Sequence[str], dialect: Dialect) -> Flags:
     """Return a compiler's flags for options. Raises Refused for those that NVRTC, or hipRTC's clang, does not know."""
     flags = Flags()
-    words = [word for option in options for word in option.split(" ") if word]
+    words = [word for option in options for word in option.replace("\n", " ").split(" ") if word]
     rest = iter(words)
     for word in rest:
         name, equals, value = word.partition("=")
@@ -120,10 +124,9 @@ def flags_of(options: Sequence[str], dialect: Dialect) -> Flags:
             flag = {"--include-path": "-I", "--define-macro": "-D", "--undefine-macro": "-U"}.get(name, word)
             if flag != word and dialect == "hip":
                 raise Refused("option", _unknown(word, dialect))
-            value = value if equals and flag != word else next(rest, "")
-            flags.kept.append(flag + _absolute(flag, value))
+            _keep(flags, flag, value if equals and flag != word else next(rest, ""))
         elif word[:2] in _VALUED:
-            flags.kept.append(word[:2] + _absolute(word[:2], word[2:]))
+            _keep(flags, word[:2], word[2:])
         elif name in ("-std", "--std"):
             asked = re.fullmatch(r"(?:c|gnu)\+\+(03|11|14|17|20|23|2a|2b)", value)
             if asked is None:
@@ -148,8 +151,14 @@ def flags_of(options: Sequence[str], dialect: Dialect) -> Flags:
     return flags
 
 
-def _absolute(flag: str, value: str) -> str:
-    return os.path.abspath(value) if flag == "-I" else value
+def _keep(flags: Flags, flag: str, value: str) -> None:
+    name, equals, text = value.partition("=")
+    if flag == "-I":
+        flags.kept.append(f"-I{os.path.abspath(value)}")
+    elif flag == "-D":
+        flags.macros.append(f"#define {name} {text if equals else '1'}")
+    else:
+        flags.macros.append(f"#undef {value}")
 
 
 def _unknown(option: str, dialect: Dialect) -> str:
@@ -211,8 +220,8 @@ def compiled(request: Request, kept: Path, env: Mapping[str, str]) -> tuple[Path
         _write(folder / name, request.source)
         for each, text in request.headers:
             _write(folder / each, text)
-        unit = folder / f"unit-{digest_of(request.expressions)[:16]}" / "unit.cu"
-        _write(unit, _unit(name, request))
+        unit = folder / f"unit-{digest_of(request.expressions, flags.macros)[:16]}" / "unit.cu"
+        _write(unit, _unit(name, request, flags.macros))
         given = [Path(flag[2:]) for flag in flags.kept if flag.startswith("-I")]
         rtc = ("-D__CUDACC_RTC__",) if request.dialect == "cuda" else ("-D__HIPCC_RTC__",)
         own = (*rtc, f"-I{folder}", *flags.kept, f"-std=c++{flags.standard}")
@@ -262,10 +271,11 @@ def _write(path: Path, text: bytes) -> None:
         path.write_bytes(text)
 
 
-def _unit(name: str, request: Request) -> bytes:
+def _unit(name: str, request: Request, macros: Sequence[str]) -> bytes:
     """Return the unit: the source, and behind it what tells the addresses that name expressions mean."""
     fixed = {match["typedef"] or match["using"] for match in _FIXED.finditer(Cuda(PurePosixPath(name), request.source).code)}
     lines = [b"#define %s simt_own_%s" % (each, each) for each in sorted(fixed)]
+    lines += [b"#line 1 \"options\"", *(os.fsencode(macro) for macro in macros)]
     lines.append(b'#include "%s"' % name.encode())
     for number, expression in enumerate(request.expressions):
         text = json.dumps(expression, ensure_ascii=False).encode()

@@ -294,6 +294,11 @@ int compile(Program* program, int count, const char* const* options, Dialect dia
   }
   const std::string kind = answer.substr(0, first), path = answer.substr(first + 1, second - first - 1);
   program->log = answer.substr(second + 1);
+  if (kind != "compiled") {
+    // Programs that look at no log say no more than that it failed.
+    const std::string shown = program->log.substr(0, program->log.find('\n'));
+    warning("not-compiled", place, "%s was not compiled at run time: %s", program->name.c_str(), shown.c_str());
+  }
   if (kind == "option") return invalid_option;
   if (kind == "input") return invalid_input;
   if (kind != "compiled") return not_compiled;
