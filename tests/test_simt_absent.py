@@ -20,11 +20,6 @@ PROGRAMS = {
         "#include <cuda.h>\nint main() { CUlinkState state; return cuLinkCreate(0, nullptr, nullptr, &state); }\n",
         "cuLinkCreate",
     ),
-    "cube maps": (
-        "__global__ void k(cudaTextureObject_t t, float* x) { *x = texCubemapLayered<float>(t, 1, 0, 0, 0); }\n"
-        "int main() {}\n",
-        "texCubemapLayered",
-    ),
     "transforms over several GPUs": (
         "#include <cufftXt.h>\nint main() { int gpu[1]; return cufftXtSetGPUs(0, 1, gpu); }\n",
         "cufftXtSetGPUs",

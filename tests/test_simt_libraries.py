@@ -22,7 +22,7 @@ HERE = Path(__file__).parent / "simt_libraries"
 ORDERS = ("forward", "reverse", "random:1", "random:2")
 #: Lanes in a wavefront: as CUDA, as HIP.
 CONFIGURATIONS = (("cuda", 32), ("hip", 32), ("hip", 64))
-SELF_CHECKING = "async blocks groups device numbered textures thrust blas fft graphs solver sparse sobol run_time".split()
+SELF_CHECKING = "async blocks groups device numbered textures thrust blas fft graphs solver sparse sobol run_time cubemap".split()
 OPTIONS = Options(env=dict(os.environ), optimize="-O0")
 
 
@@ -57,6 +57,7 @@ def run(name: str, dialect: str, wave: int, order: str = "forward", *arguments: 
         "sparse",
         "sobol",
         "run_time",
+        "cubemap",
     ],
 )
 @pytest.mark.parametrize(("dialect", "wave"), CONFIGURATIONS)

@@ -34,7 +34,7 @@ _AREAS = (
     (re.compile(r"(?i)dnn|miopen"), "neural networks (cuDNN, MIOpen)"),
     (re.compile(r"(?i)nccl|rccl|mpi"), "communication between GPUs"),
     (re.compile(r"(?i)JitLink|(?:cu|rtc)Link|LTOIR|NVVM|OptiXIR"), "code that is linked while the program runs"),
-    (re.compile(r"(?i)cube_?map"), "cube maps"),
+    (re.compile(r"(?i)mipmap"), "mipmaps"),
     (re.compile(r"(?i)nvml|smi"), "management of GPUs"),
 )
 _MOST = 12
