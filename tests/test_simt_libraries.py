@@ -22,7 +22,9 @@ HERE = Path(__file__).parent / "simt_libraries"
 ORDERS = ("forward", "reverse", "random:1", "random:2")
 #: Lanes in a wavefront: as CUDA, as HIP.
 CONFIGURATIONS = (("cuda", 32), ("hip", 32), ("hip", 64))
-SELF_CHECKING = "async blocks groups device numbered textures thrust blas fft graphs solver sparse sobol run_time cubemap".split()
+SELF_CHECKING = (
+    "async blocks groups device numbered textures thrust blas fft graphs solver sparse sobol run_time cubemap".split()
+)
 OPTIONS = Options(env=dict(os.environ), optimize="-O0")
 
 
@@ -136,7 +138,10 @@ def test_sobols_vectors_are_those_of_joe_and_kuo() -> None:
 @pytest.mark.parametrize(
     ("what", "says"),
     [
-        ("scrambled", "not-supported: scrambled direction vectors and scramble constants, which are a table of cuRAND's"),
+        (
+            "scrambled",
+            "not-supported: scrambled direction vectors and scramble constants, which are a table of cuRAND's",
+        ),
         ("dimensions", "not-supported: Sobol's sequences of 20000 dimensions: the executor has the first 53"),
         ("beyond", r"out-of-bounds: \w+Memcpy of 2560000 bytes"),
     ],

@@ -93,8 +93,16 @@ def test_headers_stay_in_their_folder(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("dialect", "options", "kept"),
     [
-        ("cuda", ["--gpu-architecture=compute_80", "-DN=3", "-D", "M", "-UX"], ["#define N 3", "#define M 1", "#undef X"]),
-        ("cuda", ["-arch", "sm_90", "--define-macro=A=1", "--include-path=/a", "-I/b"], ["-I/a", "-I/b", "#define A 1"]),
+        (
+            "cuda",
+            ["--gpu-architecture=compute_80", "-DN=3", "-D", "M", "-UX"],
+            ["#define N 3", "#define M 1", "#undef X"],
+        ),
+        (
+            "cuda",
+            ["-arch", "sm_90", "--define-macro=A=1", "--include-path=/a", "-I/b"],
+            ["-I/a", "-I/b", "#define A 1"],
+        ),
         ("cuda", ["--use_fast_math", "-G", "-lineinfo", "--maxrregcount=32", "-default-device"], []),
         ("hip", ["--offload-arch=gfx942:xnack-", "-O3", "-ffast-math", "-Wno-unused", "-DN"], ["#define N 1"]),
         ("hip", ["--gpu-architecture=gfx1100", "-std=c++20", "-mllvm", "-x", "-I/a"], ["-I/a"]),

@@ -154,7 +154,7 @@ def flags_of(options: Sequence[str], dialect: Dialect) -> Flags:
 def _keep(flags: Flags, flag: str, value: str) -> None:
     name, equals, text = value.partition("=")
     if flag == "-I":
-        flags.kept.append(f"-I{os.path.abspath(value)}")
+        flags.kept.append(f"-I{os.path.normpath(Path.cwd() / value)}")
     elif flag == "-D":
         flags.macros.append(f"#define {name} {text if equals else '1'}")
     else:
@@ -202,10 +202,10 @@ KERNELS = Pass(Cpp, known_kernels)
 def compiled(request: Request, kept: Path, env: Mapping[str, str]) -> tuple[Path, str]:
     """Return the library that the request's source was made to, and the log. Raises Refused, and NoCompiler."""
     flags = flags_of(request.options, request.dialect)
-    for name, _ in request.headers:
-        path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts or not path.parts:
-            raise Refused("input", f"error: a header cannot be named {name!r}: it would lie outside of its folder")
+    for header, _ in request.headers:
+        place = PurePosixPath(header)
+        if place.is_absolute() or ".." in place.parts or not place.parts:
+            raise Refused("input", f"error: a header cannot be named {header!r}: it would lie outside of its folder")
     whole = _may_write(kept)
     if not whole:
         kept = Path(tempfile.mkdtemp(prefix="hipport-"))
@@ -248,7 +248,7 @@ class _Builder(Builder):
     loaded: Path
 
     @property
-    def kept(self) -> Path:  # type: ignore[override]
+    def kept(self) -> Path:
         return self.folder
 
     def runtime(self) -> Path:
@@ -273,9 +273,11 @@ def _write(path: Path, text: bytes) -> None:
 
 def _unit(name: str, request: Request, macros: Sequence[str]) -> bytes:
     """Return the unit: the source, and behind it what tells the addresses that name expressions mean."""
-    fixed = {match["typedef"] or match["using"] for match in _FIXED.finditer(Cuda(PurePosixPath(name), request.source).code)}
+    fixed = {
+        match["typedef"] or match["using"] for match in _FIXED.finditer(Cuda(PurePosixPath(name), request.source).code)
+    }
     lines = [b"#define %s simt_own_%s" % (each, each) for each in sorted(fixed)]
-    lines += [b"#line 1 \"options\"", *(os.fsencode(macro) for macro in macros)]
+    lines += [b'#line 1 "options"', *(os.fsencode(macro) for macro in macros)]
     lines.append(b'#include "%s"' % name.encode())
     for number, expression in enumerate(request.expressions):
         text = json.dumps(expression, ensure_ascii=False).encode()
