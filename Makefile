@@ -1,12 +1,13 @@
 # make demo   sets everything up and ports, builds and reports a bundled example
 # make test   sets everything up and runs all tests
+# make fuzz   tries inputs at random
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 # PyTorch's release whose headers the extensions are compiled against; hipport itself does not need it.
 TORCH ?= torch==2.13.0
 
-.PHONY: demo test lint docs toolchain toolchains clean
+.PHONY: demo test fuzz lint docs toolchain toolchains clean
 
 demo: $(VENV)/with-torch toolchain
 	@rm -rf demo
@@ -15,6 +16,12 @@ demo: $(VENV)/with-torch toolchain
 
 test: $(VENV)/with-torch lint toolchains
 	$(BIN)/pytest -n auto --dist worksteal
+
+# Inputs at random, for SECONDS on each processor; prints how many, and keeps what breaks a law in FOUND.
+SECONDS ?= 600
+FOUND ?= fuzz-found
+fuzz: $(VENV)/installed
+	$(BIN)/python tests/fuzz/fuzz.py --seconds $(SECONDS) --found $(FOUND)
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -26,10 +33,10 @@ docs: $(VENV)/installed
 	$(BIN)/python tools/update_docs.py
 
 toolchain: $(VENV)/installed
-	$(BIN)/python tools/install_toolchain.py hipcc-7.0
+	$(BIN)/hipport toolchain install hipcc-7.0
 
 toolchains: toolchain
-	$(BIN)/python tools/install_toolchain.py hipcc-5.2
+	$(BIN)/hipport toolchain install hipcc-5.2
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

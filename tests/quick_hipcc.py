@@ -15,7 +15,7 @@ _SCRIPT = Path(__file__).parent / "rocm_pytorch/hipcc.py"
 
 def environment(toolchain: Toolchain, env: Mapping[str, str], factory: pytest.TempPathFactory) -> dict[str, str]:
     """Return `env` with a ROCm that compiles with `toolchain`, PyTorch's headers once in a run of the tests."""
-    # ROCm has its headers beside its programs; where tools/install_toolchain.py put it, they are elsewhere.
+    # ROCm has its headers beside its programs; where hipport toolchain install put it, they are elsewhere.
     headers = toolchain.root / "include/hip"
     if not headers.is_dir():
         headers = toolchain.root / "root/usr/include/hip"

@@ -2,6 +2,7 @@
 """What may import what, and what importing costs."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,7 +50,9 @@ MAY_OPEN = {
     "testing.py": "fixtures of hipport's own",
     "verifier.py": "a request to a child process, in a folder made for it; the cache",
     "cmake.py": "a module of hipport's own",
+    "contained.py": "folders that a child may write to, and /proc",
     "discover.py": "lists folders",
+    "install_toolchain.py": "packages of Debian's, in the cache",
 }
 
 
@@ -117,3 +120,31 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
     code = f"import sys, {module}; print(*sorted({HEAVY!r} & set(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == ""
+
+
+#: Who begins processes without `processes`, and which: tools of this machine's, and what the user says to run.
+BEGIN = {
+    "processes.py": "all others",
+    "contained.py": "what it contains",
+    "loaded_python.py": "forks of it, contained",
+    "pipeline.py": "passes, in processes of hipport's own",
+    "run_cases.py": "forks of it, inside",
+    "toolchain.py": "hipcc, to ask what it is",
+    "compilers.py": "g++ and clang, with flags of hipport's",
+    "machine.py": "ROCm's tools",
+    "overlay.py": "PyTorch's hipify on PyTorch's headers",
+    "extension.py": "a compiler on PyTorch's headers",
+    "verifier.py": "hipport record: the user's own program",
+    "install_toolchain.py": "apt-get and dpkg-deb",
+    "staged.py": "the user's Git, for --staged alone",
+}
+
+
+@pytest.mark.parametrize("path", ENGINE, ids=lambda path: path.name)
+def test_processes_are_begun_in_few_places(path: Path) -> None:
+    """What is run for a tree is contained: what begins a process says here what for."""
+    begins = {"subprocess", "multiprocessing", "pty"} & imported(path)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os":
+            begins |= set(re.findall(r"fork\w*|system|popen|(?:posix_)?spawn\w*|exec\w*", node.attr))
+    assert not begins or path.name in BEGIN

@@ -77,13 +77,16 @@ class Workshop:
     def __init__(self, folder: Path) -> None:
         self.tree = folder / "tree"
         self.tree.mkdir()
-        self.log = folder / "log"
+        # A compiler may write where it keeps what it has made, and nowhere else.
+        self.log = folder / "said" / "log"
+        self.log.parent.mkdir()
         hipcc = folder / "rocm" / "bin" / "hipcc"
         hipcc.parent.mkdir(parents=True)
         hipcc.write_text(FAKE.format(python=sys.executable, log=str(self.log)))
         hipcc.chmod(0o755)
         self.toolchain = Toolchain(hipcc, (6, 4, 0), "21", frozenset({"gfx942", "gfx1100"}), "given")
         self.env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+        self.env["CCACHE_DIR"] = str(self.log.parent)
 
     def write(self, name: str, text: str) -> Path:
         path = self.tree / name
@@ -263,7 +266,8 @@ def test_what_the_configuration_excludes_is_not_built(workshop: Workshop, monkey
     workshop.write("old/b.cu", "//! 1: error: not asked for\n")
     workshop.write("hipport.toml", 'exclude = ["old"]\n')
     monkeypatch.setattr(builder, "choose", lambda *_: workshop.toolchain)
-    monkeypatch.setenv("XDG_CACHE_HOME", workshop.env["XDG_CACHE_HOME"])
+    for name in ("XDG_CACHE_HOME", "CCACHE_DIR"):
+        monkeypatch.setenv(name, workshop.env[name])
     result = CliRunner().invoke(main, ["build", str(workshop.tree)])
     assert result.exit_code == 0, result.output
     assert "a.cu" in result.output and "b.cu" not in result.output

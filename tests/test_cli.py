@@ -13,7 +13,7 @@ from hipport import cli
 from hipport.pipeline import Progress
 
 CUDA = b"#include <cuda_runtime.h>\r\nint main() {\r\n    cudaDeviceSynchronize();\r\n}\r\n"
-HIP = b"#include <hip/hip_runtime.h>\r\nint main() {\r\n    hipDeviceSynchronize();\r\n}\r\n"
+HIP = b"#include <hip/hip_runtime.h> /* hipport */\r\nint main() {\r\n    hipDeviceSynchronize();\r\n}\r\n"
 MANUAL = b"#include <cuda_runtime.h>\nvoid f() { cudaDeviceFlushGPUDirectRDMAWrites(a, b); }\n"
 
 

@@ -73,7 +73,7 @@ def _toolchain() -> Toolchain:
     for each in find(os.environ, Path(sys.executable)):
         if each.hip >= (6, 0) and each.targets(ARCHS):
             return each
-    pytest.skip("NOT CHECKED that CMake builds with HIP: no hipcc of HIP 6 (tools/install_toolchain.py)")
+    pytest.skip("NOT CHECKED that CMake builds with HIP: no hipcc of HIP 6 (hipport toolchain install)")
 
 
 def _configure(source: Path, *options: str, env: Mapping[str, str] | None = None) -> tuple[list[dict[str, str]], str]:
@@ -192,7 +192,7 @@ def hip(tmp_path: Path) -> tuple[list[str], dict[str, str]]:
     library = re.search(r'"([^"]*)/oclc_isa_version_[^"]*"', said)
     root = next((path for path in toolchain.hipcc.parents if (path / "root/usr/bin").is_dir()), None)
     if clang is None or library is None or root is None:
-        pytest.skip("NOT CHECKED that CMake builds with HIP: only for what tools/install_toolchain.py made")
+        pytest.skip("NOT CHECKED that CMake builds with HIP: only for what hipport toolchain install made")
     root = root / "root"
     # CMake takes a compiler whose path has `hipcc` in it for hipcc, and refuses it; and gives it the folder of all
     # headers as one for those of ROCm, which must not come before the C++ library's.

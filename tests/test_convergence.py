@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from hipport.languages.convergence import meetings
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
-from hipport.languages.reaching import Collectives
+from hipport.languages.reaching import MORE, Collectives, _most
 from hipport.project import Project
 
 COLLECTIVES = Collectives(re.compile(rb"vote|move"), re.compile(rb"here"), re.compile(rb"barrier"))
@@ -146,3 +146,28 @@ def calls_for(count: int) -> int:
 
 def test_many_files_with_functions_of_the_same_names_take_no_time_like_the_cube_of_their_number() -> None:
     assert calls_for(40) < 20 * calls_for(10)
+
+
+def test_conditions_that_are_not_followed_leave_a_word_of_themselves() -> None:
+    """What is left out may exclude what another call is under: it is not forgotten that there was more."""
+    few, many = (frozenset(b"a%d" % i for i in range(count)) for count in (16, 17))
+    assert _most(frozenset(), few) == few
+    cut = _most(frozenset(), many)
+    assert MORE in cut and len(cut) == 17 and cut < many | {MORE}
+    # It is handed on, and takes no room.
+    assert MORE in _most(frozenset((b"b",)), cut) and len(_most(frozenset((b"b",)), cut)) == 17
+
+
+def test_calls_under_more_conditions_than_are_followed_may_exclude_each_other() -> None:
+    count = 20
+    functions = ["__device__ int f0(int v, int p) { if (p) v = vote(~0u, v); return v; }"]
+    for i in range(1, count + 1):
+        given = ", ".join([*(f"a{k}" for k in range(1, i)), "p"])
+        taken = ", ".join(f"int a{k}" for k in range(1, i + 1))
+        functions.append(
+            f"__device__ int f{i}(int v, {taken}, int p) {{ if (a{i}) v = f{i - 1}(v, {given}); return v; }}"
+        )
+    given, taken = (", ".join(f"{kind}b{k}" for k in range(1, count + 1)) for kind in ("", "int "))
+    body = f"int v = o[threadIdx.x], x = v % 7; v = f{count}(v, {given}, x > 0); v = f{count}(v, {given}, x <= 0);"
+    text = "\n".join([*functions, f"__global__ void k(int* o, {taken}) {{ {body} o[threadIdx.x] = v; }}"])
+    assert set(found({"a.cu": text}, "a.cu")) == {1}

@@ -16,8 +16,8 @@ from hipport.cli import main
 
 #: What stands for `python3` in scripts: pip takes notes, `hipport`, `git` and `conda` too, all else is run.
 FAKE = """#!/bin/sh
-if [ "$1" = -m ] && [ "$2" = pip ]; then
-    shift 2
+case "$1" in */hipport_pip.py)
+    shift
     echo "pip $*" >> "$LOG"
     [ -n "${{PIP_CONSTRAINT-}}" ] && echo "  constrained: $(tr '\\n' ' ' < "$PIP_CONSTRAINT")" >> "$LOG"
     for word in "$@"; do
@@ -27,7 +27,7 @@ if [ "$1" = -m ] && [ "$2" = pip ]; then
         esac
     done
     exit 0
-fi
+esac
 exec {python} "$@"
 """
 
@@ -56,7 +56,7 @@ def run_script(
     plan: install_plan.Plan, root: Path, tmp_path: Path, fail: str = "nothing-fails"
 ) -> tuple[subprocess.CompletedProcess[str], str]:
     programs = tmp_path / "bin"
-    programs.mkdir()
+    programs.mkdir(parents=True)
     (programs / "python3").write_text(FAKE.format(python=sys.executable))
     for name in ("git", "conda", "hipport"):
         (programs / name).write_text(f'#!/bin/sh\necho "{name} $*" >> "$LOG"\n')
@@ -105,7 +105,7 @@ def test_the_script_installs_around_the_pytorch_that_is_there(tmp_path: Path) ->
     listed = [line[4:] for line in lines if line.startswith("  | ")]
     assert [line for line in listed if not line.startswith("#")] == ["torch", "numpy", "tqdm"]
     assert "cupy-cuda11x: " in result.stdout
-    assert any(line.startswith("git clone --recursive https://github.com/KAIR-BAIR/nerfacc") for line in lines)
+    assert any(line.startswith("git clone --recursive -- https://github.com/KAIR-BAIR/nerfacc") for line in lines)
     assert any(line.startswith("git -C ") and line.endswith("checkout --recurse-submodules v0.5.2") for line in lines)
     assert any(line.startswith("hipport rewrite ") and line.endswith("/nerfacc") for line in lines)
     assert installs[-1] == "pip install --no-build-isolation --no-deps ./encoder"
@@ -368,3 +368,92 @@ def test_the_command_line(tmp_path: Path) -> None:
     (tree / "requirements.txt").write_text("cupy-cuda12x\n")
     assert CliRunner().invoke(main, ["deps", str(tree)]).exit_code == 1
     assert sorted(tmp_path.rglob("*")) == before
+
+
+HOSTILE = (
+    "$(touch PWNED)",
+    "`touch PWNED`",
+    "'; touch PWNED; '",
+    '"; touch PWNED; "',
+    "x\ntouch PWNED\n",
+    "a b; touch PWNED",
+)
+ENDS = "HIPPORT_EOF\ntouch PWNED\ncat <<'HIPPORT_EOF'\n"
+
+
+@pytest.mark.parametrize("word", HOSTILE)
+def test_what_a_tree_calls_its_files_is_no_command_of_the_script(word: str, tmp_path: Path) -> None:
+    """Names of lists, of folders with extensions and packages, of submodules, of conda's environments."""
+    extension = SCENE["encoder/setup.py"]
+    files = {
+        f"requirements-{word}.txt": f"torch==2.1.0+cu118\ntqdm\n{ENDS}",
+        f"e{word}/setup.py": extension,
+        f"e{word}/e.cu": SCENE["encoder/e.cu"],
+        "pyproject.toml": '[project]\nname="x"\nversion="1"\ndependencies=["a\\nHIPPORT_EOF\\ntouch PWNED"]\n',
+    }
+    check_script(lay(tmp_path / "tree", files), tmp_path)
+    conda = {f"environment-{word}.yml": f"dependencies:\n  - cupy\n  - scipy\n#\n{ENDS}"}
+    check_script(lay(tmp_path / "other", conda), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *ENDS.split("\n")[:-1],
+        "git+https://github.com/x/gsplat$(touch${IFS}PWNED)#egg=diff-gaussian-rasterization",
+        "git+https://github.com/x/gsplat`touch${IFS}PWNED`#egg=diff-gaussian-rasterization",
+        'git+https://github.com/x/gsplat";touch${IFS}PWNED;"#egg=diff-gaussian-rasterization',
+        "git+--upload-pack=touch${IFS}PWNED;#egg=diff-gaussian-rasterization",
+        "git+ext::sh%20-c%20touch%20PWNED#egg=diff-gaussian-rasterization",
+        "git+https://github.com/x/..#egg=diff-gaussian-rasterization",
+        "git+https://github.com/x/y@--orphan#egg=diff-gaussian-rasterization",
+        "git+https://github.com/x/y#egg=diff-gaussian-rasterization&subdirectory=../../../outside",
+        "xformers==0.1; touch PWNED",
+        "tensorrt $(touch PWNED)",
+        "-e ./$(touch PWNED)",
+        "./../../outside",
+    ],
+)  # fmt: skip
+def test_what_a_list_asks_for_is_no_command_of_the_script(line: str, tmp_path: Path) -> None:
+    files = {"requirements.txt": f"torch==2.1.0+cu118\n{line}\ntqdm\n", "install.sh": f"pip install {line!r} rich\n"}
+    log = check_script(lay(tmp_path / "tree", files), tmp_path)
+    assert "outside" not in "".join(each for each in log.splitlines() if not each.startswith("  | "))
+    for each in log.splitlines():
+        # An option or a command of git's in the place of an address.
+        assert not each.startswith("git clone") or each.startswith("git clone --recursive -- https://"), each
+
+
+def check_script(tree: Path, tmp_path: Path) -> str:
+    """Have bash read the script of a tree, then run it: nothing but what it says happens. Returns what was called."""
+    plan = hipport.deps([tree])
+    text = os.fsencode(install_plan.as_script(plan))
+    read = subprocess.run(["bash", "-n"], input=text, capture_output=True)
+    assert (read.returncode, read.stderr) == (0, b"")
+    scratch = tmp_path / f"scratch-{tree.name}"
+    torch_at(scratch / "packages")
+    result, log = run_script(plan, tree, scratch)
+    assert "== PyTorch is the same" in result.stdout, result.stderr
+    assert not list(tmp_path.rglob("PWNED"))
+    # Each list is installed as it stands.
+    for step in plan.steps:
+        for each in step.files.values():
+            kept = "".join(f"  | {line}\n" for line in each.strip("\n").split("\n"))
+            assert kept in log or "conda" in "".join(step.commands)
+    return log
+
+
+def test_the_script_runs_no_module_of_the_repository(tmp_path: Path) -> None:
+    """Neither as pip, nor where checks import PyTorch: only what is installed counts."""
+    here = "open('PWNED', 'w')\n"
+    tree = lay(tmp_path / "tree", {"requirements.txt": "tqdm\n", "pip.py": here, "torch.py": here, "apex.py": here})
+    torch_at(tmp_path / "packages")
+    lay(
+        tmp_path,
+        {"packages/pip/__init__.py": "", "packages/pip/__main__.py": "import sys; print('pip', sys.argv[1:])\n"},
+    )
+    script = tmp_path / "install.sh"
+    script.write_text(install_plan.as_script(hipport.deps([tree])))
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path / "packages"), "PYTHON": sys.executable}
+    result = subprocess.run(["bash", str(script)], cwd=tree, env=env, capture_output=True, text=True)
+    assert "pip ['install', '-r', 'requirements.txt']" in result.stdout, result.stderr
+    assert "== torch" in result.stdout and not (tree / "PWNED").exists()

@@ -57,6 +57,8 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def env(tmp_path: Path, compiled: Path) -> dict[str, str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     own = {"PATH": path, "ROCM_PATH": str(HERE / "fake_rocm"), "FAKE_GPU_CACHE": str(compiled)}
+    # Where a compiler keeps what it has made: it may write there.
+    own["CCACHE_DIR"] = str(compiled / "hipport/simt")
     python_path = os.pathsep.join(path for path in sys.path if path)
     return {**os.environ, **own, "PYTHONPATH": python_path, "XDG_CACHE_HOME": str(tmp_path / "cache")}
 

@@ -27,7 +27,7 @@ def _ported(makefile: bytes) -> bytes:
 
 def test_a_unit_that_nvcc_takes_for_cuda() -> None:
     text = _ported(b"main: main.cpp\n\tnvcc -x cu -o main main.cpp\n")
-    assert text.startswith(b'#ifdef __HIPCC__\n#include <hip/hip_runtime.h>\n#endif\n#include "device.h"')
+    assert text.startswith(b'#ifdef __HIPCC__\n#include <hip/hip_runtime.h> /* hipport */\n#endif\n#include "device.h"')
 
 
 def test_a_unit_of_the_host() -> None:

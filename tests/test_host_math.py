@@ -34,7 +34,7 @@ def test_numbers_stay_what_they_are(flags: tuple[str, ...], tmp_path: Path) -> N
     """The compiler works the result out: main is to return 0."""
     toolchains = find(os.environ, Path(sys.executable))
     if not toolchains:
-        pytest.skip("NOT CHECKED with a real compiler: no hipcc (tools/install_toolchain.py)")
+        pytest.skip("NOT CHECKED with a real compiler: no hipcc (hipport toolchain install)")
     for name, text in ((s.path.name, s.text) for s in hipport.rewrite({"main.cu": PROGRAM}).project.sources):
         (tmp_path / name).write_bytes(text)
     (tmp_path / "hipport").mkdir()

@@ -413,16 +413,36 @@ def test_macros_that_are_given_instructions_in_other_files() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "comes_to"),
+    [
+        (
+            FAMILY + 'F(a, "popc.b32")\nF(b, "popc.b32 %0, %0; brev.b32")\n',
+            "void a(unsigned x) { x = hipport::ptx::popc_b32(x); }\n"
+            "void b(unsigned x) { { x = hipport::ptx::popc_b32(x); x = hipport::ptx::brev_b32(x); } }\n",
+        ),
+        (
+            FAMILY.replace("asm", "log(ptx); asm") + 'F(a, "popc.b32")\n',
+            'void a(unsigned x) { log("popc.b32"); x = hipport::ptx::popc_b32(x); }\n',
+        ),
+        (
+            FAMILY.replace('ptx "', '"ld.global." #ptx "').replace("%0;", "[%0];") + "F(a, u32)\n",
+            "void a(unsigned x) { x = hipport::ptx::ld<unsigned>(hipport::ptx::generic(x)); }\n",
+        ),
+    ],
+)
+def test_macros_of_more_than_a_statement_are_written_out_where_they_are_used(text: str, comes_to: str) -> None:
+    result = port(text)
+    assert result.project.sources[0].text.decode() == '#include "hipport/ptx.h"\n' + comes_to
+
+
+@pytest.mark.parametrize(
     "text",
     [
         FAMILY,
         FAMILY + 'F(a, "popc.b32")\nF(b, NAME)\n',
         FAMILY + 'F(a, "popc.b32")\nF(b, "frob.b32")\n',
-        FAMILY + 'F(a, "popc.b32")\nF(b, "popc.b32 %0, %0; brev.b32")\n',
         FAMILY + 'F(a, "popc.b32")\n#define F(f, ptx) asm(ptx)\n',
-        FAMILY.replace("asm", "log(ptx); asm") + 'F(a, "popc.b32")\n',
         FAMILY.replace('ptx "', '"popc." #ptx "') + "F(a, b32)\nF(b, b32.x)\n",
-        FAMILY.replace('ptx "', '"ld.global." #ptx "').replace("%0;", "[%0];") + "F(a, u32)\n",
     ],
 )
 def test_macros_that_are_given_something_else_stay(text: str) -> None:
@@ -859,7 +879,7 @@ def every_instruction() -> list[str]:
 def test_the_header_has_every_instruction(tmp_path: Path) -> None:
     toolchain = next((each for each in find(os.environ, Path(sys.executable)) if each.hip >= (6, 0)), None)
     if toolchain is None:
-        pytest.skip("NOT CHECKED that hipport/ptx.h has what inline_ptx writes: no hipcc (tools/install_toolchain.py)")
+        pytest.skip("NOT CHECKED that hipport/ptx.h has what inline_ptx writes: no hipcc (hipport toolchain install)")
     names = [f"{letter}{i}".encode() for letter in "rlhfd" for i in range(5)]
     letters = [name[:1].decode() for name in names]
     inputs = [Operand(b"", letter.encode(), name) for letter, name in zip(letters, names, strict=True)]

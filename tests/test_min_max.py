@@ -41,7 +41,7 @@ int main() { return 0; }
 def test_types_are_those_of_cuda(tmp_path: Path) -> None:
     toolchains = find(os.environ, Path(sys.executable))
     if not toolchains:
-        pytest.skip("NOT CHECKED with a real compiler: no hipcc (tools/install_toolchain.py)")
+        pytest.skip("NOT CHECKED with a real compiler: no hipcc (hipport toolchain install)")
     ported = hipport.rewrite({"main.cu": TYPES})
     for file in (*ported.project.sources, *ported.created):
         (tmp_path / file.path).parent.mkdir(exist_ok=True)

@@ -88,7 +88,7 @@ def test_names_of_later_releases(rocm: tuple[int, int], hip: str) -> None:
 
 def test_headers_of_later_releases() -> None:
     files = {"a.h": "#include <cuda_bf16.h>\n"}
-    assert text(port(files, rocm=(5, 7)), "a.h") == "#include <hip/hip_bf16.h>\n"
+    assert text(port(files, rocm=(5, 7)), "a.h") == "#include <hip/hip_bf16.h> /* hipport */\n"
     ported = port(files, rocm=(5, 6))
     assert text(ported, "a.h") == files["a.h"]
     assert "--rocm 5.7" in ported.reported[0].message
@@ -101,13 +101,13 @@ def test_headers_of_later_releases() -> None:
 def test_a_header_of_the_program_is_not_cudas(own: str, left: bool) -> None:
     include = '#include "cuda_runtime.h"\n'
     ported = port({own: "#pragma once\n", "src/a.cpp": include + "#include <cuda_runtime.h>\n"})
-    assert text(ported, "src/a.cpp") == (include if left else "") + "#include <hip/hip_runtime.h>\n"
+    assert text(ported, "src/a.cpp") == (include if left else "") + "#include <hip/hip_runtime.h> /* hipport */\n"
 
 
 def test_the_runtime_is_included_where_a_header_of_the_program_needs_it_first() -> None:
     kernel = "__global__ void k(float4 v);\n"
     files = {"a.cu": '#include "k.cuh"\n#include <cuda_runtime.h>\n', "k.cuh": kernel}
-    assert text(port(files), "a.cu") == '#include <hip/hip_runtime.h>\n#include "k.cuh"\n'
+    assert text(port(files), "a.cu") == '#include <hip/hip_runtime.h> /* hipport */\n#include "k.cuh"\n'
     files = {"a.cu": '#include "k.cuh"\nint x;\n', "k.cuh": "#include <cuda_runtime.h>\n" + kernel}
     assert text(port(files), "a.cu") == files["a.cu"]
 
@@ -121,7 +121,7 @@ def test_a_part_of_a_program_is_not_given_the_runtime() -> None:
 @pytest.mark.parametrize(("call", "macro"), [("cublasCgemm", "#define HIPBLAS_V2 1\n"), ("cublasSgemm", "")])
 def test_hipblas_is_steered_by_what_any_file_of_the_program_uses(call: str, macro: str) -> None:
     ported = port({"b.h": "#include <cublas_v2.h>\n", "a.cpp": f'#include "b.h"\nint f() {{ return {call}(h); }}\n'})
-    assert text(ported, "b.h") == macro + "#include <hipblas/hipblas.h>\n"
+    assert text(ported, "b.h") == macro + "#include <hipblas/hipblas.h> /* hipport */\n"
 
 
 @pytest.mark.parametrize("used", [True, False])

@@ -169,7 +169,10 @@ def test_conflicting_edits_of_a_pass_are_a_defect_that_harms_nothing() -> None:
 
     ported = run(Project((source(),)), (Pass(Cuda, find),))
     assert not ported.changed
-    assert all(r.outcome is Outcome.DROPPED and "defect" in r.reason for r in ported.reported)
+    failure, *dropped = ported.reported
+    assert failure.rule == "test_pipeline/failed" and "conflict" in failure.reason
+    assert [(r.outcome, r.reason) for r in dropped] == [(Outcome.DROPPED, "edits of this pass conflict")] * 2
+    assert ported.failures == (failure,)
 
 
 def test_a_pass_that_fails_on_a_file_leaves_it_and_ports_the_others() -> None:
@@ -180,8 +183,30 @@ def test_a_pass_that_fails_on_a_file_leaves_it_and_ports_the_others() -> None:
 
     ported = run(Project((source(), source(TEXT, "b.cu"))), (Pass(Cuda, find),))
     assert [s.path.name for s in ported.changed] == ["b.cu"]
-    failed = next(r for r in ported.reported if r.path.name == "a.cu")
+    (failed,) = ported.failures
     assert failed.rule == "test_pipeline/failed" and "boom" in failed.reason and failed.needs_person
+
+
+def test_a_failure_is_reported_before_all_else() -> None:
+    def find(source: Cuda, project: Project) -> Iterator[Finding]:
+        if source.path.name == "z.cu":
+            raise RuntimeError("boom")
+        yield Finding(Span(4, 9), "fine", "", (Edit(Span(4, 9), b"f"),))
+
+    ported = run(Project((source(), source(TEXT, "z.cu"))), (Pass(Cuda, find),))
+    assert [r.path.name for r in ported.reported] == ["z.cu", "a.cu"]
+
+
+def test_passes_over_deep_nesting_may_call_themselves() -> None:
+    def deep(levels: int) -> int:
+        return levels and deep(levels - 1)
+
+    def find(source: Python, project: Project) -> Iterator[Finding]:
+        deep(3 * sys.getrecursionlimit() // 4)
+        deep(5000)
+        return iter(())
+
+    assert not run(Project((Python(PurePosixPath("a.py"), b"x\n"),)), (Pass(Python, find),)).failures
 
 
 def test_files_that_edits_need_are_made_once() -> None:

@@ -136,7 +136,7 @@ def test_nothing_needs_to_be_done(entry: dict[str, Any]) -> None:
 def test_what_needs_nothing_compiles(tmp_path: Path) -> None:
     toolchain = next((each for each in find(os.environ, Path(sys.executable)) if each.hip[:2] >= (6, 4)), None)
     if toolchain is None:
-        pytest.skip("NOT CHECKED with a real compiler: no hipcc (tools/install_toolchain.py)")
+        pytest.skip("NOT CHECKED with a real compiler: no hipcc (hipport toolchain install)")
     for path in sorted([*LEFT.glob("*.cu"), *LEFT.glob("*/*.cu")]):
         files = {each.name: each.read_bytes() for each in path.parent.iterdir() if path.parent != LEFT}
         ported = hipport.rewrite(files or {path.name: path.read_bytes()})
@@ -156,7 +156,7 @@ def test_what_needs_nothing_compiles(tmp_path: Path) -> None:
 def test_what_cuda_never_fuses_is_not_fused(target: str, tmp_path: Path) -> None:
     toolchain = next((each for each in find(os.environ, Path(sys.executable)) if each.hip[:2] >= (6, 4)), None)
     if toolchain is None:
-        pytest.skip("NOT CHECKED with a real compiler: no hipcc (tools/install_toolchain.py)")
+        pytest.skip("NOT CHECKED with a real compiler: no hipcc (hipport toolchain install)")
     (tmp_path / "sums.cu").write_text(
         "#include <cuda_runtime.h>\n"
         "#define PRODUCT(a, b) __fmul_rn(a, b)\n"

@@ -52,7 +52,9 @@ class Desk:
         self.env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
         hipcc = folder / "rocm/bin/hipcc"
         hipcc.parent.mkdir(parents=True)
-        hipcc.write_text(FAKE.format(python=sys.executable, log=str(folder / "log")))
+        hipcc.write_text(FAKE.format(python=sys.executable, log=str(folder / "said/log")))
+        (folder / "said").mkdir()
+        self.env["CCACHE_DIR"] = str(folder / "said")
         hipcc.chmod(0o755)
         self.toolchains = [Toolchain(hipcc, (6, 4, 0), "21", frozenset({"gfx942", "gfx1100"}), "given")]
         self.comes: Callable[[], Verified] = verified
@@ -180,7 +182,7 @@ def test_steps_that_nobody_wants(desk: Desk) -> None:
     asked = desk.command(desk.tree / "main.cu", "--no-build", "--no-verify", "--format", "json")
     assert asked.exit_code == 0, asked.output
     document = json.loads(asked.output)
-    assert document["compiled"] is None and document["verified"] == [] and not (desk.folder / "log").exists()
+    assert document["compiled"] is None and document["verified"] == [] and not (desk.folder / "said/log").exists()
     assert any("compiled: nothing was: it was not asked for" in line for line in document["not_checked"])
 
 

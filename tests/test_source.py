@@ -12,9 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hipport.languages.cmake import CMake
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
+from hipport.languages.make import Makefile
+from hipport.languages.packaging import Requirements, SetupCfg, ToxIni
 from hipport.languages.python import Python
+from hipport.languages.shell import Dockerfile, Shell
 from hipport.source import Conflict, Edit, Source, Span
 
 PATH = PurePosixPath("a.cu")
@@ -209,10 +213,23 @@ def test_positions_count_every_line_ending_once(text: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "newline"), [(b"a\r\nb\n", b"\r\n"), (b"a\nb\r\n", b"\n"), (b"a\rb", b"\r"), (b"a", b"\n"), (b"", b"\n")]
+    ("text", "newline"),
+    [(b"a\r\nb\n", b"\r\n"), (b"a\nb\r\n", b"\n"), (b"a", b"\n"), (b"", b"\n"), (b"a\rb\r\n", b"\r\n")],
 )
 def test_inserted_lines_end_as_the_first_one_does(text: bytes, newline: bytes) -> None:
     assert Source(PATH, text).newline == newline
+
+
+@pytest.mark.parametrize("language", [Cpp, Python, ToxIni, SetupCfg, Requirements])
+def test_a_carriage_return_alone_ends_lines_of_some_languages(language: type[Source]) -> None:
+    source = language(PATH, b"a\rb c")
+    assert source.newline == b"\r" and source.line_start(4) == 2 and source.indent(2) == b""
+
+
+@pytest.mark.parametrize("language", [Source, CMake, Makefile, Dockerfile, Shell])
+def test_a_carriage_return_alone_ends_no_lines_of_others(language: type[Source]) -> None:
+    source = language(PATH, b"a\rb c")
+    assert source.newline == b"\n" and source.line_start(4) == 0
 
 
 @pytest.mark.parametrize("language", [Source, Cpp, Cuda, Python])

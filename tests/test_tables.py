@@ -12,7 +12,7 @@ import pytest
 
 from hipport.tables import load
 from hipport.toolchain import Toolchain, find
-from hipport_passes import api_names, headers
+from hipport_passes import api_names, fp8_formats, headers
 
 PASSES = Path(api_names.__file__).parent
 OWN = load(PASSES / "api_names.own.toml")
@@ -60,7 +60,7 @@ def test_generated_names_are_names() -> None:
 @pytest.mark.parametrize(("name", "row"), OWN["names"].items(), ids=OWN["names"])
 def test_own_row_corrects_something(name: str, row: dict[str, Any]) -> None:
     assert row["why"]
-    special = row.keys() & {"calls", "review", "tag", "until"}
+    special = row.keys() & {"calls", "in_c", "review", "tag", "until"}
     says = (row.get("hip"), row.get("since", ""))
     assert special or generated().get(name) != says or (row.get("hip") is None and row.get("instead")), (
         f"HIPIFY says of {name} what this row says: drop the row"
@@ -117,13 +117,14 @@ HEADERS = {
 CHECKED = [*((areas, (6, 4)) for areas in HEADERS), *((areas, (5, 2)) for areas in list(HEADERS)[:3])]
 
 
-# A type of the language, macros that a program or another compiler sets, and one that another pass looks after.
+# A type of the language, macros that a program or another compiler sets, and what other passes look after.
 NOT_DECLARED = {
     "int",
     "HIPCUB_STDERR",
     "__HIP_NO_HALF_OPERATORS__",
     "__HIP_NO_HALF_CONVERSIONS__",
     "__CUDACC__",
+    *fp8_formats.TABLE["names"],
 }
 
 

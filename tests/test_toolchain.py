@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finding a hipcc, and installing one."""
 
-import importlib.util
 import os
 import stat
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from click.testing import CliRunner
 
+from hipport import install_toolchain
+from hipport.cli import _TOOLCHAINS, main
 from hipport.toolchain import NoToolchain, Toolchain, cache, choose, find, probe
-
-TOOLS = Path(__file__).parent.parent / "tools"
 
 # Answers as hipcc does; what it knows of itself is in a file beside it, and what it was called with goes there too.
 FAKE = """#!/bin/sh
@@ -102,26 +101,18 @@ def test_the_first_that_can_do_all_targets_is_chosen() -> None:
     both, one = toolchain("both", "gfx942", "gfx1100"), toolchain("one", "gfx942")
     assert choose([one, both], ["gfx942", "gfx1100"]) is both
     assert choose([one, both], ["gfx942"]) is one
-    with pytest.raises(NoToolchain, match=r"one .* lacks gfx1100.*install_toolchain.py hipcc-7.0"):
+    with pytest.raises(NoToolchain, match=r"one .* lacks gfx1100.*hipport toolchain install"):
         choose([one], ["gfx942", "gfx1100"])
-    with pytest.raises(NoToolchain, match=r"no hipcc here.*install_toolchain.py hipcc-7.0"):
+    with pytest.raises(NoToolchain, match=r"no hipcc here.*hipport toolchain install"):
         choose([], ["gfx942"])
 
 
 # --- The installer ----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def installer() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("install_toolchain", TOOLS / "install_toolchain.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_mirror_is_the_one_that_apt_is_set_up_with(tmp_path: Path, installer: ModuleType) -> None:
+def test_the_mirror_is_the_one_that_apt_is_set_up_with(
+    tmp_path: Path,
+) -> None:
     parts = tmp_path / "sources.list.d"
     parts.mkdir()
     (tmp_path / "sources.list").write_text(
@@ -137,64 +128,70 @@ def test_the_mirror_is_the_one_that_apt_is_set_up_with(tmp_path: Path, installer
         "\n"
         "Types: deb\nURIs: http://third/debian\nSuites: trixie\nComponents: main\n"
     )
-    found = list(installer.mirrors(tmp_path, "bookworm"))
+    found = list(install_toolchain.mirrors(tmp_path, "bookworm"))
     assert [mirror.uri for mirror in found] == ["http://first/debian", "http://second/debian"]
     assert found[0].signed_by == "/keys/a.gpg"
     assert found[1].signed_by.splitlines() == ["", " -----BEGIN PGP PUBLIC KEY BLOCK-----", " .", " abc"]
 
 
-def test_what_is_installed_is_left_alone(
-    tmp_path: Path, installer: ModuleType, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_installed_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object) -> None:
         raise AssertionError("it went on to install")
 
-    monkeypatch.setattr(installer, "install", never)
+    monkeypatch.setattr(install_toolchain, "install", never)
     hipcc = tmp_path / "hipport/toolchains/hipcc-7.0/bin/hipcc"
     hipcc.parent.mkdir(parents=True)
     hipcc.touch()
-    assert installer.main(["hipcc-7.0"], {"XDG_CACHE_HOME": str(tmp_path)}) == 0
-    assert capsys.readouterr().out == f"hipcc-7.0 is installed: {hipcc}\n"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for words in (["hipcc-7.0"], []):
+        result = CliRunner().invoke(main, ["toolchain", "install", *words])
+        assert (result.exit_code, result.stdout) == (0, f"hipcc-7.0 is installed: {hipcc}\n")
+    listed = CliRunner().invoke(main, ["toolchain", "list"]).stdout.splitlines()
+    assert listed[:2] == [f"hipcc-7.0  installed: {hipcc}", "hipcc-5.2  hipport toolchain install hipcc-5.2"]
+    result = CliRunner().invoke(main, ["toolchain", "remove", "hipcc-7.0"])
+    assert (result.exit_code, result.stdout) == (0, f"removed {hipcc.parents[1]}\n")
+    assert [each.name for each in hipcc.parents[2].iterdir()] == [".lock"]
+    result = CliRunner().invoke(main, ["toolchain", "remove", "hipcc-7.0"])
+    assert result.exit_code == 2 and "hipcc-7.0 is not installed" in result.stderr
+    assert tuple(install_toolchain.RECIPES)[::-1] == _TOOLCHAINS
 
 
 def test_a_failed_or_killed_installation_leaves_nothing_and_is_done_again(
-    tmp_path: Path, installer: ModuleType, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = tmp_path / ".hipcc-7.0.partial" / "root" / "usr"
     left.mkdir(parents=True)
 
     def nothing(recipe: object, mirror: object, work: Path) -> list[Path]:
         assert not left.exists()
-        raise installer.Impossible("no network")
+        raise install_toolchain.Impossible("no network")
 
-    monkeypatch.setattr(installer, "download", nothing)
-    with pytest.raises(installer.Impossible):
-        installer.install("hipcc-7.0", installer.Mirror("http://nowhere", ""), tmp_path)
+    monkeypatch.setattr(install_toolchain, "download", nothing)
+    with pytest.raises(install_toolchain.Impossible):
+        install_toolchain.install("hipcc-7.0", install_toolchain.Mirror("http://nowhere", ""), tmp_path)
     assert not (tmp_path / "hipcc-7.0").exists()
 
 
 @pytest.mark.parametrize(("lacks", "says"), [("apt-get", "there is no apt-get here"), ("", "not Debian")])
 def test_where_it_cannot_be_installed_it_says_so(
     tmp_path: Path,
-    installer: ModuleType,
-    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     lacks: str,
     says: str,
 ) -> None:
-    monkeypatch.setattr(installer.shutil, "which", lambda name: None if name == lacks else f"/usr/bin/{name}")
+    monkeypatch.setattr(install_toolchain.shutil, "which", lambda name: None if name == lacks else f"/usr/bin/{name}")
     release = tmp_path / "os-release"
     release.write_text('ID=fedora\nVERSION_CODENAME=""\n')
-    monkeypatch.setattr(installer, "OS_RELEASE", release)
-    assert installer.main(["hipcc-7.0"], {"XDG_CACHE_HOME": str(tmp_path)}) == 2
-    assert says in capsys.readouterr().err
+    monkeypatch.setattr(install_toolchain, "OS_RELEASE", release)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    result = CliRunner().invoke(main, ["toolchain", "install"])
+    assert result.exit_code == 2 and says in result.stderr
 
 
-def test_a_cache_that_hipcc_could_not_run_from_is_refused(
-    tmp_path: Path, installer: ModuleType, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert installer.main(["hipcc-7.0"], {"XDG_CACHE_HOME": str(tmp_path / "my cache")}) == 2
-    assert "my cache" in capsys.readouterr().err
+def test_a_cache_that_hipcc_could_not_run_from_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "my cache"))
+    result = CliRunner().invoke(main, ["toolchain", "install"])
+    assert result.exit_code == 2 and "my cache" in result.stderr
 
 
 # --- With a real one --------------------------------------------------------------------------------------------------
@@ -235,7 +232,7 @@ def test_a_real_hipcc_compiles_anywhere_and_several_times_at_once(tmp_path: Path
 def test_an_installed_hipcc_needs_no_rights_and_reads_its_own_headers(tmp_path: Path) -> None:
     installed = [each for each in find(os.environ) if each.found == "installed"]
     if not installed:
-        pytest.skip("NOT CHECKED: tools/install_toolchain.py has installed nothing here")
+        pytest.skip("NOT CHECKED: hipport toolchain install has installed nothing here")
     for toolchain in installed:
         for path in (toolchain.hipcc, toolchain.root / "root/usr/bin"):
             assert not path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID)

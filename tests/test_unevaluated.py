@@ -45,7 +45,7 @@ THREE = "relation equivalence_relation strict_weak_order"
 def _toolchains() -> list[Toolchain]:
     found = [each for each in find(os.environ, Path(sys.executable)) if each.hip >= (6, 0)]
     if not found:
-        pytest.skip("NOT CHECKED with a real compiler: no hipcc for C++20 (tools/install_toolchain.py)")
+        pytest.skip("NOT CHECKED with a real compiler: no hipcc for C++20 (hipport toolchain install)")
     return found
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hipport import api, toolchain, verification, verifier, verify_report
+from hipport import api, contained, toolchain, verification, verifier, verify_report
 from hipport import program_verifier as programs
 from hipport.cli import main
 from hipport.pipeline import Ported
@@ -626,8 +626,7 @@ def test_nothing_goes_on_when_hipport_is_ended(tmp_path: Path) -> None:
         end = time.monotonic() + 100
         while not running and time.monotonic() < end:
             time.sleep(0.2)
-            children = [each.read_text().split() for each in Path(f"/proc/{process.pid}/task").glob("*/children")]
-            ran = [Path("/proc", pid) for pids in children for pid in pids]
+            ran = [Path("/proc", str(pid)) for pid in contained._below(process.pid)]
             running = [each for each in ran if _is_ours(each / "exe")]
         assert running
         process.terminate()

@@ -27,10 +27,13 @@ from hipport_passes import (
     device_pointers,
     device_strings,
     dynamic_parallelism,
+    fp8_formats,
+    fp8_python,
     half_types,
     header_macros,
     headers,
     hip_waves,
+    hipify_launches,
     hipify_reach,
     host_constructors,
     host_math,
@@ -59,6 +62,7 @@ from hipport_passes import (
     pytorch_api,
     register_keyword,
     requirements,
+    rtc_texts,
     shared_memory,
     shared_min_max,
     shell_builds,
@@ -68,6 +72,7 @@ from hipport_passes import (
     template_keyword,
     textures,
     unevaluated,
+    unknown_names,
     vector_members,
     vector_types,
     vendored,
@@ -103,6 +108,7 @@ PASSES: tuple[Pass[Any], ...] = (
     memory_order.PASS,
     memory_locations.PASS,
     device_pointers.PASS,
+    rtc_texts.PASS,
     simd_in_word.PASS,
     atomics.PASS,
     half_types.PASS,
@@ -130,6 +136,8 @@ PASSES: tuple[Pass[Any], ...] = (
     dynamic_parallelism.PASS,
     textures.PASS,
     compute_capability.PASS,
+    # By CUDA's names, which `api_names` leaves to it.
+    fp8_formats.PASS,
     api_names.PASS,
     namespaces.PASS,
     # What it puts needs headers of PyTorch's, which `headers` does not know.
@@ -150,6 +158,10 @@ PASSES: tuple[Pass[Any], ...] = (
     header_macros.PASS,
     # By what all files include by now.
     nested_includes.PASS,
+    # What no pass has replaced.
+    unknown_names.PASS,
+    # Launches as they are at last, by the text that hipify will read.
+    hipify_launches.PASS,
     # Last over C++: once a guard names HIP, what it guards looks as if it were ported.
     arch_guards.PASS,
     # Build scripts; what they already do for ROCm is read first, and `vendored` adds to that.
@@ -163,6 +175,7 @@ PASSES: tuple[Pass[Any], ...] = (
     # The rest of Python: what programs name, and what they ask while they run.
     device_strings.PASS,
     python_gates.PASS,
+    fp8_python.PASS,
     # Only when asked to; once every device has its right name.
     device_agnostic.PASS,
     # Build scripts of other languages, which no other pass reads.

@@ -66,6 +66,7 @@ class Row(NamedTuple):
     `tag` is the name behind `struct` or `enum` where that is another. `review` is the assumption under which the HIP
     name means the same. `value` is what stands for the name outside of conditions, where it is not defined on AMD.
     `called`: it is a word that programs use for variables too, and means CUDA's function only where it is called.
+    `in_c` has forms as `calls`, for programs in C: HIP's function has defaults in C++ for what CUDA's has not.
     """
 
     area: str
@@ -79,6 +80,7 @@ class Row(NamedTuple):
     tag: str = ""
     value: str = ""
     called: bool = False
+    in_c: Mapping[str, str] = MappingProxyType({})
 
     @property
     def advice(self) -> str:
@@ -130,6 +132,7 @@ def _row(area: str, value: Mapping[str, Any]) -> Row:
         value.get("tag", ""),
         value.get("value", ""),
         value.get("called", False),
+        value.get("in_c", {}),
     )
 
 
@@ -154,12 +157,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if not names:
         return
     known = table()
-    own = project.together(source, _own_everywhere)
+    own = project.declared(source, _own_everywhere)
     if own and (mocks := project.without_cuda(source)):
         # What only stands in for CUDA's names where there is no CUDA goes by their names, too.
-        own = project.together(source, _own_everywhere, but=mocks)
+        own = project.declared(source, _own_everywhere, but=mocks)
     inside = source.fact(_own)[1]
-    in_namespaces = project.together(source, _own_in_namespaces)
+    in_namespaces = project.declared(source, _own_in_namespaces)
     of_namespaces = {name for _, name in in_namespaces}
     reported: set[tuple[bytes, int]] = set()
     for span, name in names:
@@ -201,7 +204,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 reported.add(place)
                 yield _manual(span, name, row)
         else:
-            yield from _renamed(source, span, name, row)
+            yield from _renamed(source, project, span, name, row)
 
 
 def _meant(source: Cpp, project: Project, offset: int, name: bytes, own: frozenset[_InNamespace]) -> tuple[bytes, ...]:
@@ -210,7 +213,7 @@ def _meant(source: Cpp, project: Project, offset: int, name: bytes, own: frozens
     for depth in range(len(around), 0, -1):
         if (around[:depth], name) in own:
             return around[:depth]
-    used = project.together(source, _used_namespaces)
+    used = project.declared(source, _used_namespaces)
     return next((space for space, each in sorted(own) if each == name and space[-1] in used), ())
 
 
@@ -228,13 +231,14 @@ def settled(code: bytes, span: Span) -> tuple[Span, bytes] | None:
 def asserted(source: Cpp, span: Span) -> Span | None:
     """Return the condition of the static_assert that the `__CUDA_ARCH__` at `span` stands in, if it is a lower bound.
 
-    Or None. What a message says of the architecture belongs to it.
+    Or None. What a message says of the architecture belongs to it, also where the bound has become `true`.
     """
     for match in _ASSERTION.finditer(source.code, 0, span.start):
         arguments = source.arguments(match.end() - 1)
         if arguments and match.end() <= span.start < arguments[-1].end:
             condition = source.trimmed(arguments[0])
-            return condition if _BOUND.fullmatch(source.code, condition.start, condition.end) else None
+            known = _BOUND.fullmatch(source.code, condition.start, condition.end) or source[condition] == b"true"
+            return condition if known else None
     return None
 
 
@@ -293,12 +297,13 @@ def _manual(span: Span, name: bytes, row: Row) -> Finding:
     )
 
 
-def _renamed(source: Cpp, span: Span, name: bytes, row: Row) -> Iterator[Finding]:
+def _renamed(source: Cpp, project: Project, span: Span, name: bytes, row: Row) -> Iterator[Finding]:
     form = row.hip or ""
     if row.tag and _TAGGED.search(source.code, max(0, span.start - 40), span.start):
         form = row.tag
     edits: list[Edit] = []
-    opening = _CALL.match(source.code, span.end) if row.calls else None
+    calls = row.in_c if row.in_c and project.together(source, _in_c) else row.calls
+    opening = _CALL.match(source.code, span.end) if calls else None
     if opening is not None and _declared(source, span.start, opening.end() - 1):
         # A function of the program's that stands in for CUDA's takes what CUDA's takes.
         if not row.hip:
@@ -306,7 +311,7 @@ def _renamed(source: Cpp, span: Span, name: bytes, row: Row) -> Iterator[Finding
         opening = None
     if opening is not None:
         arguments = source.arguments(opening.end() - 1) or ()
-        form = row.calls.get(str(len(arguments)), form)
+        form = calls.get(str(len(arguments)), form)
         if (other := _OF_CALL.search(form)) and arguments:
             last = arguments[-1]
             passed = _passed(source, span.start, other[1].encode(), source.code[last.start : last.end].strip())
@@ -335,6 +340,11 @@ def _renamed(source: Cpp, span: Span, name: bytes, row: Row) -> Iterator[Finding
         message += f": {row.review}"
     certainty = Certainty.REVIEW if row.until is not None or row.review else Certainty.SAFE
     yield Finding(span, "name", message, (Edit(span, new), *edits), certainty)
+
+
+def _in_c(source: Cpp) -> frozenset[bool]:
+    """Return {True} for a file in C, else nothing: to be asked of files together, as a header does not show it."""
+    return frozenset((True,)) if source.path.suffix == ".c" else frozenset()
 
 
 def _declared(source: Cpp, start: int, opening: int) -> bool:

@@ -27,6 +27,7 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport.tables import load
+from hipport_passes.host_memory import roots, shared
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -38,21 +39,29 @@ _ATOMIC = re.compile(rb"atomic[A-Z]\w+")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _CAST = re.compile(rb"(?:(?:reinterpret|static)_cast\s*<([^<>]*)\*\s*>|\(([\w\s:]*)\*\s*\))")
 # A pointer by its name, an element or a place behind it; not a member of either.
-_BASE = re.compile(rb"[(&\s]*([A-Za-z_]\w*)\s*(?:\[.*\]\s*|[+-](?!.*\)\s*(?:\.|->)).*)?", re.DOTALL)
+_BASE = re.compile(
+    rb"[(&\s]*([A-Za-z_]\w*)\s*(?:(?:\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]\s*)+|(?:\+|-(?!>))(?!.*\)\s*(?:\.|->)).*)?",
+    re.DOTALL,
+)
+# A member of something, or an element of one: `&acc->h`, `list[i].sums[0]`.
+_MEMBER = re.compile(
+    rb"[(&\s]*[^?:=]*(?:\.|->)\s*([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*(?:[+]\s*[\w\s*+]+)?\)*\s*", re.DOTALL
+)
+# What stands behind a type: names, each perhaps with a `*`, the length of an array and a value.
+_DECLARED = re.compile(
+    rb"((?:\s*[*&]*\s*\w+\s*(?:\[[^\];{}]*\]\s*)*(?:=[^,;(){}]*|\{[^,;{}]*\})?\s*,)*\s*[*&]*\s*\w+)\s*[;=\[{,)]"
+)
+_ALIAS = re.compile(rb"\busing\s+(\w+)\s*=\s*(\w+)\s*;|\btypedef\s+(\w+)\s+(\w+)\s*;")
+# What makes a value of such a type: `__floats2half2_rn(a, b)`, `make_float4(…)`.
+_MADE = re.compile(rb"\s*(?:__\w*?2|make_|__)(half2?|float[24]|(?:nv_)?bfloat162?)(?:_\w+)?\s*\(")
 _PARAMETERS = re.compile(rb"\b(?:typename|class)\s+(\w+)")
 _HALF = frozenset(
     b"__half __half2 half half2 nv_bfloat16 nv_bfloat162 __nv_bfloat16 __nv_bfloat162 __hip_bfloat16 "
     b"__hip_bfloat162".split()
 )
-_OF_HOST = re.compile(rb"(?:cuda|hip)(?:MallocManaged|HostAlloc|MallocHost|HostMalloc|HostGetDevicePointer)")
-_SHARED = re.compile(
-    rb"\b" + _OF_HOST.pattern + rb"\s*\([^;&]*&\s*(\w+)"
-    rb"|\b__managed__\s[^;={}]*?(\w+)\s*(?:\[[^;]*)?[;={]"
-)
-_KERNEL = re.compile(rb"\b__global__\b[^;{}()]*(?:\([^()]*\)[^;{}()]*)?\b(\w+)\s*\(")
+_ON = re.compile(rb"\batomic[A-Z]\w*\s*(?:<[^<>;]*>\s*)?\(")
 _DEFINED_BY_NVCC = re.compile(rb"\bdefined\s*(?:\(\s*)?(?:__CUDA_ARCH__|__CUDACC__|__NVCC__)\b\s*\)?")
 _NUMBER_OF_NVCC = re.compile(rb"\b(?:__CUDA_ARCH__|__CUDACC__|__NVCC__)\b")
-_LAUNCH = re.compile(rb"\b(\w+)\s*(?:<[^<>;]*>\s*)?<<<[^;]*?>>>\s*\(")
 
 
 @cache
@@ -75,8 +84,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     overloads = dict(load(_TABLE)["overload"])
     if project.target.rocm < (6, 4):
         overloads |= load(_TABLE)["overload_before_6_4"]
-    shared = source.fact(_shared)
-    own = project.together(source, _overloads)
+    of_host = _shared(source, project)
+    own = project.declared(source, _overloads)
     halves = _has_halves(source, project)
     for span, name in known.uses(source, project):
         opening = _CALL.match(source.code, span.end)
@@ -85,13 +94,19 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         types = overloads.get(name.decode(), "").split()
         kind = _pointee(source, span, arguments[0], halves) if types else ""
+        if types and kind not in types:
+            kind = _by_member(source, project, span, arguments, types, kind)
         if kind in types and (name, kind) not in own:
             need, header = include(source, project, "atomics.h")
             if need is not None:
                 message = f"{name.decode()} of a type that HIP has no such function for: hipport/atomics.h has it"
                 yield Finding(span, "overload", message, (need,), creates=(header,))
-        if span in shared and name.decode().removesuffix("_system") not in load(_TABLE)["shared"]["reach"].split():
-            message = f"{name.decode()}: {load(_TABLE)['shared']['why']}; {load(_TABLE)['shared']['instead']}"
+        if (
+            span.start in of_host
+            and name.decode().removesuffix("_system") not in load(_TABLE)["shared"]["reach"].split()
+        ):
+            why, instead = load(_TABLE)["shared"]["why"], load(_TABLE)["shared"]["instead"]
+            message = f"{name.decode()}: {why} (it is allocated {of_host[span.start]}); {instead}"
             yield Finding(span, "host_memory", message, certainty=Certainty.MANUAL)
 
 
@@ -142,6 +157,55 @@ def _pointee(source: Cpp, call: Span, argument: Span, halves: bool) -> str:
     if found.encode() in parameters:
         return "__half" if halves else ""
     return found
+
+
+def _by_member(
+    source: Cpp, project: Project, call: Span, arguments: tuple[Span, ...], types: list[str], kind: str
+) -> str:
+    """Return the one of `types` that a member, an alias, a reference or the value says the call is for; "" if none.
+
+    Where members of one name have several types it may be another. Then the header is there and not needed.
+    """
+    code = source.code
+    aliases = dict(project.together(source, _aliases))
+    if kind:
+        return aliases.get(kind, "")
+    text = code[arguments[0].start : arguments[0].end]
+    name = _BASE.fullmatch(text)
+    if name is not None:  # `auto &h = acc->h;`
+        start, _ = _function(source, call.start)
+        given = [*re.finditer(rb"\bauto\s*[&*\s]\s*" + re.escape(name[1]) + rb"\s*=([^;]*);", code[start : call.start])]
+        text = given[-1][1] if given else b""
+    member = _MEMBER.fullmatch(text)
+    if member is not None:
+        declared = {of for each, of in project.together(source, _members) if each == member[1]}
+        found = sorted({aliases.get(of, of) for of in declared} & set(types))
+        return found[0] if found else ""
+    value = code[arguments[1].start : arguments[1].end] if len(arguments) > 1 else b""
+    made = _MADE.match(value)
+    return next((of for of in types if made and made[1].decode() in of), "")
+
+
+def _members(source: Cpp) -> frozenset[tuple[bytes, str]]:
+    """The names that are declared with a type that HIP lacks overloads for, or with an alias; and the type."""
+    known = {name.encode() for names in load(_TABLE)["overload"].values() for name in names.split()}
+    known |= {name.encode() for name, _ in source.fact(_aliases)}
+    found: set[tuple[bytes, str]] = set()
+    for span, name in source.names(frozenset(known)):
+        declared = _DECLARED.match(source.code, span.end)
+        for each in declared[1].split(b",") if declared else ():
+            word = _WORD.search(each)
+            found |= {(word[0], name.decode())} if word else set()
+    return frozenset(found)
+
+
+def _aliases(source: Cpp) -> frozenset[tuple[str, str]]:
+    """The other names that a file gives to such types."""
+    if source.words.isdisjoint((b"using", b"typedef")):
+        return frozenset()
+    known = {name for names in load(_TABLE)["overload"].values() for name in names.split()}
+    given = ((match[1] or match[4], match[2] or match[3]) for match in _ALIAS.finditer(source.code))
+    return frozenset((name.decode(), of.decode()) for name, of in given if of.decode() in known)
 
 
 def _function(source: Cpp, offset: int) -> tuple[int, frozenset[bytes]]:
@@ -322,7 +386,7 @@ def _hides(group: tuple[Conditional, ...], offset: int, newest: bool) -> bool:
     """Say whether `offset` is in a branch that is not taken: where nvcc's macros are not defined, or of a new GPU."""
     values = []
     for part in takewhile(lambda part: part.span.end <= offset, group):
-        text = _NUMBER_OF_NVCC.sub(b"10000", _DEFINED_BY_NVCC.sub(b"1", part.condition)) if newest else part.condition
+        text = _NUMBER_OF_NVCC.sub(b"10000", _DEFINED_BY_NVCC.sub(b"1", part.asked)) if newest else part.asked
         values.append(part.word == b"else" or condition(text, hip=True, told=True))
     return values[-1] is False or True in values[:-1]
 
@@ -330,36 +394,19 @@ def _hides(group: tuple[Conditional, ...], offset: int, newest: bool) -> bool:
 # ---- memory of the host
 
 
-def _shared(source: Cpp) -> frozenset[Span]:
-    """The names of atomic functions that are called on what a kernel is given of managed or pinned memory."""
-    code = source.code
-    if b"__managed__" not in source.words and not source.matched(_OF_HOST):
-        return frozenset()
-    pointers = {first or second for first, second in _SHARED.findall(code)}
-    if not pointers:
-        return frozenset()
-    given: dict[bytes, set[int]] = {}
-    for launch in _LAUNCH.finditer(code):
-        for index, argument in enumerate(source.arguments(launch.end() - 1) or ()):
-            if code[argument.start : argument.end] in pointers:
-                given.setdefault(launch[1], set()).add(index)
-    found: set[Span] = set()
-    for kernel in _KERNEL.finditer(code):
-        parameters = source.arguments(kernel.end() - 1) or ()
-        names = {
-            words[-1]
-            for index, parameter in enumerate(parameters)
-            if index in given.get(kernel[1], ()) and (words := _WORD.findall(code[parameter.start : parameter.end]))
-        }
-        body = code.find(b"{", parameters[-1].end if parameters else kernel.end())
-        end = source.closing(body) if body >= 0 else None
-        if end is None:
-            continue
-        managed = set(re.findall(rb"\b__managed__\s[^;={}]*?(\w+)\s*(?:\[[^;]*)?[;={]", code))
-        for match in re.compile(rb"\b(atomic[A-Z]\w*)\s*\([(&\s]*([A-Za-z_]\w*)").finditer(code, body, end):
-            if match[2] in names | managed:
-                found.add(Span(*match.span(1)))
-    return frozenset(found)
+def _shared(source: Cpp, project: Project) -> dict[int, str]:
+    """Where atomic functions are called on memory that the host shares, and what allocates it."""
+    places = project.component(source).fact(shared)
+    found: dict[int, str] = {}
+    for match in _ON.finditer(source.code) if places else ():
+        arguments = source.arguments(match.end() - 1) or ()
+        text = source.code[arguments[0].start : arguments[0].end] if arguments else b""
+        origin = next((places[root] for root in roots(source, match.start(), text) if root in places), None)
+        if origin is not None:
+            line = origin.source.position(origin.offset)[0]
+            where = f"line {line}" if origin.source.path == source.path else f"{origin.source.path}:{line}"
+            found[match.start()] = f"by {origin.name.decode()}, {where}"
+    return found
 
 
 PASS = Pass(Cpp, find)

@@ -41,7 +41,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield from _masks(source, project)
     elif not source.side and project.fact(_of_cuda):
         for include in source.includes:
-            others = [other.path for other in project.included(source, include.path)]
+            others = [other.path for other in project.included(source, include)]
             # Under a condition it may be what chooses: `#ifdef ENABLE_CUDA`.
             seen = not within(include.directive.start, source.conditional)
             if others and seen and set(others) <= project.fact(_of_cuda):

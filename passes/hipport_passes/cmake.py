@@ -118,6 +118,17 @@ def _asked(value: bytes) -> bytes:
     return b" AND " + match[1] if match else b""
 
 
+def _asked_for(source: CMake, command: Command) -> Sequence[Argument]:
+    """Return what of the arguments of project(), enable_language() and check_language() may be languages."""
+    if command.name != "project":
+        return command.arguments
+    listed = [i for i, each in enumerate(command.arguments) if source[each.span] == b"LANGUAGES"]
+    if listed:
+        return command.arguments[listed[0] + 1 :]
+    # Without that word, languages are all that there is.
+    return command.arguments[1:]
+
+
 def _active(said: Facts) -> bool:
     """Say whether a script builds something with CUDA."""
     return said.language or said.find_cuda or said.find_toolkit or bool(said.links)
@@ -170,20 +181,22 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
         if each is first or each.name == "include" or MENTIONS.search(source[each.span]):
             first = source.around(each)[0][0] if source.around(each) else each
             break
-    line = source.text.rfind(b"\n", 0, first.span.start) + 1
+    line = source.line_start(first.span.start)
     indent = source.text[line : first.span.start]
     indent = indent if not indent.strip() else b""
+    # On top of the file, in front of lines that the command itself gets: see `cmake_branches.in_front`.
     start, before = first.span.start, _include(source, tree, HELPER) + source.newline + indent
     if line:
         # Behind the line above: the command itself may get lines in front, too.
+        # For the end of that line, so that what else is put behind it stays in front of this.
         start = line - (2 if source.text[:line].endswith(b"\r\n") else 1)
-        before = source.newline + indent + _include(source, tree, HELPER)
+        before = source.newline + indent + _include(source, tree, HELPER) + source.text[start:line]
     archs = ", ".join(project.target.archs)
     yield Finding(
         first.written,
         "option",
         f"the option USE_HIP, ON by default: HIP for {archs}, or with OFF CUDA as before; needs CMake 3.21 for HIP",
-        (Edit(Span(start, start), before),),
+        (Edit(Span(start, line or start), before),),
         Certainty.SAFE,
         creates=tuple(
             _file(tree, name, project)
@@ -342,14 +355,16 @@ class _Script:
         """project(… CUDA), enable_language(CUDA), check_language(CUDA)."""
         source = self.source
         named = ""
-        for argument in command.arguments[1 if command.name == "project" else 0 :]:
+        of_cuda = []
+        for argument in _asked_for(source, command):
             if source[argument.content] == b"CUDA":
+                of_cuda.append(argument)
+            elif not of_cuda and (named := self._languages(argument)):
                 break
-            named = self._languages(argument)
-            if named:
-                break
-        else:
+        if not of_cuda and not named:
             return
+        if of_cuda:
+            argument = of_cuda[0]
         lines: list[str] = []
         certainty = Certainty.SAFE
         message = "HIP where USE_HIP is ON"
@@ -363,7 +378,7 @@ class _Script:
                 lines += [f"  set({name} {value})" for name, value in asked.items()]
             if any(name.endswith(("_VERSION", "_MAJOR", "_MINOR", "_ID")) for name in asked):
                 certainty, message = Certainty.REVIEW, message + _AS_CUDA_11
-        edits = () if named else (Edit(argument.content, b"${HIP_OR_CUDA}"),)
+        edits = tuple(Edit(each.content, b"${HIP_OR_CUDA}") for each in of_cuda)
         condition = f'if(USE_HIP AND "HIP" IN_LIST {named})' if named else "if(USE_HIP)"
         after = tuple(line.encode() for line in (condition, *lines, "endif()")) if lines else ()
         behind = source[Span(command.span.end, following.span.start)] if following else b""
@@ -505,13 +520,13 @@ class _Script:
                 edit = Edit(argument.content, b"${HIP_OR_CUDA}")
                 yield Said(argument.span, "condition", "HIP where USE_HIP is ON", edits=(edit,))
             elif i and source[arguments[i - 1].span] == b"TARGET" and TARGET.fullmatch(said):
-                row = row_of(said.decode())
+                row = row_of(said.decode(errors="replace"))
                 asked = re.search(rb"\bTARGET (?:hip|roc|hiprtc)::", source[command.inner])
-                if row and "target" in row and said.decode() not in self.tree.defines and not asked:
+                if row and "target" in row and said.decode(errors="replace") not in self.tree.defines and not asked:
                     others = row["target"].split(";")
                     either = " AND ".join(f"TARGET {other}" for other in others)
                     start = arguments[i - 1].span.start
-                    new = f"(TARGET {said.decode()} OR {either})".encode()
+                    new = f"(TARGET {said.decode(errors='replace')} OR {either})".encode()
                     edit = Edit(Span(start, argument.span.end), new)
                     yield Said(argument.span, "condition", f"{' and '.join(others)} with HIP", edits=(edit,))
             elif (match := _VERSION.fullmatch(said.decode("utf-8", "replace"))) and after.startswith(
@@ -614,7 +629,7 @@ class _Script:
             elif name in ("LANGUAGE", "LINKER_LANGUAGE") and value == b"CUDA":
                 edit = Edit(argument.content, b"${HIP_OR_CUDA}")
                 yield Said(argument.span, "language", "HIP where USE_HIP is ON", edits=(edit,))
-            elif name == "CUDA_SEPARABLE_COMPILATION" and value.decode().upper() not in _FALSE:
+            elif name == "CUDA_SEPARABLE_COMPILATION" and value.decode(errors="replace").upper() not in _FALSE:
                 yield from self._rdc(command, following, arguments[i], targets, _asked(value))
             elif name == "CUDA_SOURCE_PROPERTY_FORMAT" and command.name == "set_source_files_properties":
                 files = b" ".join(source[each.span] for each in arguments[: first - 1])

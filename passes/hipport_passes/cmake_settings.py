@@ -140,7 +140,7 @@ def _key(source: Toml, entry: Entry, beside: _Beside) -> tuple[bytes | None, int
     before = source.text[entry.key : entry.span.start]
     own = re.fullmatch(rb"([\w.\"'-]*)CMAKE_CUDA_\w+([\"']?[ \t]*=[ \t]*)", before)
     if own is not None:
-        line = source.text.rfind(b"\n", 0, entry.key) + 1
+        line = source.line_start(entry.key)
         indent = source.text[line : entry.key]
         rest = re.compile(rb"[ \t]*(?:#[^\r\n]*)?(?=\r?\n|\Z)").match(source.text, entry.span.end)
         if indent.strip() or rest is None:
@@ -168,7 +168,7 @@ def _in_presets(source: CMakePresets, project: Project) -> Iterator[Finding]:
             if beside is not None:
                 yield _finding(entry.span, beside, None, 0)
         elif (beside := _beside(around, str(name), entry.value, project)) is not None:
-            line = source.text.rfind(b"\n", 0, entry.key.start) + 1
+            line = source.line_start(entry.key.start)
             indent = source.text[line : entry.key.start]
             gap = source.newline + indent if not indent.strip() and line else b" "
             new = b"," + gap + f'"{beside.name}": "{beside.value}"'.encode()
@@ -212,7 +212,7 @@ def _in_python(source: Python, project: Project) -> Iterator[Finding]:
             call = lone_call(line)
             if call is script.parent[above] and re.fullmatch(r"[\w.]+\.append", script.code(call.func)):
                 start = source.span(line.body[0]).start
-                indent = source.text[source.text.rfind(b"\n", 0, start) + 1 : start]
+                indent = source.text[source.line_start(start) : start]
                 at = source.span(line.body[0]).end
                 new = source.newline + indent + script.code(call.func).encode() + b"(" + literal + b")"
         yield _finding(span, beside, new, at)

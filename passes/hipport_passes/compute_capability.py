@@ -5,6 +5,7 @@
 up to 8, `prop.major >= 7`, holds on all of them, as on new GPUs of NVIDIA's, and is not mentioned. What is meant for
 one generation (`== 8`), or for 9 and up, is taken by accident or not at all, and so is what a program chooses by a
 number that it makes of both parts: `major * 10 + minor`. That is for a person: text does not show what it stands for.
+The number is followed to where it decides: through variables, members, arguments, results of functions and pairs.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from collections.abc import Iterator
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.cpp import Cpp
+from hipport.languages.functions import function_at
 from hipport.pipeline import Pass
-from hipport.project import Project
+from hipport.project import Component, Project
 from hipport.source import Span
+from hipport_passes.lost_code import lost
+from hipport_passes.value_flow import Place, reached, ways
 
 _PROPERTIES = re.compile(
     rb"\b(?:cuda|hip)DeviceProp(?:_t)?\b(?:\s*>+)?[\s*&]*(?:const\b[\s*&]*)?(\w+)|"
@@ -29,6 +33,9 @@ _COMPARED = re.compile(rb"\s*\)?\s*(?P<sign>==|!=|>=|>|<=|<)\s*(?P<number>\d+)\b
 _COMPARED_BEFORE = re.compile(rb"\b(?P<number>\d+)\s*(?P<sign>==|!=|>=|>|<=|<)\s*\(?\s*\Z")
 _MADE = re.compile(rb"\s*\)?\s*(?:\*\s*(?:10+|0x10)\b|<<\s*(?:4|8)\b)")
 _MADE_BEFORE = re.compile(rb"\b(?:10+|0x10)\s*\*\s*\(?\s*\Z")
+# What a pair is taken apart into: the number is the first part of it.
+_TAKEN_APART = re.compile(rb"(?:\bauto\b[\s&]*\[|\btie\s*\()\s*(?P<first>\w+)\s*,(?P<others>[\w\s,]+)[\])]")
+_NAMES_ARCHITECTURE = re.compile(rb"\"(?:[^\"\n]*\b)?(?:sm|compute)_?\"")
 _CHOSEN = re.compile(rb"\bswitch\s*\(\s*\Z")
 _PRINTED = re.compile(rb"(?i:printf|\bcout\b|\bcerr\b|\bprint\w*|\blog\w*)")
 _TURNED = {b"<": b">", b">": b"<", b"<=": b">=", b">=": b"<="}
@@ -41,23 +48,76 @@ _ADVICE = (
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per decision by the major part of a capability on which AMD is no newer NVIDIA."""
     code = source.code
-    if b"major" not in code or source.begun_as_hip:
+    if source.begun_as_hip:
         return
-    names = project.together(source, _properties)
-    for match in _MAJOR.finditer(code):
-        if match["name"] not in names and b"DeviceProperties" not in match["name"]:
-            continue
-        if source.ported(match.start()):
-            continue
-        before = code[max(0, match.start() - 200) : match.start()]
-        if _decides(code, match.end(), before):
-            span = Span(*match.span())
-            yield Finding(
-                span,
-                "decision",
-                f"{source[span].decode('utf-8', 'replace')} decides here: {_ADVICE}",
-                certainty=Certainty.MANUAL,
+    gone = [each for other in project.component(source) if isinstance(other, Cpp) for each in other.fact(lost)]
+    for span, end in sorted({*_read(source, project), *_followed(source, project)}):
+        before = code[max(0, span.start - 200) : span.start]
+        what = source[span].decode("utf-8", "replace")
+        floor = _floor(code, end, before)
+        missing = [each for each in gone if floor is not None and each.capability[0] == floor]
+        if missing:
+            message = (
+                f"{what} chooses here, by a number that AMD GPUs have by accident, what has no code there: "
+                f"{missing[0]}; ask for AMD in front of it, or port that code"
             )
+            yield Finding(span, "missing_code", message, certainty=Certainty.MANUAL)
+        elif _decides(code, end, before):
+            yield Finding(span, "decision", f"{what} decides here: {_ADVICE}", certainty=Certainty.MANUAL)
+        elif _NAMES_ARCHITECTURE.search(source.text, *_statement(code, span.start)):
+            message = f"makes the name of an NVIDIA architecture of {what}; on AMD it is gcnArchName"
+            yield Finding(span, "arch_name", message, certainty=Certainty.MANUAL)
+
+
+def _read(source: Cpp, project: Project) -> Iterator[tuple[Span, int]]:
+    """Yield where the number is read of the properties of a device, and where that ends."""
+    names = project.together(source, _properties) if b"major" in source.words else frozenset()
+    for match in _MAJOR.finditer(source.code) if b"major" in source.words else ():
+        if (match["name"] in names or b"DeviceProperties" in match["name"]) and not source.ported(match.start()):
+            yield Span(*match.span()), match.end()
+
+
+def _statement(code: bytes, offset: int) -> tuple[int, int]:
+    ends = [match.end() for match in re.finditer(rb"[;{}]", code[max(0, offset - 200) : offset])]
+    after = re.compile(rb"[;{}]").search(code, offset)
+    return max(0, offset - 200) + (ends[-1] if ends else 0), after.start() if after else len(code)
+
+
+def _followed(source: Cpp, project: Project) -> Iterator[tuple[Span, int]]:
+    """Yield the names that stand for such a number where they are read, and where what is read ends."""
+    places = project.component(source).fact(_places)
+    if not places:
+        return
+    code, known = source.code, ways(source)
+    apart = [*_TAKEN_APART.finditer(code)]
+    others = {word for match in apart for word in re.findall(rb"\w+", match["others"])} - {m["first"] for m in apart}
+    for span, name in source.names(frozenset(place[1] for place in places)):
+        if name in others or source.ported(span.start):
+            continue
+        member = re.search(rb"(?:\.|->)\s*\Z", code[max(0, span.start - 8) : span.start]) is not None
+        opening = re.compile(rb"\s*\(").match(code, span.end)
+        closing = source.closing(opening.end() - 1) if opening else None
+        if closing is not None:
+            place: Place = ("result", name, 0)
+        elif member:
+            place = ("member", name, 0)
+        else:
+            place = known.place(function_at(source, span.start), name)
+        if place in places and not (member and name == b"major"):
+            yield span, closing + 1 if closing is not None else span.end
+
+
+def _places(component: Component) -> dict[Place, bool]:
+    """The places of a program that hold the major part of a capability."""
+    files = [each for each in component if isinstance(each, Cpp)]
+    names = frozenset[bytes]().union(*(each.fact(_properties) for each in files))
+    start: dict[Place, bool] = {}
+    for each in files if names or any(b"DeviceProperties" in each.code for each in files) else ():
+        for value, target in ways(each).read.get(b"major", ()) if b"major" in each.words else ():
+            match = _MAJOR.search(value)
+            if match is not None and (match["name"] in names or b"DeviceProperties" in match["name"]):
+                start[target] = True
+    return reached(component, start)
 
 
 def _properties(source: Cpp) -> frozenset[bytes]:
@@ -78,6 +138,17 @@ def _decides(code: bytes, end: int, before: bytes) -> bool:
         return True
     statement = re.split(rb"[;{}]", before)[-1]
     return (_MADE.match(code, end) or _MADE_BEFORE.search(before)) is not None and not _PRINTED.search(statement)
+
+
+def _floor(code: bytes, end: int, before: bytes) -> int | None:
+    """Return the number that a floor asks for, `major >= 7`, if that is what stands there."""
+    after = _COMPARED.match(code, end)
+    ahead = _COMPARED_BEFORE.search(before)
+    found = after or ahead
+    if found is None:
+        return None
+    sign = found["sign"] if after else _TURNED.get(found["sign"], found["sign"])
+    return int(found["number"]) + (sign == b">") if sign in (b">=", b">") else None
 
 
 def _parts(sign: bytes, number: int) -> bool:

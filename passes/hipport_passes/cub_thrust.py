@@ -76,6 +76,8 @@ _OF_LANES = re.compile(rb"Warp[A-Z]\w+")
 _OF_CUB = re.compile(rb"(?:\b(\w+)\s*::\s*)?\b(" + _TOGETHER.pattern + rb")\s*<(?!<)")
 _IN_FRONT = rb"([\w:]+(?:\s*<[^;(){}]*>)?(?:\s*::\s*\w+)*)\s*(?:const\b\s*)?&{0,2}\s*\b%s\s*[,)=;{(\[]"
 _NO_TYPES = (b"return", b"const", b"else", b"new", b"typename", b"in", b"case")
+# In front of a macro of which is asked whether it is defined.
+_ASKED = re.compile(rb"(?:\bdefined[ \t]*\(?|#[ \t]*ifn?def)[ \t]*$")
 #: In place of a name: all names of a namespace.
 _ALL = b"*"
 
@@ -83,6 +85,7 @@ _ALL = b"*"
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per class of a warp without a width, and per block that cannot be transposed by warps."""
     code = source.code
+    yield from _versions(source, project)
     if not source.words.isdisjoint((b"DeviceReduce", b"DeviceScan")):
         yield from _sums(source, project, _roots(source, project))
     if not source.words.isdisjoint(_methods()) and project.together(source, _classes):
@@ -95,7 +98,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if b"Warp" not in code and b"WARP" not in code:
         return
     yield from _constants(source)
-    own = project.together(source, _declared) if opened else frozenset()
+    own = project.declared(source, _declared) if opened else frozenset()
     for match in _NAME.finditer(code) if source.matched(_CLASS_NAME) else ():
         start = match.start("name")
         if match["root"]:
@@ -116,10 +119,35 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield from _block(source, project, arguments)
 
 
+@cache
+def _version_names() -> Names:
+    return Names(frozenset(name.encode() for name in load(_TABLE)["versions"]))
+
+
+def _versions(source: Cpp, project: Project) -> Iterator[Finding]:
+    """The numbers of CUB's release: hipCUB has none, so that conditions on them take the oldest branch."""
+    new: dict[str, str] = load(_TABLE)["versions"]
+    includes = any(include.path == "thrust/version.h" for include in source.includes)
+    for span, name in _version_names().uses(source, project):
+        edits = [Edit(span, new[name.decode()].encode())]
+        directive = source.directive(span.start)
+        asks = directive is not None and _ASKED.search(source.code, directive.start, span.start) is not None
+        if asks:
+            edits = [Edit(span, b"THRUST_VERSION")]
+        if not includes:
+            at = source.include_point
+            edits.append(Edit(Span(at, at), b"#include <thrust/version.h>" + source.newline))
+        message = (
+            f"{name.decode()} → {edits[0].new.decode()}: hipCUB does not say which CUB it is like, so that this would "
+            "count as 0; assumes that it has what the Thrust that rocThrust is like came with"
+        )
+        yield Finding(span, "version", message, tuple(edits), Certainty.REVIEW)
+
+
 def _roots(source: Cpp, project: Project) -> frozenset[bytes]:
     """The names that stand for CUB's namespace: its own, and those that the program gives it."""
     roots = frozenset((b"cub", b"hipcub"))
-    named = project.together(source, _aliases)
+    named = project.declared(source, _aliases)
     while more := {name for name, of in named if of in roots} - roots:
         roots |= more
     return roots
@@ -133,7 +161,7 @@ def _aliases(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 def _opened(source: Cpp, project: Project, roots: frozenset[bytes]) -> frozenset[bytes]:
     """CUB's names that may stand alone, in this file or one that it belongs to."""
-    return frozenset(name for space, name in project.together(source, _usings) if space in roots)
+    return frozenset(name for space, name in project.declared(source, _usings) if space in roots)
 
 
 def _usings(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
@@ -149,9 +177,7 @@ def _declared(source: Cpp) -> frozenset[bytes]:
 
 def _for_amd(source: Cpp, offset: int) -> bool:
     """Whether somebody wrote it for AMD: then the default is meant."""
-    first = source.first
-    hip = isinstance(first, Cpp) and any(include.path.startswith(("hip/", "hipcub/")) for include in first.includes)
-    return hip or source.ported(offset)
+    return source.begun_as_hip or source.ported(offset)
 
 
 def _sums(source: Cpp, project: Project, roots: frozenset[bytes]) -> Iterator[Finding]:
@@ -169,7 +195,7 @@ def _sums(source: Cpp, project: Project, roots: frozenset[bytes]) -> Iterator[Fi
             continue
         if items in project.together(source, _made_of_one):
             continue
-        space, what = source.code[slice(*match.span("space"))], items.decode()
+        space, what = source.code[slice(*match.span("space"))], items.decode(errors="replace")
         start = space + b"Sum(), " + items + b"{}"
         if match["name"] == b"Sum":
             new, edit = b"Reduce", Edit(Span(given[4].end, given[4].end), b", " + start)
@@ -345,7 +371,7 @@ class _Objects:
         self._project = project
         self._roots = _roots(source, project)
         self._opened = _opened(source, project, self._roots)
-        self._own = project.together(source, _declared) if self._opened else frozenset()
+        self._own = project.declared(source, _declared) if self._opened else frozenset()
         self._aliases: dict[bytes, list[bytes]] = {}
         self.files = [each for each in project.component(source) if isinstance(each, Cpp)]
         for file in self.files:

@@ -59,8 +59,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             _argument(code[each.start_byte : each.end_byte]) for each in parameters.named_children
         ]:
             span = Span(arguments.start_byte, arguments.end_byte)
-            text = code[name.start_byte : arguments.end_byte].decode()
-            message = f"{text} → {code[name.start_byte : name.end_byte].decode()}, the template itself"
+            text = code[name.start_byte : arguments.end_byte].decode(errors="replace")
+            message = f"{text} → {code[name.start_byte : name.end_byte].decode(errors='replace')}, the template itself"
             yield Finding(span, "own_parameters", message, (Edit(span, b""),))
 
 

@@ -197,7 +197,7 @@ class _File:
         if self.decisions.without_gpu(node.test) is not False or self.decisions.decided(node):
             return None
         span, text = self.source.span(node), self.source.text
-        indent = text[text.rfind(b"\n", 0, span.start) + 1 : span.start]
+        indent = text[self.source.line_start(span.start) : span.start]
         line = self.script.parent[node]
         beside = list(getattr(self.script.parent[line], "body", ()))
         if indent.strip() or not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1 or line not in beside:
@@ -418,7 +418,7 @@ class _File:
         span, text = self.source.span(call), self.source.text
         statement = self.script.parent[call]
         line = self.script.parent.get(statement)
-        indent = text[text.rfind(b"\n", 0, span.start) + 1 : span.start]
+        indent = text[self.source.line_start(span.start) : span.start]
         if (
             not isinstance(statement, cst.Expr)
             or not isinstance(line, cst.SimpleStatementLine)

@@ -106,7 +106,7 @@ def _outside(source: Cpp, span: Span) -> int:
         start = node.start_byte
         if not node.type.startswith("preproc_if") and node.type not in ("preproc_else", "preproc_elif"):
             break
-    return source.text.rfind(b"\n", 0, start) + 1
+    return source.line_start(start)
 
 
 def _line(source: Cpp, span: Span, directive: Span | None) -> int:
@@ -121,7 +121,7 @@ def _line(source: Cpp, span: Span, directive: Span | None) -> int:
             start = node.start_byte
             if node.type not in _AROUND:
                 break
-    return source.text.rfind(b"\n", 0, start) + 1
+    return source.line_start(start)
 
 
 PASS = Pass(Cpp, find)

@@ -12,13 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
+from functools import cache, cached_property
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from hipport.extensions import UNITS
 from hipport.finding import Certainty, Finding
-from hipport.headers import FOLDER, header, own, together
+from hipport.headers import FOLDER, behind_own, header, own, together
+from hipport.languages.asked import MARK
 from hipport.languages.cpp import Cpp, Include, within
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Pass
@@ -43,6 +44,8 @@ _AS_CUDA = re.compile(rb"(?<![\w-])--?x[ =]cu\b|\bLANGUAGE\s+CUDA\b")
 _INCLUDED_MACRO = re.compile(rb"#[ \t]*include[ \t]+([A-Za-z_]\w*)")
 _NAMES_HEADER = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^)]*\))?[ \t]+(<[^<>\r\n]+>|\"[^\"\r\n]+\")[ \t]*")
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+_OF_HIP = re.compile(rb"<hip\w*/[^<>\r\n]+>")
+_RUNTIME = b"<hip/hip_runtime"
 
 
 class Row(NamedTuple):
@@ -83,6 +86,8 @@ class Samples(NamedTuple):
     of: frozenset[str]
     has: frozenset[bytes]
     lacks: re.Pattern[bytes]
+    #: How the names of all of the samples' headers begin.
+    begins: str
 
 
 class _Tables(NamedTuple):
@@ -98,9 +103,11 @@ class _Tables(NamedTuple):
     std_review: str
     steering: tuple[tuple[str, str, re.Pattern[bytes], str], ...]
     #: header, its names, and the headers that have it in them
-    transitive: tuple[tuple[str, re.Pattern[bytes], frozenset[str]], ...]
+    transitive: tuple[tuple[str, re.Pattern[bytes], tuple[str, ...]], ...]
     brought: tuple[Brought, ...]
     samples: Samples
+    #: How headers look that no row has, and what is said of them.
+    unknown: tuple[re.Pattern[str], Row]
 
 
 @cache
@@ -127,7 +134,7 @@ def table() -> _Tables:
             (
                 each["header"],
                 re.compile(rb"\bthrust\s*::\s*(" + b"|".join(each["names"].encode().split()) + rb")\b"),
-                frozenset(each["brought_by"].split()),
+                tuple(each["brought_by"].split()),
             )
             for each in own["transitive"]
         ),
@@ -148,7 +155,9 @@ def table() -> _Tables:
             frozenset(own["samples"]["of"].split()),
             frozenset(own["samples"]["has"].encode().split()),
             re.compile(own["samples"]["lacks"].encode()),
+            own["samples"]["begins"],
         ),
+        (re.compile(own["unknown"]["looks"]), Row(None, why=own["unknown"]["why"], instead=own["unknown"]["instead"])),
     )
 
 
@@ -184,13 +193,38 @@ def lookup(path: str) -> Row | None:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per include that changes or that a person must look at, and one for the runtime header."""
+    findings = list(_found(source, project))
+    if not source.begun_as_hip and not source.ported_before:
+        findings = _marked(findings)
+    yield from findings
+
+
+def _marked(findings: list[Finding]) -> list[Finding]:
+    """Have one of HIP's headers say that hipport has put it there: a file with it was CUDA, and new code in it is."""
+    # What is for review may be declined.
+    edits = [
+        (each.certainty.value, _RUNTIME not in edit.new, edit.span, edit)
+        for each in findings
+        for edit in each.edits
+        if _OF_HIP.search(edit.new)
+    ]
+    if not edits:
+        return findings
+    chosen = min(edits)[3]
+    places = list(_OF_HIP.finditer(chosen.new))
+    at = next((place for place in places if _RUNTIME in place[0]), places[0]).end()
+    new = replace(chosen, new=chosen.new[:at] + MARK + chosen.new[at:])
+    return [replace(each, edits=tuple(new if edit == chosen else edit for edit in each.edits)) for each in findings]
+
+
+def _found(source: Cpp, project: Project) -> Iterator[Finding]:
     known = table()
     # What has been included so far, under no condition, by its path in HIP.
     seen: set[str] = set()
     told: set[str] = set()
     is_cuda = source.path.suffix == ".cu"
     if (is_cuda or _compiled_as_cuda(source, project)) and _needs_runtime(source, project):
-        at = source.include_point
+        at = behind_own(source)
         line = f"#include <{known.runtime}>".encode() + source.newline
         if not is_cuda:  # a compiler of the host may read it as well
             line = b"#ifdef __HIPCC__" + source.newline + line + b"#endif" + source.newline
@@ -215,6 +249,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             row = None
         if row is not None and include.path in known.samples.of and not project.together(source, _of_samples):
             row = Row(known.samples.header, review="checks, arguments and timers mean the same; messages differ")
+        if row is None and include.path not in known.groups and _is_unknown(source, project, include):
+            row = known.unknown[1]
         if include.path in known.groups and row is None:
             yield from _group(source, project, include, known.groups[include.path])
         elif row is not None:
@@ -233,6 +269,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _named_by_macros(source, project)
     yield from _transitive(source, project)
     yield from _brought(source, project)
+
+
+def _is_unknown(source: Cpp, project: Project, include: Include) -> bool:
+    """Say whether the header looks like one of CUDA's, and is neither known nor among the files."""
+    if not include.angled or within(include.directive.start, source.hip_only) or lookup(include.path) is not None:
+        return False
+    looks = table().unknown[0].fullmatch(include.path)
+    return looks is not None and not any(True for _ in project.included(source, include))
 
 
 def _default_stream(source: Cpp) -> Iterator[Finding]:
@@ -351,8 +395,8 @@ def _transitive(source: Cpp, project: Project) -> Iterator[Finding]:
     lacking = [each for each in table().transitive if each[1].search(source.code)]
     if not lacking:
         return
-    included = _reached(source, project, set())
-    lacking = [each for each in lacking if not included & each[2]]
+    reaching = project.fact(_Reaching)
+    lacking = [each for each in lacking if source.path not in reaching.files(each[2], False)]
     if not lacking:
         return
     uses = ", ".join(f"thrust::{match[1].decode()}" for _, names, _ in lacking if (match := names.search(source.code)))
@@ -381,14 +425,13 @@ def _brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Ite
             continue
         if last is None and not each.on_host and not brings:
             continue
-        reached = _reached(source, project, set(), certain=each.on_host)
-        if any(path.startswith(each.had_by) for path in reached):
+        if source.path in project.fact(_Reaching).files(each.had_by, each.on_host):
             continue
         at = _line(source, last).end if last else source.include_point
         line = f"#include <{each.header}>".encode()
         ended = last is None or source.text[at - 1 : at] in (b"\n", b"\r")
         edit = Edit(Span(at, at), line + source.newline if ended else source.newline + line)
-        message = f"{used.group().decode()} {each.why}: include {each.header}"
+        message = f"{used.group().decode(errors='replace')} {each.why}: include {each.header}"
         yield Finding(Span(*used.span()), "brought", message, (edit,))
 
 
@@ -397,21 +440,50 @@ def _of_the_host(source: Cpp) -> bool:
     return not isinstance(source, Cuda) and source.path.suffix != ".c"
 
 
-def _reached(source: Cpp, project: Project, visited: set[object], certain: bool = False) -> set[str]:
-    """Return the paths that `source`, and the files of the program that it includes, include; or do for `certain`."""
-    visited.add(source.path)
-    includes = [each for each in source.includes if not certain or not within(each.directive.start, source.conditional)]
-    found = {include.path for include in includes}
-    for include in includes:
-        for other in project.included(source, include.path):
-            if isinstance(other, Cpp) and other.path not in visited:
-                found |= _reached(other, project, visited, certain)
-    return found
+class _Reaching:
+    """Which files include headers by certain names, themselves or by way of others of the program."""
+
+    def __init__(self, project: Project) -> None:
+        self._files = [each for each in (*project.sources, *project.context) if isinstance(each, Cpp)]
+        self._project = project
+        self._found: dict[tuple[tuple[str, ...], bool], set[PurePath]] = {}
+
+    def files(self, begins: tuple[str, ...], certain: bool) -> set[PurePath]:
+        """Return those that reach an include whose path begins so; under no condition, if that is to be `certain`."""
+        key = (begins, certain)
+        if key not in self._found:
+            including = self._including[certain]
+            waiting = [
+                each.path
+                for each in self._files
+                if any(include.path.startswith(begins) for include in self._counting(each, certain))
+            ]
+            found = self._found[key] = set(waiting)
+            while waiting:
+                more = [path for path in including.get(waiting.pop(), ()) if path not in found]
+                found.update(more)
+                waiting += more
+        return self._found[key]
+
+    @cached_property
+    def _including(self) -> dict[bool, dict[PurePath, list[PurePath]]]:
+        """By whether conditions count, the files that include each file."""
+        found: dict[bool, dict[PurePath, list[PurePath]]] = {False: {}, True: {}}
+        for certain, by_path in found.items():
+            for each in self._files:
+                for include in self._counting(each, certain):
+                    for other in self._project.included(each, include):
+                        by_path.setdefault(other.path, []).append(each.path)
+        return found
+
+    @staticmethod
+    def _counting(source: Cpp, certain: bool) -> Iterator[Include]:
+        return (each for each in source.includes if not certain or not within(each.directive.start, source.conditional))
 
 
 def _group(source: Cpp, project: Project, include: Include, names: frozenset[bytes]) -> Iterator[Finding]:
     """A header of cooperative groups that HIP lacks: dropped where nothing of it is used."""
-    mentioned = project.together(source, _group_names)
+    mentioned = project.declared(source, _group_names)
     spaces = {name for space, name in mentioned if space == b"namespace"} | {b"cooperative_groups"}
     opened = (b"using", b"namespace") in mentioned
     found = {name for space, name in mentioned if name in names and (space in spaces or (opened and not space))}
@@ -452,11 +524,13 @@ def _line(source: Cpp, include: Include) -> Span:
 
 
 def _own(source: Cpp, include: Include, project: Project) -> bool:
-    """Say whether `include` is of a file of the program: in quotes, and beside it or in a folder for headers above."""
-    if include.angled or include.path.rpartition("/")[2] not in project.names:
-        return False
-    folders = (folder / name for folder in source.path.parents for name in ("", "include", "inc", "src", "common"))
-    return any(folder / include.path in project.by_path for folder in folders)
+    """Say whether `include` is of a file of the program.
+
+    Of NVIDIA's samples, which no toolkit has in a folder for includes, any file is that may be meant.
+    """
+    if include.path.rpartition("/")[2].startswith(table().samples.begins):
+        return bool(project.included(source, include))
+    return project.own(source, include)
 
 
 def _brings(source: Cpp, include: Include, project: Project) -> bool:
@@ -468,7 +542,7 @@ def _brings(source: Cpp, include: Include, project: Project) -> bool:
     hip = include.path if row is None else row.hip
     if not hip or (row is not None and (row.since > project.target.rocm or _own(source, include, project))):
         return False
-    hip = hip.lstrip("./")  # hipport's own headers are included by relative paths
+    # What hipport's own headers bring does not count: a file that needs one of them later is to come out the same.
     return any(hip.startswith(each) if each.endswith("/") else hip == each for each in known.brings_runtime)
 
 
@@ -476,11 +550,16 @@ def _compiled_as_cuda(source: Cpp, project: Project) -> bool:
     """Say whether a file in C++ may be one that nvcc is told to take for CUDA, as a build script does with some."""
     if source.path.suffix not in (".cpp", ".cc", ".cxx", ".C", ".c++"):
         return False
-    return project.fact(_takes_some_for_cuda)
+    return any(folder in source.path.parents for folder in project.fact(_taking_some_for_cuda))
 
 
-def _takes_some_for_cuda(project: Project) -> bool:
-    return any(_AS_CUDA.search(other.text) for other in project.sources if not isinstance(other, Cpp))
+def _taking_some_for_cuda(project: Project) -> frozenset[PurePath]:
+    """The folders of scripts that do so: another program's say nothing."""
+    found = (other for other in project.sources if not isinstance(other, Cpp) and _AS_CUDA.search(other.text))
+    # Of a folder for scripts, the one above is meant.
+    return frozenset(
+        each.path.parent.parent if each.path.parent.name == "cmake" else each.path.parent for each in found
+    )
 
 
 def _needs_runtime(source: Cpp, project: Project) -> bool:
@@ -500,7 +579,7 @@ def _first(source: Cpp, project: Project, visited: set[object]) -> str:
         done = include.directive.end
         if within(start, source.cuda_only):
             continue
-        for other in project.included(source, include.path):
+        for other in project.included(source, include):
             # hipport's own headers include what they need.
             if not isinstance(other, Cpp) or other.path in visited or own(other):
                 continue

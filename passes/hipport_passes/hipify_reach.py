@@ -184,7 +184,7 @@ class _Reach:
                 if self._parted(source.path, include.path):
                     self.lost.add(include.path)
             else:  # by an include folder
-                match list(self.project.included(source, include.path)):
+                match list(self.project.included(source, include)):
                     case [Cpp() as other] if self._by_itself(other.path):
                         self._look_in(other, include.path)
                         yield other
@@ -209,7 +209,7 @@ class _Reach:
     def _twice(self, source: Source) -> bool:
         """Say whether a file that stays as it is includes a header that others will include a converted copy of."""
         for include in source.includes if isinstance(source, Cpp) else ():
-            for other in self.project.included(source, include.path):
+            for other in self.project.included(source, include):
                 if self._by_itself(other.path) and _ONCE.search(other.text) and _CHANGED.search(other.text):
                     return True
         return False
@@ -225,7 +225,7 @@ class _Reach:
             other.path not in visited and self._needs(other, visited)
             for include in source.includes
             if not include.angled
-            for other in self.project.included(source, include.path)
+            for other in self.project.included(source, include)
         )
 
     @staticmethod

@@ -136,7 +136,8 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield from _variables(source, project)
     given = families(source, project)
     for edit in given.arguments.get(source.path, ()):
-        said = f"{source[edit.span].decode(errors='replace')} → {edit.new.decode()}: what the macro calls now"
+        was, new = source[edit.span].decode(errors="replace"), edit.new.decode(errors="replace")
+        said = f"{was} → {new}: what the macro calls now"
         yield Finding(edit.span, "argument", said, (edit,))
     out = _written_out(source, project)
     for use in out.uses.get(source.path, ()):
@@ -147,6 +148,8 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         if start in out.macros.get(source.path, ()):
             directive = out.macros[source.path][start]
+            if not len(directive):
+                continue  # the first statement of the macro has it
             message = "all uses of the macro are written out, and it goes; assumes that nothing else uses it"
             rest = re.compile(rb"[ \t]*(?:\r\n?|\n)?").match(source.code, directive.end)
             line = Span(directive.start, rest.end() if rest is not None else directive.end)
@@ -193,11 +196,34 @@ def _written_out(source: Cpp, project: Project) -> WrittenOut:
             return False
         return _translated(file, project, statement).certainty is Certainty.MANUAL
 
-    return written_out(source, project, left, _is_pointer_at)
+    def port(text: Cpp) -> tuple[bytes, Translation] | None:
+        alone = Project((text,), project.target)
+        found = [_translated(text, alone, each) if _is_plain(each, text) else None for each in statements(text, alone)]
+        edits = [finding.edits[0] for finding in found if finding is not None and finding.edits]
+        if not edits or len(edits) != len(found):
+            return None
+        assumes = [
+            finding.message.partition("; assumes that ")[2]
+            for finding in found
+            if finding is not None and finding.certainty is Certainty.REVIEW
+        ]
+        helped = any(finding is not None and finding.creates for finding in found)
+        return text.apply(edits).text, Translation((), tuple(dict.fromkeys(assumes)), helped, False)
+
+    return written_out(source, project, left, _is_pointer_at, port)
+
+
+def _is_plain(statement: Statement, source: Cpp) -> bool:
+    """Say whether a statement is PTX whose text is known, and that AMD has something for."""
+    words = opcodes(statement.template.text)
+    known = statement.matters and not statement.template.holes and any(_is_ptx(word, source) for word in words)
+    return known and not any(TOGETHER.match(word) for word in words) and _refused(statement, words) is None
 
 
 def _at_use(source: Cpp, project: Project, use: Written) -> Finding:
     """Put the C++ of an asm statement where a macro is used that made it."""
+    if use.text:
+        return _whole_at_use(source, project, use)
     span, lines = use.span, use.translation.lines
     after = _AFTER.match(source.code, span.end)
     if len(lines) == 1:
@@ -220,6 +246,21 @@ def _at_use(source: Cpp, project: Project, use: Written) -> Finding:
     need, header = include(source, project, "ptx.h")
     edits = (Edit(span, new), *((need,) if need else ()))
     return Finding(use.span, "instruction", message, edits, certainty, _headers(header))
+
+
+def _whole_at_use(source: Cpp, project: Project, use: Written) -> Finding:
+    """Put what a macro comes to where it is used."""
+    message = "what the macro makes here is written out, with C++ for its asm statements"
+    certainty = Certainty.SAFE
+    if use.translation.assumes:
+        message += f"; assumes that {' and that '.join(use.translation.assumes)}"
+        certainty = Certainty.REVIEW
+    edit = Edit(use.span, use.text.replace(b"\r\n", b"\n").replace(b"\n", source.newline))
+    if not use.translation.helped:
+        return Finding(use.span, "written_out", message, (edit,), certainty)
+    need, header = include(source, project, "ptx.h")
+    edits = (edit, *((need,) if need else ()))
+    return Finding(use.span, "written_out", message, edits, certainty, _headers(header))
 
 
 def _is_ptx(opcode: bytes, source: Cpp) -> bool:

@@ -58,6 +58,7 @@ _FULL_DEFINED = re.compile(
     + _FULL_64.pattern
     + rb")"
 )
+_OF_32_LANES = re.compile(rb"\bhipport::\w+_sync\b")
 #: Lanes counted to 64, and a size that they may be counted to.
 _NATIVE = re.compile(
     rb"[&]\s*(?:0x3[fF]|63|32|0x20)[uU]?\b|>>\s*(?:32|6)\b|[%/]\s*64\b|\b1[uU]?[lL]{1,2}[uU]?\s*<<|"
@@ -109,7 +110,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _concerned(source: Cpp) -> frozenset[bool]:
     """Whether the file has anything to do with masks: the first look, at all files."""
-    return frozenset({True}) if source.matched(_OF_LANES) else frozenset()
+    ported = b"hipport" in source.words and _OF_32_LANES.search(source.code)
+    return frozenset({True}) if ported or source.matched(_OF_LANES) else frozenset()
 
 
 # ---- full masks
@@ -133,7 +135,10 @@ def _full(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _full_mask(span: Span, text: bytes) -> Finding:
     return Finding(
-        span, "full", f"{text.decode()} → 0xffffffffu: CUDA's masks have 32 bits", (Edit(span, b"0xffffffffu"),)
+        span,
+        "full",
+        f"{text.decode(errors='replace')} → 0xffffffffu: CUDA's masks have 32 bits",
+        (Edit(span, b"0xffffffffu"),),
     )
 
 
@@ -176,9 +181,9 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     need, header = include(source, project, "warp.h")
     if not project.together(source, _of_wavefronts) and any(
-        next(_MASKED_NAMES.uses(other, project), None)
+        _OF_32_LANES.search(other.code) or (other.matched(MASKED) and next(_MASKED_NAMES.uses(other, project), None))
         for other in project.component(source)
-        if isinstance(other, Cpp) and other.matched(MASKED)
+        if isinstance(other, Cpp)
     ):
         # What a function without intrinsics takes for the size may be handed on to one that has them, or to a launch.
         for match in _PYTORCH_SIZE.finditer(source.code):
@@ -195,7 +200,9 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     for function in functions(source):
         body = source.code[function.node.start_byte : function.node.end_byte]
-        if b"C10_WARP_SIZE" not in body or not any(True for _ in _unported(function, project)):
+        # Those of an earlier run are of 32 lanes, too.
+        masked = _OF_32_LANES.search(body) or any(True for _ in _unported(function, project))
+        if b"C10_WARP_SIZE" not in body or not masked:
             continue
         for match in re.finditer(rb"\b(?:at::cuda::)?C10_WARP_SIZE\b", body):
             span = Span(function.node.start_byte + match.start(), function.node.start_byte + match.end())
@@ -242,7 +249,7 @@ def _unported(function: Function, project: Project) -> Iterator[Span]:
 def _widths(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find shuffles over the wavefront in functions that count lanes to 32."""
     hip = source.begun_as_hip
-    own_names = project.together(source, _own_shuffles)
+    own_names = project.declared(source, _own_shuffles)
     wavefronts = project.component(source).fact(Wavefronts)
     for span, name in source.names(_SHUFFLES):
         if name in own_names or within(span.start, source.cuda_only) or source.directive(span.start):

@@ -34,8 +34,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _bounds(source: Cpp, project: Project) -> Iterator[Finding]:
-    first = source.first
-    hip = isinstance(first, Cpp) and any(include.path.startswith("hip/") for include in first.includes)
+    hip = source.begun_as_hip
     end = 0
     for match in _BOUNDS.finditer(source.code):
         pieces = source.arguments(match.end() - 1)

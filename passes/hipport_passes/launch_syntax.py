@@ -8,9 +8,6 @@ parentheses, before the statement (or the macro) ends or another launch begins.
 
 A grid or block in braces, `k<<<{x, y}, 32>>>(x)`, is a `dim3` to nvcc and an error to clang. `dim3(x, y)` is the same,
 and takes numbers that braces would not, as nvcc does.
-
-PyTorch's hipify writes hipLaunchKernelGGL over the launch and the one blank before it, so that `else k<<<…` becomes
-`elsehipLaunchKernelGGL` (tried with 2.13): a second blank is put there.
 """
 
 from __future__ import annotations
@@ -25,9 +22,6 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 
-_GLUED = re.compile(
-    rb"\b(else|do|return)(?:[ \t]|\r?\n)(?=(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*\s*(?:<[^;{}]*>\s*)?$)"
-)
 _PART = re.compile(rb"[()\[\]{},]")
 
 
@@ -50,14 +44,6 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                     certainty=Certainty.MANUAL,
                 )
             continue
-        if glued := _GLUED.search(code[max(0, opening.start - 300) : opening.start]):
-            place = max(0, opening.start - 300) + glued.end()
-            yield Finding(
-                Span(place, opening.start),
-                "keyword",
-                f"a second blank after {glued[1].decode()}: PyTorch's hipify takes one away",
-                (Edit(Span(place, place), b" "),),
-            )
         for braces in _in_braces(code, Span(opening.end, closing.start)):
             inside = (
                 Edit(Span(braces.start, braces.start + 1), b"dim3("),

@@ -393,7 +393,7 @@ class _Script:
     def _renamed(self, line: Line, name: Span) -> _Said | None:
         """Give hipcc what nvcc reads from the environment ("HIPCC environment variables", ROCm 6.4)."""
         source = self.source
-        said = source[name].decode()
+        said = source[name].decode(errors="replace")
         if said == "NVCC_PREPEND_FLAGS" and b"NVCC_APPEND_FLAGS" in source.text:
             message = f"nvcc alone reads {said}, and hipcc has one such variable: add it to {_HIPCC_READS}"
             self._report(name, "environment", message)

@@ -27,7 +27,10 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, NewFile, Span
 from hipport.tables import load
+from hipport_passes.pytorch_headers import includes_pytorch
 
+#: The libraries that bring libcu++, by CUDA's names for their headers and by ROCm's.
+_CCCL = ("cub/", "thrust/", "hipcub/")
 _TABLE = Path(__file__).with_suffix(".toml")
 
 _ANY = re.compile(rb"(?:cub|nvcuda|thrust\s*::\s*(?:system\s*::\s*)?cuda\w*|cuda\s*::\s*\w+)\b")
@@ -38,6 +41,8 @@ _ALONE = re.compile(rb"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*(?:::\s*)?$
 # `#define CUB_NS cub`, and nothing else.
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+\w+[ \t]+(?:::[ \t]*)?$")
 _LINE_END = re.compile(rb"[ \t]*(?:[\r\n]|$)")
+# What begins with a capital is no namespace inside, `cub::detail`, and no function that `cub_thrust` knows.
+_LARGE = re.compile(rb"[A-Z]")
 _STD_NAME = re.compile(rb"\s*::\s*(\w+)")
 # `namespace cs = cuda::std;`, up to what it means.
 _GIVEN = re.compile(rb"\s*=")
@@ -81,8 +86,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if (match := _ANY.match(code, span.start)) and not member_or_qualified(code, span.start)
     ]
     whole = [span for span, _ in source.names({b"cuda"}) if _names_all(source, span)]
-    own = project.together(source, _own) if matches or whole else frozenset()
-    reported: set[int] = set()
+    own = project.declared(source, _own) if matches or whole else frozenset()
+    reported: set[tuple[int, str]] = set()
     found: list[Finding] = []
     for match in matches:
         start = match.start()
@@ -93,15 +98,45 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         named = _OTHER_NAME.search(code, max(0, start - 80), start) if match.group().endswith(b"std") else None
         for finding in _std_by_name(source, project, named[1], match) if named else _RULES[first](code, match):
-            # What a line has twice is one thing to do.
+            # What a line has twice is one thing to do; two names are two.
             if finding.edits:
                 found.append(finding)
-            elif (line := source.position(start)[0]) not in reported:
+            elif (place := (source.position(start)[0], finding.message)) not in reported:
                 found.append(finding)
-                reported.add(line)
+                reported.add(place)
+    if b"cuda" not in own and any(match.group().startswith(b"cuda") for match in matches):
+        found += _unknown(source, project, matches)
     if b"cuda" not in own and whole and any(_of_libcupp(each) for each in _files(source, project)):
         found += [_manual(span, "libcupp", f"cuda: {load(_TABLE)['libcupp']['whole']}") for span in whole]
     yield from _with_header(source, project, found)
+
+
+def _unknown(source: Cpp, project: Project, matches: list[re.Match[bytes]]) -> Iterator[Finding]:
+    """Yield the names of libcu++ that nothing is known of, where the program includes it, CUB or Thrust."""
+    told: set[tuple[int, bytes]] = set()
+    for match in matches:
+        name = match.group().rpartition(b":")[2].strip()
+        line = source.position(match.start())[0]
+        if not match.group().startswith(b"cuda") or name.decode() in _known() or (line, name) in told:
+            continue
+        if source.ported(match.start()) or not any(_of_cccl(each) for each in _files(source, project)):
+            continue
+        if project.together(source, includes_pytorch):
+            return  # `using namespace at; cuda::getCurrentCUDAStream()`
+        told.add((line, name))
+        message = f"cuda::{name.decode()}: {load(_TABLE)['libcupp']['unknown']}"
+        yield _manual(Span(match.end() - len(name), match.end()), "libcupp", message)
+
+
+@cache
+def _known() -> frozenset[str]:
+    """The names in `cuda::` that the rules know."""
+    words = (_words("libcupp", each) for each in ("atomics", "waits", "copies"))
+    return frozenset(("std", "ceil_div", *load(_TABLE)["libcupp"]["other"])).union(*words)
+
+
+def _of_cccl(source: Cpp) -> bool:
+    return _of_libcupp(source) or any(each.path.startswith(_CCCL) for each in source.includes)
 
 
 def _names_all(source: Cpp, span: Span) -> bool:
@@ -147,7 +182,7 @@ def _own(source: Cpp) -> frozenset[bytes]:
 def _cub(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
     span = Span(*match.span())
     name = _CUB_NAME.match(code, span.end)
-    if name is not None and name[1].decode() in _words("cub", "missing"):
+    if name is not None and _LARGE.match(name[1]) and name[1].decode() not in _words("cub", "has"):
         yield _manual(Span(*name.span(1)), "cub", f"cub::{name[1].decode()}: {load(_TABLE)['cub']['why']}")
     elif (
         name is not None

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from hipport.finding import Finding
 from hipport.headers import FOLDER, header, own
-from hipport.languages.cpp import Cpp
+from hipport.languages.cpp import Cpp, Include
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -37,7 +37,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     outside = {each.path for each in source.includes if each not in nested}
     there = {match[1] for path in outside if (match := _OWN.fullmatch(path))} | outside
     lines = []
-    for path in _needed(source, project, [each.path for each in nested]):
+    for path in _needed(source, project, nested):
         match = _OWN.fullmatch(path)
         if (match[1] if match else path) in there:
             continue
@@ -45,7 +45,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if lines:
         point = source.include_point
         text = b"".join(b"#include " + each + source.newline for each in dict.fromkeys(lines))
-        names = ", ".join(dict.fromkeys(line.decode() for line in lines))
+        names = ", ".join(dict.fromkeys(line.decode(errors="replace") for line in lines))
         message = f"needed in braces, where it must not be read first: {names}"
         yield Finding(nested[0].directive, "outside", message, (Edit(Span(point, point), text),))
 
@@ -56,10 +56,10 @@ def _guarded(source: Cpp, offset: int) -> bool:
     return re.search(rb"extern\s*\"C\"\s*\Z", source.text[max(0, opening - 40) : opening]) is not None
 
 
-def _needed(source: Cpp, project: Project, paths: list[str]) -> Iterator[str]:
-    """Yield what of hipport's and HIP's the files at `paths`, and all that they include, include."""
+def _needed(source: Cpp, project: Project, nested: list[Include]) -> Iterator[str]:
+    """Yield what of hipport's and HIP's the files that `nested` include, and all that they include, include."""
     seen = {source.path}
-    waiting = [other for path in paths for other in project.included(source, path)]
+    waiting = [other for include in nested for other in project.included(source, include)]
     while waiting:
         each = waiting.pop(0)
         if each.path in seen or not isinstance(each, Cpp) or own(each):
@@ -69,7 +69,7 @@ def _needed(source: Cpp, project: Project, paths: list[str]) -> Iterator[str]:
             if _OWN.fullmatch(include.path) or include.path.startswith("hip/"):
                 yield include.path
             else:
-                waiting += project.included(each, include.path)
+                waiting += project.included(each, include)
 
 
 PASS = Pass(Cpp, find)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report build systems that compile CUDA and that hipport does not port: Meson, Bazel, SCons, xmake, Autoconf.
+"""Report build systems that compile CUDA and that hipport does not port: Meson, Bazel, SCons, xmake, Autoconf, Cargo.
 
 The sources below are ported all the same; what compiles them still looks for nvcc. Each build system of a tree is
 reported once, with its scripts that say so and what can be done. A tree whose scripts know ROCm is somebody's port.

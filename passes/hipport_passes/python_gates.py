@@ -16,12 +16,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hipport.finding import Certainty, Finding
+from hipport.languages.cpp import Cpp
 from hipport.languages.python import Misplaced, Python
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Span
 from hipport.tables import load
 from hipport_passes import nvidia_tools
+from hipport_passes.lost_code import lost
 
 #: What the names of NVIDIA's GPUs have in them.
 PRODUCT = re.compile(
@@ -37,7 +39,9 @@ _IMPORTS = re.compile(
 )
 _QUESTIONS = {
     "versions": re.compile(rb"version[ \t]*\.[ \t]*cuda\b|torch\.version[ \t]+import\b"),
-    "capabilities": re.compile(rb"\bget_device_capability\b|\bget_device_properties\b(?s:.*)\.(?:major|minor)\b"),
+    "capabilities": re.compile(
+        rb"\bget_device_capability\b|\A(?=(?s:.*)\bget_device_properties\b)(?s:.*)(?:\.|[\"'])(?:major|minor)\b"
+    ),
     "device_names": re.compile(rb"\bget_device_(?:name|properties)\b"),
     "nvidia_smi": re.compile(rb"nvidia-smi"),
     "tools": nvidia_tools.mentioned(),
@@ -58,9 +62,10 @@ _QUESTIONS = {
         rb"|\btarget[ \t]*=[ \t]*\([ \t]*[\"']cuda"
     ),
 }
-# A count of warps by a name, and the numbers that such a name is.
-_COUNTED = re.compile(rb"\bnum_warps[\"']?[ \t]*[=:][ \t]*([A-Za-z_]\w*)")
-_COUNTS = rb"(?m)\b%b\b[ \t]*(?::[^=\n]*)?(?:=|\bin\b)[^\n]*?(?<![\w.])(?:32|64|\d{3})(?![\w.])"
+# A count of warps that is not written out there, and numbers that are too many.
+_COUNTED = re.compile(rb"\bnum_(?:warps|ctas)[\"']?[ \t]*[=:][ \t]*[A-Za-z_(]")
+_MANY = re.compile(rb"(?<![\w.])(?:32|64|\d{3})(?![\w.])")
+_NUMBER = re.compile(rb"(?m)^([A-Za-z_]\w*)[ \t]*(?::[^=\n]*)?=[ \t]*(\d{1,4})[ \t]*(?:#[^\n]*)?\r?$")
 # What is wrong on ROCm whatever stands around it.
 _FAILS = re.compile(
     rb"version\.cuda[ \t]*(?:\.|\[|[<>])|(?:float|int|parse|Version)\([\w.]*version\.cuda\b"
@@ -73,15 +78,19 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     text = source.text
     asked = {name for name, pattern in _QUESTIONS.items() if pattern.search(text)}
     known_elsewhere = project.fact(_capability_functions)
-    if "capabilities" not in asked and any(name.encode() in text for _, name in known_elsewhere):
+    if "capabilities" not in asked and any(
+        owner.encode() in text and name.encode() in text for owner, name in known_elsewhere
+    ):
         asked.add("capabilities")
     if "device_names" in asked and not PRODUCT.search(text):
         asked.discard("device_names")
     if b"triton" not in text:
         asked.discard("kernels")
-    elif any(re.search(_COUNTS % name, text) for name in set(_COUNTED.findall(text))):
+    elif _COUNTED.search(text) and (
+        _MANY.search(text) or any(name.encode() in text for _, name in project.fact(_numbers))
+    ):
         asked.add("kernels")
-    modules = {(match[1] or match[2]).decode() for match in _IMPORTS.finditer(text)}
+    modules = {(match[1] or match[2]).decode(errors="replace") for match in _IMPORTS.finditer(text)}
     modules = {name for name in modules if not _own(name, project)}
     if not asked and not modules:
         return
@@ -99,7 +108,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     known = {name: said for name, said in _TABLE["modules"].items() if name.partition(".")[0] in modules}
     answers: dict[str, Callable[[], Iterator[Finding]]] = {
         "versions": lambda: versions.versions(program),
-        "capabilities": lambda: capability.capabilities(program, known_elsewhere),
+        "capabilities": lambda: capability.capabilities(program, known_elsewhere, project.fact(_missing_code)),
         "device_names": lambda: probes.device_names(program),
         "nvidia_smi": lambda: probes.nvidia_smi(program),
         "tools": lambda: probes.tools(program),
@@ -111,7 +120,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         "removed": lambda: imports.imports(program, _TABLE["removed"]),
         "libraries": lambda: imports.libraries(program, _TABLE["libraries"]),
         "sources": lambda: sources.sources(program),
-        "kernels": lambda: triton.kernels(program),
+        "kernels": lambda: triton.kernels(program, project.fact(_numbers)),
     }
     try:
         findings = [finding for name, answer in answers.items() if name in asked for finding in answer()]
@@ -123,10 +132,10 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
 
 
 def _capability_functions(project: Project) -> dict[tuple[str, str], str]:
-    """Return the functions that return a compute capability, by their modules and names, and how it is made."""
+    """Return what is a compute capability or returns one, by its module or class and its name, and how it is made."""
     found: dict[tuple[str, str], str] = {}
     for source in project.sources:
-        if isinstance(source, Python) and b"def " in source.text and _QUESTIONS["capabilities"].search(source.text):
+        if isinstance(source, Python) and _QUESTIONS["capabilities"].search(source.text):
             if source.module is None:
                 continue
             from hipport_passes.runtime import capability
@@ -137,8 +146,31 @@ def _capability_functions(project: Project) -> dict[tuple[str, str], str]:
                 of_file = capability.functions(source.fact(Program))
             except Misplaced:
                 continue
-            found |= {(module, name): kind for name, kind in of_file.items()}
+            found |= {(owner or module, name): kind for (owner, name), kind in of_file.items()}
     return found
+
+
+def _missing_code(project: Project) -> dict[tuple[int, int], str]:
+    """Return, by the capability that it takes, where functions have no code on AMD."""
+    found: dict[tuple[int, int], list[str]] = {}
+    for source in project.sources:
+        for each in source.fact(lost) if isinstance(source, Cpp) else ():
+            found.setdefault(each.capability, []).append(str(each))
+    return {
+        capability: ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
+        for capability, places in found.items()
+    }
+
+
+def _numbers(project: Project) -> dict[tuple[str, str], int]:
+    """Return the numbers that variables of modules are set to, once, by their modules and names."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for source in project.sources:
+        if isinstance(source, Python) and source.path.suffix == ".py":
+            module = source.path.parent.name if source.path.stem == "__init__" else source.path.stem
+            for name, number in _NUMBER.findall(source.text):
+                found.setdefault((module, name.decode()), []).append(int(number))
+    return {place: numbers[0] for place, numbers in found.items() if len(set(numbers)) == 1 and numbers[0] >= 32}
 
 
 def _own(module: str, project: Project) -> bool:

@@ -121,7 +121,7 @@ def _dispatched(source: Cpp, project: Project) -> Iterator[Finding]:
     wanted = source.matched(_DISPATCH) | (source.words & macros.keys())
     if not wanted:
         return
-    others = project.together(source, _own_type)
+    others = project.declared(source, _own_type)
     code = source.code
     for span, name in source.names(wanted, _CALL):
         if source.ported(span.start) or _declares(source, span):
@@ -138,7 +138,7 @@ def _dispatched(source: Cpp, project: Project) -> Iterator[Finding]:
                 edit, what = Edit(place, b"scalar_type"), text.decode("utf-8", "replace")
                 own = bool(others) and not _is_tensor(source, argument)
             elif _WORD.fullmatch(text) and _is_type(source, argument):
-                place, what = argument, text.decode()
+                place, what = argument, text.decode(errors="replace")
                 edit = Edit(Span(argument.end, argument.end), b".scalarType()")
             else:
                 continue
@@ -262,7 +262,7 @@ class _State(NamedTuple):
 
 def _names(source: Cpp, project: Project) -> Iterator[Finding]:
     known = table()
-    own = _own(source, project, set())
+    own = project.declared(source, _defined)
     uses = [(span, name) for span, name in source.names(known.names.keys() - own) if _counts(source, span)]
     edited = {span: _edits(source, span, known.names[name]) for span, name in uses}
     needed = {known.names[name].header for span, name in uses if edited[span]}
@@ -352,17 +352,6 @@ def _line(source: Cpp, span: Span) -> Span:
     start = max(text.rfind(b"\n", 0, span.start), text.rfind(b"\r", 0, span.start)) + 1
     end = re.compile(rb"[ \t]*(?:\r\n|\n|\r|$)").match(text, span.end)
     return span if end is None or text[start : span.start].strip() else Span(start, end.end())
-
-
-def _own(source: Cpp, project: Project, visited: set[object]) -> frozenset[bytes]:
-    """Return those of the names that the file, or one that it includes, defines itself."""
-    visited.add(source.path)
-    found = source.fact(_defined)
-    for include in source.includes:
-        for other in project.included(source, include.path):
-            if isinstance(other, Cpp) and other.path not in visited:
-                found |= _own(other, project, visited)
-    return found
 
 
 def _defined(source: Cpp) -> frozenset[bytes]:

@@ -42,10 +42,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         arguments = source.arguments(source.code.index(b"(", span.end)) or ()
         if len(arguments) == 3 and _DYNAMIC.search(source.code, arguments[1].start, arguments[1].end):
             yield from _checked(source, project, arguments[2], "dynamic")
-    if b"<<<" in source.code:
-        for launch in launches(source):
-            if len(launch.configuration) > 2:
-                yield from _checked(source, project, launch.configuration[2], "dynamic")
+    for launch in launches(source):
+        if len(launch.configuration) > 2:
+            yield from _checked(source, project, launch.configuration[2], "dynamic")
 
 
 def _checked(source: Cpp, project: Project, span: Span, kind: str) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from hipport.finding import Finding
 from hipport.headers import own
@@ -29,7 +30,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if source.path.suffix != ".cuh" or b"std" not in source.words or own(source):
         return
     calls = [Span(*match.span()) for match in _CALL.finditer(source.code)]
-    if not calls or not project.together(source, includes_pytorch) or not _on_host(source, project):
+    if not calls or not project.together(source, includes_pytorch) or source.path not in project.fact(_on_host):
         return
     for span in calls:
         if source.ported(span.start):
@@ -40,20 +41,18 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(span, "hipify", message, edits)
 
 
-def _on_host(source: Cpp, project: Project) -> bool:
-    """Say whether a file in C++ includes the header, itself or through others."""
-    waiting: list[Source] = [each for each in project.component(source) if isinstance(each, Cpp) and each.for_host]
+def _on_host(project: Project) -> frozenset[PurePath]:
+    """The files in C++ for the host, and what they include, itself or through others."""
+    waiting: list[Source] = [each for each in project.sources if isinstance(each, Cpp) and each.for_host]
     seen = {each.path for each in waiting}
     while waiting:
         each = waiting.pop()
-        if each.path == source.path:
-            return True
         for include in each.includes if isinstance(each, Cpp) else ():
-            for other in project.included(each, include.path):
+            for other in project.included(each, include):
                 if other.path not in seen:
                     seen.add(other.path)
                     waiting.append(other)
-    return False
+    return frozenset(seen)
 
 
 PASS = Pass(Cpp, find)

@@ -27,7 +27,7 @@ from hipport.source import Edit, Source, Span
 from hipport_passes import nvidia_tools
 from hipport_passes.nvcc_flags import ABI_BY_VARIABLE, OLD_ABI, translate
 
-_NVCC = re.compile(r"(?:.*/)?nvcc(?:-[\d.]+)?|\$\{?\w*NVCC\w*\}?", re.IGNORECASE)
+_NVCC = re.compile(r"(?:\S*/)?nvcc(?:-[\d.]+)?|\$\{?\w*NVCC\w*\}?", re.IGNORECASE)
 _FUNCTION = re.compile(rb"^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*(?:\([ \t]*\))?[ \t\r\n]*\{", re.MULTILINE)
 _ROCM_WORDS = re.compile(r"rocm|(?<![a-z])hip(?:cc)?(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE)
 _CUDA_WORDS = re.compile(r"cuda|nvidia|nvcc", re.IGNORECASE)
@@ -113,12 +113,17 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
                     if each.name in ("ENV", "ARG"):
                         yield from _abi(source, each.span)
                     if each.name == "ENV" and each in on_rocm:
-                        yield from _folders(source, each.span)
-                        yield from _compilers(each.words, project, image=True)
+                        compilers = list(_compilers(each.words, project, image=True))
+                        yield from compilers
+                        yield from _folders(source, each.span, [edit.span for c in compilers for edit in c.edits])
                     elif each.name in ("CMD", "ENTRYPOINT", "HEALTHCHECK"):
                         if b"nvidia-smi" in source[each.span]:
                             yield _asks_nvidia(each.span)
-                        listed = [word for word in re.split(r"[\s\[\],\"']+", source[each.span].decode()) if word]
+                        listed = [
+                            word
+                            for word in re.split(r"[\s\[\],\"']+", source[each.span].decode(errors="replace"))
+                            if word
+                        ]
                         if found := nvidia_tools.run_by(listed[1:]):
                             yield from nvidia_tools.reported({found[1]: [each.span]})
         case ToxIni():
@@ -197,7 +202,10 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
         elif _NVIDIA_SMI.fullmatch(words[0]) and "nvidia-smi" not in under and not _may_fail(source, command):
             yield _asks_nvidia(command.span)
         elif {"singularity", "apptainer"} & set(words) and "--nv" in words and words[0] not in _PRINTS:
-            option = command.words[[word.text for word in command.words].index("--nv")]
+            said = [word.text for word in command.words]
+            if "--rocm" in said[: said.index("--nv")]:
+                continue  # it is given both, or a second --nv: AMD's are asked for
+            option = command.words[said.index("--nv")]
             message = "--nv gives a container NVIDIA's GPUs, --rocm AMD's; assumes that its image is one for ROCm"
             edit = Edit(option.span, b"--rocm")
             yield Finding(option.span, "container", message, (edit,), Certainty.REVIEW)
@@ -371,10 +379,15 @@ def _on_rocm(source: Dockerfile) -> Iterator[Instruction]:
             yield each
 
 
-def _folders(source: Source, span: Span) -> Iterator[Finding]:
-    """Yield the folders of CUDA's that an image's environment names: in paths, and as CUDA_HOME and its like."""
+def _folders(source: Source, span: Span, replaced: Sequence[Span] = ()) -> Iterator[Finding]:
+    """Yield the folders of CUDA's that an image's environment names: in paths, and as CUDA_HOME and its like.
+
+    Not those in what is `replaced` as a whole.
+    """
     edits = []
     for match in _FOLDER.finditer(source.text, span.start, span.end):
+        if any(each.start <= match.start() < each.end for each in replaced):
+            continue
         new = b"/opt/rocm" + (b"/lib" if match["lib"] else b"")
         edits.append(Edit(Span(*match.span()), new))
     if edits:

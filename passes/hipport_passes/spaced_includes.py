@@ -45,7 +45,7 @@ def _converted(source: Cpp, include: Include, project: Project) -> bool:
     """Say whether hipify may have another path for what is included."""
     if _FOR_CUDA.fullmatch(include.path):
         return "cuda" in include.path.lower() or include.path.startswith("THC/")
-    found = project.included(source, include.path)
+    found = project.included(source, include)
     return any(isinstance(other, Cpp) and not own(other) for other in found)
 
 

@@ -126,7 +126,7 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
         if not _for_both(source, project, match["head"]):
             continue
         start = match.start("head") + len(match["head"]) - len(match["head"].lstrip())
-        line = source.text.rfind(b"\n", 0, start) + 1
+        line = source.line_start(start)
         whole = Span(line, end + 1)
         header = Span(start, match.end() - 1)
         named = f"operator{match['op'].decode()} on {a['type'].decode()}"

@@ -70,7 +70,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     of_wavefronts = already_hip and hip_throughout(source, project)
     need, header, apart = None, None, {}
     # Somebody's port to AMD already, and right at both sizes: unlike their shuffles and votes, it names no lanes.
-    own_barrier = b"__syncwarp" in source.words and bool(project.together(source, _own_barriers))
+    own_barrier = b"__syncwarp" in source.words and bool(project.declared(source, _own_barriers))
     for span, name in names.uses(source, project):
         if own_barrier and name == b"__syncwarp":
             continue

@@ -35,10 +35,13 @@ _MEMBER = re.compile(
 # A question for the attribute. The device is dropped, so what names it must be without effects.
 _SIMPLE = rb"(?:[^(),;{}=+-]|->)*"
 _ATTRIBUTE = re.compile(
-    rb"\b(?P<function>cu(?:da)?DeviceGetAttribute)\s*\(\s*(?P<place>" + _SIMPLE + rb"?)\s*,"
-    rb"\s*(?P<attribute>cudaDevAttrWarpSize|CU_DEVICE_ATTRIBUTE_WARP_SIZE)\s*,\s*" + _SIMPLE + rb"\)"
+    rb"\b(?P<function>cu(?:da)?DeviceGetAttribute|hipDeviceGetAttribute)\s*\(\s*(?P<place>" + _SIMPLE + rb"?)\s*,"
+    rb"\s*(?P<attribute>cudaDevAttrWarpSize|CU_DEVICE_ATTRIBUTE_WARP_SIZE|hipDeviceAttributeWarpSize)\s*,\s*"
+    + _SIMPLE
+    + rb"\)"
 )
-_ASKS = frozenset((b"cudaDevAttrWarpSize", b"CU_DEVICE_ATTRIBUTE_WARP_SIZE"))
+_ASKS = frozenset((b"cudaDevAttrWarpSize", b"CU_DEVICE_ATTRIBUTE_WARP_SIZE", b"hipDeviceAttributeWarpSize"))
+_SUCCESS = {b"cudaDeviceGetAttribute": b"cudaSuccess", b"hipDeviceGetAttribute": b"hipSuccess"}
 _ADDRESS = re.compile(rb"&\s*(?P<variable>[A-Za-z_](?:[\w.\[\]]|->)*)")
 _STATEMENT_BEFORE = re.compile(rb"[;{}]\s*\Z")
 _STATEMENT_AFTER = re.compile(rb"\s*;")
@@ -90,8 +93,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     code = source.code
     need, header = include(source, project, "warp.h")
     makes = (need,) if need else ()
-    hip = _includes(source.first, "hip/")
-    if hip and not _includes(source, "hipport/warp.h"):
+    if source.begun_as_hip and not _includes(source, "hipport/warp.h"):
         return
     owners = project.together(source, _owners)
     wavefronts = project.component(source).fact(Wavefronts)
@@ -117,7 +119,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         message = "warpSize → hipport::warp_size, which is 32"
         certainty = Certainty.SAFE
-        if hip or wavefronts:
+        if source.begun_as_hip or wavefronts:
             message += "; assumes that the program's warps are meant, as its intrinsics are of 32 lanes"
             certainty = Certainty.REVIEW
         edits = (Edit(span, b"hipport::warp_size"), *makes)
@@ -128,7 +130,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return  # The host asks for what they have.
     for match in _ATTRIBUTE.finditer(code):
         span = Span(*match.span())
-        if source.ported(span.start):
+        # By its name in HIP where an earlier run has left the question, which is for review.
+        if source.ported(span.start) or (source.begun_as_hip and match["attribute"].startswith(b"hip")):
             continue
         address = _ADDRESS.fullmatch(match["place"])
         answer = (address["variable"] if address else b"*(" + match["place"] + b")") + b" = hipport::warp_size"
@@ -136,7 +139,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             _STATEMENT_BEFORE.search(code[max(0, span.start - 200) : span.start])
             and _STATEMENT_AFTER.match(code, span.end)
         ):
-            success = b"cudaSuccess" if match["function"].startswith(b"cuda") else b"CUDA_SUCCESS"
+            success = _SUCCESS.get(match["function"], b"CUDA_SUCCESS")
             answer = b"((" + answer + b"), " + success + b")"
         said = match["attribute"].decode()
         if both:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library: one call for each thing hipport does.
 
-Only `save`, `undo` and `port` change a tree; only `build`, `port` and the verifications run code.
+Only `save`, `undo` and `port` change a tree; only `build`, `port` and the verifications run code of a tree. That code
+sees of `env` what is on the list of `environment.allowed`, and what `pass_on` names; processes.Box says what else it
+may do.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hipport import discover, extensions, write
+from hipport.environment import allowed, from_anywhere
 from hipport.finding import Certainty
 from hipport.pipeline import Pass, Ported, Progress, run
 from hipport.processors import processors
@@ -54,6 +57,8 @@ def rewrite(
     rules: Mapping[str, Any] | None = None,
     passes: Sequence[Pass[Any]] | None = None,
     device_agnostic: bool | None = None,
+    repository: bool = False,
+    staged: bool = False,
     jobs: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Ported:
@@ -63,10 +68,11 @@ def rewrite(
     Changes up to `accept` are made. `exclude` has patterns of paths to leave alone, as in .gitignore and
     relative to `exclude_base` or the folder that all paths lie in; `rules` rows of your own for the tables of passes,
     as config.read_rules returns them; `passes` the passes to run instead of all, `device_agnostic` whether Python is to
-    run without a GPU, too (else the target says it), `jobs` the number of processes (one for each processor, for a tree
-    that is worth it).
-    Raises discover.NotFound for a path that does not exist, ValueError for rules that cannot be used, and
-    write.Refused for a tree with a merge that is not resolved, or a killed run of hipport that is not taken back.
+    run without a GPU, too (else the target says it), `repository` whether files are looked at with all of the Git
+    repository that they lie in, `staged` whether they are what is to be committed (see discover.discover), `jobs` the
+    number of processes (one for each processor, for a tree that is worth it).
+    Raises discover.NotFound for a path that does not exist, and ValueError for rules that cannot be used.
+        _refuse_conflicts(project)
     """
     _check_rules(rules)
     if passes is None:
@@ -78,7 +84,15 @@ def rewrite(
     if isinstance(what, Mapping):
         project = replace(discover.in_memory(what, target), rules=rules or {})
     else:
-        project = discover.discover(_listed(what), target, exclude=exclude, base=exclude_base, vendored=_markers())
+        project = discover.discover(
+            _listed(what),
+            target,
+            exclude=exclude,
+            base=exclude_base,
+            vendored=_markers(),
+            repository=repository,
+            staged=staged,
+        )
         _refuse_conflicts(project)
         project = replace(project, rules=rules or {})
     if jobs is None:
@@ -98,6 +112,13 @@ def _refuse_conflicts(project: Project) -> None:
     ]
     if problems:
         raise write.Refused(problems)
+
+
+def left_out(ported: Ported, env: Mapping[str, str]) -> Mapping[PurePath, PurePath]:
+    """Return hipport's headers that a commit would leave out, each with a file that includes it. Asks Git."""
+    from hipport import staged
+
+    return staged.left_out(ported, env)
 
 
 def _listed(paths: Paths) -> list[Path]:
@@ -146,16 +167,24 @@ def changes(ported: Ported) -> tuple[write.Change, ...]:
 def save(ported: Ported, out: str | Path | None = None, only: Sequence[str | Path] = ()) -> write.Written:
     """Write what was ported: in place, or as a copy of the tree, or of `only` some paths of it, in a new folder.
 
-    All files are written or none. Raises write.Refused when one has changed since it was read, or cannot be written,
-    OSError when writing fails, and ValueError for text that did not come from files.
+    All files are written or none. Raises write.Refused when a pass failed, or a file has changed since it was read, or
+    cannot be written, OSError when writing fails, and ValueError for text that did not come from files.
     """
     root = ported.before.root
     if root is None:
         raise ValueError("this was ported from memory: there is nowhere to save it")
+    _complete(ported)
     if out is None:
         return write.write(root, changes(ported))
     inside = [PurePath(Path(path).resolve().relative_to(root.resolve())) for path in only] or [PurePath()]
     return write.write_tree(root, Path(out), inside, changes(ported))
+
+
+def _complete(ported: Ported) -> Ported:
+    """Return `ported`. Raises write.Refused where a pass failed: what it would have ported is missing."""
+    if ported.failures:
+        raise write.Refused([f"{each.path}: {each.rule}: {each.message} ({each.reason})" for each in ported.failures])
+    return ported
 
 
 def recover(paths: Paths, tell: Callable[[str], None] = lambda problem: None) -> tuple[PurePath, ...]:
@@ -190,6 +219,7 @@ def build(
     exclude: Sequence[str] = (),
     exclude_base: Path | None = None,
     env: Mapping[str, str],
+    pass_on: Sequence[str] = (),
     python: str | Path = sys.executable,
     jobs: int | None = None,
     timeout: float = 900.0,
@@ -199,6 +229,7 @@ def build(
 
     See `builder.build` for what each parameter means and what is raised.
     """
+    env = allowed(env, pass_on)
     from hipport import builder
     from hipport_passes.nvcc_flags import translate
 
@@ -229,7 +260,7 @@ def doctor(*, env: Mapping[str, str], root: str | Path = "/", python: str | Path
     from hipport.diagnosis import diagnose
     from hipport.machine import look, me
 
-    return diagnose(look(Path(root).resolve(), env, me(), Path(python) if python is not None else None))
+    return diagnose(look(Path(root).resolve(), from_anywhere(env), me(), Path(python) if python is not None else None))
 
 
 def port(
@@ -238,6 +269,7 @@ def port(
     arguments: Sequence[str] = (),
     *,
     env: Mapping[str, str],
+    pass_on: Sequence[str] = (),
     python: str | Path = sys.executable,
     target: Target | None = None,
     accept: Certainty = Certainty.REVIEW,
@@ -259,6 +291,7 @@ def port(
     `declined` (`build`, `verify`), is in what the evidence says was not checked. Runs code of the tree.
     Raises discover.NotFound, write.Refused and verifier.BadCases.
     """
+    env = allowed(env, pass_on)
     from hipport.evidence import Evidence
     from hipport.machine import known_gpus
     from hipport.porting import Porting
@@ -276,6 +309,7 @@ def port(
     scanned = scan(places, on_progress=on_progress, **options)
     root = scanned.ported.before.root
     assert root is not None
+    _complete(scanned.ported)
     earlier, why_not_run = None, ""
     if write.find_root(root) is not None:
         why_not_run = "hipport has rewritten this tree before; take that back first: hipport undo"
@@ -337,6 +371,7 @@ def verify_program(
     arguments: Sequence[str] = (),
     *,
     env: Mapping[str, str],
+    pass_on: Sequence[str] = (),
     target: Target | None = None,
     exclude: Sequence[str] = (),
     port: bool = True,
@@ -355,15 +390,18 @@ def verify_program(
     With `gpu` the port also runs on this machine's AMD GPUs, if a small program does. Runs code of the tree; see
     program_verifier.program for the parameters and what is raised.
     """
+    env = allowed(env, pass_on)
     from hipport import program_verifier as running
     from hipport import verifier as verifying
     from hipport_passes import BEFORE_EXECUTOR, nvcc_flags
 
+    places = _listed(paths)
+    verifying.refuse_extension(places)
     return running.program(
-        _listed(paths),
+        places,
         arguments,
         env=env,
-        port=(lambda places: rewrite(places, target=target, exclude=exclude)) if port else None,
+        port=(lambda places: _complete(rewrite(places, target=target, exclude=exclude))) if port else None,
         waves=waves or verifying.WAVES,
         orders=orders or verifying.ORDERS,
         passes=BEFORE_EXECUTOR,
@@ -384,6 +422,7 @@ def verify(
     path: str | Path,
     *,
     env: Mapping[str, str],
+    pass_on: Sequence[str] = (),
     python: str | Path = sys.executable,
     target: Target | None = None,
     exclude: Sequence[str] = (),
@@ -403,6 +442,7 @@ def verify(
     With `gpu` the port also runs on this machine's AMD GPUs, if a small program does, with the PyTorch of `gpu_python`
     or `python`. Runs code of the tree; see verifier.extension for the parameters and what is raised.
     """
+    env = allowed(env, pass_on)
     from hipport import verifier as verifying
     from hipport_passes import BEFORE_EXECUTOR
 
@@ -410,7 +450,7 @@ def verify(
         Path(path),
         env=env,
         python=Path(python),
-        port=(lambda places: rewrite(_own(places), target=target, exclude=exclude)) if port else None,
+        port=(lambda places: _complete(rewrite(_own(places), target=target, exclude=exclude))) if port else None,
         cases=cases,
         names=names,
         waves=waves or verifying.WAVES,
@@ -443,6 +483,7 @@ def replay(
     recording: str | Path,
     *,
     env: Mapping[str, str],
+    pass_on: Sequence[str] = (),
     python: str | Path = sys.executable,
     target: Target | None = None,
     exclude: Sequence[str] = (),
@@ -460,6 +501,7 @@ def replay(
 
     Runs code of the tree; see verifier.replay for the parameters and what is raised.
     """
+    env = allowed(env, pass_on)
     from hipport import verifier as verifying
     from hipport_passes import BEFORE_EXECUTOR
 
@@ -468,7 +510,7 @@ def replay(
         Path(recording),
         env=env,
         python=Path(python),
-        port=(lambda places: rewrite(_own(places), target=target, exclude=exclude)) if port else None,
+        port=(lambda places: _complete(rewrite(_own(places), target=target, exclude=exclude))) if port else None,
         waves=waves or verifying.WAVES,
         orders=orders or verifying.ORDERS,
         passes=BEFORE_EXECUTOR,
@@ -503,6 +545,7 @@ def verify_teeth(
     arguments: Sequence[str] = (),
     *,
     env: Mapping[str, str],
+    pass_on: Sequence[str] = (),
     python: str | Path = sys.executable,
     target: Target | None = None,
     exclude: Sequence[str] = (),
@@ -517,17 +560,19 @@ def verify_teeth(
 
     `paths` is an extension, or the sources of a program that is run with `arguments`. See verifier.teeth.
     """
+    env = allowed(env, pass_on)
     from hipport import program_verifier as running
     from hipport import verifier as verifying
     from hipport_passes import BEFORE_EXECUTOR
 
     places = _listed(paths)
     if arguments or not has_cases(places, cases):
+        verifying.refuse_extension(places)
         return running.teeth(
             places,
             arguments,
             env=env,
-            port=lambda all_of_it: rewrite(all_of_it, target=target, exclude=exclude),
+            port=lambda all_of_it: _complete(rewrite(all_of_it, target=target, exclude=exclude)),
             passes=BEFORE_EXECUTOR,
             vendored=_markers(),
             exclude=exclude,
@@ -538,7 +583,7 @@ def verify_teeth(
         places[0],
         env=env,
         python=Path(python),
-        port=lambda places: rewrite(_own(places), target=target, exclude=exclude),
+        port=lambda places: _complete(rewrite(_own(places), target=target, exclude=exclude)),
         cases=cases,
         names=names,
         passes=BEFORE_EXECUTOR,
@@ -597,6 +642,27 @@ def deps(
     _check_rules(rules)
     project = discover.discover(_listed(paths), target, exclude=exclude, base=exclude_base, vendored=_markers())
     return planning.plan(replace(project, rules=rules or {}), rocm)
+
+
+def read_rules(of_tree: Sequence[Path], given: Sequence[Path] = ()) -> dict[str, Any]:
+    """Return the rows of files of rules: those that a tree's own configuration names, and those that the user gives.
+
+    What a tree brings is data: it may not say what is executed, on this machine or in a script for another. Raises
+    config.BadConfig.
+    """
+    from hipport.config import BadConfig
+    from hipport.config import read_rules as read
+    from hipport_passes.packages import recipes
+
+    own = {path.resolve() for path in given}
+    for path in of_tree:
+        rows = read([path]).get("requirements", {}) if path.resolve() not in own else {}
+        if field := recipes.executed(rows):
+            raise BadConfig(
+                f"{path}: {field} would be executed, and the tree's own configuration names this file. Nothing of a "
+                f"tree is run unasked; if you trust it, say so: --rules {path}"
+            )
+    return read([*(path for path in of_tree if path.resolve() not in own), *given])
 
 
 def _check_rules(rules: Mapping[str, Any] | None) -> None:

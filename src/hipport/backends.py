@@ -51,6 +51,7 @@ _MAPPED = re.compile(
 CUDA_NAME = re.compile(rb"cu(?:da|blas|fft|rand|sparse|solver|dnn)[A-Z]\w+")
 _CUDA_NAME = re.compile(rb"\b" + CUDA_NAME.pattern + rb"\b")
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 # Words for the two in paths.
 _WORDS = (("hip|rocm|amd|hcc", "Hip|HIP|Rocm|ROCm|AMD"), ("cuda|nvidia|nv", "Cuda|CUDA|Nvidia|NV"))
 _HIP_WORD, _CUDA_WORD = (
@@ -99,9 +100,8 @@ def known(project: Project) -> Project:
     _spread(sides)
     _share(sides)
     unset = _unset(sides)
-    return replace(
-        project,
-        sources=tuple(
+    return project.of(
+        tuple(
             replace(
                 source,
                 chosen=source.chosen | sides.chosen.get(source.path, frozenset()),
@@ -112,7 +112,7 @@ def known(project: Project) -> Project:
             and (source.path in sides.side or source.path in sides.chosen or source.path in unset)
             else source
             for source in project.sources
-        ),
+        )
     )
 
 
@@ -154,25 +154,22 @@ def _with_chosen(project: Project) -> Project:
         if isinstance(source, Cpp) and source.chosen_on_hip
     }
     if choosing:
-        for group in project.apart():
-            chosen = {name for source in group for name in choosing.get(source.path, ())}
-            for source in group if chosen else ():
-                if source.path in asking:
-                    known[source.path] |= chosen & asking[source.path]
-    return replace(
-        project,
-        sources=tuple(
+        for path, names in asking.items():
+            for other in project.component(project.by_path[path]):
+                known[path] |= names & choosing.get(other.path, frozenset())
+    return project.of(
+        tuple(
             replace(source, chosen=frozenset(known[source.path]))
             if isinstance(source, Cpp) and known.get(source.path)
             else source
             for source in project.sources
-        ),
+        )
     )
 
 
 def _unset(sides: _Sides) -> Mapping[PurePath, frozenset[bytes]]:
     """Of files in which something selects: the macros that are defined for CUDA alone, and nowhere else."""
-    scripts = b"\n".join(source.text for source in sides.project.sources if not isinstance(source, Cpp))
+    scripts: set[bytes] | None = None
     found: dict[PurePath, frozenset[bytes]] = {}
     for files in sides.groups:
         if not any(file.path in sides.selectors for file in files):
@@ -184,11 +181,22 @@ def _unset(sides: _Sides) -> Mapping[PurePath, frozenset[bytes]]:
                 match = _DEFINED.match(file.code, directive.start, directive.end)
                 if match is not None:
                     (for_cuda if within(directive.start, file.cuda_only) else for_others).add(match[1])
-        only = frozenset(
-            name for name in for_cuda - for_others if not re.search(rb"\b" + re.escape(name) + rb"\b", scripts)
-        )
+        if for_cuda <= for_others:
+            continue
+        if scripts is None:
+            scripts = _words_of_scripts(sides.project)
+        only = frozenset(for_cuda - for_others - scripts)
         found |= dict.fromkeys((file.path for file in files), only) if only else {}
     return found
+
+
+def _words_of_scripts(project: Project) -> set[bytes]:
+    """Return the words of all that is no C++; what `-D` stands in front of without a blank counts by itself, too."""
+    found: set[bytes] = set()
+    for source in project.sources:
+        if not isinstance(source, Cpp):
+            found.update(_WORD.findall(source.text))
+    return found | {word[1:] for word in found if word.startswith(b"D")}
 
 
 # ---- what selects
@@ -217,7 +225,7 @@ def _select(sides: _Sides) -> None:
     chosen: dict[PurePath, set[bytes]] = {}
     for source in (file for group in sides.groups for file in group):
         targets = {
-            include.directive.start: tuple(sides.project.included(source, include.path)) for include in source.includes
+            include.directive.start: tuple(sides.project.included(source, include)) for include in source.includes
         }
         for group, names in chosen_between(source.conditionals, partial(_whose, source, targets)):
             if not _in_files(group, targets) and not source.fact(mapped):
@@ -337,7 +345,7 @@ def _spread(sides: _Sides) -> None:
         for include in source.includes:
             start = include.directive.start
             place = "cuda" if within(start, source.cuda_only) else "hip" if within(start, source.hip_only) else ""
-            for other in sides.project.included(source, include.path):
+            for other in sides.project.included(source, include):
                 if other.path in sides.files and other.path != source.path:
                     includers.setdefault(other.path, []).append((source.path, place))
     changed = True
@@ -367,7 +375,7 @@ def _share(sides: _Sides) -> None:
     including: dict[PurePath, set[PurePath]] = {}
     for source in sides.files.values():
         for include in source.includes:
-            for other in sides.project.included(source, include.path):
+            for other in sides.project.included(source, include):
                 including.setdefault(other.path, set()).add(source.path)
     for files in sides.groups:
         selectors = [file.path for file in files if file.path in sides.selectors]

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -34,11 +33,12 @@ from hipport.languages.cpp import Cpp
 from hipport.overlay import NoOverlay, overlay
 from hipport.pipeline import Progress
 from hipport.placing import Refused, walk
+from hipport.processes import Box, run_contained
 from hipport.processors import processors
 from hipport.programs import programs
 from hipport.project import Project
-from hipport.reading import digest
-from hipport.recorder import Recorder, setup_script, setup_scripts
+from hipport.reading import digest, read_or_nothing
+from hipport.recorder import Recorder, check_torch, setup_script, setup_scripts
 from hipport.source import Source
 from hipport.toolchain import Toolchain, cache, choose, find
 from hipport.units import Found, NotBuilt, Translate, Unit
@@ -159,8 +159,9 @@ def build(
     built with; theirs is the PyTorch that is compiled against. `sources` are files that hipport rewrote, by absolute
     path, for messages to be reported at the lines they had before. `vendored`, `exclude` and `exclude_base` are as for
     `discover.discover`. `translate` turns nvcc's arguments in Makefiles into hipcc's. `jobs` is how many compilers run
-    at once (as many as there are processors), `timeout` the seconds that each may take. Raises NoToolchain, and
-    discover.NotFound for a path that does not exist, and placing.Refused where a compiler would wait for a pipe.
+    at once (as many as there are processors), `timeout` the seconds that each may take. Raises NoToolchain,
+    recorder.NoPyTorch where that is wanted, discover.NotFound for a path that does not exist, and placing.Refused
+    where a compiler would wait for a pipe.
     """
     trees, asked = _trees(paths)
     project = discover(trees, exclude=exclude, base=exclude_base, vendored=vendored)
@@ -318,6 +319,9 @@ def _found(tree: Path, recorder: Recorder, env: Mapping[str, str], translate: Tr
         calls += ((path, call) for call in readable)
         unreadable += others
     if setups or calls or unreadable:
+        wanting = [path for path in (*setups, *(path for path, _ in calls)) if b"torch" in read_or_nothing(path)]
+        if wanting:
+            check_torch(recorder.python, env, wanting[0].relative_to(root).as_posix())
         copy_tree(recorder.top, recorder.whole)
     results = [recorder.setup(script) for script in setups]
     results += [recorder.call(script, call) for script, call in calls]
@@ -478,22 +482,18 @@ class _Compiler:
 
     def _run(self, command: Sequence[str], folder: Path, scratch: str) -> tuple[int | None, str]:
         """Return the exit status, None where it was not reached, and what was printed."""
+        # Flags of the tree are in it, which may load code into the compiler: `-fplugin=`.
+        box = Box((Path(scratch),))
         try:
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                env={**self.env, "TMPDIR": scratch},  # what a compiler that was killed leaves goes too
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=self.timeout,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return None, f"error: the compiler did not end within {self.timeout:.0f} s"
+            status, said = run_contained(command, folder, self.env, self.timeout, box)
         except OSError as problem:
             return None, f"error: {problem}"
-        return done.returncode, done.stdout.decode("utf-8", "replace")
+        if status is None:
+            return None, f"error: the compiler did not end within {self.timeout:.0f} s"
+        if status < 0:
+            # A machine that is out of memory, say: that is no word on the source.
+            return None, f"{said}\nerror: the compiler was ended by signal {-status}"
+        return status, said
 
     def _all_read(self, listing: Path, unit: Unit) -> dict[str, str]:
         words = re.split(r"(?<!\\)\s+", listing.read_text(errors="surrogateescape").replace("\\\n", " "))

@@ -11,6 +11,8 @@ import gc
 import json
 import os
 import re
+import shlex
+import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -44,7 +46,21 @@ class _Path(click.Path):
         return super().convert(value, param, ctx)
 
 
+class _Interpreter(_Path):
+    """A Python that can be run: what is wrong with it is said at once, not when it is needed."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = super().convert(value, param, ctx)
+        # As a shell finds it; a virtual environment's is a link, which says where its packages are.
+        found = shutil.which(path)
+        if found is None:
+            what = "it cannot be executed" if path.exists() else "there is no such file"
+            self.fail(f"{path}: {what}; give the path of a Python, as venv/bin/python", param, ctx)
+        return Path(found).absolute()
+
+
 _PATH = _Path(path_type=Path)
+_INTERPRETER = _Interpreter(path_type=Path)
 _PATHS = click.argument("paths", nargs=-1, required=True, type=_PATH)
 _TARGET = click.option(
     "--target", metavar="GFX,…", help="The GPUs that the result is for; gfx942,gfx1100 if not given."
@@ -76,7 +92,15 @@ _TIMEOUT = click.option(
     "--timeout", type=click.FloatRange(min=1), default=120.0, help="Seconds for one run; 120 if not given."
 )
 _JOBS = click.option("--jobs", type=click.IntRange(min=1), help="Runs and compilers at once; as many as processors.")
-_PYTHON = click.option("--python", type=_PATH, help="The Python that has PyTorch, for extensions.")
+_PYTHON = click.option("--python", type=_INTERPRETER, help="The Python that has PyTorch, for extensions.")
+_ENV = click.option(
+    "--env",
+    "pass_on",
+    multiple=True,
+    metavar="NAME",
+    help="A variable of the environment that code of the tree may see, beside those that build tools ask for (again "
+    "for more).",
+)
 _FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="For people or for programs."
 )
@@ -114,6 +138,12 @@ def main() -> None:
     help="Let Python that insists on a GPU run on a CPU, too; where there is a GPU, nothing changes. A comment "
     "`hipport: device-agnostic` says it of one file.",
 )
+@click.option(
+    "--staged",
+    is_flag=True,
+    help="The paths are what is to be committed, as a hook of Git's gets them: what hipport does not read is left "
+    "alone, and a header of hipport's that Git does not know is an error. Asks Git.",
+)
 @_FORMAT_OF_FINDINGS
 def rewrite(
     paths: tuple[Path, ...],
@@ -126,6 +156,7 @@ def rewrite(
     warp: str | None,
     rules: tuple[Path, ...],
     device_agnostic: bool,
+    staged: bool,
     form: str,
 ) -> None:
     """Port files and folders, in place: all files or none.
@@ -138,14 +169,26 @@ def rewrite(
     gc.disable()
     if out is not None and (check or diff):
         raise click.UsageError("--out writes, --check and --diff do not: give one of them")
+    if out is not None and staged:
+        raise click.UsageError("--staged is about what is to be committed, not about a copy: leave --out away")
     with _failing():
         config = _config(paths, accept, target, rocm, warp, rules)
         would = check or diff
         recovered = () if would or out else api.recover((path for path in paths if path.exists()), _warn)
         with _progress() as tell:
-            ported = api.rewrite(paths, **_said(config), device_agnostic=device_agnostic or None, on_progress=tell)
+            ported = api.rewrite(
+                paths,
+                **_said(config),
+                device_agnostic=device_agnostic or None,
+                repository=out is None,
+                staged=staged,
+                on_progress=tell,
+            )
+        # Nothing is written where a pass failed: the report says it first.
+        would = would or bool(ported.failures)
         if not would:
             api.save(ported, out, paths)
+        left_out = api.left_out(ported, os.environ) if staged else {}
     if form == "sarif":
         _json(report.as_sarif(ported, _sentences()))
     elif diff and form == "text":
@@ -165,7 +208,9 @@ def rewrite(
         click.echo(report.as_text(ported, colour=_colour(), would=would), nl=False)
     if recovered:
         _say(f"put back first what a killed run had left half-done: {_listed(recovered)}", err=True)
-    _leave(ported, changes_count=check)
+    for header, path in left_out.items():
+        _say(f"{path} includes {header}, which is not in Git: git add {shlex.quote(str(header))}", err=True)
+    _leave(ported, changes_count=check or staged, person=bool(left_out))
 
 
 @main.command()
@@ -224,14 +269,29 @@ def undo(path: Path) -> None:
 @_PATHS
 @_TARGET
 @click.option("--jobs", type=click.IntRange(min=1), help="Compilers at once; as many as processors if not given.")
-@click.option("--python", type=_PATH, help="The Python whose PyTorch extensions are built against.")
+@click.option("--python", type=_INTERPRETER, help="The Python whose PyTorch extensions are built against.")
+@_ENV
 @_FORMAT
-def build(paths: tuple[Path, ...], target: str | None, jobs: int | None, python: Path | None, form: str) -> None:
-    """Compile every unit for every target with hipcc. Runs setup.py files, in a child process, to learn the units."""
+def build(
+    paths: tuple[Path, ...],
+    target: str | None,
+    jobs: int | None,
+    python: Path | None,
+    pass_on: tuple[str, ...],
+    form: str,
+) -> None:
+    """Compile every unit for every target with hipcc. Runs setup.py files and `make --dry-run` to learn the units.
+
+    What is run for that sees of the environment only what build tools ask for (and --env), cannot write outside the
+    copies that hipport makes, has limits on memory and time, and leaves no process behind. It can read files and
+    use the network. Where the machine has neither Landlock nor bubblewrap, writing is not contained: hipport then says
+    so. docs/security.md has it all.
+    """
     from hipport import api, report
 
     with _failing():
         config = _config(paths, None, target, None)
+        _say_if_not_contained()
         with _progress() as tell:
             built = api.build(
                 paths,
@@ -239,6 +299,7 @@ def build(paths: tuple[Path, ...], target: str | None, jobs: int | None, python:
                 exclude=config.exclude,
                 exclude_base=config.path.parent if config.path else None,
                 env=os.environ,
+                pass_on=pass_on,
                 python=python or Path(sys.executable),
                 jobs=jobs,
                 on_progress=tell,
@@ -257,6 +318,12 @@ class _WithProgram(click.Command):
         if "--" in args:
             at = args.index("--")
             args, ctx.meta["arguments"] = args[:at], args[at + 1 :]
+            if not ctx.meta["arguments"]:
+                raise click.UsageError(
+                    "nothing stands behind `--`, where the arguments of the program go. Leave `--` out for a program "
+                    "that takes none, and name its source files in place of its folder",
+                    ctx,
+                )
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
@@ -305,10 +372,11 @@ def _orders(ctx: click.Context, parameter: click.Parameter, values: tuple[str, .
 @_TIMEOUT
 @_JOBS
 @_PYTHON
+@_ENV
 @click.option("--no-gpu", is_flag=True, help="Do not run the port on this machine's AMD GPU, should there be one.")
 @click.option(
     "--gpu-python",
-    type=_PATH,
+    type=_INTERPRETER,
     help="The Python that has PyTorch for ROCm, for extensions on the GPU; that of --python if not given.",
 )
 @_TARGET
@@ -331,6 +399,7 @@ def verify(
     timeout: float,
     jobs: int | None,
     python: Path | None,
+    pass_on: tuple[str, ...],
     no_gpu: bool,
     gpu_python: Path | None,
     target: str | None,
@@ -342,7 +411,12 @@ def verify(
 
     PATHS are the sources of one program, run with ARGUMENTS, or the folder of a PyTorch extension that has cases.py.
     Where there is an AMD GPU that works, the port is also built with hipcc, and runs there.
-    The port is made on the fly; nothing is written. Runs code of the tree, in child processes with limits.
+    The port is made on the fly; nothing is written. Runs code of the tree.
+
+    What is run for that sees of the environment only what build tools ask for (and --env), cannot write outside the
+    copies that hipport makes and, a program, the current folder, has limits on memory and time, and leaves no process
+    behind. It can read files and use the network. Where the machine has neither Landlock nor bubblewrap, writing is not
+    contained: hipport then says so. docs/security.md has it all.
     """
     from hipport import api, verify_report
     from hipport.verifier import BadCases
@@ -357,6 +431,7 @@ def verify(
         config = _config(paths, None, target, rocm, warp)
         options: dict[str, Any] = {
             "env": os.environ,
+            "pass_on": pass_on,
             "target": config.target,
             "exclude": config.exclude,
             "port": not original_only,
@@ -374,6 +449,7 @@ def verify(
             if checks:
                 raise BadCases("--races and --sanitize are for programs, not for extensions")
             options |= {"cases": cases, "names": names, "python": python or Path(sys.executable)}
+        _say_if_not_contained()
         with _progress() as tell:
             if recording is not None:
                 options |= {"gpu": not no_gpu, "gpu_python": gpu_python}
@@ -422,6 +498,7 @@ def verify(
 @_TIMEOUT
 @_JOBS
 @_PYTHON
+@_ENV
 @_ACCEPT
 @_TARGET
 @_ROCM
@@ -441,6 +518,7 @@ def port(
     timeout: float,
     jobs: int | None,
     python: Path | None,
+    pass_on: tuple[str, ...],
     accept: str | None,
     target: str | None,
     rocm: str | None,
@@ -452,6 +530,11 @@ def port(
 
     Runs code of the tree: cases or, with ARGUMENTS, a program, the original and its port on this machine's CPU, before
     anything is written; setup.py to learn how to compile. Exit status 1 where a step could not be made.
+
+    What is run for that sees of the environment only what build tools ask for (and --env), cannot write outside the
+    copies that hipport makes and, a program, the current folder, has limits on memory and time, and leaves no process
+    behind. It can read files and use the network. Where the machine has neither Landlock nor bubblewrap, writing is not
+    contained: hipport then says so. docs/security.md has it all.
     """
     from hipport import api, evidence, placing
 
@@ -462,6 +545,8 @@ def port(
         file = manifest or (out / "hipport-port.json" if out else None)
         for each in (file, file.with_suffix(".txt")) if file else ():
             placing.check_named(each, paths)
+        if not (no_build and no_verify):
+            _say_if_not_contained()
         with _progress() as tell:
             found = api.port(
                 paths,
@@ -469,6 +554,7 @@ def port(
                 ctx.meta.get("arguments", ()),
                 **_said(config),
                 env=os.environ,
+                pass_on=pass_on,
                 python=python or Path(sys.executable),
                 cases=cases,
                 recording=recording,
@@ -519,7 +605,7 @@ def record(ctx: click.Context, out: Path, modules: tuple[str, ...], calls: int) 
 @_PATHS
 @click.option("--script", is_flag=True, help="Print a shell script that installs it all and never replaces PyTorch.")
 @click.option("--check", is_flag=True, help="Prove which back end of each package found runs here; installs nothing.")
-@click.option("--python", type=_PATH, help="The Python that --check runs; this one if not given.")
+@click.option("--python", type=_INTERPRETER, help="The Python that --check runs; this one if not given.")
 @click.option("--rocm", metavar="X.Y", help="The ROCm to plan for; the one that suits the packages if not given.")
 @_TARGET
 @_RULES
@@ -551,7 +637,8 @@ def deps(
         if check:
             evidence = install_plan.check(plan, python=python or Path(sys.executable), env=os.environ)
     if script:
-        click.echo(install_plan.as_script(plan), nl=False)
+        # With the bytes that files' names have, UTF-8 or not.
+        click.echo(os.fsencode(install_plan.as_script(plan)), nl=False)
     elif form == "json":
         _json(install_plan.as_json(plan, evidence))
     elif evidence is not None:
@@ -564,7 +651,7 @@ def deps(
 
 
 @main.command()
-@click.option("--python", type=_PATH, help="The Python whose PyTorch is looked at.")
+@click.option("--python", type=_INTERPRETER, help="The Python whose PyTorch is looked at.")
 @click.option(
     "--root",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -586,6 +673,58 @@ def doctor(python: Path | None, root: Path, form: str) -> None:
     else:
         click.echo(report.diagnosis_as_text(diagnosis, colour=_colour()), nl=False)
     sys.exit(DONE if diagnosis.ok else PERSON)
+
+
+@main.group("toolchain")
+def toolchains() -> None:
+    """Install a hipcc to compile with on Debian, without root and without an AMD GPU, or remove it."""
+
+
+#: Those of install_toolchain.RECIPES, which need not be loaded to know them; the first is the usual one.
+_TOOLCHAINS = ("hipcc-7.0", "hipcc-5.2")
+_NAMED = click.argument("name", type=click.Choice(_TOOLCHAINS), default=_TOOLCHAINS[0])
+
+
+@toolchains.command("install")
+@_NAMED
+@click.option("--mirror", metavar="URL", help="A Debian archive, where /etc/apt does not name one.")
+def toolchain_install(name: str, mirror: str | None) -> None:
+    """Install the toolchain NAME; hipcc-7.0 if not given: clang 21 and the headers of HIP 6.4.
+
+    Debian's packages are unpacked into hipport's cache, 1 to 4 GB; nothing else of the machine is touched.
+    """
+    from hipport import install_toolchain
+
+    with _failing():
+        hipcc, now = install_toolchain.ensure(name, os.environ, mirror, lambda text: click.echo(text, err=True))
+    click.echo(f"{'installed' if now else f'{name} is installed'}: {hipcc}")
+
+
+@toolchains.command("list")
+def toolchain_list() -> None:
+    """Say which toolchains there are to install, and which hipcc hipport finds on this machine."""
+    from hipport import install_toolchain, toolchain
+    from hipport.environment import from_anywhere
+
+    with _failing():
+        here = install_toolchain.installed(os.environ)
+        found = toolchain.find(from_anywhere(os.environ), Path(sys.executable))
+    for name in _TOOLCHAINS:
+        click.echo(f"{name}  {f'installed: {here[name]}' if name in here else f'hipport toolchain install {name}'}")
+    for each in found:
+        if each.hipcc not in here.values():
+            click.echo(f"found by {each.found}: {each}")
+
+
+@toolchains.command("remove")
+@click.argument("name", type=click.Choice(_TOOLCHAINS))
+def toolchain_remove(name: str) -> None:
+    """Remove the toolchain NAME that `hipport toolchain install` made."""
+    from hipport import install_toolchain
+
+    with _failing():
+        place = install_toolchain.remove(name, os.environ)
+    click.echo(f"removed {place}")
 
 
 class _AboutOptions(click.Command):
@@ -642,7 +781,16 @@ def _failing(state: str = "nothing was changed") -> Iterator[None]:
         problems = (f"{what}{error.strerror or error}",)
     except Exception as error:
         # Not imported: only some commands load what raises these.
-        if type(error).__name__ in ("NoToolchain", "NoCompiler", "BadCases", "NotBuildable", "Unknown"):
+        if type(error).__name__ in (
+            "NoToolchain",
+            "NoCompiler",
+            "NoPyTorch",
+            "NoTorch",
+            "BadCases",
+            "NotBuildable",
+            "Unknown",
+            "Impossible",
+        ):
             problems = tuple(block(str(error)))
         elif type(error).__name__ == "NotCompiled":
             problems = tuple(dict.fromkeys(_compiler_said(error))) or tuple(block(str(error)))
@@ -654,6 +802,18 @@ def _failing(state: str = "nothing was changed") -> Iterator[None]:
     for problem in problems:
         _warn(problem)
     sys.exit(FAILED)
+
+
+def _say_if_not_contained() -> None:
+    """Say it where code of the tree can write wherever the user can."""
+    from hipport.processes import guarded_by
+
+    if not guarded_by():
+        click.echo(
+            "hipport: code of the tree runs, and can write wherever you can: this machine has neither Landlock (Linux "
+            "5.13 or later) nor bubblewrap. Install bubblewrap, or use a container, if you do not trust the tree",
+            err=True,
+        )
 
 
 def _compiler_said(error: Exception) -> Iterator[str]:
@@ -696,11 +856,11 @@ def _config(
         settings = replace(settings, target=replace(settings.target, warp=warp))
     if accept is not None:
         settings = replace(settings, accept=config.parse_accept(accept))
-    return replace(settings, rules=(*settings.rules, *rules))
+    return replace(settings, given=rules)
 
 
 def _said(config: Config) -> dict[str, Any]:
-    from hipport.config import read_rules
+    from hipport.api import read_rules
 
     base = config.path.parent if config.path else None
     return {
@@ -708,7 +868,7 @@ def _said(config: Config) -> dict[str, Any]:
         "accept": config.accept,
         "exclude": config.exclude,
         "exclude_base": base,
-        "rules": read_rules(config.rules),
+        "rules": read_rules(config.rules, config.given),
     }
 
 
@@ -720,8 +880,10 @@ def _sentences() -> dict[str, str]:
     return {each.name: first_sentence(each.doc) for each in PASSES}
 
 
-def _leave(ported: Ported, *, changes_count: bool) -> None:
-    person = any(reported.needs_person for reported in ported.reported)
+def _leave(ported: Ported, *, changes_count: bool, person: bool = False) -> None:
+    if ported.failures:
+        sys.exit(FAILED)
+    person = person or any(reported.needs_person for reported in ported.reported)
     # What hipport could not read, it did not port.
     person = person or any(skipped.kind == "refused" for skipped in ported.before.skipped)
     changed = bool(ported.changed or ported.created)

@@ -32,7 +32,8 @@ class Config:
     target: Target = field(default_factory=Target)
     accept: Certainty = Certainty.REVIEW
     exclude: tuple[str, ...] = ()  #: patterns of paths that are left alone, as in .gitignore, relative to the file
-    rules: tuple[Path, ...] = ()  #: files with rows for the tables of passes
+    rules: tuple[Path, ...] = ()  #: files with rows for the tables of passes, which the configuration names
+    given: tuple[Path, ...] = ()  #: such files that the command line names
     path: Path | None = None  #: the file that the settings come from
 
 
@@ -127,7 +128,10 @@ def _config(table: Any, path: Path) -> Config:
             elif key == "exclude":
                 config = replace(config, exclude=tuple(_strings(value)))
             elif key == "rules":
-                config = replace(config, rules=tuple(path.parent / name for name in _strings(value)))
+                names = _strings(value)
+                if impossible := next((name for name in names if "\0" in name), None):
+                    raise ValueError(f"{impossible!r}: no such path can be")
+                config = replace(config, rules=tuple(path.parent / name for name in names))
             else:
                 raise ValueError(f"there is no such setting; there are: {', '.join(_SETTINGS)}")
         except (TypeError, ValueError) as error:

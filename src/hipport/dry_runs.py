@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from hipport.extensions import UNITS
-from hipport.processes import limited
+from hipport.processes import run_contained
 from hipport.units import Translate
 
 
@@ -53,7 +53,7 @@ def goals_of(folder: Path, sources: Sequence[Path], env: Mapping[str, str]) -> d
     if not sources or makefile_of(folder) is None or not shutil.which("make", path=env.get("PATH", "")):
         return {}
     # https://www.gnu.org/software/make/manual/html_node/Options-Summary.html: the rules, with their variables put in.
-    _, said = limited(["make", "--print-data-base", "--question"], folder, _for_make(env), 60.0)
+    _, said = run_contained(["make", "--print-data-base", "--question"], folder, _for_make(env), 60.0)
     named: dict[str, list[Path]] = {}
     for path in sources:
         for name in (path.name, f"{path.stem}.o"):
@@ -83,7 +83,7 @@ def _for_make(env: Mapping[str, str]) -> dict[str, str]:
 def dry_run(folder: Path, env: Mapping[str, str], translate: Translate, goals: Sequence[str] = ()) -> list[Command]:
     """Return what the Makefile of `folder` compiles for `goals`, by default for its first."""
     command = ["make", "--dry-run", "--always-make", "--keep-going", "--print-directory", *goals]
-    _, said = limited(command, folder, _for_make(env), 60.0)
+    _, said = run_contained(command, folder, _for_make(env), 60.0)
     where = [folder]
     found: dict[tuple[Path, str], Command] = {}
     for line in said.replace("\\\n", " ").splitlines():

@@ -64,6 +64,13 @@ _IN_SETUP = (
     'setup(ext_modules=[CUDAExtension("x", ["x.cu"], extra_compile_args={{"nvcc": ["{}"]}})])\n\n'
 )
 
+#: What is said of the rule `failed`, which every pass has.
+_FAILED = """A pass raised an error on a file, or made edits that contradict each other. That is a defect of hipport.
+
+Nothing of the tree is written then, and the exit status is 2: what the pass would have ported is missing, and passes
+behind it may have counted on it. Please report it with the file, or as little of it as fails alone. To port all else
+meanwhile, leave the file out: `exclude = ["path/of/the/file"]` in hipport.toml."""
+
 #: The fields of rows that are for people; others steer a pass.
 _SAID = ("is", "hip", "since", "certainty", "review", "why", "instead", "torch", "listed")
 
@@ -158,6 +165,9 @@ def explain(
         shown = tuple(_shown(by_name[name], own, rules, 3))
         told = tuple(each for each in pitfalls if name in each.passes)
         return Explanation(name, "pass", by_name[name].doc, own, shown, pitfalls=told)
+    owner, _, kind = name.partition("/")
+    if kind == "failed" and owner in by_name:
+        return Explanation(name, "rule", _FAILED, (name,), passes={owner: first_sentence(by_name[owner].doc)})
     named = [rule for rule in rules if name in (rule, rule.partition("/")[2]) and rule.partition("/")[0] in by_name]
     examples, rows = tuple(_ported(name, port)), tuple(_rows(name, tables))
     if name in _faults():

@@ -8,6 +8,7 @@ source below the script that nothing else claims; `certain` says which it was. T
 from __future__ import annotations
 
 import ast
+import contextlib
 import itertools
 import posixpath
 import re
@@ -111,6 +112,13 @@ def _extensions(project: Project) -> tuple[Extension, ...]:
     return tuple(sorted(complete, key=lambda e: (str(e.path or e.sources[0]), e.name or "", e.kind)))
 
 
+def include_folders(script: Python) -> tuple[str, ...]:
+    """Return the folders that a Python script has a compiler look for includes in, as paths from the tree's root."""
+    places = (posixpath.normpath(place) for place in _Script(script, ()).include_folders())
+    in_tree = ("." if place == _ROOT else place for place in places)
+    return tuple(dict.fromkeys(place for place in in_tree if not posixpath.isabs(place)))
+
+
 def _builds(script: Python) -> bool:
     # Most Python in a repository builds nothing, and parsing takes its time.
     text = script.text
@@ -132,7 +140,7 @@ def _complete(extension: Extension, project: Project, files: Mapping[PurePath, C
     for path in (queue := list(extension.sources)):
         for include in files[path].includes:
             # One that may be any of several is no sign of belonging together; one that is only context is not ours.
-            match list(project.included(files[path], include.path)):
+            match list(project.included(files[path], include)):
                 case [other] if other.path in files and other.path not in reached:
                     reached[other.path] = None
                     queue.append(other.path)
@@ -286,6 +294,47 @@ class _Script:
                     )
                 found[name] = extension
         yield from found.values()
+
+    def include_folders(self) -> Iterator[str]:
+        """Yield the folders of the tree that the script has a compiler look for includes in, as paths from its root."""
+        texts: list[str] = []
+        for node in self.nodes:
+            match node:
+                case ast.keyword(arg="include_dirs" | "extra_include_paths", value=value):
+                    for each in value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]:
+                        yield from self._folders(each)
+                case ast.Constant(str(text)) if text.startswith("-I") and len(text) > 2:
+                    texts.append(text)
+                case ast.JoinedStr([ast.Constant(str(text)), *_]) | ast.BinOp(
+                    ast.Constant(str(text)), ast.Add(), _
+                ) if text.startswith("-I"):
+                    with contextlib.suppress(_Unknown, RecursionError):
+                        texts += self._value(node, {}).values
+        yield from (self._below_root(text[2:]) for text in texts)
+
+    def _folders(self, node: ast.expr) -> Iterator[str]:
+        try:
+            values = self._value(node, {}).values
+        except (_Unknown, RecursionError):
+            # Of a list that is put together, what is known of it: `include_paths() + ["include"]`.
+            match node:
+                case ast.Name(name):
+                    parts = [each for each in self.assigned.get(name, ()) if each is not None]
+                case ast.BinOp(left, ast.Add(), right):
+                    parts = [left, right]
+                case ast.List(parts) | ast.Tuple(parts):
+                    pass
+                case ast.Starred(value):
+                    parts = [value]
+                case _:
+                    parts = []
+            for each in parts:
+                if id(each) not in self.evaluating:
+                    self.evaluating.add(id(each))
+                    yield from self._folders(each)
+                    self.evaluating.discard(id(each))
+            return
+        yield from map(self._below_root, values)
 
     def _kind(self, function: ast.expr | None, depth: int = 0) -> str | None:
         """Return which of `_KINDS` a function is, or may be."""

@@ -8,12 +8,13 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from pathlib import Path, PurePath
+from pathlib import Path, PurePath, PurePosixPath
 
 from hipport.dry_runs import without_places
 from hipport.included import includes
 from hipport.languages.cpp import Cpp
 from hipport.reading import read_or_nothing
+from hipport.resolving import Includes
 
 #: What no compiler takes before C++20. Where no build script says a standard, text that has it was made for that one.
 _CXX20 = re.compile(
@@ -133,7 +134,7 @@ class _CMakeScripts:
 
 
 def meant_by_includes(
-    source: Path, flags: Sequence[str], folder: Path, members: Sequence[Path], root: Path
+    source: Path, flags: Sequence[str], folder: Path, among: Includes, root: Path
 ) -> tuple[list[str], set[Path]]:
     """Return -I for folders of the tree that the includes of `source` can only mean and that nothing names yet.
 
@@ -156,12 +157,13 @@ def meant_by_includes(
             places = ([] if include.angled else [path.parent]) + named + added
             found = next((place / include.path for place in places if (place / include.path).is_file()), None)
             if found is None:
-                ends = tuple(part for part in PurePath(include.path).parts if part != "..")
-                meant = [header for header in members if header.parts[-len(ends) :] == ends]
-                if len(meant) == 1 and meant[0].is_relative_to(root):
-                    found = meant[0]
+                meant = among.guessed(
+                    PurePosixPath(os.path.relpath(path, root).replace(os.sep, "/")), include.path, include.angled
+                )
+                if len(meant) == 1 and ".." not in meant[0].parts:
+                    found = root / meant[0]
                     if ".." not in include.path:
-                        added.append(Path(*meant[0].parts[: -len(ends)]))
+                        added.append(Path(*found.parts[: -len(PurePath(include.path).parts)]))
                 elif not meant and not include.angled and ".." not in include.path:
                     # Of one file of a repository that was asked for, its folders above are not among the members.
                     above = next((place for place in _around(root) if (place / include.path).is_file()), None)

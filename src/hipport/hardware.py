@@ -19,7 +19,7 @@ from pathlib import Path
 from hipport.copies import copy_tree, reached, write_port
 from hipport.machine import Gpu, known_gpus
 from hipport.pipeline import Ported
-from hipport.processes import limited
+from hipport.processes import Box, limited, run_contained
 from hipport.programs import programs
 from hipport.recorder import setup_script
 from hipport.source import Source
@@ -181,15 +181,16 @@ def _linked(
         if unit.language != "hip":
             given += ["-D__HIP_PLATFORM_AMD__=1", "-idirafter", str(found.toolchain.root / "include")]
         command = [hipcc, *given, "-O2", "-x", unit.language, "-c", str(unit.source), "-o", str(made)]
-        status, said = limited(command, unit.folder, environment, _SECONDS)
+        # Flags of the tree are in it, which may load code into the compiler: `-fplugin=`.
+        status, said = run_contained(command, unit.folder, environment, _SECONDS, Box((folder,)))
         if status != 0:
             raise NotBuilt(_errors(said))
         objects.append(str(made))
     result = folder / "program"
     openmp = ["-fopenmp"] if any("-fopenmp" in unit.flags for unit in units) else []
     link = ["--hip-link", *whole, *archs, *openmp] if whole else openmp
-    status, said = limited(
-        [hipcc, *link, *objects, "-o", str(result), *libraries], folder, environment, _SECONDS
+    status, said = run_contained(
+        [hipcc, *link, *objects, "-o", str(result), *libraries], folder, environment, _SECONDS, Box((folder,))
     )  # fmt: skip
     if status != 0:
         raise NotLinked(_errors(said))
@@ -222,7 +223,8 @@ def extension(tree: Path, ported: Ported, found: Hardware, *, env: Mapping[str, 
         if script is None:
             raise NotBuilt("there is no setup.py")
         command = [str(python), script.name, "build", "--build-base", str(folder / "base"), "--build-lib", str(built)]
-        status, said = limited(command, copy, environment, _SECONDS)
+        # It may ask the GPU, whose memory and more is mapped into a process that uses it: no limit for that.
+        status, said = run_contained(command, copy, environment, _SECONDS, Box((folder,), memory=0))
         if status != 0:
             raise NotBuilt(_errors(said))
         return built

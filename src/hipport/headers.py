@@ -4,21 +4,32 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
+from collections.abc import Collection, Iterator
 from functools import cache
 from importlib.resources import files
+from pathlib import PurePath
 
-from hipport.languages.cpp import Cpp
+from hipport.languages.cpp import Cpp, Include
 from hipport.project import Project
 from hipport.source import Edit, NewFile, Span
 
 FOLDER = "hipport"
+# Headers that mostly take the place of one that the program includes.
+_INSTEAD = frozenset(("async.h", "ceil_div.h", "groups.h", "samples.h", "scoped_atomic.h"))
 
 
 @cache
 def text(name: str) -> bytes:
     """Return the text of the header `name`, `warp.h` for example. Raises FileNotFoundError."""
     return (files("hipport") / "include" / FOLDER / name).read_bytes()
+
+
+@cache
+def names() -> frozenset[str]:
+    """Return the names of hipport's headers."""
+    return frozenset(each.name for each in (files("hipport") / "include" / FOLDER).iterdir())
 
 
 def own(source: Cpp) -> bool:
@@ -42,8 +53,30 @@ def include(source: Cpp, project: Project, name: str) -> tuple[Edit | None, NewF
     path, file = header(source, project, name)
     if any(include.path.endswith(f"{FOLDER}/{name}") for include in source.includes):
         return None, file
-    point = source.include_point
+    point = behind_own(source, name)
     return Edit(Span(point, point), b"#include " + path + source.newline), file
+
+
+def behind_own(source: Cpp, name: str = "~") -> int:
+    """Return where an `#include` goes that the whole file needs: behind those of hipport's headers of lesser names.
+
+    So they come in one order, whichever of them a file needed first. Those in the place of one of CUDA's stay there.
+    """
+    point = source.include_point
+    for include in source.includes:
+        if include.directive.start < point:
+            continue
+        folder, _, other = include.path.rpartition("/")
+        end = source.text.find(b"\n", include.directive.end) + 1
+        is_own = f"/{folder}".endswith(f"/{FOLDER}")
+        if include.directive.start > point or not end or not is_own or _order(other) > _order(name):
+            break
+        point = end
+    return point
+
+
+def _order(name: str) -> tuple[bool, str]:
+    return name in _INSTEAD or name == "~", name
 
 
 def together(file: NewFile) -> tuple[NewFile, ...]:
@@ -56,3 +89,42 @@ def together(file: NewFile) -> tuple[NewFile, ...]:
                 found[name] = NewFile(file.path.parent / name, text(name))
                 waiting.append(found[name])
     return tuple(found.values())
+
+
+def asked_for(source: Cpp) -> Iterator[tuple[Include, PurePath]]:
+    """Yield the includes of hipport's headers in a file, as hipport writes them, and the places that they mean."""
+    if f"{FOLDER}/".encode() not in source.text or own(source):
+        return
+    for include in source.includes:
+        folder, _, name = include.path.rpartition("/")
+        if not include.angled and PurePath(folder).name == FOLDER and name in names() and folder[0] != "/":
+            yield include, type(source.path)(posixpath.normpath((source.path.parent / include.path).as_posix()))
+
+
+def missing(project: Project, made: Collection[PurePath]) -> Iterator[tuple[Cpp, Include, PurePath]]:
+    """Yield the includes of hipport's headers that are neither there nor `made`: somebody has left them out, say.
+
+    Of text that is only in memory it is not known what lies beside it.
+    """
+    for source in project.sources if project.root is not None else ():
+        if isinstance(source, Cpp) and project.concerns(source.path):
+            for include, place in asked_for(source):
+                there = place in project.by_path or place in made
+                if not there and project.root is not None and not (project.root / place).is_file():
+                    yield source, include, place
+
+
+def orphans(project: Project, made: Collection[PurePath]) -> Iterator[Cpp]:
+    """Yield hipport's headers in the project that no file includes any more, in the folders that hipport makes."""
+    left = [source for source in project.sources if isinstance(source, Cpp) and own(source)]
+    if not left or project.root is None:
+        return
+    needed: set[PurePath] = set()
+    for source in project.sources:
+        for _, place in asked_for(source) if isinstance(source, Cpp) else ():
+            if place not in needed:
+                needed.update(file.path for file in together(NewFile(place, text(place.name))))
+    needed.update(made)
+    for source in left:
+        if source.path.parent.name == FOLDER and source.path.name in names() and source.path not in needed:
+            yield source

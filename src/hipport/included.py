@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path, PurePath
+from pathlib import Path, PurePath, PurePosixPath
 
+from hipport.extensions import UNITS
 from hipport.languages.cpp import Cpp, Include
 from hipport.reading import read_or_nothing
+from hipport.resolving import Includes
 
 
 def includes(path: Path) -> tuple[Include, ...]:
@@ -16,19 +18,29 @@ def includes(path: Path) -> tuple[Include, ...]:
     return Cpp(PurePath(path), read_or_nothing(path)).includes
 
 
-def not_included(sources: Sequence[Path]) -> list[Path]:
-    """Return `sources` without those that another of them includes."""
+def tree(files: Iterable[Path], root: Path, programs: Iterable[Path] = ()) -> Includes:
+    """Return what includes mean among files on disk; `programs` are the folders that a program is built in."""
+
+    def name(path: Path) -> PurePosixPath:
+        return PurePosixPath(os.path.relpath(path, root).replace(os.sep, "/"))
+
+    return Includes(map(name, files), (), root, units=UNITS, programs=map(name, programs))
+
+
+def not_included(sources: Sequence[Path], members: Iterable[Path] | None = None) -> list[Path]:
+    """Return `sources` without those that another of them, or one of `members`, includes."""
+    if not sources:
+        return []
+    others = list(sources if members is None else members)
+    root = Path(os.path.commonpath([path.parent for path in (*sources, *others)]))
+    among = tree({*sources, *others}, root)
     included = {
-        Path(os.path.normpath(source.parent / include.path))
-        for source in sources
-        for include in includes(source)
-        if not include.angled
+        root / found
+        for other in others
+        for include in includes(other)
+        for found in among.meant(PurePosixPath(os.path.relpath(other, root)), include.path, include.angled)
     }
     return [source for source in sources if source not in included]
-
-
-def is_included(source: Path, others: Iterable[Path]) -> bool:
-    return any(PurePath(include.path).name == source.name for other in others for include in includes(other))
 
 
 def own_files(files: Iterable[Path], vendored: Mapping[str, tuple[str, ...]]) -> list[Path]:

@@ -8,13 +8,15 @@ that prove which back end runs. Importing a package proves nothing of the kind.
 from __future__ import annotations
 
 import json
+import re
 import shlex
-import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
+from hipport.environment import from_anywhere
+from hipport.processes import ask_python
 from hipport.terminal import joined
 
 #: The version of the JSON that `as_json` writes; a field is never renamed or removed within one.
@@ -57,9 +59,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Step:
-    """Commands, why they are run, and a file that they read, with its text: `$WORK/NAME`.
+    """Commands, why they are run, and a file that they read, with its text: see `in_work`.
 
-    An `optional` step may fail; then `fallback` are variables for a program that runs without.
+    What of a command comes from a tree is quoted; the name of a file never comes from one. An `optional` step may
+    fail; then `fallback` are variables for a program that runs without.
     """
 
     why: str
@@ -68,6 +71,11 @@ class Step:
     environment: Mapping[str, str] = field(default_factory=dict)
     optional: bool = False
     fallback: Mapping[str, str] = field(default_factory=dict)
+
+
+def in_work(name: str) -> str:
+    """Return a file of a step's, or a folder that a command makes, as a word of the script."""
+    return f'"$WORK"/{shlex.quote(name)}'
 
 
 @dataclass(frozen=True)
@@ -143,21 +151,15 @@ def check(
         if on_progress is not None:
             on_progress(each.package)
         try:
-            result = subprocess.run(
-                [str(python), "-c", each.code],
-                env={**plan.environment, **env},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=seconds,
-            )
-        except subprocess.TimeoutExpired:
+            status, said, wrong = ask_python(python, each.code, from_anywhere({**plan.environment, **env}), seconds)
+        except OSError as problem:
+            status, said, wrong = 1, "", f"{python} does not run: {problem.strerror}"
+        if status is None:
             found.append(Checked(each.package, False, f"did not end within {seconds:g} seconds", each.optional))
             continue
-        lines = (result.stdout if result.returncode == 0 else result.stderr or result.stdout).strip().splitlines()
-        said = lines[-1].strip() if lines else f"ended with status {result.returncode}"
-        found.append(Checked(each.package, result.returncode == 0, said, each.optional))
+        lines = (said if status == 0 else wrong or said).strip().splitlines()
+        last = lines[-1].strip() if lines else f"ended with status {status}"
+        found.append(Checked(each.package, status == 0, last, each.optional))
     return tuple(found)
 
 
@@ -234,13 +236,21 @@ _HEAD = """\
 # usage: bash THIS [ROOT]        ROOT: the repository, the current folder if not given; PYTHON=python3
 set -euo pipefail
 PYTHON="${{PYTHON:-python3}}"
-cd "${{1:-.}}"
+unset CDPATH
+cd -- "${{1:-.}}"
 ROOT="$PWD"
 WORK="$(mktemp -d)"
 trap 'rm -rf "$WORK"' EXIT
-pip() {{ "$PYTHON" -m pip "$@"; }}
+pip() {{ "$PYTHON" "$WORK/hipport_pip.py" "$@"; }}
 python() {{ "$PYTHON" "$@"; }}
 {environment}
+# `python -m pip` would look for pip in the repository first.
+cat > "$WORK/hipport_pip.py" <<'HIPPORT_EOF'
+import runpy
+import sys
+del sys.path[0]
+runpy.run_module("pip", run_name="__main__", alter_sys=True)
+HIPPORT_EOF
 echo "== PyTorch for ROCm"
 cat > "$WORK/hipport_which.py" <<'HIPPORT_EOF'
 import sys
@@ -289,31 +299,48 @@ failed=0
 
 def as_script(plan: Plan) -> str:
     """Return the plan as a script for bash, which never lets PyTorch be replaced, and ends with the checks."""
-    environment = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in plan.environment.items())
+    environment = "".join(_exports(plan.environment))
     torch = " ".join(map(shlex.quote, plan.torch))
     parts = [_HEAD.format(rocm=plan.rocm, environment=environment, torch=torch, index=shlex.quote(plan.index))]
     parts += [_step(step) for step in plan.steps]
     if plan.left_out:
-        parts.append(f"\necho {shlex.quote('== left to a person, and not installed')}\n")
-        parts += [f"echo {shlex.quote(f'{each.text}: {each.why}')}\n" for each in plan.left_out]
+        parts.append("\n" + _echo("== left to a person, and not installed"))
+        parts += [_echo(f"{each.text}: {each.why}") for each in plan.left_out]
     parts.append(_TAIL)
-    for each in plan.checks:
+    for number, each in enumerate(plan.checks, 1):
         after = "echo 'goes on without it'" if each.optional else "failed=1"
-        parts.append(
-            f"echo {shlex.quote('== ' + each.package)}\n"
-            f"\"$PYTHON\" - <<'HIPPORT_EOF' || {after}\n{each.code.strip()}\nHIPPORT_EOF\n"
-        )
+        # A file: a program that is read from the input looks for modules in the current folder, the repository.
+        name = f"check-{number}.py"
+        parts.append(f'{_echo("== " + each.package)}{_file(name, each.code)}"$PYTHON" {in_work(name)} || {after}\n')
     parts.append("exit $failed\n")
     return "".join(parts)
 
 
 def _step(step: Step) -> str:
-    lines = [f"\necho {shlex.quote('== ' + step.why)}"]
-    for name, text in step.files.items():
-        lines += [f"cat > \"$WORK/{name}\" <<'HIPPORT_EOF'", text.rstrip("\n"), "HIPPORT_EOF"]
-    lines += [f"export {name}={shlex.quote(value)}" for name, value in step.environment.items()]
+    lines = "\n" + _echo("== " + step.why)
+    lines += "".join(_file(name, text) for name, text in step.files.items())
+    lines += "".join(_exports(step.environment))
     if not step.optional:
-        return "\n".join([*lines, *step.commands]) + "\n"
-    without = "".join(f"    export {name}={shlex.quote(value)}\n" for name, value in step.fallback.items())
+        return lines + "\n".join(step.commands) + "\n"
+    without = "".join(f"    {line}" for line in _exports(step.fallback))
     together = " && ".join(step.commands)
-    return "\n".join(lines) + f"\nif ! {{ {together}; }}; then\n    echo 'goes on without it'\n{without}fi\n"
+    return f"{lines}\nif ! {{ {together}; }}; then\n    echo 'goes on without it'\n{without}fi\n"
+
+
+def _exports(variables: Mapping[str, str]) -> Iterator[str]:
+    for name, value in variables.items():
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise ValueError(f"{name!r} is no name of an environment variable: mend the rules that have it")
+        yield f"export {name}={shlex.quote(value)}\n"
+
+
+def _echo(text: str) -> str:
+    """Return the command that says `text`, on one line and without what a terminal obeys."""
+    shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+    return f"printf '%s\\n' {shlex.quote(shown)}\n"
+
+
+def _file(name: str, text: str) -> str:
+    """Return the commands that write a file. No line of it can be the one that ends it: each has a bar in front."""
+    lines = "".join(f"|{line}\n" for line in text.strip("\n").split("\n"))
+    return f"LC_ALL=C sed 's/^|//' > {in_work(name)} <<'HIPPORT_EOF'\n{lines}HIPPORT_EOF\n"

@@ -12,16 +12,17 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import resource
 import runpy
 import select
-import signal
 import sys
 import threading
 import traceback
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+#: How a script is contained, which another script knows; this one may be run where its folder is no place for modules.
+_CONTAINED = runpy.run_path(str(Path(__file__).with_name("contained.py")))
 
 #: Seconds after which it is not waited for a further request: what is loaded is a quarter of a gigabyte.
 _IDLE = 120.0
@@ -36,10 +37,8 @@ def _in_child(request: dict[str, Any]) -> None:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["env"])
-    seconds = int(request["seconds"]) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (request["bytes"], request["bytes"]))
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w", buffering=1), open(2, "w", buffering=1)  # noqa: SIM115
+    _CONTAINED["guard"](request["box"])
     script = request["script"]
     sys.argv = [script, *request["arguments"]]
     sys.path[0] = str(Path(script).parent)
@@ -73,18 +72,21 @@ def _run(request: dict[str, Any]) -> int | None:
     finally:
         os.close(ended)
     if not ready or 0 in ready:
-        os.killpg(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        _CONTAINED["end_children"]()
         if ready:
             raise EOFError
         return None
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    # What it began ends with it, also in a session of its own.
+    _CONTAINED["end_children"]()
+    return status
 
 
 def main() -> None:
     """Answer requests until there are no more."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    _CONTAINED["own_children"]()
     import_module("torch")
     # Kernels before Linux 5.3 have none, and whoever asks is to know that now.
     os.close(os.pidfd_open(os.getpid()))

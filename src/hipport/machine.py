@@ -20,6 +20,7 @@ from pathlib import Path
 from stat import S_IMODE
 
 from hipport import reading, toolchain
+from hipport.processes import ask_python
 from hipport.tables import load
 from hipport.toolchain import Toolchain
 
@@ -364,11 +365,11 @@ def _ask(tool: str, arguments: str, env: Mapping[str, str]) -> str | None:
     return _run([found, *arguments.split()], env) if found else None
 
 
-def _run(command: list[str], env: Mapping[str, str], seconds: float = 60.0) -> str | None:
+def _run(command: list[str], env: Mapping[str, str]) -> str | None:
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=dict(env),
-            timeout=seconds, check=False,
+            cwd="/", timeout=60.0, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -414,8 +415,11 @@ print("\\n" + json.dumps(said))
 
 def torch_of(python: Path, env: Mapping[str, str]) -> Torch:
     """Ask the PyTorch of an interpreter what it was built for, and have it add numbers on each GPU."""
-    said = _run([str(python), "-c", _TORCH], env, 180.0)
-    last = said.splitlines()[-1] if said else ""
+    try:
+        _, said, wrong = ask_python(python, _TORCH, env, 180.0)
+    except OSError:
+        said = wrong = ""
+    last = (said.strip() or wrong.strip()).rpartition("\n")[2]
     try:
         values = json.loads(last)
     except ValueError:

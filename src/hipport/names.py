@@ -38,10 +38,10 @@ class Names:
         found = source.fact(self._found)
         if not found:
             return
-        own = project.together(source, self._own)
+        own = project.declared(source, self._own)
         _, inside, declared = source.fact(self._declared)
         if any(name in own for _, name in found) and (apart := project.without_cuda(source) - {source.path}):
-            own = project.together(source, self._own, but=apart)
+            own = project.declared(source, self._own, but=apart)
         for span, name in found:
             if name in own or span in declared or any(scope.start <= span.start < scope.end for scope in inside):
                 continue

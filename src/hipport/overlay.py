@@ -76,8 +76,8 @@ def overlay(python: Path, include: Path, cache: Path) -> Path:
             return folder
         partial = folder.with_name(f".{folder.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
-        command = [str(python), str(Path(__file__).resolve()), str(include), str(partial)]
-        done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+        command = [str(python.absolute()), str(Path(__file__).resolve()), str(include), str(partial)]
+        done = subprocess.run(command, cwd="/", capture_output=True, stdin=subprocess.DEVNULL, check=False)
         if done.returncode:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines()
             shutil.rmtree(partial, ignore_errors=True)

@@ -20,9 +20,10 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
+from hipport import byte_order
 from hipport.backends import left
 from hipport.finding import Certainty, Finding
-from hipport.headers import own, together
+from hipport.headers import missing, orphans, own, text, together
 from hipport.languages.cpp import Cpp
 from hipport.project import Project
 from hipport.source import Conflict, Edit, NewFile, Source, Span
@@ -66,7 +67,8 @@ class Outcome(Enum):
     DECLINED = "declined"  #: its certainty is beyond what was accepted; nothing was changed
     REPORTED = "reported"  #: it has no edits; a person must act
     IGNORED = "ignored"  #: a comment on its line says so
-    DROPPED = "dropped"  #: its edits would have broken the file's syntax, or the pass failed on it
+    DROPPED = "dropped"  #: its edits would have broken the file's syntax
+    FAILED = "failed"  #: the pass failed on the file: a defect of hipport's, for which nothing may be written
 
     def __str__(self) -> str:
         return self.value
@@ -105,6 +107,11 @@ class Ported:
     project: Project
     reported: tuple[Reported, ...]
     created: tuple[NewFile, ...] = ()
+
+    @property
+    def failures(self) -> tuple[Reported, ...]:
+        """Where a pass failed. What it would have ported is not, so no part of this is to be written."""
+        return tuple(each for each in self.reported if each.outcome is Outcome.FAILED)
 
     @property
     def changed(self) -> tuple[Source, ...]:
@@ -149,17 +156,17 @@ def run(
     Findings up to `accept` are applied. With more than one job, passes run in processes, each with files of its
     own; the result is the same. The laws that every pass is held to:
 
-    * its findings' edits must not conflict with each other (a conflict drops its edits to that file);
+    * its findings' edits must not conflict with each other (a conflict drops its edits to that file, and is a failure);
     * a file must not come out with more syntax errors than it went in with (what does that is dropped);
-    * a failure inside a pass is reported for that file and harms no other.
+    * a failure inside a pass is reported, before all else, and the run goes on: one of them may not hide others.
     """
     before = project
-    project = project.knowing_hip()
+    project = byte_order.bare(project).knowing_hip()
     if ported := tuple(left(project)):
         before = replace(before, skipped=(*before.skipped, *ported))
     done = 0
     languages = {each.language for each in passes}
-    concerned = {language: len(_concerned(language, project.sources)) for language in languages}
+    concerned = {language: len(_concerned(language, project)) for language in languages}
     total = sum(concerned[each.language] for each in passes)
 
     def tell(name: str, steps: int) -> None:
@@ -175,7 +182,7 @@ def run(
         coming = {language for language in languages - {each.language for each in steps} if concerned[language]}
         # The files that parts are made of are another project's, which forgets with them what it knows of them.
         if jobs > 1:
-            parts = _parts(replace(project), jobs) if of_cpp else _shares(project, steps, jobs)
+            parts = _parts(project.of(project.sources), jobs) if of_cpp else _shares(project, steps, jobs)
         else:
             parts = [_Part(project)]
         results = (
@@ -192,7 +199,10 @@ def run(
                 if created.setdefault(file.path, file) != file:
                     raise Conflict(f"two different files are to be made at {file.path}")
         project = project.replacing(changed)
-    reported.sort(key=lambda r: (r.path.as_posix(), r.span.start, r.span.end, r.rule))
+    reported += _own_headers(project, created)
+    project = byte_order.restored(project, before)
+    reported = [_in_file(each, before.by_path[each.path]) for each in reported]
+    reported.sort(key=lambda r: (r.outcome is not Outcome.FAILED, r.path.as_posix(), r.span.start, r.span.end, r.rule))
     # Some are there already, left by an earlier run, perhaps of an older release.
     project = project.replacing(
         {
@@ -210,7 +220,7 @@ def run(
 def _beside_links(project: Project, created: Mapping[PurePath, NewFile]) -> Iterator[NewFile]:
     """Yield hipport's headers once more for each link to a file: a compiler looks for them from where the link is."""
     for path, links in project.links.items():
-        source = project.by_path.get(path)
+        source = project.by_path.get(path) if project.concerns(path) else None
         for include in source.includes if isinstance(source, Cpp) else ():
             place = _resolved(path, include.path)
             known = created.get(place) or project.by_path.get(place)
@@ -218,6 +228,24 @@ def _beside_links(project: Project, created: Mapping[PurePath, NewFile]) -> Iter
                 continue
             for link in links:
                 yield from together(NewFile(_resolved(link, include.path), known.text))
+
+
+def _own_headers(project: Project, created: dict[PurePath, NewFile]) -> Iterator[Reported]:
+    """Put back those of hipport's headers that files include and that are not there, and report those left over."""
+    for source, include, place in list(missing(project, created)):
+        span = source.origin(include.target)
+        line, column = source.first.position(span.start)
+        at = (source.path, line, column, span, "headers/missing")
+        if place.parts[:1] == ("..",):
+            message = f"{include.path} is not there, and lies outside of what was given: give that folder, too"
+            yield Reported(*at, message, Certainty.MANUAL, Outcome.REPORTED)
+            continue
+        for file in together(NewFile(place, text(place.name))):
+            created.setdefault(file.path, file)
+        yield Reported(*at, f"{include.path} is not there: {place} is put back", Certainty.SAFE, Outcome.APPLIED)
+    for source in orphans(project, created):
+        message = "no file includes this header of hipport's any more: remove it"
+        yield Reported(source.path, 1, 1, Span(0, 0), "headers/orphan", message, Certainty.MANUAL, Outcome.REPORTED)
 
 
 def _is_own(source: Source) -> bool:
@@ -248,9 +276,11 @@ def _concerns(language: type[Source], source: Source) -> bool:
     return any(issubclass(inside, language) for inside in source.embeds)
 
 
-def _concerned(language: type[Source], sources: Sequence[Source]) -> list[int]:
+def _concerned(language: type[Source], project: Project) -> list[int]:
     """The places of the files that a pass over the language is called for: the same ones in every step."""
-    return [i for i, source in enumerate(sources) if _concerns(language, source)]
+    return [
+        i for i, source in enumerate(project.sources) if project.concerns(source.path) and _concerns(language, source)
+    ]
 
 
 def _found(each: Pass[Any], source: Source, project: Project) -> list[tuple[Finding, Source, Finding]]:
@@ -283,9 +313,7 @@ def _sequence(part: _Part, passes: Sequence[Pass[Any]], accept: Certainty, tell:
     result = _Result({}, {}, [], [], [])
     concerned = {
         language: [
-            i
-            for i in _concerned(language, project.sources)
-            if part.only is None or project.sources[i].path in part.only
+            i for i in _concerned(language, project) if part.only is None or project.sources[i].path in part.only
         ]
         for language in {each.language for each in passes}
     }
@@ -333,7 +361,11 @@ def _shares(project: Project, passes: Sequence[Pass[Any]], jobs: int) -> list[_P
 
     A pass over such files reads C++, which it does not change, and of its own language one file.
     """
-    files = [source for source in project.sources if any(_concerns(each.language, source) for each in passes)]
+    files = [
+        source
+        for source in project.sources
+        if project.concerns(source.path) and any(_concerns(each.language, source) for each in passes)
+    ]
     shares = _shared(((source.path,) for source in files), lambda path: len(project.by_path[path].text), 4 * jobs)
     return [_Part(project, frozenset(share)) for share in shares] if len(shares) > 1 else [_Part(project)]
 
@@ -360,7 +392,7 @@ def _parts(project: Project, jobs: int) -> list[_Part]:
     if len(bins) < 2:
         return [_Part(project)]
     others = [source for source in project.sources if not isinstance(source, Cpp)]
-    return [_Part(replace(project, sources=(*part, *others))) for part in bins]
+    return [_Part(project.of((*part, *others))) for part in bins]
 
 
 def _in_processes(
@@ -405,9 +437,8 @@ def _step(
     each: Pass[Any], source: Source, project: Project, accept: Certainty
 ) -> tuple[Source, list[Reported], tuple[NewFile, ...]]:
     limit = sys.getrecursionlimit()
-    if isinstance(source, Cpp):
-        # Functions call themselves once per level of nesting: a generated `else if` chain has hundreds of levels.
-        sys.setrecursionlimit(max(limit, _DEEPEST))
+    # Functions call themselves once per level of nesting: a generated `else if` chain has hundreds of levels.
+    sys.setrecursionlimit(max(limit, _DEEPEST))
     try:
         findings = _found(each, source, project)
     except Exception as error:
@@ -428,11 +459,12 @@ def _step(
         else:
             outcomes.append((finding, Outcome.APPLIED, ""))
     changing = [finding for finding, outcome, _ in outcomes if outcome is Outcome.APPLIED]
+    failed: list[Reported] = []
     result, kept, problem = source, changing, ""
     try:
         result = source.apply(_edits(changing))
     except Conflict as conflict:
-        kept, problem = [], f"a defect of this pass: {conflict}"
+        kept, problem, failed = [], "edits of this pass conflict", [_failure(each, source, conflict)]
     else:
         if not all(source.harmless(edit) for edit in _edits(changing)) and result.errors > source.errors:
             problem = "the edits of this finding would have broken the file's syntax"
@@ -445,7 +477,7 @@ def _step(
             for f, o, r in outcomes
         ]
     made = tuple(file for f, o, _ in outcomes if o is Outcome.APPLIED for file in f.creates)
-    return result, [_reported(each.name, source, *outcome) for outcome in outcomes], made
+    return result, [*failed, *(_reported(each.name, source, *outcome) for outcome in outcomes)], made
 
 
 def _edits(findings: Iterable[Finding]) -> list[Edit]:
@@ -489,6 +521,15 @@ def _reported(name: str, source: Source, finding: Finding, outcome: Outcome, rea
     )
 
 
+def _in_file(reported: Reported, source: Source) -> Reported:
+    """Return a finding of a file as passes got it at its place in the file as it was read."""
+    if not source.text.startswith(byte_order.MARK) or reported.outcome is Outcome.FAILED:
+        return reported
+    span = byte_order.moved(reported.span)
+    line, column = source.position(span.start)
+    return replace(reported, span=span, line=line, column=column)
+
+
 def _failure(each: Pass[Any], source: Source, error: Exception) -> Reported:
     where = traceback.extract_tb(error.__traceback__)[-1]
     return Reported(
@@ -497,9 +538,10 @@ def _failure(each: Pass[Any], source: Source, error: Exception) -> Reported:
         1,
         Span(0, 0),
         f"{each.name}/failed",
-        "this pass failed on this file and left it as it was; please report it",
+        "this pass failed on this file, a defect of hipport's, so nothing is written; please report it with the file. "
+        "To port the rest, leave the file out: exclude in hipport.toml",
         Certainty.MANUAL,
-        Outcome.DROPPED,
+        Outcome.FAILED,
         f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})",
     )
 

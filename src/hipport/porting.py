@@ -82,6 +82,7 @@ class Porting:
     ) -> tuple[Built | None, str]:
         """Compile what was written for `archs`, or say why that could not be done."""
         from hipport import builder
+        from hipport.recorder import NoPyTorch
         from hipport.toolchain import NoToolchain
 
         try:
@@ -98,7 +99,7 @@ class Porting:
                 jobs=self.jobs,
                 on_progress=self.on_progress,
             )
-        except (NoToolchain, write.Refused) as problem:
+        except (NoToolchain, NoPyTorch, write.Refused) as problem:
             return None, str(problem)
         except OSError as problem:
             return None, f"{problem.filename or root}: {problem.strerror or problem}"

@@ -10,16 +10,11 @@ Runs the program, in child processes with limits.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import difflib
 import json
 import math
 import os
 import re
-import resource
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,12 +23,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from hipport import hardware, reading
+from hipport import hardware, reading, toolchain
 from hipport.dry_runs import sources_elsewhere
 from hipport.hardware import Hardware
 from hipport.included import own_files
 from hipport.mutants import mutations
 from hipport.pipeline import Pass, Ported, Progress
+from hipport.processes import Box, supervise
 from hipport.simt import compile as compiling
 from hipport.simt import run_time_compiler
 from hipport.simt.compilers import NoCompiler, has_volatile
@@ -361,46 +357,27 @@ def run(
         # CUDA has no such warps: this is what an unported source would meet.
         kept["SIMT_FORCE_WAVE"] = str(configuration.lanes)
 
-    def limited() -> None:
-        if limits.memory:
-            resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if _LIBC is not None:
-            _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
     with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
         report = Path(scratch, "report")
         kept["SIMT_REPORT"] = str(report)
         if trace is not None:
             kept["SIMT_TRACE"] = str(trace)
         said, errors = Path(scratch, "stdout"), Path(scratch, "stderr")
+        # Where it runs it may leave files, as it does for a person.
+        write = (folder, Path(scratch), *([trace.parent] if trace is not None else []))
+        box = Box(write, limits.memory, toolchain.cache(env))
         start = time.monotonic()
         with said.open("wb") as out, errors.open("wb") as err:
             # Files, not pipes: a program that prints without end is ended by its time, and its first lines are kept.
-            process = subprocess.Popen(
-                # The original and its port go by one name, as some print it.
-                [f"./{root.name or 'program'}", *arguments], executable=str(path), cwd=folder, env=kept,
-                stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, preexec_fn=limited,
+            # The original and its port go by one name, as some print it.
+            named = [f"./{root.name or 'program'}", *arguments]
+            status = supervise(
+                named, folder, kept, limits.seconds, box, out, err, executable=str(path), grace=_GRACE
             )  # fmt: skip
-            status: int | None
-            try:
-                status = process.wait(limits.seconds)
-            except subprocess.TimeoutExpired:
-                process.terminate()
-                try:
-                    process.wait(_GRACE)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
-                status = None
         seconds = time.monotonic() - start
         wrong = _text(errors)
         return Run(status, _lines(said), wrong[-4000:], seconds, _faults(report, root) + _sanitizer_faults(wrong, root))
 
-
-# A program in a session of its own would outlive a hipport that is ended: see prctl(2).
-_PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 _SAID = 5  # lines of what a program that failed said that are shown
 _MOST = 4_000_000  # bytes of output that are looked at

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 from hipport.dry_runs import Command, dry_run, goals_of, makefile_of, sources_elsewhere
 from hipport.guesses import chosen_on_hip, cmake_flags, is_cxx20, meant_by_includes
-from hipport.included import is_included, not_included
+from hipport.included import not_included, tree
 from hipport.reading import read_or_nothing
 from hipport.units import DEVICE, NotBuilt, Translate, Unit
 
@@ -43,6 +43,7 @@ def programs(
     }
     for source in sources:
         folders.setdefault(elsewhere.get(source) or _project(source, root), []).append(source)
+    among = tree(members, root, folders)
     for folder, own in folders.items():
         owner = folder.name if folder == root else folder.relative_to(root).as_posix()
         commands: list[Command] = []
@@ -69,7 +70,7 @@ def programs(
         compiled = {command.source for command in commands}
         for source, language, flags, where, compiler in commands:
             language = language or _language(source)
-            folders_meant, reached = meant_by_includes(source, flags, where, members, root)
+            folders_meant, reached = meant_by_includes(source, flags, where, among, root)
             flags = (*flags, *folders_meant)
             macros = chosen_on_hip(reached, flags) if guess and hip else []
             flags = (*flags, *(f"-D{name}" for name in macros))
@@ -79,11 +80,8 @@ def programs(
             elif language == "hip" and not any(flag.startswith("-std=") for flag in flags):
                 flags = (*flags, "-std=c++20" if any(map(is_cxx20, reached)) else "-std=c++17")
             units.append(Unit(source, language, flags, where, owner, said, compiler))
-        left = [
-            source
-            for source in own
-            if source not in compiled and source.suffix in DEVICE and not is_included(source, members)
-        ]
+        left = [source for source in own if source not in compiled and source.suffix in DEVICE]
+        left = not_included(left, members)
         may = goals_of(folder, left, env)
         # Beside device code that the first goal compiles, these are other programs; alone, they are what was meant.
         none = not any(unit.language == "hip" for unit in units if unit.owner == owner)

@@ -3,29 +3,52 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from hipport.linked import Linked, connected
+from hipport.resolving import Includes
 from hipport.source import Source
 
 if TYPE_CHECKING:
-    from hipport.languages.cpp import Cpp
+    from hipport.languages.cpp import Cpp, Include
 
 T = TypeVar("T")
 
 DEFAULT_ARCHS = ("gfx942", "gfx1100")
 
 # What may be an #include; more than there are, as it looks into comments and strings too.
-_INCLUDE = re.compile(rb"include(?:_next)?(?:[ \t]|\\\r?\n|/\*.*?\*/)*[\"<]([^\">\r\n]+)[\">]", re.DOTALL)
+_INCLUDE = re.compile(rb"include(?:_next)?(?:[ \t]|\\\r?\n|/\*.*?\*/)*([\"<])([^\">\r\n]+)[\">]", re.DOTALL)
+# What a program begins with: of two files with one, each is a program of its own.
+_MAIN = re.compile(rb"\b(?:int|void|auto|signed)\s+(?:\w+\s+)?(?:w?main|_tmain)\s*\(")
 
 # Major version, minor version, stepping and features, as LLVM's AMDGPU guide writes them; or a generic target.
 _ARCH = re.compile(r"gfx(?P<major>\d{1,2}?)(?:\d[0-9a-f]|(?:-\d)?-generic)(?::(?:xnack|sramecc)[+-])*")
+# Code for devices, and constants that code for devices may agree on with others.
+_FOR_DEVICES = re.compile(
+    rb"__(?:device|global|shared|constant)__|__CUDA_ARCH__|<<<[^;\"\n]{0,200},|\basm\b|\w_sync\b"
+    rb"|\b(?:define|const|constexpr|enum)\b[^\n;]{0,200}?(?:[Ww]arp|WARP|[Ll]ane|LANE|[Mm]ask|MASK|0[xX][fF]{8})"
+)
+
+
+#: The processors that compilers for AMD GPUs know, from GCN 3 on: LLVM's AMDGPU guide, releases 15 to 22 (seen in
+#: January 2026). LLVM 21 no longer has gfx940 and gfx941.
+_PROCESSORS = frozenset(
+    "gfx801 gfx802 gfx803 gfx805 gfx810 gfx900 gfx902 gfx904 gfx906 gfx908 gfx909 gfx90a gfx90c gfx940 gfx941 gfx942 "
+    "gfx950 gfx1010 gfx1011 gfx1012 gfx1013 gfx1030 gfx1031 gfx1032 gfx1033 gfx1034 gfx1035 gfx1036 gfx1100 gfx1101 "
+    "gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153 gfx1200 gfx1201 gfx1250 gfx1251 gfx9-generic gfx9-4-generic "
+    "gfx10-1-generic gfx10-3-generic gfx11-generic gfx12-generic".split()
+)
+#: The last release of each major version of ROCm that is complete (rocm.docs.amd.com, release history, January 2026).
+_LAST = {5: 7, 6: 4}
+#: Of the newest major version there may be more by now.
+_NEWEST = 7
 
 
 @dataclass(frozen=True)
@@ -51,8 +74,20 @@ class Target:
         for arch in self.archs:
             if not _ARCH.fullmatch(arch):
                 raise ValueError(f"{arch!r} is not an AMD GPU architecture; for example: gfx942, gfx1100")
+            if arch.partition(":")[0] not in _PROCESSORS:
+                alike = [*get_close_matches(arch.partition(":")[0], sorted(_PROCESSORS), 5, 0.7), *DEFAULT_ARCHS]
+                raise ValueError(
+                    f"{arch!r} is no GPU that compilers know; there are, for example: "
+                    f"{', '.join(dict.fromkeys(alike))}; rocminfo says what is in a machine"
+                )
         if self.rocm < (5, 2):
             raise ValueError(f"ROCm {self.rocm[0]}.{self.rocm[1]} is too old; hipport ports to ROCm 5.2 and later")
+        major, minor = self.rocm
+        if major > _NEWEST or minor > _LAST.get(major, minor):
+            raise ValueError(
+                f"there is no ROCm {major}.{minor}; known are "
+                f"{', '.join(f'{each} up to {each}.{last}' for each, last in _LAST.items())}, and {_NEWEST}"
+            )
         if self.dialect != "hip":
             raise ValueError(f"dialect {self.dialect!r} is not available; there is: hip")
         if self.warp not in ("logical32", "native"):
@@ -110,6 +145,14 @@ class Project:
     links: Mapping[PurePath, tuple[PurePath, ...]] = field(default_factory=dict)
     #: The user's own rows for the tables of passes, by the name of the pass.
     rules: Mapping[str, Any] = field(default_factory=dict)
+    #: The include folders of files, as a compile_commands.json tells them: paths from the root.
+    commands: Mapping[PurePath, tuple[str, ...]] = field(default_factory=dict)
+    #: The files that are to be ported, where others are there to be read only; None for all.
+    asked: frozenset[PurePath] | None = None
+
+    def concerns(self, path: PurePath) -> bool:
+        """Whether the file is to be ported."""
+        return self.asked is None or path in self.asked
 
     @cached_property
     def by_path(self) -> Mapping[PurePath, Source]:
@@ -130,43 +173,55 @@ class Project:
         """Return the project with the sources of those paths replaced."""
         if not changed:
             return self
-        result = replace(self, sources=tuple(changed.get(source.path, source) for source in self.sources))
-        if "names" in self.__dict__:
-            result.__dict__["names"] = self.names
+        result = self.of(tuple(changed.get(source.path, source) for source in self.sources))
         # What takes all files to work out stays known as long as it stays true.
-        if "_by_name" in self.__dict__ and all(type(self.by_path.get(path)) is type(changed[path]) for path in changed):
-            result.__dict__["_by_name"] = self._by_name
-            if "_groups" in self.__dict__ and all(
-                self._own_includes(self.by_path[path]) == self._own_includes(changed[path]) for path in changed
-            ):
-                result.__dict__["_groups"] = self._groups
-                result.__dict__["_homes"] = self._homes
-                touched = {group[0] for path in changed if (group := self._groups.get(path)) is not None}
-                result.__dict__["_components"] = {
-                    leader: known for leader, known in self._components.items() if leader not in touched
-                }
+        if "_linked" in self.__dict__ and all(
+            self._own_includes(self.by_path[path]) == self._own_includes(changed[path]) for path in changed
+        ):
+            result.__dict__["_linked"] = self._linked
+            result.__dict__["_homes"] = self._homes
+            touched = {self._linked.group_of[path] for path in changed if path in self._linked.group_of}
+            result.__dict__["_components"] = {
+                group: known
+                for group, known in self._components.items()
+                if touched.isdisjoint(self._linked.seen_by[group])
+            }
         return result
 
-    def _own_includes(self, source: Source) -> list[str]:
+    def of(self, sources: tuple[Source, ...]) -> Project:
+        """Return the project with some of its sources, or with others at their paths.
+
+        What an include means stays what it is in the whole tree, as it was read.
+        """
+        result = replace(self, sources=sources)
+        result.__dict__["includes"] = self.includes
+        return result
+
+    def _own_includes(self, source: Source) -> list[tuple[str, bool]]:
         """The includes in `source` that may mean a file of the project."""
         from hipport.languages.cpp import Cpp
 
         includes = source.includes if isinstance(source, Cpp) else ()
-        return [include.path for include in includes if include.path.rpartition("/")[2] in self._by_name]
+        return [(each.path, each.angled) for each in includes if self.includes.has(each.path.rpartition("/")[2])]
 
     @cached_property
     def _readable(self) -> Mapping[PurePath, Source]:
         return {source.path: source for source in (*self.context, *self.sources)}
 
     @cached_property
-    def _by_name(self) -> Mapping[str, list[PurePath]]:
+    def includes(self) -> Includes:
+        """What includes mean in the tree."""
+        from hipport.extensions import UNITS
         from hipport.languages.cpp import Cpp
 
-        by_name: dict[str, list[PurePath]] = {}
-        for source in (*self.sources, *self.context):
-            if isinstance(source, Cpp):
-                by_name.setdefault(source.path.name, []).append(source.path)
-        return by_name
+        return Includes(
+            (source.path for source in (*self.sources, *self.context) if isinstance(source, Cpp)),
+            (source for source in self.sources if not isinstance(source, Cpp)),
+            self.root,
+            units=UNITS,
+            commands=self.commands,
+            left=(skipped.path for skipped in self.skipped if skipped.kind in ("vendored", "excluded", "refused")),
+        )
 
     def fact(self, compute: Callable[[Project], T]) -> T:
         """Return `compute(self)`, computed once for these sources."""
@@ -175,21 +230,15 @@ class Project:
             facts[compute] = compute(self)
         return facts[compute]
 
-    def included(self, source: Source, path: str) -> Iterable[Source]:
-        """Return the files of the project that `#include` of `path` in `source` may mean: the nearest ones."""
-        return [self._readable[found] for found in self._included(source.path, path)]
+    def included(self, source: Source, include: Include) -> Iterable[Source]:
+        """Return the files of the project that an `#include` in `source` may mean: mostly none or one."""
+        found = self.includes.meant(source.path, include.path, include.angled)
+        # A part of a tree has all that its files include.
+        return [self._readable[path] for path in found if path in self._readable]
 
-    def _included(self, of: PurePath, path: str) -> Sequence[PurePath]:
-        named = self._by_name.get(path.rpartition("/")[2], ())
-        if not named:
-            return ()
-        # Where a quoted path is looked for first, which is nearly always where it is.
-        beside = posixpath.normpath((of.parent / path).as_posix())
-        for other in named:
-            if other.as_posix() == beside and other != of:
-                return (other,)
-        # A path may begin with folders that lie above what was given: <faiss/gpu/a.cuh> where faiss/gpu was.
-        return _nearest(path, of, named, self.root.parts if self.root is not None else ())
+    def own(self, source: Source, include: Include) -> bool:
+        """Say whether the build finds a file of the project for that `#include`, and nothing of a library's."""
+        return self.includes.certain(source.path, include.path, include.angled)
 
     @cached_property
     def included_paths(self) -> frozenset[PurePath]:
@@ -201,12 +250,8 @@ class Project:
             for source in self.sources
             if isinstance(source, Cpp)
             for include in source.includes
-            for other in self._included(source.path, include.path)
+            for other in self.includes.meant(source.path, include.path, include.angled)
         )
-
-    @cached_property
-    def _groups(self) -> Mapping[PurePath, tuple[PurePath, ...]]:
-        return self._connected(lambda source: [include.path for include in source.includes])
 
     def knowing_hip(self) -> Project:
         """Return the project with each C++ file knowing what the program has for HIP already: see hipport.backends."""
@@ -219,59 +264,72 @@ class Project:
 
         Every `#include` counts, in a comment too: nothing need be lexed to divide a tree among processes.
         """
-        groups = self._connected(
-            lambda source: [match.decode("utf-8", "surrogateescape") for match in _INCLUDE.findall(source.text)]
+        from hipport.languages.cpp import Cpp
+
+        files = [source for source in self._readable.values() if isinstance(source, Cpp)]
+        edges = (
+            (source.path, other)
+            for source in files
+            for mark, path in dict.fromkeys(_INCLUDE.findall(source.text))
+            for other in self.includes.meant(source.path, path.decode("utf-8", "surrogateescape"), mark == b"<")
         )
         own = self.by_path
-        once = {group[0]: group for group in groups.values()}
-        found = ([own[path] for path in group if path in own] for group in once.values())
+        found = (
+            [own[path] for path in group if path in own]
+            for group in connected((source.path for source in files), edges)
+        )
         return [group for group in found if group]
 
-    def _connected(self, includes: Callable[[Cpp], Iterable[str]]) -> Mapping[PurePath, tuple[PurePath, ...]]:
-        """Return, for each C++ file, those that it is connected to by the paths that `includes` tells of a file.
+    @cached_property
+    def _linked(self) -> Linked:
+        """How the C++ files belong together by their includes.
 
         hipport's own headers connect nothing: what belongs together is the same before a port and after it.
         """
         from hipport.headers import own
         from hipport.languages.cpp import Cpp
 
-        files = [source for source in (*self.sources, *self.context) if isinstance(source, Cpp)]
+        files = [source for source in self._readable.values() if isinstance(source, Cpp)]
         put_there = {source.path for source in files if own(source)}
-        leader: dict[PurePath, PurePath] = {source.path: source.path for source in files}
-
-        def find(path: PurePath) -> PurePath:
-            while leader[path] != path:
-                leader[path] = leader[leader[path]]
-                path = leader[path]
-            return path
-
-        for source in files:
-            for include in includes(source):
-                for other in self._included(source.path, include):
-                    if other not in put_there:
-                        leader[find(other)] = find(source.path)
-        members: dict[PurePath, list[PurePath]] = {}
-        for source in files:
-            members.setdefault(find(source.path), []).append(source.path)
-        return {path: tuple(group) for group in members.values() for path in group}
+        edges = {
+            source.path: tuple(
+                dict.fromkeys(
+                    other
+                    for include in source.includes
+                    for other in self.includes.meant(source.path, include.path, include.angled)
+                    if other not in put_there and other in self._readable
+                )
+            )
+            for source in files
+        }
+        included = {other for others in edges.values() for other in others}
+        mains = {source.path for source in files if source.path not in included and _MAIN.search(source.text)}
+        return Linked(
+            edges,
+            {source.path: self.includes.program(source.path) for source in files},
+            mains,
+            lambda path: _FOR_DEVICES.search(self._readable[path].text) is not None,
+        )
 
     @cached_property
-    def _components(self) -> dict[PurePath, Component]:
-        """Those that were asked for, by their first file."""
+    def _components(self) -> dict[int, Component]:
+        """Those that were asked for, by the group that they are of."""
         return {}
 
     def component(self, source: Source) -> Component:
         """Return the C++ files that `source` is connected to by includes, itself and context among them.
 
-        What one of them declares, another may mean. An include that could be any of several files of the project is
-        taken to be the nearest ones.
+        What one of them declares, another may mean. Programs that share headers for the host alone, by what says so
+        (`Linked`), are not connected by them.
         """
-        group = self._groups.get(source.path)
+        group = self._linked.group_of.get(source.path)
         if group is None:
             return Component((source,))
-        known = self._components.get(group[0])
+        known = self._components.get(group)
         if known is None:
-            known = self._components[group[0]] = Component(self._readable[path] for path in group)
+            known = self._components[group] = Component(
+                self._readable[path] for each in self._linked.seen_by[group] for path in self._linked.groups[each]
+            )
         return known
 
     def without_cuda(self, source: Source) -> frozenset[PurePath]:
@@ -291,7 +349,7 @@ class Project:
             files = [each for each in component if isinstance(each, Cpp)]
             for each in files:
                 for include in each.includes:
-                    others = [other for other in self._included(each.path, include.path) if other != each.path]
+                    others = self.includes.meant(each.path, include.path, include.angled)
                     under = within(include.target.start, each.without_cuda)
                     (apart if under else always.setdefault(each.path, [])).extend(others)
             # Files may include each other in a circle, so it is not the files that none includes where this begins.
@@ -325,52 +383,54 @@ class Project:
         known[fact] = union
         return union
 
+    def declared(
+        self, source: Source, fact: Callable[[Cpp], frozenset[T]], but: AbstractSet[PurePath] = frozenset()
+    ) -> frozenset[T]:
+        """Return the union of `fact` over all that is compiled together with `source`, without the files `but`.
+
+        That is what it includes, and what else is in the translation units that it is in: a declaration in one is
+        nothing to another, though both include the same headers.
+        """
+        found = frozenset[T]()
+        numbers = self._linked.units(source.path)
+        if not numbers:
+            return source.fact(cast("Any", fact)) if source.path not in but else found
+        known: dict[object, frozenset[T]] = self.__dict__.setdefault("_declared", {})
+        for number in numbers:
+            key = (fact, number, but)
+            if key not in known:
+                files = (self._readable[path] for path in self._linked.unit(number) if path not in but)
+                known[key] = frozenset[T]().union(*(cast("Cpp", other).fact(fact) for other in files))
+            found |= known[key]
+        return found
+
     def home(self, source: Source) -> PurePath:
-        """Return the deepest folder that `source` and all files it is connected to by includes are in.
+        """Return the deepest folder that `source` is in with all files that it is connected to within its program.
 
         Files that are only context do not count: nothing is to be made outside of what was given.
         """
-        first = self._groups.get(source.path, (source.path,))[0]
-        known = self._homes.get(first)
+        family = self._linked.families.get(source.path, (source.path,))
+        known = self._homes.get(family[0])
         if known is None:
             own = self.by_path
-            folders = {other.path.parent for other in self.component(source) if other.path in own}
+            folders = {path.parent for path in family if path in own}
             shared = []
             for parts in zip(*(folder.parts for folder in folders), strict=False):
                 if len(set(parts)) > 1:
                     break
                 shared.append(parts[0])
-            known = self._homes[first] = type(source.path)(*shared)
+            known = self._homes[family[0]] = type(source.path)(*shared)
         return known
 
     @cached_property
     def _homes(self) -> dict[PurePath, PurePath]:
-        """Those that were asked for, by the first file of their component."""
+        """Those that were asked for, by the first file of their family."""
         return {}
 
 
 def _unions(component: Component) -> dict[object, frozenset[Any]]:
     """The facts that were asked of the component together."""
     return {}
-
-
-def _nearest(path: str, of: PurePath, named: Sequence[PurePath], above: Sequence[str]) -> Sequence[PurePath]:
-    """Those of the paths `named`, in the folders `above`, that end in `path` and share most folders with `of`."""
-    parts = [part for part in path.split("/") if part not in ("", ".", "..")]
-    if not parts:
-        return ()
-    found = [other for other in named if [*above, *other.parts][-len(parts) :] == parts and other != of]
-
-    def shared(other: PurePath) -> int:
-        count = 0
-        for a, b in zip(other.parts, of.parts, strict=False):
-            if a != b:
-                break
-            count += 1
-        return count
-
-    nearest = max(map(shared, found), default=0)
-    return [other for other in found if shared(other) == nearest]
 
 
 def _reached(start: Iterable[PurePath], following: Mapping[PurePath, Iterable[PurePath]]) -> frozenset[PurePath]:

@@ -145,7 +145,8 @@ def _intercept(recorder: _Recorder) -> None:
                 distribution.metadata.write_pkg_file(about)
                 recorder.about[distribution.get_name()] = about.getvalue()
             command = distribution.get_command_obj("build_ext")
-            command.build_temp = recorder.request["scratch"]
+            # The object of a source above the folder, `../x.cu`, goes above this one.
+            command.build_temp = str(Path(recorder.request["scratch"], *["below"] * 16))
             command.build_lib = recorder.request["scratch"]
             command.force = True
             command.ensure_finalized()

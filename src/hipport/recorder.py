@@ -21,7 +21,7 @@ from hipport.dry_runs import without_places
 from hipport.extensions import UNITS
 from hipport.included import not_included
 from hipport.just_in_time import JustInTime
-from hipport.processes import run_script
+from hipport.processes import Box, ask_python, run_script
 from hipport.reading import read_or_nothing
 from hipport.toolchain import Toolchain
 from hipport.units import DEVICE, Found, NotBuilt, Unit
@@ -48,6 +48,26 @@ def setup_script(folder: Path) -> Path | None:
     """Return the script in a folder that builds extensions: `setup.py` whatever it has in it, or else the first."""
     named = folder / "setup.py"
     return named if named.is_file() else next(iter(setup_scripts(sorted(folder.glob("*setup*.py")))), None)
+
+
+class NoPyTorch(Exception):
+    """The interpreter that extensions are to be built with has no PyTorch. The message says what to do."""
+
+
+def check_torch(python: Path, env: Mapping[str, str], wanted_by: str) -> None:
+    """Raise NoPyTorch where an interpreter has none; `wanted_by` is a file that needs it."""
+    try:
+        status, said, _ = ask_python(
+            python, "import importlib.util as u; print(u.find_spec('torch') is not None)", env, 60
+        )
+    except OSError:
+        status, said = 1, ""
+    if status != 0 or said.strip() != "True":
+        what = "has no PyTorch" if status == 0 else "does not run"
+        raise NoPyTorch(
+            f"{wanted_by} builds extensions of PyTorch, and {python} {what}: nothing was compiled. Name a Python that "
+            "has PyTorch (any, for CUDA, ROCm or the CPU): --python PATH"
+        )
 
 
 @dataclass(frozen=True)
@@ -194,7 +214,9 @@ class Recorder:
             PYTHONHASHSEED="0",
         )
         script = Path(__file__).with_name("record_extensions.py")
-        status, said = run_script(self.python, script, [str(asked)], folder, env, self.timeout)
+        status, said = run_script(
+            self.python, script, [str(asked)], folder, env, self.timeout, Box((self.scratch, self.whole))
+        )
         try:
             recorded = json.loads(reading.read(answer))
         except (OSError, ValueError):

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 #: The version of the JSON that `as_json` writes; a field is never renamed or removed within one.
 SCHEMA = 1
 
+# So many files are named in one line.
+_NAMED = 20
+
 _COLOUR = {"safe": "32", "review": "33", "manual": "31", "path": "1", "dim": "2"}
 
 
@@ -40,8 +43,15 @@ def as_text(ported: Ported, *, colour: bool = False, would: bool = False) -> str
     `would` words it for a run that writes nothing.
     """
     paint = painter(_COLOUR if colour else {})
+    failures = ported.failures
+    would = would or bool(failures)
     lines: list[str] = []
-    attention = [reported for reported in ported.reported if reported.needs_person]
+    if failures:
+        lines += [paint("manual", "hipport failed, and nothing was written"), f"  {failures[0].message}"]
+        for each in failures:
+            lines.append(f"  {paint('path', each.path.as_posix())}  {each.reason}  " + paint("dim", f"[{each.rule}]"))
+        lines.append("")
+    attention = [each for each in ported.reported if each.needs_person and each.outcome is not Outcome.FAILED]
     for path, group in groupby(attention, key=lambda reported: reported.path.as_posix()):
         lines.append(paint("path", path))
         for reported in _merged(group):
@@ -59,9 +69,24 @@ def as_text(ported: Ported, *, colour: bool = False, would: bool = False) -> str
         width = max(len(str(count)) for count in counts.values())
         lines += [f"  {count:>{width}}  {rule}" for rule, count in sorted(counts.items(), key=lambda i: (-i[1], i[0]))]
         lines.append("")
+    lines += _files_lines(ported, would=would)
     lines += _skipped_lines(ported, paint)
     lines.append(summary(ported, would=would))
     return joined(lines)
+
+
+def _files_lines(ported: Ported, *, would: bool) -> Iterator[str]:
+    """Name the files that are made, and those that would change: a tool that shows them else has not run."""
+    of_files = {"would make" if would else "made": [file.path for file in ported.created]}
+    if would:
+        of_files["would change"] = [source.path for source in ported.changed]
+    for what, paths in of_files.items():
+        shown = [path.as_posix() for path in paths[:_NAMED]]
+        more = [f"and {len(paths) - _NAMED} more"] if len(paths) > _NAMED else []
+        if paths:
+            yield f"{what}: {', '.join([*shown, *more])}"
+    if any(of_files.values()):
+        yield ""
 
 
 def summary(ported: Ported, *, would: bool = False) -> str:
@@ -77,11 +102,14 @@ def summary(ported: Ported, *, would: bool = False) -> str:
             text += f", {_plural(len(ported.created), 'new file')}"
         if applied[Certainty.REVIEW]:
             text += f", {applied[Certainty.REVIEW]} of them to review"
-    open_ = sum(1 for r in ported.reported if r.needs_person and r.outcome is not Outcome.APPLIED)
+    done = (Outcome.APPLIED, Outcome.FAILED)
+    open_ = sum(1 for r in ported.reported if r.needs_person and r.outcome not in done)
     text += f"; {_plural(open_, 'place')} {'needs' if open_ == 1 else 'need'} a person" if open_ else ""
     ignored = sum(1 for r in ported.reported if r.outcome is Outcome.IGNORED)
     text += f"; {ignored} ignored by comments" if ignored else ""
-    return text + f" ({_plural(len(ported.before.sources), 'file')} read)"
+    failed = f"hipport failed {_plural(len(ported.failures), 'time')}; " if ported.failures else ""
+    read = sum(ported.before.concerns(source.path) for source in ported.before.sources)
+    return failed + text + f" ({_plural(read, 'file')} read)"
 
 
 def as_json(ported: Ported, *, would: bool = False, **more: Any) -> str:
@@ -102,6 +130,7 @@ def as_json(ported: Ported, *, would: bool = False, **more: Any) -> str:
                 "sha256_after": hashlib.sha256(source.text).hexdigest(),
             }
             for source in ported.project.sources
+            if ported.project.concerns(source.path)
         ],
         "created": [
             {"path": file.path.as_posix(), "sha256": hashlib.sha256(file.text).hexdigest()} for file in ported.created
@@ -123,10 +152,21 @@ def as_sarif(ported: Ported, about: Mapping[str, str] | None = None) -> str:
     Positions are in the files as they were read; columns count code points. What needs a person is a warning, or
     an error where nothing was changed; all else is a note. `about` has a sentence for each pass.
     """
-    rules = sorted({reported.rule for reported in ported.reported})
+    found = [each for each in ported.reported if each.outcome is not Outcome.FAILED]
+    rules = sorted({reported.rule for reported in found})
     seen: Counter[str] = Counter()
-    results = [_sarif_result(each, rules, ported.before.by_path[each.path], seen) for each in ported.reported]
-    notices = [
+    results = [_sarif_result(each, rules, ported.before.by_path[each.path], seen) for each in found]
+    notices: list[dict[str, Any]] = [
+        {
+            "level": "error",
+            "message": {"text": f"{each.rule}: {each.message}"},
+            "descriptor": {"id": each.rule},
+            "exception": {"message": each.reason},
+            "locations": [{"physicalLocation": {"artifactLocation": _sarif_file(each.path)}}],
+        }
+        for each in ported.failures
+    ]
+    notices += [
         {
             "level": "warning" if skipped.kind == "refused" else "note",
             "message": {"text": skipped.why},
@@ -143,7 +183,7 @@ def as_sarif(ported: Ported, about: Mapping[str, str] | None = None) -> str:
     run: dict[str, Any] = {
         "tool": {"driver": {"name": "hipport", "version": __version__, "rules": described}},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notices}],
+        "invocations": [{"executionSuccessful": not ported.failures, "toolExecutionNotifications": notices}],
         "results": results,
     }
     if ported.before.root is not None:

@@ -30,7 +30,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 if TYPE_CHECKING:
     from hipport.embedded import Embedded
 
-_LINE_END = re.compile(rb"\r\n|\n|\r")
+_LINE_END = re.compile(rb"\r?\n")
+#: What ends a line where a carriage return alone does, too.
+ANY_LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 @dataclass(frozen=True, slots=True, order=True, init=False)
@@ -210,9 +212,14 @@ class Source:
         # They are kept for every file: an array of numbers takes an eighth of a list of them.
         return array("I", [0, *accumulate(map(len, lines))])
 
+    def line_start(self, offset: int) -> int:
+        """Return where the line that `offset` is on starts, by what ends lines of this language."""
+        start = self.text.rfind(b"\n", 0, offset) + 1
+        return start if self.line_end is _LINE_END else self.text.rfind(b"\r", start, offset) + 1 or start
+
     def indent(self, offset: int) -> bytes | None:
         """Return what stands in front of `offset` on its line; None if that is more than white space."""
-        start = max(self.text.rfind(b"\n", 0, offset), self.text.rfind(b"\r", 0, offset)) + 1
+        start = self.line_start(offset)
         return self.text[start:offset] if not self.text[start:offset].strip() else None
 
     def position(self, offset: int) -> tuple[int, int]:
@@ -240,10 +247,16 @@ class Source:
         """Whether the byte is known to be inside a string. Here nothing is known of strings."""
         return False
 
+    #: What ends a line of this language: a carriage return alone does so in few.
+    line_end: ClassVar[re.Pattern[bytes]] = _LINE_END
+
     @cached_property
     def newline(self) -> bytes:
-        """The line ending that inserted lines should use: the first one in the file, or a line feed."""
-        match = _LINE_END.search(self.text)
+        """The line ending that inserted lines should use: the first one in the file, or a line feed.
+
+        A carriage return alone is taken only where the file has no other.
+        """
+        match = _LINE_END.search(self.text) or self.line_end.search(self.text)
         return match.group() if match else b"\n"
 
     @property

@@ -23,11 +23,12 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from hipport.byte_order import MARK, moved
 from hipport.finding import Certainty
 from hipport.languages.cmake import CMake
 from hipport.languages.cpp import Cpp
@@ -71,11 +72,16 @@ _LANGUAGES: dict[str, type[Source]] = {
     ".def": Definition,
     ".build": OtherBuild,
     ".bzl": OtherBuild,
+    ".rs": OtherBuild,
     ".lock": Lock,
     ".conda_lock": Lock,
     ".devcontainer": Devcontainer,
     ".presets": CMakePresets,
 }
+
+
+#: Where Python, and pip when it installs the wheel, puts what it has compiled: fixtures in Python are sources to both.
+_COMPILED = "__pycache__"
 
 
 @dataclass(frozen=True)
@@ -101,7 +107,7 @@ def fixtures(folder: str | Path) -> Iterator[Fixture]:
         case, _, suffix = before.name.partition(".before")
         used |= {before} | {folder / f"{case}{end}" for end in (f".after{suffix}", ".findings", ".vendored", ".beside")}
         yield fixture(before)
-    stray = [path.name for path in sorted(folder.iterdir()) if path not in used]
+    stray = [path.name for path in sorted(folder.iterdir()) if path not in used and path.name != _COMPILED]
     if stray:
         raise ValueError(f"{folder}: files of no fixture: {', '.join(stray)}")
 
@@ -124,7 +130,7 @@ def fixture(before: Path) -> Fixture:
         tuple(
             _LANGUAGES[path.suffix](PurePosixPath(path.relative_to(beside).as_posix()), path.read_bytes())
             for path in sorted(beside.rglob("*"))
-            if path.is_file()
+            if path.is_file() and _COMPILED not in path.parts
         ),
     )
 
@@ -206,7 +212,47 @@ def line_endings(each: Pass[Any], fixture: Fixture) -> None:
     assert [_place(r) for r in ported.reported] == [_place(r) for r in plain.reported]
 
 
-LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (expected, converges, parses, lossless, line_endings)
+def side_by_side(programs: Mapping[str, Sequence[Source]], passes: Sequence[Pass[Any]]) -> None:
+    """Programs in one tree come out as each does alone: `programs` are their files, by the folder that they are put in.
+
+    The texts, what is found and the headers that are made are the same.
+    """
+    placed = {
+        folder: tuple(replace(file, path=PurePosixPath(folder) / file.path) for file in files)
+        for folder, files in programs.items()
+    }
+    tree = run(Project(tuple(file for files in placed.values() for file in files)), passes)
+    texts = {file.path: file.text for file in tree.project.sources}
+    made = set(tree.created)
+    for folder, files in placed.items():
+        alone = run(Project(files), passes)
+        for file in alone.project.sources:
+            assert texts[file.path] == file.text, f"{file.path} comes out otherwise beside {', '.join(programs)}"
+        found = [each for each in tree.reported if folder in map(str, each.path.parents)]
+        assert found == list(alone.reported), folder
+        assert {file for file in made if folder in map(str, file.path.parents)} == set(alone.created), folder
+
+
+def byte_order_mark(each: Pass[Any], fixture: Fixture) -> None:
+    """A file that begins with a byte-order mark comes out the same, behind its mark, with the findings behind it."""
+    if fixture.before.text.startswith(MARK):
+        return
+    marked = type(fixture.before)(fixture.before.path, MARK + fixture.before.text)
+    ported = port(each, marked, skipped=fixture.skipped, beside=fixture.beside)
+    assert _text(ported) == MARK + fixture.after
+    plain = port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside)
+    assert [r.span for r in ported.reported] == [moved(r.span) for r in plain.reported]
+    assert [(r.rule, r.line) for r in ported.reported] == [(r.rule, r.line) for r in plain.reported]
+
+
+LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (
+    expected,
+    converges,
+    parses,
+    lossless,
+    line_endings,
+    byte_order_mark,
+)
 
 
 def _text(ported: Ported) -> bytes:

@@ -2,7 +2,7 @@
 """Find a hipcc, and learn what it is and what it can compile for.
 
 Looked at, in this order: ROCM_PATH, ROCM_HOME and HIP_PATH, `/opt/rocm`, PATH, the `rocm` packages that pip
-installs, and what `tools/install_toolchain.py` made. Each is asked, not believed: a hipcc that does not answer
+installs, and what `hipport toolchain install` made. Each is asked, not believed: a hipcc that does not answer
 does not count.
 """
 
@@ -32,8 +32,8 @@ _ARCHS = (
 ).split()
 
 _ADVICE = (
-    "Install ROCm, or set ROCM_PATH to where it is; on Debian, without root and without an AMD GPU, in hipport's own "
-    "tree: python tools/install_toolchain.py hipcc-7.0"
+    "Install ROCm, or set ROCM_PATH to where it is; on Debian, without root and without an AMD GPU: "
+    "hipport toolchain install"
 )
 
 
@@ -169,6 +169,7 @@ def _ask(command: list[str | Path], environment: Mapping[str, str]) -> str:
         try:
             done = subprocess.run(
                 command,
+                cwd=scratch,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -23,12 +24,14 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from hipport import hardware, reading
+from hipport.extensions import UNITS
 from hipport.hardware import Hardware
 from hipport.machine import torch_of
 from hipport.mutants import mutations
 from hipport.pipeline import Pass, Ported, Progress
 from hipport.placing import check_named
-from hipport.processes import run_script
+from hipport.processes import Box, run_script
+from hipport.recorder import setup_scripts
 from hipport.simt import extension as building
 from hipport.toolchain import cache
 from hipport.traces import first_changed
@@ -55,6 +58,16 @@ WAVES = (32, 64)
 _SCRIPTS = Path(__file__).parent / "simt"
 _RUN_CASES, _RECORD_CALLS, _REPLAY_CASES = (
     _SCRIPTS / f"{name}.py" for name in ("run_cases", "record_calls", "replay_cases")
+)
+
+
+#: How an extension comes to have cases.
+HOW = (
+    "Cases say what of an extension is run. Write them, in cases.py beside its setup.py: PACKAGE is the name of its "
+    "module, CASES a dict of keyword arguments by name; inputs(rng, **arguments) returns a dict of NumPy arrays and "
+    "numbers, call(module, **inputs), which gets tensors for arrays, a dict of results. Or record them where the "
+    "extension runs, and replay them: hipport record calls.json -- python train.py; hipport verify EXTENSION --replay "
+    "calls.json"
 )
 
 
@@ -102,7 +115,7 @@ class Driver:
         """The file with the cases. Raises BadCases where there is none."""
         file = (self.cases or self.root / "cases.py").resolve()
         if not file.is_file():
-            raise BadCases(f"{file} is not there: cases say what to run (see ext_examples/README.md)")
+            raise BadCases(f"{file} is not there. {HOW}")
         return file
 
     @property
@@ -215,7 +228,9 @@ class Driver:
         request.write_text(json.dumps({**own, **asked}), encoding="utf-8")
         count = len(names or self.names) or 50
         patience = 120 + self.limits.seconds * count * max(1, len(asked["runs"]))
-        status, said = run_script(python, _RUN_CASES, [str(request)], self.root, _clean(self.env), patience)
+        status, said = run_script(
+            python, _RUN_CASES, [str(request)], self.root, _clean(self.env), patience, Box((folder,), asked["memory"])
+        )
         try:
             answered: dict[str, Any] = json.loads(reading.read(answer))
         except (OSError, ValueError):
@@ -374,6 +389,20 @@ def teeth(
         merged = Ran(ran[1].configuration, (*ran[1].outcomes, *ran[2].outcomes))
         mutants.append(_judged(what, where, line, merged))
     return Teeth(tuple(mutants))
+
+
+_TORCH = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*[<\"](?:torch|ATen|c10)/", re.MULTILINE)
+_MAIN = re.compile(rb"\bmain\s*\(")
+
+
+def refuse_extension(paths: Sequence[Path]) -> None:
+    """Raise BadCases where `paths`, which are to be run as a program, are an extension of PyTorch."""
+    for path in paths:
+        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        texts = [reading.read_or_nothing(each) for each in files if each.suffix in UNITS and each.is_file()]
+        builds = path.is_dir() and any(b"torch" in reading.read_or_nothing(each) for each in setup_scripts(files))
+        if (builds or any(map(_TORCH.search, texts))) and not any(map(_MAIN.search, texts)):
+            raise BadCases(f"{path} is an extension of PyTorch, no program, and there are no cases of it. {HOW}")
 
 
 def record(

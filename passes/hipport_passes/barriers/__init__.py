@@ -520,7 +520,7 @@ def _has_jumps(node: Node) -> bool:
 
 def _whole_line(source: Cpp, node: Node) -> Span:
     """The statement, with the line that it stands on alone."""
-    start = max(source.text.rfind(b"\n", 0, node.start_byte), source.text.rfind(b"\r", 0, node.start_byte)) + 1
+    start = source.line_start(node.start_byte)
     end = source.text.find(source.newline, node.end_byte)
     alone = not source.text[start : node.start_byte].strip() and not source.text[node.end_byte : end].strip()
     return Span(start, end + len(source.newline)) if alone and end >= 0 else Span(*_range(node))

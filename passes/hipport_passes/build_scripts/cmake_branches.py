@@ -66,7 +66,7 @@ def findings(source: CMake, command: Command, all_said: Sequence[Said]) -> Itera
 
 def _lines(source: CMake, command: Command, said: Said) -> Iterator[Edit]:
     start = command.span.start
-    line = source.text.rfind(b"\n", 0, start) + 1
+    line = source.line_start(start)
     before = source.text[line:start]
     indent = before if not before.strip() else b""
     inner = indent + (b"\t" if indent.startswith(b"\t") else b"  ")
@@ -81,7 +81,7 @@ def _lines(source: CMake, command: Command, said: Said) -> Iterator[Edit]:
         opening = [b"if(USE_HIP)", *(inner + each for each in said.instead), indent + b"else()"]
         if not said.instead:
             opening = [b"if(NOT USE_HIP)"]
-        yield Edit(Span(start, start), newline.join([*opening, inner]))
+        yield in_front(source, start, newline.join([*opening, inner]))
         behind = [indent + b"endif()", *behind]
         # What goes on over lines stays as far in as it was.
         for token in source.tokens_in(command.inner):
@@ -91,9 +91,20 @@ def _lines(source: CMake, command: Command, said: Said) -> Iterator[Edit]:
     yield Edit(Span(end, end), b"".join(newline + each for each in behind))
 
 
+def in_front(source: CMake, start: int, lines: bytes) -> Edit:
+    """Return the edit that puts lines in front of a command that begins at `start`.
+
+    At the top of a file they are put for the command's first byte, together with it: what is put on top of the file
+    goes in front of that.
+    """
+    if start:
+        return Edit(Span(start, start), lines)
+    return Edit(Span(0, 1), lines + source.text[:1])
+
+
 def split(source: CMake, command: Command, line: bytes) -> Iterator[bytes]:
     """Yield the lines of a copied command, without what it stands in from the margin."""
-    begin = source.text.rfind(b"\n", 0, command.span.start) + 1
+    begin = source.line_start(command.span.start)
     indent = source.text[begin : command.span.start]
     for i, each in enumerate(line.split(b"\n")):
         bare = each.removesuffix(b"\r")

@@ -14,7 +14,7 @@ from dataclasses import replace
 from hipport.finding import Certainty
 from hipport.languages.cmake import Argument, CMake, Command, Expression
 from hipport.source import Edit, Span
-from hipport_passes.build_scripts.cmake_branches import Said, split
+from hipport_passes.build_scripts.cmake_branches import Said, in_front, split
 from hipport_passes.build_scripts.cmake_flags import LANGUAGE, Copy, copied, leaves, tells, values
 from hipport_passes.build_scripts.cmake_trees import Tree, text
 
@@ -93,7 +93,7 @@ class Options:
         region = Span(items[0].span.start, items[-1].span.end)
         name = b"hipport_" + text(source, command, 0).encode()
         start = command.span.start
-        before = source.text[source.text.rfind(b"\n", 0, start) + 1 : start]
+        before = source.text[source.line_start(start) : start]
         indent = before if not before.strip() else b""
         inner = indent + (b"\t" if indent.startswith(b"\t") else b"  ")
         for_hip = re.sub(rb"\s+", b" ", re.sub(rb"#[^\n]*", b"", copy.text(source, region))).strip()
@@ -107,7 +107,7 @@ class Options:
         )
         first = command.arguments[1]
         edits = (
-            Edit(Span(start, start), source.newline.join(lines)),
+            in_front(source, start, source.newline.join(lines)),
             Edit(Span(first.span.start, region.end), b"IN LISTS " + name),
         )
         message = f"flags of nvcc, one by one: for HIP what they are there. {_changed(copy)}"
@@ -281,7 +281,7 @@ class Options:
                 return Edit(Span(at, at), gap + new)
         if not any(each.span == expression.span for each in source.expressions(command.inner)):
             return Edit(Span(at, at), b";" + new)
-        line = source.text.rfind(b"\n", 0, expression.span.start) + 1
+        line = source.line_start(expression.span.start)
         indent = source.text[line : expression.span.start]
         gap = source.newline + indent if not indent.strip() else b" "
         return Edit(Span(at, at), gap + new)

@@ -283,7 +283,7 @@ class Conditions(Names):
         if place is None:
             return None
         start = self.source.span(place).start
-        indent = self.source.text[self.source.text.rfind(b"\n", 0, start) + 1 : start]
+        indent = self.source.text[self.source.line_start(start) : start]
         # On the line of `def f(): return …` where that is all.
         gap = b"; " if indent.strip() else self.source.newline + indent
         edit = Edit(Span(start, start), b"import torch" + gap)

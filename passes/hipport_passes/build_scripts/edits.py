@@ -153,7 +153,7 @@ class _Writer:
         start, end = spans[i].start, spans[j].end
         limit = spans[j + 1].start if j + 1 < len(spans) else self.source.span(node).end
         opening = b"*([" + b", ".join(literals) + b"] if " + self.hip + b" else ["
-        line = self.text.rfind(b"\n", 0, start) + 1
+        line = self.source.line_start(start)
         indent = self.text[line:start]
         comma = _after_comma(self.text, end, limit)
         rest = _REST.match(self.text, comma)
@@ -193,7 +193,7 @@ class _Writer:
 
     def _unless(self, start: int) -> bytes:
         """Return what makes a statement that starts there, and what follows indented like it, one for CUDA."""
-        indent = self.text[self.text.rfind(b"\n", 0, start) + 1 : start]
+        indent = self.text[self.source.line_start(start) : start]
         unit = self.script.module.default_indent.encode()
         return b"if not " + self.hip + b":" + self.source.newline + indent + unit
 

@@ -196,13 +196,13 @@ def _rocm_home(script: Script, home: cst.BaseExpression) -> tuple[str, list[Edit
         return "ROCM_HOME", []
     text, span = script.source.text, script.source.span(mine.asname.name if mine.asname is not None else mine.name)
     # As the names around it are laid out: one to a line, or after a blank.
-    indent = text[text.rfind(b"\n", 0, span.start) + 1 : span.start]
+    indent = text[script.source.line_start(span.start) : span.start]
     gap = b" " if indent.strip() else script.source.newline + indent
     edits = [Edit(Span(span.end, span.end), b"," + gap + b"ROCM_HOME")]
     for line in lines:
         assert line is not None
         start, end = script.source.span(line.body[0]).start, script.source.span(line.body[-1]).end
-        indent = text[text.rfind(b"\n", 0, start) + 1 : start]
+        indent = text[script.source.line_start(start) : start]
         edits.append(Edit(Span(end, end), script.source.newline + indent + b"ROCM_HOME = None"))
     return "ROCM_HOME", edits
 

@@ -372,7 +372,7 @@ class Names:
     def _beside(self, alias: cst.ImportAlias) -> Edit:
         """Return the edit that imports IS_HIP_EXTENSION before another name, laid out as that is."""
         text, start = self.source.text, self.source.span(alias.name).start
-        indent = text[text.rfind(b"\n", 0, start) + 1 : start]
+        indent = text[self.source.line_start(start) : start]
         gap = b" " if indent.strip() else self.source.newline + indent
         return Edit(Span(start, start), b"IS_HIP_EXTENSION," + gap)
 

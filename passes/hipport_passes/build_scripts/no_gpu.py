@@ -450,7 +450,10 @@ class _Trail:
     def _goes_on(self, guard: cst.CSTNode) -> None:
         """Look at what comes after a statement that stops the build where there is no GPU: it may count on one."""
         script = self.script
-        beside = list(getattr(script.parent[guard], "body", ()))
+        while isinstance(above := script.parent[guard], cst.If) and above.orelse is guard:
+            guard = above  # what comes after an `elif` comes after all of them
+        block = script.parent[guard]
+        beside: list[cst.CSTNode] = list(block.body) if isinstance(block, (cst.Module, cst.IndentedBlock)) else []
         after = set(beside[beside.index(guard) + 1 :]) if guard in beside else set()
         if not after:
             return

@@ -525,11 +525,12 @@ class Script(Conditions):
             assert isinstance(binding.node, cst.Param) and function is not None
             self._follow(binding.value, use, split)
             for call in self.calls(function.name.value):
-                self._follow(self._argument(call, function, binding.node), use, split)
+                self._follow(self.argument(call, function, binding.node), use, split)
         else:
             self._follow(binding.value, use, split)
 
-    def _argument(self, call: cst.Call, function: cst.FunctionDef, parameter: cst.Param) -> cst.BaseExpression | None:
+    def argument(self, call: cst.Call, function: cst.FunctionDef, parameter: cst.Param) -> cst.BaseExpression | None:
+        """Return what a call gives a function for a parameter, as far as that is seen."""
         for argument in call.args:
             if argument.keyword is not None and argument.keyword.value == parameter.name.value:
                 return argument.value
@@ -552,7 +553,7 @@ class Script(Conditions):
     def given_to(self, function: cst.FunctionDef, call: cst.Call, value: cst.CSTNode) -> list[cst.Name]:
         """Return where a function reads the parameter that a call gives `value` for."""
         for parameter in self.parameters(function):
-            if self._argument(call, function, parameter) is value:
+            if self.argument(call, function, parameter) is value:
                 name = parameter.name.value
                 uses = [use for use in self.named(name) if use is not parameter.name]
                 return [use for use in uses if self.scope(use, name) is function]
@@ -570,7 +571,7 @@ class Script(Conditions):
             if function is None or not isinstance(call, cst.Call):
                 continue
             for parameter in self.parameters(function):
-                if self._argument(call, function, parameter) is other:
+                if self.argument(call, function, parameter) is other:
                     for binding in self.bindings.get((function, parameter.name.value), ()):
                         if binding.how in ("adds", "appends", "inserts"):
                             self._follow_binding(binding, use, split)

@@ -85,7 +85,7 @@ class Chooser:
             return (Edit(Span(at, at), self._lines(torch_there, at)),)
         # Nothing is imported before it is needed: it goes to the top, below what the file says of itself.
         top = 1 if stop > 0 and _is_docstring(lines[0]) else 0
-        at = self.script.source.text.rfind(b"\n", 0, self._start(lines[top])) + 1
+        at = self.script.source.line_start(self._start(lines[top]))
         return (Edit(Span(at, at), self._body(False) + self.script.source.newline * 3),)
 
     def _start(self, line: cst.CSTNode) -> int:

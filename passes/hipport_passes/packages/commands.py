@@ -267,7 +267,8 @@ def indexes(source: Source, words: Sequence[Word], asking: Asking) -> Iterator[F
         if not _INDEX_VARIABLE.fullmatch(name):
             continue
         found = [
-            (Span(*match.span()), match.group().decode()) for match in _URL.finditer(source.text, span.start, span.end)
+            (Span(*match.span()), match.group().decode(errors="replace"))
+            for match in _URL.finditer(source.text, span.start, span.end)
         ]
         cuda = [(place, url) for place, url in found if says_cuda_index(url) or _UNKNOWN_RELEASE.search(url)]
         ours = [asking.index_for_rocm(url) for _, url in cuda]
@@ -326,7 +327,7 @@ def in_commands(
             elif found.edits and command.listed:
                 message = f"{found.message}. As it stands in a list, change it by hand"
                 found = Finding(found.span, found.kind, message, (), Certainty.MANUAL)
-            elif any(quote in edit.new.decode() for edit in found.edits for quote in command.quotes):
+            elif any(quote in edit.new.decode(errors="replace") for edit in found.edits for quote in command.quotes):
                 message = f"{found.message}. As it stands in quotes, change it by hand"
                 found = Finding(found.span, found.kind, message, (), Certainty.MANUAL)
             yield found
@@ -734,4 +735,4 @@ def _in_markdown(source: Markdown, asking: Asking) -> Iterator[Finding]:
 
 
 #: Findings on a command that brings a build for CUDA.
-BRINGS = ("torch", "index", "separate", "cuda_only", "no_rocm", "pin")
+BRINGS = ("torch", "index", "separate", "cuda_only", "no_rocm", "pin", "own")

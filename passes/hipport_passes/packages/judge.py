@@ -132,6 +132,8 @@ def judge(
         return None
     if re.search(r"\+cpu\b|/cpu(?:/|$)", f"{each.version} {unquote(each.address)}"):
         return None  # on purpose for no GPU
+    if recipes.is_own(each.name, each.address):
+        return _own(each)
     family = family_of(each, recipes)
     if family is None:
         return _unknown(each)
@@ -139,8 +141,8 @@ def judge(
     if family.action == "keep":
         return _kept(each, family, text, hashed)
     if family.action in ("remove", "separate"):
-        where = imported.get(family.imports) if imported is not None and family.action == "remove" else None
-        if where:
+        where = _imported(each, family, imported) if imported is not None else None
+        if where and (family.action == "remove" or where.endswith("setup.py")):
             message = f"{called}: {family.why}; {where} imports it, and must do without it first"
             return Verdict("manual", "imported", message, Certainty.MANUAL, family)
         certainty = Certainty.SAFE if family.name == "nvidia-libraries" else Certainty.REVIEW
@@ -153,6 +155,27 @@ def judge(
     if family.action == "manual":
         return Verdict("manual", "no_rocm", f"{called}: {family.why}", Certainty.MANUAL, family)
     return None
+
+
+def _imported(each: Asked, family: Family, imported: Mapping[str, str]) -> str | None:
+    """Return what imports a package: a build script by whatever name, which builds nothing without it, or a program."""
+    found = imported.get(family.imports)
+    if found is None or not found.endswith("setup.py"):
+        script = imported.get(re.sub(r"[-.]+", "_", each.name)) if each.name else None
+        if script is not None and script.endswith("setup.py"):
+            return script
+    return found
+
+
+def _own(each: Asked) -> Verdict | None:
+    """Judge what the tree itself is: a build of it for CUDA is none of what is ported."""
+    if not (for_cuda(each.version) or for_cuda(unquote(each.address)) or _NAME_CUDA.fullmatch(each.name.lower())):
+        return None
+    message = (
+        f"{each.name or each.address} is this repository's own, as a build for CUDA: on ROCm it is built from here, by "
+        "`pip install --no-build-isolation .`"
+    )
+    return Verdict("manual", "own", message, Certainty.MANUAL)
 
 
 def _assumed(family: Family) -> str:

@@ -104,7 +104,7 @@ def in_setup_cfg(source: SetupCfg, asking: Asking) -> Iterator[Finding]:
         if verdict.what == "edit":
             edits = (part(verdict, text, span.start),)
         elif verdict.what == "out":
-            start = source.text.rfind(b"\n", 0, span.start) + 1
+            start = source.line_start(span.start)
             if source.text[start : span.start].strip():
                 # `install_requires = xformers`: the option stays, with nothing in it.
                 more = re.compile(rb"[ \t]*;[ \t]*").match(source.text, span.end)
@@ -127,7 +127,7 @@ def in_tox(source: ToxIni, asking: Asking) -> Iterator[Finding]:
         bare = re.split(r"\s#", text)[0].rstrip()
         verdict = asking.judge(bare) if option is None else None
         edits: tuple[Edit, ...] = ()
-        line = source.text.rfind(b"\n", 0, each.span.start) + 1
+        line = source.line_start(each.span.start)
         # In front of factors, too; behind the option there is no place for a comment.
         begin = line + len(source.text[line:]) - len(source.text[line:].lstrip(b" \t"))
         gone = Edit(each.span, b"") if each.first else Edit(Span(begin, begin), b"# ")

@@ -11,7 +11,7 @@ from pathlib import PurePath, PurePosixPath
 
 from hipport.extensions import extensions
 from hipport.finding import Certainty
-from hipport.install_plan import Change, Check, LeftOut, Mention, Package, Plan, Step
+from hipport.install_plan import Change, Check, LeftOut, Mention, Package, Plan, Step, in_work
 from hipport.languages.notebook import Notebook
 from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.languages.python import Python
@@ -41,6 +41,10 @@ _NOT_FOR_USE = re.compile(
 _BASE = re.compile(r"requirements/(?:requirements|base|runtime|core|main)\.(?:txt|in)")
 # Files whose packages are part of a plan.
 _LISTS = re.compile(r"(?i)\.(?:txt|in|toml|cfg|ya?ml|sh)$|Dockerfile|^setup\.py$")
+#: What an environment of conda's is called where it is installed from; conda goes by the end of it.
+_ENVIRONMENT = "environment.yml"
+#: A repository that git is told to clone: an address, no word that git could take for an option or a command.
+_CLONED = re.compile(r"git\+((?:https?|ssh|git|file)://\S+?)(?:@((?!-)[\w./-]+))?(?:#(\S*))?", re.ASCII)
 #: With the fastest attention and nothing that needs an older release.
 _FAST = "7.2"
 
@@ -159,10 +163,12 @@ def _found(project: Project, rules: Recipes) -> dict[str, list[Mention]]:
     for source in project.sources:
         if isinstance(source, Python):
             for match in _IMPORT.finditer(source.text):
-                imported = modules.get(match[2].decode())
+                imported = modules.get(match[2].decode(errors="replace"))
                 if imported is not None and not _is_own(project, imported.imports):
                     line = source.position(match.start(2))[0]
-                    mention = Mention(source.path, line, match.group().decode().strip(), True, not match[1])
+                    mention = Mention(
+                        source.path, line, match.group().decode(errors="replace").strip(), True, not match[1]
+                    )
                     found.setdefault(imported.name, []).append(mention)
     order = [family.name for family in rules.families]
     return {
@@ -290,7 +296,7 @@ def _steps(
             continue
         names = _distributions(family, found[family.name])
         renamed = list(dict.fromkeys(family.renamed.get(name, name) for name in names))
-        commands = tuple(filled(family, index, renamed))
+        commands = tuple(filled(family, index, list(map(shlex.quote, renamed))))
         if commands:
             why = f"{family.name}: {family.note or family.why}"
             optional = family.optional or not _is_required(found[family.name])
@@ -310,14 +316,14 @@ def _steps(
         if text == project.by_path[path].text.decode("utf-8", "replace"):
             later.append(Step(name, (f"pip install -r {shlex.quote(name)}",)))
         else:
-            file = name.replace("/", "-")
-            command = f'pip install -r "$WORK/{file}"'
+            file = f"list-{len(later) + 1}.txt"
+            command = f"pip install -r {in_work(file)}"
             later.append(Step(f"{name}, without what is for CUDA", (command,), {file: text}))
-    own = [text for text in _own_requirements(ported) if not by_hand.takes(text)]
+    own = [text for text in map(_on_a_line, _own_requirements(ported)) if not by_hand.takes(text)]
     built |= dict.fromkeys(text for text in own if _is_built(text, rules))
     own = [text for text in own if not _is_built(text, rules)]
     if own:
-        command = 'pip install -r "$WORK/package.txt"'
+        command = f"pip install -r {in_work('package.txt')}"
         later.append(Step("what the package itself needs", (command,), {"package.txt": "\n".join(own)}))
     elif not lists:
         later += _of_conda(ported, rules, by_hand) or _of_scripts(project, rules, by_hand)
@@ -334,22 +340,22 @@ def _steps(
             command = f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}"
             yield Step(f"the extension in {folder}, once it is ported", (command,))
     missing = [each.path for each in project.skipped if each.kind == "missing"]
-    for folder in _local(project, lists):
+    for number, folder in enumerate(_local(project, lists), 1):
         if any(PurePosixPath(folder).is_relative_to(each) for each in missing):
             # What it has is seen once it is there.
             rewrite = f"hipport rewrite ./{shlex.quote(folder)} || test $? = 1"
             command = f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}"
             yield Step(f"the package in {folder}, once it is there and ported", (rewrite, command))
         elif folder not in folders and _has_package(project, folder):
-            needs = list(_own_requirements(ported, folder))
+            needs = list(map(_on_a_line, _own_requirements(ported, folder)))
             kept = [text for text in needs if not by_hand.takes(text)]
             if kept == needs:
                 command = f"pip install --no-build-isolation ./{shlex.quote(folder)}"
                 yield Step(f"the package in {folder}", (command,))
                 continue
             # pip would bring all that the package asks for.
-            file = folder.replace("/", "-") + ".txt"
-            commands = (f'pip install -r "$WORK/{file}"',) if kept else ()
+            file = f"folder-{number}.txt"
+            commands = (f"pip install -r {in_work(file)}",) if kept else ()
             commands += (f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}",)
             yield Step(f"the package in {folder}", commands, {file: "\n".join(kept)} if kept else {})
     if _is_package(project):
@@ -366,7 +372,7 @@ def _local(project: Project, lists: Sequence[PurePath]) -> list[str]:
             asked_for += [decoded(source, span) for kind, span, _ in source.items if kind == "pip"]
     found = [match[1] for text in asked_for if (match := _LOCAL.fullmatch(text.strip()))]
     folders = dict.fromkeys(PurePosixPath(re.sub(r"^(?:\./)+", "", text)).as_posix() for text in found)
-    return [folder for folder in folders if folder != "."]
+    return [folder for folder in folders if folder != "." and ".." not in PurePosixPath(folder).parts]
 
 
 def _has_package(project: Project, folder: str) -> bool:
@@ -406,10 +412,9 @@ def _of_conda(ported: Ported, rules: Recipes, by_hand: _ByHand) -> list[Step]:
             left_out.append(_whole(source, Span(0, 0), source.pip))  # what has no items is no list to conda
         text = source.apply(Edit(span, b"") for span in left_out).text.decode("utf-8", "replace")
         name = source.path.as_posix()
-        command = f'conda env update --prefix "$CONDA_PREFIX" --file "$WORK/{name}"'
-        return [
-            Step(f"{name}, without what is for CUDA, into the environment that is active", (command,), {name: text})
-        ]
+        command = f'conda env update --prefix "$CONDA_PREFIX" --file {in_work(_ENVIRONMENT)}'
+        why = f"{name}, without what is for CUDA, into the environment that is active"
+        return [Step(why, (command,), {_ENVIRONMENT: text})]
     return []
 
 
@@ -432,18 +437,21 @@ def _built(text: str) -> Step:
     """Return how such an extension is installed: from a ported copy, where it comes from a repository."""
     each = asked(text)
     assert each is not None
-    match = re.fullmatch(r"git\+(\S+?)(?:@([\w./-]+))?(?:#(\S*))?", each.address)
+    match = _CLONED.fullmatch(each.address)
     if match is None:
         command = f"pip install --no-build-isolation {shlex.quote(text)}"
         return Step(f"{each.name}, built against that PyTorch", (command,))
-    name = re.sub(r"\.git$", "", match[1].rstrip("/").rpartition("/")[2])
+    named = re.sub(r"\.git$", "", match[1].rstrip("/").rpartition("/")[2])
+    name = named if re.fullmatch(r"\w[\w.-]*", named, re.ASCII) else "repository"
     inside = re.search(r"subdirectory=([\w./-]+)", match[3] or "")
-    folder = f'"$WORK/{name}"'
-    commands = [f"git clone --recursive {shlex.quote(match[1])} {folder}"]
+    # Beside no program of the script's: what is cloned could take the place of a module.
+    place = f"sources/{name}"
+    commands = [f"git clone --recursive -- {shlex.quote(match[1])} {in_work(place)}"]
     if match[2]:
-        commands.append(f"git -C {folder} checkout --recurse-submodules {shlex.quote(match[2])}")
-    commands.append(f"hipport rewrite {folder} || test $? = 1")
-    where = f'"$WORK/{name}/{inside[1]}"' if inside else folder
+        commands.append(f"git -C {in_work(place)} checkout --recurse-submodules {shlex.quote(match[2])}")
+    commands.append(f"hipport rewrite {in_work(place)} || test $? = 1")
+    below = PurePosixPath(inside[1]) if inside and ".." not in PurePosixPath(inside[1]).parts else PurePosixPath()
+    where = in_work(f"{place}/{below}" if below.parts and not below.is_absolute() else place)
     commands.append(f"pip install --no-build-isolation --no-deps {where}")
     return Step(f"{name}, from a ported copy of its sources", tuple(commands))
 
@@ -559,6 +567,11 @@ def _own_requirements(ported: Ported, folder: str = ".") -> Iterator[str]:
     setup = ported.project.by_path.get(inside / "setup.py")
     if isinstance(setup, Python):
         yield from (text for _, text in _of_setup(setup))
+
+
+def _on_a_line(text: str) -> str:
+    """Return a requirement as a line of a list: what is a line of its own there could be an option."""
+    return " ".join(text.split())
 
 
 def _is_package(project: Project) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from pathlib import Path
@@ -13,9 +13,15 @@ from typing import Any, TypeVar
 
 from hipport.project import Project
 from hipport.tables import load
+from hipport_passes.packages import own
 
 _TABLE = Path(__file__).parent.parent / "requirements.toml"
 _ACTIONS = ("keep", "remove", "separate", "least", "relax", "manual", "leave")
+#: What of a row becomes part of a command, or of what a command is run in. Rules that a tree brings may not have it.
+EXECUTED = ("install", "check", "environment", "fallback", "renamed", "with_torch")
+# What is a word of a command wherever it is put: of an address, and of an image's name.
+_PLAIN = re.compile(r"[A-Za-z0-9_./:@%+~-]+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CUDA = re.compile(
     r"(?:^|[^a-z0-9])(?:pt\d+|torch[\d.]*)?cu(?:da)?[-_]?(?:\$\{?\w+\}?|\d{2,3}x?|\d\d?\.\d)", re.IGNORECASE
 )
@@ -86,6 +92,15 @@ class Recipes:
     families: tuple[Family, ...]
     indexes: tuple[Index, ...]
     images: tuple[Image, ...]
+    #: The names of the tree's own distributions, and its repositories: those are what is ported.
+    own: frozenset[str] = frozenset()
+    own_repositories: frozenset[str] = frozenset()
+
+    def is_own(self, name: str, address: str = "") -> bool:
+        """Say whether a distribution, or what an address has, is the tree's own."""
+        if address and (repository := _repository(address)):
+            return repository in self.own_repositories or normalised(repository.partition("/")[2]) in self.own
+        return bool(name) and normalised(name) in self.own
 
     def distribution(self, name: str) -> Family | None:
         """Return the family of a distribution."""
@@ -97,13 +112,12 @@ class Recipes:
 
     def repository(self, url: str) -> Family | None:
         """Return the family of sources, by the address of their repository."""
-        match = re.search(r"(?:github|gitlab)\.com[/:]([\w.-]+)/([\w.-]+?)(?:\.git)?(?=[/@#?\s\"']|$)", url)
-        if match is None:
-            return None
-        name = f"{match[1]}/{match[2]}".lower()
-        return self._found(name, "repositories")
+        name = _repository(url)
+        return self._found(name, "repositories") if name and not self.is_own("", url) else None
 
     def _found(self, name: str, where: str) -> Family | None:
+        if where != "repositories" and normalised(name) in self.own:
+            return None
         for pattern, family in self._patterns[where]:
             if fnmatchcase(name, pattern):
                 return family
@@ -125,6 +139,12 @@ class Recipes:
     def image(self, rocm: tuple[int, int]) -> Image:
         """Return an image for a release, in the same way."""
         return _nearest(self.images, rocm)
+
+
+def _repository(url: str) -> str:
+    """Return `owner/name` of a repository by its address, in lower case; empty for other addresses."""
+    match = re.search(r"(?:github|gitlab)\.com[/:]([\w.-]+)/([\w.-]+?)(?:\.git)?(?=[/@#?\s\"']|$)", url)
+    return f"{match[1]}/{match[2]}".lower() if match is not None else ""
 
 
 def _nearest(rows: tuple[RowT, ...], rocm: tuple[int, int]) -> RowT:
@@ -154,13 +174,27 @@ def for_rocm(text: str) -> bool:
 
 
 def of(project: Project) -> Recipes:
-    """Return the recipes that hold for a project: hipport's, and the user's over them."""
-    return merged(project.rules.get("requirements", {})) if project.rules else _own()
+    """Return the recipes that hold for a project: hipport's, and the user's over them, but none for what is its own."""
+    return project.fact(_of)
+
+
+def _of(project: Project) -> Recipes:
+    recipes = merged(project.rules.get("requirements", {})) if project.rules else _own()
+    return replace(recipes, own=own.names(project), own_repositories=own.repositories(project))
 
 
 @cache
 def _own() -> Recipes:
     return merged({})
+
+
+def executed(rows: Mapping[str, Any]) -> str:
+    """Return a field of `rows` that is executed, as a message names it; empty where there is none."""
+    for row in rows.get("family", ()):
+        for key in EXECUTED:
+            if isinstance(row, Mapping) and key in row:
+                return f"`{key}` of requirements.family {row.get('name')!r}"
+    return ""
 
 
 def merged(user: Mapping[str, Any]) -> Recipes:
@@ -212,14 +246,32 @@ def _row(kind: Any, row: Mapping[str, Any], where: str) -> Any:
         for each in (given,) if isinstance(given, str) else given:
             if each not in ("", "any") and not re.fullmatch(r"\d+\.\d+", each):
                 raise BadRules(f"requirements.{where}: {each!r} is not a ROCm release; for example: 6.4")
+    for key in ("url", "name") if kind in (Index, Image) else ():
+        if key in values and not _PLAIN.fullmatch(values[key]):
+            raise BadRules(f"requirements.{where}: `{key}` has characters that no address has")
+    for key in ("environment", "fallback"):
+        for name, value in values.get(key, {}).items():
+            if not _VARIABLE.fullmatch(name) or not isinstance(value, str):
+                raise BadRules(f"requirements.{where}: `{key}` must have names of variables, and texts")
     return kind(**values)
 
 
 def importing(project: Project, module: str) -> Iterable[str]:
-    """Yield the Python files of a project that import a module, but for those that only try to."""
+    """Yield the Python files of a project that import a module, but for those that only try to.
+
+    Of a build script, which needs it to build at all, what is imported in functions counts, too.
+    """
     if not module:
         return
-    imports = re.compile(rb"^(?:import|from)[ \t]+" + re.escape(module.encode()) + rb"\b", re.MULTILINE)
-    for source in project.sources:
-        if source.path.suffix == ".py" and module.encode() in source.text and imports.search(source.text):
-            yield source.path.as_posix()
+    imports = re.compile(
+        rb"^(?P<indent>[ \t]*)(?:import|from)[ \t]+" + re.escape(module.encode()) + rb"\b", re.MULTILINE
+    )
+    # Build scripts first.
+    for source in sorted(project.sources, key=lambda each: each.path.name != "setup.py"):
+        if source.path.suffix != ".py" or module.encode() not in source.text:
+            continue
+        for match in imports.finditer(source.text):
+            before = source.text[: match.start()].rstrip().rpartition(b"\n")[2].strip()
+            if not match["indent"] or (source.path.name == "setup.py" and before != b"try:"):
+                yield source.path.as_posix()
+                break

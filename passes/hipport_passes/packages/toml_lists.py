@@ -182,6 +182,8 @@ def _poetry(source: Toml, entry: Entry, match: re.Match[str], asking: Asking) ->
         if verdict is not None and source.is_plain(entry):
             edit = Edit(entry.inside(0, len(entry.value)), b"*")
             yield Finding(entry.span, verdict.kind, verdict.message, (edit,), Certainty.REVIEW)
+    elif (verdict := asking.judge(match["name"])) is not None and verdict.kind == "imported":
+        yield _by_hand(entry, verdict)
     elif family.action in ("keep", "remove", "separate"):
         yield _key_out(source, entry, family, f"{match['name']}: {family.why}")
     elif family.action == "manual":
@@ -206,7 +208,7 @@ def as_pip(version: str) -> str:
 
 def _key_out(source: Toml, entry: Entry, family: Family, message: str) -> Finding:
     """Take out `name = …` when that is all its line says."""
-    start = source.text.rfind(b"\n", 0, entry.key) + 1
+    start = source.line_start(entry.key)
     end = _LINE_END.match(source.text, entry.span.end)
     assert end is not None
     inside = source.text[entry.key : entry.span.start]

@@ -113,11 +113,17 @@ def _flags(project: Project, files: list[Cpp]) -> frozenset[tuple[PurePath, int]
         functions.setdefault((source.path, body), _Unit(name_of, source.path, [])).events.append(event)
         return True
 
-    includes = {source.path: _included(source, project) for source in files}
+    by_path = {source.path: source for source in files}
+    includes: dict[PurePath, set[PurePath]] = {}
+
+    def reaches(one: PurePath, other: PurePath) -> bool:
+        if one not in includes:
+            includes[one] = _included(by_path[one], project)
+        return other in includes[one]
 
     def sees(source: Cpp, path: PurePath) -> bool:
         """Whether what is defined in `path` is known in `source`: one of them includes the other."""
-        return path in includes[source.path] or source.path in includes[path]
+        return source.path == path or reaches(source.path, path) or reaches(path, source.path)
 
     for source in files:
         for statement in statements(source, project):
@@ -188,7 +194,7 @@ def _included(source: Cpp, project: Project) -> set[PurePath]:
     while stack:
         file = stack.pop()
         for include in file.includes:
-            for other in project.included(file, include.path):
+            for other in project.included(file, include):
                 if isinstance(other, Cpp) and other.path not in found:
                     found.add(other.path)
                     stack.append(other)

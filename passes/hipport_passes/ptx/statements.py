@@ -216,8 +216,8 @@ def _not_taken(source: Cpp) -> tuple[Span, ...]:
     for group in source.conditionals:
         taken, by_version = False, False
         for part, following in pairwise(group):
-            text = _VERSION.sub(b"0", part.condition)
-            by_version = by_version or text != part.condition
+            text = _VERSION.sub(b"0", part.asked)
+            by_version = by_version or text != part.asked
             here = part.word == b"else" or condition(text, hip=True)
             if by_version and (taken or here is False):
                 found.append(Span(part.span.end, following.span.start))

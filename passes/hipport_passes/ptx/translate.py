@@ -134,7 +134,7 @@ class _Translator:
         if letters.isdigit() and index >= len(self.outputs) and int(letters) < len(self.outputs):
             raise Untranslated("unreadable", 'one of its inputs shares a register with an output: write "+" instead')
         if letters not in _CONSTRAINTS or (letters == UNKNOWN and index < len(self.outputs)):
-            raise Untranslated("unreadable", f'its constraint "{letters.decode()}" is not known')
+            raise Untranslated("unreadable", f'its constraint "{letters.decode(errors="replace")}" is not known')
         return _CONSTRAINTS[letters]
 
     def type_of(self, value: Value) -> bytes:
@@ -302,7 +302,8 @@ class _Translator:
             for j, (other, _) in enumerate(texts):
                 if i != j and text != other and re.search(rb"(?<!\w)" + re.escape(text) + rb"(?!\w)", other):
                     raise Untranslated(
-                        "unreadable", f"the place of its output {other.decode()} depends on {text.decode()}"
+                        "unreadable",
+                        f"the place of its output {other.decode()} depends on {text.decode(errors='replace')}",
                     )
 
     def fresh(self, name: bytes) -> bytes:
@@ -421,7 +422,8 @@ class _Translator:
             text = self.holes[value.index]
             if not text.startswith(b"#"):
                 raise Untranslated(
-                    "unreadable", f"its text has {text.decode()} in it, which is not known to be one string"
+                    "unreadable",
+                    f"its text has {text.decode(errors='replace')} in it, which is not known to be one string",
                 )
             return text.lstrip(b"# \t")
         if isinstance(value, Register) and not self.type_of(value):

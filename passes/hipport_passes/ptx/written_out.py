@@ -4,7 +4,8 @@
     #define TWO(op, then, d, a, b) asm(#op ".u32 %0, %1, %2; " #then ".u32 %0, %0, %2;" : "=r"(d) : "r"(a), "r"(b))
 
 What such a macro comes to is known only where it is used: there the statement is put together as the preprocessor does,
-and translated as if it stood there. It is done for all uses or for none: the macro is then used nowhere, and goes.
+and translated as if it stood there. A macro that is more than the statement, a whole function say, is written out
+whole, with all of its statements. It is done for all uses or for none: the macro is then used nowhere, and goes.
 """
 
 from __future__ import annotations
@@ -27,22 +28,28 @@ _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)\(([^()]*)\)")
 #: Instructions that lanes carry out together.
 TOGETHER = re.compile(rb"(?:shfl|vote|match|redux|elect|bar|barrier)\b")
 _CALL = re.compile(rb"\s*\(")
-_TOKEN = re.compile(rb'"(?:\\.|[^"\\])*"|(?P<made>#\s*(\w+))|(?P<word>\b[A-Za-z_]\w*)')
+_TOKEN = re.compile(rb'"(?:\\.|[^"\\])*"|(?P<paste>\s*##\s*)|(?P<made>#\s*(\w+))|(?P<word>\b[A-Za-z_]\w*)')
+#: How much text the uses of a macro may come to, in bytes.
+_MOST = 1 << 16
 _AROUND = {b"": (b"", b";"), b"{": (b"}", b";}"), b"do{": (b"}while(0)", b";}while(0)", b";}while(0);")}
 
 
 @dataclass(frozen=True)
 class Written:
-    """A use of a macro, with its parentheses, and what is put there."""
+    """A use of a macro, with its parentheses, and what is put there: `text` for a macro of more than a statement."""
 
     span: Span
     translation: Translation
     opcodes: tuple[bytes, ...]
+    text: bytes = b""
 
 
 @dataclass(frozen=True)
 class WrittenOut:
-    """By file: the uses that are written out, and the macros that go, by where their asm statements stand."""
+    """By file: the uses that are written out, and the macros that go, by where their asm statements stand.
+
+    Of several statements in one macro, the first has it, and the others have nothing.
+    """
 
     uses: Mapping[PurePath, tuple[Written, ...]] = field(default_factory=dict)
     macros: Mapping[PurePath, Mapping[int, Span]] = field(default_factory=dict)
@@ -53,11 +60,12 @@ def written_out(
     project: Project,
     left: Callable[[Cpp, Statement], bool],
     is_pointer: Callable[[Cpp, int, bytes], bool],
+    port: Callable[[Cpp], tuple[bytes, Translation] | None],
 ) -> WrittenOut:
     """Return what is written out in the files that are connected to `source`.
 
     `left`: whether nothing else can be done with a statement in a macro; `is_pointer`: whether an expression, at a
-    place in a file, is a pointer.
+    place in a file, is a pointer; `port`: a text with all of its statements replaced, None where one is not.
     """
     known: dict[PurePath, WrittenOut] = project.__dict__.setdefault("_ptx_written_out", {})
     files = [other for other in project.component(source) if isinstance(other, Cpp)]
@@ -67,14 +75,25 @@ def written_out(
         macros: dict[PurePath, dict[int, Span]] = {}
         for file in files:
             for statement in statements(file, project) if b"define" in file.code else ():
-                if statement.macro is None or not statement.template.holes or not left(file, statement):
+                macro = statement.macro
+                if macro is None or not statement.template.holes or not left(file, statement):
                     continue
+                if statement.span.start in macros.get(file.path, {}):
+                    continue
+                others = [each for each in statements(file, project) if each.macro == macro]
                 try:
-                    found = list(_uses(statement, statement.macro, files, project, is_pointer))
+                    if len(others) > 1 or not _is_whole(statement, macro):
+                        if any(each.template.holes and not left(file, each) for each in others):
+                            continue
+                        found = list(_whole(statement, macro, files, port))
+                    else:
+                        found = list(_uses(statement, macro, files, project, is_pointer))
                 except (Unparsed, Unreadable, Untranslated):
                     continue
                 if found:
-                    macros.setdefault(file.path, {})[statement.span.start] = statement.macro
+                    gone = macros.setdefault(file.path, {})
+                    gone |= {each.span.start: Span(macro.start, macro.start) for each in others}
+                    gone[others[0].span.start] = macro
                     for path, written in found:
                         uses.setdefault(path, []).append(written)
         known[key] = WrittenOut({path: tuple(each) for path, each in uses.items()}, macros)
@@ -88,17 +107,54 @@ def _uses(
     project: Project,
     is_pointer: Callable[[Cpp, int, bytes], bool],
 ) -> Iterator[tuple[PurePath, Written]]:
-    code = statement.source.code
-    head = _DEFINE.match(code, macro.start)
-    if head is None or not _is_all(code, head.end(), macro.end, statement.span):
-        raise Unreadable("the macro is more than the statement")
+    for source, span, bound in _places(statement, macro, files):
+        text = statement.source[statement.span].replace(b"\\\r\n", b" ").replace(b"\\\n", b" ")
+        if b"##" in text:
+            raise Unreadable("names are pasted together")
+        yield source.path, _written(source, span, _expanded(text, bound), project, is_pointer)
+
+
+def _whole(
+    statement: Statement,
+    macro: Span,
+    files: list[Cpp],
+    port: Callable[[Cpp], tuple[bytes, Translation] | None],
+) -> Iterator[tuple[PurePath, Written]]:
+    head = _DEFINE.match(statement.source.code, macro.start)
+    body = statement.source[Span(head.end(), macro.end)] if head else b""
+    lines = re.sub(rb"[ \t]*\\\r?\n", b"\n", body).split(b"\n")
+    # Without the indent that it has in the macro: the first line stands where the macro is used.
+    indent = min((len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()), default=0)
+    body = b"\n".join([lines[0], *(line[indent:] for line in lines[1:])]).strip()
+    if re.search(rb"##\s*__VA_ARGS__|\b__VA_OPT__\b|'\"'|//|/\*", body):
+        raise Unreadable("what the macro comes to is not put together here")
+    length = 0
+    for source, span, bound in _places(statement, macro, files):
+        text = _expanded(body, bound)
+        length += len(text)
+        if length > _MOST:
+            raise Unreadable("it comes to too much text")
+        ported = port(Cuda(PurePath("use.cu"), text))
+        if ported is None:
+            raise Unreadable("a statement in it is left")
+        yield source.path, Written(span, ported[1], (), ported[0])
+
+
+def _places(statement: Statement, macro: Span, files: list[Cpp]) -> Iterator[tuple[Cpp, Span, Mapping[bytes, bytes]]]:
+    """Yield the uses of a macro, with what it is given. Raises Unreadable for one that is not a plain use."""
+    head = _DEFINE.match(statement.source.code, macro.start)
+    if head is None:
+        raise Unreadable("the macro has no parameters")
     parameters = [each.strip() for each in head[2].split(b",")]
     for source in files:
         for span, _ in source.names({head[1]}):
             if (source.path, span.start) == (statement.source.path, head.start(1)):
                 continue
             opening = _CALL.match(source.code, span.end)
-            if opening is None or source.directive(span.start) is not None:
+            directive = source.directive(span.start)
+            if directive is not None and re.match(rb"#[ \t]*undef\b", source.code[directive.start : directive.end]):
+                continue
+            if opening is None or directive is not None:
                 raise Unreadable("the macro is used by another one")
             if source.ported(span.start):
                 raise Unreadable("HIP does not come to see it")
@@ -106,8 +162,13 @@ def _uses(
             closing = source.closing(opening.end() - 1)
             if given is None or closing is None or b"#" in source.code[span.start : closing]:
                 raise Unreadable("what the macro is given was not understood")
-            text = _expanded(statement, _bound(source, parameters, given))
-            yield source.path, _written(source, Span(span.start, closing + 1), text, project, is_pointer)
+            yield source, Span(span.start, closing + 1), _bound(source, parameters, given)
+
+
+def _is_whole(statement: Statement, macro: Span) -> bool:
+    """Say whether a macro is nothing but the statement."""
+    head = _DEFINE.match(statement.source.code, macro.start)
+    return head is not None and _is_all(statement.source.code, head.end(), macro.end, statement.span)
 
 
 def _is_all(code: bytes, start: int, end: int, statement: Span) -> bool:
@@ -136,17 +197,16 @@ def _bound(source: Cpp, parameters: list[bytes], given: tuple[Span, ...]) -> dic
     return bound
 
 
-def _expanded(statement: Statement, bound: Mapping[bytes, bytes]) -> bytes:
-    """Return the statement as the preprocessor makes it."""
-    text = statement.source[statement.span].replace(b"\\\r\n", b" ").replace(b"\\\n", b" ")
-    if b"##" in text:
-        raise Unreadable("names are pasted together")
+def _expanded(text: bytes, bound: Mapping[bytes, bytes]) -> bytes:
+    """Return the text of a macro as the preprocessor makes it of what the macro is given."""
 
     def put(match: re.Match[bytes]) -> bytes:
+        if match["paste"]:
+            return b""
         if match["made"]:
-            if match[2] not in bound:
+            if match[3] not in bound:
                 raise Unreadable("it is not known what the macro is given")
-            return b'"' + bound[match[2]].replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
+            return b'"' + bound[match[3]].replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
         return bound.get(match["word"], match.group()) if match["word"] else match.group()
 
     return _TOKEN.sub(put, text)

@@ -138,7 +138,7 @@ def expressed(program: Program, node: cst.CSTNode, module: str) -> Finding | Non
     assert end is not None
     # A blank line where there is none between a block and other imports.
     gap = "\n" if re.search(rb"\S[ \t]*\r?\n\Z", program.source.text[: starts[0]]) else ""
-    indent = program.source.text[program.source.text.rfind(b"\n", 0, starts[0]) + 1 : starts[0]].decode()
+    indent = program.source.text[program.source.line_start(starts[0]) : starts[0]].decode(errors="replace")
     before = f"{gap}try:\n{indent}{unit}"
     fallback = _fallback(uses, functions, unit, torch)
     after = "".join(f"\n{each and indent + each}" for each in ("except ImportError:", *fallback))

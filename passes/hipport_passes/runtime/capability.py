@@ -10,18 +10,27 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import libcst as cst
 
 from hipport.finding import Finding
+from hipport_passes.runtime.capability_values import (
+    AMD,
+    GENERATIONS,
+    KINDS,
+    TEXT,
+    Capability,
+    as_kind,
+    constant,
+    kind_of_pieces,
+    matches,
+    value_of,
+)
+from hipport_passes.runtime.origins import EACH, origins
 from hipport_passes.runtime.program import Program, finding
 
-Capability = tuple[int, int]
-
-#: What PyTorch says of gfx90a (and 906, 908), gfx942, gfx950, gfx101x, gfx103x, gfx110x, gfx115x and gfx120x.
-AMD: tuple[Capability, ...] = ((9, 0), (9, 4), (9, 5), (10, 1), (10, 3), (11, 0), (11, 5), (12, 0))
 #: NVIDIA's GPU that an AMD GPU is most like, as far as programs ask.
 _LIKE: Capability = (8, 0)
 _NVIDIA: tuple[tuple[Capability, str], ...] = (
@@ -34,16 +43,6 @@ _NVIDIA: tuple[tuple[Capability, str], ...] = (
     ((12, 0), "Blackwell"),
 )
 
-#: How a number is made of a capability, by what is known of an expression.
-_KINDS: dict[str, Callable[[Capability], object]] = {
-    "pair": lambda c: c,
-    "major": lambda c: c[0],
-    "tens": lambda c: c[0] * 10 + c[1],
-    "hundreds": lambda c: c[0] * 100 + c[1] * 10,
-    "decimal": lambda c: c[0] + c[1] / 10,
-    "digits": lambda c: f"{c[0]}{c[1]}",
-    "dotted": lambda c: f"{c[0]}.{c[1]}",
-}
 _OPERATORS: dict[type[cst.BaseCompOp], Callable[[Any, Any], bool]] = {
     cst.GreaterThanEqual: operator.ge,
     cst.GreaterThan: operator.gt,
@@ -62,29 +61,54 @@ _NAMING = (cst.Equal, cst.Is, cst.In)
 _NOT_NAMING = (cst.NotEqual, cst.IsNot, cst.NotIn)
 
 
-def functions(program: Program) -> dict[str, str]:
-    """Return the functions of a file that return a capability, or what is made of one, and how that is made."""
+def functions(program: Program) -> dict[tuple[str, str], str]:
+    """Return what of a file is a capability, or returns one, or what is made of one, and how that is made.
+
+    By the name of the class it belongs to, empty for the module's own: functions, methods, variables and attributes.
+    """
     reader = _Reader(program, {})
-    found = {}
-    for name, function in program.functions.items():
-        kinds = {reader.kind(each.value) for each in program.returns(function) if each.value is not None}
-        kind = kinds.pop() if len(kinds) == 1 else None
-        if kind is not None and program.parent.get(function) is program.module:
-            found[name] = kind
-    return found
+    kinds: dict[tuple[str, str], set[str | None]] = {}
+
+    def learn(owner: str, name: str, values: Iterable[cst.BaseExpression | None]) -> None:
+        of = {reader.kind(each) for each in values if each is not None}
+        kinds.setdefault((owner, name), set()).update(of)
+
+    for node in program.nodes:
+        match node:
+            case cst.FunctionDef(name=cst.Name(name)):
+                above = program.parent[node]
+                owner = program.parent.get(above)
+                if above is program.module:
+                    learn("", name, (each.value for each in program.returns(node)))
+                elif isinstance(owner, cst.ClassDef):
+                    learn(owner.name.value, name, (each.value for each in program.returns(node)))
+            case cst.Assign(targets=[cst.AssignTarget(target)]) | cst.AnnAssign(target=target):
+                around = [above for above, _ in program.ancestors(node) if isinstance(above, cst.ClassDef)]
+                elements = target.elements if isinstance(target, cst.Tuple) else ()
+                for each in (target, *(element.value for element in elements)):
+                    if isinstance(each, cst.Attribute) and around:
+                        learn(around[0].name.value, each.attr.value, [each])
+                    elif isinstance(each, cst.Name) and program.function(node) is None:
+                        learn(around[0].name.value if around else "", each.value, [node.value if around else each])
+    return {place: kind for place, of in kinds.items() if len(of) == 1 and (kind := next(iter(of))) is not None}
 
 
-def capabilities(program: Program, known: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
+def capabilities(
+    program: Program, known: Mapping[tuple[str, str], str], missing_code: Mapping[Capability, str]
+) -> Iterator[Finding]:
     """Yield the conditions on a compute capability that AMD's GPUs meet, or fail, by accident.
 
-    `known` are functions of other modules that return one, by module and name.
+    `known` are functions of other modules that return one, by module and name; `missing_code` is, by the capability
+    that it takes, where functions have none on AMD.
     """
     reader = _Reader(program, known)
     decided: dict[cst.CSTNode, bool] = {}
+    named: list[cst.BaseExpression] = []
     for node in program.nodes:
-        asked = reader.asked(node) if isinstance(node, cst.Comparison) and program.runs(node).both else None
+        asks = isinstance(node, cst.Comparison | cst.Call) and program.runs(node).both
+        asked = reader.asked(node) if isinstance(node, cst.Comparison | cst.Call) and asks else None
         # What would stop the program is for the next branch.
-        if isinstance(node, cst.Comparison) and asked and reader.stopping(node) is not asked[0]:
+        if isinstance(node, cst.Comparison | cst.Call) and asked and reader.stopping(node) is not asked[0]:
             neutral, names = asked
             if _settled(program, node, decided):
                 continue
@@ -95,11 +119,7 @@ def capabilities(program: Program, known: Mapping[tuple[str, str], str]) -> Iter
             )
             edits = program.and_on_cuda(node, neutral)
             yield finding(program, node, "capability", message, edits)
-        elif (
-            isinstance(node, cst.Comparison)
-            and (passing := reader.passing(node)) is not None
-            and program.runs(node).both
-        ):
+        elif isinstance(node, cst.Comparison | cst.Call) and asks and (passing := reader.passing(node)) is not None:
             stops = "this stops the {} on AMD GPUs, where a capability is a gfx number, as (9, 4) or (11, 0): "
             if _BUILDS.search(program.source.text) and (edits := program.and_on_cuda(node, passing)):
                 message = (
@@ -110,6 +130,18 @@ def capabilities(program: Program, known: Mapping[tuple[str, str], str]) -> Iter
                 continue
             message = f"{stops.format('program')}let it pass where torch.version.hip is set, if what follows runs there"
             yield finding(program, node, "capability", message)
+        elif (
+            isinstance(node, cst.Comparison | cst.Call)
+            and asks
+            and (least := reader.least(node)) is not None
+            and least in missing_code
+            and reader.stopping(node) is None
+        ):
+            message = (
+                f"chooses by a capability, which AMD's GPUs have by accident, what has no code on AMD: "
+                f"{missing_code[least]}; made false on ROCm, assuming that it chooses that code, until it is ported"
+            )
+            yield finding(program, node, "missing_code", message, program.and_on_cuda(node, False))
         elif isinstance(node, cst.Match) and program.runs(node).both and (case := reader.taken(node)) is not None:
             message = (
                 "on ROCm a capability is a gfx number, as (9, 4) or (11, 0), by which AMD GPUs come to `case "
@@ -133,11 +165,29 @@ def capabilities(program: Program, known: Mapping[tuple[str, str], str]) -> Iter
             and reader.names_arch(node)
             and program.runs(node).both
         ):
+            named.append(node)
+    for each in named:
+        if not _only_asked(program, each, decided):
             message = (
                 "makes the name of an NVIDIA architecture of a capability, which on ROCm is a gfx number; the name is "
                 "gcnArchName there"
             )
-            yield finding(program, node, "arch_name", message)
+            yield finding(program, each, "arch_name", message)
+
+
+def _only_asked(program: Program, name: cst.BaseExpression, decided: Mapping[cst.CSTNode, bool]) -> bool:
+    """Say whether what a name of an architecture is made for are conditions, of which each is told of by itself."""
+    reads: list[cst.CSTNode] = [name]
+    match program.parent[name]:
+        case cst.Assign(targets=[cst.AssignTarget(cst.Name(variable) as target)]):
+            reads = [each for each in program.named(variable) if each is not target]
+        case cst.Return() if (function := program.function(name)) is not None:
+            reads = [*program.calls(function.name.value)]
+    return bool(reads) and all(
+        not program.runs(each).both
+        or any(above in decided for above in (each, *(a for a, _ in program.ancestors(each))))
+        for each in reads
+    )
 
 
 def _settled(program: Program, node: cst.CSTNode, decided: Mapping[cst.CSTNode, bool]) -> bool:
@@ -166,10 +216,11 @@ class _Reader:
     def __init__(self, program: Program, known: Mapping[tuple[str, str], str]) -> None:
         self.program = program
         self.known = known
+        self.origins = program.source.fact(origins)
         self._known: dict[cst.CSTNode, str | None] = {}
 
     def kind(self, node: cst.CSTNode, depth: int = 0) -> str | None:
-        """Return how `node` is made of a capability: a key of `_KINDS`, or `properties`, `minor`, `times 10` …"""
+        """Return how `node` is made of a capability: a key of `KINDS`, or `properties`, `minor`, `times 10` …"""
         if depth > 12:
             return None
         if node not in self._known:
@@ -179,14 +230,23 @@ class _Reader:
 
     def _kind(self, node: cst.CSTNode, depth: int) -> str | None:
         match node:
+            case cst.Call(func=cst.Name("getattr"), args=[cst.Arg(of), cst.Arg(cst.SimpleString() as name), *_]) if (
+                part := self.program.text(name)
+            ) in ("major", "minor") and self.kind(of, depth) == "properties":
+                return part
             case cst.Call():
                 return self._kind_of_call(node, depth)
             case cst.Attribute(value=value, attr=cst.Name("major" | "minor" as part)):
                 if self.kind(value, depth) == "properties":
                     return part
-                return self._kind_of_name(node, depth)
-            case cst.Subscript(value=value, slice=[cst.SubscriptElement(cst.Index(cst.Integer(index)))]):
-                return self._part(self.kind(value, depth), int(index, 0))
+                return self._kind_elsewhere(node) or self._kind_of_origins(node, depth)
+            case cst.Subscript(value=value, slice=[cst.SubscriptElement(cst.Slice() as cut)]):
+                return self._cut(self.kind(value, depth), cut)
+            case cst.Subscript():
+                return self._kind_of_origins(node, depth)
+            case cst.Tuple(elements=[*elements]) if len(elements) > 1:
+                first = [self.kind(each.value, depth) for each in elements[:2]]
+                return "pair" if first == ["major", "minor"] and len(elements) == 2 else None
             case cst.BinaryOperation(operator=cst.Multiply()):
                 for one, other in ((node.left, node.right), (node.right, node.left)):
                     if isinstance(other, cst.Integer) and (kind := self.kind(one, depth)) in ("major", "minor"):
@@ -209,20 +269,24 @@ class _Reader:
             case cst.NamedExpr(value=value):
                 return self.kind(value, depth)
             case cst.Name() | cst.Attribute():
-                return self._kind_of_name(node, depth)
+                return self._kind_elsewhere(node) or self._kind_of_origins(node, depth)
         return None
 
-    def _kind_of_name(self, node: cst.Name | cst.Attribute, depth: int) -> str | None:
-        kinds = (
-            {self.kind(each, depth) for each in self.program.read_as(node)}
-            if isinstance(node, cst.Attribute)
-            else set()
-        )
-        for value, index in self.program.assigned(node) or ():
+    def _kind_of_origins(self, node: cst.BaseExpression, depth: int) -> str | None:
+        kinds = set()
+        for value, part in self.origins.of(node):
             kind = self.kind(value, depth)
-            kinds.add(kind if index is None else self._part(kind, index))
+            kinds.add(kind if part is None else self._part(kind, part))
         kinds -= {None}
         return kinds.pop() if len(kinds) == 1 else None
+
+    @staticmethod
+    def _cut(kind: str | None, cut: cst.Slice) -> str | None:
+        """What is left of a text without what stands in front: `arch[3:]`."""
+        match cut:
+            case cst.Slice(lower=cst.Integer(start), upper=None, step=None) if (kind or "").startswith(TEXT):
+                return as_kind((kind or "")[len(TEXT) :][int(start, 0) :])
+        return None
 
     def _kind_of_call(self, call: cst.Call, depth: int) -> str | None:
         program = self.program
@@ -236,36 +300,65 @@ class _Reader:
         if len(call.args) == 1:
             kind = self.kind(call.args[0].value, depth)
             if name == "int":
-                return {"digits": "tens", "major": "major", "minor": "minor"}.get(kind or "")
+                return {"digits": "tens", "major": "major", "minor": "minor", "major text": "major"}.get(kind or "")
             if name == "float":
                 return "decimal" if kind == "dotted" else kind if kind in ("major", "minor") else None
             if name in ("tuple", "torch.device"):
                 return kind if kind == "pair" else None
-        kinds = {self.kind(each, depth) for each in program.returned(call)}
-        if not kinds and (elsewhere := self._kind_elsewhere(call)) is not None:
-            return elsewhere
-        return kinds.pop() if len(kinds) == 1 else None
+        if isinstance(call.func, cst.Attribute) and (of := self.kind(call.func.value, depth) or "").startswith(TEXT):
+            return self._changed(
+                of[len(TEXT) :], call.func.attr.value, [program.text(each.value) for each in call.args]
+            )
+        kind = self._kind_of_origins(call, depth)
+        return kind if kind is not None or program.returned(call) else self._kind_elsewhere(call.func)
 
-    def _kind_elsewhere(self, call: cst.Call) -> str | None:
-        """Return what a function of another module returns: `from utils import compute_capability`."""
+    @staticmethod
+    def _changed(text: str, method: str, given: list[str]) -> str | None:
+        """What a method makes of a text: `arch.replace("sm_", "")`, `arch.removeprefix("sm")`."""
+        if method in ("lower", "upper"):
+            return as_kind(text.lower() if method == "lower" else re.sub(r"[a-z]", lambda c: c[0].upper(), text))
+        if method == "replace" and len(given) == 2 and given[0].isidentifier():
+            return as_kind(text.replace(given[0], given[1]))
+        if method in ("removeprefix", "lstrip") and len(given) == 1:
+            return as_kind(text.removeprefix(given[0]) if method == "removeprefix" else text.lstrip(given[0]))
+        return None
+
+    def _kind_elsewhere(self, of: cst.BaseExpression) -> str | None:
+        """Return what of another module that is: `from utils import compute_capability`, `Device.capability`."""
         program = self.program
-        match call.func:
+        match of:
             case cst.Name(name):
-                statement = program.imported(call.func)
+                statement = program.imported(of)
                 module = (
                     program.code(statement.module) if statement is not None and statement.module is not None else ""
                 )
-            case cst.Attribute(value=of, attr=cst.Name(name)):
-                module = program.code(of)
-            case _:
-                return None
-        return self.known.get((module.rpartition(".")[2], name))
+                return self.known.get((module.rpartition(".")[2], name))
+            case cst.Attribute(value=owner, attr=cst.Name(name)) if self.known:
+                made = [value for value, part in self.origins.of(owner) if part is None]
+                for each in (owner, *made):
+                    called = each.func if isinstance(each, cst.Call) else each
+                    if isinstance(called, cst.Name | cst.Attribute) and self._is_elsewhere(called):
+                        kind = self.known.get((program.code(called).rpartition(".")[2], name))
+                        if kind is not None:
+                            return kind
+        return None
+
+    def _is_elsewhere(self, name: cst.Name | cst.Attribute) -> bool:
+        """Say whether a name, or what its first part is, comes by an import."""
+        while isinstance(name, cst.Attribute):
+            if not isinstance(name.value, cst.Name | cst.Attribute):
+                return False
+            name = name.value
+        bound = self.program.bound(name)
+        return bool(bound) and all(isinstance(each.node, cst.Import | cst.ImportFrom) for each in bound)
 
     @staticmethod
-    def _part(kind: str | None, index: int) -> str | None:
-        return ("major", "minor")[index] if kind == "pair" and index in (0, 1) else None
+    def _part(kind: str | None, index: int | str) -> str | None:
+        if index == EACH:
+            return None
+        return ("major", "minor")[int(index)] if kind == "pair" and index in (0, 1) else None
 
-    def passing(self, node: cst.Comparison) -> bool | None:
+    def passing(self, node: cst.Comparison | cst.Call) -> bool | None:
         """Return what the comparison has to be for the program to go on, where it stops on all of AMD's GPUs.
 
         None where it does not, and where it stops on all of NVIDIA's as well.
@@ -277,14 +370,14 @@ class _Reader:
         try:
             everywhere = {holds(each) for each in ((7, 5), (8, 0), *(each for each, _ in _NVIDIA))}
             # A GPU of AMD's that has the number of one that is named passes by accident.
-            named = isinstance(node.comparisons[0].operator, (*_NAMING, *_NOT_NAMING))
+            named = isinstance(node, cst.Call) or isinstance(node.comparisons[0].operator, (*_NAMING, *_NOT_NAMING))
             stopped = [holds(each) is wanted for each in AMD]
             refused = (any(stopped) if named else all(stopped)) and everywhere == {True, False}
         except TypeError:
             return None
         return not wanted if refused else None
 
-    def stopping(self, node: cst.Comparison) -> bool | None:
+    def stopping(self, node: cst.Comparison | cst.Call) -> bool | None:
         """Return what the comparison is where it stops the program; None where it is no such thing."""
         test: cst.CSTNode = node
         above = self.program.parent[test]
@@ -299,11 +392,13 @@ class _Reader:
             return stops
         return None
 
-    def _holds(self, node: cst.Comparison) -> Callable[[Capability], bool] | None:
+    def _holds(self, node: cst.Comparison | cst.Call) -> Callable[[Capability], bool] | None:
         """Return what the comparison says of a capability; None where it is not about one."""
+        if isinstance(node, cst.Call):
+            return self._begins(node)
         operands = [node.left, *(each.comparator for each in node.comparisons)]
         kinds = [self._kind_in_comparison(each) for each in operands]
-        constants = [self._constant(each) for each in operands]
+        constants = [self.constant_at(each) for each in operands]
         known = [i for i, kind in enumerate(kinds) if kind is not None]
         if len(known) != 1 or any(constants[i] is None for i in range(len(operands)) if i not in known):
             return None
@@ -315,15 +410,26 @@ class _Reader:
             return None
 
         def holds(capability: Capability) -> bool:
-            values = [_KINDS[kind](capability) if i == place else constants[i] for i in range(len(operands))]
+            values = [value_of(kind, capability) if i == place else constants[i] for i in range(len(operands))]
             return all(_OPERATORS[type(each)](values[i], values[i + 1]) for i, each in enumerate(operators))
 
         return holds
 
-    def asked(self, node: cst.Comparison) -> tuple[bool, str] | None:
+    def _begins(self, call: cst.Call) -> Callable[[Capability], bool] | None:
+        """`arch.startswith("sm9")`"""
+        match call:
+            case cst.Call(
+                func=cst.Attribute(value=of, attr=cst.Name("startswith" | "endswith" as method)), args=[cst.Arg(given)]
+            ) if (kind := self._kind_in_comparison(of)) is not None and isinstance(value_of(kind, _LIKE), str):
+                wanted = self.constant_at(given)
+                if isinstance(wanted, str | tuple):
+                    return lambda capability: bool(getattr(value_of(kind, capability), method)(wanted))
+        return None
+
+    def asked(self, node: cst.Comparison | cst.Call) -> tuple[bool, str] | None:
         """Return what the comparison should be on ROCm and which GPUs it means; None if that is what it is."""
         holds = self._holds(node)
-        operators = [each.operator for each in node.comparisons]
+        operators = [each.operator for each in node.comparisons] if isinstance(node, cst.Comparison) else [cst.Equal()]
         if holds is None:
             return None
         try:
@@ -344,6 +450,20 @@ class _Reader:
             else None
         )
 
+    def least(self, node: cst.CSTNode) -> Capability | None:
+        """Return the least capability of NVIDIA's that a condition holds for, where AMD's GPUs meet it."""
+        holds = self._holds(node) if isinstance(node, cst.Comparison | cst.Call) else None
+        if holds is None:
+            return None
+        try:
+            answers = [holds(each) for each in GENERATIONS]
+            met = all(holds(each) for each in AMD)
+        except TypeError:
+            return None
+        if not met or True not in answers or answers != sorted(answers) or answers[0]:
+            return None
+        return GENERATIONS[answers.index(True)]
+
     def taken(self, node: cst.Match) -> cst.MatchCase | None:
         """Return the first case that names a capability, or a part of one, which some AMD GPU has by accident."""
         kind = self._kind_in_comparison(node.subject)
@@ -351,28 +471,28 @@ class _Reader:
             return None
         anything = (object(), object()) if kind == "pair" else object()
         for case in node.cases:
-            named = case.guard is None and not _matches(case.pattern, anything)
-            if named and any(_matches(case.pattern, _KINDS[kind](each)) for each in AMD):
+            named = case.guard is None and not matches(case.pattern, anything)
+            if named and any(matches(case.pattern, value_of(kind, each)) for each in AMD):
                 return case
         return None
 
-    def _constant(self, node: cst.BaseExpression) -> object:
-        """Return the value of a constant, written there or in a variable of the module that is set once."""
-        if isinstance(node, cst.Name):
-            values = self.program.assigned(node) or ()
-            return _constant(values[0][0]) if len(values) == 1 and values[0][1] is None else None
-        return _constant(node)
+    def constant_at(self, node: cst.BaseExpression) -> object:
+        """Return the value of a constant, written there or the one that a name, an attribute or a function is."""
+        value = constant(node)
+        if value is None and isinstance(node, cst.Name | cst.Attribute | cst.Call | cst.Subscript):
+            values = self.origins.of(node)
+            return constant(values[0][0]) if len(values) == 1 and values[0][1] is None else None
+        return value
 
     def _kind_in_comparison(self, node: cst.BaseExpression) -> str | None:
         # `(major, minor) >= (9, 0)`
         if isinstance(node, cst.Tuple) and [self.kind(each.value) for each in node.elements] == ["major", "minor"]:
             return "pair"
         kind = self.kind(node)
-        return kind if kind in _KINDS else None
+        return kind if kind in KINDS or (kind or "").startswith(TEXT) else None
 
     def _kind_of_text(self, node: cst.BaseExpression, depth: int) -> str | None:
-        pieces = self._pieces(node, depth)
-        return {("major", "minor"): "digits", ("major", ".", "minor"): "dotted"}.get(tuple(pieces or ()))
+        return kind_of_pieces(self._pieces(node, depth))
 
     def _pieces(self, node: cst.BaseExpression, depth: int) -> list[str] | None:
         """Return what a string is put together from: words, and `major`, `minor` … for parts of a capability.
@@ -454,8 +574,8 @@ class _Reader:
         pieces = self._pieces(node, 0) or []
         before = ""
         for piece in pieces:
-            if piece in ("minor", *_KINDS):
-                if re.search(r"(?:sm|compute)_$", before):
+            if piece in ("minor", *KINDS):
+                if re.search(r"(?:sm|compute)_?$", before):
                     return True
                 piece = "?"
             before += piece
@@ -474,8 +594,8 @@ class _Reader:
                 default = bool(more)
             case _:
                 return None
-        if isinstance(table, cst.Name):
-            values = self.program.assigned(table) or []
+        if isinstance(table, cst.Name | cst.Attribute):
+            values = self.origins.of(table)
             table = values[0][0] if len(values) == 1 and values[0][1] is None else table
         if not isinstance(table, cst.Dict) or (kind := self._kind_in_comparison(key)) is None:
             return None
@@ -484,45 +604,10 @@ class _Reader:
             return None
         if not all(isinstance(each, cst.DictElement) for each in table.elements):
             return None
-        keys = {self._constant(each.key) for each in table.elements if isinstance(each, cst.DictElement)}
-        there = [_KINDS[kind](each) in keys for each in AMD]
+        keys = {self.constant_at(each.key) for each in table.elements if isinstance(each, cst.DictElement)}
+        there = [value_of(kind, each) in keys for each in AMD]
         if not keys or None in keys or all(there):
             return None
         if default:
             return False if any(there) else None
         return True
-
-
-def _constant(node: cst.BaseExpression) -> object:
-    match node:
-        case cst.Integer(value) | cst.Float(value):
-            return float(value) if isinstance(node, cst.Float) else int(value.replace("_", ""), 0)
-        case cst.SimpleString():
-            return node.evaluated_value
-        case cst.Tuple(elements) | cst.List(elements) | cst.Set(elements):
-            values = [_constant(each.value) if isinstance(each, cst.Element) else None for each in elements]
-            return tuple(values) if values and None not in values else None
-    return None
-
-
-def _matches(pattern: cst.MatchPattern, value: object) -> bool:
-    """Say whether a pattern of constants, and of names that take anything, matches `value`."""
-    match pattern:
-        case cst.MatchValue(value=constant):
-            return _constant(constant) == value
-        case cst.MatchAs(pattern=None):
-            return True
-        case cst.MatchAs(pattern=inside) if inside is not None:
-            return _matches(inside, value)
-        case cst.MatchOr(patterns=patterns):
-            return any(_matches(each.pattern, value) for each in patterns)
-        case cst.MatchTuple(patterns=parts) | cst.MatchList(patterns=parts):
-            return (
-                isinstance(value, tuple)
-                and len(parts) == len(value)
-                and all(
-                    isinstance(each, cst.MatchSequenceElement) and _matches(each.value, of)
-                    for each, of in zip(parts, value, strict=True)
-                )
-            )
-    return False

@@ -13,6 +13,7 @@ from hipport.source import Edit
 from hipport_passes import nvidia_tools
 from hipport_passes.nvcc_flags import HOLE
 from hipport_passes.python_gates import PRODUCT
+from hipport_passes.runtime.origins import origins as origins_of
 from hipport_passes.runtime.program import Program, finding
 
 _NVIDIA_SMI = re.compile(r"(?:.*[/\\\s;&|(])?nvidia-smi(?:\.exe)?(?:\s.*|\s*[;&|)].*)?", re.DOTALL)
@@ -183,26 +184,26 @@ def _is_name(program: Program, node: cst.CSTNode, depth: int = 0) -> bool:
             func=cst.Attribute(value=value, attr=cst.Name("lower" | "upper" | "strip" | "replace" | "split"))
         ):
             return _is_name(program, value, depth + 1)
-        case cst.Subscript(value=value):
-            return _is_name(program, value, depth + 1)
+        case cst.Subscript(value=value) if _is_name(program, value, depth + 1):
+            return True
         case cst.Call():
             if program.is_of_torch(node, "get_device_name"):
                 return True
-            return any(_is_name(program, each, depth + 1) for each in program.returned(node))
-        case cst.Attribute(value=cst.Call() as call, attr=cst.Name("name")):
-            return program.is_of_torch(call, "get_device_properties")
-        case cst.Attribute(value=cst.Name() as of, attr=cst.Name("name")):
-            found = program.assigned(of) or []
-            return any(
-                isinstance(value, cst.Call) and program.is_of_torch(value, "get_device_properties")
-                for value, _ in found
-            )
-        case cst.IfExp():
-            return _is_name(program, node.body, depth + 1) or _is_name(program, node.orelse, depth + 1)
-        case cst.Name() | cst.Attribute():
-            found = program.assigned(node) or []
-            return any(index is None and _is_name(program, value, depth + 1) for value, index in found)
+            origins = program.source.fact(origins_of)
+            return any(part is None and _is_name(program, value, depth + 1) for value, part in origins.of(node))
+        case cst.Attribute(value=of, attr=cst.Name("name")) if _are_properties(program, of):
+            return True
+        case cst.Name() | cst.Attribute() | cst.IfExp() | cst.Subscript():
+            origins = program.source.fact(origins_of)
+            return any(part is None and _is_name(program, value, depth + 1) for value, part in origins.of(node))
     return False
+
+
+def _are_properties(program: Program, node: cst.BaseExpression, depth: int = 0) -> bool:
+    if isinstance(node, cst.Call) and program.is_of_torch(node, "get_device_properties"):
+        return True
+    found = program.source.fact(origins_of).of(node) if depth < 6 else []
+    return any(part is None and _are_properties(program, value, depth + 1) for value, part in found)
 
 
 def _product(program: Program, node: cst.BaseExpression, depth: int = 0) -> str:
@@ -256,10 +257,7 @@ def warp_sizes(program: Program) -> Iterator[Finding]:
     for node in program.nodes:
         if not isinstance(node, cst.Attribute) or node.attr.value != "warp_size" or not program.runs(node).both:
             continue
-        values = [node.value]
-        if isinstance(node.value, (cst.Name, cst.Attribute)):
-            values += [value for value, index in program.assigned(node.value) or [] if index is None]
-        if any(isinstance(each, cst.Call) and program.is_of_torch(each, "get_device_properties") for each in values):
+        if _are_properties(program, node.value):
             message = (
                 "64 on AMD's gfx9 GPUs; kernels that hipport has ported keep warps of 32 lanes there: say 32 where "
                 "this is about those"

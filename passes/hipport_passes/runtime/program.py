@@ -99,10 +99,22 @@ class Program(Script):
         """Say whether `torch.cuda.<function>` is called."""
         if isinstance(call.func, cst.Attribute):
             return re.fullmatch(rf"(?:.*\.)?cuda\.{function}", self.code(call.func)) is not None
-        if isinstance(call.func, cst.Name) and call.func.value == function:
+        if isinstance(call.func, cst.Name):
             statement = self.imported(call.func)
-            return statement is not None and self._module(statement) == "torch.cuda"
+            if statement is not None and not isinstance(statement.names, cst.ImportStar):
+                spelled = {
+                    self.code(each.asname.name if each.asname is not None else each.name): self.code(each.name)
+                    for each in statement.names
+                }
+                return self._module(statement) == "torch.cuda" and spelled.get(call.func.value) == function
+            # `capability = torch.cuda.get_device_capability`, and then `capability()`
+            values = self.values(call.func)
+            return len(values) == 1 and re.fullmatch(rf"(?:.*\.)?cuda\.{function}", self.code_of(values[0])) is not None
         return False
+
+    def code_of(self, node: cst.BaseExpression | None) -> str:
+        """Return the text of an attribute of names; empty for what is anything else."""
+        return self.code(node) if isinstance(node, cst.Attribute) else ""
 
     def _module(self, statement: cst.ImportFrom) -> str:
         return self.code(statement.module) if statement.module is not None else ""

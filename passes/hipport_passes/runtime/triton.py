@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
 from hipport.finding import Finding
 from hipport.source import Edit
+from hipport_passes.runtime.origins import EACH, origins
 from hipport_passes.runtime.program import Program, finding
 
 _PORTABLE = "functions of NVIDIA's libdevice; triton.language.extra.libdevice has those of the GPU that is there"
@@ -22,8 +23,11 @@ _OPTIONS = {
 }
 
 
-def kernels(program: Program) -> Iterator[Finding]:
-    """Yield the options, functions and paths in Triton code that are for NVIDIA's GPUs."""
+def kernels(program: Program, known: Mapping[tuple[str, str], int]) -> Iterator[Finding]:
+    """Yield the options, functions and paths in Triton code that are for NVIDIA's GPUs.
+
+    `known` are numbers that variables of other modules are, by module and name.
+    """
     for node in program.nodes:
         match node:
             case cst.Call() if re.search(r"(?:^|\.)inline_asm_elementwise$", program.code(node.func)):
@@ -35,14 +39,14 @@ def kernels(program: Program) -> Iterator[Finding]:
                         "PTX in Triton; write it in Triton's language, or for AMD's GPUs beside it",
                     )
             case cst.Arg(keyword=cst.Name(option), value=value) if option in _OPTIONS or option in _COUNTED:
-                yield from _option(program, node, option, value)
+                yield from _option(program, node, option, value, known)
             # `kernel[grid](x, **{"num_warps": 32})`, and tables of what is tried
             case cst.DictElement(key=cst.SimpleString() as key, value=value) if program.text(key) in (
                 *_OPTIONS,
                 *_COUNTED,
             ):
                 if program.runs(node).both:
-                    yield from _told(program, program.text(key), value)
+                    yield from _told(program, program.text(key), value, known)
             case cst.SimpleString() if _BITCODE.search(program.text(node)) and program.runs(node).both:
                 message = (
                     "NVIDIA's libdevice as a file, which ROCm does not have; Triton for AMD's GPUs brings their own "
@@ -116,25 +120,37 @@ def _asked_target(program: Program, node: cst.Comparison, part: str) -> Iterator
             yield finding(program, node, "target", message)
 
 
-def _numbers(program: Program, node: cst.BaseExpression, depth: int = 0) -> list[int]:
+def _numbers(
+    program: Program, node: cst.BaseExpression, known: Mapping[tuple[str, str], int], depth: int = 0
+) -> list[int]:
     """Return the numbers that an expression may be, as far as they are written out."""
+    if depth > 6:
+        return []
     match node:
         case cst.Integer():
             return [int(node.value.replace("_", ""), 0)]
         case cst.IfExp():
-            return [*_numbers(program, node.body, depth + 1), *_numbers(program, node.orelse, depth + 1)]
+            return [*_numbers(program, node.body, known, depth + 1), *_numbers(program, node.orelse, known, depth + 1)]
         case cst.List() | cst.Tuple() | cst.Set():
-            return [number for each in node.elements for number in _numbers(program, each.value, depth + 1)]
-        case cst.Name() if depth < 4:
-            loop = program.comprehended(node)
-            values = [loop.iter] if loop is not None else []
-            for binding in program.bound(node) if loop is None else ():
-                if isinstance(binding.node, cst.For):
-                    values.append(binding.node.iter)
-                elif binding.how in ("is", "parameter") and binding.value is not None:
-                    values.append(binding.value)
-            return [number for each in values for number in _numbers(program, each, depth + 1)]
-    return []
+            return [number for each in node.elements for number in _numbers(program, each.value, known, depth + 1)]
+        # The most that it may be: of what is not written out, any number.
+        case cst.Call(func=cst.Name("min" | "max" as name), args=[_, _, *_]):
+            most = [max(_numbers(program, each.value, known, depth + 1), default=None) for each in node.args]
+            bounds = [each for each in most if each is not None]
+            if name == "min":
+                return [min(bounds)] if bounds else []
+            return [max(bounds)] if len(bounds) == len(most) else []
+    if isinstance(node, cst.Name) and (statement := program.imported(node)) is not None:
+        module = program.code(statement.module) if statement.module is not None else ""
+        number = known.get((module.rpartition(".")[2], node.value))
+        return [] if number is None else [number]
+    if isinstance(node, cst.Attribute) and (number := known.get((program.code(node.value), node.attr.value))):
+        return [number]
+    return [
+        number
+        for value, part in program.source.fact(origins).of(node)
+        for number in (_numbers(program, value, known, depth + 1) if part in (None, EACH) else [])
+    ]
 
 
 def _reached(program: Program, node: cst.CSTNode) -> bool:
@@ -144,19 +160,23 @@ def _reached(program: Program, node: cst.CSTNode) -> bool:
     return not any(isinstance(above, cst.ExceptHandler) for above, _ in program.ancestors(node))
 
 
-def _option(program: Program, node: cst.Arg, option: str, value: cst.BaseExpression) -> Iterator[Finding]:
+def _option(
+    program: Program, node: cst.Arg, option: str, value: cst.BaseExpression, known: Mapping[tuple[str, str], int]
+) -> Iterator[Finding]:
     call = program.parent[node]
     if not isinstance(call, cst.Call) or not program.runs(node).both:
         return
     is_kernel = isinstance(call.func, cst.Subscript) or re.search(r"(?:^|\.)Config$|^dict$", program.code(call.func))
     if is_kernel and program.code(value) != "None":
-        yield from _told(program, option, value)
+        yield from _told(program, option, value, known)
 
 
-def _told(program: Program, option: str, value: cst.BaseExpression) -> Iterator[Finding]:
+def _told(
+    program: Program, option: str, value: cst.BaseExpression, known: Mapping[tuple[str, str], int]
+) -> Iterator[Finding]:
     if option in _OPTIONS:
         yield finding(program, value, "triton_option", f"{option} {_OPTIONS[option]}")
-    elif numbers := _numbers(program, value):
+    elif numbers := _numbers(program, value, known):
         count = max(numbers)
         if option == "num_warps" and count > 16:
             message = (

@@ -10,6 +10,7 @@ import libcst as cst
 
 from hipport.finding import Finding
 from hipport.source import Edit, Span
+from hipport_passes.runtime.origins import origins
 from hipport_passes.runtime.program import Program, finding
 
 #: The release that ROCm is taken for. PyTorch's own wheels of 2025 and 2026 are built with this one.
@@ -132,6 +133,9 @@ def _uses(program: Program, node: cst.BaseExpression, depth: int) -> Iterator[Fi
             yield from _asked(program, node, node, False)
         case cst.UnaryOperation(operator=cst.Not()):
             yield from _asked(program, node, above, True)
+        case cst.Element():
+            for read in _read_elsewhere(program, node):
+                yield from _uses(program, read, depth + 1)
         case cst.AssignTarget():
             return
         case cst.Return():
@@ -144,8 +148,25 @@ def _uses(program: Program, node: cst.BaseExpression, depth: int) -> Iterator[Fi
             for other in _read_again(program, target) if program.assigned(target) == [(node, None)] else ():
                 if program.assigned(other) == [(node, None)]:
                     yield from _uses(program, other, depth + 1)
+            # What a class has, by whoever reads it of the class or of an object.
+            if isinstance(target, cst.Name) and program.function(above) is None:
+                for read in _read_elsewhere(program, node):
+                    if isinstance(read, cst.Attribute):
+                        yield from _uses(program, read, depth + 1)
         case cst.NamedExpr(value=value) if value is node:
             yield from _uses(program, above, depth + 1)
+
+
+def _read_elsewhere(program: Program, node: cst.BaseExpression) -> list[cst.Name | cst.Attribute | cst.Subscript]:
+    """Return where what is read is the value at `node`, and nothing else: of a tuple, or an attribute of a class."""
+    known = program.source.fact(origins)
+    reads = (each for each in program.nodes if isinstance(each, cst.Name | cst.Attribute | cst.Subscript))
+    return [
+        each
+        for each in reads
+        if not (isinstance(above := program.parent[each], cst.Attribute) and above.attr is each)
+        and known.of(each) == [(node, None)]
+    ]
 
 
 def _entries(program: Program, table: cst.CSTNode, key: str) -> Iterator[cst.BaseExpression]:

@@ -239,9 +239,9 @@ def for_the_block(function: Function, loop: Node) -> Iterator[Finding]:
             yield Finding(
                 Span(loop.start_byte, (loop if loop.type == "do_statement" else condition).end_byte),
                 "flag",
-                f"waits for {function.text(node).decode()}, which another thread of the block has to change: on 64 "
-                "lanes two warps go on together, and one waits forever for what the other has to do; let them meet at "
-                "__syncthreads() instead",
+                f"waits for {function.text(node).decode(errors='replace')}, which another thread of the block has to "
+                "change: on 64 lanes two warps go on together, and one waits forever for what the other has to do; let "
+                "them meet at __syncthreads() instead",
                 certainty=Certainty.MANUAL,
             )
             return

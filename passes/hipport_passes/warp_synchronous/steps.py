@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _LANE = re.compile(
-    rb"(?i)&\(?(?:31\b|0x1f\b|\w*warp_?size(?:\(\))?-1)|%\(?(?:32\b|\w*warp_?size)|>>\(?5\b|/\(?(?:32\b|\w*warp_?size)"
+    rb"(?i)&\(?(?:31\b|0x1f\b|[\w:]*warp_?size(?:\(\))?-1)|%\(?(?:32\b|[\w:]*warp_?size)|>>\(?5\b|/\(?(?:32\b|[\w:]*warp_?size)"
 )
 _PATH = re.compile(rb"\w+(?:\.\w+)*")
 _POINTED = re.compile(rb"\*(?:(?P<name>\w+)|\((?P<inner>\w+)(?:\+(?P<offset>[^()]*))?\))")

@@ -77,11 +77,16 @@ def sizes_of_wavefronts(source: Cpp) -> frozenset[bytes]:
     )
 
 
+_OF_32_LANES = re.compile(rb"\bhipport::\w+_sync\b")
+
+
 def _with_intrinsics(source: Cpp) -> frozenset[bytes]:
     """The words of functions, and macros, in which CUDA's intrinsics, or CUB's, stand that both compilers see."""
     found: set[bytes] = set()
     spans = [span for span, _ in source.names(MASKED)]
     spans += (Span(*match.span(1)) for match in CUB.finditer(source.code))
+    # Those that an earlier run has made of 32 lanes.
+    spans += (Span(*match.span()) for match in _OF_32_LANES.finditer(source.code))
     spans = [span for span in spans if not source.ported(span.start)]
     for function in functions(source) if spans else ():
         start, end = function.node.start_byte, function.node.end_byte

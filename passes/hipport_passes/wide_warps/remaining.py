@@ -63,7 +63,7 @@ class _Remaining:
         if node.start_byte in self.settled or text == b"warpSize":
             return
         if node.type == "identifier" and self._counts_warps(node, text) and not self._sizes(node):
-            yield node.start_byte, f"`{text.decode()}` counts warps of 32"
+            yield node.start_byte, f"`{text.decode(errors='replace')}` counts warps of 32"
             return
         value = self.flow.number(self.function, node)
         if _REAL.fullmatch(text) and node.type == "number_literal":

@@ -86,7 +86,7 @@ class Widening:
             if size is None or size >= 32:
                 self.refuse_at(match.start(), match.group().decode("utf-8", "replace"))
         for match in _ROWS.finditer(self.code, function.body.start_byte, function.body.end_byte):
-            self.refuse_at(match.start(), f"{match.group().decode()}: rows of threads as warps")
+            self.refuse_at(match.start(), f"{match.group().decode(errors='replace')}: rows of threads as warps")
         nodes = list(inner_nodes(function.body))
         for node in nodes:
             if node.type == "call_expression":
@@ -147,7 +147,7 @@ class Widening:
             self.refuse(node, "32 is given on")
         for argument in given if known else ():
             if self.flow.number(self.function, argument) in (16, 31, 32):
-                self.refuse(node, f"{self.function.text(argument).decode()} is given on")
+                self.refuse(node, f"{self.function.text(argument).decode(errors='replace')} is given on")
         for argument in given:
             if (
                 not known

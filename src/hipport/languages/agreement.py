@@ -214,7 +214,7 @@ class Expressions:
         """What a variable may have been given last, in branches too, and what decides between these."""
         if b"goto" in self._function.source.words and b"goto" in self._function.text(self._function.body):
             return None
-        found = joined(self._function.locals, variable, node)
+        found = joined(self._function, variable, node)
         if found is None:
             return None
         values = [value for each in found.assignments for value in each.values]

@@ -268,7 +268,7 @@ class CMake(Source):
     def expressions(self, span: Span) -> Iterator[Expression]:
         """Yield the outermost generator expressions in `span`; they may go over several arguments.
 
-        What has no end is left out.
+        What has no end is left out, but not what is in it.
         """
         return iter(_expressions(self.code, span))
 
@@ -297,4 +297,5 @@ def _expressions(code: bytes, span: Span) -> tuple[Expression, ...]:
             (stack[-1][2] if stack else found).append(
                 Expression(Span(start, match.end()), head, content, tuple(inside))
             )
+    found += (each for _, _, inside in stack for each in inside)
     return tuple(found)

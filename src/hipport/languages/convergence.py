@@ -24,7 +24,7 @@ nobody is seen to call.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from typing import TYPE_CHECKING
 
 from hipport.languages.carriers import Text
@@ -33,7 +33,7 @@ from hipport.languages.exclusion import WORD, compared, exclude
 from hipport.languages.functions import Function, function_at
 from hipport.languages.kernels import Kernels
 from hipport.languages.parting import Side, loops_around, may_change, relation, side_of
-from hipport.languages.reaching import CHOICE, Collectives, Meeting, Mention, Named, Place, Reach, Reached
+from hipport.languages.reaching import CHOICE, MORE, Collectives, Meeting, Mention, Named, Place, Reach, Reached
 from hipport.project import Component, Project
 
 if TYPE_CHECKING:
@@ -97,22 +97,40 @@ class _Search:
     def _check_given(self, function: Function) -> None:
         """Note two calls that are given conditions which exclude each other: `f(v, v > 0); f(v, v <= 0)`."""
         mentions = self.reach.mentions(function)
+        if len({mention.node.id for mention in mentions}) < 2:
+            return
         if not any(each.under for mention in mentions for each in mention.reached):
             return  # Nothing is asked in what they call.
         # Only conditions on the same thing can exclude each other: all pairs of calls would be too many.
         asked: dict[tuple[bytes, bytes], dict[bytes, list[tuple[Mention, Reached]]]] = {}
         counts: Counter[tuple[bytes, Place]] = Counter()
+        cut: dict[bytes, list[tuple[Mention, Reached]]] = {}
         for mention in mentions:
             sides = {side.condition for side in mention.sides}
             for each in mention.reached:
                 if not each.lanes.inside:
-                    for text in (each.under | sides) - each.lanes.by:
+                    if MORE in each.under:
+                        cut.setdefault(each.name, []).append((mention, each))
+                    for text in (each.under | sides) - each.lanes.by - {MORE}:
                         calls = asked.setdefault((each.name, compared(text)[0]), {}).setdefault(text, [])
                         if counts[text, each.place] < _MOST_CALLS:
                             counts[text, each.place] += 1
                             calls.append((mention, each))
+        for mention in mentions if cut else ():
+            for each in mention.reached:
+                # What is not followed may exclude what this is under.
+                for other in [other for other in cut.get(each.name, ()) if other[0].node != mention.node][:1]:
+                    self._meet_given(function, (mention, each), other)
         for texts in asked.values():
-            for one, two in combinations(texts, 2):
+            # Two conditions of one call alone say nothing: in a long chain of calls, most are such.
+            by_calls: dict[frozenset[int], list[bytes]] = {}
+            for text, calls in texts.items():
+                by_calls.setdefault(frozenset(mention.node.id for mention, _ in calls), []).append(text)
+            pairs = chain(
+                (pair for one, two in combinations(by_calls.values(), 2) for pair in product(one, two)),
+                (pair for of, group in by_calls.items() if len(of) > 1 for pair in combinations(group, 2)),
+            )
+            for one, two in pairs:
                 if exclude(one, two):
                     for first, second in product(texts[one], texts[two]):
                         self._meet_given(function, first, second)

@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from hipport.languages.asked import MARK
 from hipport.languages.lexing import BOM, SPLICE, first_on_line, lex, lexed_apart
 from hipport.languages.parsing import parsed_tree
 from hipport.languages.preprocessor import (
@@ -25,7 +26,7 @@ from hipport.languages.preprocessor import (
     without_cuda,
 )
 from hipport.languages.vocabulary import IDENTIFIER, IN_WORD, WORDS, Vocabulary, places_of, vocabulary_with, words_of
-from hipport.source import Edit, Source, Span
+from hipport.source import ANY_LINE_END, Edit, Source, Span
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -35,8 +36,11 @@ _CALLED = re.compile(rb"[ \t]*\(")
 # In front of an operand: an operator, an opening bracket, a comma, or the end of a statement.
 _OPERAND = re.compile(rb"[-+*/%=(,;{}!<|^?:\[]\s*$")
 _INCLUDE = re.compile(rb"\#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?P<path>[<\"][ \t]*[>\"])")
-_INCLUDE_LINES = re.compile(rb"(?:[ \t]*#[ \t]*include[ \t]*(?:<[^<>\r\n]+>|\"[^\"\r\n]+\")[ \t]*(?:\r\n|\n|\r))+")
-_INCLUDED = re.compile(rb"([<\"])([^<>\"\r\n]+)([>\"])")
+_INCLUDE_LINES = re.compile(
+    rb"(?:[ \t]*#[ \t]*include[ \t]*(?:<[^<>\r\n]+>|\"[^\"\r\n]+\")(?:%b)?[ \t]*(?:\r\n|\n|\r))+" % re.escape(MARK)
+)
+_INCLUDED = re.compile(rb"([<\"])([^<>\"\r\n]+)([>\"])(%b)?" % re.escape(MARK))
+_MARKED_INCLUDE = re.compile(rb"include[ \t]*<[^<>\r\n]+>" + re.escape(MARK))
 # Neither blank at an end nor a number at one, which could become part of what is beside it.
 _ENDED = re.compile(rb"/\*.*\*/", re.DOTALL)
 _TOUCHY = bytes(byte >= 0x80 or chr(byte) in "\"'/*\\#" or chr(byte).isalnum() or byte == 0x5F for byte in range(256))
@@ -59,7 +63,7 @@ _KEYWORDS = frozenset(
 # What asks for a GPU, or for how many lanes its wavefronts have.
 _BY_WAVES = re.compile(rb"__(?:gfx|GFX|AMDGCN_W)")
 _IF = re.compile(rb"#[ \t]*(?:el)?if\b")
-_IN_CONDITION = re.compile(rb"\(|\)?(?: (?:\|\||&&) !?defined\(\w+\))*\)?")
+_IN_CONDITION = re.compile(rb"\(|\)?(?: (?:\|\||&&) !?(?:defined\(\w+\)|\w+))*(?:%b)?\)?" % re.escape(MARK))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,8 @@ class Cpp(Source):
         return super().__getstate__() | {"chosen": self.chosen, "unset": self.unset, "side": self.side}
 
     lasting = (*Source.lasting, "includes")
+
+    line_end = ANY_LINE_END
 
     @cached_property
     def code(self) -> bytes:
@@ -190,15 +196,20 @@ class Cpp(Source):
             and not (end < len(self.text) and _TOUCHY[self.text[end]])
         ):
             return edit.new
-        if _INCLUDE_LINES.fullmatch(edit.new) and not old and start == self.include_point:
-            return _INCLUDED.sub(lambda path: path[1] + b" " * len(path[2]) + path[3], edit.new)
+        if _INCLUDE_LINES.fullmatch(edit.new) and not old and self._takes_includes(start):
+            return _INCLUDED.sub(_blanked, edit.new)
         if not edit.new and self._is_include_lines(edit.span):
             return b""
         if edit.new in (b"<<<", b">>>") and old.translate(None, b" \t") == edit.new and old == self.code[start:end]:
             return edit.new
         if _INCLUDED.fullmatch(edit.new) and any(edit.span == include.target for include in self.includes):
-            return edit.new[:1] + b" " * (len(edit.new) - 2) + edit.new[-1:]
+            return _INCLUDED.sub(_blanked, edit.new)
         return None
+
+    def _takes_includes(self, offset: int) -> bool:
+        """Whether an `#include` goes there: where those go that the whole file needs, or behind the first of them."""
+        point = self.include_point
+        return offset == point or _INCLUDE_LINES.fullmatch(self.text, point, offset) is not None
 
     def _is_include_lines(self, span: Span) -> bool:
         """Whether whole lines stand there, and on each an `#include` of a plain path."""
@@ -293,7 +304,8 @@ class Cpp(Source):
         """Where an `#include` that the whole file needs goes: the start of a line.
 
         That is before the first include, condition or declaration, and after what a file may open with: comments,
-        `#pragma once`, a header guard, macros that steer the headers included later, and defaults of such.
+        `#pragma once`, a header guard, macros that steer the headers included later, and defaults of such; what clang
+        is not to warn of.
         """
         code = self.code
         point = 0
@@ -307,6 +319,7 @@ class Cpp(Source):
                 continue
             words = code[span.start + 1 : span.end].split()
             opens = words[:1] in ([b"define"], [b"undef"]) or words == [b"pragma", b"once"]
+            opens = opens or words[:4] == [b"pragma", b"clang", b"diagnostic", b"ignored"]
             if words[:1] == [b"ifndef"] and i + 1 < len(self.directives):
                 following = self.directives[i + 1]
                 opens = code[following.start + 1 : following.end].split()[:2] == [b"define", *words[1:2]]
@@ -394,14 +407,14 @@ class Cpp(Source):
     @cached_property
     def conditionals(self) -> tuple[tuple[Conditional, ...], ...]:
         """The directives of each `#if` … `#endif`, inner ones before the one that they are in."""
-        return grouped(self.code, self.directives)
+        return grouped(self.code, self.text, self.directives)
 
     @cached_property
     def conditional(self) -> tuple[Span, ...]:
         """The stretches that stand under an `#if`, other than a header guard."""
         found = []
         for group in self.conditionals:
-            name = group[0].condition.removeprefix(b"!defined(").rstrip(b")")
+            name = b"".join(group[0].asked.split()).removeprefix(b"!defined(").rstrip(b")")
             guard = self.code[group[0].span.end :].split(None, 3)[:2] == [b"#define", name]
             if not guard or len(group) > 2:
                 found.append(Span(group[0].span.start, group[-1].span.end))
@@ -423,10 +436,17 @@ class Cpp(Source):
         return self.path.suffix in (".c", ".cc", ".cpp", ".cxx")
 
     @property
+    def ported_before(self) -> bool:
+        """Whether hipport has put one of HIP's headers into the file, in an earlier run, or in this one."""
+        return _MARKED_INCLUDE.search(self.text) is not None
+
+    @property
     def begun_as_hip(self) -> bool:
         """Whether the file was HIP before hipport: then its names without a mask mean the whole wavefront, say."""
         first = self.first
-        return isinstance(first, Cpp) and any(include.path.startswith("hip/") for include in first.includes)
+        if not isinstance(first, Cpp) or first.ported_before:
+            return False
+        return any(include.path.startswith(("hip/", "hipcub/")) for include in first.includes)
 
     @property
     def known_on_hip(self) -> frozenset[bytes]:
@@ -488,8 +508,9 @@ class Cpp(Source):
             whole = not _part_of_word(self.text, edit.span.start - 1) and not _part_of_word(self.text, edit.span.end)
             return whole and old not in _KEYWORDS and edit.new not in _KEYWORDS
         if not edit.new or _INCLUDE_LINES.fullmatch(edit.new):
-            start = edit.span.start
-            return (not old and start == self.include_point) or (not edit.new and self._is_include_lines(edit.span))
+            if not old:
+                return self._takes_includes(edit.span.start)
+            return not edit.new and self._is_include_lines(edit.span)
         if _QUALIFIED.fullmatch(edit.new) and IDENTIFIER.fullmatch(old):
             return (
                 _CALLED.match(self.code, edit.span.end) is not None
@@ -497,9 +518,12 @@ class Cpp(Source):
             )
         if edit.new in (b"<<<", b">>>"):
             return old.translate(None, b" \t\r\n\\") == edit.new
-        return any(edit.span == include.target for include in self.includes) and bool(
-            re.fullmatch(rb"<[^<>\r\n]+>|\"[^\"\r\n]+\"", edit.new)
-        )
+        return any(edit.span == include.target for include in self.includes) and bool(_INCLUDED.fullmatch(edit.new))
+
+
+def _blanked(path: re.Match[bytes]) -> bytes:
+    """The code of an include's path, and of hipport's mark behind it."""
+    return path[1] + b" " * len(path[2]) + path[3] + b" " * len(path[4] or b"")
 
 
 def within(offset: int, spans: tuple[Span, ...]) -> bool:

@@ -12,6 +12,10 @@ from hipport.languages.cpp import Cpp
 from hipport.source import Span
 
 _CALLEE = re.compile(rb"([A-Za-z_]\w*)\s*(?:<[^;{}]*>\s*)?$")
+_CALL = re.compile(rb"\s*\(")
+_BY_NAME = b"hipLaunchKernelGGL"
+# Brackets around the kernel, with the macro that HIP has for names with commas in them.
+_WRAPPED = re.compile(rb"^(?:\s|\(|\bHIP_KERNEL_NAME\s*\()*|[\s)]*$")
 _PART = re.compile(rb"[()\[\]{},;]|>>>")
 # What may stand between the parts of `<<<` and `>>>`, which nvcc joins.
 _GAP = rb"(?:[ \t\r\n]|\\\r?\n)*"
@@ -34,7 +38,10 @@ class Cuda(Cpp):
 
 
 class Launch(NamedTuple):
-    """A launch `kernel<<<configuration>>>(arguments)`; `brackets` is where `<<<` stands."""
+    """A launch `kernel<<<configuration>>>(arguments)`, or HIP's `hipLaunchKernelGGL(kernel, configuration, arguments)`.
+
+    `brackets` is where `<<<` stands, or what is between the kernel and the configuration.
+    """
 
     kernel: bytes
     brackets: Span
@@ -81,7 +88,21 @@ def _launches(source: Cpp) -> tuple[Launch, ...]:
                 )
             )
         start = code.find(b"<<<", start + 3)
+    if _BY_NAME in source.words:
+        found = sorted([*found, *_by_name(source)], key=lambda launch: launch.brackets)
     return tuple(found)
+
+
+def _by_name(source: Cpp) -> Iterator[Launch]:
+    """Yield the launches with HIP's macro, which has five arguments before the kernel's."""
+    for span, _ in source.names(frozenset((_BY_NAME,))):
+        opening = _CALL.match(source.code, span.end)
+        given = source.arguments(opening.end() - 1) if opening else None
+        if given is not None and len(given) >= 5:
+            kernel, *rest = given
+            name = _CALLEE.search(_WRAPPED.sub(b"", source.code[kernel.start : kernel.end]))
+            brackets = Span(kernel.end, rest[0].start)
+            yield Launch(name[1] if name else b"", brackets, tuple(rest[:4]), tuple(rest[4:]))
 
 
 def launch_openings(source: Cpp) -> Iterator[Span]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import accumulate
 
 from hipport.languages.carriers import Text
@@ -30,6 +31,7 @@ def exclude(one: bytes, other: bytes) -> bool:
     return not numbers and (_excludes(_mirrored(first), second) or _excludes(first, _mirrored(second)))
 
 
+@lru_cache(maxsize=1 << 14)
 def _mirrored(comparison: tuple[bytes, bytes, bytes]) -> tuple[bytes, bytes, bytes]:
     left, sign, right = comparison
     return right, _MIRRORED[sign], left
@@ -44,6 +46,7 @@ def _excludes(one: tuple[bytes, bytes, bytes], other: tuple[bytes, bytes, bytes]
     return sign == other_sign == b"==" or sorted((sign[:1], other_sign[:1])) == [b"<", b">"]
 
 
+@lru_cache(maxsize=1 << 14)
 def compared(condition: bytes) -> tuple[bytes, bytes, bytes]:
     """Return what a condition compares, how, and with what; `x` alone is compared with 0."""
     text, holds = squeezed(condition), True
@@ -76,7 +79,8 @@ def _divided(text: bytes) -> tuple[bytes, bytes, bytes]:
     return text[: match.end(1)], match[2], text[match.start(3) :]
 
 
-def with_arguments(condition: bytes, parameters: tuple[bytes, ...], given: list[bytes]) -> bytes:
+@lru_cache(maxsize=1 << 14)
+def with_arguments(condition: bytes, parameters: tuple[bytes, ...], given: tuple[bytes, ...]) -> bytes:
     """Return a condition with arguments for the parameters; empty where it gets too long, or one is not seen."""
     words = set(parameters).intersection(WORD.findall(condition))
     values = dict(zip(parameters, given, strict=False))

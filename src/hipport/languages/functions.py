@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from hipport.languages.cpp import Cpp, word_before
@@ -162,16 +163,16 @@ class Joined(NamedTuple):
     conditions: tuple[Node, ...]
 
 
-def joined(of: Locals, variable: Variable, node: Node) -> Joined | None:
+def joined(function: Function, variable: Variable, node: Node) -> Joined | None:
     """Return what the variable may have been given last where it is read at `node`; None where that is not all seen.
 
     That is by plain assignments before it, some of them in branches of an `if`.
     """
-    given = of.given.get(variable, [])
+    given = function.locals.given.get(variable, [])
     found: list[Assignment] = []
     conditions: list[Node] = []
-    inner, outer = node, node.parent
-    while outer is not None and outer.type != "function_definition":
+    inner = node
+    for outer in function.around(node):
         if outer.type == "compound_statement":
             before = [each for each in outer.named_children if each.end_byte <= inner.start_byte]
             through = _given_last(given, before, found, conditions)
@@ -192,7 +193,7 @@ def joined(of: Locals, variable: Variable, node: Node) -> Joined | None:
             for each in given
         ):
             return None  # In the turn before, in another case, in a condition.
-        inner, outer = outer, outer.parent
+        inner = outer
     return None
 
 
@@ -366,25 +367,50 @@ class Function:
         among them; see `exits_before`.
         """
         if until is None:
-            if node.id not in self._conditions:
-                self._conditions[node.id] = tuple(self._find_conditions(node, None))
-            yield from self._conditions[node.id]
+            path = self._path(node)
+            known = self._conditions
+            # Those of what is around it, and one more perhaps.
+            first = next((i for i in range(len(path) - 1, -1, -1) if path[i].id in known), 0)
+            found = known.setdefault(path[first].id, ()) if path else ()
+            for outer, inner in pairwise(path[first:]):
+                own = _condition(outer, inner)
+                found = known[inner.id] = found if own is None else (own, *found)
+            yield from found
         else:
             yield from self._find_conditions(node, until)
 
     @cached_property
     def _conditions(self) -> dict[int, tuple[Condition, ...]]:
-        """Those of the places that were asked about."""
+        """Those of the places that were asked about, and of what is around them."""
         return {}
 
-    def _find_conditions(self, node: Node, until: Node | None) -> Iterator[Condition]:
-        # Down from the body: each node finds its parent from the root of the tree.
-        path = [self.body]
+    def around(self, node: Node) -> Sequence[Node]:
+        """Return what is around a node of the body, the innermost first and the body last; nothing for other nodes."""
+        return self._path(node)[-2::-1]
+
+    def _path(self, node: Node) -> list[Node]:
+        """The nodes from the body to `node`; empty for one outside.
+
+        Down from the body, as each node finds its parent from the root of the tree, and on from what the last one that
+        was asked about has in common with it: in deep nesting, places are asked about one behind the other.
+        """
+        path = self._last_path
+        # One of the same extent may be inside of it.
+        while len(path) > 1 and (not contains(path[-1], node) or contains(node, path[-1])):
+            path.pop()
         while path[-1] != node:
             following = path[-1].child_with_descendant(node)
             if following is None:
-                return
+                return []
             path.append(following)
+        return list(path)
+
+    @cached_property
+    def _last_path(self) -> list[Node]:
+        return [self.body]
+
+    def _find_conditions(self, node: Node, until: Node | None) -> Iterator[Condition]:
+        path = self._path(node)
         for outer, inner in zip(path[-2::-1], path[:0:-1], strict=True):
             if inner == until:
                 return

@@ -103,8 +103,11 @@ def _size(function: Function, group: Node, name: bytes, method: bool) -> int:
         return WARP
     if not words or b"this_" in text:
         return 0
-    code = function.source.code
-    found = _declared(code, function.node.start_byte, function.node.end_byte).get(words[-1])
+    span = (function.node.start_byte, function.node.end_byte)
+    known = function.source.fact(_of_functions)
+    if span not in known:
+        known[span] = _declared(function.source.code, *span)
+    found = known[span].get(words[-1])
     if found is None:
         found = function.source.fact(sizes).get(words[-1])
     if found is not None:
@@ -122,6 +125,11 @@ def _number(source: Cpp, size: bytes) -> int:
 def sizes(source: Cpp) -> dict[bytes, set[bytes]]:
     """Return how many lanes groups have, as it is written, by their names; nothing for blocks and grids."""
     return _declared(source.code, 0, len(source.code))
+
+
+def _of_functions(source: Cpp) -> dict[tuple[int, int], dict[bytes, set[bytes]]]:
+    """What `_declared` tells of the functions that were asked for, by where they are: once, not for each method."""
+    return {}
 
 
 def _declared(code: bytes, start: int, end: int) -> dict[bytes, set[bytes]]:

@@ -71,6 +71,7 @@ _GOES_ON = frozenset(
 )
 _MOST_NUMBERS = 64
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_NAMED = re.compile(rb"(?:::)?\s*(?:[A-Za-z_]\w*\s*::\s*)*([A-Za-z_]\w*)")
 _NUMBER = re.compile(rb"\(*\s*(0[xX][0-9a-fA-F]+|\d+)[uUlL]*\s*\)*")
 
 
@@ -129,6 +130,7 @@ class _Known:
         self.in_one_row: dict[Function, Node] = {}
         self.reaches: dict[tuple[Function, re.Pattern[bytes]], bool] = {}
         self.by_arguments: dict[Function, bool] = {}
+        self.differing: dict[tuple[Function, int, int, bool], bool] = {}
         self.carriers: dict[re.Pattern[bytes], frozenset[bytes]] = {}
 
 
@@ -405,6 +407,13 @@ class Kernels:
 
     def may_differ(self, function: Function, expression: Node, size: int, *, shown: bool = False) -> bool:
         """Whether `size` lanes may disagree on the expression: also on a member, of which nothing is known."""
+        known = self._known(function.source).differing
+        key = (function, expression.id, size, shown)
+        if key not in known:
+            known[key] = self._may_differ(function, expression, size, shown)
+        return known[key]
+
+    def _may_differ(self, function: Function, expression: Node, size: int, shown: bool) -> bool:
         if self.agreement(function, expression, shown=shown) < size or self.unknown(function, expression):
             return True
         if not is_method(function):
@@ -547,7 +556,10 @@ class Kernels:
         if number:
             digits = number[1]
             return int(digits, 16 if digits[:2].lower() == b"0x" else 10)
-        name = text.strip(b"() ").rpartition(b"::")[2]
+        named = _NAMED.fullmatch(text.strip(b"() "))
+        if named is None:
+            return None
+        name = named[1]
         if WARP_SIZES.fullmatch(name):
             return WARP
         variable = function.locals.named(name, node.start_byte) if node.type == "identifier" else None

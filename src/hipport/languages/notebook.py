@@ -135,7 +135,7 @@ class Notebook(Source):
                 start, end = cell.code.index(b"%%"), len(line)
                 rest = line[first.end(1) :].decode("utf-8", "replace").strip()
                 where = Span(cell.begins[start], cell.ends[end - 1])
-                found.append((first[1].decode(), rest, where, cell.code[first.end() :]))
+                found.append((first[1].decode(errors="replace"), rest, where, cell.code[first.end() :]))
         return tuple(found)
 
     @cached_property

@@ -14,16 +14,19 @@ _COMMENT = re.compile(
     rb"(?P<kept>'''(?:.|\n)*?'''|\"\"\"(?:.|\n)*?\"\"\"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")"
     rb"|(?:#|(?<!\S)--(?!\w)|\bdnl\b)[^\n]*"
 )
+# Rust's: what is in single quotes may be a lifetime, which has no end.
+_RUST_COMMENT = re.compile(rb"(?P<kept>\"(?:[^\"\\]|\\.)*\")|//[^\n]*|/\*(?:.|\n)*?\*/")
 
 
 @dataclass(frozen=True)
 class OtherBuild(Source):
-    """A script of Meson, Bazel, SCons, xmake or Autoconf."""
+    """A script of Meson, Bazel, SCons, xmake, Autoconf or Cargo."""
 
     @cached_property
     def code(self) -> bytes:
         """The text with blanks for comments, as long as the text."""
-        return _COMMENT.sub(lambda match: match["kept"] or b" " * len(match.group()), self.text)
+        comment = _RUST_COMMENT if self.path.suffix == ".rs" else _COMMENT
+        return comment.sub(lambda match: match["kept"] or b" " * len(match.group()), self.text)
 
     def place_of(self, pattern: re.Pattern[bytes]) -> Span | None:
         """Return where the first match of a pattern outside of comments is."""

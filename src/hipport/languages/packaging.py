@@ -12,7 +12,7 @@ from hipport.languages.json import Json
 from hipport.languages.shell import Command, commands_in
 from hipport.languages.toml import Toml
 from hipport.languages.yaml import Yaml
-from hipport.source import Source, Span
+from hipport.source import ANY_LINE_END, Source, Span
 
 _LINE = re.compile(rb"(?:[^\r\n\\]|\\(?!\r?\n|\Z)|\\\r?\n|\\\Z)*")
 _CONTINUED = re.compile(rb"\\(?:\r?\n|\Z)")
@@ -37,6 +37,8 @@ class Line:
 @dataclass(frozen=True)
 class Requirements(Source):
     """A file of requirements or constraints for pip."""
+
+    line_end = ANY_LINE_END
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
@@ -90,6 +92,8 @@ _SEMICOLON = re.compile(rb";(?!\s*\(?\s*(?:python_|platform_|sys_platform|os_nam
 @dataclass(frozen=True)
 class SetupCfg(Source):
     """The declarative configuration of setuptools, setup.cfg."""
+
+    line_end = ANY_LINE_END
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
@@ -183,6 +187,8 @@ _ENVIRONMENT = re.compile(r"testenv(?::.*)?|env(?::.*)?|base|\.?(?:pkgenv)")
 @dataclass(frozen=True)
 class ToxIni(Source):
     """tox's configuration, tox.ini."""
+
+    line_end = ANY_LINE_END
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
@@ -311,7 +317,11 @@ class Lock(Source):
             name = _TABLE_NAME.search(self.text, table.end(), end)
             version = _TABLE_VERSION.search(self.text, table.end(), end)
             if name:
-                yield Locked(name[1].decode(), version[1].decode() if version else "", Span(*name.span(1)))
+                yield Locked(
+                    name[1].decode(errors="replace"),
+                    version[1].decode(errors="replace") if version else "",
+                    Span(*name.span(1)),
+                )
 
     def _in_json(self) -> Iterator[Locked]:
         for entry in Json(self.path, self.text).entries:

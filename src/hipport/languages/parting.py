@@ -81,9 +81,8 @@ def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown:
 def _in_macros(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
     """Yield the sides of choices that macros make, to whose arguments `node` belongs: `SELECT(x, f(y), f(z))`."""
     macros = kernels.macros(function.source)
-    outer = node.parent if macros else None
     inner = node
-    while outer is not None and outer != function.body:
+    for outer in function.around(node)[:-1] if macros else ():
         called = outer.child_by_field_name("function") if outer.type == "call_expression" else None
         name = function.text(called) if called is not None and called.type == "identifier" else b""
         if name in macros and called != inner:
@@ -95,7 +94,7 @@ def _in_macros(kernels: Kernels, function: Function, node: Node, size: int, show
                     at = given[position]
                     text = condition if way else b"!" + condition
                     yield side_of(outer, way, text, at.start_byte, at.end_byte, False, False)
-        inner, outer = outer, outer.parent
+        inner = outer
 
 
 def _chosen(macros: Iterable[Macro], position: int, given: tuple[bytes, ...]) -> Iterator[tuple[bool, bytes]]:
@@ -105,7 +104,7 @@ def _chosen(macros: Iterable[Macro], position: int, given: tuple[bytes, ...]) ->
             continue
         used = [match.start() for match in re.finditer(rb"\b%s\b" % re.escape(macro.parameters[position]), macro.text)]
         for choice in choices(macro.text):
-            condition = with_arguments(squeezed(choice.condition), macro.parameters, list(given))
+            condition = with_arguments(squeezed(choice.condition), macro.parameters, given)
             for way, (start, end) in ((True, choice.yes), (False, choice.no)):
                 if condition and used and all(start <= each < end for each in used):
                     yield way, condition
@@ -192,8 +191,7 @@ def side_of(statement: Node, way: object, condition: bytes, start: int, end: int
 
 def loops_around(function: Function, node: Node, macros: AbstractSet[bytes]) -> Iterator[Node]:
     """Yield the loops that a place is in, the innermost first, those that `macros` begin among them."""
-    outer = node.parent
-    while outer is not None and outer != function.body:
+    for outer in function.around(node)[:-1]:
         if outer.type == "function_definition":
             # `LOOP(i, n) { … }` looks like a function.
             declarator = outer.child_by_field_name("declarator")
@@ -205,7 +203,6 @@ def loops_around(function: Function, node: Node, macros: AbstractSet[bytes]) -> 
             # `do … while (0)` is no loop.
             if condition is None or function.text(condition).strip(b"() ") not in (b"0", b"false"):
                 yield outer
-        outer = outer.parent
 
 
 def _child_with(outer: Node, inner: Node) -> Node:

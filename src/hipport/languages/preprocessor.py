@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from hipport.languages.asked import asked
 from hipport.languages.conditions import tokens, value
 from hipport.languages.vocabulary import IDENTIFIER, WORDS
 from hipport.source import Span
@@ -63,21 +64,25 @@ _THERE_IS_CUDA = re.compile(rb"(?P<not>!)?defined(?:__CUDACC__|__NVCC__|__HIPCC_
 
 @dataclass(frozen=True, slots=True)
 class Conditional:
-    """`#if`, `#elif`, `#else` or `#endif`; that of an `#ifdef X` is a `condition` too, `defined(X)`."""
+    """`#if`, `#elif`, `#else` or `#endif`; that of an `#ifdef X` is a `condition` too, `defined(X)`.
+
+    `asked` is the condition without what hipport has added to it for AMD.
+    """
 
     span: Span
     word: bytes
     condition: bytes
+    asked: bytes
 
     def tells(self, known: AbstractSet[bytes] = frozenset()) -> bool:
         """Whether the condition tells AMD from NVIDIA, by macros of the program's that are known to, or by HIP's."""
         return any(
             name in _DEFINED_ON_HIP or name in _NEVER_ON_HIP or name in known or _ON_HIP_DEVICE.fullmatch(name)
-            for name in IDENTIFIER.findall(self.condition)
+            for name in IDENTIFIER.findall(self.asked)
         )
 
 
-def grouped(code: bytes, directives: Iterable[Span]) -> tuple[tuple[Conditional, ...], ...]:
+def grouped(code: bytes, text: bytes, directives: Iterable[Span]) -> tuple[tuple[Conditional, ...], ...]:
     """Return the directives of each `#if` … `#endif`, inner ones before the one that they are in."""
     groups: list[tuple[Conditional, ...]] = []
     stack: list[list[Conditional]] = []
@@ -88,7 +93,9 @@ def grouped(code: bytes, directives: Iterable[Span]) -> tuple[tuple[Conditional,
         word, rest = match["word"], match["rest"]
         if word.endswith(b"def"):
             rest = (b"!" if b"n" in word else b"") + b"defined(" + (rest.split() or [b"?"])[0] + b")"
-        part = Conditional(directive, word, rest)
+        written = slice(*match.span("rest"))
+        before = rest if word.endswith(b"def") else asked(code[written], text[written])
+        part = Conditional(directive, word, rest, before)
         if word.startswith(b"if"):
             stack.append([part])
         elif stack:
@@ -102,7 +109,7 @@ def without_cuda(groups: Iterable[tuple[Conditional, ...]]) -> tuple[Span, ...]:
     """Return the stretches that no compilation for CUDA sees: `#ifndef __CUDACC__`, and the `#else` of its opposite."""
     found = []
     for group in groups:
-        condition = b"".join(group[0].condition.split()).replace(b"defined(", b"defined").rstrip(b")")
+        condition = b"".join(group[0].asked.split()).replace(b"defined(", b"defined").rstrip(b")")
         match = _THERE_IS_CUDA.fullmatch(condition)
         if (
             match is None
@@ -205,13 +212,13 @@ def branches(
         hip_may: bool | None = True
         cuda_may: bool | None = True
         for part, following in pairwise(group):
-            here_hip = part.word == b"else" or condition(
-                part.condition, hip=True, told=told, chosen=chosen, unset=unset
-            )
-            here_cuda = part.word == b"else" or condition(part.condition, hip=False, chosen=chosen)
+            # Who tells the two apart has counted on all that is written.
+            text = part.condition if told else part.asked
+            here_hip = part.word == b"else" or condition(text, hip=True, told=told, chosen=chosen, unset=unset)
+            here_cuda = part.word == b"else" or condition(text, hip=False, chosen=chosen)
             if here_hip is False and here_cuda is False:
                 # `defined(__CUDACC__) && defined(USE_ROCM)`: PyTorch's hipify makes the first what hipcc defines.
-                here_hip = condition(part.condition, hip=True, chosen=chosen, unset=unset)
+                here_hip = condition(text, hip=True, chosen=chosen, unset=unset)
             hip, hip_may = _and(hip_may, here_hip), _and(hip_may, _not(here_hip))
             cuda, cuda_may = _and(cuda_may, here_cuda), _and(cuda_may, _not(here_cuda))
             branch = Span(part.span.end, following.span.start)

@@ -13,7 +13,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
-from hipport.source import Source, Span
+from hipport.source import ANY_LINE_END, Source, Span
 
 if TYPE_CHECKING:
     import libcst
@@ -32,6 +32,8 @@ class Misplaced(ValueError):
 @dataclass(frozen=True)
 class Python(Source):
     """Python source text."""
+
+    line_end = ANY_LINE_END
 
     @classmethod
     def prepare(cls) -> None:

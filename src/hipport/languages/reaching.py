@@ -40,6 +40,10 @@ _LAMBDA = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*\[")
 # In a macro, what a method is called on, or the end of a namespace.
 _MEMBER = re.compile(rb"(?:\b(\w+)\s*\)?\s*(?:\.|->)|::)\s*\Z")
 _LAMBDAS = frozenset(("lambda_expression",))
+# So many conditions of a chain of calls are followed: those of functions that are called last count first.
+_MOST_CONDITIONS = 16
+#: Stands for conditions that are not followed: any other may exclude one of them.
+MORE = b"\0"
 
 
 class Place(NamedTuple):
@@ -278,7 +282,7 @@ class Reach:
         found = tuple(
             each._replace(
                 skipped=each.skipped or skipped,
-                under=conditions | {text for text in each.under if given.issuperset(WORD.findall(text))},
+                under=_most(conditions, (text for text in each.under if given.issuperset(WORD.findall(text)))),
             )
             for each in reached
         )
@@ -370,7 +374,7 @@ class Reach:
         common = self._called(name)
         if not common.of_call:
             return common.whole
-        texts = [squeezed(unit.text(argument)) for argument in given]
+        texts = tuple(squeezed(unit.text(argument)) for argument in given)
         reached = dict(common.all)
         for place, (each, inner) in common.of_call.items():
             lanes, mask = inner.lanes, inner.mask
@@ -671,3 +675,12 @@ def _lambdas(function: Function) -> dict[bytes, tuple[int, int]]:
 def _from_outside(lanes: Named, start: int, end: int) -> Named:
     """How lanes are named that a lambda names, for whoever calls it."""
     return Named(inside=True) if any(start <= each < end for each in lanes.found) else lanes
+
+
+def _most(conditions: frozenset[bytes], inner: Iterable[bytes]) -> frozenset[bytes]:
+    """Return conditions and, as far as there is room, those of what is called: the same ones in each run."""
+    room = _MOST_CONDITIONS - len(conditions)
+    found = {*inner} - conditions
+    if len(found) <= room:
+        return conditions | found
+    return conditions | {MORE, *sorted(found - {MORE})[: max(0, room)]}

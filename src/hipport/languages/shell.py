@@ -210,7 +210,7 @@ class Definition(Source):
     def _sections(self) -> tuple[tuple[bytes, Span], ...]:
         found = list(_SECTION.finditer(self.text))
         ends = [*(match.start() for match in found[1:]), len(self.text)]
-        return tuple((match["name"], Span(match.end(), end)) for match, end in zip(found, ends, strict=True))
+        return tuple((match["name"], Span(match.end(), end)) for match, end in zip(found, ends, strict=False))
 
     @cached_property
     def headers(self) -> tuple[tuple[str, Word], ...]:

@@ -187,7 +187,7 @@ def _said(command: Sequence[str], env: Mapping[str, str]) -> str:
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=dict(env),
-            timeout=60, check=False,
+            cwd="/", timeout=60, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return ""

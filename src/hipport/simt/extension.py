@@ -34,7 +34,7 @@ from hipport.discover import discover
 from hipport.just_in_time import just_in_time
 from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass, Ported, Reported
-from hipport.processes import limited, run_script
+from hipport.processes import Box, ask_python, limited, run_script
 from hipport.project import Project
 from hipport.recorder import setup_scripts
 from hipport.simt import compile as compiling
@@ -154,18 +154,23 @@ import json, sysconfig
 from importlib.util import find_spec
 spec = find_spec("torch")
 folder = list(spec.submodule_search_locations)[0] if spec else ""
-print(json.dumps([folder, sysconfig.get_path("include")]))
+print(json.dumps([folder, sysconfig.get_path("include"), find_spec("numpy") is not None]))
 """
 
 
 def torch_of(python: Path, env: Mapping[str, str]) -> Torch:
     """Return the PyTorch of an interpreter, without importing it. Raises NoTorch."""
-    status, said = limited([str(python), "-c", _ASK], Path("/"), env, 60)
-    if status:
-        raise NoTorch(f"{python} does not run: {said.strip()}")
-    folder, include = json.loads(said.splitlines()[-1])
+    try:
+        status, said, wrong = ask_python(python, _ASK, env, 60)
+    except OSError as problem:
+        raise NoTorch(f"{python} does not run: {problem.strerror}; name another interpreter: --python") from None
+    if status != 0:
+        raise NoTorch(f"{python} does not run: {wrong.strip() or 'it does not answer'}")
+    folder, include, numpy = json.loads(said.splitlines()[-1])
     if not folder:
-        raise NoTorch(f"{python} has no PyTorch: its extensions cannot be built")
+        raise NoTorch(f"{python} has no PyTorch: name a Python that has it: --python PATH")
+    if not numpy:
+        raise NoTorch(f"{python} has no NumPy, which cases are written with: {python} -m pip install numpy")
     version = re.search(r"__version__ = '([^']*)'", (Path(folder) / "version.py").read_text())
     return Torch(
         python, version[1] if version else "", Path(folder, "include"), Path(folder, "lib"), Path(include), True
@@ -439,7 +444,9 @@ class _Recorder:
         elif gpu:
             env |= {"HIP_PLATFORM": "amd", "ROCM_HOME": home, "ROCM_PATH": home, "PYTORCH_ROCM_ARCH": "gfx942"}
         script = HERE.parent / "record_extensions.py"
-        status, said = run_script(self.torch.python, script, [str(asked)], folder, env, self.timeout)
+        status, said = run_script(
+            self.torch.python, script, [str(asked)], folder, env, self.timeout, Box((scratch, self.copy))
+        )
         try:
             recorded: dict[str, Any] = json.loads(reading.read(answered))
         except (OSError, ValueError):
@@ -732,7 +739,7 @@ class _Compiler:
                 return
             yield each
             for include in each.includes:
-                for other in self.project.included(each, include.path):
+                for other in self.project.included(each, include):
                     if other.path not in seen:
                         seen.add(other.path)
                         queue.append(other.path)

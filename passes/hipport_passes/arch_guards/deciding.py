@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is decided on the conditions of a program, which goes together."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import PurePath
+from typing import NamedTuple
+
+from hipport.finding import Certainty, Finding
+from hipport.headers import own
+from hipport.languages import conditions
+from hipport.languages.asked import is_marked
+from hipport.languages.cpp import Cpp
+from hipport.languages.preprocessor import Conditional
+from hipport.project import Project
+from hipport.source import Span
+from hipport_passes import api_names
+from hipport_passes.arch_guards.chains import (
+    ASKS,
+    COMPILER,
+    NAME,
+    NEWEST,
+    OLDEST,
+    WORD,
+    Unreadable,
+    all_ask,
+    as_on_the_newest,
+    asked_text,
+    branch_of,
+    chain_of,
+)
+from hipport_passes.lost_code import chosen_elsewhere
+
+# The newest GPU whose features hipport ports throughout: those of 9.0 are for a person.
+_ALONE = 800
+# The last one whose features are.
+_LAST = 890
+# Code, once directives are gone.
+_CODE = re.compile(rb"[;{]")
+# Another name for an intrinsic, or a macro that calls one.
+_MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+\w+(?:\([^()\n]*\))?[ \t]+(?:__|hipport::)\w", re.MULTILINE)
+# What is in no branch that is ported as a whole: PTX, and names that look like CUDA's.
+_NOT_PORTED = re.compile(
+    rb"^[ \t]*#[ \t]*error|\b(?:__)?asm(?:__)?\b|\b(?:cuda\w+|cu[A-Z]\w*|CUDA_\w+|(?:__)?nv\w+)|(?<!::)\bcuda::",
+    re.M,
+)
+_STRING = re.compile(rb"\"[^\"]*\"|'[^']*'")
+# A stand-in for __ldg that loads, which is what HIP's does.
+_LOADS = re.compile(
+    rb"\s*(?:template\s*<[^<>]*>\s*)?[\w\s]*\b__ldg\s*\(\s*(?:const\s+\w+|\w+\s+const)\s*\*\s*(?:__restrict__\s*)?(\w+)\s*\)"
+    rb"\s*\{\s*return\s*(?:\*\s*\1|\1\s*\[\s*0\s*\])\s*;\s*\}\s*"
+    rb"|\s*#[ \t]*define[ \t]+__ldg(?:\((\w+)\)[ \t]+\(?[ \t]*\*[ \t]*\(?\2\)?[ \t]*\)?|[ \t]+\*)\s*"
+)
+_ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\n]*\s*)+")
+# What compares as it is written: with its bracket the name of a macro that has arguments.
+_WRITTEN = re.compile(rb"#[ \t]*define[ \t]+\w+\(?|[\w.]+|::|[^\s\w]")
+_INCLUDE = re.compile(rb"\s*#[ \t]*include\b")
+_DECLARE = frozenset(f"hip/{name}.h" for name in ("hip_runtime", "hip_runtime_api", "hip_cooperative_groups"))
+_BRACKETED = re.compile(rb"(?<=[(,] )\( (?!__VA_ARGS__)(\w+) \)(?= [,)])")
+_MASKED = re.compile(rb"hipport :: (all|any|ballot|shfl(?:_up|_down|_xor)?)_sync \( ((?:[^,()]|\( [^,()]* \))+?) , ")
+_FULL = re.compile(
+    rb"\(*(?:0[xX][fF]{8}[uUlL]*|~0[uUlL]*|(?:\(unsigned(?:int)?\))?-1|4294967295[uUlL]*|UINT(?:32)?_MAX)\)*"
+)
+_CONSTANT = re.compile(
+    rb"#[ \t]*define[ \t]+(\w+)[ \t]+([^\r\n]+)|\b(?:const|constexpr)\b[\w\s:]*?\b(\w+)\s*[={]\s*([^;}]+)"
+)
+# What stands under a condition and others may use: macros, functions, types, and variables that are given a value.
+_DECLARES = re.compile(
+    rb"#[ \t]*define[ \t]+(\w+)|\b(?!(?:if|for|while|switch|catch|return)\b)(\w+)\s*\([^(){};]*\)\s*(?:const\b\s*)?\{"
+    rb"|\b(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)\s*[:{]|\busing\s+(\w+)\s*=|\btypedef\b[^;{}]*\b(\w+)\s*;"
+    rb"|\b(?:const|constexpr|static|__shared__|__constant__|auto|int|float|double|unsigned|bool)\b[\w\s*&]*\b(\w+)\s*(?:=|;|\[)"
+)
+
+
+def decide(span: Span, name: bytes, more: str = "") -> Finding:
+    return Finding(
+        span,
+        "architecture" if name == b"__CUDA_ARCH__" else "version",
+        f"{name.decode()} is not defined on AMD and counts as 0 here: decide which branch AMD takes{more}",
+        certainty=Certainty.MANUAL,
+    )
+
+
+def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]) -> bool:
+    """Say whether all branches are the same, as calls of hipport's functions with all lanes and without a mask are."""
+    if group[-2].word != b"else":
+        return False
+    constants = project.together(source, _constants)
+    full = {name for name, is_full in constants if is_full} - {name for name, is_full in constants if not is_full}
+
+    def unmasked(call: re.Match[bytes]) -> bytes:
+        mask = call[2].replace(b" ", b"")
+        return b"hipport :: " + call[1] + b" ( " if _FULL.fullmatch(mask) or mask.strip(b"()") in full else call[0]
+
+    branches = set()
+    for part, following in pairwise(group):
+        text = re.sub(rb"\\\r?\n", b" ", source.code[part.span.end : following.span.start])
+        # Where a directive ends counts; other lines are parted as one likes.
+        lines = (
+            b" ".join(_WRITTEN.findall(line)) + b" \n" * line.lstrip().startswith(b"#")
+            for line in text.splitlines()
+            if not _INCLUDE.match(line)
+        )
+        # Code has no paths in it. HIP's own headers only declare, and that one is missing does not go unnoticed.
+        included = tuple(
+            include.path
+            for include in source.includes
+            if part.span.end <= include.directive.start < following.span.start and include.path not in _DECLARE
+        )
+        written = b" ".join(filter(None, lines))
+        here = source.text[part.span.end : following.span.start]
+        strings = tuple(
+            here[slice(*each.span())] for each in _STRING.finditer(source.code[part.span.end : following.span.start])
+        )
+        branches.add((_MASKED.sub(unmasked, _BRACKETED.sub(rb"\1", written)), strings, included))
+    return len(branches) == 1
+
+
+def _only_loads(source: Cpp, group: tuple[Conditional, ...]) -> bool:
+    """Say whether there is nothing but a stand-in for `__ldg`."""
+    return len(group) == 2 and _LOADS.fullmatch(source.code, group[0].span.end, group[1].span.start) is not None
+
+
+def _constants(source: Cpp) -> frozenset[tuple[bytes, bool]]:
+    """Return the names of constants of the file, and whether their values are masks of all lanes."""
+    return frozenset(
+        (match[1] or match[3], _FULL.fullmatch(re.sub(rb"\s", b"", match[2] or match[4])) is not None)
+        for match in _CONSTANT.finditer(source.code)
+    )
+
+
+def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: Span, kind: str) -> _Decided | None:
+    """Have AMD take the branch that every CUDA of today takes, if hipport has ported all of it."""
+    chain = chain_of(source, group)
+    if chain is None:
+        return None
+    code = source.code
+    whole = code[group[0].span.start : group[-1].span.end]
+    try:
+        now = chain.taken_now()
+    except Unreadable:
+        return None
+    left = [branch_of(group, each) for each in now]
+    is_error = all(each is not None and _ERRORS.fullmatch(code, each.start, each.end) for each in left)
+    inside = code[group[0].span.end : group[1].span.start]
+    # Where others have nothing, a program is not for them, and AMD would silently do without that code.
+    alone = len(group) == 2 and (
+        _CODE.search(re.sub(rb"^[ \t]*#.*", b"", inside, flags=re.M))
+        # Intrinsics by other names; what else macros of a release say may be of any kind.
+        or (kind == "version" and _MACRO.search(inside))
+    )
+    # GPUs before 6.0 have no atomicAdd of double; what stands in for it is slow on AMD too.
+    oldest = 600 if b"atomicAdd" in whole else OLDEST[b"__CUDA_ARCH__"]
+    ranges = [(oldest, NEWEST[b"__CUDA_ARCH__"])]
+    if (alone and left == [None]) or is_error:
+        ranges.append((_ALONE, NEWEST[b"__CUDA_ARCH__"]))
+    if is_error and group[0].word == b"if" and len(group) > 3:
+        ranges.append((_LAST, _LAST))
+    for since, until in ranges:
+        try:
+            settled = chain.settled(source, since, until)
+        except Unreadable:
+            return None
+        if settled is None:
+            continue
+        wanted, edits = settled
+        branches = [each for number in wanted if (each := branch_of(group, number)) is not None]
+        if not is_error and any(guards.has(source, each) for each in branches):
+            return None
+        if kind == "version":
+            those = "every CUDA since 11.0"
+        elif since == until:
+            those = f"NVIDIA GPUs of compute capability {since // 100}.{since % 100 // 10}"
+        else:
+            those = f"every NVIDIA GPU since compute capability {since // 100}.0"
+        whose = ""
+        if len(group) == 2:
+            whose = ", and others have none" if branches else ", which is none"
+        message = f"AMD takes the branch of {those}{whose}; assumes that what is right for all of them is right for AMD"
+        return _Decided(Finding(span, kind, message, edits, Certainty.REVIEW), tuple(branches) or (Span(0, 0),))
+    return None
+
+
+class _Decided(NamedTuple):
+    """What is said of a chain of conditions; nothing where its branches mean the same. `opened` are those AMD takes."""
+
+    said: Finding | None
+    opened: tuple[Span, ...] = ()
+
+
+class Guards:
+    """The decisions on all conditions of a program, which go together.
+
+    What has an inner condition in it is decided after that one. A branch stays closed, though all of it is ported, that
+    uses what only a branch under the same condition declares that stays closed.
+    """
+
+    def __init__(self, files: Iterable[Cpp], project: Project) -> None:
+        self._project = project
+        self._decided: dict[tuple[PurePath, int], _Decided] = {}
+        self._undecided: dict[PurePath, list[int]] = {}
+        self._for_a_person: dict[PurePath, list[int]] = {}
+        lacking: dict[tuple[bytes, ...], dict[bytes, tuple[Cpp, Span]]] = {}
+        opened: dict[tuple[bytes, ...], list[tuple[Cpp, tuple[Conditional, ...]]]] = {}
+        waiting: list[tuple[Cpp, tuple[Conditional, ...]]] = []
+        for source in files:
+            undecided = self._undecided[source.path] = []
+            for group in source.conditionals if NAME.search(source.code) else ():
+                if any(is_marked(source[part.span]) for part in group):
+                    continue  # An earlier run has decided, for review.
+                decided = self._decide(source, group)
+                if decided is None or (decided.said is not None and not decided.opened):
+                    undecided += (part.span.start for part in group if _is_answered_otherwise(source, part))
+                    undecided.sort()
+                if decided is None:
+                    continue
+                self._decided[source.path, group[0].span.start] = decided
+                if decided.opened:
+                    opened.setdefault(_condition(group), []).append((source, group))
+                elif decided.said is not None:
+                    waiting.append((source, group))
+        while waiting and opened:
+            source, group = waiting.pop()
+            condition = _condition(group)
+            names = lacking.setdefault(condition, {})
+            for name in _lacking(source, group) - names.keys():
+                names[name] = (source, group[0].span)
+            for other, twin in list(opened.get(condition, ())) if names else ():
+                key = (other.path, twin[0].span.start)
+                used = next((name for name in sorted(names) if _uses(other, self._decided[key].opened, name)), None)
+                if used is not None:
+                    opened[condition].remove((other, twin))
+                    self._decided[key] = self._closed(other, twin, used, *names[used])
+                    waiting.append((other, twin))
+
+    @staticmethod
+    def of(source: Cpp, project: Project) -> Guards:
+        """Return the decisions for the program of a file, made once."""
+        known: dict[PurePath, Guards] = project.__dict__.setdefault("_guards", {})
+        component = project.component(source)
+        if component[0].path not in known:
+            files = [each for each in component if isinstance(each, Cpp) and not own(each)]
+            known[component[0].path] = Guards(files, project)
+        return known[component[0].path]
+
+    def on(self, source: Cpp, group: tuple[Conditional, ...]) -> Finding | None:
+        """Return what is said of a chain of conditions."""
+        decided = self._decided.get((source.path, group[0].span.start))
+        return decided.said if decided is not None else None
+
+    def _decide(self, source: Cpp, group: tuple[Conditional, ...]) -> _Decided | None:
+        """Decide on a chain of conditions; None: there is nothing to decide, or somebody has."""
+        asked = _asked(source, group)
+        if asked is None:
+            return None
+        span, name = asked
+        if _same_branches(source, self._project, group) or _only_loads(source, group):
+            return _Decided(None)
+        kind = "architecture" if name == b"__CUDA_ARCH__" else "version"
+        chosen = _chosen(source, self, group, span, kind)
+        return chosen or _Decided(decide(span, name, chosen_elsewhere(source, self._project, group)))
+
+    @staticmethod
+    def _closed(source: Cpp, group: tuple[Conditional, ...], used: bytes, other: Cpp, where: Span) -> _Decided:
+        asked = _asked(source, group)
+        assert asked is not None
+        finding = decide(*asked)
+        place = f"{other.path.as_posix()}:{other.first.position(other.origin(where).start)[0]}"
+        message = f"{finding.message}, here and at {place}, where {used.decode()} is under the same condition"
+        return _Decided(replace(finding, message=message))
+
+    def has(self, source: Cpp, branch: Span) -> bool:
+        """Say whether anything in a branch is CUDA's alone, or depends on which CUDA it is."""
+        if _NOT_PORTED.search(source.code, branch.start, branch.end):
+            return True
+        if _any_between(self._undecided[source.path], branch):
+            return True
+        if source.path not in self._for_a_person:
+            found = api_names.find(source, self._project)
+            manual = sorted(each.span.start for each in found if each.certainty is Certainty.MANUAL)
+            self._for_a_person[source.path] = manual
+        return _any_between(self._for_a_person[source.path], branch)
+
+
+def _is_answered_otherwise(source: Cpp, part: Conditional) -> bool:
+    """Say whether a condition asks for CUDA's release or architecture, and AMD answers as the newest does not."""
+    text = asked_text(source, part)
+    return part.word not in (b"else", b"endif") and bool(NAME.search(text)) and not as_on_the_newest(text)
+
+
+def _asked(source: Cpp, group: tuple[Conditional, ...]) -> tuple[Span, bytes] | None:
+    """Return the first name of a chain of conditions that has to be decided on."""
+    if any(part.tells(source.known_on_hip) for part in group):
+        return None
+    for part in group:
+        if part.word in (b"else", b"endif") or source.ported(part.span.start):
+            continue
+        for match in NAME.finditer(source.code, part.span.start, part.span.end):
+            span, name = Span(*match.span()), match.group()
+            asks = ASKS.search(source.code[part.span.start : span.start]) is not None
+            if name in COMPILER or name == b"__NVCC__" or not _is_whole(source.code, span):
+                continue
+            if name == b"__CUDA_ARCH__" and asks and all_ask(source.code, part.span):
+                continue
+            if _is_answered_otherwise(source, part):
+                return span, name
+    return None
+
+
+def _is_whole(code: bytes, span: Span) -> bool:
+    match = WORD.match(code, span.start)
+    before = code[span.start - 1 : span.start]
+    return match is not None and match.end() == span.end and not (before.isalnum() or before == b"_")
+
+
+def _condition(group: tuple[Conditional, ...]) -> tuple[bytes, ...]:
+    return tuple(conditions.tokens(group[0].condition))
+
+
+def _lacking(source: Cpp, group: tuple[Conditional, ...]) -> set[bytes]:
+    """Return the names that AMD does without, as a chain of conditions is: those that only other branches declare."""
+    chain = chain_of(source, group)
+    try:
+        taken = chain.taken_now() if chain is not None else set()
+    except Unreadable:
+        taken = set()
+    there: set[bytes] = set()
+    elsewhere: set[bytes] = set()
+    for number in range(len(group) - 1):
+        branch = branch_of(group, number)
+        if branch is not None:
+            (there if number in taken else elsewhere).update(_declared(source, branch))
+    return elsewhere - there
+
+
+def _declared(source: Cpp, branch: Span) -> set[bytes]:
+    found = _DECLARES.finditer(source.code, branch.start, branch.end)
+    return {name for match in found for name in match.groups() if name}
+
+
+def _uses(source: Cpp, branches: Iterable[Span], name: bytes) -> bool:
+    """Say whether branches use a name that they do not declare."""
+    word = re.compile(rb"\b" + name + rb"\b")
+    return any(
+        word.search(source.code, branch.start, branch.end) and name not in _declared(source, branch)
+        for branch in branches
+    )
+
+
+def _any_between(places: list[int], span: Span) -> bool:
+    at = bisect_left(places, span.start)
+    return at < len(places) and places[at] < span.end

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which code of a function is not there on AMD, as a condition on NVIDIA's architecture leaves nothing in its place.
+
+Such a function compiles and does nothing. Who chooses it by a compute capability, which AMD's GPUs have by accident,
+gets wrong results without a word: passes that find the choice, or the condition, name the other with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import PurePath
+from typing import NamedTuple
+
+from hipport.languages import conditions
+from hipport.languages.cpp import Cpp
+from hipport.languages.functions import function_at
+from hipport.languages.preprocessor import Conditional
+from hipport.languages.python import Python
+from hipport.project import Project
+from hipport.source import Span
+
+_ARCHITECTURE = re.compile(rb"__CUDA_ARCH__\s*(>=|>)\s*(\d{3,4})\b|__CUDA_ARCH__\s*(<=|<)\s*(\d{3,4})\b")
+_ON_AMD = frozenset((b"__HIPCC__", b"__HIP_DEVICE_COMPILE__", b"__HIP_PLATFORM_AMD__", b"__HIP__", b"USE_ROCM"))
+# What stands for code that is not there.
+_NOTHING = re.compile(
+    rb"\s*(?:(?:return|break|assert\s*\([^;]*\)|__trap\s*\(\s*\)|__builtin_trap\s*\(\s*\)|[\w:]*(?:printf|assert|ASSERT|abort)\w*"
+    rb"\s*\([^;]*\)|\(\s*void\s*\)\s*\w+)\s*;\s*)*"
+)
+_DIRECTIVE = re.compile(rb"^[ \t]*#[^\r\n]*", re.MULTILINE)
+_CODE = re.compile(rb"[;{]")
+# How Python asks for one: `capability >= 750`, `major >= 7`, `(7, 5)`.
+_ASKED = re.compile(
+    rb"(?i)\b(?=\w*(?:capab|arch|\bsm|_sm|\bcc\b|compute|major))[\w.\[\]()]+\s*>=?\s*(?:(?P<number>\d{1,4})\b(?!\.\d)|"
+    rb"(?P<decimal>\d{1,2}\.\d)\b|\(\s*(?P<major>\d{1,2})\s*,\s*(?P<minor>\d)\s*\))"
+)
+
+
+class Lost(NamedTuple):
+    """Code that GPUs from `capability` on have, and AMD has not: where its condition begins, and what it says."""
+
+    capability: tuple[int, int]
+    path: PurePath
+    line: int
+    offset: int
+    condition: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line} ({self.condition})"
+
+
+class _OnAmd(NamedTuple):
+    """The macros of AMD's device code, as conditions ask for them; all others are not defined."""
+
+    def defined(self, name: bytes) -> bool:
+        return name in _ON_AMD
+
+    def number(self, name: bytes) -> int:
+        return int(name in _ON_AMD)
+
+
+def lost(source: Cpp) -> tuple[Lost, ...]:
+    """Return the code in functions of a file that AMD has nothing in the place of. A fact of the file."""
+    if b"__CUDA_ARCH__" not in source.words:
+        return ()
+    return tuple(each for group in source.conditionals if (each := _lost(source, group)) is not None)
+
+
+def _lost(source: Cpp, group: tuple[Conditional, ...]) -> Lost | None:
+    first = group[0].span
+    whole = source.code[first.start : group[-1].span.end]
+    asked = [*_ARCHITECTURE.finditer(whole)]
+    if not asked or function_at(source, first.start) is None or source.ported(first.start):
+        return None
+    branches = [(part, Span(part.span.end, following.span.start)) for part, following in pairwise(group)]
+    taken: Span | None = None
+    for part, branch in branches:
+        holds = 1 if part.word == b"else" else conditions.value(conditions.tokens(part.condition), _OnAmd())
+        if holds is None:
+            return None
+        if holds:
+            taken = branch
+            break
+    here = source.code[taken.start : taken.end] if taken is not None else b""
+    if not _NOTHING.fullmatch(_DIRECTIVE.sub(b"", here)):
+        return None
+    others = [branch for _, branch in branches if branch is not taken]
+    if not any(_CODE.search(_DIRECTIVE.sub(b"", source.code[each.start : each.end])) for each in others):
+        return None
+    bounds = [int(each[2] or each[4]) + ((each[1] or each[3]) in (b">", b"<=")) for each in asked]
+    least = min(bounds)
+    line = source.first.position(source.origin(first).start)[0]
+    condition = " ".join(source.code[first.start : first.end].decode("utf-8", "replace").split())
+    return Lost((least // 100, least // 10 % 10), source.path, line, first.start, condition[:100])
+
+
+def chosen_elsewhere(source: Cpp, project: Project, group: tuple[Conditional, ...]) -> str:
+    """Say where Python chooses the code of a condition that is not there on AMD; nothing where none is seen to."""
+    for each in source.fact(lost):
+        if each.offset == group[0].span.start and (where := project.fact(_choices).get(each.capability)):
+            return (
+                f"; a function is left with nothing to do there, and {where} chooses it by a capability, which AMD's "
+                "GPUs have by accident"
+            )
+    return ""
+
+
+def _choices(project: Project) -> dict[tuple[int, int], str]:
+    """Return where Python asks for a capability, the first place for each."""
+    found: dict[tuple[int, int], str] = {}
+    for source in project.sources:
+        if isinstance(source, Python):
+            for capability, offset in _asked(source.text):
+                found.setdefault(capability, f"{source.path}:{source.position(offset)[0]}")
+    return found
+
+
+def _asked(text: bytes) -> Iterator[tuple[tuple[int, int], int]]:
+    if b"apability" not in text and b"get_device_properties" not in text:
+        return
+    for match in _ASKED.finditer(text):
+        if match["decimal"]:
+            major, minor = map(int, match["decimal"].split(b"."))
+        elif match["major"]:
+            major, minor = int(match["major"]), int(match["minor"])
+        else:
+            number = int(match["number"])
+            major, minor = (number, 0) if number < 20 else divmod(number // 10 if number >= 200 else number, 10)
+        yield (major, minor), match.start()

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a repository's own distributions are called: no recipe is for those, whoever else has builds of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+
+from hipport.languages.packaging import SetupCfg
+from hipport.languages.python import Python
+from hipport.languages.toml import Toml
+from hipport.project import Project
+from hipport.source import Source
+
+# Where a tree keeps the sources of others.
+_OF_OTHERS = re.compile(
+    r"(?i)(?:third|3rd)[-_]?part(?:y|ies)|externals?|extern|submodules?|vendor(?:ed)?|deps|dependencies|extensions|ext|lib|libs|thirdparty"
+)
+_NAME = re.compile(rb"\bname[ \t]*=[ \t]*(?:[\"']([\w.-]+)[\"']|([A-Za-z_]\w*)\b(?![ \t]*[(.\[]))")
+_SETUP = re.compile(rb"\bsetup[ \t]*\(")
+_IN_CFG = re.compile(rb"(?m)^\[metadata\][^\[]*?^name[ \t]*=[ \t]*([\w.-]+)", re.DOTALL)
+_CLONED = re.compile(
+    rb"(?:git[ \t]+clone|git\+)[^\n]*?(?:github|gitlab)\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?(?=[/@#?\s\"'`]|$)"
+)
+_TABLES = (("project",), ("tool", "poetry"), ("tool", "flit", "metadata"))
+
+
+def names(project: Project) -> frozenset[str]:
+    """Return the names of what the project's own scripts build, normalised. A fact of the project."""
+    return frozenset(
+        re.sub(r"[-_.]+", "-", name).lower()
+        for source in project.sources
+        if _is_own(source.path)
+        for name in (*_declared(source), *_packages(source, project))
+    )
+
+
+def repositories(project: Project) -> frozenset[str]:
+    """Return `owner/name` of what the README of the tree tells to clone first, in lower case, if it builds anything.
+
+    That is the tree itself where the name is that of one of its distributions, or of a package in it.
+    """
+    found = set()
+    for source in project.sources:
+        if len(source.path.parts) == 1 and source.path.name.lower().startswith("readme"):
+            found |= {match[1].decode().lower() for match in _CLONED.finditer(source.text)}
+    own = names(project)
+    return frozenset(each for each in found if re.sub(r"[-_.]+", "-", each.partition("/")[2]) in own)
+
+
+def _is_own(path: PurePath) -> bool:
+    return not any(_OF_OTHERS.fullmatch(part) for part in path.parts[:-1])
+
+
+def _declared(source: Source) -> Iterator[str]:
+    if isinstance(source, Python) and source.path.name == "setup.py" and (setup := _SETUP.search(source.text)):
+        match = _NAME.search(source.text, setup.end())
+        if match is not None and match[1]:
+            yield match[1].decode()
+        elif match is not None:
+            # `name=PACKAGE`, which is a string somewhere above.
+            assigned = re.search(rb"(?m)^" + match[2] + rb"[ \t]*=[ \t]*[\"']([\w.-]+)[\"']", source.text)
+            if assigned is not None:
+                yield assigned[1].decode()
+    elif isinstance(source, SetupCfg) and (match := _IN_CFG.search(source.text)):
+        yield match[1].decode()
+    elif isinstance(source, Toml) and source.path.name == "pyproject.toml" and source.document is not None:
+        for path in _TABLES:
+            table: object = source.document
+            for key in path:
+                table = table.get(key) if isinstance(table, dict) else None
+            if isinstance(table, dict) and isinstance(name := table.get("name", table.get("module")), str):
+                yield name
+
+
+def _packages(source: Source, project: Project) -> Iterable[str]:
+    """The packages beside a build script: what is imported by their name is the tree's own."""
+    if source.path.name not in ("setup.py", "pyproject.toml"):
+        return ()
+    folder = source.path.parent
+    inits = (each.path for each in project.sources if each.path.name == "__init__.py")
+    return (
+        path.parent.name
+        for path in inits
+        if path.parent.parent in (folder, folder / "src", folder / "python") and _is_own(path)
+    )

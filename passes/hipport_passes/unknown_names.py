@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report names that look like CUDA's, are in no table of hipport's, and are declared nowhere in the program.
+
+CUDA has new names with each release, and programs misspell old ones. Such a name is kept as it is, and hipcc does not
+know it. A program's own `cudaCheck(…)` looks the same: what its files declare in any way is left alone, and so is what
+may be a macro's name, in capitals with brackets behind it. A name is told of once for all files of a program.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from hipport.finding import Certainty, Finding
+from hipport.languages.cpp import Cpp, word_before
+from hipport.languages.declarations import declarations, member_or_qualified
+from hipport.pipeline import Pass
+from hipport.project import Component, Project
+from hipport.source import Span
+from hipport.tables import load
+from hipport_passes import api_names
+
+_CALLED = re.compile(rb"\s*(?:<[^;{}()]*>\s*)?\(")
+# What a macro pastes to it, a backslash that breaks it, a namespace.
+_PART = re.compile(rb"[ \t]*##|\\\r?\n\w|\s*::")
+_INNER_WORD = re.compile(rb"(?<=[a-z])[A-Z]|(?<=[A-Za-z])_")
+_CAPITALS = re.compile(rb"[A-Z_0-9]+")
+_BODY = re.compile(rb"\s*(?:[{;:]|final\b)")
+# In front of a function that returns a pointer or a reference.
+_POINTED = re.compile(rb"(?:^|[;{}>\n])[ \t]*(?!return\b)(?:[\w:]+\s+)*[\w:]+(?:\s*<[^;{}()]*>)?\s*[*&]+\s*\Z")
+_TYPE_WORDS = frozenset(b"struct class enum union".split())
+#: Words that no declared name follows.
+_NO_TYPE = frozenset(
+    b"return else do case goto throw delete new sizeof alignof and or not xor if while for switch co_return co_await "
+    b"co_yield typename operator public private protected".split()
+)
+#: `cublasSgemm_v2`, `cuMemcpy_ptsz`, `cublasSgemm_64`: what a header's macros make of the name that programs write.
+_VERSION = re.compile(rb"(?:_v\d+|_pts[dz]|_64|_[0-9]+)+$")
+_CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif|undef|error|include|pragma)\b")
+
+
+class _Family(NamedTuple):
+    of: str
+    names: re.Pattern[bytes]
+    used: str
+
+
+@cache
+def _families() -> tuple[_Family, ...]:
+    rows = load(Path(__file__).with_suffix(".toml"))["family"]
+    return tuple(_Family(row["of"], re.compile(row["names"].encode()), row["used"]) for row in rows)
+
+
+@cache
+def _any() -> re.Pattern[bytes]:
+    return re.compile(b"|".join(family.names.pattern for family in _families()))
+
+
+@cache
+def _known() -> frozenset[bytes]:
+    known = load(Path(__file__).with_suffix(".toml"))["known"]
+    return frozenset((*api_names.table(), *(name for names in known.values() for name in names.encode().split())))
+
+
+@cache
+def _beginnings() -> frozenset[bytes]:
+    """What names of CUDA's begin with, word by word: `cudaMem` of `cudaMemAdvise`."""
+    names = api_names.table()
+    return frozenset(name[: word.start()] for name in names for word in _INNER_WORD.finditer(name, 5))
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding for each such name, where the program uses it first."""
+    used = source.fact(_used)
+    if not used:
+        return
+    declared = project.together(source, _declared)
+    first = project.component(source).fact(_first)
+    told: set[bytes] = set()
+    for span, name, of in used:
+        if name not in declared and name not in told and first[name] == source.path:
+            told.add(name)
+            message = (
+                f"{name.decode()}: it looks like a name of {of}, but hipport knows no such one{_near(name)}; look for "
+                "what HIP has instead, or, if it is the program's own, give the header that declares it as well"
+            )
+            yield Finding(span, "name", message, certainty=Certainty.MANUAL)
+
+
+def _used(source: Cpp) -> tuple[tuple[Span, bytes, str], ...]:
+    """The names of the families that are in no table, where they stand as CUDA's would, with their family."""
+    found = []
+    for span, name in source.fact(_looking_so):
+        if member_or_qualified(source.code, span.start) or source.ported(span.start):
+            continue
+        if _PART.match(source.code, span.end) or source.code[: span.start].rstrip(b" \t").endswith((b"##", b"\\\n")):
+            continue  # a part of a name, of which `api_names` tells
+        directive = source.directive(span.start)
+        if directive is not None and _CONDITION.match(source.code, directive.start, directive.end):
+            continue
+        called = _CALLED.match(source.code, span.end) is not None
+        if called and _CAPITALS.fullmatch(name):
+            continue  # CUDA's own are not called
+        if not called and name in _beginnings():
+            continue  # what a macro that gets it pastes the rest to
+        family = next(each for each in _families() if each.names.fullmatch(name))
+        if family.used == "any" or called == (family.used == "called"):
+            found.append((span, name, family.of))
+    return tuple(found)
+
+
+def _looking_so(source: Cpp) -> tuple[tuple[Span, bytes], ...]:
+    wanted = frozenset(source.matched(_any())) & source.words - _known()
+    return tuple(source.names(wanted)) if wanted else ()
+
+
+def _first(component: Component) -> Mapping[bytes, PurePath]:
+    """The first file of a program that uses a name."""
+    first: dict[bytes, PurePath] = {}
+    for source in component:
+        if isinstance(source, Cpp):
+            for _, name, _ in source.fact(_used):
+                first.setdefault(name, source.path)
+    return first
+
+
+def _declared(source: Cpp) -> frozenset[bytes]:
+    """The names of the families that the file declares: types, functions, variables, macros, enumerators, members."""
+    names = source.fact(_looking_so)
+    found = {each.name for each in declarations(source, names)}
+    for span, name in names:
+        word = word_before(source.code, span.start)
+        if word in _TYPE_WORDS:
+            found |= {name} if _BODY.match(source.code, span.end) else set()
+        elif (word and word not in _NO_TYPE) or _POINTED.search(source.code, max(0, span.start - 200), span.start):
+            found.add(name)
+    return frozenset(found)
+
+
+def _near(name: bytes) -> str:
+    """Return what to say of the name that is most like it; "" if none is."""
+    known = api_names.table()
+    base = _VERSION.sub(b"", name)
+    if base not in known:
+        like = [each for each in known if each[:4].lower() == name[:4].lower()]
+        close = difflib.get_close_matches(
+            name.decode(), [each.decode() for each in like if abs(len(each) - len(name)) < 8], 1, 0.85
+        )
+        if not close:
+            return ""
+        base = close[0].encode()
+    row = known[base]
+    return f" (nearest: {base.decode()}, {f'{row.hip} in HIP' if row.hip else 'which HIP has no equal of'})"
+
+
+PASS = Pass(Cpp, find)

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run one command so that it cannot write where it should not, take all memory, or leave processes behind.
+
+A script, run by hipport's own interpreter without its packages; `loaded_python.py` reads it as well, in an interpreter
+that may not have hipport. Its first argument is JSON: see `processes.Box`, which writes it. The others are the command.
+What became of it goes to a pipe, as JSON: its status, or null if it took too long, and how its files were guarded.
+
+Files are guarded by Landlock (Linux 5.13 and later; linux/landlock.h and Documentation/userspace-api/landlock.rst of
+Linux 6.12), else by bubblewrap (bwrap(1) of 0.8). Nobody needs to be root for either.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import resource
+import select
+import signal
+import struct
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+_LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+# prctl(2).
+_PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 38, 36
+# The numbers of system calls that came after Linux 5.1 are the same on all processors but Alpha.
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+# LANDLOCK_ACCESS_FS_*: writing; removing and making files of all kinds; moving between folders; truncating.
+_WRITE_FILE, _REFER, _TRUNCATE = 1 << 1, 1 << 13, 1 << 14
+_CHANGES = sum(1 << bit for bit in range(4, 13))
+#: Of these, what there can be for a file that is no folder.
+_OF_FILES = _WRITE_FILE | _TRUNCATE
+#: Signals to processes outside: from version 6 of Landlock (Linux 6.12) they can be forbidden.
+_SCOPE_SIGNAL = 1 << 1
+#: Seconds in which all that a command left is ended.
+_PATIENCE = 20.0
+
+
+def landlock() -> int:
+    """Return the version of Landlock of this kernel; 0 where there is none."""
+    version = _LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1) if _LIBC is not None else 0
+    return max(0, int(version))
+
+
+def own_children() -> None:
+    """Have orphans below this process become its children, so that `end_children` finds them."""
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_children() -> None:
+    """End every process below this one, also those in sessions of their own, and wait for them."""
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        for pid in _below(os.getpid()):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.002)
+
+
+def _below(first: int) -> list[int]:
+    """Return the processes below one."""
+    children: dict[int, list[int]] = {}
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # The name of the program, in parentheses, may have anything in it.
+            parent = int(place.read_bytes().rpartition(b")")[2].split()[1])
+            children.setdefault(parent, []).append(int(place.parent.name))
+    found, queue = [], [first]
+    while queue:
+        below = children.get(queue.pop(), [])
+        found += below
+        queue += below
+    return found
+
+
+def guard(box: dict[str, Any]) -> None:
+    """Limit this process, and what it becomes, to what `box` says."""
+    for what, most in ((resource.RLIMIT_AS, box["memory"]), (resource.RLIMIT_FSIZE, box["file"]),
+                       (resource.RLIMIT_CPU, box["cpu"])):  # fmt: skip
+        if most:
+            resource.setrlimit(what, (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if _LIBC is not None:
+        # No program that runs as somebody else gets out.
+        _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if box["write"] is not None and landlock():
+        _guard_files(box["write"], landlock())
+
+
+def _guard_files(writable: list[str], version: int) -> None:
+    assert _LIBC is not None
+    handled = _WRITE_FILE | _CHANGES | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
+    # struct landlock_ruleset_attr: files; from version 4 on the network; from version 6 on what is kept inside.
+    attributes = struct.pack("=QQQ", handled, 0, _SCOPE_SIGNAL)[: 8 if version < 4 else 16 if version < 6 else 24]
+    rules = _call(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0)
+    for path in writable:
+        with contextlib.suppress(FileNotFoundError):
+            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            rights = handled if Path(path).is_dir() else handled & _OF_FILES
+            # struct landlock_path_beneath_attr; LANDLOCK_RULE_PATH_BENEATH is 1.
+            _call(_ADD_RULE, rules, 1, struct.pack("=Qi", rights, place), 0)
+            os.close(place)
+    _call(_RESTRICT_SELF, rules, 0)
+    os.close(rules)
+
+
+def _call(number: int, *arguments: Any) -> int:
+    assert _LIBC is not None
+    result = int(_LIBC.syscall(number, *arguments))
+    if result < 0:
+        raise OSError(ctypes.get_errno(), f"Landlock: {os.strerror(ctypes.get_errno())}")
+    return result
+
+
+def bubblewrap(command: list[str], writable: list[str]) -> list[str]:
+    """Return the words in front of a command that have bubblewrap guard its files."""
+    words = [command[0], "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc", "--unshare-pid"]
+    for path in writable:
+        if Path(path).exists() and path != "/dev":
+            words += ["--bind", path, path]
+    return [*words, "--die-with-parent", "--", *command[1:]]
+
+
+def _wait(child: int, seconds: float | None, alive: int) -> int | None:
+    """Return the status of a child; None where it takes too long, or nobody waits for it any more."""
+    until = None if seconds is None else time.monotonic() + seconds
+    ended = os.pidfd_open(child) if hasattr(os, "pidfd_open") else -1
+    try:
+        while True:
+            found, status = os.waitpid(child, 0 if ended in (ready := _ready(ended, alive, until)) else os.WNOHANG)
+            if found:
+                return os.waitstatus_to_exitcode(status)
+            if alive in ready or (until is not None and time.monotonic() >= until):
+                return None
+    finally:
+        if ended >= 0:
+            os.close(ended)
+
+
+def _ready(ended: int, alive: int, until: float | None) -> list[int]:
+    left = None if until is None else max(0.0, until - time.monotonic())
+    # A kernel without descriptors of processes is asked again and again.
+    left = left if ended >= 0 else min(0.02, 0.02 if left is None else left)
+    return select.select([each for each in (ended, alive) if each >= 0], [], [], left)[0]
+
+
+def _exec(box: dict[str, Any], command: list[str]) -> None:
+    """Become the command, guarded. Returns only by exceptions."""
+    os.setsid()
+    if box["bubblewrap"]:
+        command = bubblewrap([box["bubblewrap"], box["executable"] or command[0], *command[1:]], box["write"])
+        box = {**box, "executable": "", "write": None}
+    guard(box)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        # Python's own ways with them are not the command's.
+        signal.signal(number, signal.SIG_DFL)
+    os.execvp(box["executable"] or command[0], command)
+
+
+def _give_up(number: int, frame: object) -> None:
+    end_children()
+    os._exit(128 + number)
+
+
+def main() -> None:
+    """Run the command of the arguments."""
+    box, command = json.loads(sys.argv[1]), sys.argv[2:]
+    answer, alive = box["answer"], box["alive"]
+    for number in (answer, alive):
+        os.set_inheritable(number, False)
+    own_children()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Ctrl-C comes to all of a terminal's processes, but not to the command, whose session is its own.
+        signal.signal(number, _give_up)
+    failed, failing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        try:
+            _exec(box, command)
+        except BaseException as failure:
+            said = {"errno": getattr(failure, "errno", None) or errno.EIO, "why": str(failure)}
+            os.write(failing, json.dumps(said).encode())
+        os._exit(127)
+    os.close(failing)
+    problem = os.read(failed, 1 << 16)
+    status = _wait(child, box["seconds"], alive)
+    if status is None:
+        # It may say where it was.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGTERM)
+        if box["grace"]:
+            _wait(child, box["grace"], alive)
+    end_children()
+    os.write(answer, json.dumps({"status": status, "problem": json.loads(problem) if problem else None}).encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which files of a tree are one program, and which one translation unit, by what includes what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+from pathlib import PurePath
+
+
+def connected(files: Iterable[PurePath], edges: Iterable[tuple[PurePath, PurePath]]) -> list[tuple[PurePath, ...]]:
+    """Return the files in groups that no edge leads out of, in the order of their first files."""
+    leader = {path: path for path in files}
+
+    def find(path: PurePath) -> PurePath:
+        while leader[path] != path:
+            leader[path] = leader[leader[path]]
+            path = leader[path]
+        return path
+
+    for one, other in edges:
+        if one in leader and other in leader:
+            leader[find(other)] = find(one)
+    groups: dict[PurePath, list[PurePath]] = {}
+    for path in leader:
+        groups.setdefault(find(path), []).append(path)
+    return [tuple(group) for group in groups.values()]
+
+
+class Linked:
+    """The C++ files of a tree as its programs link them.
+
+    Files that includes connect are a group. What is only for the host, and another program's or included by a file with
+    a `main`, is a group of its own: what includes it sees it, and not what else does. Device code that programs share
+    makes them one: what becomes of it is decided for all.
+    """
+
+    def __init__(
+        self,
+        included: Mapping[PurePath, tuple[PurePath, ...]],
+        programs: Mapping[PurePath, str | None],
+        mains: AbstractSet[PurePath],
+        for_devices: Callable[[PurePath], bool],
+    ) -> None:
+        """Take what each file includes, the folder of the program that it is built in, and the files with a `main`."""
+        self._included = included
+        self._programs = programs
+        self._mains = mains
+        self._shared = self._for_hosts(for_devices)
+        self.groups = self._grouped()
+        self.group_of = {path: number for number, group in enumerate(self.groups) for path in group}
+        below = self._below()
+        #: For each group, itself and those that files of it may be linked with.
+        self.seen_by = [dict.fromkeys((number, *others)) for number, others in enumerate(below)]
+        for number, others in enumerate(below):
+            for other in others:
+                self.seen_by[other].update(dict.fromkeys((number, *others)))
+
+    def _for_hosts(self, for_devices: Callable[[PurePath], bool]) -> set[PurePath]:
+        """Return the files that several programs may share: neither they nor what they include is for devices."""
+        including: dict[PurePath, list[PurePath]] = {}
+        for path, others in self._included.items():
+            for other in others:
+                including.setdefault(other, []).append(path)
+        # What nothing includes is shared by nothing.
+        waiting = [path for path in including if for_devices(path)]
+        left = set(waiting)
+        while waiting:
+            for path in including.get(waiting.pop(), ()):
+                if path not in left:
+                    left.add(path)
+                    waiting.append(path)
+        return including.keys() - left
+
+    def _apart(self, path: PurePath, other: PurePath) -> bool:
+        """Say whether a file and one that it includes are of different groups."""
+        another = path in self._mains or self._programs[path] != self._programs[other]
+        return another and other in self._shared
+
+    def _grouped(self) -> list[tuple[PurePath, ...]]:
+        edges: list[tuple[PurePath, PurePath]] = []
+        across: list[tuple[PurePath, PurePath]] = []
+        for path, others in self._included.items():
+            for other in others:
+                (across if self._apart(path, other) else edges).append((path, other))
+        while True:
+            groups = connected(self._included, edges)
+            group_of = {path: number for number, group in enumerate(groups) for path in group}
+            # Files of a program that share what lies outside of it are one.
+            using: dict[tuple[str, int], PurePath] = {}
+            more: list[tuple[PurePath, PurePath]] = []
+            for path, other in across:
+                program = self._programs[path]
+                if program is not None and path not in self._mains:
+                    first = using.setdefault((program, group_of[other]), path)
+                    if group_of[first] != group_of[path]:
+                        more.append((first, path))
+            if not more:
+                return groups
+            edges += more
+
+    def _below(self) -> list[dict[int, None]]:
+        """Return for each group those that are reached from it by includes."""
+        direct: list[dict[int, None]] = [{} for _ in self.groups]
+        for path, others in self._included.items():
+            direct[self.group_of[path]].update(dict.fromkeys(self.group_of[other] for other in others))
+        found: list[dict[int, None]] = []
+        for group, nearest in enumerate(direct):
+            reached: dict[int, None] = {}
+            waiting = list(nearest)
+            while waiting:
+                each = waiting.pop()
+                if each not in reached and each != group:
+                    reached[each] = None
+                    waiting += direct[each]
+            found.append(reached)
+        return found
+
+    @cached_property
+    def families(self) -> dict[PurePath, tuple[PurePath, ...]]:
+        """For each file, those that it is connected to within its program, files with a `main` among them."""
+        edges = (
+            (path, other)
+            for path, others in self._included.items()
+            for other in others
+            if self._programs[path] == self._programs[other]
+        )
+        return {path: family for family in connected(self._included, edges) for path in family}
+
+    @cached_property
+    def _units(self) -> tuple[list[tuple[PurePath, ...]], dict[PurePath, tuple[int, ...]]]:
+        """The translation units, each with all that it includes, and the numbers of those that each file is in."""
+        included = {other for others in self._included.values() for other in others}
+        units: list[tuple[PurePath, ...]] = []
+        within: dict[PurePath, list[int]] = {}
+        # Headers that only include each other begin one, too.
+        for path in sorted(self._included, key=lambda each: each in included):
+            if path in included and path in within:
+                continue
+            reached = {path: None}
+            waiting = [path]
+            while waiting:
+                for other in self._included[waiting.pop()]:
+                    if other not in reached:
+                        reached[other] = None
+                        waiting.append(other)
+            for each in reached:
+                within.setdefault(each, []).append(len(units))
+            units.append(tuple(reached))
+        return units, {path: tuple(numbers) for path, numbers in within.items()}
+
+    def units(self, path: PurePath) -> tuple[int, ...]:
+        """Return the numbers of the translation units that a file is in."""
+        return self._units[1].get(path, ())
+
+    def unit(self, number: int) -> tuple[PurePath, ...]:
+        """Return the files of a translation unit, the one that is compiled first."""
+        return self._units[0][number]

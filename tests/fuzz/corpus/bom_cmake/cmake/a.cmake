@@ -1,0 +1,2 @@
+﻿CUDA_DETECT_INSTALLED_GPUS()
+project(CUDA)

@@ -1,0 +1,1 @@
+cudaDeviceSynchronize<std::int8_t

@@ -1,0 +1,1 @@
+singularity exec --nv --nv x.sif python cuda.py

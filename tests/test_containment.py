@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What code of a tree can do when hipport runs it, and when it does not: see docs/security.md."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hipport import contained, environment, machine, processes
+from hipport.cli import main
+from hipport.dry_runs import dry_run
+from hipport.processes import Box
+
+PYTHON = Path(sys.executable)
+landlock = pytest.mark.skipif(not contained.landlock(), reason="no Landlock: that files are guarded was NOT checked")
+
+SECRETS = {
+    "GITHUB_TOKEN": "ghp", "AWS_SECRET_ACCESS_KEY": "k", "AWS_ACCESS_KEY_ID": "i", "HF_TOKEN": "hf", "NPM_TOKEN": "n",
+    "SSH_AUTH_SOCK": "/s", "TORCH_HUB_TOKEN": "t", "CMAKE_PASSWORD": "p", "PIP_INDEX_URL": "https://me:pw@h/",
+    "HTTPS_PROXY": "http://me:pw@h", "OPENAI_API_KEY": "o", "KUBECONFIG": "/k", "DATABASE_URL": "d",
+}  # fmt: skip
+TOLD = {
+    "PATH": "/usr/bin:/bin", "HOME": "/home/me", "ROCM_PATH": "/opt/rocm", "LD_LIBRARY_PATH": "/opt/lib",
+    "CC": "ccache gcc", "CCACHE_DIR": "/ccache", "HIP_VISIBLE_DEVICES": "0", "HSA_OVERRIDE_GFX_VERSION": "11.0.0",
+    "PYTHONPATH": "/src",
+    "TORCH_CUDA_ARCH_LIST": "8.0", "MAX_JOBS": "4", "CMAKE_PREFIX_PATH": "/x", "CXXFLAGS": "-O2", "LC_ALL": "C",
+    "HIPCC_COMPILE_FLAGS_APPEND": "-g", "PYTORCH_ROCM_ARCH": "gfx942", "OMP_NUM_THREADS": "1", "FORCE_CUDA": "1",
+    "VIRTUAL_ENV": "/venv", "CPATH": "/include",
+}  # fmt: skip
+
+
+def test_the_environment_is_what_build_tools_ask_for() -> None:
+    assert environment.allowed({**SECRETS, **TOLD}) == TOLD
+    assert environment.allowed({**SECRETS, **TOLD}, ["HF_TOKEN"]) == {**TOLD, "HF_TOKEN": "hf"}
+
+
+def test_programs_of_the_current_folder_are_not_those_of_the_machine() -> None:
+    env = {"PATH": ":/usr/bin:.:bin:/bin", "LD_LIBRARY_PATH": "/lib::"}
+    assert environment.allowed(env) == {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": "/lib"}
+
+
+Runner = Callable[..., tuple[int | None, str]]
+
+
+@pytest.fixture(params=["alone", "loaded", "bubblewrap"])
+def run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
+    """Run Python as a command of a tree: in a process of its own, or in one that has loaded PyTorch."""
+    if request.param == "bubblewrap":
+        monkeypatch.setattr(contained, "landlock", lambda: 0)
+        processes._bubblewrap.cache_clear()
+        if not processes._bubblewrap():
+            processes._bubblewrap.cache_clear()
+            pytest.skip("no bubblewrap: that it guards files where there is no Landlock was NOT checked")
+    loaded = processes._Loaded(PYTHON, dict(os.environ)) if request.param == "loaded" else None
+    if loaded is not None:
+        pytest.importorskip(
+            "torch", reason="PyTorch is not installed: that scripts in a fork are contained was NOT checked"
+        )
+
+    def run(text: str, box: Box | None = None, seconds: float = 60.0) -> tuple[int | None, str]:
+        script = tmp_path / "script.py"
+        script.write_text(textwrap.dedent(text))
+        env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}
+        if loaded is None:
+            return processes.run_contained([str(PYTHON), str(script)], tmp_path, env, seconds, box)
+        answer = loaded.run(script, (), tmp_path, env, seconds, box)
+        assert answer is not None
+        return answer
+
+    yield run
+    processes._bubblewrap.cache_clear()
+    if loaded is not None and loaded.process is not None and loaded.process.stdin is not None:
+        loaded.process.stdin.close()
+
+
+def running(*words: str) -> bool:
+    """Whether a command runs somewhere on this machine, a second later at the latest."""
+    wanted = b"".join(word.encode() + b"\0" for word in words)
+    end = time.monotonic() + 1
+    while any(_read(each) == wanted for each in Path("/proc").glob("[0-9]*/cmdline")):
+        if time.monotonic() > end:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+@pytest.mark.parametrize("then", ["", "time.sleep(60)", "os.kill(os.getpid(), 9)"])
+def test_no_process_is_left(run: Runner, tmp_path: Path, then: str) -> None:
+    """Not in a session of its own, not with another parent, however the command ends."""
+    seconds = f"300.{os.getpid()}"
+    status, said = run(
+        f"""
+        import os, time
+        def begin(depth):
+            reading, writing = os.pipe()
+            if os.fork() == 0:
+                os.setsid()
+                if depth:
+                    begin(depth - 1)
+                    os._exit(0)
+                if os.fork():
+                    os._exit(0)
+                os.write(writing, b"%d" % os.getpid())
+                os.execvp("sleep", ["sleep", "{seconds}"])
+            print(os.read(reading, 20).decode() if not depth else "", flush=True)
+        begin(0)
+        begin(2)
+        time.sleep(1)
+        {then}
+        """,
+        seconds=8,
+    )
+    assert status == {"": 0, "os.kill(os.getpid(), 9)": -9}.get(then)
+    assert len(said.split()) == 2, said
+    assert not running("sleep", seconds)
+
+
+@landlock
+def test_files_are_written_only_where_that_is_allowed(run: Runner, tmp_path: Path) -> None:
+    for name in ("mine", "other", "home/.cache/hipport"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "other/file").write_text("before")
+    (tmp_path / "mine/link").symlink_to(tmp_path / "other/file")
+    # Older versions do not keep signals inside; in bubblewrap there is nobody to send them to.
+    signals = contained.landlock() >= 6
+    status, said = run(
+        f"""
+        import os, pathlib, tempfile
+        here = pathlib.Path({str(tmp_path)!r})
+        def tried(what, *arguments):
+            try:
+                what(*arguments)
+            except OSError:
+                return
+            print("done:", what, *arguments)
+        for name in "other/file other/new home/.cache/hipport/new home/.bashrc new script.py mine/link".split():
+            tried((here / name).write_text, "x")
+        tried(os.remove, here / "other/file")
+        tried(os.truncate, here / "other/file", 0)
+        tried(os.rename, here / "other/file", here / "mine/file")
+        tried(os.link, here / "other/file", here / "mine/hard")
+        tried(os.mkdir, here / "other/folder")
+        tried(os.symlink, "/", here / "other/symbolic")
+        if {signals}:
+            tried(os.kill, os.getppid(), 15)
+        (here / "mine/new").write_text("x")
+        tempfile.TemporaryFile().write(b"x")
+        pathlib.Path(os.environ["XDG_CACHE_HOME"], "a").mkdir(parents=True)
+        open("/dev/null", "w").write("x")
+        """,
+        Box((tmp_path / "mine",)),
+    )
+    assert (status, said) == (0, "")
+    assert (tmp_path / "other/file").read_text() == "before"
+
+
+@landlock
+def test_the_cache_is_not_written_where_it_lies_in_a_folder_that_may_be(run: Runner, tmp_path: Path) -> None:
+    cache = tmp_path / "home/.cache/hipport"
+    (cache / "compiled").mkdir(parents=True)
+    (tmp_path / "home/.cache/other").mkdir()
+    text = f"""
+        import pathlib
+        home = pathlib.Path({str(tmp_path / "home")!r})
+        (home / ".cache/other/file").write_text("x")
+        for name in ("compiled/file", "file", "../hipport/compiled/file"):
+            try:
+                (home / ".cache/hipport" / name).write_text("x")
+                print("written", name)
+            except OSError:
+                pass
+        """
+    assert run(text, Box((tmp_path,), kept=cache)) == (0, "")
+
+
+def test_memory_is_limited(run: Runner) -> None:
+    text = "try:\n    bytearray(4 << 30)\n    print('got it')\nexcept MemoryError:\n    print('refused')\n"
+    assert run(text, Box(memory=3 << 30)) == (0, "refused\n")
+    assert 4 << 30 < processes.MEMORY < 1 << 45
+
+
+def test_where_nothing_guards_files_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contained, "landlock", lambda: 0)
+    monkeypatch.setattr(processes, "_bubblewrap", lambda: "")
+    (tmp_path / "Makefile").write_text("all:\n\techo\n")
+    result = CliRunner().invoke(main, ["build", str(tmp_path)])
+    assert "can write wherever you can" in result.stderr
+
+
+@landlock
+def test_a_makefile_that_is_asked_what_it_compiles_is_contained(tmp_path: Path) -> None:
+    """`make --dry-run` runs `$(shell …)`, makes what it includes, and lines that begin with `+`."""
+    (tmp_path / "x.cu").touch()
+    (tmp_path / "Makefile").write_text(
+        "X := $(shell touch shelled; setsid sleep 311 >/dev/null 2>&1 & )\n-include made.mk\n"
+        "all:\n\tnvcc -DSEEN_$(GITHUB_TOKEN)_$(ROCM_PATH) x.cu\n\t+touch plus\nmade.mk:\n\ttouch made.mk\n"
+    )
+    env = environment.allowed({**SECRETS, **os.environ, "GITHUB_TOKEN": "ghp", "ROCM_PATH": "r"})
+    ((source, _, flags, *_),) = dry_run(tmp_path, env, tuple)
+    assert source.name == "x.cu" and flags == ("-DSEEN__r",)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["Makefile", "x.cu"]
+    assert not running("sleep", "311")
+
+
+HOSTILE = """\
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <unistd.h>
+int main() {
+  std::string wrong;
+  if (getenv("GITHUB_TOKEN")) wrong += " token";
+  if (!getenv("MY_SETTING")) wrong += " setting";
+  std::string cache = std::string(getenv("REAL_CACHE")) + "/hipport/poison";
+  if (FILE* file = fopen(cache.c_str(), "w")) wrong += " cache";
+  if (FILE* file = fopen("result.txt", "w")) fclose(file); else wrong += " here";
+  if (fork() == 0) { setsid(); if (fork() == 0) execlp("sleep", "sleep", "312", nullptr); _exit(0); }
+  if (!wrong.empty()) { printf("wrong:%s\\n", wrong.c_str()); return 1; }
+  puts("contained");
+}
+"""
+
+
+@landlock
+def test_a_program_that_is_verified_is_contained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "p.cu").write_text(HOSTILE)
+    monkeypatch.chdir(tmp_path)
+    cache = str(tmp_path.parent / f"{tmp_path.name}-cache")
+    env = {**SECRETS, "REAL_CACHE": cache, "XDG_CACHE_HOME": cache, "MY_SETTING": "1"}
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    command = ["verify", "p.cu", "--original-only", "--order", "forward", "--no-gpu", "--format", "json"]
+    result = CliRunner().invoke(main, [*command, "--env", "REAL_CACHE", "--env", "MY_SETTING"])
+    assert result.exit_code == 0, result.output
+    assert all(each["cases"][0]["status"] == "ok" for each in json.loads(result.stdout)["configurations"])
+    assert (tmp_path / "result.txt").exists()
+    assert not running("sleep", "312")
+
+
+HERE = "open('PWNED', 'w')\n"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder with modules and programs of names that hipport looks for."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for name in ("torch", "numpy", "json", "click", "pip", "hipport_passes", "sitecustomize"):
+        (tree / f"{name}.py").write_text(HERE)
+    for name in ("hipcc", "rocminfo", "rocm-smi", "amd-smi", "g++", "python3"):
+        (tree / name).write_text("#!/bin/sh\ntouch PWNED\n")
+        (tree / name).chmod(0o755)
+    (tree / "requirements.txt").write_text("torch\n")
+    monkeypatch.chdir(tree)
+    monkeypatch.setenv("PATH", f".:{os.environ['PATH']}:")
+    monkeypatch.setenv("PYTHONPATH", f".:{os.environ.get('PYTHONPATH', '')}")
+    return tree
+
+
+@pytest.mark.parametrize("command", [["doctor"], ["deps", "--check", "."], ["scan", "."], ["explain", "cudaMalloc"]])
+def test_commands_that_read_run_nothing_of_the_current_folder(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    """As the script that pip installs does it, whose folder is the first that Python looks in."""
+    monkeypatch.delenv("PYTHONPATH")
+    code = "import sys; del sys.path[0]; from hipport.cli import main; main()"
+    done = subprocess.run([PYTHON, "-c", code, *command], capture_output=True, text=True)
+    assert "defect" not in done.stderr and done.returncode in (0, 1), done.stderr
+    assert not list(checkout.rglob("PWNED"))
+
+
+def test_hipport_as_a_module_runs_nothing_of_the_current_folder(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH")
+    (checkout / "json.py").unlink()  # Python's own, which it loads to find what a module is
+    done = subprocess.run([PYTHON, "-m", "hipport", "scan", "."], capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stderr
+    assert not (checkout / "PWNED").exists()
+
+
+def test_a_python_is_asked_in_a_folder_of_its_own(checkout: Path) -> None:
+    assert machine.torch_of(PYTHON, os.environ).version != ""
+    assert not list(checkout.rglob("PWNED"))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "install = ['touch PWNED']", "check = \"open('PWNED', 'w')\"", "environment = { LD_PRELOAD = '/x.so' }",
+        "fallback = { 'X;touch PWNED' = '1' }", "renamed = { xformers = '$(touch PWNED)' }", "with_torch = true",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("named_in", ["hipport.toml", "pyproject.toml"])
+def test_rules_that_a_tree_names_have_nothing_that_is_executed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: str, named_in: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "requirements.txt").write_text("xformers\n")
+    (tmp_path / "r.toml").write_text(f"[[requirements.family]]\nname = 'xformers'\n{row}\n")
+    (tmp_path / named_in).write_text(
+        f"{'[tool.hipport]' if named_in == 'pyproject.toml' else ''}\nrules = ['r.toml']\n"
+    )
+    for command in (["deps", "--check"], ["deps", "--script"], ["deps"], ["rewrite"], ["scan"], ["port"]):
+        result = CliRunner().invoke(main, [*command, "."])
+        assert result.exit_code == 2 and "--rules" in result.stderr, result.output
+        assert f"`{row.partition(' ')[0]}`" in result.stderr
+    assert not (tmp_path / "PWNED").exists()
+    # The user may say it.
+    if row.startswith(("install", "with_torch")):
+        result = CliRunner().invoke(main, ["deps", "--script", ".", "--rules", "r.toml"])
+        assert result.exit_code in (0, 1), result.output
+
+
+@pytest.mark.parametrize("url", ["https://h/$(touch PWNED)", "https://h/ --extra", "x;touch PWNED", "`x`"])
+def test_an_address_of_rules_is_a_word(tmp_path: Path, url: str) -> None:
+    (tmp_path / "requirements.txt").write_text("xformers\n")
+    (tmp_path / "r.toml").write_text(f"[[requirements.index]]\nrocm = '6.4'\nurl = '{url}'\n")
+    (tmp_path / "hipport.toml").write_text("rules = ['r.toml']\n")
+    result = CliRunner().invoke(main, ["deps", "--script", str(tmp_path)])
+    assert result.exit_code == 2 and "characters that no address has" in result.stderr

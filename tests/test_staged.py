@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a commit would leave out, and what does not depend on which files are given: `--staged`, as hooks run it."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from hipport.cli import main
+
+ROOT = Path(__file__).parent.parent
+KERNEL = b"__global__ void k(int *p) { p[0] = __shfl_sync(0xffffffffu, p[1], 0); }\n"
+
+
+def git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def hipport(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(each) for each in arguments])
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository of two programs that share a header."""
+    for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "tree"
+    for name in ("a", "b"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / f"{name}.cu").write_bytes(b'#include "../common.h"\n' + KERNEL)
+    (folder / "common.h").write_bytes(b"#pragma once\n#define W 32\n")
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "config", "user.email", "someone@example.org")
+    git(folder, "config", "user.name", "Someone")
+    git(folder, "add", "-A")
+    return folder
+
+
+def test_header_that_git_does_not_know(tree: Path) -> None:
+    """The hook makes a header, and `git commit -am` would leave it out."""
+    first = hipport("rewrite", "--staged", tree / "a/a.cu")
+    assert first.exit_code == 1 and "made: hipport/warp.h" in first.output
+    again = hipport("rewrite", "--staged", tree / "a/a.cu")
+    assert again.exit_code == 1
+    assert "a/a.cu includes hipport/warp.h, which is not in Git: git add hipport/warp.h" in again.output
+    assert hipport("rewrite", "--check", "--staged", tree / "a/a.cu").exit_code == 1
+    git(tree, "add", "-A")
+    assert hipport("rewrite", "--check", "--staged", tree / "a/a.cu").exit_code == 0
+
+
+def test_header_that_is_missing(tree: Path) -> None:
+    """A fresh clone without the header does not compile: it is said, and a rewrite puts it back."""
+    hipport("rewrite", tree)
+    made = (tree / "hipport/warp.h").read_bytes()
+    assert hipport("rewrite", "--check", tree).exit_code == 0
+    (tree / "hipport/warp.h").unlink()
+    checked = hipport("rewrite", "--check", tree)
+    assert checked.exit_code == 1
+    assert "headers/missing" in checked.output and "would make: hipport/warp.h" in checked.output
+    assert not (tree / "hipport/warp.h").exists()
+    assert hipport("rewrite", tree).exit_code == 0
+    assert (tree / "hipport/warp.h").read_bytes() == made
+    below = hipport("rewrite", "--check", tree / "a")
+    assert below.exit_code == 0, below.output
+    (tree / "hipport/warp.h").unlink()
+    below = hipport("rewrite", tree / "a")
+    assert below.exit_code == 1 and "give that folder, too" in below.output
+    assert not (tree / "hipport").is_dir() or not list((tree / "hipport").iterdir())
+
+
+def test_folder_does_not_depend_on_what_is_staged(tree: Path) -> None:
+    for name in ("a/a.cu", "b/b.cu"):
+        hipport("rewrite", "--staged", tree / name)
+    assert [path.relative_to(tree) for path in tree.rglob("warp.h")] == [Path("hipport/warp.h")]
+    assert b'"../hipport/warp.h"' in (tree / "a/a.cu").read_bytes()
+    # Without the option, too; only what is given is ported.
+    git(tree, "checkout", "-q", "--", "a/a.cu", "b/b.cu")
+    hipport("rewrite", tree / "b/b.cu")
+    assert [path.relative_to(tree) for path in tree.rglob("warp.h")] == [Path("hipport/warp.h")]
+    assert (tree / "a/a.cu").read_bytes().endswith(KERNEL)
+
+
+def test_what_is_given_comes_out_as_in_the_whole_tree(tree: Path) -> None:
+    hipport("rewrite", tree / "a/a.cu")
+    alone = (tree / "a/a.cu").read_bytes()
+    git(tree, "checkout", "-q", "--", ".")
+    hipport("rewrite", tree)
+    assert (tree / "a/a.cu").read_bytes() == alone
+
+
+def test_all_kinds_of_files_may_be_staged(tree: Path) -> None:
+    """Hooks get everything, and what hipport does not read is left alone."""
+    (tree / "notes.txt").write_text("nothing of it\n")
+    (tree / "picture.png").write_bytes(b"\x89PNG\x00")
+    (tree / "requirements.txt").write_text("torch==2.1.0+cu118\n")
+    (tree / "CMakeLists.txt").write_text("project(x CUDA)\nadd_executable(a a/a.cu)\n")
+    quiet = hipport("rewrite", "--check", "--staged", tree / "notes.txt", tree / "picture.png")
+    assert quiet.exit_code == 0, quiet.output
+    names = ("notes.txt", "picture.png", "requirements.txt", "CMakeLists.txt")
+    found = hipport("rewrite", "--check", "--staged", *(tree / name for name in names))
+    assert found.exit_code == 1
+    assert "requirements/" in found.output and "cmake/" in found.output and "a/a.cu" not in found.output
+    for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text()):
+        # Without `types`, pre-commit leaves submodules out; with `files`, whatever no pattern thought of.
+        assert hook["types"] == [] and "files" not in hook
+        assert "--staged" in hook["entry"].split() and hook["require_serial"]
+
+
+def test_submodule_is_another_repository(tree: Path) -> None:
+    other = tree / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    (other / "c.cu").write_bytes(KERNEL)
+    found = hipport("rewrite", "--check", "--staged", other)
+    assert found.exit_code == 1 and "other/c.cu" in found.output
+    assert "which is not in Git" not in found.output
+
+
+def test_header_that_nothing_includes(tree: Path) -> None:
+    hipport("rewrite", tree)
+    assert "headers/orphan" not in hipport("rewrite", "--check", tree).output
+    for name in ("a/a.cu", "b/b.cu"):
+        (tree / name).write_bytes(b"__global__ void k(int *p) { p[0] = 1; }\n")
+    found = hipport("rewrite", tree)
+    assert found.exit_code == 1
+    assert "headers/orphan" in found.output and "hipport/warp.h" in found.output
+
+
+def test_git_that_does_not_answer(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hipport("rewrite", tree)
+    monkeypatch.setenv("GIT_DIR", str(tree / "nowhere"))
+    found = hipport("rewrite", "--check", "--staged", tree / "a/a.cu")
+    assert found.exit_code == 2 and "Git" in found.output
+
+
+def test_staged_is_not_about_copies(tree: Path) -> None:
+    assert hipport("rewrite", "--staged", "--out", tree / "o", tree / "a/a.cu").exit_code == 2
