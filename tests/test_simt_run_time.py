@@ -17,6 +17,7 @@ from hipport import program_verifier as programs
 from hipport.simt import run_time_compiler
 from hipport.simt.compile import Options, program
 from hipport.simt.run_time_compiler import Refused, Request, flags_of
+from hipport.toolchain import cache as cache_of
 from hipport_passes import inline_ptx
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
@@ -80,6 +81,13 @@ def test_nothing_beside_the_program_is_imported(tmp_path: Path) -> None:
     )
     assert "in kernel beyond" in done.stderr, done.stdout + done.stderr
     assert not (tmp_path / "ran").exists()
+
+
+def test_what_is_compiled_is_kept_for_one_tree(tmp_path: Path) -> None:
+    one, other = (run_time_compiler.folder_for(tmp_path / name) for name in ("one", "other"))
+    assert one != other and one.is_dir() and other.is_dir()
+    assert one == run_time_compiler.folder_for(tmp_path / "one")
+    assert not one.is_relative_to(cache_of(os.environ))
 
 
 @pytest.mark.parametrize("name", ["../up.h", "/etc/up.h", "a/../../up.h", ""])

@@ -4,11 +4,13 @@
 `variables` are what a program needs in its environment for that. The process reads a request from its input and writes
 to its output what became of it: `compiled` with the path of a library, or what is wrong, and the log. Sources are data:
 they are written to a folder of the cache, rewritten and compiled as those of programs are. Where the cache may not be
-written, all goes to a temporary folder, and is compiled anew by each program.
+written, all goes to a temporary folder. Programs that are verified have one for their tree (`folder_for`).
 """
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 import re
@@ -44,11 +46,25 @@ _SECONDS = 300.0
 _START = "import runpy, sys; sys.path.insert(0, sys.argv[1]); runpy.run_module(sys.argv[2], run_name='__main__')"
 
 
-def variables(env: Mapping[str, str]) -> dict[str, str]:
-    """Return what the environment of a program needs for it to compile while it runs; `env` is hipport's."""
-    kept = cache(env).resolve() / "simt"
-    words = [sys.executable, "-I", "-c", _START, str(Path(__file__).parents[2]), __name__, str(kept)]
+def variables(env: Mapping[str, str], kept: Path | None = None) -> dict[str, str]:
+    """Return what the environment of a program needs for it to compile while it runs; `env` is hipport's.
+
+    `kept` is where what is compiled is kept, by default the cache.
+    """
+    place = kept or cache(env).resolve() / "simt"
+    words = [sys.executable, "-I", "-c", _START, str(Path(__file__).parents[2]), __name__, str(place)]
     return {VARIABLE: "\n".join(words)}
+
+
+@functools.cache
+def folder_for(root: Path) -> Path:
+    """Return a folder for what programs of one tree compile, which may not write to the cache; it goes with hipport.
+
+    One for each tree: what a program leaves there counts for its own tree alone.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="hipport-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
 
 
 @dataclass(frozen=True)
