@@ -286,7 +286,7 @@ def test_headers_have_no_warnings(dialect: str, tmp_path: Path) -> None:
             "#include <cooperative_groups.h>\n__global__ void k() { cooperative_groups::this_cluster(); }\n",
             "no clusters of blocks",
         ),
-        ("#include <curand_kernel.h>\n__global__ void k() { curandStateSobol32 s; }\n", "curandStateSobol32"),
+        ("#include <curand_kernel.h>\n__global__ void k() { curandStateMtgp32 s; }\n", "curandStateMtgp32"),
     ],
 )
 def test_what_is_missing_is_named(text: str, said: str, tmp_path: Path) -> None:
