@@ -25,6 +25,7 @@ from hipport.backends import left
 from hipport.finding import Certainty, Finding
 from hipport.headers import missing, orphans, own, text, together
 from hipport.languages.cpp import Cpp
+from hipport.languages.kept_comments import keeping_comments
 from hipport.project import Project
 from hipport.source import Conflict, Edit, NewFile, Source, Span
 
@@ -448,7 +449,8 @@ def _step(
     if not findings:
         return source, [], ()
     outcomes: list[tuple[Finding, Outcome, str]] = []
-    for finding, inside, as_found in findings:
+    for found, inside, as_found in findings:
+        finding = keeping_comments(source, found) if isinstance(source, Cpp) else found
         reason = _ignored(inside, as_found, each.name)
         if reason is not None:
             outcomes.append((finding, Outcome.IGNORED, reason))

@@ -22,6 +22,7 @@ Use it for passes of your own:
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -82,6 +83,12 @@ _LANGUAGES: dict[str, type[Source]] = {
 
 #: Where Python, and pip when it installs the wheel, puts what it has compiled: fixtures in Python are sources to both.
 _COMPILED = "__pycache__"
+
+# Between two tokens, where a comment may stand; and one.
+_GAP = re.compile(rb"(?<=[(,])(?=\S)|(?<=\w)(?=\()|(?<=[\w,;)])[ ](?=\S)")
+_COMMENT = b"/* kept */"
+#: So many places of a fixture get one in turn.
+_MOST_COMMENTS = 3
 
 
 @dataclass(frozen=True)
@@ -233,6 +240,23 @@ def side_by_side(programs: Mapping[str, Sequence[Source]], passes: Sequence[Pass
         assert {file for file in made if folder in map(str, file.path.parents)} == set(alone.created), folder
 
 
+def comments(each: Pass[Any], fixture: Fixture) -> None:
+    """A comment within what is replaced is still there afterwards, whatever becomes of the place."""
+    before = fixture.before
+    if not isinstance(before, Cpp):
+        return
+    first = port(each, before, skipped=fixture.skipped, beside=fixture.beside).project.sources[0]
+    tried = 0
+    for edit in first.edits:
+        gap = _GAP.search(before.code, edit.span.start + 1, edit.span.end - 1)
+        if gap is None or tried == _MOST_COMMENTS or before.quoted(gap.start()) or before.directive(gap.start()):
+            continue
+        tried += 1
+        text = before.text[: gap.start()] + _COMMENT + before.text[gap.start() :]
+        ported = port(each, type(before)(before.path, text), skipped=fixture.skipped, beside=fixture.beside)
+        assert _text(ported).count(_COMMENT) >= 1, before.text[edit.span.start : edit.span.end]
+
+
 def byte_order_mark(each: Pass[Any], fixture: Fixture) -> None:
     """A file that begins with a byte-order mark comes out the same, behind its mark, with the findings behind it."""
     if fixture.before.text.startswith(MARK):
@@ -252,6 +276,7 @@ LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (
     lossless,
     line_endings,
     byte_order_mark,
+    comments,
 )
 
 
