@@ -14,7 +14,14 @@ ENGINE = sorted((ROOT / "src" / "hipport").rglob("*.py"))
 #: The only files of the engine that know the passes: the command line, and the one-call library functions.
 MAY_KNOW_PASSES = {"cli.py", "api.py"}
 #: What runs in child processes, whose environment is theirs.
-SCRIPTS = {"loaded_python.py", "record_extensions.py", "run_cases.py", "record_calls.py", "replay_cases.py"}
+SCRIPTS = {
+    "loaded_python.py",
+    "record_extensions.py",
+    "run_cases.py",
+    "record_calls.py",
+    "replay_cases.py",
+    "run_time_compiler.py",
+}
 HEAVY = {"torch", "numpy", "libcst", "clang", "tree_sitter", "rich", "click"}
 
 
@@ -39,6 +46,7 @@ MAY_OPEN = {
     "record_calls.py": "runs inside of a program that the user runs; makes new files only",
     "record_extensions.py": "runs in a child process, with a request from hipport",
     "recorder.py": "a request to a child process, in a folder made for it",
+    "run_time_compiler.py": "what a program gave NVRTC or hipRTC, in the cache or a folder for its tree",
     "run_cases.py": "runs in a child process, with a request from hipport",
     "replay_cases.py": "runs in a child process, with a recording",
     "compile.py": "the executor's own headers, and the cache",

@@ -11,11 +11,14 @@ from hipport.simt import messages
 from hipport.simt.absent import absent
 
 PROGRAMS = {
-    "Sobol generators": (
-        "#include <curand_kernel.h>\n"
-        "int main() { curandDirectionVectors32_t *h; "
-        "return curandGetDirectionVectors32(&h, CURAND_DIRECTION_VECTORS_32_JOEKUO6); }\n",
-        "curandGetDirectionVectors32",
+    "the generator MTGP32": (
+        "#include <curand_kernel.h>\n#include <curand_mtgp32_host.h>\n"
+        "int main() { return curandMakeMTGP32Constants(nullptr, nullptr); }\n",
+        "curandMakeMTGP32Constants",
+    ),
+    "code that is linked while the program runs": (
+        "#include <cuda.h>\nint main() { CUlinkState state; return cuLinkCreate(0, nullptr, nullptr, &state); }\n",
+        "cuLinkCreate",
     ),
     "transforms over several GPUs": (
         "#include <cufftXt.h>\nint main() { int gpu[1]; return cufftXtSetGPUs(0, 1, gpu); }\n",

@@ -164,8 +164,8 @@ def test_what_the_compiler_must_refuse(compiler: str, tmp_path: Path) -> None:
       cudaMemcpyToSymbol(table, v, sizeof(v));
       cudaImportExternalMemory(0, 0);
       cudaStreamUpdateCaptureDependencies(0, 0, 0, 0);
-      cuModuleLoad(0, "x");
-      cudaGraphKernelNodeGetParams(0, 0);
+      cuModuleGetTexRef(0, 0, "x");
+      cudaGraphChildGraphNodeGetGraph(0, 0);
       cuStreamWaitValue32(0, 0, 1, 0);
     }
     """
@@ -176,8 +176,8 @@ def test_what_the_compiler_must_refuse(compiler: str, tmp_path: Path) -> None:
         "__shared__ that the rewriter has not replaced",
         "cudaImportExternalMemory",
         "the executor has no changes of what a stream that records waits for",
-        "the executor has no modules",
-        "the executor has no parameters of a graph's nodes",
+        "the executor has no textures of modules",
+        "the executor has no graph in a node",
         "the executor has no words that streams write and wait for",
     ):
         assert words in said, words

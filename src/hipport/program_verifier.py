@@ -31,6 +31,7 @@ from hipport.mutants import mutations
 from hipport.pipeline import Pass, Ported, Progress
 from hipport.processes import Box, supervise
 from hipport.simt import compile as compiling
+from hipport.simt import run_time_compiler
 from hipport.simt.compilers import NoCompiler, has_volatile
 from hipport.simt.messages import NotCompiled, left_to_a_person
 from hipport.traces import first_changed
@@ -349,6 +350,7 @@ def run(
     kept = {name: value for name, value in env.items() if not name.startswith("SIMT_")}
     if configuration.side != "gpu":
         kept |= {"SIMT_ORDER": configuration.order, "SIMT_WAVE": str(configuration.lanes)}
+        kept |= run_time_compiler.variables(env, run_time_compiler.folder_for(root))
     if other_device:
         kept["SIMT_OTHER_DEVICE"] = "1"
     if configuration.side == "original" and configuration.lanes != 32:
@@ -362,8 +364,10 @@ def run(
             kept["SIMT_TRACE"] = str(trace)
         said, errors = Path(scratch, "stdout"), Path(scratch, "stderr")
         # Where it runs it may leave files, as it does for a person.
-        write = (folder, Path(scratch), *([trace.parent] if trace is not None else []))
-        box = Box(write, limits.memory, toolchain.cache(env))
+        write = [folder, Path(scratch), *([trace.parent] if trace is not None else [])]
+        if configuration.side != "gpu":
+            write.append(run_time_compiler.folder_for(root))
+        box = Box(tuple(write), limits.memory, toolchain.cache(env))
         start = time.monotonic()
         with said.open("wb") as out, errors.open("wb") as err:
             # Files, not pipes: a program that prints without end is ended by its time, and its first lines are kept.

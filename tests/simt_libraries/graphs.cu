@@ -57,6 +57,25 @@ void recorded() {
   check(first() == 5 && called == 0, "nothing is done while streams record");
   std::size_t nodes = 0;
   check(GPU(GraphGetNodes)(graph, nullptr, &nodes) == good && nodes == 6, "GraphGetNodes");
+  // A program that changes what a stream recorded: the first kernel adds 1, from now on 2, and is set back.
+  GPU(GraphNode_t) all[6];
+  GPU(KernelNodeParams) how = {};
+  GPU(GraphGetNodes)(graph, all, &nodes);
+  check(GPU(GraphKernelNodeGetParams)(all[0], &how) == good && how.func == (void*)add, "of a recorded kernel");
+  check(*static_cast<int*>(how.kernelParams[1]) == 1 && how.blockDim.x == n, "its arguments");
+  int two = 2, two_was = 1;
+  void* changed[] = {how.kernelParams[0], &two};
+  int* const kept = *static_cast<int**>(how.kernelParams[0]);
+  how.kernelParams = changed;
+  check(GPU(GraphKernelNodeSetParams)(all[0], &how) == good, "GraphKernelNodeSetParams");
+  check(GPU(GraphKernelNodeGetParams)(all[0], &how) == good && *static_cast<int*>(how.kernelParams[1]) == 2, "changed");
+  check(*static_cast<int**>(how.kernelParams[0]) == kept, "the other stayed");
+  int* target = kept;
+  void* before[] = {&target, &two_was};
+  how.kernelParams = before;
+  check(GPU(GraphKernelNodeSetParams)(all[0], &how) == good, "set back");
+  GPU(HostNodeParams) calling = {};
+  check(GPU(GraphHostNodeGetParams)(all[4], &calling) == good && calling.userData == &called, "of a recorded call");
   GPU(GraphExec_t) executable = made(graph);
   check(GPU(GraphLaunch)(executable, stream) == good, "GraphLaunch");
   check(first() == 112 && host[3] == 112 && called == 1, "launched", first());
@@ -119,6 +138,29 @@ void put_together() {
   check(GPU(GraphAddHostNode)(&calls, graph, &scales, 1, &calling) == good, "GraphAddHostNode");
   check(GPU(GraphAddMemcpyNode1D)(&copies, graph, &calls, 1, host, numbers, sizeof(host), GPU(MemcpyDeviceToHost)) == good,
         "GraphAddMemcpyNode1D");
+  // What nodes tell of themselves.
+  GPU(KernelNodeParams) told = {};
+  check(GPU(GraphKernelNodeGetParams)(adds, &told) == good && told.func == (void*)add, "GraphKernelNodeGetParams");
+  check(told.gridDim.x == 1 && told.blockDim.x == n && told.sharedMemBytes == 0, "how it is launched");
+  check(*static_cast<int**>(told.kernelParams[0]) == numbers && *static_cast<int*>(told.kernelParams[1]) == 3, "with what");
+  GPU(MemsetParams) told_set = {};
+  check(GPU(GraphMemsetNodeGetParams)(sets, &told_set) == good && told_set.value == 10, "GraphMemsetNodeGetParams");
+  check(told_set.dst == numbers && told_set.width == n && told_set.elementSize == 4, "what is set");
+  GPU(HostNodeParams) told_call = {};
+  check(GPU(GraphHostNodeGetParams)(calls, &told_call) == good && told_call.fn == count, "GraphHostNodeGetParams");
+  check(told_call.userData == &called, "what is called with");
+  check(GPU(GraphKernelNodeGetParams)(sets, &told) != good, "no kernel");
+  check(GPU(GraphMemsetNodeGetParams)(adds, &told_set) != good, "no memset");
+  GPU(KernelNodeAttrValue) priority = {}, asked = {};
+  priority.priority = 3;
+  check(GPU(GraphKernelNodeSetAttribute)(adds, GPU(KernelNodeAttributePriority), &priority) == good, "SetAttribute");
+  check(GPU(GraphKernelNodeCopyAttributes)(adds, scales) == good, "GraphKernelNodeCopyAttributes");
+  check(GPU(GraphKernelNodeGetAttribute)(scales, GPU(KernelNodeAttributePriority), &asked) == good, "GetAttribute");
+  check(asked.priority == 3, "an attribute");
+  check(GPU(GraphKernelNodeGetAttribute)(adds, GPU(KernelNodeAttributeCooperative), &asked) == good, "another");
+  check(asked.cooperative == 0, "not cooperative");
+  check(GPU(GraphKernelNodeSetAttribute)(sets, GPU(KernelNodeAttributePriority), &priority) != good, "of no kernel");
+  GPU(GetLastError)();
   std::size_t roots = 0;
   check(GPU(GraphGetRootNodes)(graph, nullptr, &roots) == good && roots == 1, "GraphGetRootNodes");
   GPU(GraphNodeType) type;
@@ -223,6 +265,13 @@ void refused() {
   GPU(GetLastError)();
 }
 
+/// What the device tells of memory that graphs allocated.
+unsigned long long of_graphs(GPU(GraphMemAttributeType) which) {
+  unsigned long long bytes = ~0ull;
+  check(GPU(DeviceGetGraphMemAttribute)(0, which, &bytes) == good, "DeviceGetGraphMemAttribute");
+  return bytes;
+}
+
 /// Memory of a graph is there from the node that allocates it to what frees it.
 void allocates(bool uses_freed) {
   GPU(Graph_t) graph;
@@ -243,13 +292,31 @@ void allocates(bool uses_freed) {
   GPU(GraphExec_t) keeps = made(graph);
   start_with(21);
   host[0] = 0;
+  check(of_graphs(GPU(GraphMemAttrUsedMemCurrent)) == 0 && of_graphs(GPU(GraphMemAttrUsedMemHigh)) == 0, "none used");
   check(GPU(GraphLaunch)(keeps, stream) == good && host[0] == 21, "a graph that allocates");
+  check(of_graphs(GPU(GraphMemAttrUsedMemCurrent)) >= sizeof(host), "what a graph allocated is used");
+  check(of_graphs(GPU(GraphMemAttrReservedMemCurrent)) >= sizeof(host), "and reserved");
   check(GPU(GraphLaunch)(keeps, stream) == GPU(ErrorInvalidValue), "what it allocated is still there");
   GPU(GetLastError)();
   check(GPU(FreeAsync)(how.dptr, stream) == good && GPU(FreeAsync)(how.dptr, stream) != good, "freed once");
   GPU(GetLastError)();
   check(GPU(GraphLaunch)(keeps, stream) == good && host[0] == 21, "it allocates again");
   check(GPU(Free)(how.dptr) == good, "freed by the program");
+  unsigned long long nothing = 0, one = 1;
+  check(of_graphs(GPU(GraphMemAttrUsedMemCurrent)) == 0, "what the program frees is used no more");
+  check(of_graphs(GPU(GraphMemAttrUsedMemHigh)) >= sizeof(host), "the most that was used");
+  check(of_graphs(GPU(GraphMemAttrReservedMemCurrent)) >= sizeof(host), "and is still reserved");
+  check(GPU(DeviceGraphMemTrim)(0) == good, "DeviceGraphMemTrim");
+  check(of_graphs(GPU(GraphMemAttrReservedMemCurrent)) == 0, "until it is trimmed");
+  check(of_graphs(GPU(GraphMemAttrReservedMemHigh)) >= sizeof(host), "the most that was reserved");
+  check(GPU(DeviceSetGraphMemAttribute)(0, GPU(GraphMemAttrUsedMemHigh), &nothing) == good, "SetGraphMemAttribute");
+  check(GPU(DeviceSetGraphMemAttribute)(0, GPU(GraphMemAttrReservedMemHigh), &nothing) == good, "of the other");
+  check(of_graphs(GPU(GraphMemAttrUsedMemHigh)) == 0, "the most begins anew");
+  check(of_graphs(GPU(GraphMemAttrReservedMemHigh)) == 0, "for both");
+  check(GPU(DeviceSetGraphMemAttribute)(0, GPU(GraphMemAttrUsedMemHigh), &one) != good, "only zero can be set");
+  check(GPU(DeviceSetGraphMemAttribute)(0, GPU(GraphMemAttrUsedMemCurrent), &nothing) != good, "and only the most");
+  check(GPU(DeviceGetGraphMemAttribute)(1, GPU(GraphMemAttrUsedMemHigh), &one) != good, "there is one device");
+  GPU(GetLastError)();
   check(GPU(GraphAddMemFreeNode)(&release, graph, &second_copy, 1, numbers) != good, "no memory of a graph");
   GPU(GetLastError)();
   check(GPU(GraphAddMemFreeNode)(&release, graph, &second_copy, 1, how.dptr) == good, "MemFreeNode");

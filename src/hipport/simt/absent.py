@@ -25,7 +25,6 @@ _SPACES = frozenset(("cub", "hipcub", "rocprim", "thrust", "nvcuda", "wmma"))
 #: What a name is part of, of what is known to be missing; the first that matches.
 _AREAS = (
     (re.compile(r"(?i)mma\b|wmma|\bmma"), "matrix instructions"),
-    (re.compile(r"(?i)sobol|direction_?vectors|scramble_?constants"), "Sobol generators"),
     (re.compile(r"(?i)mtgp"), "the generator MTGP32"),
     (re.compile(r"(?i)fftXt|LibXt|_XT_"), "transforms over several GPUs or with callbacks"),
     (re.compile(r"(?i)csr(?:ilu|ic)0|bsr(?:ilu|ic)0"), "incomplete factorizations"),
@@ -34,7 +33,8 @@ _AREAS = (
     (re.compile(r"(?i)ipc"), "memory that processes share"),
     (re.compile(r"(?i)dnn|miopen"), "neural networks (cuDNN, MIOpen)"),
     (re.compile(r"(?i)nccl|rccl|mpi"), "communication between GPUs"),
-    (re.compile(r"(?i)rtc|JitLink"), "compilation while the program runs"),
+    (re.compile(r"(?i)JitLink|(?:cu|rtc)Link|LTOIR|NVVM|OptiXIR"), "code that is linked while the program runs"),
+    (re.compile(r"(?i)mipmap"), "mipmaps"),
     (re.compile(r"(?i)nvml|smi"), "management of GPUs"),
 )
 _MOST = 12

@@ -8,6 +8,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +22,12 @@
 
 namespace simt {
 namespace {
+
+constexpr std::size_t kept_size = 4 << 20;
+std::atomic<void*> kept_room{[] {
+  void* const room = mmap(nullptr, kept_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return room == MAP_FAILED ? nullptr : room;
+}()};
 
 constexpr int fault_status = 97;
 
@@ -50,6 +57,8 @@ const std::vector<Frame>& frames_of(void* address) {
   for (char c : file) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   quoted += "'";
   char command[6000];
+  // A program that has used up its address space could start no other: this much of it was kept for that.
+  if (void* const kept = kept_room.exchange(nullptr)) munmap(kept, kept_size);
   std::snprintf(command, sizeof command, "addr2line -i -e %s 0x%zx 2>/dev/null", quoted.c_str(), static_cast<std::size_t>(offset));
   FILE* pipe = popen(command, "r");
   if (pipe == nullptr) return frames;

@@ -23,10 +23,16 @@ struct GraphMemory : std::enable_shared_from_this<GraphMemory> {
   void allocate() {
     simt::resume(start);
     allocated = true;
+    auto& all = simt::graphs::memory_of_graphs();
+    all.used += size;
+    all.reserved = std::max(all.reserved, all.used);
+    all.most_used = std::max(all.most_used, all.used);
+    all.most_reserved = std::max(all.most_reserved, all.reserved);
   }
   void release() {
     simt::suspend(start);
     allocated = false;
+    simt::graphs::memory_of_graphs().used -= size;
   }
 };
 std::map<const void*, GraphMemory*>& memories() {
@@ -89,6 +95,7 @@ struct hipGraphNode {
   ihipGraph* graph;
   void* about = nullptr;
   std::shared_ptr<GraphMemory> memory;
+  std::map<int, hipLaunchAttributeValue> attributes;
 };
 struct ihipGraph {
   std::vector<std::unique_ptr<hipGraphNode>> nodes;
@@ -310,6 +317,15 @@ hipGraphNode* add_release(ihipGraph* graph, void* start, hipGraphNode* const* af
   return add_memory(graph, memory, NodeKind::release, work_of([memory] { memory->release(); }), after, count);
 }
 std::size_t size_of_memory(const hipGraphNode* node) { return node->memory->size; }
+MemoryOfGraphs& memory_of_graphs() {
+  static MemoryOfGraphs all{};
+  return all;
+}
+const void* description(const hipGraphNode* node) {
+  return node->work != nullptr ? node->work->description() : nullptr;
+}
+hipLaunchAttributeValue& attribute(hipGraphNode* node, int which) { return node->attributes[which]; }
+void copy_attributes(const hipGraphNode* from, hipGraphNode* to) { to->attributes = from->attributes; }
 
 hipUserObject* make_object(void* data, hipHostFn_t destroy, unsigned references) {
   auto* const made = new hipUserObject{data, destroy, references};

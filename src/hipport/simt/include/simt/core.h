@@ -377,7 +377,20 @@ struct Work {
   Work& operator=(const Work&) = delete;
   virtual ~Work() = default;
   virtual void run() = 0;
+  /// What the API tells of it, by its kind: a KernelCall, or parameters of the API's; null where there is no telling.
+  virtual const void* description() const { return nullptr; }
 };
+/// A launch that a graph keeps: `again` launches the kernel with other arguments.
+struct KernelCall {
+  Launch how;
+  const void* kernel = nullptr;
+  void** arguments = nullptr;
+  Started (*again)(const Launch&, const void* kernel, void** arguments) = nullptr;
+};
+namespace host {
+template <typename... P>
+Started launch_untyped(const Launch& how, const void* kernel, void** arguments);
+}
 template <typename F>
 struct WorkOf final : Work {
   F work;
@@ -482,11 +495,31 @@ struct Deduced {
   }
 };
 
+template <typename... P>
+struct KeptLaunch final : Work {
+  void (*kernel)(P...);
+  std::tuple<std::remove_cv_t<P>...> kept;
+  void* arguments[sizeof...(P) + 1];
+  KernelCall call;
+
+  KeptLaunch(const Launch& how, void (*given)(P...), std::tuple<std::remove_cv_t<P>...> values)
+      : kernel(given), kept(std::move(values)) {
+    std::size_t i = 0;
+    std::apply([&](auto&... each) { ((arguments[i++] = const_cast<void*>(static_cast<const void*>(&each))), ...); },
+               kept);
+    arguments[i] = nullptr;
+    call = {how, reinterpret_cast<const void*>(given), arguments, &host::launch_untyped<P...>};
+  }
+  void run() override {
+    launch(call.how, [&] { std::apply(kernel, std::as_const(kept)); });
+  }
+  const void* description() const override { return &call; }
+};
+
 /// Keep a launch for a graph, with its arguments.
-template <typename Kernel, typename Kept>
-Started keep(const Launch& how, Kernel kernel, Kept kept) {
-  auto work = [how, kernel, kept = std::move(kept)] { launch(how, [&] { std::apply(kernel, kept); }); };
-  record(how.stream, NodeKind::kernel, new WorkOf<decltype(work)>(std::move(work)));
+template <typename... P>
+Started keep(const Launch& how, void (*kernel)(P...), std::tuple<std::remove_cv_t<P>...> kept) {
+  record(how.stream, NodeKind::kernel, new KeptLaunch<P...>(how, kernel, std::move(kept)));
   return Started::yes;
 }
 

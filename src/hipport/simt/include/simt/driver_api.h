@@ -7,6 +7,7 @@
 
 #include "launch_api.h"
 #include "memory_api.h"
+#include "run_time_core.h"
 
 struct ihipCtx_t {
   int device;
@@ -181,6 +182,25 @@ inline hipError_t hipDrvGetErrorString(hipError_t error, const char** text) {
 struct ihipModuleSymbol_t;
 using hipFunction_t = ihipModuleSymbol_t*;
 
+#ifdef SIMT_HIP
+#define HIP_LAUNCH_PARAM_BUFFER_POINTER ((void*)0x01)
+#define HIP_LAUNCH_PARAM_BUFFER_SIZE ((void*)0x02)
+#define HIP_LAUNCH_PARAM_END ((void*)0x03)
+#else
+#define CU_LAUNCH_PARAM_BUFFER_POINTER ((void*)0x01)
+#define CU_LAUNCH_PARAM_BUFFER_SIZE ((void*)0x02)
+#define CU_LAUNCH_PARAM_END ((void*)0x00)
+#endif
+
+namespace simt {
+namespace host {
+inline const char* function_name(hipFunction_t function) {
+  const char* const name = modules::name_of(function);
+  return name != nullptr ? name : "a kernel by its function";
+}
+}  // namespace host
+}  // namespace simt
+
 enum hipFunction_attribute {
   HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
   HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
@@ -224,18 +244,16 @@ inline hipError_t hipFuncGetAttribute(int* value, hipFunction_attribute attribut
 inline hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                         hipStream_t stream, void** arguments, void** extra = nullptr, SIMT_HERE) {
-  if (arguments == nullptr && extra != nullptr) {
-    simt::fault("unsupported", SIMT_THERE, "a launch whose arguments are packed in a buffer");
-  }
-  const simt::host::Launcher launcher{"a kernel by its function", SIMT_THERE, false};
-  return launcher((const void*)function, dim3(grid_x, grid_y, grid_z), dim3(block_x, block_y, block_z), arguments,
-                  shared, stream);
+  if (arguments != nullptr && extra != nullptr) return simt::host::result(hipErrorInvalidValue);
+  const simt::host::Launcher launcher{simt::host::function_name(function), SIMT_THERE, false};
+  return launcher((const void*)function, dim3(grid_x, grid_y, grid_z), dim3(block_x, block_y, block_z),
+                  arguments != nullptr ? arguments : extra, shared, stream);
 }
 inline hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned grid_x, unsigned grid_y,
                                                    unsigned grid_z, unsigned block_x, unsigned block_y,
                                                    unsigned block_z, unsigned shared, hipStream_t stream,
                                                    void** arguments, SIMT_HERE) {
-  const simt::host::Launcher launcher{"a kernel by its function", SIMT_THERE, true};
+  const simt::host::Launcher launcher{simt::host::function_name(function), SIMT_THERE, true};
   return launcher((const void*)function, dim3(grid_x, grid_y, grid_z), dim3(block_x, block_y, block_z), arguments,
                   shared, stream);
 }

@@ -77,10 +77,6 @@ struct simtGraphExecUpdateResultInfo {
   hipGraphNode_t errorNode, errorFromNode;
 };
 #endif
-struct hipHostNodeParams {
-  hipHostFn_t fn;
-  void* userData;
-};
 struct hipMemAllocNodeParams {
   hipMemPoolProps poolProps;
   const hipMemAccessDesc* accessDescs;
@@ -88,6 +84,17 @@ struct hipMemAllocNodeParams {
   std::size_t bytesize;
   void* dptr;
 };
+enum hipGraphMemAttributeType {
+  hipGraphMemAttrUsedMemCurrent = 0,
+  hipGraphMemAttrUsedMemHigh = 1,
+  hipGraphMemAttrReservedMemCurrent = 2,
+  hipGraphMemAttrReservedMemHigh = 3,
+};
+using hipKernelNodeAttrID = hipLaunchAttributeID;
+using hipKernelNodeAttrValue = hipLaunchAttributeValue;
+constexpr hipLaunchAttributeID hipKernelNodeAttributeAccessPolicyWindow = hipLaunchAttributeAccessPolicyWindow,
+                               hipKernelNodeAttributeCooperative = hipLaunchAttributeCooperative,
+                               hipKernelNodeAttributePriority = hipLaunchAttributePriority;
 enum hipUserObjectFlags { hipUserObjectNoDestructorSync = 1 };
 enum hipUserObjectRetainFlags { hipGraphUserObjectMove = 1 };
 struct hipUserObject;
@@ -123,6 +130,16 @@ SIMT_EXPORT hipGraphNode* add_allocation(ihipGraph*, void* memory, hipGraphNode*
 /// Null if no node allocates it.
 SIMT_EXPORT hipGraphNode* add_release(ihipGraph*, void* memory, hipGraphNode* const* after, std::size_t count);
 SIMT_EXPORT std::size_t size_of_memory(const hipGraphNode*);
+/// Bytes that graphs have allocated and nobody has freed, and those kept for them; of both the most there were.
+struct MemoryOfGraphs {
+  unsigned long long used, most_used, reserved, most_reserved;
+};
+SIMT_EXPORT MemoryOfGraphs& memory_of_graphs();
+/// What the API tells of a node's work (Work::description).
+SIMT_EXPORT const void* description(const hipGraphNode*);
+/// A kernel node's attribute, zero where it was not set.
+SIMT_EXPORT hipLaunchAttributeValue& attribute(hipGraphNode*, int which);
+SIMT_EXPORT void copy_attributes(const hipGraphNode* from, hipGraphNode* to);
 
 /// What is the program's, and destroyed with its last reference: the program's, or a graph's.
 SIMT_EXPORT hipUserObject* make_object(void* data, hipHostFn_t destroy, unsigned references);
@@ -188,7 +205,7 @@ inline ihipGraph* recorded(const hipMemsetParams* p, Place place) {
         case 4: return host::fill(name, box, how.value, how.width, how.height, 1, place);
         default: return host::result(hipErrorInvalidValue);
       }
-    });
+    }, *p);
   });
 }
 inline ihipGraph* recorded(const hipHostNodeParams* p, Place) {
@@ -197,7 +214,7 @@ inline ihipGraph* recorded(const hipHostNodeParams* p, Place) {
     return host::asked(stream, NodeKind::host, [how = *p] {
       how.fn(how.userData);
       return hipSuccess;
-    });
+    }, *p);
   });
 }
 inline ihipGraph* recorded(const hipMemcpy3DParms* p, Place place) {
@@ -390,9 +407,38 @@ inline hipError_t hipGraphMemFreeNodeGetParams(hipGraphNode_t node, void* memory
   *static_cast<void**>(memory) = simt::graphs::about(node);
   return hipSuccess;
 }
-/// What is not allocated now could be given back.
+/// What is not allocated now is given back.
 inline hipError_t hipDeviceGraphMemTrim(int device) {
-  return device == 0 ? hipSuccess : simt::host::result(hipErrorInvalidDevice);
+  if (const hipError_t error = simt::host::check_device(device)) return error;
+  auto& memory = simt::graphs::memory_of_graphs();
+  memory.reserved = memory.used;
+  return hipSuccess;
+}
+// In bytes that were asked for: a device reserves whole pages.
+inline hipError_t hipDeviceGetGraphMemAttribute(int device, hipGraphMemAttributeType which, void* value) {
+  if (value == nullptr) return simt::host::result(hipErrorInvalidValue);
+  if (const hipError_t error = simt::host::check_device(device)) return error;
+  const auto& memory = simt::graphs::memory_of_graphs();
+  auto& given = *static_cast<unsigned long long*>(value);
+  switch (which) {
+    case hipGraphMemAttrUsedMemCurrent: given = memory.used; return hipSuccess;
+    case hipGraphMemAttrUsedMemHigh: given = memory.most_used; return hipSuccess;
+    case hipGraphMemAttrReservedMemCurrent: given = memory.reserved; return hipSuccess;
+    case hipGraphMemAttrReservedMemHigh: given = memory.most_reserved; return hipSuccess;
+  }
+  return simt::host::result(hipErrorInvalidValue);
+}
+/// The highest values can be set, to zero: they begin anew.
+inline hipError_t hipDeviceSetGraphMemAttribute(int device, hipGraphMemAttributeType which, void* value) {
+  const bool is_most = which == hipGraphMemAttrUsedMemHigh || which == hipGraphMemAttrReservedMemHigh;
+  if (value == nullptr || !is_most || *static_cast<unsigned long long*>(value) != 0) {
+    return simt::host::result(hipErrorInvalidValue);
+  }
+  if (const hipError_t error = simt::host::check_device(device)) return error;
+  auto& memory = simt::graphs::memory_of_graphs();
+  if (which == hipGraphMemAttrUsedMemHigh) memory.most_used = memory.used;
+  if (which == hipGraphMemAttrReservedMemHigh) memory.most_reserved = memory.reserved;
+  return hipSuccess;
 }
 
 inline hipError_t hipUserObjectCreate(hipUserObject_t* object, void* data, hipHostFn_t destroy, unsigned references,
@@ -507,6 +553,85 @@ inline hipError_t replaced(hipGraphNode_t node, ihipGraph* one) {
 }
 }  // namespace graphs
 }  // namespace simt
+namespace simt {
+namespace graphs {
+/// What a node was made of; ends the run for what no such parameters describe.
+template <typename Parameters>
+hipError_t told(hipGraphNode_t node, NodeKind of, Parameters* how, Place place) {
+  if (node == nullptr || how == nullptr || kind(node) != of) return host::result(hipErrorInvalidValue);
+  const void* const kept = description(node);
+  if (kept == nullptr) {
+    fault("unsupported", place,
+          "the parameters of a node that a stream recorded of another call than one with such parameters");
+  }
+  *how = *static_cast<const Parameters*>(kept);
+  return hipSuccess;
+}
+}  // namespace graphs
+}  // namespace simt
+inline hipError_t hipGraphMemsetNodeGetParams(hipGraphNode_t node, hipMemsetParams* how, SIMT_HERE) {
+  return simt::graphs::told(node, simt::NodeKind::set, how, SIMT_THERE);
+}
+inline hipError_t hipGraphHostNodeGetParams(hipGraphNode_t node, hipHostNodeParams* how, SIMT_HERE) {
+  return simt::graphs::told(node, simt::NodeKind::host, how, SIMT_THERE);
+}
+inline hipError_t hipGraphMemcpyNodeGetParams(hipGraphNode_t node, hipMemcpy3DParms* how, SIMT_HERE) {
+  return simt::graphs::told(node, simt::NodeKind::copy, how, SIMT_THERE);
+}
+/// The arguments are the node's own: they are there as long as it is, and as it is.
+inline hipError_t hipGraphKernelNodeGetParams(hipGraphNode_t node, hipKernelNodeParams* how, SIMT_HERE) {
+  simt::KernelCall call;
+  if (how == nullptr) return simt::host::result(hipErrorInvalidValue);
+  if (const hipError_t error = simt::graphs::told(node, simt::NodeKind::kernel, &call, SIMT_THERE)) return error;
+  simt::host::remember_kernel(call.kernel, call.again);
+  how->func = const_cast<void*>(call.kernel);
+  how->gridDim = call.how.grid;
+  how->blockDim = call.how.block;
+  how->sharedMemBytes = static_cast<unsigned>(call.how.shared);
+  how->kernelParams = call.arguments;
+  how->extra = nullptr;
+  return hipSuccess;
+}
+namespace simt {
+namespace graphs {
+inline bool is_kernel(hipGraphNode_t node) { return node != nullptr && kind(node) == NodeKind::kernel; }
+/// Whether an attribute is about when and where a kernel runs, which is all the same here.
+inline bool is_hint(hipLaunchAttributeID which) {
+  return which == hipLaunchAttributeAccessPolicyWindow || which == hipLaunchAttributePriority;
+}
+}  // namespace graphs
+}  // namespace simt
+inline hipError_t hipGraphKernelNodeSetAttribute(hipGraphNode_t node, hipLaunchAttributeID which,
+                                                 const hipLaunchAttributeValue* value, SIMT_HERE) {
+  if (!simt::graphs::is_kernel(node) || value == nullptr) return simt::host::result(hipErrorInvalidValue);
+  if (which == hipLaunchAttributeCooperative) {
+    simt::KernelCall call;
+    if (const hipError_t error = simt::graphs::told(node, simt::NodeKind::kernel, &call, SIMT_THERE)) return error;
+    if (call.how.cooperative == (value->cooperative != 0)) return hipSuccess;
+    simt::fault("unsupported", SIMT_THERE, "a kernel of a graph that becomes cooperative, or no longer is");
+  }
+  if (!simt::graphs::is_hint(which)) return simt::host::result(hipErrorInvalidValue);
+  simt::graphs::attribute(node, which) = *value;
+  return hipSuccess;
+}
+inline hipError_t hipGraphKernelNodeGetAttribute(hipGraphNode_t node, hipLaunchAttributeID which,
+                                                 hipLaunchAttributeValue* value, SIMT_HERE) {
+  if (!simt::graphs::is_kernel(node) || value == nullptr) return simt::host::result(hipErrorInvalidValue);
+  if (which == hipLaunchAttributeCooperative) {
+    simt::KernelCall call;
+    if (const hipError_t error = simt::graphs::told(node, simt::NodeKind::kernel, &call, SIMT_THERE)) return error;
+    value->cooperative = call.how.cooperative;
+    return hipSuccess;
+  }
+  if (!simt::graphs::is_hint(which)) return simt::host::result(hipErrorInvalidValue);
+  *value = simt::graphs::attribute(node, which);
+  return hipSuccess;
+}
+inline hipError_t hipGraphKernelNodeCopyAttributes(hipGraphNode_t from, hipGraphNode_t to) {
+  if (!simt::graphs::is_kernel(from) || !simt::graphs::is_kernel(to)) return simt::host::result(hipErrorInvalidValue);
+  simt::graphs::copy_attributes(from, to);
+  return hipSuccess;
+}
 inline hipError_t hipGraphKernelNodeSetParams(hipGraphNode_t node, const hipKernelNodeParams* how, SIMT_HERE) {
   return simt::graphs::replaced(node, simt::graphs::recorded(how, SIMT_THERE));
 }

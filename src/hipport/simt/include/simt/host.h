@@ -91,14 +91,27 @@ inline hipError_t may(Unrecorded what) {
   return recordings == 0 ? hipSuccess : result(static_cast<hipError_t>(refused_by_recordings(what)));
 }
 
-/// Do what a stream was asked for; a stream that records keeps it.
-template <typename F>
-hipError_t asked(hipStream_t stream, NodeKind kind, F work) {
+/// Work of which the API tells the parameters.
+template <typename F, typename Parameters>
+struct DescribedWork final : Work {
+  F work;
+  Parameters parameters;
+  DescribedWork(F given, const Parameters& how) : work(std::move(given)), parameters(how) {}
+  void run() override { work(); }
+  const void* description() const override { return &parameters; }
+};
+/// Do what a stream was asked for; a stream that records keeps it, with its parameters, if they are given.
+template <typename F, typename Parameters = std::nullptr_t>
+hipError_t asked(hipStream_t stream, NodeKind kind, F work, const Parameters& parameters = {}) {
   if (stream == nullptr || stream == hipStreamLegacy) {
     if (const hipError_t error = may(Unrecorded::launch)) return error;
   }
   if (!records(stream)) return work();
-  record(stream, kind, new WorkOf<F>(std::move(work)));
+  if constexpr (std::is_same_v<Parameters, std::nullptr_t>) {
+    record(stream, kind, new WorkOf<F>(std::move(work)));
+  } else {
+    record(stream, kind, new DescribedWork<F, Parameters>(std::move(work), parameters));
+  }
   return hipSuccess;
 }
 

@@ -42,8 +42,35 @@ Started launch_with(const Launch& how, void (*kernel)(P...), void** arguments, s
   return launch(how, [&] { std::apply(kernel, kept); });
 }
 
+/// HIP_LAUNCH_PARAM_BUFFER_POINTER and what goes with it: arguments that lie in a buffer, one behind the other.
+constexpr std::uintptr_t packed_buffer = 1, packed_size = 2, packed_end = 3;
+
+/// Find the arguments that are in a buffer; false if it is too small for them.
+template <typename... P>
+bool unpack(void** extra, void** arguments) {
+  char* buffer = nullptr;
+  std::size_t size = 0, at = 0, number = 0;
+  for (; *extra != nullptr && reinterpret_cast<std::uintptr_t>(*extra) != packed_end; extra += 2) {
+    const auto what = reinterpret_cast<std::uintptr_t>(*extra);
+    if (what == packed_buffer) buffer = static_cast<char*>(extra[1]);
+    if (what == packed_size) size = *static_cast<std::size_t*>(extra[1]);
+  }
+  const auto place = [&](std::size_t bytes, std::size_t alignment) {
+    at = (at + alignment - 1) / alignment * alignment;
+    arguments[number++] = buffer + at;
+    at += bytes;
+  };
+  (place(sizeof(P), alignof(P)), ...);
+  return at <= size && (buffer != nullptr || at == 0);
+}
+
 template <typename... P>
 Started launch_untyped(const Launch& how, const void* kernel, void** arguments) {
+  void* unpacked[sizeof...(P) + 1];
+  if (arguments != nullptr && reinterpret_cast<std::uintptr_t>(arguments[0]) == packed_buffer) {
+    if (!unpack<P...>(arguments, unpacked)) return Started::invalid_configuration;
+    arguments = unpacked;
+  }
   return launch_with(how, reinterpret_cast<void (*)(P...)>(const_cast<void*>(kernel)), arguments,
                      std::index_sequence_for<P...>{});
 }

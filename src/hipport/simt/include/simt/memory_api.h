@@ -257,7 +257,7 @@ inline hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms* p, hipStream_t stream
   if (p == nullptr) return simt::host::result(hipErrorInvalidValue);
   return simt::host::asked(stream, simt::NodeKind::copy, [simt_file, simt_line, how = *p] {
     return simtMemcpy3D(&how, simt_file, simt_line);
-  });
+  }, *p);
 }
 
 inline hipError_t hipMemcpy3DPeerAsync(const hipMemcpy3DPeerParms* p, hipStream_t stream = nullptr, SIMT_HERE) {
@@ -320,6 +320,10 @@ inline hipChannelFormatDesc hipCreateChannelDesc(int x, int y, int z, int w, hip
 inline hipError_t hipMalloc3DArray(hipArray_t* array, const hipChannelFormatDesc* desc, hipExtent extent,
                                    unsigned flags = 0, SIMT_HERE) {
   if (array == nullptr || desc == nullptr || extent.width == 0) return simt::host::result(hipErrorInvalidValue);
+  const bool is_cube = (flags & hipArrayCubemap) != 0, has_layers = (flags & hipArrayLayered) != 0;
+  if (is_cube && (extent.width != extent.height || (has_layers ? extent.depth % 6 != 0 || extent.depth == 0 : extent.depth != 6))) {
+    return simt::host::result(hipErrorInvalidValue);
+  }
   const int bits = desc->x + desc->y + desc->z + desc->w;
   if (bits <= 0 || bits % 8 != 0) return simt::host::result(hipErrorInvalidChannelDescriptor);
   hipArray made{};

@@ -10,7 +10,7 @@
 // rocRAND, behind hipRAND, turns seeds into states in its own way and gives other numbers. The executor gives cuRAND's
 // for both, so that a port can be compared with what it was ported from, and says so once.
 //
-// MTGP32, MT19937, Sobol and discrete distributions are refused.
+// Sobol's sequences are in sobol.h. MTGP32, MT19937 and discrete distributions are refused.
 #ifndef SIMT_RANDOM_H
 #define SIMT_RANDOM_H
 
@@ -223,17 +223,11 @@ using SIMT_RAND(StatePhilox4_32_10_t) = SIMT_RAND(StatePhilox4_32_10);
 using SIMT_RAND(State) = SIMT_RAND(StateXORWOW);
 using SIMT_RAND(State_t) = SIMT_RAND(StateXORWOW);
 
-/// Only named: the executor does not have these generators.
+/// Only named: the executor does not have this generator.
 struct SIMT_RAND(StateMtgp32);
-struct SIMT_RAND(StateSobol32);
-struct SIMT_RAND(StateScrambledSobol32);
-struct SIMT_RAND(StateSobol64);
-struct SIMT_RAND(StateScrambledSobol64);
 using SIMT_RAND(StateMtgp32_t) = SIMT_RAND(StateMtgp32);
-using SIMT_RAND(StateSobol32_t) = SIMT_RAND(StateSobol32);
-using SIMT_RAND(StateScrambledSobol32_t) = SIMT_RAND(StateScrambledSobol32);
-using SIMT_RAND(StateSobol64_t) = SIMT_RAND(StateSobol64);
-using SIMT_RAND(StateScrambledSobol64_t) = SIMT_RAND(StateScrambledSobol64);
+
+#include "sobol.h"
 
 namespace simt {
 namespace random {
@@ -623,6 +617,7 @@ struct SIMT_RAND(Generator_st) {
   SIMT_RAND(RngType) type;
   SIMT_RAND(Ordering) order = SIMT_RAND_CONSTANT(ORDERING_PSEUDO_DEFAULT);
   unsigned long long seed = 0, offset = 0;
+  unsigned dimensions = 1;
 };
 using SIMT_RAND(Generator_t) = SIMT_RAND(Generator_st)*;
 
@@ -657,6 +652,36 @@ void fill(SIMT_RAND(Generator_st) & generator, std::size_t streams, T* out, std:
   generator.offset += count / width * used + (count % width * used + width - 1) / width;
 }
 
+inline bool is_sobol(SIMT_RAND(Generator_t) generator) {
+  return generator != nullptr && (generator->type == SIMT_RAND_CONSTANT(RNG_QUASI_SOBOL32) ||
+                                  generator->type == SIMT_RAND_CONSTANT(RNG_QUASI_SOBOL64));
+}
+template <typename State, typename T, typename Draw>
+void fill_sobol(SIMT_RAND(Generator_st) & generator, T* out, std::size_t points, Draw draw, Place place) {
+  using Word = decltype(State::x);
+  for (unsigned d = 0; d < generator.dimensions; ++d) {
+    State state;
+    const Word* const vectors = sobol::vectors<Word>(place) + d * sobol::bits<Word>;
+    SIMT_RAND(_init)(vectors, static_cast<Word>(generator.offset), &state);
+    for (std::size_t i = 0; i < points; ++i) out[d * points + i] = draw(state);
+  }
+}
+/// All points of the first dimension, then of the second ...
+template <typename T, typename Draw>
+SIMT_RAND(Status)
+generate_sobol(SIMT_RAND(Generator_t) generator, T* out, std::size_t count, Draw draw, Place place) {
+  if (count % generator->dimensions != 0) return SIMT_RAND_CONSTANT(STATUS_LENGTH_NOT_MULTIPLE);
+  check_range("generating quasirandom numbers", out, count * sizeof(T), place);
+  const std::size_t points = count / generator->dimensions;
+  if (generator->type == SIMT_RAND_CONSTANT(RNG_QUASI_SOBOL64)) {
+    fill_sobol<SIMT_RAND(StateSobol64)>(*generator, out, points, draw, place);
+  } else {
+    fill_sobol<SIMT_RAND(StateSobol32)>(*generator, out, points, draw, place);
+  }
+  generator->offset += points;
+  return ok;
+}
+
 template <typename T, typename One, typename Philox>
 SIMT_RAND(Status)
 generate(const char* name, SIMT_RAND(Generator_t) generator, T* out, std::size_t count, unsigned width, unsigned used,
@@ -685,15 +710,17 @@ generate(const char* name, SIMT_RAND(Generator_t) generator, T* out, std::size_t
 inline SIMT_RAND(Status)
     SIMT_RAND(CreateGenerator)(SIMT_RAND(Generator_t) * generator, SIMT_RAND(RngType) type, SIMT_HERE) {
   if (type == SIMT_RAND_CONSTANT(RNG_PSEUDO_DEFAULT)) type = SIMT_RAND_CONSTANT(RNG_PSEUDO_XORWOW);
+  if (type == SIMT_RAND_CONSTANT(RNG_QUASI_DEFAULT)) type = SIMT_RAND_CONSTANT(RNG_QUASI_SOBOL32);
   switch (type) {
     case SIMT_RAND_CONSTANT(RNG_PSEUDO_XORWOW):
     case SIMT_RAND_CONSTANT(RNG_PSEUDO_MRG32K3A):
-    case SIMT_RAND_CONSTANT(RNG_PSEUDO_PHILOX4_32_10): break;
+    case SIMT_RAND_CONSTANT(RNG_PSEUDO_PHILOX4_32_10): simt::random::say_whose(SIMT_THERE); break;
+    case SIMT_RAND_CONSTANT(RNG_QUASI_SOBOL32):
+    case SIMT_RAND_CONSTANT(RNG_QUASI_SOBOL64): break;
     default:
       simt::fault("not-supported", SIMT_THERE, "a generator of random numbers of type %d: %s", static_cast<int>(type),
-                  "there are XORWOW, MRG32k3a and Philox4x32-10");
+                  "there are XORWOW, MRG32k3a, Philox4x32-10, and Sobol's sequences that are not scrambled");
   }
-  simt::random::say_whose(SIMT_THERE);
   *generator = new SIMT_RAND(Generator_st){};
   (*generator)->type = type;
   return simt::random::ok;
@@ -710,6 +737,7 @@ inline SIMT_RAND(Status) SIMT_RAND(DestroyGenerator)(SIMT_RAND(Generator_t) gene
 inline SIMT_RAND(Status) SIMT_RAND(SetStream)(SIMT_RAND(Generator_t), hipStream_t) { return simt::random::ok; }
 inline SIMT_RAND(Status)
     SIMT_RAND(SetPseudoRandomGeneratorSeed)(SIMT_RAND(Generator_t) generator, unsigned long long seed) {
+  if (simt::random::is_sobol(generator)) return SIMT_RAND_CONSTANT(STATUS_TYPE_ERROR);
   generator->seed = seed;
   generator->offset = 0;
   return simt::random::ok;
@@ -724,7 +752,9 @@ inline SIMT_RAND(Status)
     simt::fault("not-supported", SIMT_THERE, "random numbers in the order %d (seeded, dynamic)",
                 static_cast<int>(order));
   }
-  if (order == SIMT_RAND_CONSTANT(ORDERING_QUASI_DEFAULT)) return SIMT_RAND_CONSTANT(STATUS_OUT_OF_RANGE);
+  if ((order == SIMT_RAND_CONSTANT(ORDERING_QUASI_DEFAULT)) != simt::random::is_sobol(generator)) {
+    return SIMT_RAND_CONSTANT(STATUS_OUT_OF_RANGE);
+  }
   generator->order = order;
   return simt::random::ok;
 }
@@ -736,6 +766,11 @@ inline SIMT_RAND(Status) SIMT_RAND(GetVersion)(int* version) {
 
 inline SIMT_RAND(Status)
     SIMT_RAND(Generate)(SIMT_RAND(Generator_t) generator, unsigned* out, std::size_t count, SIMT_HERE) {
+  if (simt::random::is_sobol(generator)) {
+    if (generator->type != SIMT_RAND_CONSTANT(RNG_QUASI_SOBOL32)) return SIMT_RAND_CONSTANT(STATUS_TYPE_ERROR);
+    return simt::random::generate_sobol(
+        generator, out, count, [](auto& state) { return static_cast<unsigned>(SIMT_RAND()(&state)); }, SIMT_THERE);
+  }
   return simt::random::generate(
       "generating random numbers", generator, out, count, 1, 1,
       [](auto& state, unsigned* to) { to[0] = SIMT_RAND()(&state); },
@@ -746,6 +781,10 @@ inline SIMT_RAND(Status)
 }
 inline SIMT_RAND(Status)
     SIMT_RAND(GenerateUniform)(SIMT_RAND(Generator_t) generator, float* out, std::size_t count, SIMT_HERE) {
+  if (simt::random::is_sobol(generator)) {
+    return simt::random::generate_sobol(
+        generator, out, count, [](auto& state) { return SIMT_RAND(_uniform)(&state); }, SIMT_THERE);
+  }
   return simt::random::generate(
       "generating random numbers", generator, out, count, 1, 1,
       [](auto& state, float* to) { to[0] = SIMT_RAND(_uniform)(&state); },
@@ -756,6 +795,10 @@ inline SIMT_RAND(Status)
 }
 inline SIMT_RAND(Status)
     SIMT_RAND(GenerateUniformDouble)(SIMT_RAND(Generator_t) generator, double* out, std::size_t count, SIMT_HERE) {
+  if (simt::random::is_sobol(generator)) {
+    return simt::random::generate_sobol(
+        generator, out, count, [](auto& state) { return SIMT_RAND(_uniform_double)(&state); }, SIMT_THERE);
+  }
   return simt::random::generate(
       "generating random numbers", generator, out, count, 1, 2,
       [](auto& state, double* to) { to[0] = SIMT_RAND(_uniform_double)(&state); },
@@ -774,6 +817,10 @@ namespace random {
 template <typename Change>
 SIMT_RAND(Status)
 normals(SIMT_RAND(Generator_t) generator, float* out, std::size_t count, Change change, Place place) {
+  if (is_sobol(generator)) {
+    return generate_sobol(
+        generator, out, count, [change](auto& state) { return change(SIMT_RAND(_normal)(&state)); }, place);
+  }
   if (count % 2 != 0) return SIMT_RAND_CONSTANT(STATUS_LENGTH_NOT_MULTIPLE);
   const auto pair = [change](auto& state, float* to) {
     const float2 both = SIMT_RAND(_normal2)(&state);
@@ -791,6 +838,10 @@ normals(SIMT_RAND(Generator_t) generator, float* out, std::size_t count, Change 
 template <typename Change>
 SIMT_RAND(Status)
 normals(SIMT_RAND(Generator_t) generator, double* out, std::size_t count, Change change, Place place) {
+  if (is_sobol(generator)) {
+    return generate_sobol(
+        generator, out, count, [change](auto& state) { return change(SIMT_RAND(_normal_double)(&state)); }, place);
+  }
   if (count % 2 != 0) return SIMT_RAND_CONSTANT(STATUS_LENGTH_NOT_MULTIPLE);
   const auto pair = [change](auto& state, double* to) {
     const double2 both = SIMT_RAND(_normal2_double)(&state);
@@ -831,10 +882,66 @@ SIMT_RAND(Status) SIMT_RAND(GeneratePoisson)(Generator, unsigned*, std::size_t, 
   static_assert(!sizeof(Generator), "the CPU executor has no host generator of Poisson's distribution");
   return simt::random::ok;
 }
-template <typename Generator>
-SIMT_RAND(Status) SIMT_RAND(SetQuasiRandomGeneratorDimensions)(Generator, unsigned) {
-  static_assert(!sizeof(Generator), "the CPU executor has no quasirandom generators (Sobol)");
+/// Numbers of 64 bits, which only Sobol's sequences of 64 bits give.
+inline SIMT_RAND(Status) SIMT_RAND(GenerateLongLong)(SIMT_RAND(Generator_t) generator, unsigned long long* out,
+                                                     std::size_t count, SIMT_HERE) {
+  if (generator == nullptr) return SIMT_RAND_CONSTANT(STATUS_NOT_INITIALIZED);
+  if (generator->type != SIMT_RAND_CONSTANT(RNG_QUASI_SOBOL64)) return SIMT_RAND_CONSTANT(STATUS_TYPE_ERROR);
+  return simt::random::generate_sobol(
+      generator, out, count, [](auto& state) { return static_cast<unsigned long long>(SIMT_RAND()(&state)); },
+      SIMT_THERE);
+}
+inline SIMT_RAND(Status)
+    SIMT_RAND(SetQuasiRandomGeneratorDimensions)(SIMT_RAND(Generator_t) generator, unsigned dimensions, SIMT_HERE) {
+  if (generator == nullptr) return SIMT_RAND_CONSTANT(STATUS_NOT_INITIALIZED);
+  if (!simt::random::is_sobol(generator)) return SIMT_RAND_CONSTANT(STATUS_TYPE_ERROR);
+  if (dimensions < 1 || dimensions > 20000) return SIMT_RAND_CONSTANT(STATUS_OUT_OF_RANGE);
+  if (dimensions > simt::random::sobol::dimensions) {
+    simt::fault("not-supported", SIMT_THERE, "Sobol's sequences of %u dimensions: the executor has the first %u",
+                dimensions, simt::random::sobol::dimensions);
+  }
+  generator->dimensions = dimensions;
   return simt::random::ok;
+}
+enum SIMT_RAND(DirectionVectorSet) {
+  SIMT_RAND_CONSTANT(DIRECTION_VECTORS_32_JOEKUO6) = 101,
+  SIMT_RAND_CONSTANT(SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6) = 102,
+  SIMT_RAND_CONSTANT(DIRECTION_VECTORS_64_JOEKUO6) = 103,
+  SIMT_RAND_CONSTANT(SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6) = 104,
+};
+using SIMT_RAND(DirectionVectorSet_t) = SIMT_RAND(DirectionVectorSet);
+
+namespace simt {
+namespace random {
+[[noreturn]] inline void no_scrambling(Place place) {
+  fault("not-supported", place, "scrambled direction vectors and scramble constants, which are a table of cuRAND's own");
+}
+template <typename Word, typename Vectors>
+SIMT_RAND(Status)
+give_vectors(Vectors** to, int set, int plain, int scrambled, Place place) {
+  if (set == scrambled) no_scrambling(place);
+  if (set != plain || to == nullptr) return SIMT_RAND_CONSTANT(STATUS_OUT_OF_RANGE);
+  *to = reinterpret_cast<Vectors*>(sobol::vectors<Word>(place));
+  return ok;
+}
+}  // namespace random
+}  // namespace simt
+inline SIMT_RAND(Status) SIMT_RAND(GetDirectionVectors32)(SIMT_RAND(DirectionVectors32_t) * *vectors,
+                                                          SIMT_RAND(DirectionVectorSet) set, SIMT_HERE) {
+  return simt::random::give_vectors<unsigned>(vectors, set, SIMT_RAND_CONSTANT(DIRECTION_VECTORS_32_JOEKUO6),
+                                              SIMT_RAND_CONSTANT(SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6), SIMT_THERE);
+}
+inline SIMT_RAND(Status) SIMT_RAND(GetDirectionVectors64)(SIMT_RAND(DirectionVectors64_t) * *vectors,
+                                                          SIMT_RAND(DirectionVectorSet) set, SIMT_HERE) {
+  return simt::random::give_vectors<unsigned long long>(
+      vectors, set, SIMT_RAND_CONSTANT(DIRECTION_VECTORS_64_JOEKUO6),
+      SIMT_RAND_CONSTANT(SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6), SIMT_THERE);
+}
+inline SIMT_RAND(Status) SIMT_RAND(GetScrambleConstants32)(unsigned int**, SIMT_HERE) {
+  simt::random::no_scrambling(SIMT_THERE);
+}
+inline SIMT_RAND(Status) SIMT_RAND(GetScrambleConstants64)(unsigned long long**, SIMT_HERE) {
+  simt::random::no_scrambling(SIMT_THERE);
 }
 
 #ifndef SIMT_HIP

@@ -13,8 +13,6 @@ struct hipIpcEventHandle_t {
   char reserved[64];
 };
 #define hipIpcMemLazyEnablePeerAccess 0x01
-struct ihipModule_t;
-using hipModule_t = ihipModule_t*;
 struct hipMipmappedArray;
 using hipMipmappedArray_t = hipMipmappedArray*;
 
@@ -45,12 +43,6 @@ SIMT_REFUSE(hipStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph, "record
 SIMT_REFUSE(hipStreamGetCaptureInfo_v2, cudaStreamGetCaptureInfo_v2, "tale of what a stream that records waits for")
 SIMT_REFUSE(hipStreamUpdateCaptureDependencies, cudaStreamUpdateCaptureDependencies,
             "changes of what a stream that records waits for")
-#define SIMT_PARAMETERS "parameters of a graph's nodes, which keep what to do"
-SIMT_REFUSE(hipGraphKernelNodeGetParams, cudaGraphKernelNodeGetParams, SIMT_PARAMETERS)
-SIMT_REFUSE(hipGraphMemcpyNodeGetParams, cudaGraphMemcpyNodeGetParams, SIMT_PARAMETERS)
-SIMT_REFUSE(hipGraphMemsetNodeGetParams, cudaGraphMemsetNodeGetParams, SIMT_PARAMETERS)
-SIMT_REFUSE(hipGraphHostNodeGetParams, cudaGraphHostNodeGetParams, SIMT_PARAMETERS)
-#undef SIMT_PARAMETERS
 SIMT_REFUSE(hipGraphChildGraphNodeGetGraph, cudaGraphChildGraphNodeGetGraph, "graph in a node, which keeps a copy")
 SIMT_REFUSE(hipGraphExecChildGraphNodeSetParams, cudaGraphExecChildGraphNodeSetParams,
             "other graph for a node that was made")
@@ -59,8 +51,6 @@ SIMT_REFUSE(hipGraphExecEventRecordNodeSetEvent, cudaGraphExecEventRecordNodeSet
 SIMT_REFUSE(hipGraphNodeFindInClone, cudaGraphNodeFindInClone, "way from a graph's node to a copy's")
 SIMT_REFUSE(hipGraphAddNode, cudaGraphAddNode, "nodes of a graph by their parameters")
 SIMT_REFUSE(hipGraphDebugDotPrint, cudaGraphDebugDotPrint, "drawings of graphs")
-SIMT_REFUSE(hipDeviceGetGraphMemAttribute, cudaDeviceGetGraphMemAttribute, "account of what graphs allocate")
-SIMT_REFUSE(hipDeviceSetGraphMemAttribute, cudaDeviceSetGraphMemAttribute, "account of what graphs allocate")
 SIMT_REFUSE(hipMemRangeGetAttribute, cudaMemRangeGetAttribute, "memory of what was advised")
 SIMT_REFUSE(hipMemRangeGetAttributes, cudaMemRangeGetAttributes, "memory of what was advised")
 SIMT_REFUSE(hipMemPoolExportToShareableHandle, cudaMemPoolExportToShareableHandle, "memory shared by processes")
@@ -85,17 +75,9 @@ SIMT_REFUSE(hipGetMipmappedArrayLevel, cudaGetMipmappedArrayLevel, "mipmaps")
   CUresult cuda(Arguments&&...) {                                           \
     simt::host::refuse(#cuda, what);                                        \
   }
-using CUmodule = hipModule_t;
 #endif
 
-#define SIMT_CODE "modules, which hold code of a GPU"
-SIMT_REFUSE_DRIVER(hipModuleLoad, cuModuleLoad, SIMT_CODE)
-SIMT_REFUSE_DRIVER(hipModuleLoadData, cuModuleLoadData, SIMT_CODE)
-SIMT_REFUSE_DRIVER(hipModuleLoadDataEx, cuModuleLoadDataEx, SIMT_CODE)
-SIMT_REFUSE_DRIVER(hipModuleUnload, cuModuleUnload, SIMT_CODE)
-SIMT_REFUSE_DRIVER(hipModuleGetFunction, cuModuleGetFunction, SIMT_CODE)
-SIMT_REFUSE_DRIVER(hipModuleGetGlobal, cuModuleGetGlobal, SIMT_CODE)
-#undef SIMT_CODE
+SIMT_REFUSE_DRIVER(hipModuleGetTexRef, cuModuleGetTexRef, "textures of modules")
 #define SIMT_WORDS "words that streams write and wait for"
 SIMT_REFUSE_DRIVER(hipStreamWriteValue32, cuStreamWriteValue32, SIMT_WORDS)
 SIMT_REFUSE_DRIVER(hipStreamWriteValue64, cuStreamWriteValue64, SIMT_WORDS)

@@ -14,6 +14,7 @@
 #include "streams.h"
 
 #include "driver_api.h"
+#include "modules.h"
 #include "refused.h"
 
 #ifndef SIMT_HIP

@@ -139,13 +139,19 @@ inline hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t c
   callback(stream, hipSuccess, data);
   return hipSuccess;
 }
+/// What a graph tells of such a call.
+struct hipHostNodeParams {
+  hipHostFn_t fn;
+  void* userData;
+};
 inline hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void* data) {
   if (function == nullptr) return simt::host::result(hipErrorInvalidValue);
   if (const hipError_t error = simt::host::check(stream)) return error;
+  const hipHostNodeParams how{function, data};
   return simt::host::asked(stream, simt::NodeKind::host, [=] {
     function(data);
     return hipSuccess;
-  });
+  }, how);
 }
 
 // ---------------------------------------------------------------------------------------------------------- events

@@ -5,7 +5,7 @@
 // 8 bits behind the point, rounded to the nearest, as the hardware's. Wrap and mirror hold for normalized coordinates,
 // and clamp is taken instead without them. Fetches outside of linear memory give 0.
 //
-// Not here, and refused: mipmaps, cube maps, resource views, sRGB, sparse textures.
+// Not here, and refused: mipmaps, resource views, sRGB, sparse textures.
 #ifndef SIMT_TEXTURES_H
 #define SIMT_TEXTURES_H
 
@@ -38,6 +38,8 @@ enum hipSurfaceBoundaryMode { hipBoundaryModeZero = 0, hipBoundaryModeClamp = 1,
 #define hipTextureType3D 0x03
 #define hipTextureType1DLayered 0xF1
 #define hipTextureType2DLayered 0xF2
+#define hipTextureTypeCubemap 0x0C
+#define hipTextureTypeCubemapLayered 0xFC
 
 struct hipTextureDesc {
   hipTextureAddressMode addressMode[3];
@@ -105,6 +107,8 @@ typedef unsigned long long hipSurfaceObject_t;
 #define cudaTextureType3D hipTextureType3D
 #define cudaTextureType1DLayered hipTextureType1DLayered
 #define cudaTextureType2DLayered hipTextureType2DLayered
+#define cudaTextureTypeCubemap hipTextureTypeCubemap
+#define cudaTextureTypeCubemapLayered hipTextureTypeCubemapLayered
 #define cudaTextureDesc hipTextureDesc
 #define cudaResourceDesc hipResourceDesc
 #define cudaResourceViewDesc hipResourceViewDesc
@@ -131,7 +135,7 @@ struct Texture {
   hipChannelFormatDesc format{};
   long long width = 0, height = 0, depth = 0;  // in elements; 0: there is no such dimension
   std::size_t element = 0, row = 0, slice = 0;  // bytes
-  bool layered = false;
+  bool layered = false, cube = false;
 
   const char* at(long long x, long long y, long long z) const {
     return data + static_cast<std::size_t>(z) * slice + static_cast<std::size_t>(y) * row +
@@ -158,7 +162,7 @@ inline hipError_t make(Texture& made, const hipResourceDesc& resource, Place pla
       made.row = array->pitch();
       made.slice = made.row * (array->height != 0 ? array->height : 1);
       made.layered = (array->flags & hipArrayLayered) != 0;
-      if ((array->flags & hipArrayCubemap) != 0) fault("not-supported", place, "textures of cube maps");
+      made.cube = (array->flags & hipArrayCubemap) != 0;
       return hipSuccess;
     }
     case hipResourceTypeLinear:
@@ -409,6 +413,80 @@ T fetch_layer(const Texture& t, float x, float y, int layer, const char* name, P
   const long long z = layer_of(t, layer);
   return fetch<T>(t, axis(t, x, t.width, 0), axis(t, y, t.height, 1), Axis{z, z, 0.0f}, name, place);
 }
+/// Where a direction meets the cube: the face, and where on it, from -1 to 1 (C++ Programming Guide, "Cubemap Textures").
+struct OnCube {
+  int face;
+  float s, t;
+};
+inline OnCube on_cube(float x, float y, float z) {
+  const float ax = std::fabs(x), ay = std::fabs(y), az = std::fabs(z);
+  if (!(ax + ay + az > 0.0f)) return {0, 0.0f, 0.0f};
+  if (az >= ax && az >= ay) return z >= 0 ? OnCube{4, x / az, -y / az} : OnCube{5, -x / az, -y / az};
+  if (ay >= ax) return y >= 0 ? OnCube{2, x / ay, z / ay} : OnCube{3, x / ay, -z / ay};
+  return x >= 0 ? OnCube{0, -z / ax, -y / ax} : OnCube{1, z / ax, -y / ax};
+}
+/// The direction through a place of a face, or of its plane beside it.
+inline OnCube beside_face(const OnCube& at) {
+  const float s = at.s, t = at.t;
+  switch (at.face) {
+    case 0: return on_cube(1.0f, -t, -s);
+    case 1: return on_cube(-1.0f, -t, s);
+    case 2: return on_cube(s, 1.0f, t);
+    case 3: return on_cube(s, -1.0f, -t);
+    case 4: return on_cube(s, -t, 1.0f);
+    default: return on_cube(-s, -t, -1.0f);
+  }
+}
+
+/// Filters over the edges of faces: an element beside one is the neighbour's; where three faces meet there is none, and
+/// the other three are weighed.
+template <typename T>
+T fetch_cube(const Texture& t, float x, float y, float z, int layer, const char* name, Place place) {
+  if (!t.cube) fault("texture-type", place, "%s of a texture that is no cube map", name);
+  const long long size = t.width, base = layer_of(t, layer < 0 ? 0 : layer * 6);
+  const auto index = [&](float from_minus_1) {
+    const long long i = static_cast<long long>(std::floor((from_minus_1 + 1.0f) * 0.5f * static_cast<float>(size)));
+    return i < 0 ? 0 : i >= size ? size - 1 : i;
+  };
+  const auto nearest = [&](const OnCube& on) {
+    return texel<T>(t, t.at(index(on.s), index(on.t), base + on.face), name, place);
+  };
+  const OnCube on = on_cube(x, y, z);
+  if (t.how.filterMode == hipFilterModePoint) return nearest(on);
+  using Part = typename Parts<T>::Part;
+  if constexpr (std::is_same_v<Part, float>) {
+    const auto split = [&](float from_minus_1) {
+      const float middle = (from_minus_1 + 1.0f) * 0.5f * static_cast<float>(size) - 0.5f, floor = std::floor(middle);
+      return Axis{static_cast<long long>(floor), static_cast<long long>(floor) + 1,
+                  std::floor((middle - floor) * 256.0f + 0.5f) / 256.0f};
+    };
+    const auto middle_of = [&](long long i) { return (2.0f * static_cast<float>(i) + 1.0f) / static_cast<float>(size) - 1.0f; };
+    const Axis u = split(on.s), v = split(on.t);
+    float sum[Parts<T>::count] = {}, whole = 0.0f;
+    for (int corner = 0; corner < 4; ++corner) {
+      const long long i = corner & 1 ? u.second : u.first, j = corner & 2 ? v.second : v.first;
+      const float weight = (corner & 1 ? u.weight : 1.0f - u.weight) * (corner & 2 ? v.weight : 1.0f - v.weight);
+      const bool beside = i < 0 || i >= size, above = j < 0 || j >= size;
+      if (weight == 0.0f || (beside && above)) continue;
+      const OnCube there{on.face, middle_of(i), middle_of(j)};
+      const T value = nearest(beside || above ? beside_face(there) : there);
+      float parts[Parts<T>::count];
+      std::memcpy(parts, &value, sizeof(T));
+      for (int k = 0; k < Parts<T>::count; ++k) sum[k] += weight * parts[k];
+      whole += weight;
+    }
+    for (float& each : sum) each /= whole;
+    T value;
+    std::memcpy(static_cast<void*>(&value), sum, sizeof(T));
+    return value;
+  } else {
+    fault("texture-type", place, "%s with linear filtering gives floats, not integers", name);
+  }
+}
+template <typename T>
+T fetch_one_cube(const Texture& t, float x, float y, float z, const char* name, Place place) {
+  return fetch_cube<T>(t, x, y, z, 0, name, place);
+}
 /// The four elements that a linear fetch would weigh, of one channel.
 template <typename T>
 T gather_2d(const Texture& t, float x, float y, int component, const char* name, Place place) {
@@ -547,6 +625,10 @@ SIMT_TEXTURE_FETCH(tex3DLod, fetch_3d, (float x, float y, float z, float), x, y,
 SIMT_TEXTURE_FETCH(tex1DLayered, fetch_layer, (float x, int layer), x, 0.5f, layer)
 SIMT_TEXTURE_FETCH(tex2DLayered, fetch_layer, (float x, float y, int layer), x, y, layer)
 SIMT_TEXTURE_FETCH(tex2DLayeredLod, fetch_layer, (float x, float y, int layer, float), x, y, layer)
+SIMT_TEXTURE_FETCH(texCubemap, fetch_one_cube, (float x, float y, float z), x, y, z)
+SIMT_TEXTURE_FETCH(texCubemapLod, fetch_one_cube, (float x, float y, float z, float), x, y, z)
+SIMT_TEXTURE_FETCH(texCubemapLayered, fetch_cube, (float x, float y, float z, int layer), x, y, z, layer)
+SIMT_TEXTURE_FETCH(texCubemapLayeredLod, fetch_cube, (float x, float y, float z, int layer, float), x, y, z, layer)
 SIMT_TEXTURE_FETCH(tex2Dgather, gather_2d, (float x, float y, int component = 0), x, y, component)
 #undef SIMT_TEXTURE_FETCH
 
@@ -572,6 +654,8 @@ SIMT_SURFACE(surf1Dread, surf1Dwrite, (int x), (x), x, 0, 0)
 SIMT_SURFACE(surf2Dread, surf2Dwrite, (int x, int y), (x, y), x, y, 0)
 SIMT_SURFACE(surf3Dread, surf3Dwrite, (int x, int y, int z), (x, y, z), x, y, z)
 SIMT_SURFACE(surf2DLayeredread, surf2DLayeredwrite, (int x, int y, int layer), (x, y, layer), x, y, layer)
+SIMT_SURFACE(surfCubemapread, surfCubemapwrite, (int x, int y, int face), (x, y, face), x, y, face)
+SIMT_SURFACE(surfCubemapLayeredread, surfCubemapLayeredwrite, (int x, int y, int face), (x, y, face), x, y, face)
 #undef SIMT_SURFACE
 
 // ------------------------------------------------- texture references, which CUDA 12 has no more and HIP deprecates
