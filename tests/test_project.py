@@ -41,7 +41,7 @@ def component(files: dict[str, str], name: str) -> list[str]:
         ("gfx10-3-generic", 32),
         ("gfx1100", 32),
         ("gfx11-generic", 32),
-        ("gfx115a", 32),
+        ("gfx1153", 32),
         ("gfx1201", 32),
     ],
 )
