@@ -127,7 +127,7 @@ def test_a_gpu_that_does_not_exist(tmp_path: Path, target: str, command: str) ->
     assert target.split(",")[-1] in (message := said(command, what, "--target", target)) and "gfx942" in message
 
 
-@pytest.mark.parametrize("release", ["99.9", "8.0", "6.5", "5.8", "6.40"])
+@pytest.mark.parametrize("release", ["99.9", "8.0", "9.1", "6.5", "5.8", "6.40", "7.15"])
 @pytest.mark.parametrize("command", ["scan", "rewrite", "verify", "port", "deps", "explain"])
 def test_a_release_that_does_not_exist(tmp_path: Path, release: str, command: str) -> None:
     (tmp_path / "p.cu").write_text("int main() {}\n")

@@ -45,10 +45,11 @@ _PROCESSORS = frozenset(
     "gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153 gfx1200 gfx1201 gfx1250 gfx1251 gfx9-generic gfx9-4-generic "
     "gfx10-1-generic gfx10-3-generic gfx11-generic gfx12-generic".split()
 )
-#: The last release of each major version of ROCm that is complete (rocm.docs.amd.com, release history, January 2026).
-_LAST = {5: 7, 6: 4}
-#: Of the newest major version there may be more by now.
-_NEWEST = 7
+#: The last release of each major version of ROCm that is complete (release history and consolidated changelog, seen in
+#: November 2026). There is no 8 and no 9.
+_LAST = {5: 7, 6: 4, 7: 14}
+#: Of the newest major version there may be more by now: 10.0 is of August 2026, 10.2 of November.
+_NEWEST = 10
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Target:
         if self.rocm < (5, 2):
             raise ValueError(f"ROCm {self.rocm[0]}.{self.rocm[1]} is too old; hipport ports to ROCm 5.2 and later")
         major, minor = self.rocm
-        if major > _NEWEST or minor > _LAST.get(major, minor):
+        if major not in (*_LAST, _NEWEST) or minor > _LAST.get(major, minor):
             raise ValueError(
                 f"there is no ROCm {major}.{minor}; known are "
                 f"{', '.join(f'{each} up to {each}.{last}' for each, last in _LAST.items())}, and {_NEWEST}"
