@@ -31,4 +31,6 @@ def environment(toolchain: Toolchain, env: Mapping[str, str], factory: pytest.Te
         "ROCM_PATH": str(home),
         "HIPPORT_HIPCC": str(toolchain.hipcc),
         "HIPPORT_PRECOMPILED": str(of_this_run(factory) / "precompiled"),
+        # It is kept as ccache keeps what it compiled: the one folder beside the copy that a compiler may write to.
+        "CCACHE_DIR": str(of_this_run(factory)),
     }

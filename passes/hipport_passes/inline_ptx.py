@@ -375,7 +375,7 @@ def _edit(source: Cpp, statement: Statement, lines: list[bytes]) -> Edit:
     indent = source.text[start : span.start] if first else re.match(rb"[ \t]*", source.text[start:])[0]  # type: ignore[index]
     several = b"\n" in source.text[span.start : span.end] or b"\r" in source.text[span.start : span.end]
     head = b""
-    for comment in statement.comments:
+    for comment in (*statement.comments, *statement.comments_within):
         if comment.startswith(b"//") and first and statement.macro is None:
             head += comment.rstrip() + source.newline + indent
         elif comment.startswith(b"//"):

@@ -146,7 +146,7 @@ class Statement:
 
     @property
     def comments(self) -> tuple[bytes, ...]:
-        """The comments of the C++ text in the statement, and those of the assembly that are known whole."""
+        """The comments of the C++ text in the statement."""
         code, text = self.source.code, self.source.text
         found = []
         i = self.span.start
@@ -160,8 +160,13 @@ class Statement:
                 i = comment.end()
             else:
                 i += 1
-        inside = (match.group() for match in _COMMENT.finditer(self.template.text))
-        return (*found, *(comment for comment in inside if b"\0" not in comment and b"\n" not in comment))
+        return tuple(found)
+
+    @property
+    def comments_within(self) -> tuple[bytes, ...]:
+        """The comments of the assembly that are on one line and known whole."""
+        found = (match.group() for match in _COMMENT.finditer(self.template.text))
+        return tuple(comment for comment in found if b"\0" not in comment and b"\n" not in comment)
 
     def _operands(self, section: int) -> tuple[Operand, ...]:
         if section >= len(self.sections):
