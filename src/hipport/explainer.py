@@ -309,7 +309,9 @@ def _ported(name: str, port: Callable[[Mapping[str, bytes]], Ported]) -> Iterato
     before, after = ported.before.by_path, ported.project.by_path
     seen = set()
     # Of programs that guess at operands or values one is right: that in which something is changed, if there is one.
-    told = sorted(ported.reported, key=lambda each: each.certainty if _is_guess(each) else -1)
+    # That a name is in no table is no knowledge of it.
+    known = (each for each in ported.reported if each.rule.partition("/")[0] != "unknown_names")
+    told = sorted(known, key=lambda each: each.certainty if _is_guess(each) else -1)
     for each in told:
         line = before[each.path].text.split(b"\n")[each.line - 1]
         key = ("guess",) if _is_guess(each) else (each.rule, each.message)
