@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from hipport.languages.cpp import Cpp
@@ -45,3 +45,18 @@ def _places(file: Cpp) -> dict[bytes, list[int]]:
     for span, name in file.names(IDENTIFIER):
         found.setdefault(name, []).append(span.start)
     return found
+
+
+def leading_to(names: AbstractSet[bytes], units: Iterable[tuple[bytes, AbstractSet[bytes]]]) -> frozenset[bytes]:
+    """Return the names of those units that have one of `names` among their words, or the name of such a unit."""
+    having: dict[bytes, list[bytes]] = {}
+    for name, words in units:
+        for word in words:
+            having.setdefault(word, []).append(name)
+    found: set[bytes] = set()
+    waiting = set(names)
+    while waiting:
+        more = set(having.pop(waiting.pop(), ())) - found
+        found |= more
+        waiting |= more
+    return frozenset(found)

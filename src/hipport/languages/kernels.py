@@ -48,7 +48,7 @@ from hipport.languages.functions import (
     shared_macros,
 )
 from hipport.languages.holders import Holders
-from hipport.languages.macros import Macro, calls, defined, expanded, loops, mentioning
+from hipport.languages.macros import Macro, Mentioning, calls, defined, expanded, loops
 from hipport.languages.prototypes import prototypes
 from hipport.project import Component, Project
 from hipport.source import Span
@@ -234,7 +234,7 @@ class Kernels:
 
     def _find_in_macros(self, function: Function) -> Iterator[CallInMacro]:
         component = self._project.component(function.source)
-        macros = component.fact(mentioning).get(function.name, frozenset())
+        macros = component.fact(Mentioning).of(function.name)
         for source in component if macros else ():
             if not isinstance(source, Cpp) or macros.isdisjoint(source.words):
                 continue

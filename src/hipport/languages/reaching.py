@@ -46,7 +46,7 @@ _MOST_CONDITIONS = 16
 MORE = b"\0"
 # Through so many functions that call each other a collective is followed to those who call them: each would hand on all
 # that the ones below it come to. Programs that people write call each other ten or twenty deep.
-_FARTHEST = 48
+_FARTHEST = 32
 
 
 class Place(NamedTuple):
