@@ -35,7 +35,10 @@ _PLACE = re.compile(rb"&?\s*[A-Za-z_][\w.]*(?:(?:->|::)\w+|\[[^\[\]]*\])*")
 # cudaLaunchKernel<void(int*)>(kernel, …)
 _TYPED = re.compile(rb"\s*<(?!<)[^;{}]*>\s*\(")
 # const T *p, T const *p, and pointers to such.
-_CONST_POINTER = rb"(?:\bconst\s+(?:struct\s+)?[\w:]+(?:\s*<[^<>;(){}]*>)?|[\w:>]\s+const)\s*\*(?:\s*(?:\*|const\b|__restrict__\b))*\s*%s\b"
+_CONST_POINTER = (
+    rb"(?:\bconst\s+(?:struct\s+)?[\w:]+(?:\s*<[^<>;(){}]*>)?|[\w:>]\s+const)"
+    rb"\s*\*(?:\s*(?:\*|const\b|__restrict__\b))*\s*%s\b"
+)
 _HELD = re.compile(rb"(?P<of>.*)\.(?P<what>c_str|data)\(\s*\)", re.DOTALL)
 _CONST_CONTAINER = rb"\bconst\s+[\w:]+(?:\s*<[\w:\s,*]*(?:<[\w:\s,*]*>)?[\w:\s,*]*>)?\s*&?\s*%s\b"
 _SYMBOL = re.compile(rb"(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*")
