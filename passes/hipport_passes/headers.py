@@ -283,8 +283,8 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
             if library and library in told:
                 continue  # what is to be done about a library is said once
             told.add(library)
-            of_it = [e for e in source.includes if e.path.startswith(library) and not known.beside_std.fullmatch(e.path)]
-            others = len(of_it) - 1 if library else 0
+            of_it = [each.path for each in source.includes if each.path.startswith(library)]
+            others = sum(not known.beside_std.fullmatch(path) for path in of_it) - 1 if library else 0
             all_of = library if library.endswith("/") else f"{library}*"
             more = f" (and {others} more of {all_of})" if others else ""
             here = yield from _mapped(source, project, include, row, seen, more)
