@@ -107,7 +107,7 @@ def _drops_nothing(ported: Ported) -> Iterator[Broken]:
     """In text without errors of syntax, no edit is taken back for the errors that it makes."""
     before = ported.before.by_path
     for each in ported.reported:
-        if each.outcome is Outcome.DROPPED and not before[each.path].errors:
+        if each.outcome is Outcome.DROPPED and _is_sound(before[each.path]):
             yield Broken(f"dropped: {each.rule}", each.path)
 
 
@@ -116,7 +116,7 @@ def _adds_no_errors(before: Source, after: Source) -> Iterator[Broken]:
 
     In C++ with errors, what a parser makes of a place depends on all others, and their number says nothing.
     """
-    if not _fresh(before).errors and _fresh(after).errors:
+    if _is_sound(_fresh(before)) and _fresh(after).errors:
         yield Broken(f"syntax: {before.path}", before.path)
     if _is_text(before.text) and not _is_text(after.text):
         yield Broken(f"undecodable: {before.path}", before.path)
@@ -128,8 +128,8 @@ def _adds_no_errors(before: Source, after: Source) -> Iterator[Broken]:
 
 def _keeps_line_endings(before: Source, after: Source) -> Iterator[Broken]:
     """Where all lines of a file end alike, they still do."""
-    kinds = set(_ENDS.findall(before.text))
-    if len(kinds) == 1 and not kinds >= set(_ENDS.findall(after.text)):
+    kinds = set(before.line_end.findall(before.text))
+    if len(kinds) == 1 and not kinds >= set(before.line_end.findall(after.text)):
         yield Broken(f"line endings: {before.path}", before.path)
 
 
@@ -179,7 +179,10 @@ def _converges(ported: Ported, target: Target | None, part: Callable[[PurePath],
 #: Those that hold of each file that was changed.
 _OF_FILES = (_adds_no_errors, _keeps_line_endings, _keeps_comments, _leaves_the_rest)
 
-_ENDS = re.compile(rb"\r\n|\n|\r")
+_DIRECTIVE = re.compile(
+    rb"#[ \t]*((?:ifn?def|define|undef)(?=[ \t]+[A-Za-z_])|(?:el)?if(?=[ \t(!]*[\w(])|else(?=\s)|endif\b"
+    rb"|include|pragma|error|warning|line)"
+)
 _REMARKS = re.compile(rb"(?:^|[ \t])#[^\r\n]*", re.MULTILINE)
 
 
@@ -215,6 +218,16 @@ def _changed(ported: Ported) -> Iterator[tuple[Source, Source]]:
 def _fresh(each: Source) -> Source:
     """The same text without what was derived of it on the way."""
     return source(PurePosixPath(each.path), each.text)
+
+
+def _is_sound(each: Source) -> bool:
+    """Whether a file has no errors of syntax; of an `#if` without its end the parser does not always know."""
+    if isinstance(each, Cpp):
+        directives = [_DIRECTIVE.match(each.code, span.start) for span in each.directives]
+        opened = sum(match is not None and match[1].startswith(b"if") for match in directives)
+        if not all(directives) or opened != len(each.conditionals):
+            return False
+    return not each.errors
 
 
 def _is_text(text: bytes) -> bool:
