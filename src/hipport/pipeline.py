@@ -491,7 +491,7 @@ def _edits(findings: Iterable[Finding]) -> list[Edit]:
 
 
 def _is_sound(source: Source, finding: Finding) -> bool:
-    """Whether nothing need be parsed to know that the finding's edits break no syntax, or nothing can be known by it."""
+    """Whether the edits are known to break no syntax without parsing, or nothing can be known by that."""
     rest = [edit for edit in finding.edits if not source.harmless(edit)]
     return not rest or (source.errors > 0 and source.alike(rest))
 

@@ -46,7 +46,7 @@ _OTHER_SYSTEM = re.compile(r"centos|rockylinux|ubi\d|opensuse|windows", re.IGNOR
 _INDEX_VARIABLE = re.compile(
     r"PIP_(?:(?:EXTRA_)?INDEX_URL|FIND_LINKS)|UV_(?:(?:EXTRA_)?INDEX_URL|(?:DEFAULT_)?INDEX|FIND_LINKS)"
 )
-_RELEASE = re.compile(rb"cu\d{2,3}(?!\d)")
+_RELEASE = re.compile(rb"\bcu\d{2,3}\b")
 _URL = re.compile(rb"https?://(?:\$\([^)]*\)|[^\s\"'])+")
 # A variable of a shell's, or one of Python's that a notebook puts: `$url`, `{url}`. The latter are known with braces.
 _VARIABLE = re.compile(r"\$(?:\{(?P<name>\w+)(?:\[@\])?\}|(?P<bare>\w+))|(?<!\$)\{(?P<python>\w+)\}")
