@@ -306,6 +306,8 @@ def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
         directive = group[0].span if group else Span(0, 0)
         at = source.code.index(b"if", directive.start) + 2 if group else 0
         condition = source.code[at : directive.end].rstrip()
+        if b"!defined(__HIPCC__)" in condition:
+            continue
         if group is not None and condition.strip():
             at, behind = at + len(condition) - len(condition.lstrip()), at + len(condition)
             either = b"||" in condition

@@ -579,6 +579,8 @@ class _Script:
             yield Said(command.arguments[0].span, "standard", "the same for HIP", edits=(edit,))
         elif variable in ("CMAKE_CUDA_SEPARABLE_COMPILATION", "CUDA_SEPARABLE_COMPILATION"):
             value = text(source, command, 1).upper()
+            if len(command.arguments) < 2:
+                return  # what unsets it
             # With FindCUDA, hipport's commands look at it.
             if value in _FALSE or (variable.startswith("CUDA") and self.tree.find_cuda):
                 return

@@ -182,6 +182,8 @@ def _converges(ported: Ported, target: Target | None, part: Callable[[PurePath],
 #: Those that hold of each file that was changed.
 _OF_FILES = (_adds_no_errors, _keeps_line_endings, _keeps_comments, _leaves_the_rest)
 
+# A line that goes on in an empty one, which the parser does not know.
+_NOTHING = re.compile(rb"\\\r?\n[ \t]*(?:\r?\n|\Z)")
 _DIRECTIVE = re.compile(
     rb"#[ \t]*((?:ifn?def|define|undef)(?=[ \t]+[A-Za-z_])|(?:el)?if(?=[ \t(!]*[\w(])|else(?=\s)|endif\b"
     rb"|include|pragma|error|warning|line)"
@@ -196,7 +198,8 @@ def _comments(each: Source) -> Iterator[bytes]:
             before = each.text.rfind(b"/", 0, match.start())
             opens = each.text[max(0, before - 1) : before + 2].lstrip() if before >= 0 else b""
             code = each.code[match.start() : match.end()]
-            if not code.strip() and opens.startswith((b"//", b"/*")) and not each.quoted(match.start()):
+            path = any(include.target.start < match.start() < include.target.end for include in each.includes)
+            if not code.strip() and not path and opens.startswith((b"//", b"/*")) and not each.quoted(match.start()):
                 yield match.group()
     elif isinstance(each, Python):
         try:
@@ -228,7 +231,7 @@ def _is_sound(each: Source) -> bool:
     if isinstance(each, Cpp):
         directives = [_DIRECTIVE.match(each.code, span.start) for span in each.directives]
         opened = sum(match is not None and match[1].startswith(b"if") for match in directives)
-        if not all(directives) or opened != len(each.conditionals):
+        if not all(directives) or _NOTHING.search(each.code) or opened != len(each.conditionals):
             return False
     return not each.errors
 

@@ -261,8 +261,8 @@ def _environment(words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
 
 def indexes(source: Source, words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
     """Yield the indexes of builds for CUDA that variables give pip and uv."""
-    for name, _, span in settings(words):
-        if name in ("UV_TORCH_BACKEND", "--torch-backend"):
+    for name, value, span in settings(words):
+        if name in ("UV_TORCH_BACKEND", "--torch-backend") and _RELEASE.fullmatch(value.encode()):
             yield from _backend(source, span, asking)
         if not _INDEX_VARIABLE.fullmatch(name):
             continue

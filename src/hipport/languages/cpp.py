@@ -65,7 +65,7 @@ _KEYWORDS = frozenset(
 _BY_WAVES = re.compile(rb"__(?:gfx|GFX|AMDGCN_W)")
 _IF = re.compile(rb"#[ \t]*(?:el)?if(?:n?def)?\b")
 # What has a line of its own, or takes the rest of one.
-_LINES_APART = re.compile(rb"#|\\[\r\n]|//|/\*")
+_LINES_APART = re.compile(rb"(?:^|[\r\n])[ \t]*#|\\[\r\n]|//|/\*")
 _IN_CONDITION = re.compile(rb"\(|\)?(?: (?:\|\||&&) !?(?:defined\(\w+\)|\w+))*(?:%b)?\)?" % re.escape(MARK))
 
 
@@ -525,7 +525,6 @@ class Cpp(Source):
         if edit.new in (b"<<<", b">>>"):
             return old.translate(None, b" \t\r\n\\") == edit.new
         return any(edit.span == include.target for include in self.includes) and bool(_INCLUDED.fullmatch(edit.new))
-
 
     def _in_condition(self, span: Span) -> bool:
         """Whether a stretch lies in a directive that asks for something: `#if`, `#ifdef`, `#ifndef`, `#elif`."""
