@@ -3,6 +3,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import textwrap
@@ -17,6 +18,7 @@ from hipport import contained, environment, machine, processes
 from hipport.cli import main
 from hipport.dry_runs import dry_run
 from hipport.processes import Box
+from hipport.simt.compilers import run_compiler
 
 PYTHON = Path(sys.executable)
 landlock = pytest.mark.skipif(not contained.landlock(), reason="no Landlock: that files are guarded was NOT checked")
@@ -137,9 +139,12 @@ def test_files_are_written_only_where_that_is_allowed(run: Runner, tmp_path: Pat
     (tmp_path / "mine/link").symlink_to(tmp_path / "other/file")
     # Older versions do not keep signals inside; in bubblewrap there is nobody to send them to.
     signals = contained.landlock() >= 6
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(f"\0{tmp_path}")
+    listening.listen()
     status, said = run(
         f"""
-        import os, pathlib, tempfile
+        import os, pathlib, socket, stat, tempfile
         here = pathlib.Path({str(tmp_path)!r})
         def tried(what, *arguments):
             try:
@@ -147,6 +152,9 @@ def test_files_are_written_only_where_that_is_allowed(run: Runner, tmp_path: Pat
             except OSError:
                 return
             print("done:", what, *arguments)
+        # Nothing of hipport's is open, such as what answers are written to.
+        for number in range(3, 40):
+            tried(os.fstat, number)
         for name in "other/file other/new home/.cache/hipport/new home/.bashrc new script.py mine/link".split():
             tried((here / name).write_text, "x")
         tried(os.remove, here / "other/file")
@@ -157,13 +165,29 @@ def test_files_are_written_only_where_that_is_allowed(run: Runner, tmp_path: Pat
         tried(os.symlink, "/", here / "other/symbolic")
         if {signals}:
             tried(os.kill, os.getppid(), 15)
+            outside = socket.socket(socket.AF_UNIX)
+            tried(outside.connect, chr(0) + {str(tmp_path)!r})
+        # What root could: a device is a way around folders, and a disk is all of them.
+        tried(os.mknod, here / "mine/zero", stat.S_IFCHR | 0o666, os.makedev(1, 5))
+        tried((pathlib.Path("/dev") / ("hipport-%d" % os.getpid())).write_text, "x")
+        for path in pathlib.Path("/dev").iterdir():
+            if path.is_block_device() or path.name in ("mem", "kmsg", "console", "ttyS0", "fuse"):
+                tried(os.open, path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        # Not the environment and the memory of hipport, where the user's tokens are.
+        for process in ({os.getpid()}, os.getppid()):
+            for name in ("environ", "mem", "maps"):
+                tried(pathlib.Path("/proc", str(process), name).read_bytes)
+            tried(os.listdir, pathlib.Path("/proc", str(process), "cwd"))
         (here / "mine/new").write_text("x")
+        for name in ("/dev/stdout", "/dev/stderr"):
+            open(name, "a").close()
         tempfile.TemporaryFile().write(b"x")
         pathlib.Path(os.environ["XDG_CACHE_HOME"], "a").mkdir(parents=True)
         open("/dev/null", "w").write("x")
         """,
         Box((tmp_path / "mine",)),
     )
+    listening.close()
     assert (status, said) == (0, "")
     assert (tmp_path / "other/file").read_text() == "before"
 
@@ -191,6 +215,31 @@ def test_memory_is_limited(run: Runner) -> None:
     text = "try:\n    bytearray(4 << 30)\n    print('got it')\nexcept MemoryError:\n    print('refused')\n"
     assert run(text, Box(memory=3 << 30)) == (0, "refused\n")
     assert 4 << 30 < processes.MEMORY < 1 << 45
+
+
+LARGE = "import sys\nfor _ in range(3): sys.stdout.write('x' * (1 << 24)); sys.stdout.flush()\nprint('end')\n"
+
+
+def test_of_what_a_command_prints_so_much_is_read_as_somebody_reads(run: Runner, tmp_path: Path) -> None:
+    status, said = run(LARGE)
+    assert status == 0 and len(said) < 34 << 20 and said.endswith("xend\n") and "\n[…]\n" in said
+    status, said = processes.limited([str(PYTHON), "-c", LARGE], tmp_path, os.environ, 60)
+    assert status == 0 and len(said) < 34 << 20 and said.endswith("xend\n")
+
+
+def test_compilers_have_limits_from_their_beginning(tmp_path: Path) -> None:
+    """Those of their children too: what g++ begins is there before anybody could limit it from outside."""
+    text = "import resource as r; print(*(r.getrlimit(x)[0] for x in (r.RLIMIT_AS, r.RLIMIT_FSIZE, r.RLIMIT_CPU)))"
+    status, said = processes.limited(["/bin/sh", "-c", f'{PYTHON} -c "{text}"; true'], tmp_path, os.environ, 60)
+    assert (status, said.split()) == (0, [str(processes.MEMORY), str(1 << 30), "61"])
+
+
+def test_a_compiler_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
+    start = time.monotonic()
+    words = ["/bin/sh", "-c", f"sleep 313.{os.getpid()}; true"]
+    status, said, _ = run_compiler(words, os.environ, 0.5, tmp_path)
+    assert status == 1 and "did not end within" in said and time.monotonic() - start < 30
+    assert not running("sleep", f"313.{os.getpid()}")
 
 
 def test_where_nothing_guards_files_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
