@@ -96,6 +96,33 @@ def test_headers_are_not_written_through_a_link(
     assert (tree / "a.cu").read_bytes() == KERNEL and not (tree.parent / "o").exists()
 
 
+@pytest.mark.parametrize("words", [("rewrite",), ("rewrite", "--staged"), ("port", *NOT_RUN)], ids=" ".join)
+def test_a_path_that_leads_out_of_its_tree_is_not_rewritten(
+    tree: Path, elsewhere: Path, words: tuple[str, ...]
+) -> None:
+    """A hook gives the names that a commit has, and a shell those that fit its pattern: links among them."""
+    (elsewhere / "x.cu").write_bytes(KERNEL)
+    try:
+        (tree / "x.cu").symlink_to(elsewhere / "x.cu")
+        (tree / "chain").symlink_to("folder")
+        (tree / "folder").symlink_to("../elsewhere")
+        for given in ("x.cu", "chain/x.cu"):
+            status, said = hipport(*words, "a.cu", given, cwd=tree)
+            assert status == 2 and f"leads somewhere else through a link; if that is meant, give {elsewhere}" in said
+        (tree / ".git").mkdir()
+        for given in ("folder", tree / "chain", tree / "x.cu"):
+            status, said = hipport(*words, given, cwd=tree)
+            assert status == 2 and "leads somewhere else through a link" in said
+        assert found(elsewhere)["x.cu"] == KERNEL and not (elsewhere / ".hipport").exists()
+        # A folder that the user calls by a link, and a link that stays in its tree.
+        (tree.parent / "mine").symlink_to(tree)
+        (tree / "b.cu").symlink_to("a.cu")
+        assert hipport(*words, "mine/b.cu" if words[0] == "rewrite" else "mine", cwd=tree.parent)[0] in (0, 1)
+        assert (tree / "a.cu").read_bytes() != KERNEL
+    finally:
+        (elsewhere / "x.cu").unlink()
+
+
 def test_a_link_inside_of_the_tree_is_followed_also_in_a_copy(tree: Path) -> None:
     (tree / "shared").mkdir()
     (tree / "hipport").symlink_to("shared")

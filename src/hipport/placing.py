@@ -255,6 +255,24 @@ def check_named(path: Path, trees: Sequence[Path] = (), *, folder: bool = False)
         raise Refused([f"{path}: not a regular file; give another file"])
 
 
+def check_given(paths: Iterable[Path]) -> None:
+    """Raise Refused where a path leads out of the tree that it is spelled in: what is there is not to be changed.
+
+    That is a repository, or, for a file, the current folder: a hook or a pattern of a shell's has found such a path,
+    and nobody has looked where it leads.
+    """
+    problems = []
+    for path in paths:
+        whole, real = Path(os.path.normpath(path.absolute())), Path(os.path.realpath(path))
+        trees = [folder for folder in whole.parents if (folder / ".git").exists()]
+        if not path.is_absolute() and not real.is_dir() and whole.is_relative_to(Path.cwd()):
+            trees.append(Path.cwd())
+        if not all(real.is_relative_to(os.path.realpath(tree)) for tree in trees):
+            problems.append(f"{path}: leads somewhere else through a link; if that is meant, give {real}")
+    if problems:
+        raise Refused(problems)
+
+
 def _named(path: Path, trees: Sequence[Path]) -> tuple[Below | None, PurePath]:
     # As it is spelled: what a link on the way leads to is just the question.
     whole = Path(os.path.normpath(path.absolute()))
