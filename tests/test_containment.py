@@ -26,6 +26,8 @@ landlock = pytest.mark.skipif(not contained.landlock(), reason="no Landlock: tha
 SECRETS = {
     "GITHUB_TOKEN": "ghp", "AWS_SECRET_ACCESS_KEY": "k", "AWS_ACCESS_KEY_ID": "i", "HF_TOKEN": "hf", "NPM_TOKEN": "n",
     "SSH_AUTH_SOCK": "/s", "TORCH_HUB_TOKEN": "t", "CMAKE_PASSWORD": "p", "PIP_INDEX_URL": "https://me:pw@h/",
+    "CCACHE_REMOTE_STORAGE": "redis://:pw@h", "CMAKE_TOOLCHAIN_FILE": "https://ghp_0123456789abcdef@h/x",
+    "NVIDIA_CREDS": "c", "TRITON_COOKIE": "c",
     "HTTPS_PROXY": "http://me:pw@h", "OPENAI_API_KEY": "o", "KUBECONFIG": "/k", "DATABASE_URL": "d",
 }  # fmt: skip
 TOLD = {
@@ -34,12 +36,14 @@ TOLD = {
     "PYTHONPATH": "/src",
     "TORCH_CUDA_ARCH_LIST": "8.0", "MAX_JOBS": "4", "CMAKE_PREFIX_PATH": "/x", "CXXFLAGS": "-O2", "LC_ALL": "C",
     "HIPCC_COMPILE_FLAGS_APPEND": "-g", "PYTORCH_ROCM_ARCH": "gfx942", "OMP_NUM_THREADS": "1", "FORCE_CUDA": "1",
-    "VIRTUAL_ENV": "/venv", "CPATH": "/include",
+    "VIRTUAL_ENV": "/venv", "CPATH": "/include", "TORCH_URL": "https://h:80/a@b",
+    "MAKEFLAGS": "-j8 --no-print-directory",
 }  # fmt: skip
 
 
 def test_the_environment_is_what_build_tools_ask_for() -> None:
     assert environment.allowed({**SECRETS, **TOLD}) == TOLD
+    assert environment.allowed({"MAKEFLAGS": "-j8 -- TOKEN=t"}) == {"MAKEFLAGS": "-j8"}
     assert environment.allowed({**SECRETS, **TOLD}, ["HF_TOKEN"]) == {**TOLD, "HF_TOKEN": "hf"}
 
 

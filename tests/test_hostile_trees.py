@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from click.testing import CliRunner
 
+from hipport import copies, placing, write
 from hipport.cli import main
 from hipport.copies import copy_tree, write_port
 from hipport.pipeline import Ported
@@ -161,6 +162,37 @@ def test_a_copy_is_not_made_behind_a_link_of_the_tree(tree: Path, elsewhere: Pat
     (tree / "out").symlink_to(elsewhere)
     status, said = hipport("rewrite", "src", "--out", "out/o", cwd=tree)
     assert status == 2 and "leads somewhere else through a link" in said
+
+
+@pytest.mark.parametrize("link", ["sub", "sub/b.cu"])
+def test_a_copy_where_two_names_are_one_leads_nowhere(
+    tree: Path, elsewhere: Path, link: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system that knows no capital letters has the link `Sub` of the copy in the place of the folder `sub`."""
+    (tree / "sub").mkdir()
+    (tree / "sub/b.cu").write_bytes(KERNEL)
+    made = placing.make_new_folder
+
+    def make(path: Path, *, parents: bool = False) -> None:
+        if path.name == "sub" and link == "sub":
+            path.symlink_to(elsewhere)
+        made(path, parents=parents)
+        if path.name == "sub" and link != "sub":
+            (path / "b.cu").symlink_to(elsewhere / "new.cu")
+
+    for module in (write, copies):
+        monkeypatch.setattr(module, "make_new_folder", make)
+    status, said = hipport("rewrite", ".", "--out", "../o", cwd=tree)
+    assert status == 2 and "small and capital letters" in said and not (tree.parent / "o").exists()
+    with pytest.raises(OSError, match="small and capital letters"):
+        copy_tree(tree, tree.parent / "copy")
+
+
+def test_what_is_given_twice_is_copied_once(tree: Path) -> None:
+    (tree / "sub").mkdir()
+    (tree / "sub/b.cu").write_bytes(KERNEL)
+    assert hipport("rewrite", "sub", ".", "sub/b.cu", "sub", "--out", "../o", cwd=tree)[0] == 0
+    assert {"a.cu", "sub/b.cu"} <= set(found(tree.parent / "o"))
 
 
 @pytest.mark.parametrize("name", ["calls.json", "calls.npz"])

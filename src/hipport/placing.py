@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -324,6 +325,24 @@ def walk(
             continue
         yield Path(folder), folders, others
         waiting += [f"{folder}{os.sep}{name}" for name in folders]
+
+
+#: A tree may have a link by the one name and a folder or a file by the other.
+_ALIKE = "two of the tree have this name, in small and capital letters, which are the same here"
+
+
+def make_new_folder(path: Path, *, parents: bool = False) -> None:
+    """Make a folder of a new copy; it may be there for another path of the tree, but not as a link."""
+    if path.is_symlink():
+        raise OSError(errno.EEXIST, _ALIKE, str(path))
+    path.mkdir(parents=parents, exist_ok=True)
+
+
+def copy_new(path: Path, to: Path) -> None:
+    """Copy a regular file into a new copy of its tree, where nothing is by its name."""
+    if os.path.lexists(to):
+        raise OSError(errno.EEXIST, _ALIKE, str(to))
+    shutil.copy2(path, to, follow_symlinks=False)
 
 
 def remove_tree(top: Path) -> None:
