@@ -25,6 +25,7 @@ Origin = tuple[cst.BaseExpression, Part]
 _DEEPEST = 8
 # A function that is called more often is one for anything.
 _MOST = 64
+_ENUM = re.compile(r"(?:^|\.)\w*(?:Enum|Flag)$")
 _DATA = re.compile(r"\b(?:dataclass|define|attrs|s)\b|\bNamedTuple\b|\bBaseModel\b")
 
 
@@ -98,6 +99,11 @@ class Origins:
                 return self.program.text(node)
         return None
 
+    def bases(self, name: str) -> list[str]:
+        """Return what a class of the file is made of."""
+        owner = self._classes.get(name)
+        return [self.program.code(base.value) for base in owner.bases] if owner is not None else []
+
     def back(self, node: cst.BaseExpression) -> tuple[Origin, ...]:
         """Return where the value at `node` comes from, and which part of it it is."""
         if node not in self._known:
@@ -156,6 +162,9 @@ class Origins:
             return
         bindings = list(program.bound(name))
         if program.scope(name, name.value) is None:
+            # What a class body sets is read by that name nowhere else.
+            own = self._class_body(name)
+            bindings = [each for each in bindings if self._class_body(each.node) in (None, own)]
             for function in self._globals.get(name.value, ()):
                 bindings += program.bindings.get((function, name.value), [])
         for binding in bindings:
@@ -168,6 +177,15 @@ class Origins:
                     yield gone_through, EACH
                 case cst.Assign() | cst.AnnAssign() | cst.NamedExpr():
                     yield from self._assigned(binding.node, program.code(name))
+
+    def _class_body(self, node: cst.CSTNode) -> cst.ClassDef | None:
+        """The class in whose body, and in no function, something stands."""
+        for above, _ in self.program.ancestors(node) if node in self.program.parent else ():
+            if isinstance(above, cst.FunctionDef):
+                return None
+            if isinstance(above, cst.ClassDef):
+                return above
+        return None
 
     def _assigned(self, node: cst.Assign | cst.AnnAssign | cst.NamedExpr, wanted: str) -> Iterator[Origin]:
         """What an assignment gives the target that is written as `wanted`."""
@@ -226,6 +244,11 @@ class Origins:
                         yield from self._assigned(statement, wanted)
         for owner in self._owners(of):
             yield from self._class_attributes(owner, name)
+        # `Arch.HOPPER.value`
+        if name == "value" and isinstance(of, cst.Attribute):
+            for owner in self._owners(of.value):
+                if any(_ENUM.search(base) for base in self.bases(owner.name.value)):
+                    yield of, None
 
     def _targets(self, node: cst.Assign | cst.AnnAssign | cst.NamedExpr) -> Iterator[cst.BaseExpression]:
         for target in [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]:
