@@ -104,6 +104,7 @@ class _Tables(NamedTuple):
     thrust: frozenset[str]
     std: frozenset[str]
     std_review: str
+    std_same: frozenset[str]
     steering: tuple[tuple[str, str, re.Pattern[bytes], str], ...]
     #: header, its names, and the headers that have it in them
     transitive: tuple[tuple[str, re.Pattern[bytes], tuple[str, ...]], ...]
@@ -130,6 +131,7 @@ def table() -> _Tables:
         frozenset(own["thrust"]["system"].split()),
         frozenset(own["libcupp"]["std"].split()),
         own["libcupp"]["review"],
+        frozenset(own["libcupp"]["same"].split()),
         tuple(
             (each["header"], each["macro"], re.compile(each["names"].encode()), each["why"]) for each in own["steering"]
         ),
@@ -189,7 +191,7 @@ def lookup(path: str) -> Row | None:
     if path in known.rows:
         return known.rows[path]
     if path.startswith("cuda/std/") and path[9:] in known.std:
-        return Row(path[9:], review=known.std_review)
+        return Row(path[9:], review="" if path[9:] in known.std_same else known.std_review)
     if path.startswith("thrust/system/cuda/"):
         if path[19:] in known.thrust:
             return Row("thrust/system/hip/" + path[19:])

@@ -25,9 +25,10 @@ _ARCHITECTURE = re.compile(rb"__CUDA_ARCH__\s*(>=|>)\s*(\d{3,4})\b|__CUDA_ARCH__
 _ON_AMD = frozenset((b"__HIPCC__", b"__HIP_DEVICE_COMPILE__", b"__HIP_PLATFORM_AMD__", b"__HIP__", b"USE_ROCM"))
 # What stands for code that is not there.
 _NOTHING = re.compile(
-    rb"\s*(?:(?:return|break|assert\s*\([^;]*\)|__trap\s*\(\s*\)|__builtin_trap\s*\(\s*\)|[\w:]*(?:printf|assert|ASSERT|abort)\w*"
+    rb"\s*(?:(?:return|break|(?:__)?asm(?:__)?\s+(?:__)?volatile(?:__)?\s*\(\s*\"[^\"]*\"\s*\)|assert\s*\([^;]*\)|__trap\s*\(\s*\)|__builtin_trap\s*\(\s*\)|[\w:]*(?:printf|assert|ASSERT|abort)\w*"
     rb"\s*\([^;]*\)|\(\s*void\s*\)\s*\w+)\s*;\s*)*"
 )
+_ENDS = re.compile(rb"\breturn\b|trap|abort|assert|\basm\b")
 _DIRECTIVE = re.compile(rb"^[ \t]*#[^\r\n]*", re.MULTILINE)
 _CODE = re.compile(rb"[;{]")
 # How Python asks for one: `capability >= 750`, `major >= 7`, `(7, 5)`.
@@ -35,6 +36,8 @@ _ASKED = re.compile(
     rb"(?i)\b(?=\w*(?:capab|arch|\bsm|_sm|\bcc\b|compute|major))[\w.\[\]()]+\s*>=?\s*(?:(?P<number>\d{1,4})\b(?!\.\d)|"
     rb"(?P<decimal>\d{1,2}\.\d)\b|\(\s*(?P<major>\d{1,2})\s*,\s*(?P<minor>\d)\s*\))"
 )
+# How host code does: `prop.major >= 7`.
+_ASKED_BY_HOST = re.compile(rb"\bmajor\s*(?P<sign>>=?)\s*(?P<number>\d{1,2})\b")
 
 
 class Lost(NamedTuple):
@@ -86,6 +89,9 @@ def _lost(source: Cpp, group: tuple[Conditional, ...]) -> Lost | None:
     if not _NOTHING.fullmatch(_DIRECTIVE.sub(b"", here)):
         return None
     others = [branch for _, branch in branches if branch is not taken]
+    if _ENDS.search(here) and (function := function_at(source, first.start)) is not None:
+        # `#if __CUDA_ARCH__ < 750`, `return;`, `#endif`, and the code.
+        others.append(Span(group[-1].span.end, function.body.end_byte - 1))
     if not any(_CODE.search(_DIRECTIVE.sub(b"", source.code[each.start : each.end])) for each in others):
         return None
     bounds = [int(each[2] or each[4]) + ((each[1] or each[3]) in (b">", b"<=")) for each in asked]
@@ -98,7 +104,10 @@ def _lost(source: Cpp, group: tuple[Conditional, ...]) -> Lost | None:
 def chosen_elsewhere(source: Cpp, project: Project, group: tuple[Conditional, ...]) -> str:
     """Say where Python chooses the code of a condition that is not there on AMD; nothing where none is seen to."""
     for each in source.fact(lost):
-        if each.offset == group[0].span.start and (where := project.fact(_choices).get(each.capability)):
+        known = project.fact(_choices)
+        # The host's code asks for the first part alone.
+        where = known.get(each.capability) or known.get((each.capability[0], None))
+        if each.offset == group[0].span.start and where:
             return (
                 f"; a function is left with nothing to do there, and {where} chooses it by a capability, which AMD's "
                 "GPUs have by accident"
@@ -106,13 +115,18 @@ def chosen_elsewhere(source: Cpp, project: Project, group: tuple[Conditional, ..
     return ""
 
 
-def _choices(project: Project) -> dict[tuple[int, int], str]:
-    """Return where Python asks for a capability, the first place for each."""
-    found: dict[tuple[int, int], str] = {}
+def _choices(project: Project) -> dict[tuple[int, int | None], str]:
+    """Return where Python asks for a capability, or host code for its first part: the first place for each."""
+    found: dict[tuple[int, int | None], str] = {}
     for source in project.sources:
         if isinstance(source, Python):
             for capability, offset in _asked(source.text):
                 found.setdefault(capability, f"{source.path}:{source.position(offset)[0]}")
+        elif isinstance(source, Cpp) and b"DeviceProp" in source.code:
+            for match in _ASKED_BY_HOST.finditer(source.code):
+                line = source.first.position(source.origin(Span(*match.span())).start)[0]
+                major = int(match["number"]) + (match["sign"] == b">")
+                found.setdefault((major, None), f"{source.path}:{line}")
     return found
 
 

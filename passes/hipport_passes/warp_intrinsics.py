@@ -224,8 +224,8 @@ def _macros(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> It
         need, header = include(source, project, "warp.h")
         name, helper = match[2].decode(), helpers[match[2]].decode()
         message = (
-            f"{name} → {helper}: assumes that {match[1].decode()} is to mean on AMD what it means on CUDA, on 32 lanes "
-            "and for half too"
+            f"{name} in {match[1].decode()} → {helper}: assumes that the macro is to mean on AMD what it means on "
+            "CUDA, on 32 lanes and for half too"
         )
         edits = (Edit(span, helpers[match[2]]), *((need,) if need else ()))
         yield Finding(span, "macro", message, edits, Certainty.REVIEW, (header,))

@@ -10,8 +10,8 @@ lines, alone. Messages that are whole sentences about their place, or quote the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hipport.finding import Certainty
@@ -27,7 +27,9 @@ _ASSUMES = re.compile(r"[;,] (?=assum(?:es|ing)\b)")
 _LINES = re.compile(
     r" ?\((?:also )?(?:in )?lines? \d+(?:(?:, | and )\d+)*\)"
     r"|\b(?:in |from |of )?lines? \d+(?:(?:, | and )\d+)*(?: of [\w./+-]+\w)?"
+    r"|[\w./+-]+\.\w+:\d+"
 )
+_PLACE = re.compile(r"([\w./+-]+\.\w+):(\d+)")
 # What was left as it would have broken the file is looked at first.
 _WORST = {Outcome.DROPPED: 0, Outcome.REPORTED: 1, Outcome.DECLINED: 2, Outcome.APPLIED: 3, Outcome.IGNORED: 4}
 
@@ -51,9 +53,11 @@ class Fact:
     def subjects(self) -> tuple[str, ...]:
         """What it is about where that is more than one thing, most places first; else it is in `message`."""
         counts: dict[str, int] = {}
+        said = _said(self.places[0])
         for each in self.places:
-            subject = _parted(each.message)[0]
-            counts[subject] = counts.get(subject, 0) + 1
+            if _said(each) == said:
+                subject = _parted(each.message)[0]
+                counts[subject] = counts.get(subject, 0) + 1
         return tuple(sorted(counts, key=lambda each: -counts[each])) if len(counts) > 1 else ()
 
     @property
@@ -74,14 +78,42 @@ def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
     same: dict[tuple[object, ...], list[Reported]] = {}
     for each in reported:
         if each.needs_person and each.outcome is not Outcome.FAILED:
-            said = _LINES.sub(" …", _parted(each.message)[1])
-            same.setdefault((each.group, each.certainty, each.outcome, each.reason, said), []).append(each)
+            said = (each.group, each.certainty, each.outcome, each.reason, _said(each))
+            same.setdefault(said, []).append(each)
     found = [
         Fact(places[0].group, places[0].certainty, places[0].outcome, places[0].reason, tuple(places))
         for places in same.values()
     ]
     groups = [*Group]
-    return tuple(sorted(found, key=lambda fact: (groups.index(fact.group), _WORST[fact.outcome])))
+    found.sort(key=lambda fact: (groups.index(fact.group), _WORST[fact.outcome]))
+    return tuple(_together(found))
+
+
+def _together(found: list[Fact]) -> Iterator[Fact]:
+    """Make one of two facts that name places of each other: code that is missing on AMD, and what chooses it."""
+    at: dict[tuple[str, int], list[int]] = {}
+    for number, fact in enumerate(found):
+        for each in fact.places:
+            at.setdefault((each.path.as_posix(), each.line), []).append(number)
+    naming = {
+        (number, other)
+        for number, fact in enumerate(found)
+        for each in fact.places
+        for path, line in _PLACE.findall(each.message)
+        for other in at.get((path, int(line)), ())
+    }
+    parts: dict[int, list[int]] = {}
+    into: dict[int, int] = {}
+    for number in range(len(found)):
+        first = next((i for i in range(number) if (i, number) in naming and (number, i) in naming), number)
+        into[number] = into.get(first, number)
+        parts.setdefault(into[number], []).append(number)
+    for first, numbers in parts.items():
+        yield replace(found[first], places=tuple(place for number in numbers for place in found[number].places))
+
+
+def _said(each: Reported) -> str:
+    return _LINES.sub(" …", _parted(each.message)[1])
 
 
 def _parted(message: str) -> tuple[str, str]:

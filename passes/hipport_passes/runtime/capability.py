@@ -96,17 +96,18 @@ def capabilities(program: Program, known: Elsewhere, missing_code: Mapping[Capab
             isinstance(node, cst.Comparison | cst.Call)
             and asks
             and (least := reader.least(node)) is not None
-            and least in missing_code
+            and least[0] in missing_code
             and reader.stopping(node) is None
         ):
-            edits = program.and_on_cuda(node, False)
+            edits = program.and_on_cuda(node, least[1])
+            answer = "true" if least[1] else "false"
             message = (
                 f"chooses by a capability, which AMD's GPUs have by accident, what has no code on AMD: "
-                f"{missing_code[least]}; "
+                f"{missing_code[least[0]]}; "
             ) + (
-                "made false on ROCm, assuming that it chooses that code, until it is ported"
+                f"made {answer} on ROCm, assuming that it chooses that code, until it is ported"
                 if edits
-                else "make it false where torch.version.hip is set, or port that code"
+                else f"make it {answer} where torch.version.hip is set, or port that code"
             )
             yield finding(program, node, "missing_code", message, edits)
         elif isinstance(node, cst.Match) and program.runs(node).both and (case := reader.taken(node)) is not None:

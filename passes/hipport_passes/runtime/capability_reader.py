@@ -310,7 +310,10 @@ class Reader:
 
     def _has_no_number(self, node: cst.BaseExpression) -> bool:
         """Say whether what is known of a value is no number or text that is written out, and no environment's."""
-        for value, _ in self.origins.of(node):
+        found = [value for value, _ in self.origins.of(node)]
+        if isinstance(node, cst.Attribute):
+            found += self.origins.attributes(node.attr.value)
+        for value in found:
             if constant(value) is not None or re.search(
                 r"\benviron\b|\bgetenv\b|\bargs?\.|version", self.program.code(value)
             ):
@@ -352,19 +355,23 @@ class Reader:
             else None
         )
 
-    def least(self, node: cst.CSTNode) -> Capability | None:
-        """Return the least capability of NVIDIA's that a condition holds for, where AMD's GPUs meet it."""
+    def least(self, node: cst.CSTNode) -> tuple[Capability, bool] | None:
+        """Return the least capability that a condition tells from older ones, and what it is for those.
+
+        None where AMD's GPUs are not taken for newer ones.
+        """
         holds = self._holds(node) if isinstance(node, cst.Comparison | cst.Call) else None
         if holds is None:
             return None
         try:
             answers = [holds(each) for each in GENERATIONS]
-            met = all(holds(each) for each in AMD)
+            of_amd = {holds(each) for each in AMD}
         except TypeError:
             return None
-        if not met or True not in answers or answers != sorted(answers) or answers[0]:
+        older, newest = answers[0], answers[-1]
+        if older is newest or of_amd != {newest} or answers != sorted(answers, reverse=older):
             return None
-        return GENERATIONS[answers.index(True)]
+        return GENERATIONS[answers.index(newest)], older
 
     def taken(self, node: cst.Match) -> cst.MatchCase | None:
         """Return the first case that names a capability, or a part of one, which some AMD GPU has by accident."""

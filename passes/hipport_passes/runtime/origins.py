@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 import libcst as cst
 
 from hipport.languages.python import Python
+from hipport_passes.build_scripts.names import Binding
 from hipport_passes.runtime.program import Program
 
 #: What stands for any element of a list that is gone through.
@@ -99,6 +101,10 @@ class Origins:
                 return self.program.text(node)
         return None
 
+    def attributes(self, name: str) -> list[cst.BaseExpression]:
+        """Return what the classes of the file say of an attribute of that name, whichever of them is meant."""
+        return [value for each in self._classes.values() for value, _ in self._class_attributes(each, name)]
+
     def bases(self, name: str) -> list[str]:
         """Return what a class of the file is made of."""
         owner = self._classes.get(name)
@@ -167,7 +173,7 @@ class Origins:
             bindings = [each for each in bindings if self._class_body(each.node) in (None, own)]
             for function in self._globals.get(name.value, ()):
                 bindings += program.bindings.get((function, name.value), [])
-        for binding in bindings:
+        for binding in self._last(name, bindings):
             match binding.node:
                 case cst.Param() if binding.how == "parameter":
                     if binding.value is not None:
@@ -177,6 +183,29 @@ class Origins:
                     yield gone_through, EACH
                 case cst.Assign() | cst.AnnAssign() | cst.NamedExpr():
                     yield from self._assigned(binding.node, program.code(name))
+
+    def _last(self, name: cst.Name, bindings: list[Binding]) -> list[Binding]:
+        """Leave out what is overwritten where a name is given values one after the other: `c = f()`, `c = c[0]`."""
+        program = self.program
+        lines = [program.statement(each.node) for each in bindings if each.node in program.parent]
+        blocks = {program.parent[line] for line in lines if line is not None}
+        if len(bindings) < 2 or len(blocks) != 1 or None in lines or any(each.how != "is" for each in bindings):
+            return bindings
+        (block,) = blocks
+        if not isinstance(block, cst.Module | cst.IndentedBlock):
+            return bindings
+        chain = [name, *(above for above, _ in program.ancestors(name))]
+        here = next((each for each, above in pairwise(chain) if above is block), None)
+        before = [
+            each
+            for each, line in zip(bindings, lines, strict=True)
+            if here is None or (line is not None and program.order[line] < program.order[here])
+        ]
+        in_function = here is not None and any(
+            isinstance(each, cst.FunctionDef) for each in chain[: chain.index(here) + 1]
+        )
+        found = before if before and not in_function else bindings
+        return [max(found, key=lambda each: program.order[each.node])]
 
     def _class_body(self, node: cst.CSTNode) -> cst.ClassDef | None:
         """The class in whose body, and in no function, something stands."""
