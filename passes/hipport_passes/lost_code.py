@@ -7,6 +7,7 @@ gets wrong results without a word: passes that find the choice, or the condition
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -17,7 +18,7 @@ from hipport.languages import conditions
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import function_at
 from hipport.languages.preprocessor import Conditional
-from hipport.languages.python import Python
+from hipport.languages.python import Misplaced, Python
 from hipport.project import Project
 from hipport.source import Span
 
@@ -25,7 +26,7 @@ _ARCHITECTURE = re.compile(rb"__CUDA_ARCH__\s*(>=|>)\s*(\d{3,4})\b|__CUDA_ARCH__
 _ON_AMD = frozenset((b"__HIPCC__", b"__HIP_DEVICE_COMPILE__", b"__HIP_PLATFORM_AMD__", b"__HIP__", b"USE_ROCM"))
 # What stands for code that is not there.
 _NOTHING = re.compile(
-    rb"\s*(?:(?:return|break|(?:__)?asm(?:__)?\s+(?:__)?volatile(?:__)?\s*\(\s*\"[^\"]*\"\s*\)|assert\s*\([^;]*\)|__trap\s*\(\s*\)|__builtin_trap\s*\(\s*\)|[\w:]*(?:printf|assert|ASSERT|abort)\w*"
+    rb"\s*(?:(?:return|break|(?:__)?asm(?:__)?\s+(?:__)?volatile(?:__)?\s*\(\s*\"[^\"]*\"\s*\)|assert\s*\([^;]*\)|[\w:]*trap\s*\(\s*\)|[\w:]*(?:printf|assert|ASSERT|abort)\w*"
     rb"\s*\([^;]*\)|\(\s*void\s*\)\s*\w+)\s*;\s*)*"
 )
 _ENDS = re.compile(rb"\breturn\b|trap|abort|assert|\basm\b")
@@ -36,6 +37,7 @@ _ASKED = re.compile(
     rb"(?i)\b(?=\w*(?:capab|arch|\bsm|_sm|\bcc\b|compute|major))[\w.\[\]()]+\s*>=?\s*(?:(?P<number>\d{1,4})\b(?!\.\d)|"
     rb"(?P<decimal>\d{1,2}\.\d)\b|\(\s*(?P<major>\d{1,2})\s*,\s*(?P<minor>\d)\s*\))"
 )
+_READS = re.compile(rb"apability|get_device_properties")
 # How host code does: `prop.major >= 7`.
 _ASKED_BY_HOST = re.compile(rb"\bmajor\s*(?P<sign>>=?)\s*(?P<number>\d{1,2})\b")
 
@@ -120,7 +122,7 @@ def _choices(project: Project) -> dict[tuple[int, int | None], str]:
     found: dict[tuple[int, int | None], str] = {}
     for source in project.sources:
         if isinstance(source, Python):
-            for capability, offset in _asked(source.text):
+            for capability, offset in (*_followed(source), *_asked(source.text)):
                 found.setdefault(capability, f"{source.path}:{source.position(offset)[0]}")
         elif isinstance(source, Cpp) and b"DeviceProp" in source.code:
             for match in _ASKED_BY_HOST.finditer(source.code):
@@ -130,8 +132,25 @@ def _choices(project: Project) -> dict[tuple[int, int | None], str]:
     return found
 
 
+def _followed(source: Python) -> Iterator[tuple[tuple[int, int], int]]:
+    """Yield the conditions that tell GPUs from older ones, by the capability from which on, and where they stand."""
+    if not _READS.search(source.text) or source.module is None:
+        return
+    # Only now: the parser takes longer to load than most trees take to port.
+    from hipport_passes.runtime.capability_reader import Elsewhere, Reader
+    from hipport_passes.runtime.program import Program
+
+    program = source.fact(Program)
+    reader = Reader(program, Elsewhere({}, {}))
+    with contextlib.suppress(Misplaced):
+        for node in program.nodes:
+            least = reader.least(node)
+            if least is not None and program.runs(node).both:
+                yield least[0], source.span(node).start
+
+
 def _asked(text: bytes) -> Iterator[tuple[tuple[int, int], int]]:
-    if b"apability" not in text and b"get_device_properties" not in text:
+    if not _READS.search(text):
         return
     for match in _ASKED.finditer(text):
         if match["decimal"]:

@@ -494,6 +494,7 @@ class _Walk:
             with contextlib.suppress(_Refused):
                 taken = self._source(PurePosixPath(name), self.files[name], True)
                 sources += [taken] if taken is not None else []
+        sources.sort(key=lambda each: str(each.path))
         return tuple(sources), tuple(skipped for _, skipped in sorted(self.skipped.items()))
 
     def commands(self) -> Mapping[PurePath, tuple[str, ...]]:
