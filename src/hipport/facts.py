@@ -29,6 +29,8 @@ _LINES = re.compile(
     r"|\b(?:in |from |of )?lines? \d+(?:(?:, | and )\d+)*(?: of [\w./+-]+\w)?"
     r"|[\w./+-]+\.\w+:\d+"
 )
+# How what is assumed comes about, at the end: `assumes that they come together (in the same turn of the loop)`.
+_DETAIL = re.compile(r" \([^()]* [^()]*\)$")
 _PLACE = re.compile(r"([\w./+-]+\.\w+):(\d+)")
 # What was left as it would have broken the file is looked at first.
 _WORST = {Outcome.DROPPED: 0, Outcome.REPORTED: 1, Outcome.DECLINED: 2, Outcome.APPLIED: 3, Outcome.IGNORED: 4}
@@ -63,7 +65,11 @@ class Fact:
     @property
     def message(self) -> str:
         """What is said of all its places."""
-        return _parted(self.places[0].message)[1] if self.subjects else self.places[0].message
+        first = self.places[0]
+        said = _parted(first.message)[1] if self.subjects else first.message
+        # How it is so may differ from place to place.
+        details = {each.message.removeprefix(_core(each.message)) for each in self.places}
+        return said if len(details) == 1 else _core(said)
 
     @property
     def sentence(self) -> str:
@@ -113,7 +119,12 @@ def _together(found: list[Fact]) -> Iterator[Fact]:
 
 
 def _said(each: Reported) -> str:
-    return _LINES.sub(" …", _parted(each.message)[1])
+    return _LINES.sub(" …", _core(_parted(each.message)[1]))
+
+
+def _core(message: str) -> str:
+    """Return a message without how what it assumes comes about."""
+    return _DETAIL.sub("", message) if "assum" in message else message
 
 
 def _parted(message: str) -> tuple[str, str]:
