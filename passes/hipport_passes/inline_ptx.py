@@ -459,7 +459,7 @@ def _apart(source: Cpp, project: Project) -> dict[Span, str]:
                 found[finding.span] = (
                     "all lanes that its mask names come here together (in the same turn of the loop)"
                     if meeting.kind == "turn"
-                    else "all lanes that its mask names come here together (none is at another such statement meanwhile)"
+                    else "all lanes that its mask names come here together (none is at another such statement then)"
                 )
     return found
 

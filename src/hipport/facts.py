@@ -3,8 +3,9 @@
 
 A message is about one place: `SUBJECT: FACT`, or `WHAT WAS DONE; assumes FACT`. A function of CUDA's that ROCm lacks is
 called at a hundred places, and a library that it lacks has a hundred functions: to know it once is enough. So findings
-of the same certainty, outcome and group are one fact if their messages differ in the subject, or in the numbers of
-lines, alone. Messages that are whole sentences about their place, or quote the code there, stay apart.
+of the same certainty and outcome are one fact if their messages differ in the subject, in the numbers of lines, or in
+how what they assume comes about, alone; it belongs to the worst of their groups. Messages that are whole sentences
+about their place, or quote the code there, stay apart.
 """
 
 from __future__ import annotations
@@ -84,13 +85,19 @@ def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
     same: dict[tuple[object, ...], list[Reported]] = {}
     for each in reported:
         if each.needs_person and each.outcome is not Outcome.FAILED:
-            said = (each.group, each.certainty, each.outcome, each.reason, _said(each))
+            said = (each.group is Group.DOCUMENTS, each.certainty, each.outcome, each.reason, _said(each))
             same.setdefault(said, []).append(each)
+    groups = [*Group]
     found = [
-        Fact(places[0].group, places[0].certainty, places[0].outcome, places[0].reason, tuple(places))
+        Fact(
+            min((each.group for each in places), key=groups.index),
+            places[0].certainty,
+            places[0].outcome,
+            places[0].reason,
+            tuple(places),
+        )
         for places in same.values()
     ]
-    groups = [*Group]
     found.sort(key=lambda fact: (groups.index(fact.group), _WORST[fact.outcome]))
     return tuple(_together(found))
 
