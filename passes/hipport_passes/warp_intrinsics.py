@@ -202,6 +202,8 @@ def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, whi
     together = f"all lanes {which} come here together"
     if meeting.kind == "turn":
         return f"{together} (in the same turn of the loop)"
+    if meeting.kind == "far":
+        return f"{together} (which was not followed through so many calls and conditions)"
     if meeting.other == (source.path, offset):
         return f"{together} (not by different branches at a time)"
     other = project.by_path[meeting.other.path]
