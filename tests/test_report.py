@@ -244,6 +244,7 @@ def test_text_is_wrapped_to_a_width_and_only_then() -> None:
     ported = hipport.rewrite(KERNELS)
     assert max(map(len, as_text(ported, width=60).splitlines())) <= 60
     assert as_text(ported, width=60).split() == as_text(ported).split()
+    assert "\nwould change: a.cu, b.cu, c.cu, d.cu,\n  e.cu, f.cu\n" in as_text(ported, width=40, would=True)
     assert any(len(line) > 120 for line in as_text(ported).splitlines())
 
 
