@@ -177,6 +177,24 @@ def test_python_files_that_build_extensions_or_care_for_the_gpu_are_taken(tmp_pa
     assert names(discover([tmp_path / "model.py"])) == ["model.py"]
 
 
+def test_python_files_that_import_what_asks_for_a_capability_are_taken(tmp_path: Path) -> None:
+    """Through a package that hands it on, too; and what they compare it with is read in the modules that have it."""
+    lay(
+        tmp_path,
+        {
+            "pkg/__init__.py": "from .gpu import (\n    arch,\n)\n",
+            "pkg/gpu.py": "import limits, torch\narch = torch.cuda.get_device_capability() >= limits.HOPPER",
+            "limits.py": "HOPPER = (9, 0)",
+            "use.py": "from pkg import arch\n",
+            "near.py": "import pkg.gpu as g\n",
+            "other.py": "import limits, os\n",
+            "text.py": "'''gpu'''\n# import gpu\n",
+        },
+    )
+    taken = names(discover([tmp_path]))
+    assert taken == ["limits.py", "near.py", "pkg/__init__.py", "pkg/gpu.py", "use.py"]
+
+
 def test_files_that_are_given_are_taken_when_they_are_cuda_at_all(tmp_path: Path) -> None:
     lay(tmp_path, {"k.cu.in": "__global__ void k();", "NOTES.md": "cudaMalloc", "notes.txt": "nvcc", "x.foo": "hello"})
     assert names(discover([tmp_path])) == []

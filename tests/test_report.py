@@ -18,6 +18,7 @@ from hipport import report
 from hipport.cli import main
 from hipport.facts import facts
 from hipport.finding import Certainty, Finding
+from hipport.group import Group
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Pass, Ported, run
 from hipport.project import Project, Skipped
@@ -166,6 +167,53 @@ def test_a_fact_is_not_one_with_another_of_its_rule() -> None:
     assert len(said("threads of a block part at `a`: they wait", "threads of a block part at `b`: they wait")) == 2
 
 
+@pytest.mark.parametrize(
+    ("choice", "pair"),
+    [
+        ("allow_fp16 = capability >= 75", "capability = major * 10 + minor\n"),
+        ("if torch.cuda.get_device_capability() < (7, 5):\n    slow = True", ""),
+        ("gemm(allow_fp16=torch.cuda.get_device_capability() >= (7, 5))", ""),
+        ("options = {'fp16': torch.cuda.get_device_capability() >= (7, 5)}", ""),
+        ("def run():\n    p = torch.cuda.get_device_properties(0)\n    return (p.major, p.minor) >= (7, 5)", ""),
+    ],
+)
+@pytest.mark.parametrize(
+    "code",
+    [
+        '#if __CUDA_ARCH__ >= 750\n  c[0] = 1;\n#else\n  printf("too old");\n  assert(false);\n#endif\n',
+        '#if __CUDA_ARCH__ < 750\n  asm volatile("trap;");\n#else\n  c[0] = 1;\n#endif\n',
+        "#if __CUDA_ARCH__ < 750\n  return;\n#endif\n  c[0] = 1;\n",
+    ],
+)
+def test_code_that_is_missing_on_amd_and_what_chooses_it_are_one_fact(choice: str, pair: str, code: str) -> None:
+    pair = pair and f"major, minor = torch.cuda.get_device_capability()\n{pair}"
+    texts = {
+        "k.cu": f"__global__ void gemm(float* c) {{\n{code}}}\n".encode(),
+        "ops.py": f"import torch\n{pair}{choice}\n".encode(),
+    }
+    (fact,) = facts(hipport.rewrite(texts).reported)
+    assert {place.path.as_posix() for place in fact.places} == {"k.cu", "ops.py"}
+    assert set(fact.rules) == {"arch_guards/architecture", "python_gates/missing_code"}
+    assert fact.group is Group.KERNELS and fact.certainty is Certainty.MANUAL
+
+
+def test_facts_of_which_one_alone_names_a_place_of_the_other_stay_apart() -> None:
+    guard = b"__global__ void g(float* c) {\n#if __CUDA_ARCH__ >= 750\n  c[0] = 1;\n#endif\n}\n"
+    choice = b"import torch\nnew = torch.cuda.get_device_capability() >= (9, 0)\n"
+    assert len(facts(hipport.rewrite({"k.cu": guard, "ops.py": choice}).reported)) == 2
+
+
+def test_one_thing_is_one_fact_across_passes_and_files() -> None:
+    """A guard on a release and one on an architecture, a header and what it declares, pins of one build."""
+    texts = {
+        "a.cu": b"#include <mma.h>\nusing namespace nvcuda;\n",
+        "b.cu": b"#if CUDA_VERSION > 13000\nint a;\n#else\nint b;\n#endif\n"
+        b"__global__ void k(int* a) {\n#if __CUDA_ARCH__ >= 900\n*a = 1;\n#else\n*a = 2;\n#endif\n}\n",
+        "requirements.txt": b"torch==2.1\ntorchvision==0.16\n",
+    }
+    assert [len(fact.places) for fact in facts(hipport.rewrite(texts).reported)] == [2, 2, 2]
+
+
 def test_groups_are_what_a_person_does_next() -> None:
     texts = {
         "k.cu": b"void g() { cudaDeviceFlushGPUDirectRDMAWrites(a, b); }\n",
@@ -196,6 +244,7 @@ def test_text_is_wrapped_to_a_width_and_only_then() -> None:
     ported = hipport.rewrite(KERNELS)
     assert max(map(len, as_text(ported, width=60).splitlines())) <= 60
     assert as_text(ported, width=60).split() == as_text(ported).split()
+    assert "\nwould change: a.cu, b.cu, c.cu, d.cu,\n  e.cu, f.cu\n" in as_text(ported, width=40, would=True)
     assert any(len(line) > 120 for line in as_text(ported).splitlines())
 
 

@@ -108,6 +108,7 @@ class _Tables(NamedTuple):
     rocthrust: frozenset[str]
     std: frozenset[str]
     std_review: str
+    std_same: frozenset[str]
     #: How headers look that lie in a folder named as that of libcu++, and are not of it.
     beside_std: re.Pattern[str]
     steering: tuple[tuple[str, str, re.Pattern[bytes], str], ...]
@@ -137,6 +138,7 @@ def table() -> _Tables:
         frozenset(own["thrust"]["headers"].split()),
         frozenset(own["libcupp"]["std"].split()),
         own["libcupp"]["review"],
+        frozenset(own["libcupp"]["same"].split()),
         re.compile(own["libcupp"]["beside"]),
         tuple(
             (each["header"], each["macro"], re.compile(each["names"].encode()), each["why"]) for each in own["steering"]
@@ -200,7 +202,7 @@ def lookup(path: str) -> Row | None:
     if below is not None and path[below.end() :] in known.rows:
         return known.rows[path[below.end() :]]
     if path.startswith("cuda/std/") and path[9:] in known.std:
-        return Row(path[9:], review=known.std_review)
+        return Row(path[9:], review="" if path[9:] in known.std_same else known.std_review)
     if path.startswith("thrust/system/cuda/"):
         if path[19:] in known.thrust:
             return Row("thrust/system/hip/" + path[19:])

@@ -499,9 +499,9 @@ def _apart(source: Cpp, project: Project) -> dict[Span, str]:
         for finding in findings:
             if finding.edits and finding.span.start <= start < finding.span.end:
                 found[finding.span] = (
-                    "all lanes that its mask names come here in the same turn of the loop"
+                    "all lanes that its mask names come here together (in the same turn of the loop)"
                     if meeting.kind == "turn"
-                    else "none of the lanes that its mask names is at another such statement meanwhile"
+                    else "all lanes that its mask names come here together (none is at another such statement then)"
                 )
     return found
 

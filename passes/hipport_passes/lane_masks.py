@@ -194,8 +194,8 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
             if source.ported(start) or _defines(source, start):
                 continue
             message = (
-                f"{match[group].decode()} → hipport::warp_size: assumes that it is the size of the program's warps, "
-                "whose intrinsics act on 32 lanes"
+                f"{match[group].decode()} → hipport::warp_size: assumes that the program's warps are meant, "
+                "which have 32 lanes"
             )
             edits = (Edit(Span(*match.span()), b"hipport::warp_size"), *((need,) if need else ()))
             yield Finding(Span(*match.span(group)), "size", message, edits, Certainty.REVIEW, (header,))
@@ -218,8 +218,7 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield Finding(span, "mixed", message, certainty=Certainty.MANUAL)
                 break
             message = (
-                "C10_WARP_SIZE → hipport::warp_size: assumes that it is the size of the program's warps, whose "
-                "intrinsics act on 32 lanes"
+                "C10_WARP_SIZE → hipport::warp_size: assumes that the program's warps are meant, which have 32 lanes"
             )
             edits = (Edit(span, b"hipport::warp_size"), *((need,) if need else ()))
             yield Finding(span, "size", message, edits, Certainty.REVIEW, (header,))
@@ -270,7 +269,7 @@ def _widths(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         message = (
             f"{name.decode()} is of the whole wavefront on AMD, and the function counts lanes to 32: a width of 32; "
-            "assumes that the program's warps have 32 lanes"
+            "assumes that the program's warps are meant, which have 32 lanes"
         )
         end = given[1].end
         yield Finding(span, "width", message, (Edit(Span(end, end), b", 32"),), Certainty.REVIEW)
@@ -383,7 +382,9 @@ def _narrowed(source: Cpp, project: Project, span: Span, name: bytes, cut: _Cut,
             swapped = source[given[1]] + b", " + source[given[0]]
             edits[0] = Edit(span, helper + b"_sync")
             edits.append(Edit(Span(given[0].start, given[1].end), swapped))
-    message = f"{name.decode()} → {helper.decode()}: {said}; assumes that the program's warps have 32 lanes"
+    message = (
+        f"{name.decode()} → {helper.decode()}: {said}; assumes that the program's warps are meant, which have 32 lanes"
+    )
     return Finding(span, "cut", message, tuple(edits), Certainty.REVIEW, (header,))
 
 

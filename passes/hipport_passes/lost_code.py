@@ -7,6 +7,7 @@ gets wrong results without a word: passes that find the choice, or the condition
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -17,7 +18,7 @@ from hipport.languages import conditions
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import function_at
 from hipport.languages.preprocessor import Conditional
-from hipport.languages.python import Python
+from hipport.languages.python import Misplaced, Python
 from hipport.project import Project
 from hipport.source import Span
 
@@ -25,9 +26,10 @@ _ARCHITECTURE = re.compile(rb"__CUDA_ARCH__\s*(>=|>)\s*(\d{3,4})\b|__CUDA_ARCH__
 _ON_AMD = frozenset((b"__HIPCC__", b"__HIP_DEVICE_COMPILE__", b"__HIP_PLATFORM_AMD__", b"__HIP__", b"USE_ROCM"))
 # What stands for code that is not there.
 _NOTHING = re.compile(
-    rb"\s*(?:(?:return|break|assert\s*\([^;]*\)|__trap\s*\(\s*\)|__builtin_trap\s*\(\s*\)|[\w:]*(?:printf|assert|ASSERT|abort)\w*"
+    rb"\s*(?:(?:return|break|(?:__)?asm(?:__)?\s+(?:__)?volatile(?:__)?\s*\(\s*\"[^\"]*\"\s*\)|assert\s*\([^;]*\)|[\w:]*trap\s*\(\s*\)|[\w:]*(?:printf|assert|ASSERT|abort)\w*"
     rb"\s*\([^;]*\)|\(\s*void\s*\)\s*\w+)\s*;\s*)*"
 )
+_ENDS = re.compile(rb"\breturn\b|trap|abort|assert|\basm\b")
 _DIRECTIVE = re.compile(rb"^[ \t]*#[^\r\n]*", re.MULTILINE)
 _CODE = re.compile(rb"[;{]")
 # How Python asks for one: `capability >= 750`, `major >= 7`, `(7, 5)`.
@@ -35,6 +37,9 @@ _ASKED = re.compile(
     rb"(?i)\b(?=\w*(?:capab|arch|\bsm|_sm|\bcc\b|compute|major))[\w.\[\]()]+\s*>=?\s*(?:(?P<number>\d{1,4})\b(?!\.\d)|"
     rb"(?P<decimal>\d{1,2}\.\d)\b|\(\s*(?P<major>\d{1,2})\s*,\s*(?P<minor>\d)\s*\))"
 )
+_READS = re.compile(rb"apability|get_device_properties")
+# How host code does: `prop.major >= 7`.
+_ASKED_BY_HOST = re.compile(rb"\bmajor\s*(?P<sign>>=?)\s*(?P<number>\d{1,2})\b")
 
 
 class Lost(NamedTuple):
@@ -86,6 +91,9 @@ def _lost(source: Cpp, group: tuple[Conditional, ...]) -> Lost | None:
     if not _NOTHING.fullmatch(_DIRECTIVE.sub(b"", here)):
         return None
     others = [branch for _, branch in branches if branch is not taken]
+    if _ENDS.search(here) and (function := function_at(source, first.start)) is not None:
+        # `#if __CUDA_ARCH__ < 750`, `return;`, `#endif`, and the code.
+        others.append(Span(group[-1].span.end, function.body.end_byte - 1))
     if not any(_CODE.search(_DIRECTIVE.sub(b"", source.code[each.start : each.end])) for each in others):
         return None
     bounds = [int(each[2] or each[4]) + ((each[1] or each[3]) in (b">", b"<=")) for each in asked]
@@ -98,7 +106,10 @@ def _lost(source: Cpp, group: tuple[Conditional, ...]) -> Lost | None:
 def chosen_elsewhere(source: Cpp, project: Project, group: tuple[Conditional, ...]) -> str:
     """Say where Python chooses the code of a condition that is not there on AMD; nothing where none is seen to."""
     for each in source.fact(lost):
-        if each.offset == group[0].span.start and (where := project.fact(_choices).get(each.capability)):
+        known = project.fact(_choices)
+        # The host's code asks for the first part alone.
+        where = known.get(each.capability) or known.get((each.capability[0], None))
+        if each.offset == group[0].span.start and where:
             return (
                 f"; a function is left with nothing to do there, and {where} chooses it by a capability, which AMD's "
                 "GPUs have by accident"
@@ -106,18 +117,40 @@ def chosen_elsewhere(source: Cpp, project: Project, group: tuple[Conditional, ..
     return ""
 
 
-def _choices(project: Project) -> dict[tuple[int, int], str]:
-    """Return where Python asks for a capability, the first place for each."""
-    found: dict[tuple[int, int], str] = {}
+def _choices(project: Project) -> dict[tuple[int, int | None], str]:
+    """Return where Python asks for a capability, or host code for its first part: the first place for each."""
+    found: dict[tuple[int, int | None], str] = {}
     for source in project.sources:
         if isinstance(source, Python):
-            for capability, offset in _asked(source.text):
+            for capability, offset in (*_followed(source), *_asked(source.text)):
                 found.setdefault(capability, f"{source.path}:{source.position(offset)[0]}")
+        elif isinstance(source, Cpp) and b"DeviceProp" in source.code:
+            for match in _ASKED_BY_HOST.finditer(source.code):
+                line = source.first.position(source.origin(Span(*match.span())).start)[0]
+                major = int(match["number"]) + (match["sign"] == b">")
+                found.setdefault((major, None), f"{source.path}:{line}")
     return found
 
 
+def _followed(source: Python) -> Iterator[tuple[tuple[int, int], int]]:
+    """Yield the conditions that tell GPUs from older ones, by the capability from which on, and where they stand."""
+    if not _READS.search(source.text) or source.module is None:
+        return
+    # Only now: the parser takes longer to load than most trees take to port.
+    from hipport_passes.runtime.capability_reader import Elsewhere, Reader
+    from hipport_passes.runtime.program import Program
+
+    program = source.fact(Program)
+    reader = Reader(program, Elsewhere({}, {}))
+    with contextlib.suppress(Misplaced):
+        for node in program.nodes:
+            least = reader.least(node)
+            if least is not None and program.runs(node).both:
+                yield least[0], source.span(node).start
+
+
 def _asked(text: bytes) -> Iterator[tuple[tuple[int, int], int]]:
-    if b"apability" not in text and b"get_device_properties" not in text:
+    if not _READS.search(text):
         return
     for match in _ASKED.finditer(text):
         if match["decimal"]:

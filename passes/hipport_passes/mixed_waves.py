@@ -24,10 +24,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for native, logical, user in project.component(source).fact(mixed):
         if native.definition.source is not source:
             continue
-        both = "" if user is native.definition else f", and {user.name} uses both"
+        both = "" if user is native.definition else f", both in {user.name}"
         message = (
-            f"{native.text} is of the whole wavefront on AMD, and {_where(logical, source)} is of 32 lanes{both}: on "
-            "wavefronts of 64 lanes they do not fit; count lanes by the wavefront all through "
+            f"{native.text} beside {_where(logical, source)}{both}: the first is of AMD's whole wavefront, the other "
+            "of 32 lanes, which do not fit where a wavefront has 64; count lanes by the wavefront all through "
             "(warpSize, __lane_id(), masks of 64 bits), or by 32 (hipport::ballot, hipport::warp_size)"
         )
         yield Finding(native.span, "mixed", message, certainty=Certainty.MANUAL)
@@ -37,7 +37,7 @@ def _where(mark: Mark, source: Cpp) -> str:
     """Say what stands at a mark, in what, and on which line of which file."""
     of = mark.definition
     place = f"line {mark.line}" if of.source.path == source.path else f"{of.source.path.as_posix()}, line {mark.line}"
-    return f"`{mark.text}` in {of.name} ({place})"
+    return f"{mark.text} in {of.name} ({place})"
 
 
 PASS = Pass(Cpp, find, at_backends=True)

@@ -288,8 +288,10 @@ def _cuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
         yield Finding(span, "decomposer", "cuda::std::tuple → rocprim::tuple: what hipCUB's radix sorts take", edits)
     elif what in _words("libcupp", "std") | _words("libcupp", "std_20"):
         why = libcupp["review_20" if what in _words("libcupp", "std_20") else "review"]
-        message = f"cuda::std::{what} → std::{what}: {why}"
-        yield Finding(span, "libcupp", message, (Edit(span, b"std"),), Certainty.REVIEW)
+        same = what in _words("libcupp", "same")
+        message = f"cuda::std::{what} → std::{what}" + ("" if same else f": {why}")
+        certainty = Certainty.SAFE if same else Certainty.REVIEW
+        yield Finding(span, "libcupp", message, (Edit(span, b"std"),), certainty)
     else:
         yield _manual(span, "libcupp", f"cuda::std{f'::{what}' if what else ''}: {libcupp['instead']}")
 
@@ -343,7 +345,10 @@ def _async(code: bytes, span: Span, name: str, last: str, end: int) -> Finding:
 
 
 def _nvcuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
-    message = "nvcuda::wmma: rocWMMA (rocwmma/rocwmma.hpp) is like it, with other fragment sizes and layouts"
+    message = (
+        "nvcuda::wmma: the matrix units of AMD have another interface; rocWMMA (rocwmma/rocwmma.hpp) is like "
+        "nvcuda::wmma, with other fragment sizes and layouts"
+    )
     yield _manual(Span(*match.span()), "tensor_cores", message)
 
 

@@ -65,7 +65,11 @@ _QUESTIONS = {
 # A count of warps that is not written out there, and numbers that are too many.
 _COUNTED = re.compile(rb"\bnum_(?:warps|ctas)[\"']?[ \t]*[=:][ \t]*[A-Za-z_(]")
 _MANY = re.compile(rb"(?<![\w.])(?:32|64|\d{3})(?![\w.])")
-_NUMBER = re.compile(rb"(?m)^([A-Za-z_]\w*)[ \t]*(?::[^=\n]*)?=[ \t]*(\d{1,4})[ \t]*(?:#[^\n]*)?\r?$")
+# A comparison with what has the name of a capability.
+_LOST = re.compile(
+    rb"(?i)(?:capab\w*|compute_cap|cc|sm|sm_?version|arch|_major)(?:\(\))?(?:\[[^\]\n]*\])?[ \t]*(?:[=<>!]=|[<>]|in\b)"
+)
+_FROM = re.compile(rb"(?m)^from[ \t]+[\w.]*?\.?(\w+)[ \t]+import[ \t]*(\([^()]*\)|[^\n#]*)")
 # What is wrong on ROCm whatever stands around it.
 _FAILS = re.compile(
     rb"version\.cuda[ \t]*(?:\.|\[|[<>])|(?:float|int|parse|Version)\([\w.]*version\.cuda\b"
@@ -82,13 +86,13 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         owner.encode() in text and name.encode() in text for owner, name in known_elsewhere
     ):
         asked.add("capabilities")
+    if "capabilities" not in asked and _LOST.search(text) and project.fact(_asks_for_capabilities):
+        asked.add("capabilities")
     if "device_names" in asked and not PRODUCT.search(text):
         asked.discard("device_names")
     if b"triton" not in text:
         asked.discard("kernels")
-    elif _COUNTED.search(text) and (
-        _MANY.search(text) or any(name.encode() in text for _, name in project.fact(_numbers))
-    ):
+    elif _COUNTED.search(text) and (_MANY.search(text) or any(name.encode() in text for name in project.fact(_counts))):
         asked.add("kernels")
     modules = {(match[1] or match[2]).decode(errors="replace") for match in _IMPORTS.finditer(text)}
     modules = {name for name in modules if not _own(name, project)}
@@ -101,14 +105,25 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
             yield Finding(Span(*match.span()), "unread", message, (), Certainty.MANUAL)
         return
     # Only now: the parser takes longer to load than most trees take to port.
-    from hipport_passes.runtime import capability, imports, installs, probes, sources, triton, versions
+    from hipport_passes.runtime import (
+        capability,
+        capability_reader,
+        imports,
+        installs,
+        probes,
+        sources,
+        triton,
+        versions,
+    )
     from hipport_passes.runtime.program import Program
 
     program = source.fact(Program)
     known = {name: said for name, said in _TABLE["modules"].items() if name.partition(".")[0] in modules}
     answers: dict[str, Callable[[], Iterator[Finding]]] = {
         "versions": lambda: versions.versions(program),
-        "capabilities": lambda: capability.capabilities(program, known_elsewhere, project.fact(_missing_code)),
+        "capabilities": lambda: capability.capabilities(
+            program, capability_reader.Elsewhere(known_elsewhere, project.fact(_constants)), project.fact(_missing_code)
+        ),
         "device_names": lambda: probes.device_names(program),
         "nvidia_smi": lambda: probes.nvidia_smi(program),
         "tools": lambda: probes.tools(program),
@@ -120,7 +135,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         "removed": lambda: imports.imports(program, _TABLE["removed"]),
         "libraries": lambda: imports.libraries(program, _TABLE["libraries"]),
         "sources": lambda: sources.sources(program),
-        "kernels": lambda: triton.kernels(program, project.fact(_numbers)),
+        "kernels": lambda: triton.kernels(program, project.fact(_constants)),
     }
     try:
         findings = [finding for name, answer in answers.items() if name in asked for finding in answer()]
@@ -134,19 +149,29 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
 def _capability_functions(project: Project) -> dict[tuple[str, str], str]:
     """Return what is a compute capability or returns one, by its module or class and its name, and how it is made."""
     found: dict[tuple[str, str], str] = {}
+    packages: list[Python] = []
     for source in project.sources:
-        if isinstance(source, Python) and _QUESTIONS["capabilities"].search(source.text):
-            if source.module is None:
-                continue
+        if not isinstance(source, Python):
+            continue
+        if source.path.stem == "__init__":
+            packages.append(source)
+        if _QUESTIONS["capabilities"].search(source.text) and source.module is not None:
             from hipport_passes.runtime import capability
+            from hipport_passes.runtime.elsewhere import module
             from hipport_passes.runtime.program import Program
 
-            module = source.path.parent.name if source.path.stem == "__init__" else source.path.stem
             try:
                 of_file = capability.functions(source.fact(Program))
             except Misplaced:
                 continue
-            found |= {(owner or module, name): kind for (owner, name), kind in of_file.items()}
+            found |= {(owner or module(source.path), name): kind for (owner, name), kind in of_file.items()}
+    # A package hands on what it imports.
+    for source in packages if found else ():
+        for match in _FROM.finditer(source.text):
+            for name in re.findall(rb"\w+", match[2]):
+                kind = found.get((match[1].decode(errors="replace"), name.decode(errors="replace")))
+                if kind is not None:
+                    found.setdefault((source.path.parent.name, name.decode()), kind)
     return found
 
 
@@ -162,15 +187,21 @@ def _missing_code(project: Project) -> dict[tuple[int, int], str]:
     }
 
 
-def _numbers(project: Project) -> dict[tuple[str, str], int]:
-    """Return the numbers that variables of modules are set to, once, by their modules and names."""
-    found: dict[tuple[str, str], list[int]] = {}
-    for source in project.sources:
-        if isinstance(source, Python) and source.path.suffix == ".py":
-            module = source.path.parent.name if source.path.stem == "__init__" else source.path.stem
-            for name, number in _NUMBER.findall(source.text):
-                found.setdefault((module, name.decode()), []).append(int(number))
-    return {place: numbers[0] for place, numbers in found.items() if len(set(numbers)) == 1 and numbers[0] >= 32}
+def _asks_for_capabilities(project: Project) -> bool:
+    return any(isinstance(each, Python) and _QUESTIONS["capabilities"].search(each.text) for each in project.sources)
+
+
+def _constants(project: Project) -> dict[tuple[str, str], object]:
+    """Return the constants of the tree's modules and classes."""
+    from hipport_passes.runtime import elsewhere
+
+    return elsewhere.constants(project)
+
+
+def _counts(project: Project) -> frozenset[str]:
+    """Return the names of constants that may be more warps than there are on AMD's GPUs."""
+    constants = project.fact(_constants).items()
+    return frozenset(name for (_, name), value in constants if isinstance(value, int) and value >= 32)
 
 
 def _own(module: str, project: Project) -> bool:

@@ -36,7 +36,11 @@ _NEW = re.compile(rb"new\s+(?:\([^()]*\)\s*)?(?:\w+\s*::\s*)*(\w+)")
 _ASSIGNED = re.compile(
     rb"(?P<target>(?<![\w\])])(?:[\w\]\)]+\s*(?:\.|->)\s*)*\b(?!auto\b)\w+|\*\s*\w+|\[[\w\s,]+\]|\btie\s*\([\w\s,.>-]+\))\s*(?:\[[^\]=;]*\]\s*)?=(?!=)(?P<value>[^;]+)"
 )
-_MADE = re.compile(rb"\b(?P<name>[A-Za-z_]\w*)\s*(?P<open>[({])(?P<value>[^;{}]*)[)}]\s*[;,{]")
+# With brackets in its brackets: what a constructor is given is none of what it gives its members.
+_MADE = re.compile(
+    rb"\b(?P<name>[A-Za-z_]\w*)\s*(?P<open>[({])"
+    rb"(?P<value>(?:[^;{}()]|\((?:[^;{}()]|\((?:[^;{}()]|\([^;{}()]*\))*\))*\))*)[)}]\s*[;,{]"
+)
 _RETURN = re.compile(rb"\breturn\b(?P<value>[^;]*)")
 _LAUNCH = re.compile(rb"\b(\w+)\s*(?:<[^<>;]*>\s*)?<<<[^;]*?>>>\s*\(")
 _LAUNCHED = re.compile(rb"\b(?:cuda|hip)LaunchKernel(?:GGL)?\s*\(")

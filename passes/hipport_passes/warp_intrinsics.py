@@ -197,18 +197,20 @@ def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, whi
     if meeting.unless:
         # Where it does not hold, what follows must.
         unless, rest = meeting.unless, meeting._replace(unless="")
-        return f"{unless}, or that {assumption(source, project, rest, offset, which)}"
+        said = assumption(source, project, rest, offset, which).removesuffix(")")
+        return f"{said}; so they do where {unless})"
+    together = f"all lanes {which} come here together"
     if meeting.kind == "turn":
-        return f"all lanes {which} come here in the same turn of the loop"
+        return f"{together} (in the same turn of the loop)"
     if meeting.kind == "far":
-        return f"all lanes {which} come here together, which was not followed through so many calls and conditions"
+        return f"{together} (which was not followed through so many calls and conditions)"
     if meeting.other == (source.path, offset):
-        return f"lanes {which} do not come here by different branches at a time"
+        return f"{together} (not by different branches at a time)"
     other = project.by_path[meeting.other.path]
     line = other.first.position(other.origin(Span(meeting.other.offset, meeting.other.offset + 1)).start)[0]
     where = f"line {line}" if other.path == source.path else f"{other.path.as_posix()}, line {line}"
     branch = ", in the other branch" if meeting.kind == "branch" else ""
-    return f"none of the lanes {which} is at the call on {where}{branch}, meanwhile"
+    return f"{together} (none of them is at the call on {where}{branch}, meanwhile)"
 
 
 def _macros(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> Iterator[Finding]:
@@ -226,8 +228,8 @@ def _macros(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> It
         need, header = include(source, project, "warp.h")
         name, helper = match[2].decode(), helpers[match[2]].decode()
         message = (
-            f"{name} → {helper}: assumes that {match[1].decode()} is to mean on AMD what it means on CUDA, on 32 lanes "
-            "and for half too"
+            f"{name} in {match[1].decode()} → {helper}: assumes that the macro is to mean on AMD what it means on "
+            "CUDA, on 32 lanes and for half too"
         )
         edits = (Edit(span, helpers[match[2]]), *((need,) if need else ()))
         yield Finding(span, "macro", message, edits, Certainty.REVIEW, (header,))

@@ -128,7 +128,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         message = "warpSize → hipport::warp_size, which is 32"
         certainty = Certainty.SAFE
         if source.begun_as_hip or wavefronts:
-            message += "; assumes that the program's warps are meant, as its intrinsics are of 32 lanes"
+            message += "; assumes that the program's warps are meant, which have 32 lanes"
             certainty = Certainty.REVIEW
         edits = (Edit(span, b"hipport::warp_size"), *makes)
         yield Finding(span, "logical", message, edits, certainty, creates=(header,))
@@ -156,7 +156,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(
             span,
             "attribute",
-            f"{said} is 32: assumes that the program's warps are meant",
+            f"{said} is 32: assumes that the program's warps are meant, which have 32 lanes",
             (Edit(span, answer), *makes),
             Certainty.REVIEW,
             (header,),
@@ -178,7 +178,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(
             span,
             "property",
-            f"{name} → hipport::warp_size: assumes that the program's warps are meant",
+            f"{name} → hipport::warp_size: assumes that the program's warps are meant, which have 32 lanes",
             (Edit(span, b"hipport::warp_size"), *makes),
             Certainty.REVIEW,
             (header,),

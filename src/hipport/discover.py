@@ -22,6 +22,7 @@ from hipport import reading
 from hipport.extensions import UNITS, Extension, extensions
 from hipport.globs import Glob
 from hipport.headers import own
+from hipport.importing import concerned, imported
 from hipport.journal import FOLDER, Journal, refuse_half_done
 from hipport.languages.cmake import CMake
 from hipport.languages.cpp import Cpp
@@ -376,6 +377,8 @@ class _Walk:
                 self.markers.setdefault(name, []).append((library, folders, words.encode()))
         self.meant: list[str] = []  # what was given
         self.seen: set[str] = set()  # folders
+        # Python that names no GPU, with what it imports.
+        self.unread: dict[str, frozenset[bytes]] = {}
         self.files: dict[str, str] = {}  # with the name that tells the language: that of a link to the file
         self.links: list[tuple[str, Path]] = []
         self.linked: dict[str, list[str]] = {}
@@ -486,6 +489,12 @@ class _Walk:
                 if taken is not None:
                     sources.append(taken)
         sources += self._included(sources)
+        read = [(each.path, each.text) for each in sources if isinstance(each, Python)]
+        for name in concerned(read, self.unread):
+            with contextlib.suppress(_Refused):
+                taken = self._source(PurePosixPath(name), self.files[name], True)
+                sources += [taken] if taken is not None else []
+        sources.sort(key=lambda each: str(each.path))
         return tuple(sources), tuple(skipped for _, skipped in sorted(self.skipped.items()))
 
     def commands(self) -> Mapping[PurePath, tuple[str, ...]]:
@@ -529,6 +538,7 @@ class _Walk:
         # A link's name says the language; the source is the file itself.
         typed = source(path.with_name(called), text)
         if isinstance(typed, Python) and not given and path.name != "setup.py" and not _PYTHON.search(text):
+            self.unread[str(path)] = imported(text)
             return None
         if isinstance(typed, (Workflow, Compose, Devcontainer)) and not _RUNS.search(text) and not given:
             return None

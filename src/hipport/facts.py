@@ -3,15 +3,16 @@
 
 A message is about one place: `SUBJECT: FACT`, or `WHAT WAS DONE; assumes FACT`. A function of CUDA's that ROCm lacks is
 called at a hundred places, and a library that it lacks has a hundred functions: to know it once is enough. So findings
-of the same certainty, outcome and group are one fact if their messages differ in the subject, or in the numbers of
-lines, alone. Messages that are whole sentences about their place, or quote the code there, stay apart.
+of the same certainty and outcome are one fact if their messages differ in the subject, in the numbers of lines, or in
+how what they assume comes about, alone; it belongs to the worst of their groups. Messages that are whole sentences
+about their place, or quote the code there, stay apart.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hipport.finding import Certainty
@@ -27,7 +28,11 @@ _ASSUMES = re.compile(r"[;,] (?=assum(?:es|ing)\b)")
 _LINES = re.compile(
     r" ?\((?:also )?(?:in )?lines? \d+(?:(?:, | and )\d+)*\)"
     r"|\b(?:in |from |of )?lines? \d+(?:(?:, | and )\d+)*(?: of [\w./+-]+\w)?"
+    r"|[\w./+-]+\.\w+:\d+"
 )
+# How what is assumed comes about, at the end: `assumes that they come together (in the same turn of the loop)`.
+_DETAIL = re.compile(r" \([^()]* [^()]*\)$")
+_PLACE = re.compile(r"([\w./+-]+\.\w+):(\d+)")
 # What was left as it would have broken the file is looked at first.
 _WORST = {Outcome.DROPPED: 0, Outcome.REPORTED: 1, Outcome.DECLINED: 2, Outcome.APPLIED: 3, Outcome.IGNORED: 4}
 
@@ -51,15 +56,21 @@ class Fact:
     def subjects(self) -> tuple[str, ...]:
         """What it is about where that is more than one thing, most places first; else it is in `message`."""
         counts: dict[str, int] = {}
+        said = _said(self.places[0])
         for each in self.places:
-            subject = _parted(each.message)[0]
-            counts[subject] = counts.get(subject, 0) + 1
+            if _said(each) == said:
+                subject = _parted(each.message)[0]
+                counts[subject] = counts.get(subject, 0) + 1
         return tuple(sorted(counts, key=lambda each: -counts[each])) if len(counts) > 1 else ()
 
     @property
     def message(self) -> str:
         """What is said of all its places."""
-        return _parted(self.places[0].message)[1] if self.subjects else self.places[0].message
+        first = self.places[0]
+        said = _parted(first.message)[1] if self.subjects else first.message
+        # How it is so may differ from place to place.
+        details = {each.message.removeprefix(_core(each.message)) for each in self.places}
+        return said if len(details) == 1 else _core(said)
 
     @property
     def sentence(self) -> str:
@@ -74,14 +85,53 @@ def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
     same: dict[tuple[object, ...], list[Reported]] = {}
     for each in reported:
         if each.needs_person and each.outcome is not Outcome.FAILED:
-            said = _LINES.sub(" …", _parted(each.message)[1])
-            same.setdefault((each.group, each.certainty, each.outcome, each.reason, said), []).append(each)
+            said = (each.group is Group.DOCUMENTS, each.certainty, each.outcome, each.reason, _said(each))
+            same.setdefault(said, []).append(each)
+    groups = [*Group]
     found = [
-        Fact(places[0].group, places[0].certainty, places[0].outcome, places[0].reason, tuple(places))
+        Fact(
+            min((each.group for each in places), key=groups.index),
+            places[0].certainty,
+            places[0].outcome,
+            places[0].reason,
+            tuple(places),
+        )
         for places in same.values()
     ]
-    groups = [*Group]
-    return tuple(sorted(found, key=lambda fact: (groups.index(fact.group), _WORST[fact.outcome])))
+    found.sort(key=lambda fact: (groups.index(fact.group), _WORST[fact.outcome]))
+    return tuple(_together(found))
+
+
+def _together(found: list[Fact]) -> Iterator[Fact]:
+    """Make one of two facts that name places of each other: code that is missing on AMD, and what chooses it."""
+    at: dict[tuple[str, int], list[int]] = {}
+    for number, fact in enumerate(found):
+        for each in fact.places:
+            at.setdefault((each.path.as_posix(), each.line), []).append(number)
+    naming = {
+        (number, other)
+        for number, fact in enumerate(found)
+        for each in fact.places
+        for path, line in _PLACE.findall(each.message)
+        for other in at.get((path, int(line)), ())
+    }
+    parts: dict[int, list[int]] = {}
+    into: dict[int, int] = {}
+    for number in range(len(found)):
+        first = next((i for i in range(number) if (i, number) in naming and (number, i) in naming), number)
+        into[number] = into.get(first, number)
+        parts.setdefault(into[number], []).append(number)
+    for first, numbers in parts.items():
+        yield replace(found[first], places=tuple(place for number in numbers for place in found[number].places))
+
+
+def _said(each: Reported) -> str:
+    return _LINES.sub(" …", _core(_parted(each.message)[1]))
+
+
+def _core(message: str) -> str:
+    """Return a message without how what it assumes comes about."""
+    return _DETAIL.sub("", message) if "assum" in message else message
 
 
 def _parted(message: str) -> tuple[str, str]:

@@ -538,6 +538,8 @@ def _group(each: Pass[Any], source: Source) -> Group:
     """What a person works on next: what the pass is about, or else such files. Texts come last, whoever reads them."""
     if source.group is Group.DOCUMENTS or in_documents(source.path):
         return Group.DOCUMENTS
+    if each.group is None and source.path.name == "setup.py":
+        return Group.BUILD
     return each.group or source.group
 
 

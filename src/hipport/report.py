@@ -63,14 +63,14 @@ def as_text(
         digits = max(len(str(count)) for count in counts.values())
         lines += [f"  {count:>{digits}}  {rule}" for rule, count in sorted(counts.items(), key=lambda i: (-i[1], i[0]))]
         lines.append("")
-    lines += _files_lines(ported, would=would)
+    lines += _files_lines(ported, width, would=would)
     lines += _skipped_lines(ported, paint)
     lines += facts_report.table(found, paint)
     lines += facts_report.wrapped(summary(ported, would=would), width)
     return joined(lines)
 
 
-def _files_lines(ported: Ported, *, would: bool) -> Iterator[str]:
+def _files_lines(ported: Ported, width: int | None, *, would: bool) -> Iterator[str]:
     """Name the files that are made, and those that would change: a tool that shows them else has not run."""
     of_files = {"would make" if would else "made": [file.path for file in ported.created]}
     if would:
@@ -79,7 +79,7 @@ def _files_lines(ported: Ported, *, would: bool) -> Iterator[str]:
         shown = [path.as_posix() for path in paths[:_NAMED]]
         more = [f"and {len(paths) - _NAMED} more"] if len(paths) > _NAMED else []
         if paths:
-            yield f"{what}: {', '.join([*shown, *more])}"
+            yield from facts_report.wrapped(f"{what}: {', '.join([*shown, *more])}", width, "  ", begin="")
     if any(of_files.values()):
         yield ""
 

@@ -81,7 +81,7 @@ def decide(span: Span, name: bytes, more: str = "") -> Finding:
     return Finding(
         span,
         "architecture" if name == b"__CUDA_ARCH__" else "version",
-        f"{name.decode()} is not defined on AMD and counts as 0 here: decide which branch AMD takes{more}",
+        f"{name.decode()}: not defined on AMD, where it counts as 0 here; decide which branch AMD takes{more}",
         certainty=Certainty.MANUAL,
     )
 

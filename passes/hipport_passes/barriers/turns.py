@@ -73,9 +73,9 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
             line = loop.start_point[0] + 1
             if behind is None:
                 message = (
-                    f"{unless}threads of one wavefront part at `{text}` and come to this barrier in different turns of "
-                    f"the loop in line {line}: for CUDA they meet there, on AMD the wavefront waits in every turn for "
-                    "those that come; let all threads come to it in every turn, with what is before and behind it "
+                    f"line {line}, by {text}: {unless}threads of one wavefront part in that loop and come to this "
+                    "barrier in different turns; for CUDA they meet there, on AMD the wavefront waits in every turn "
+                    "for those that come; let all threads come to it in every turn, with what is before and behind it "
                     "under the condition"
                 )
             else:
@@ -83,11 +83,11 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
                 if behind.function.source is not function.source:
                     there += f" of {behind.function.source.path.name}"
                 message = (
-                    f"{unless}threads of one wavefront may come to this barrier for the last time in different turns "
-                    f"of the loop in line {line}, by `{text}`, and wait at the barrier in {there}: for CUDA they meet "
-                    "the others there, which are still at this one, on AMD the wavefront waits until all of it are "
-                    "done here; let all threads come here in every turn, with what is before and behind the barrier "
-                    "under the condition; nothing is to be done where they do"
+                    f"line {line}, by {text}, and {there}: {unless}threads of one wavefront "
+                    "may come to the barrier of that loop for the last time in different turns, and wait at the other; "
+                    "for CUDA they meet those there that are still in the loop, on AMD the wavefront waits until all "
+                    "of it are done in the loop; let all threads come to it in every turn, with what is before and "
+                    "behind the barrier under the condition; nothing is to be done where they do"
                 )
             span = Span(barrier.node.start_byte, barrier.node.end_byte)
             yield Finding(span, "turns", message, certainty=Certainty.MANUAL)

@@ -75,7 +75,7 @@ def resolved(script: Script, all_said: Sequence[Said]) -> Iterator[Finding]:
                     first.certainty = Certainty.REVIEW
                     first.message += "; assumes that PyTorch is there whenever this runs"
             if asked is None:
-                first.manual("nothing here says whether PyTorch is for ROCm: let this depend on torch.version.hip")
+                first.manual("nothing here says whether PyTorch is for ROCm, so let this depend on torch.version.hip")
                 continue
             edits = _Writer(script, group, asked[0].encode()).edits(first.becomes)
             if edits is None:

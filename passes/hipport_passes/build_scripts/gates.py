@@ -561,8 +561,8 @@ def _answer(script: Script, call: cst.Call) -> Said | None:
         return None  # where no backslash may stand
     said = f'{"" if text else "b"}"{NVCC_SAID}\\n"'
     message = (
-        f"asks nvcc for its release, which ROCm does not have: HIP is taken for CUDA {ASSUMED}; assumes that what is "
-        "chosen by it is right for HIP"
+        f"asks nvcc for its release, which ROCm does not have: HIP is taken for CUDA {ASSUMED} here; assumes that what "
+        "is chosen by it is right for HIP"
     )
     edits = [*hip[1], *either(script, node, hip[0].encode(), said.encode())]
     return Said(script.source.span(call), "nvcc_probe", message, Certainty.REVIEW, edits)

@@ -237,12 +237,18 @@ def image(word: Word, name: str, start: int, asking: Asking) -> Iterator[Finding
         message = f"{name} is an image for CUDA; start from one for ROCm, for example {ours.name}"
         yield Finding(word.span, "image", message, (), Certainty.MANUAL)
         return
-    message = (
-        f"{name} is an image for CUDA; assumes that {ours.name} has what is used of it "
-        f"(Ubuntu, Python {ours.python} with PyTorch for ROCm)"
-    )
+    message = f"{name} is an image for CUDA; {of_image(asking)}"
     edit = Edit(Span(start, start + len(name.encode())), ours.name.encode())
     yield Finding(word.span, "image", message, (edit,), Certainty.REVIEW)
+
+
+def of_image(asking: Asking) -> str:
+    """Say what is assumed of AMD's image that takes the place of one for CUDA."""
+    ours = asking.recipes.image(asking.project.target.rocm)
+    return (
+        f"assumes that {ours.name} has what is used of it (Ubuntu, Python {ours.python} with PyTorch for ROCm and what "
+        "builds extensions)"
+    )
 
 
 def _environment(words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
@@ -252,11 +258,11 @@ def _environment(words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
             continue
         archs = ";".join(asking.project.target.archs)
         message = (
-            "PyTorch builds for the GPUs that PYTORCH_ROCM_ARCH names, and in a build of an image for none without it; "
-            f"assumes that {archs} are meant"
+            f"PYTORCH_ROCM_ARCH has the GPUs that the port is for ({archs}): PyTorch builds for those that it names, "
+            "and in a build of an image for none without it"
         )
         edit = Edit(span, f'PYTORCH_ROCM_ARCH="{archs}"'.encode())
-        yield Finding(span, "archs", message, (edit,), Certainty.REVIEW)
+        yield Finding(span, "archs", message, (edit,), Certainty.SAFE)
 
 
 def indexes(source: Source, words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
@@ -412,7 +418,8 @@ def _of_command(source: Source, command: Command, asking: Asking, folder: str = 
         options = [word for word in command.words if word.text.startswith("--torch-backend=")]
         yield from indexes(source, options, asking)
         yield from _of_pip(source, install, asking)
-        yield from _isolated(install, asking, folder)
+        in_image = isinstance(source, Dockerfile | Definition)
+        yield from _isolated(install, asking, folder, in_image=in_image)
         return
     packages = conda_install(command)
     if packages:
@@ -636,7 +643,7 @@ def _called(word: Word) -> str:
     return word.text if len(word.text) < 60 else word.text[:57] + "…"
 
 
-def _isolated(install: Install, asking: Asking, folder: str) -> Iterator[Finding]:
+def _isolated(install: Install, asking: Asking, folder: str, *, in_image: bool) -> Iterator[Finding]:
     """Say where an extension of this repository is built in an environment of pip's own. `folder` is where pip runs."""
     if "--no-build-isolation" in install.flags:
         return
@@ -653,8 +660,13 @@ def _isolated(install: Install, asking: Asking, folder: str) -> Iterator[Finding
         if any(asking.builds_with_torch(each) for each in paths):
             message = (
                 f"pip builds {path if parts == [] or path != '.' else '/'.join(parts)} in an environment of its own, "
-                "where PyTorch is missing or the build for CUDA; assumes that what else it needs to build (setuptools, "
-                "ninja) is installed"
+                "where PyTorch is missing or the build for CUDA; "
+            )
+            # In an image it is what the image has.
+            message += (
+                of_image(asking)
+                if in_image
+                else "assumes that what else it needs to build (setuptools, ninja) is installed"
             )
             edit = Edit(Span(install.start, install.start), b"--no-build-isolation ")
             yield Finding(install.command.span, "isolation", message, (edit,), Certainty.REVIEW)

@@ -206,7 +206,7 @@ def _kept(each: Asked, family: Family, text: str, hashed: bool) -> Verdict | Non
         wheel = unquote(each.address)
         if "+cpu" in wheel or "/cpu/" in wheel or not (_WHEEL.search(wheel) or for_cuda(wheel)):
             return None
-        message = f"{each.name} from {each.address} takes the place of PyTorch for ROCm{_anyone(each.name)}"
+        message = f"{each.name} from {each.address} takes the place of PyTorch for ROCm{_anyone()}"
         return Verdict("out", "pin", message, Certainty.REVIEW, family)
     if "+cpu" in each.version or not each.clauses:
         return None
@@ -224,15 +224,15 @@ def _kept(each: Asked, family: Family, text: str, hashed: bool) -> Verdict | Non
     if len(kept) == len(each.clauses):
         return None
     build = "a build for CUDA" if for_cuda(each.version) else "another build"
-    message = f"{each.name}{each.version}: pip would put {build} in the place of PyTorch for ROCm{_anyone(each.name)}"
+    message = f"{each.name}{each.version}: pip would put {build} in the place of PyTorch for ROCm{_anyone()}"
     if hashed:
         return Verdict("out", "pin", message, Certainty.REVIEW, family)
     new = (" " if text[each.start : each.start + 1] == " " and kept else "") + ",".join(kept)
     return Verdict("edit", "pin", message, Certainty.REVIEW, family, each.start, each.end, new)
 
 
-def _anyone(name: str) -> str:
-    return f"; assumes that the program runs with the {name} that is installed"
+def _anyone() -> str:
+    return "; assumes that the program runs with the one that is installed"
 
 
 def _least(each: Asked, family: Family) -> Verdict | None:

@@ -19,7 +19,10 @@ from hipport_passes.packages.lists import commented
 _OPTION = re.compile(r"(--index-url|-i|--extra-index-url|--find-links|-f|--editable|-e)(?:\s*=\s*|\s+)(\S+)", re.DOTALL)
 _FOLDER = re.compile(r"(?:\./)*([\w.-]+(?:/[\w.-]+)*)/?")
 _CONDA = re.compile(r"(?:(?P<channel>[\w./-]+)::)?(?P<name>[\w.-]+)")
-_PYTORCH = "conda has no build of PyTorch for ROCm; assumes that it is installed with pip, as `hipport deps` says"
+_PYTORCH = (
+    "conda has no build of PyTorch for ROCm; assumes that it is installed with pip, as `hipport deps` says, and that "
+    "nothing else comes from NVIDIA's channel"
+)
 
 
 def in_requirements(source: Requirements, asking: Asking) -> Iterator[Finding]:
@@ -156,7 +159,15 @@ def in_conda(source: CondaEnvironment, asking: Asking) -> Iterator[Finding]:
         if kind == "channels":
             if re.fullmatch(r"(?:https?://[^/]+/)?nvidia(?:/.*)?", text):
                 edits = _item_out(source, line, "NVIDIA's builds")
-                message = f"the channel {text} has builds for CUDA; assumes that nothing else is taken from it"
+                # With PyTorch goes what it needs of this channel.
+                message = (
+                    f"the channel {text}: {_PYTORCH}"
+                    if any(
+                        kind not in ("channels", "pip") and _is_pytorch(source, each, asking)
+                        for kind, each, _ in source.items
+                    )
+                    else f"the channel {text} has builds for CUDA; assumes that nothing else is taken from it"
+                )
                 found = Finding(span, "channel", message, edits, Certainty.REVIEW)
         elif kind == "pip":
             found = _pip_item(source, span, line, asking)
@@ -176,6 +187,12 @@ def in_conda(source: CondaEnvironment, asking: Asking) -> Iterator[Finding]:
         start = where.start + len(source[where]) - len(source[where].lstrip())
         edits = (Edit(Span(start, start), b"# "),)
         yield Finding(Span(start, where.end), "empty", "nothing is left for pip here", edits, Certainty.REVIEW)
+
+
+def _is_pytorch(source: Source, span: Span, asking: Asking) -> bool:
+    match = _CONDA.match(decoded(source, span))
+    family = asking.recipes.conda(match["name"]) if match is not None else None
+    return family is not None and family.action == "keep"
 
 
 def _item_out(source: Source, line: Span, why: str) -> tuple[Edit, ...]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 import libcst as cst
 
 from hipport.languages.python import Python
+from hipport_passes.build_scripts.names import Binding
 from hipport_passes.runtime.program import Program
 
 #: What stands for any element of a list that is gone through.
@@ -25,6 +27,7 @@ Origin = tuple[cst.BaseExpression, Part]
 _DEEPEST = 8
 # A function that is called more often is one for anything.
 _MOST = 64
+_ENUM = re.compile(r"(?:^|\.)\w*(?:Enum|Flag)$")
 _DATA = re.compile(r"\b(?:dataclass|define|attrs|s)\b|\bNamedTuple\b|\bBaseModel\b")
 
 
@@ -98,6 +101,15 @@ class Origins:
                 return self.program.text(node)
         return None
 
+    def attributes(self, name: str) -> list[cst.BaseExpression]:
+        """Return what the classes of the file say of an attribute of that name, whichever of them is meant."""
+        return [value for each in self._classes.values() for value, _ in self._class_attributes(each, name)]
+
+    def bases(self, name: str) -> list[str]:
+        """Return what a class of the file is made of."""
+        owner = self._classes.get(name)
+        return [self.program.code(base.value) for base in owner.bases] if owner is not None else []
+
     def back(self, node: cst.BaseExpression) -> tuple[Origin, ...]:
         """Return where the value at `node` comes from, and which part of it it is."""
         if node not in self._known:
@@ -156,9 +168,12 @@ class Origins:
             return
         bindings = list(program.bound(name))
         if program.scope(name, name.value) is None:
+            # What a class body sets is read by that name nowhere else.
+            own = self._class_body(name)
+            bindings = [each for each in bindings if self._class_body(each.node) in (None, own)]
             for function in self._globals.get(name.value, ()):
                 bindings += program.bindings.get((function, name.value), [])
-        for binding in bindings:
+        for binding in self._last(name, bindings):
             match binding.node:
                 case cst.Param() if binding.how == "parameter":
                     if binding.value is not None:
@@ -168,6 +183,38 @@ class Origins:
                     yield gone_through, EACH
                 case cst.Assign() | cst.AnnAssign() | cst.NamedExpr():
                     yield from self._assigned(binding.node, program.code(name))
+
+    def _last(self, name: cst.Name, bindings: list[Binding]) -> list[Binding]:
+        """Leave out what is overwritten where a name is given values one after the other: `c = f()`, `c = c[0]`."""
+        program = self.program
+        lines = [program.statement(each.node) for each in bindings if each.node in program.parent]
+        blocks = {program.parent[line] for line in lines if line is not None}
+        if len(bindings) < 2 or len(blocks) != 1 or None in lines or any(each.how != "is" for each in bindings):
+            return bindings
+        (block,) = blocks
+        if not isinstance(block, cst.Module | cst.IndentedBlock):
+            return bindings
+        chain = [name, *(above for above, _ in program.ancestors(name))]
+        here = next((each for each, above in pairwise(chain) if above is block), None)
+        before = [
+            each
+            for each, line in zip(bindings, lines, strict=True)
+            if here is None or (line is not None and program.order[line] < program.order[here])
+        ]
+        in_function = here is not None and any(
+            isinstance(each, cst.FunctionDef) for each in chain[: chain.index(here) + 1]
+        )
+        found = before if before and not in_function else bindings
+        return [max(found, key=lambda each: program.order[each.node])]
+
+    def _class_body(self, node: cst.CSTNode) -> cst.ClassDef | None:
+        """The class in whose body, and in no function, something stands."""
+        for above, _ in self.program.ancestors(node) if node in self.program.parent else ():
+            if isinstance(above, cst.FunctionDef):
+                return None
+            if isinstance(above, cst.ClassDef):
+                return above
+        return None
 
     def _assigned(self, node: cst.Assign | cst.AnnAssign | cst.NamedExpr, wanted: str) -> Iterator[Origin]:
         """What an assignment gives the target that is written as `wanted`."""
@@ -226,6 +273,11 @@ class Origins:
                         yield from self._assigned(statement, wanted)
         for owner in self._owners(of):
             yield from self._class_attributes(owner, name)
+        # `Arch.HOPPER.value`
+        if name == "value" and isinstance(of, cst.Attribute):
+            for owner in self._owners(of.value):
+                if any(_ENUM.search(base) for base in self.bases(owner.name.value)):
+                    yield of, None
 
     def _targets(self, node: cst.Assign | cst.AnnAssign | cst.NamedExpr) -> Iterator[cst.BaseExpression]:
         for target in [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]:

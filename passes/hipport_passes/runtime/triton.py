@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import libcst as cst
 
 from hipport.finding import Finding
 from hipport.source import Edit
+from hipport_passes.runtime import elsewhere
+from hipport_passes.runtime.elsewhere import Known
 from hipport_passes.runtime.origins import EACH, origins
 from hipport_passes.runtime.program import Program, finding
 
@@ -23,10 +25,10 @@ _OPTIONS = {
 }
 
 
-def kernels(program: Program, known: Mapping[tuple[str, str], int]) -> Iterator[Finding]:
+def kernels(program: Program, known: Known) -> Iterator[Finding]:
     """Yield the options, functions and paths in Triton code that are for NVIDIA's GPUs.
 
-    `known` are numbers that variables of other modules are, by module and name.
+    `known` are the constants of other modules and classes.
     """
     for node in program.nodes:
         match node:
@@ -120,9 +122,7 @@ def _asked_target(program: Program, node: cst.Comparison, part: str) -> Iterator
             yield finding(program, node, "target", message)
 
 
-def _numbers(
-    program: Program, node: cst.BaseExpression, known: Mapping[tuple[str, str], int], depth: int = 0
-) -> list[int]:
+def _numbers(program: Program, node: cst.BaseExpression, known: Known, depth: int = 0) -> list[int]:
     """Return the numbers that an expression may be, as far as they are written out."""
     if depth > 6:
         return []
@@ -140,11 +140,7 @@ def _numbers(
             if name == "min":
                 return [min(bounds)] if bounds else []
             return [max(bounds)] if len(bounds) == len(most) else []
-    if isinstance(node, cst.Name) and (statement := program.imported(node)) is not None:
-        module = program.code(statement.module) if statement.module is not None else ""
-        number = known.get((module.rpartition(".")[2], node.value))
-        return [] if number is None else [number]
-    if isinstance(node, cst.Attribute) and (number := known.get((program.code(node.value), node.attr.value))):
+    if isinstance(number := elsewhere.read(program, node, known), int):
         return [number]
     return [
         number
@@ -160,9 +156,7 @@ def _reached(program: Program, node: cst.CSTNode) -> bool:
     return not any(isinstance(above, cst.ExceptHandler) for above, _ in program.ancestors(node))
 
 
-def _option(
-    program: Program, node: cst.Arg, option: str, value: cst.BaseExpression, known: Mapping[tuple[str, str], int]
-) -> Iterator[Finding]:
+def _option(program: Program, node: cst.Arg, option: str, value: cst.BaseExpression, known: Known) -> Iterator[Finding]:
     call = program.parent[node]
     if not isinstance(call, cst.Call) or not program.runs(node).both:
         return
@@ -171,9 +165,7 @@ def _option(
         yield from _told(program, option, value, known)
 
 
-def _told(
-    program: Program, option: str, value: cst.BaseExpression, known: Mapping[tuple[str, str], int]
-) -> Iterator[Finding]:
+def _told(program: Program, option: str, value: cst.BaseExpression, known: Known) -> Iterator[Finding]:
     if option in _OPTIONS:
         yield finding(program, value, "triton_option", f"{option} {_OPTIONS[option]}")
     elif numbers := _numbers(program, value, known):

@@ -227,7 +227,7 @@ def _fails(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
     elif _RUNS_NVCC.search(program.function_code(node)) and NVCC_SAID.encode() not in program.source.text:
         yield finding(program, node, "cuda_version", f"{said}, where there is no nvcc to compare it with either")
     else:
-        message = f"{said}; taken for {ASSUMED} there, assuming that what is chosen by it is the same for ROCm"
+        message = f"{said}: HIP is taken for CUDA {ASSUMED} here; assumes that what is chosen by it is right for HIP"
         span = program.source.span(node)
         quote = program.quote(node)
         text = f"{code} or {quote}{ASSUMED}{quote}"

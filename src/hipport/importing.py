@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which Python files, though they name no GPU, are needed to follow what other modules of the tree ask of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+
+_ASKS = re.compile(rb"\bget_device_(?:capability|properties)\b")
+_COUNTS = re.compile(rb"\bnum_(?:warps|ctas)[\"']?[ \t]*[=:][ \t]*[A-Za-z_]")
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:from\b[^\n#;]*\bimport\b[ \t]*(?:\([^()]*\)|[^\n#;]*)|import\b[^\n#;]*)", re.MULTILINE
+)
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+
+
+def imported(text: bytes) -> frozenset[bytes]:
+    """Return the words of a Python file's imports: modules, parts of their names, and what is taken of them."""
+    return frozenset(word for match in _IMPORT.finditer(text) for word in _WORD.findall(match[0]))
+
+
+def concerned(read: Sequence[tuple[PurePath, bytes]], others: Mapping[str, frozenset[bytes]]) -> list[str]:
+    """Return which of `others`, by the words of their imports, import a module that asks for a capability.
+
+    A package that hands the name of such a module on asks, too, as what imports it from there does not say the module.
+    And which are imported by one that asks: what it compares with may be a constant of theirs.
+    """
+    asking = [(path, text) for path, text in read if _ASKS.search(text)]
+    counting = asking + [(path, text) for path, text in read if _COUNTS.search(text)]
+    by_word: dict[bytes, list[str]] = {}
+    for name, words in others.items() if asking else ():
+        for word in words:
+            by_word.setdefault(word, []).append(name)
+    found: set[str] = set()
+    waiting = [_module(path) for path, _ in asking]
+    while waiting:
+        for name in by_word.pop(waiting.pop(), ()):
+            if name not in found:
+                found.add(name)
+                path = PurePath(name)
+                waiting += [_module(path)] if path.stem == "__init__" else []
+    wanted = frozenset[bytes]().union(*(imported(text) for _, text in counting))
+    return sorted(found | {name for name in others if _module(PurePath(name)) in wanted})
+
+
+def _module(path: PurePath) -> bytes:
+    return (path.parent.name if path.stem == "__init__" else path.stem).encode("utf-8", "surrogateescape")
