@@ -504,7 +504,7 @@ def test_a_hostile_journal_does_not_set_up_version_control(tmp_path: Path, name:
     assert (tmp_path / name).read_bytes() == b"new"
 
 
-@pytest.mark.parametrize("name", ["notes", "2.other", "x.staging", "3"])
+@pytest.mark.parametrize("name", ["notes", "2.other", "x.staging", "3", "٣", "9" * 200, "9" * 255, "-1", "1 2"])
 def test_what_is_in_the_journal_and_not_hipports_is_left_alone(tmp_path: Path, name: str) -> None:
     lay(tmp_path, {"a.cu": b"a", f".hipport/runs/{name}/file": b"f"})
     before = tree(tmp_path)
