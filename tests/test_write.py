@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 
@@ -489,6 +489,38 @@ def test_a_hostile_journal_leads_nowhere(tmp_path: Path) -> None:
         (root / link).symlink_to(tmp_path)
         with pytest.raises(Refused, match="leads somewhere else"):
             write.write(root, [change("a.cu", b"a", b"A")])
+
+
+@pytest.mark.parametrize(
+    ("undone", "step"),
+    [
+        *((False, step) for step in ("begun", "manifest", "staged d/a.cu", "ready", "replaced d/a.cu")),
+        *((True, step) for step in ("marked", "put back d/a.cu")),
+    ],
+)
+def test_a_link_that_is_put_there_meanwhile_is_not_followed(tmp_path: Path, undone: bool, step: str) -> None:
+    """Somebody puts a link in the place of a folder, between looking and writing."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    lay(root, {"d/a.cu": b"a", "d/b.cu": b"b"})
+    lay(outside, {"a.cu": b"a", "b.cu": b"b"})
+    changes = [change("d/a.cu", b"a", b"A"), change("d/b.cu", b"b", b"B")]
+    if undone:
+        write.write(root, changes)
+        lay(outside, {"a.cu": b"A", "b.cu": b"B"})
+    before = tree(outside)
+
+    def swap(now: str) -> None:
+        if now == step:
+            (root / "d").rename(root / "gone")
+            (root / "d").symlink_to(outside)
+
+    with suppress(Refused):
+        _ = write.undo(root, at=swap) if undone else write.write(root, changes, at=swap)
+    assert tree(outside) == before
+    assert (root / "d").is_symlink()
+    with pytest.raises(Refused):
+        write.undo(root)
+    assert tree(outside) == before
 
 
 @pytest.mark.parametrize("name", [".git/config", "sub/.GIT/hooks/post-checkout", ".hg/hgrc", ".hipport/lock"])
