@@ -19,6 +19,7 @@ from hipport.cli import main
 from hipport.dry_runs import dry_run
 from hipport.processes import Box
 from hipport.simt.compilers import run_compiler
+from hipport.toolchain import cache
 
 PYTHON = Path(sys.executable)
 landlock = pytest.mark.skipif(not contained.landlock(), reason="no Landlock: that files are guarded was NOT checked")
@@ -291,8 +292,7 @@ int main() {
   std::string wrong;
   if (getenv("GITHUB_TOKEN")) wrong += " token";
   if (!getenv("MY_SETTING")) wrong += " setting";
-  std::string cache = std::string(getenv("REAL_CACHE")) + "/hipport/poison";
-  if (FILE* file = fopen(cache.c_str(), "w")) wrong += " cache";
+  if (FILE* file = fopen(getenv("POISON"), "w")) wrong += " cache";
   if (FILE* file = fopen("result.txt", "w")) fclose(file); else wrong += " here";
   if (fork() == 0) { setsid(); if (fork() == 0) execlp("sleep", "sleep", "312", nullptr); _exit(0); }
   if (!wrong.empty()) { printf("wrong:%s\\n", wrong.c_str()); return 1; }
@@ -305,12 +305,16 @@ int main() {
 def test_a_program_that_is_verified_is_contained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "p.cu").write_text(HOSTILE)
     monkeypatch.chdir(tmp_path)
-    cache = str(tmp_path.parent / f"{tmp_path.name}-cache")
-    env = {**SECRETS, "REAL_CACHE": cache, "XDG_CACHE_HOME": cache, "MY_SETTING": "1"}
-    for name, value in env.items():
+    # In the cache that all tests have: in one of its own, the executor would be compiled once more.
+    poison = cache(os.environ) / f"poison-{os.getpid()}"
+    for name, value in {**SECRETS, "POISON": str(poison), "MY_SETTING": "1"}.items():
         monkeypatch.setenv(name, value)
     command = ["verify", "p.cu", "--original-only", "--order", "forward", "--no-gpu", "--format", "json"]
-    result = CliRunner().invoke(main, [*command, "--env", "REAL_CACHE", "--env", "MY_SETTING"])
+    try:
+        result = CliRunner().invoke(main, [*command, "--env", "POISON", "--env", "MY_SETTING"])
+        assert not poison.exists()
+    finally:
+        poison.unlink(missing_ok=True)
     assert result.exit_code == 0, result.output
     assert all(each["cases"][0]["status"] == "ok" for each in json.loads(result.stdout)["configurations"])
     assert (tmp_path / "result.txt").exists()
