@@ -223,6 +223,18 @@ def test_memory_is_limited(run: Runner) -> None:
     assert 4 << 30 < processes.MEMORY < 1 << 45
 
 
+def test_limits_that_the_user_has_set_stay(tmp_path: Path) -> None:
+    """A limit that is lower than hipport's own is one, and no error."""
+    code = (
+        "import sys; from pathlib import Path; from hipport.processes import *\n"
+        "command = ['/bin/sh', '-c', 'ulimit -v']\n"
+        "for run in (run_contained, limited): print(run(command, Path('/'), {}, 60.0))\n"
+    )
+    command = ["/bin/sh", "-c", 'ulimit -v 6000000; exec "$@"', "sh", str(PYTHON), "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "(0, '6000000\\n')\n" * 2
+
+
 LARGE = "import sys\nfor _ in range(3): sys.stdout.write('x' * (1 << 24)); sys.stdout.flush()\nprint('end')\n"
 
 

@@ -12,13 +12,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 import pytest
 from click.testing import CliRunner
 
-from hipport import copies, placing, write
+from hipport import copies, placing, reading, write
 from hipport.cli import main
 from hipport.copies import copy_tree, write_port
 from hipport.pipeline import Ported
@@ -270,6 +270,17 @@ def test_nothing_waits_for_what_is_no_file(tree: Path, name: str, kind: str) -> 
     for words in READING:
         status, said = hipport(*words, cwd=tree, seconds=20)
         assert status in (0, 1, 2) and "Traceback" not in said, said
+
+
+@pytest.mark.parametrize("read", [reading.read, reading.opened, reading.digest])
+def test_what_is_no_file_is_not_opened(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    """Not for a moment: to open a device may do something, and one that never ends fills the memory."""
+    os.mkfifo(tmp_path / "pipe")
+    for name, leads in (("zero", "/dev/zero"), ("null", "/dev/null"), ("link", "pipe"), ("folder", ".")):
+        (tmp_path / name).symlink_to(leads)
+    for name in ("pipe", "zero", "null", "link", "folder"):
+        with pytest.raises(OSError, match="not a regular file"):
+            read(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["b.cuh", "wait.inc", "odd"])

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 
@@ -491,6 +491,38 @@ def test_a_hostile_journal_leads_nowhere(tmp_path: Path) -> None:
             write.write(root, [change("a.cu", b"a", b"A")])
 
 
+@pytest.mark.parametrize(
+    ("undone", "step"),
+    [
+        *((False, step) for step in ("begun", "manifest", "staged d/a.cu", "ready", "replaced d/a.cu")),
+        *((True, step) for step in ("marked", "put back d/a.cu")),
+    ],
+)
+def test_a_link_that_is_put_there_meanwhile_is_not_followed(tmp_path: Path, undone: bool, step: str) -> None:
+    """Somebody puts a link in the place of a folder, between looking and writing."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    lay(root, {"d/a.cu": b"a", "d/b.cu": b"b"})
+    lay(outside, {"a.cu": b"a", "b.cu": b"b"})
+    changes = [change("d/a.cu", b"a", b"A"), change("d/b.cu", b"b", b"B")]
+    if undone:
+        write.write(root, changes)
+        lay(outside, {"a.cu": b"A", "b.cu": b"B"})
+    before = tree(outside)
+
+    def swap(now: str) -> None:
+        if now == step:
+            (root / "d").rename(root / "gone")
+            (root / "d").symlink_to(outside)
+
+    with suppress(Refused):
+        _ = write.undo(root, at=swap) if undone else write.write(root, changes, at=swap)
+    assert tree(outside) == before
+    assert (root / "d").is_symlink()
+    with pytest.raises(Refused):
+        write.undo(root)
+    assert tree(outside) == before
+
+
 @pytest.mark.parametrize("name", [".git/config", "sub/.GIT/hooks/post-checkout", ".hg/hgrc", ".hipport/lock"])
 def test_a_hostile_journal_does_not_set_up_version_control(tmp_path: Path, name: str) -> None:
     """What is in `.git/config` of a fresh clone can be guessed, and it names programs that git runs."""
@@ -504,7 +536,7 @@ def test_a_hostile_journal_does_not_set_up_version_control(tmp_path: Path, name:
     assert (tmp_path / name).read_bytes() == b"new"
 
 
-@pytest.mark.parametrize("name", ["notes", "2.other", "x.staging", "3"])
+@pytest.mark.parametrize("name", ["notes", "2.other", "x.staging", "3", "٣", "9" * 200, "9" * 255, "-1", "1 2"])
 def test_what_is_in_the_journal_and_not_hipports_is_left_alone(tmp_path: Path, name: str) -> None:
     lay(tmp_path, {"a.cu": b"a", f".hipport/runs/{name}/file": b"f"})
     before = tree(tmp_path)

@@ -101,6 +101,9 @@ def guard(box: dict[str, Any]) -> None:
     for what, most in ((resource.RLIMIT_AS, box["memory"]), (resource.RLIMIT_FSIZE, box["file"]),
                        (resource.RLIMIT_CPU, box["cpu"])):  # fmt: skip
         if most:
+            # It may be less already, and only root can make it more.
+            now = resource.getrlimit(what)[1]
+            most = most if now == resource.RLIM_INFINITY else min(most, now)
             resource.setrlimit(what, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if _LIBC is not None:

@@ -18,6 +18,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shlex
 import stat
 import time
@@ -39,6 +40,8 @@ _RUNS = _HOME / "runs"
 _LOCK = _HOME / "lock"
 #: Where saved originals go that are not what they were, for a person to look at.
 _DAMAGED = _HOME / "damaged"
+#: Numbers of runs. A tree may bring folders of any names.
+_NUMBER = re.compile("0|[1-9][0-9]{0,8}")
 
 #: Told of every step, for tests that stop or fail there.
 Step = Callable[[str], None]
@@ -62,7 +65,7 @@ class Journal:
     @property
     def done(self) -> list[int]:
         """The runs that can be undone, oldest first."""
-        return sorted(int(name) for name in self._names() if name.isdecimal())
+        return sorted(int(name) for name in self._names() if _NUMBER.fullmatch(name))
 
     @property
     def last(self) -> int:
@@ -71,7 +74,7 @@ class Journal:
     @property
     def unfinished(self) -> list[str]:
         """The runs that were killed."""
-        return [name for name in self._names() if not name.isdecimal()]
+        return [name for name in self._names() if not _NUMBER.fullmatch(name)]
 
     @property
     def half_done(self) -> bool:
@@ -250,7 +253,7 @@ class Run:
     def load(cls, journal: Journal, name: str) -> Run:
         """Read a run's manifest. One that is not whole is of a run that had not begun to write. Raises Refused."""
         number, _, state = name.partition(".")
-        if number.isdecimal() and state in ("", "staging", "replacing"):
+        if _NUMBER.fullmatch(number) and state in ("", "staging", "replacing"):
             try:
                 manifest = json.loads(journal.below.read(_RUNS / name / "manifest.json", SETTINGS * 16))
                 entries = [
