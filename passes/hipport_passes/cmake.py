@@ -30,12 +30,14 @@ from hipport_passes.build_scripts.cmake_trees import (
     FIND_CUDA,
     HELPER,
     MENTIONS,
+    PUT_HERE,
     TORCH,
     Facts,
     Tree,
     decided,
     elsewhere,
     facts,
+    is_helper,
     language_variables,
     searched,
     text,
@@ -87,7 +89,7 @@ _AS_CUDA_11 = "; where scripts ask for CUDA's compiler or version, HIP is taken 
 
 def find(source: CMake, project: Project) -> Iterator[Finding]:
     """Yield a finding per command that is for CUDA alone."""
-    if source.text.startswith(b"# SPDX-License-Identifier: Apache-2.0\n# Put here by hipport."):
+    if source.text.startswith(PUT_HERE):
         return
     tree = Tree(source, project)
     if not MENTIONS.search(source.text) and not (source.fact(facts).projects and any(map(_active, tree.below))):
@@ -171,16 +173,26 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
     """The include that lets a script choose, where one begins a project, or none does and it is the topmost."""
     said = source.fact(facts)
     topmost = source.path.parent == tree.home and not any(each.projects for each in tree.said)
-    if said.includes_helper or not (said.projects or (topmost and source.path.name == "CMakeLists.txt")):
+    there = next((each for each in source.commands if is_helper(source, each)), None)
+    if there is None and not (said.projects or (topmost and source.path.name == "CMakeLists.txt")):
         return
     if not any(map(_active, tree.below)):
         return
-    first = next((each for each in source.commands if each.name == "project"), source.commands[0])
-    for each in source.commands:
+    commands = [each for each in source.commands if each is not there]
+    if not commands:
+        return
+    first = next((each for each in commands if each.name == "project"), commands[0])
+    for each in commands:
         # What comes before may count on it too, in another script perhaps.
         if each is first or each.name == "include" or MENTIONS.search(source[each.span]):
             first = source.around(each)[0][0] if source.around(each) else each
             break
+    gone: tuple[Edit, ...] = ()
+    if there is not None:
+        # What upstream has put in front of it since would count on it in vain.
+        if source.around(there) or there.span.start < first.span.start:
+            return
+        gone = (Edit(_whole_line(source, there), b""),)
     line = source.line_start(first.span.start)
     indent = source.text[line : first.span.start]
     indent = indent if not indent.strip() else b""
@@ -196,7 +208,7 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
         first.written,
         "option",
         f"the option USE_HIP, ON by default: HIP for {archs}, or with OFF CUDA as before; needs CMake 3.21 for HIP",
-        (Edit(Span(start, line or start), before),),
+        (Edit(Span(start, line or start), before), *gone),
         Certainty.SAFE,
         creates=tuple(
             _file(tree, name, project)
@@ -204,6 +216,13 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
             if needed
         ),
     )
+
+
+def _whole_line(source: CMake, command: Command) -> Span:
+    """Return the lines that the command stands on, if nothing else does; else what it is itself."""
+    start, end = source.line_start(command.span.start), source.text.find(b"\n", command.span.end) + 1
+    alone = end and not (source.text[start : command.span.start] + source.text[command.span.end : end]).strip()
+    return Span(start, end) if alone else command.span
 
 
 # --- Commands ---------------------------------------------------------------------------------------------------------

@@ -41,7 +41,8 @@ _INCLUDE_LINES = re.compile(
     rb"(?:[ \t]*#[ \t]*include[ \t]*(?:<[^<>\r\n]+>|\"[^\"\r\n]+\")(?:%b)?[ \t]*(?:\r\n|\n|\r))+" % re.escape(MARK)
 )
 _INCLUDED = re.compile(rb"([<\"])([^<>\"\r\n]+)([>\"])(%b)?" % re.escape(MARK))
-_MARKED_INCLUDE = re.compile(rb"include[ \t]*<[^<>\r\n]+>" + re.escape(MARK))
+#: An include of HIP's that hipport has written, for a file that was CUDA.
+MARKED_INCLUDE = re.compile(rb"include[ \t]*<[^<>\r\n]+>" + re.escape(MARK))
 # Neither blank at an end nor a number at one, which could become part of what is beside it.
 _ENDED = re.compile(rb"/\*.*\*/", re.DOTALL)
 _TOUCHY = bytes(byte >= 0x80 or chr(byte) in "\"'/*\\#" or chr(byte).isalnum() or byte == 0x5F for byte in range(256))
@@ -441,15 +442,25 @@ class Cpp(Source):
     @property
     def ported_before(self) -> bool:
         """Whether hipport has put one of HIP's headers into the file, in an earlier run, or in this one."""
-        return _MARKED_INCLUDE.search(self.text) is not None
+        return MARKED_INCLUDE.search(self.text) is not None
 
     @property
     def begun_as_hip(self) -> bool:
-        """Whether the file was HIP before hipport: then its names without a mask mean the whole wavefront, say."""
+        """Whether the file was HIP before hipport: then its names without a mask mean the whole wavefront, say.
+
+        A merge may lose the line with hipport's mark: with a header of hipport's, or one of CUDA's under no condition,
+        the file is none of that kind.
+        """
         first = self.first
         if not isinstance(first, Cpp) or first.ported_before:
             return False
-        return any(include.path.startswith(("hip/", "hipcub/")) for include in first.includes)
+        paths = [include.path for include in first.includes]
+        return any(path.startswith(("hip/", "hipcub/")) for path in paths) and not any(
+            path.startswith("hipport/")
+            or "/hipport/" in path
+            or (include.angled and path.startswith("cuda") and not within(include.directive.start, first.conditional))
+            for path, include in zip(paths, first.includes, strict=True)
+        )
 
     @property
     def known_on_hip(self) -> frozenset[bytes]:
