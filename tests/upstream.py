@@ -66,11 +66,11 @@ _IN_BODY = (
 )
 _IN_HOST_BODY = (b"(void)cudaGetLastError();\n",)
 _PYTHON = (
-    b"assert torch.version.cuda is not None\n",
-    b"upstream_@ = torch.cuda.get_device_capability()[0] >= 9\n",
+    b"import torch\nassert torch.version.cuda is not None\n",
+    b"import torch\nupstream_@ = torch.cuda.get_device_capability()[0] >= 9\n",
     b'upstream_@ = ["-O3", "--use_fast_math", "-gencode=arch=compute_80,code=sm_80"]\n',
-    b'if torch.version.cuda >= "11.8":\n    upstream_@ = 1\n',
-    b'upstream_@ = torch.zeros(1, device="cuda").cuda()\n',
+    b'import torch\nif torch.version.cuda >= "11.8":\n    upstream_@ = 1\n',
+    b'import torch\nupstream_@ = torch.zeros(1, device="cuda").cuda()\n',
     b'import subprocess\nsubprocess.check_output(["nvidia-smi"])\n',
 )
 _CMAKE = (

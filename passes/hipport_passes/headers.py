@@ -449,7 +449,12 @@ def _brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Ite
             continue
         if not each.on_host and source.directive(used.start()):
             continue
-        bringing = (other for other in reversed(source.includes) if other.path.startswith(each.brought_by))
+        # hipport's own come in front of all that, whatever they bring.
+        bringing = (
+            other
+            for other in reversed(source.includes)
+            if other.path.startswith(each.brought_by) and PurePath(other.path).parent.name != FOLDER
+        )
         last = next((other for other in bringing if not within(other.directive.start, source.conditional)), None)
         if brings and (last is not None or not any(header.startswith(each.brought_by) for header in brings)):
             continue

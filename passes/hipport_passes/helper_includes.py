@@ -13,14 +13,15 @@ from functools import cache
 from pathlib import PurePath
 
 from hipport.finding import Finding
-from hipport.headers import FOLDER, include, names, own, text, together
-from hipport.languages.cpp import Cpp
+from hipport.headers import FOLDER, first_code, include, names, own, text, together
+from hipport.languages.cpp import Cpp, within
 from hipport.languages.lexing import lex
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, NewFile, Span
 
 _USE = re.compile(rb"\bhipport\s*::\s*(?:\w+\s*::\s*)*\w+")
+_LINE = re.compile(rb"[ \t]*#[ \t]*include[ \t]*\"[^\"\r\n]+\"[ \t]*(?:\r\n|\n|\r)")
 _NAMESPACE = re.compile(rb"namespace\s+(\w+)\s*$")
 _WORD = re.compile(rb"[A-Za-z_]\w*|[{}]")
 
@@ -29,6 +30,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield one finding for the names of hipport's headers that the program does not include."""
     if own(source) or FOLDER.encode() not in source.words:
         return
+    yield from _twice(source)
     there = project.together(source, _included)
     lost: dict[str, Span] = {}
     for match in _USE.finditer(source.code):
@@ -48,6 +50,20 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         message = f"what is declared there is used, and nothing includes it any more: {which}"
         edits = tuple(Edit(Span(point, point), text) for point, text in lines.items())
         yield Finding(min(lost.values()), "lost", message, edits, creates=tuple(files.values()))
+
+
+def _twice(source: Cpp) -> Iterator[Finding]:
+    """Yield the includes that came too late for what upstream has put in front of them, and are above by now."""
+    code = source.fact(first_code)
+    above = {include.path for include in source.includes if include.directive.start <= code}
+    for include in source.includes:
+        late = include.directive.start > code and not within(include.directive.start, source.conditional)
+        if late and include.path in above and f"/{include.path}".rpartition("/")[0].endswith(f"/{FOLDER}"):
+            line = _LINE.match(source.text, source.line_start(include.directive.start))
+            if line is not None:
+                yield Finding(
+                    include.directive, "twice", f"{include.path} is included above", (Edit(Span(*line.span()), b""),)
+                )
 
 
 def _included(source: Cpp) -> frozenset[str]:

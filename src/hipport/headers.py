@@ -68,12 +68,12 @@ def included(source: Cpp, name: str) -> bool:
     One behind code is of no use to what upstream has added in front of it since.
     """
     return any(
-        include.path.endswith(f"{FOLDER}/{name}") and include.directive.start <= source.fact(_first_code)
+        include.path.endswith(f"{FOLDER}/{name}") and include.directive.start <= source.fact(first_code)
         for include in source.includes
     )
 
 
-def _first_code(source: Cpp) -> int:
+def first_code(source: Cpp) -> int:
     """Return where the first code of the file stands that is no directive; the conditions that it is under begin before."""
     end = 0
     for directive in source.directives:

@@ -7,8 +7,10 @@ be ported like any other. So hipport's forms are told from others by what is wri
     #if defined(__CUDACC__) || defined(__HIPCC__)                   #ifdef __CUDACC__
     #if CUDA_VERSION >= 9000 || defined(__HIPCC__) /* hipport */    #if CUDA_VERSION >= 9000
 
-The first says by itself that it tells no compiler from the other, whoever wrote it. The second could be a person's, and
-has a mark.
+    #ifndef __HIPCC__ /* hipport */                                 (nothing)
+
+The first says by itself that it tells no compiler from the other, whoever wrote it. The others could be a person's, and
+have a mark.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ MARK = b" /* hipport */"
 
 _HIP = rb"(?:__HIPCC__|__HIPCC_RTC__|__HIP_PLATFORM_AMD__|__HIP_DEVICE_COMPILE__)"
 _MARKED = re.compile(rb"(?: (?:\|\||&&) !?defined\(%b\))+%b" % (_HIP, re.escape(MARK)))
+# What HIP has itself, left out for it: nothing was asked.
+_LEFT_OUT = re.compile(rb"!defined\(%b\)(?: && !defined\(%b\))*%b" % (_HIP, _HIP, re.escape(MARK)))
 _PAIRED = re.compile(rb"[ \t]*\)?[ \t]*(?:\|\||&&[ \t]*!)[ \t]*(?:defined[ \t]*\([ \t]*)?%b\b" % _HIP)
 _NVIDIA = rb"(" + b"|".join(EQUALS) + rb")"
 # In a row of `||`, or of `&&`: nothing beside them binds closer. The tokens are parted by blanks.
@@ -59,6 +63,8 @@ def asked(code: bytes, text: bytes) -> bytes:
     """Return what a condition asked of CUDA: of its code, and of its text, which has its comments, too."""
     if b"HIP" not in code:
         return code
+    if _LEFT_OUT.fullmatch(text.strip()):
+        return b"1"
     for marked in reversed(list(_MARKED.finditer(text))):
         if code[marked.start() + 1 : marked.start() + 2].strip():  # no comment itself
             code = code[: marked.start()] + code[marked.end() :]

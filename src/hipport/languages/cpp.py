@@ -21,6 +21,7 @@ from hipport.languages.preprocessor import (
     branches,
     chosen_on_hip,
     grouped,
+    left_to_hip,
     names_for_hip,
     outermost,
     waves,
@@ -430,6 +431,11 @@ class Cpp(Source):
         return without_cuda(self.conditionals)
 
     @cached_property
+    def left_to_hip(self) -> tuple[Span, ...]:
+        """The stretches that hipport has kept from HIP, which has the same itself."""
+        return left_to_hip(self.conditionals)
+
+    @cached_property
     def chosen_on_hip(self) -> frozenset[bytes]:
         """The program's own macros that every HIP compilation of it has to define, as the text shows."""
         return chosen_on_hip(self.text, self.code, self.conditionals) if names_for_hip(self.text) else frozenset()
@@ -448,18 +454,14 @@ class Cpp(Source):
     def begun_as_hip(self) -> bool:
         """Whether the file was HIP before hipport: then its names without a mask mean the whole wavefront, say.
 
-        A merge may lose the line with hipport's mark: with a header of hipport's, or one of CUDA's under no condition,
-        the file is none of that kind.
+        A merge may lose the line with hipport's mark: with a header of CUDA's under no condition, too, it was not.
         """
         first = self.first
         if not isinstance(first, Cpp) or first.ported_before:
             return False
-        paths = [include.path for include in first.includes]
-        return any(path.startswith(("hip/", "hipcub/")) for path in paths) and not any(
-            path.startswith("hipport/")
-            or "/hipport/" in path
-            or (include.angled and path.startswith("cuda") and not within(include.directive.start, first.conditional))
-            for path, include in zip(paths, first.includes, strict=True)
+        return any(each.path.startswith(("hip/", "hipcub/")) for each in first.includes) and not any(
+            each.angled and each.path.startswith("cuda") and not within(each.directive.start, first.conditional)
+            for each in first.includes
         )
 
     @property
