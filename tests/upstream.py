@@ -66,12 +66,15 @@ _IN_BODY = (
 )
 _IN_HOST_BODY = (b"(void)cudaGetLastError();\n",)
 _PYTHON = (
-    b"import torch\nassert torch.version.cuda is not None\n",
-    b"import torch\nupstream_@ = torch.cuda.get_device_capability()[0] >= 9\n",
     b'upstream_@ = ["-O3", "--use_fast_math", "-gencode=arch=compute_80,code=sm_80"]\n',
-    b'import torch\nif torch.version.cuda >= "11.8":\n    upstream_@ = 1\n',
-    b'import torch\nupstream_@ = torch.zeros(1, device="cuda").cuda()\n',
     b'import subprocess\nsubprocess.check_output(["nvidia-smi"])\n',
+)
+# Where the module of that name is imported.
+_OF_TORCH = (
+    b"assert torch.version.cuda is not None\n",
+    b"upstream_@ = torch.cuda.get_device_capability()[0] >= 9\n",
+    b'if torch.version.cuda >= "11.8":\n    upstream_@ = 1\n',
+    b'upstream_@ = torch.zeros(1, device="cuda").cuda()\n',
 )
 _CMAKE = (
     b"find_package(CUDAToolkit REQUIRED)\n",
@@ -269,7 +272,8 @@ def _in_python(source: Python, end: int) -> Iterator[Place]:
     except (SyntaxError, ValueError):
         return
     lines = source.text.splitlines()
-    yield Place(end, b"", _PYTHON)
+    pieces = _PYTHON + (_OF_TORCH if re.search(rb"^import torch\b", source.text, re.MULTILINE) else ())
+    yield Place(end, b"", pieces)
     for node in ast.walk(module):
         for body in (getattr(node, name, None) for name in ("body", "orelse")):
             for statement in body if isinstance(body, list) else ():
@@ -281,4 +285,4 @@ def _in_python(source: Python, end: int) -> Iterator[Place]:
                 line = lines[number]
                 indent = line[: len(line) - len(line.lstrip())]
                 if len(indent) == statement.col_offset and not line.lstrip().startswith(b"elif") and number:
-                    yield Place(number, indent, _PYTHON)
+                    yield Place(number, indent, pieces)

@@ -34,7 +34,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     there = project.together(source, _included)
     lost: dict[str, Span] = {}
     for match in _USE.finditer(source.code):
-        header = declaring().get(b"".join(match.group().split()))
+        header = _of(b"".join(match.group().split()))
         if header is not None and header not in there and not source.ported(match.start()):
             lost.setdefault(header, Span(*match.span()))
     brought = frozenset[str]().union(*(_brought(header) for header in lost))
@@ -79,6 +79,11 @@ def _brought(name: str) -> frozenset[str]:
     for each in re.findall(rb'#include "(\w+\.h)"', text(name)):
         found |= {each.decode()} | _brought(each.decode())
     return frozenset(found)
+
+
+def _of(name: bytes) -> str | None:
+    # Macros make most of the functions that stand for PTX.
+    return declaring().get(name) or ("ptx.h" if name.startswith(b"hipport::ptx::") else None)
 
 
 @cache
