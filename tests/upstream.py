@@ -196,7 +196,12 @@ def _declarations(source: Cpp) -> Iterator[Any]:
     waiting = [source.tree.root_node]
     while waiting:
         for child in waiting.pop().named_children:
-            if child.type.startswith("preproc_if") or child.type in ("namespace_definition", "declaration_list", "preproc_else", "preproc_elif"):
+            if child.type.startswith("preproc_if") or child.type in (
+                "namespace_definition",
+                "declaration_list",
+                "preproc_else",
+                "preproc_elif",
+            ):
                 waiting.append(child)
             elif not child.type.startswith("preproc_") and child.type != "comment":
                 yield child
@@ -281,7 +286,9 @@ def _in_python(source: Python, end: int) -> Iterator[Place]:
                     continue
                 if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                     continue
-                number = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))]) - 1
+                number = (
+                    min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))]) - 1
+                )
                 line = lines[number]
                 indent = line[: len(line) - len(line.lstrip())]
                 if len(indent) == statement.col_offset and not line.lstrip().startswith(b"elif") and number:

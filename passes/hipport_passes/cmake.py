@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 from hipport.finding import Certainty, Finding
@@ -112,6 +113,7 @@ def find(source: CMake, project: Project) -> Iterator[Finding]:
         if not decided(source, command) and not elsewhere(source, command):
             said = script.options.with_loops(command, list(script.about(command, following)))
             yield from findings(source, command, said)
+    yield from script.lacking()
 
 
 def _asked(value: bytes) -> bytes:
@@ -483,6 +485,31 @@ class _Script:
             return
         lines = tuple(line.encode() for line in instead)
         yield Said(command.written, "find_package", message, certainty, (), lines)
+
+    def lacking(self) -> Iterator[Finding]:
+        """Packages that upstream has come to need since, beside those that an earlier run looks for in CUDA's place."""
+        source = self.source
+        packages = self.libraries.packages()
+        looked = {text(source, each, 0): each for each in source.commands if each.name == "find_package"}
+        first = looked.get("hip")
+        if first is None or not self.tree.ported or not source.around(first):
+            return
+        if source[source.around(first)[-1][0].inner].split()[:1] != [b"USE_HIP"]:
+            return
+        how = source.text[first.inner.start : first.inner.end].partition(b"hip")[2]
+        lines: dict[Command, bytes] = {}
+        lacking = []
+        for before, package in pairwise(packages):
+            behind = looked.setdefault(package, looked[before])
+            if text(source, behind, 0) != package:
+                lacking.append(package)
+                indent = source.text[source.line_start(behind.span.start) : behind.span.start]
+                line = source.newline + indent + b"find_package(" + package.encode() + how + b")"
+                lines[behind] = lines.get(behind, b"") + line
+        if lacking:
+            message = f"ROCm's packages for what is linked by now: {', '.join(lacking)}"
+            edits = tuple(Edit(Span(each.span.end, each.span.end), new) for each, new in lines.items())
+            yield Finding(first.written, "find_package", message, edits)
 
     def _converted(self, command: Command) -> Iterator[Said]:
         """PyTorch's names for CUDA in sources that CMake builds: its own converter is run when CMake configures."""

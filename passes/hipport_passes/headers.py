@@ -229,7 +229,7 @@ def _marked(source: Cpp, findings: list[Finding]) -> list[Finding]:
     if last is not None and not any(span.start < last.end() and last.start() < span.end for span in spans):
         if _RUNTIME in last[0] or _RUNTIME not in chosen.new:
             return findings
-        new = (*new, Edit(Span(last.end() - len(MARK), last.end()), b""))
+        new = (*new, Edit(Span(last.start() + last[0].index(b">") + 1, last.end()), b""))
     return [
         replace(each, edits=tuple(one for edit in each.edits for one in (new if edit == chosen else (edit,))))
         for each in findings

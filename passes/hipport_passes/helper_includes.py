@@ -9,67 +9,78 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from functools import cache
 from pathlib import PurePath
 
 from hipport.finding import Finding
-from hipport.headers import FOLDER, first_code, include, names, own, text, together
+from hipport.headers import FOLDER, first_code, include, included, names, own, text, together
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.lexing import lex
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, NewFile, Span
 
-_USE = re.compile(rb"\bhipport\s*::\s*(?:\w+\s*::\s*)*\w+")
+_USE = re.compile(rb"(?<!\w::)(?<!\w)hipport\s*::\s*(?:\w+\s*::\s*)*\w+")
 _LINE = re.compile(rb"[ \t]*#[ \t]*include[ \t]*\"[^\"\r\n]+\"[ \t]*(?:\r\n|\n|\r)")
 _NAMESPACE = re.compile(rb"namespace\s+(\w+)\s*$")
 _WORD = re.compile(rb"[A-Za-z_]\w*|[{}]")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield one finding for the names of hipport's headers that the program does not include."""
+    """Yield one finding for what is lost or too late, and one per include that is there twice by now."""
     if own(source) or FOLDER.encode() not in source.words:
         return
-    yield from _twice(source)
-    there = project.together(source, _included)
+    late = dict(_late(source))
+    there = project.together(source, _included, but={source.path}) | _with_brought(_names(source) - late.keys())
     lost: dict[str, Span] = {}
     for match in _USE.finditer(source.code):
         header = _of(b"".join(match.group().split()))
-        if header is not None and header not in there and not source.ported(match.start()):
+        if header is None or header in there or source.ported(match.start()):
+            continue
+        if all(match.start() < line.start for name, line in late.items() if header in _with_brought({name})):
             lost.setdefault(header, Span(*match.span()))
-    brought = frozenset[str]().union(*(_brought(header) for header in lost))
+    wanted = sorted(lost.keys() - frozenset[str]().union(*(_brought(header) for header in lost)))
     lines: dict[int, bytes] = {}
     files: dict[PurePath, NewFile] = {}
-    for header in sorted(lost.keys() - brought):
+    for header in wanted:
         need, file = include(source, project, header)
         if need is not None:
             lines[need.span.start] = lines.get(need.span.start, b"") + need.new
             files |= {each.path: each for each in together(file)}
     if lines:
-        which = ", ".join(f"{FOLDER}/{header}" for header in sorted(lost.keys() - brought))
-        message = f"what is declared there is used, and nothing includes it any more: {which}"
+        which = ", ".join(f"{FOLDER}/{header}" for header in wanted)
+        message = f"what is declared there is used, and nothing includes it in front of that any more: {which}"
         edits = tuple(Edit(Span(point, point), text) for point, text in lines.items())
         yield Finding(min(lost.values()), "lost", message, edits, creates=tuple(files.values()))
+    for name, line in late.items():
+        if name in wanted or included(source, name):
+            yield Finding(line, "twice", f"{FOLDER}/{name} is included above", (Edit(line, b""),))
 
 
-def _twice(source: Cpp) -> Iterator[Finding]:
-    """Yield the includes that came too late for what upstream has put in front of them, and are above by now."""
+def _late(source: Cpp) -> Iterator[tuple[str, Span]]:
+    """Yield those of hipport's headers that are included behind code, and the lines: upstream has put some in front."""
     code = source.fact(first_code)
-    above = {include.path for include in source.includes if include.directive.start <= code}
-    for include in source.includes:
-        late = include.directive.start > code and not within(include.directive.start, source.conditional)
-        if late and include.path in above and f"/{include.path}".rpartition("/")[0].endswith(f"/{FOLDER}"):
-            line = _LINE.match(source.text, source.line_start(include.directive.start))
-            if line is not None:
-                yield Finding(
-                    include.directive, "twice", f"{include.path} is included above", (Edit(Span(*line.span()), b""),)
-                )
+    for each in source.includes:
+        folder, _, name = each.path.rpartition("/")
+        if each.directive.start <= code or within(each.directive.start, source.conditional):
+            continue
+        line = _LINE.match(source.text, source.line_start(each.directive.start))
+        if f"/{folder}".endswith(f"/{FOLDER}") and name in names() and line is not None:
+            yield name, Span(*line.span())
 
 
 def _included(source: Cpp) -> frozenset[str]:
     """hipport's headers that the file includes, and those that come with them."""
-    found = [include.path.rpartition("/") for include in source.includes]
-    direct = {name for folder, _, name in found if f"/{folder}".endswith(f"/{FOLDER}") and name in names()}
+    return _with_brought(_names(source))
+
+
+def _names(source: Cpp) -> frozenset[str]:
+    found = (each.path.rpartition("/") for each in source.includes)
+    return frozenset(name for folder, _, name in found if f"/{folder}".endswith(f"/{FOLDER}") and name in names())
+
+
+def _with_brought(direct: AbstractSet[str]) -> frozenset[str]:
     return frozenset(direct).union(*(_brought(name) for name in direct))
 
 

@@ -74,7 +74,7 @@ def included(source: Cpp, name: str) -> bool:
 
 
 def first_code(source: Cpp) -> int:
-    """Return where the first code of the file stands that is no directive; the conditions that it is under begin before."""
+    """Return the end of the last directive in front of the file's first code that is none."""
     end = 0
     for directive in source.directives:
         between = source.code[end : directive.start]

@@ -33,10 +33,21 @@ EQUALS = {**COMPILERS, b"__CUDA_ARCH__": b"__HIP_DEVICE_COMPILE__"}
 MARK = b" /* hipport */"
 
 _HIP = rb"(?:__HIPCC__|__HIPCC_RTC__|__HIP_PLATFORM_AMD__|__HIP_DEVICE_COMPILE__)"
-_MARKED = re.compile(rb"(?: (?:\|\||&&) !?defined\(%b\))+%b" % (_HIP, re.escape(MARK)))
+# Whoever formats the text may break lines, and have other blanks.
+_GAP = rb"(?:[ \t]|\\\r?\n)*"
+_SAID = rb"/\*[ \t]*hipport[ \t]*\*/"
+_MARKED = re.compile(
+    rb"(?:%(gap)b(?:\|\||&&)%(gap)b!?defined\(%(hip)b\))+%(gap)b%(said)b" % {b"gap": _GAP, b"hip": _HIP, b"said": _SAID}
+)
+_ENDS_MARKED = re.compile(_SAID + rb"\s*\Z")
 # What HIP has itself, left out for it: nothing was asked.
-_LEFT_OUT = re.compile(rb"!defined\(%b\)(?: && !defined\(%b\))*%b" % (_HIP, _HIP, re.escape(MARK)))
-_PAIRED = re.compile(rb"[ \t]*\)?[ \t]*(?:\|\||&&[ \t]*!)[ \t]*(?:defined[ \t]*\([ \t]*)?%b\b" % _HIP)
+_LEFT_OUT = re.compile(
+    rb"!defined\(%(hip)b\)(?:%(gap)b&&%(gap)b!defined\(%(hip)b\))*%(gap)b%(said)b"
+    % {b"gap": _GAP, b"hip": _HIP, b"said": _SAID}
+)
+_PAIRED = re.compile(
+    rb"%(gap)b\)?%(gap)b(?:\|\||&&%(gap)b!)%(gap)b(?:defined[ \t]*\([ \t]*)?%(hip)b\b" % {b"gap": _GAP, b"hip": _HIP}
+)
 _NVIDIA = rb"(" + b"|".join(EQUALS) + rb")"
 # In a row of `||`, or of `&&`: nothing beside them binds closer. The tokens are parted by blanks.
 _EITHER = re.compile(
@@ -47,6 +58,11 @@ _NEITHER = re.compile(
     rb"(?= \)| \|\|| &&|$)" % _NVIDIA
 )
 _VALUE = re.compile(rb"\( (%b) \|\| (\w+) \)" % _NVIDIA)
+
+
+def ends_marked(text: bytes) -> bool:
+    """Say whether hipport's mark stands at the end of a line."""
+    return _ENDS_MARKED.search(text) is not None
 
 
 def is_marked(text: bytes) -> bool:
@@ -66,7 +82,7 @@ def asked(code: bytes, text: bytes) -> bytes:
     if _LEFT_OUT.fullmatch(text.strip()):
         return b"1"
     for marked in reversed(list(_MARKED.finditer(text))):
-        if code[marked.start() + 1 : marked.start() + 2].strip():  # no comment itself
+        if b"defined" in code[marked.start() : marked.end()]:  # no comment itself
             code = code[: marked.start()] + code[marked.end() :]
     if not any(name in code for name in EQUALS):
         return code

@@ -43,7 +43,7 @@ _INCLUDE_LINES = re.compile(
 )
 _INCLUDED = re.compile(rb"([<\"])([^<>\"\r\n]+)([>\"])(%b)?" % re.escape(MARK))
 #: An include of HIP's that hipport has written, for a file that was CUDA.
-MARKED_INCLUDE = re.compile(rb"include[ \t]*<[^<>\r\n]+>" + re.escape(MARK))
+MARKED_INCLUDE = re.compile(rb"include[ \t]*<[^<>\r\n]+>[ \t]*/\*[ \t]*hipport[ \t]*\*/")
 # Neither blank at an end nor a number at one, which could become part of what is beside it.
 _ENDED = re.compile(rb"/\*.*\*/", re.DOTALL)
 _TOUCHY = bytes(byte >= 0x80 or chr(byte) in "\"'/*\\#" or chr(byte).isalnum() or byte == 0x5F for byte in range(256))

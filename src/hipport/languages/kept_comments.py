@@ -62,7 +62,11 @@ def _comments(source: Cpp, span: Span) -> Iterator[bytes]:
         if end > span.end:
             return
         # An include's path is blank in the code as well.
-        if code[start:end].strip() or text[start:end] == _MARK or any(each.target.start <= start < each.target.end for each in source.includes):
+        if (
+            code[start:end].strip()
+            or text[start:end] == _MARK
+            or any(each.target.start <= start < each.target.end for each in source.includes)
+        ):
             continue
         yield text[start:end]
         at = end

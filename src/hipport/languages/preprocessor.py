@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from hipport.languages.asked import MARK, asked
+from hipport.languages.asked import MARK, asked, ends_marked
 from hipport.languages.conditions import tokens, value
 from hipport.languages.vocabulary import IDENTIFIER, WORDS
 from hipport.source import Span
@@ -94,7 +94,7 @@ def grouped(code: bytes, text: bytes, directives: Iterable[Span]) -> tuple[tuple
         if word.endswith(b"def"):
             rest = (b"!" if b"n" in word else b"") + b"defined(" + (rest.split() or [b"?"])[0] + b")"
         written = slice(*match.span("rest"))
-        said = rest + MARK if text[written].endswith(MARK) else rest
+        said = rest + MARK if ends_marked(text[written]) else rest
         before = asked(rest, said if word.endswith(b"def") else text[written])
         part = Conditional(directive, word, rest, before)
         if word.startswith(b"if"):
