@@ -46,7 +46,6 @@ KNOWN = {
     "cmake/languages_listed": "a package is looked for in each of the blocks for HIP",
     "cooperative_groups/coalesced": "HIP's header of groups stays beside hipport's",
     "cooperative_groups/one_thread": "HIP's header of groups stays beside hipport's",
-    "cpp_extension/gates": _GPU,
     "cpp_extension/gpu_decides": _GPU,
     "cpp_extension/gpu_or_toolkit": _GPU,
     "cpp_extension/homes_kept": _DECIDED,
@@ -74,7 +73,7 @@ KNOWN = {
     "native_waves/shared": _NATIVE,
     "python_gates/capabilities_as_text": _AWAY,
     "spin_locks/rows": "the place of an include",
-    "vector_types/operators": "upstream's code in an operator, which is not HIP's any more, parts what was left out together",
+    "vector_types/operators": "an operator with upstream's code in it is not HIP's any more",
     "warp_intrinsics/overload": "a function of the program's by an intrinsic's name",
     "warp_intrinsics/template_numbers": "an include of hipport's stays, which nothing needs by now",
     "warp_intrinsics/template_numbers_unseen": "an include of hipport's stays, which nothing needs by now",
@@ -133,20 +132,21 @@ def declined(ported: Ported) -> Counter[str]:
     return Counter(rule for rule in rules if rule != "native_waves/native")
 
 
-_FOR_AMD = re.compile(rb"HIP|ROCM|AMD")
+_FOR_AMD = re.compile(rb"__HIP(?:CC|CC_RTC|_PLATFORM_AMD|_DEVICE_COMPILE)__")
+_SAYS_AMD = re.compile(rb"\w*(?:HIP|ROCM|AMD)\w*")
 
 
 def persons(ported: Source, before: Source) -> list[bytes]:
     """Return what of a port would be taken for a person's decision about AMD by the next run, and was not there."""
     read = type(ported)(ported.path, ported.text)
     if isinstance(read, Cpp) and isinstance(before, Cpp):
-        there = {part.asked for group in before.conditionals for part in group}
         return [
             part.condition
             for group in read.conditionals
             for part, following in pairwise(group)
             if _FOR_AMD.search(part.asked)
-            and part.asked not in there
+            # What a person has asked beside it is a decision.
+            and before.words.isdisjoint(_SAYS_AMD.findall(part.asked))
             # Where hipport's own lines stand alone, there is nothing to take for anybody's.
             and not _DIRECTIVES.fullmatch(read.code, part.span.end, following.span.start)
         ]
@@ -212,7 +212,7 @@ TRIED: Counter[str] = Counter()
 
 def test_most_merges_have_both() -> None:
     """Where upstream's text is all that is left, a merge shows nothing here: most are none, of those tried so far."""
-    assert TRIED["merged"] >= 4 * TRIED["theirs"]
+    assert TRIED["merged"] >= 3 * TRIED["theirs"]
 
 
 @pytest.mark.parametrize(

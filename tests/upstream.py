@@ -43,13 +43,16 @@ _DEVICE = (
     b"#else\n"
     b"inline int upstream_@(int v) { return v; }\n"
     b"#endif\n",
-    b'__device__ inline unsigned upstream_@() {\n    unsigned lane;\n    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));\n'
+    b"__device__ inline unsigned upstream_@() {\n    unsigned lane;\n"
+    b'    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));\n'
     b"    return lane;\n}\n",
     b"#include <cuda_fp16.h>\n",
-    b"__device__ inline float upstream_@(float x) {\n#if __CUDA_ARCH__ >= 700\n    return __ldg(&x);\n#else\n    return x;\n"
+    b"__device__ inline float upstream_@(float x) {\n#if __CUDA_ARCH__ >= 700\n    return __ldg(&x);\n#else\n"
+    b"    return x;\n"
     b"#endif\n}\n",
     b"inline void upstream_@(void *p) { (void)cudaFree(p); }\n",
-    b"__device__ inline int upstream_@(bool x) { return __popc(__ballot_sync(0xffffffffu, x) << (threadIdx.x % 32)); }\n",
+    b"__device__ inline int upstream_@(bool x) {\n"
+    b"    return __popc(__ballot_sync(0xffffffffu, x) << (threadIdx.x % 32));\n}\n",
     b"#include <cub/cub.cuh>\n",
 )
 _HOST = (
@@ -81,7 +84,8 @@ _CMAKE = (
     b"enable_language(CUDA)\n",
     b'set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} --use_fast_math -lineinfo")\n',
     b"add_executable(upstream_@ upstream_@.cu)\ntarget_link_libraries(upstream_@ CUDA::cublas)\n",
-    b"if(CMAKE_CUDA_COMPILER)\n  target_compile_options(upstream PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)\nendif()\n",
+    b"if(CMAKE_CUDA_COMPILER)\n"
+    b"  target_compile_options(upstream PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)\nendif()\n",
 )
 _MAKE = (
     b"upstream_@: upstream_@.cu\n\tnvcc -O3 -arch=sm_80 -o $@ $<\n",
@@ -107,7 +111,7 @@ class Place(NamedTuple):
     pieces: tuple[bytes, ...]
 
 
-def upstream(source: Source, ours: bytes, partner: bytes = b"", most: int = 8) -> bytes:
+def upstream(source: Source, ours: bytes, most: int = 8) -> bytes:
     """Return the text of `source` with what upstream has added to it and changed in it since."""
     lines = source.text.splitlines(keepends=True)
     if lines and not lines[-1].endswith((b"\n", b"\r")):
@@ -135,7 +139,6 @@ def upstream(source: Source, ours: bytes, partner: bytes = b"", most: int = 8) -
                 break
     text = b"".join(added.get(number, b"") + line for number, line in enumerate([*lines, b""]))
     newline = b"\r\n" if b"\r\n" in source.text else b"\n"
-    text += b"" if not partner else partner
     return re.sub(rb"\r?\n", newline, text) if newline != b"\n" else text
 
 
@@ -215,7 +218,7 @@ def _places(source: Source, end: int) -> Iterator[Place]:
     elif isinstance(source, CMake):
         yield Place(end, b"", _CMAKE)
         for command in source.commands:
-            line, column = source.position(command.span.start)
+            line, _ = source.position(command.span.start)
             start = source.text.rfind(b"\n", 0, command.span.start) + 1
             indent = source.text[start : command.span.start]
             if not indent.strip():

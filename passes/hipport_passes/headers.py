@@ -219,7 +219,7 @@ def _marked(source: Cpp, findings: list[Finding]) -> list[Finding]:
         if _OF_HIP.search(edit.new)
     ]
     if not edits:
-        return findings
+        return _marked_beside(source, findings)
     chosen = min(edits)[3]
     places = list(_OF_HIP.finditer(chosen.new))
     at = next((place for place in places if _RUNTIME in place[0]), places[0]).end()
@@ -289,6 +289,17 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _named_by_macros(source, project)
     yield from _transitive(source, project)
     yield from _brought(source, project)
+
+
+def _marked_beside(source: Cpp, findings: list[Finding]) -> list[Finding]:
+    """Mark an include of HIP's that is there already, where one of CUDA's beside it goes: nothing else would tell."""
+    there = next((each for each in source.includes if _OF_HIP.fullmatch(source[each.target])), None)
+    changing = next((i for i, each in enumerate(findings) if each.kind == "dropped"), None)
+    if there is None or changing is None or source.ported_before:
+        return findings
+    mark = Edit(Span(there.target.end, there.target.end), MARK)
+    findings[changing] = replace(findings[changing], edits=(*findings[changing].edits, mark))
+    return findings
 
 
 def _put_before(source: Cpp) -> Iterator[Finding]:

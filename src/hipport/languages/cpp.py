@@ -460,7 +460,9 @@ class Cpp(Source):
         if not isinstance(first, Cpp) or first.ported_before:
             return False
         return any(each.path.startswith(("hip/", "hipcub/")) for each in first.includes) and not any(
-            each.angled and each.path.startswith("cuda") and not within(each.directive.start, first.conditional)
+            each.angled
+            and each.path.startswith(("cuda_", "cuda."))
+            and not within(each.directive.start, first.conditional)
             for each in first.includes
         )
 
