@@ -59,7 +59,7 @@ def include(source: Cpp, project: Project, name: str) -> tuple[Edit | None, NewF
     if included(source, name):
         return None, file
     point = line_of(source, f"{FOLDER}/{name}")
-    return Edit(Span(point, point), b"#include " + path + source.newline), file
+    return Edit(Span(point, point), b"#include " + path + source.newline, on_top=True), file
 
 
 def included(source: Cpp, name: str) -> bool:
