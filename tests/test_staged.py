@@ -3,6 +3,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -165,3 +166,23 @@ def test_git_runs_nothing_that_the_repository_names(tree: Path, monkeypatch: pyt
     hipport("rewrite", "--staged", "a/a.cu")
     assert "which is not in Git" in hipport("rewrite", "--check", "--staged", "a/a.cu").output
     assert not (tree / "PWNED").exists()
+
+
+def test_batches_at_the_same_time(tree: Path) -> None:
+    """Pre-commit divides many files among processes: each ports its own, and the header that all need is there once."""
+    names = [f"c{number}.cu" for number in range(4)]
+    for name in names:
+        (tree / name).write_bytes(b'#include "common.h"\n' + KERNEL)
+    git(tree, "add", "-A")
+    command = [sys.executable, "-m", "hipport", "rewrite", "--staged"]
+    running = [
+        subprocess.Popen([*command, *batch], cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for batch in (names[:2], names[2:])
+    ]
+    said = [each.communicate()[0] for each in running]
+    assert [each.returncode for each in running] == [1, 1], said
+    assert all("hipport/warp.h, which is not in Git" in each for each in said)
+    assert all(b"hipport::shfl_sync" in (tree / name).read_bytes() for name in names)
+    assert [path.relative_to(tree) for path in tree.rglob("warp.h")] == [Path("hipport/warp.h")]
+    assert hipport("undo", tree).exit_code == 0 and hipport("undo", tree).exit_code == 0
+    assert git(tree, "diff", "--name-only") == "" and not (tree / "hipport/warp.h").exists()

@@ -32,6 +32,7 @@ from hipport_passes import (
     half_types,
     header_macros,
     headers,
+    helper_includes,
     hip_waves,
     hipify_launches,
     hipify_reach,
@@ -149,6 +150,8 @@ PASSES: tuple[Pass[Any], ...] = (
     # Once groups, helpers and sizes are what they are to be, and while guards still name CUDA.
     mixed_waves.PASS,
     hip_waves.PASS,
+    # By the names that all passes before have put.
+    helper_includes.PASS,
     headers.PASS,
     # By the includes that are left.
     spaced_includes.PASS,

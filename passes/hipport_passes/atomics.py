@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
+from hipport.languages.asked import MARK
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.preprocessor import Conditional, condition
 from hipport.names import Names
@@ -312,8 +313,8 @@ def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
             at, behind = at + len(condition) - len(condition.lstrip()), at + len(condition)
             either = b"||" in condition
             edits = (
-                Edit(Span(at, at), b"!defined(__HIPCC__) && " + b"(" * either),
-                *((Edit(Span(behind, behind), b")"),) if either else ()),
+                *((Edit(Span(at, at), b"("),) if either else ()),
+                Edit(Span(behind, behind), b")" * either + b" && !defined(__HIPCC__)" + MARK),
             )
             in_cuda = all(_in_cuda(other) for other in twice if _around(source, other, twice) == group)
             yield _twice(each, edits, in_cuda)
@@ -322,7 +323,7 @@ def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
         # A directive has its line to itself. The brace is replaced as another such function may follow it directly.
         rest = source.line_end.split(source.code[end:], maxsplit=1)[0].strip()
         edits = (
-            Edit(Span(start, start), before + b"#ifndef __HIPCC__" + source.newline),
+            Edit(Span(start, start), before + b"#ifndef __HIPCC__" + MARK + source.newline),
             Edit(Span(end - 1, end), b"}" + source.newline + b"#endif" + (source.newline if rest else b"")),
         )
         yield _twice(each, edits, _in_cuda(each))
@@ -378,7 +379,7 @@ def _global(source: Cpp, offset: int) -> bool:
 
 def _unseen(source: Cpp, offset: int) -> bool:
     """Say whether HIP never sees `offset`: not as the conditions are, and not once they ask for AMD too."""
-    if source.ported(offset):
+    if source.ported(offset) or within(offset, source.left_to_hip):
         return True
     around = [group for group in source.conditionals if group[0].span.end <= offset < group[-1].span.start]
     return all(any(_hides(group, offset, newest) for group in around) for newest in (False, True))

@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 from hipport.finding import Certainty, Finding
@@ -30,12 +31,14 @@ from hipport_passes.build_scripts.cmake_trees import (
     FIND_CUDA,
     HELPER,
     MENTIONS,
+    PUT_HERE,
     TORCH,
     Facts,
     Tree,
     decided,
     elsewhere,
     facts,
+    is_helper,
     language_variables,
     searched,
     text,
@@ -87,7 +90,7 @@ _AS_CUDA_11 = "; where scripts ask for CUDA's compiler or version, HIP is taken 
 
 def find(source: CMake, project: Project) -> Iterator[Finding]:
     """Yield a finding per command that is for CUDA alone."""
-    if source.text.startswith(b"# SPDX-License-Identifier: Apache-2.0\n# Put here by hipport."):
+    if source.text.startswith(PUT_HERE):
         return
     tree = Tree(source, project)
     if not MENTIONS.search(source.text) and not (source.fact(facts).projects and any(map(_active, tree.below))):
@@ -110,6 +113,7 @@ def find(source: CMake, project: Project) -> Iterator[Finding]:
         if not decided(source, command) and not elsewhere(source, command):
             said = script.options.with_loops(command, list(script.about(command, following)))
             yield from findings(source, command, said)
+    yield from script.lacking()
 
 
 def _asked(value: bytes) -> bytes:
@@ -171,16 +175,26 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
     """The include that lets a script choose, where one begins a project, or none does and it is the topmost."""
     said = source.fact(facts)
     topmost = source.path.parent == tree.home and not any(each.projects for each in tree.said)
-    if said.includes_helper or not (said.projects or (topmost and source.path.name == "CMakeLists.txt")):
+    there = next((each for each in source.commands if is_helper(source, each)), None)
+    if there is None and not (said.projects or (topmost and source.path.name == "CMakeLists.txt")):
         return
     if not any(map(_active, tree.below)):
         return
-    first = next((each for each in source.commands if each.name == "project"), source.commands[0])
-    for each in source.commands:
+    commands = [each for each in source.commands if each is not there]
+    if not commands:
+        return
+    first = next((each for each in commands if each.name == "project"), commands[0])
+    for each in commands:
         # What comes before may count on it too, in another script perhaps.
         if each is first or each.name == "include" or MENTIONS.search(source[each.span]):
             first = source.around(each)[0][0] if source.around(each) else each
             break
+    gone: tuple[Edit, ...] = ()
+    if there is not None:
+        # What upstream has put in front of it since would count on it in vain.
+        if source.around(there) or there.span.start < first.span.start:
+            return
+        gone = (Edit(_whole_line(source, there), b""),)
     line = source.line_start(first.span.start)
     indent = source.text[line : first.span.start]
     indent = indent if not indent.strip() else b""
@@ -191,7 +205,7 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
         "option",
         f"the option USE_HIP, ON by default: HIP for {archs}, or with OFF CUDA as before; needs CMake 3.21 for HIP",
         # The command itself may get lines in front, too.
-        (Edit(Span(line, line), new, on_top=True),),
+        (Edit(Span(line, line), new, on_top=True), *gone),
         Certainty.SAFE,
         creates=tuple(
             _file(tree, name, project)
@@ -199,6 +213,13 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
             if needed
         ),
     )
+
+
+def _whole_line(source: CMake, command: Command) -> Span:
+    """Return the lines that the command stands on, if nothing else does; else what it is itself."""
+    start, end = source.line_start(command.span.start), source.text.find(b"\n", command.span.end) + 1
+    alone = end and not (source.text[start : command.span.start] + source.text[command.span.end : end]).strip()
+    return Span(start, end) if alone else command.span
 
 
 # --- Commands ---------------------------------------------------------------------------------------------------------
@@ -459,6 +480,31 @@ class _Script:
             return
         lines = tuple(line.encode() for line in instead)
         yield Said(command.written, "find_package", message, certainty, (), lines)
+
+    def lacking(self) -> Iterator[Finding]:
+        """Packages that upstream has come to need since, beside those that an earlier run looks for in CUDA's place."""
+        source = self.source
+        packages = self.libraries.packages()
+        looked = {text(source, each, 0): each for each in source.commands if each.name == "find_package"}
+        first = looked.get("hip")
+        if first is None or not self.tree.ported or not source.around(first):
+            return
+        if source[source.around(first)[-1][0].inner].split()[:1] != [b"USE_HIP"]:
+            return
+        how = source.text[first.inner.start : first.inner.end].partition(b"hip")[2]
+        lines: dict[Command, bytes] = {}
+        lacking = []
+        for before, package in pairwise(packages):
+            behind = looked.setdefault(package, looked[before])
+            if text(source, behind, 0) != package:
+                lacking.append(package)
+                indent = source.text[source.line_start(behind.span.start) : behind.span.start]
+                line = source.newline + indent + b"find_package(" + package.encode() + how + b")"
+                lines[behind] = lines.get(behind, b"") + line
+        if lacking:
+            message = f"ROCm's packages for what is linked by now: {', '.join(lacking)}"
+            edits = tuple(Edit(Span(each.span.end, each.span.end), new) for each, new in lines.items())
+            yield Finding(first.written, "find_package", message, edits)
 
     def _converted(self, command: Command) -> Iterator[Said]:
         """PyTorch's names for CUDA in sources that CMake builds: its own converter is run when CMake configures."""

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hipport.finding import Certainty, Finding
-from hipport.headers import include, together
+from hipport.headers import include, line_of, together
 from hipport.languages.agreement import WARP
 from hipport.languages.constants import value
 from hipport.languages.convergence import meetings
@@ -136,7 +136,7 @@ def _versions(source: Cpp, project: Project) -> Iterator[Finding]:
         if asks:
             edits = [Edit(span, b"THRUST_VERSION")]
         if not includes:
-            at = source.include_point
+            at = line_of(source, "thrust/version.h")
             edits.append(Edit(Span(at, at), b"#include <thrust/version.h>" + source.newline, on_top=True))
         message = (
             f"{name.decode()} → {edits[0].new.decode()}: hipCUB does not say which CUB it is like, so that this would "

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 from hipport.extensions import UNITS
 from hipport.finding import Certainty, Finding
-from hipport.headers import FOLDER, behind_own, header, own, together
+from hipport.headers import FOLDER, header, line_of, own, together
 from hipport.languages.asked import MARK
-from hipport.languages.cpp import Cpp, Include, within
+from hipport.languages.cpp import MARKED_INCLUDE, Cpp, Include, within
 from hipport.languages.cuda import Cuda
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -220,9 +220,7 @@ def lookup(path: str) -> Row | None:
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per include that changes or that a person must look at, and one for the runtime header."""
     findings = _in_order(list(_found(source, project)))
-    if not source.begun_as_hip and not source.ported_before:
-        findings = _marked(findings)
-    yield from findings
+    yield from findings if source.begun_as_hip else _marked(source, findings)
 
 
 def _in_order(findings: list[Finding]) -> list[Finding]:
@@ -238,8 +236,11 @@ def _in_order(findings: list[Finding]) -> list[Finding]:
     return [replace(each, edits=tuple(joined.get(edit.span, edit) for edit in each.edits)) for each in findings]
 
 
-def _marked(findings: list[Finding]) -> list[Finding]:
-    """Have one of HIP's headers say that hipport has put it there: a file with it was CUDA, and new code in it is."""
+def _marked(source: Cpp, findings: list[Finding]) -> list[Finding]:
+    """Have one of HIP's headers say that hipport has put it there: a file with it was CUDA, and new code in it is.
+
+    Where the runtime's comes to a file that has the mark on another, the mark goes over to it.
+    """
     # What is for review may be declined.
     edits = [
         (each.certainty.value, _RUNTIME not in edit.new, edit.span, edit)
@@ -248,12 +249,21 @@ def _marked(findings: list[Finding]) -> list[Finding]:
         if _OF_HIP.search(edit.new)
     ]
     if not edits:
-        return findings
+        return _marked_beside(source, findings)
     chosen = min(edits)[3]
     places = list(_OF_HIP.finditer(chosen.new))
     at = next((place for place in places if _RUNTIME in place[0]), places[0]).end()
-    new = replace(chosen, new=chosen.new[:at] + MARK + chosen.new[at:])
-    return [replace(each, edits=tuple(new if edit == chosen else edit for edit in each.edits)) for each in findings]
+    new: tuple[Edit, ...] = (replace(chosen, new=chosen.new[:at] + MARK + chosen.new[at:]),)
+    last = MARKED_INCLUDE.search(source.text)
+    spans = [edit.span for each in findings for edit in each.edits]
+    if last is not None and not any(span.start < last.end() and last.start() < span.end for span in spans):
+        if _RUNTIME in last[0] or _RUNTIME not in chosen.new:
+            return findings
+        new = (*new, Edit(Span(last.start() + last[0].index(b">") + 1, last.end()), b""))
+    return [
+        replace(each, edits=tuple(one for edit in each.edits for one in (new if edit == chosen else (edit,))))
+        for each in findings
+    ]
 
 
 def _found(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -263,7 +273,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
     told: set[str] = set()
     is_cuda = source.path.suffix == ".cu"
     if (is_cuda or _compiled_as_cuda(source, project)) and _needs_runtime(source, project):
-        at = behind_own(source)
+        at = line_of(source, known.runtime)
         line = f"#include <{known.runtime}>".encode() + source.newline
         if not is_cuda:  # a compiler of the host may read it as well
             line = b"#ifdef __HIPCC__" + source.newline + line + b"#endif" + source.newline
@@ -276,6 +286,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
         yield from (replace(each, edits=edits) for each in alone)
         if is_cuda:
             seen.add(known.runtime)
+            yield from _put_before(source)
     for include in source.includes:
         start = include.directive.start
         if within(start, source.cuda_only):
@@ -309,6 +320,25 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _named_by_macros(source, project)
     yield from _transitive(source, project)
     yield from _brought(source, project)
+
+
+def _marked_beside(source: Cpp, findings: list[Finding]) -> list[Finding]:
+    """Mark an include of HIP's that is there already, where one of CUDA's beside it goes: nothing else would tell."""
+    there = next((each for each in source.includes if _OF_HIP.fullmatch(source[each.target])), None)
+    changing = next((i for i, each in enumerate(findings) if each.kind == "dropped"), None)
+    if there is None or changing is None or source.ported_before:
+        return findings
+    mark = Edit(Span(there.target.end, there.target.end), MARK)
+    findings[changing] = replace(findings[changing], edits=(*findings[changing].edits, mark))
+    return findings
+
+
+def _put_before(source: Cpp) -> Iterator[Finding]:
+    """The runtime's include of an earlier run, which came too late for what upstream has put in front of it since."""
+    line = rb"^[ \t]*#[ \t]*include[ \t]*<%b>%b[ \t]*(?:\r?\n|\r|\Z)" % (table().runtime.encode(), re.escape(MARK))
+    for match in re.finditer(line, source.text, re.MULTILINE):
+        span = Span(*match.span())
+        yield Finding(span, "dropped", f"{table().runtime} is included above by now", (Edit(span, b""),))
 
 
 def _is_unknown(source: Cpp, project: Project, include: Include) -> bool:
@@ -461,7 +491,12 @@ def _brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Ite
             continue
         if not each.on_host and source.directive(used.start()):
             continue
-        bringing = (other for other in reversed(source.includes) if other.path.startswith(each.brought_by))
+        # hipport's own come in front of all that, whatever they bring.
+        bringing = (
+            other
+            for other in reversed(source.includes)
+            if other.path.startswith(each.brought_by) and PurePath(other.path).parent.name != FOLDER
+        )
         last = next((other for other in bringing if not within(other.directive.start, source.conditional)), None)
         if brings and (last is not None or not any(header.startswith(each.brought_by) for header in brings)):
             continue
@@ -469,7 +504,7 @@ def _brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Ite
             continue
         if source.path in project.fact(_Reaching).files(each.had_by, each.on_host):
             continue
-        at = _line(source, last).end if last else source.include_point
+        at = _line(source, last).end if last else line_of(source, each.header)
         line = f"#include <{each.header}>".encode()
         ended = last is None or source.text[at - 1 : at] in (b"\n", b"\r")
         edit = Edit(Span(at, at), line + source.newline if ended else source.newline + line)

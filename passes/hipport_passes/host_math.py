@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 
 from hipport.finding import Finding
-from hipport.headers import include, own, together
+from hipport.headers import include, line_of, own, together
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.languages.declarations import heads
@@ -90,7 +90,7 @@ def _global(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     for span, name in _CLASSES.uses(source, project):
         if not _only_device(source, span.start):
-            point = source.include_point
+            point = line_of(source, "math.h")
             edits = (Edit(Span(point, point), b"#include <math.h>" + source.newline),)
             yield Finding(span, "math_h", f"{name.decode()} without std:: is math.h's: include it", edits)
             break

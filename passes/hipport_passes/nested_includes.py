@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from hipport.finding import Finding
-from hipport.headers import FOLDER, header, own
+from hipport.headers import FOLDER, header, line_of, own
 from hipport.languages.cpp import Cpp, Include
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -36,18 +36,22 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     outside = {each.path for each in source.includes if each not in nested}
     there = {match[1] for path in outside if (match := _OWN.fullmatch(path))} | outside
-    lines = []
+    lines: dict[int, list[bytes]] = {}
     for path in _needed(source, project, nested):
         match = _OWN.fullmatch(path)
         if (match[1] if match else path) in there:
             continue
-        lines.append(header(source, project, match[1])[0] if match else b"<" + path.encode() + b">")
+        line = header(source, project, match[1])[0] if match else b"<" + path.encode() + b">"
+        here = lines.setdefault(line_of(source, path), [])
+        here += [line] if line not in here else []
     if lines:
-        point = source.include_point
-        text = b"".join(b"#include " + each + source.newline for each in dict.fromkeys(lines))
-        names = ", ".join(dict.fromkeys(line.decode(errors="replace") for line in lines))
+        edits = tuple(
+            Edit(Span(point, point), b"".join(b"#include " + each + source.newline for each in here))
+            for point, here in lines.items()
+        )
+        names = ", ".join(line.decode(errors="replace") for here in lines.values() for line in here)
         message = f"needed in braces, where it must not be read first: {names}"
-        yield Finding(nested[0].directive, "outside", message, (Edit(Span(point, point), text),))
+        yield Finding(nested[0].directive, "outside", message, edits)
 
 
 def _guarded(source: Cpp, offset: int) -> bool:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hipport.finding import Certainty, Finding
+from hipport.headers import PYTORCH, line_of
 from hipport.languages.cpp import Cpp
 from hipport.languages.declarations import member_or_qualified
 from hipport.pipeline import Pass
@@ -267,7 +268,7 @@ def _names(source: Cpp, project: Project) -> Iterator[Finding]:
     edited = {span: _edits(source, span, known.names[name]) for span, name in uses}
     needed = {known.names[name].header for span, name in uses if edited[span]}
     needed -= {"", *(include.path for include in source.includes)}
-    at = source.include_point
+    at = line_of(source, PYTORCH)
     lines = b"".join(f"#include <{header}>".encode() + source.newline for header in sorted(needed))
     for span, name in uses:
         row = known.names[name]

@@ -21,7 +21,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp
+from hipport.languages.asked import MARK
+from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import declarations, member_or_qualified
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -121,7 +122,8 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         parameters = [_PARAMETER.fullmatch(part) for part in match["parameters"].split(b",")]
         end = source.closing(match.end() - 1)
-        if end is None or len(parameters) != 2 or source.ported(match.start("result")):
+        start = match.start("result")
+        if end is None or len(parameters) != 2 or source.ported(start) or within(start, source.left_to_hip):
             continue
         a, b = parameters
         if a is None or b is None or a["type"] != b["type"] or a["type"] not in _VECTORS:
@@ -162,7 +164,7 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
         guard = b"#if !defined(__HIPCC__) && !defined(__HIP_PLATFORM_AMD__)"
     for header, whole, names in left_out:
         edits = (
-            Edit(Span(whole.start, whole.start), guard + source.newline),
+            Edit(Span(whole.start, whole.start), guard + MARK + source.newline),
             Edit(Span(whole.end, whole.end), source.newline + b"#endif"),
         )
         what = f"{', '.join(names)}: leave {'it' if len(names) == 1 else 'them'} to HIP"

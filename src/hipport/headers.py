@@ -18,6 +18,11 @@ from hipport.source import Edit, NewFile, Span
 FOLDER = "hipport"
 # Headers that mostly take the place of one that the program includes.
 _INSTEAD = frozenset(("async.h", "ceil_div.h", "groups.h", "samples.h", "scoped_atomic.h"))
+# What passes include besides, where HIP's headers do not bring it.
+_LACKING = frozenset(("cstdint", "math.h", "thrust/version.h"))
+_RUNTIME = "hip/hip_runtime.h"
+#: For several headers of PyTorch's at once, behind all that.
+PYTORCH = "torch/"
 
 
 @cache
@@ -51,32 +56,62 @@ def header(source: Cpp, project: Project, name: str) -> tuple[bytes, NewFile]:
 def include(source: Cpp, project: Project, name: str) -> tuple[Edit | None, NewFile]:
     """Return the edit that makes `source` include hipport's header `name`, None if it does already, and the header."""
     path, file = header(source, project, name)
-    if any(include.path.endswith(f"{FOLDER}/{name}") for include in source.includes):
+    if included(source, name):
         return None, file
-    point = behind_own(source, name)
+    point = line_of(source, f"{FOLDER}/{name}")
     return Edit(Span(point, point), b"#include " + path + source.newline, on_top=True), file
 
 
-def behind_own(source: Cpp, name: str = "~") -> int:
-    """Return where an `#include` goes that the whole file needs: behind those of hipport's headers of lesser names.
+def included(source: Cpp, name: str) -> bool:
+    """Say whether the file includes hipport's header `name` in front of all of its code.
 
-    So they come in one order, whichever of them a file needed first. Those in the place of one of CUDA's stay there.
+    One behind code is of no use to what upstream has added in front of it since.
+    """
+    return any(
+        include.path.endswith(f"{FOLDER}/{name}") and include.directive.start <= source.fact(first_code)
+        for include in source.includes
+    )
+
+
+def first_code(source: Cpp) -> int:
+    """Return the end of the last directive in front of the file's first code that is none."""
+    end = 0
+    for directive in source.directives:
+        between = source.code[end : directive.start]
+        if between.strip():
+            break
+        end = directive.end
+    return end
+
+
+def line_of(source: Cpp, path: str) -> int:
+    """Return where an `#include` of `path` goes that the whole file needs.
+
+    The lines that hipport puts there come in one order, whichever of them a file needed first, so that after a merge
+    they stand as if upstream's code had always been there: hipport's headers by their names, then what else is lacking,
+    then those that take the place of CUDA's, then the runtime's.
     """
     point = source.include_point
+    wanted = _order(path)
     for include in source.includes:
         if include.directive.start < point:
             continue
-        folder, _, other = include.path.rpartition("/")
         end = source.text.find(b"\n", include.directive.end) + 1
-        is_own = f"/{folder}".endswith(f"/{FOLDER}")
-        if include.directive.start > point or not end or not is_own or _order(other) > _order(name):
+        found = _order(include.path)
+        if include.directive.start > point or not end or found is None or wanted is None or found > wanted:
             break
         point = end
     return point
 
 
-def _order(name: str) -> tuple[bool, str]:
-    return name in _INSTEAD or name == "~", name
+def _order(path: str) -> tuple[int, str] | None:
+    """The place of an include among those that hipport puts on top; None: it puts no such line there."""
+    folder, _, name = path.rpartition("/")
+    if f"/{folder}".endswith(f"/{FOLDER}"):
+        return (2 if name in _INSTEAD else 0), name
+    if path in _LACKING:
+        return 1, path
+    return {_RUNTIME: (3, path), PYTORCH: (4, path)}.get(path)
 
 
 def together(file: NewFile) -> tuple[NewFile, ...]:

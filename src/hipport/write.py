@@ -95,6 +95,10 @@ def write(root: Path, changes: Sequence[Change], *, patience: float = 10.0, at: 
         return Written((), recover(root, patience=patience, at=at, tell=lost.append), tuple(lost))
     with locked(root, patience) as journal:
         back = _recover(journal, at)
+        # Another one that wrote until now may have made the same header.
+        changes = _needed(root, changes)
+        if not changes:
+            return Written((), back.paths, back.lost)
         run = Run(journal, f"{journal.last + 1}.staging", *_checked(root, changes))
         try:
             run.stage([change.after for change in changes], at)

@@ -28,6 +28,8 @@ _LIBRARY = re.compile(r"(?:-l)?(?:cuda|cudart|cudart_static|cublas|cublasLt|cuff
 _LIBRARIES = re.compile(r"LIB|DEPS|DEPENDENCIES", re.IGNORECASE)
 
 HELPER = "hipport.cmake"
+#: How hipport's own scripts begin.
+PUT_HERE = b"# SPDX-License-Identifier: Apache-2.0\n# Put here by hipport."
 FIND_CUDA = "find_cuda.cmake"
 TORCH = "torch.cmake"
 #: Headers that a PyTorch for ROCm has by other names.
@@ -81,6 +83,11 @@ def knows_hip(source: CMake, command: Command) -> bool:
     return _HIP.search(_OWN.sub(b"", source[command.inner])) is not None
 
 
+def is_helper(source: CMake, command: Command) -> bool:
+    """Say whether the command is hipport's include, which gives a script the choice."""
+    return command.name == "include" and text(source, command, 0).endswith("hipport/" + HELPER)
+
+
 def decided(source: CMake, command: Command) -> bool:
     """Say whether the command stands where it is known which of HIP and CUDA is built for."""
     return any(
@@ -113,6 +120,8 @@ class Facts:
     projects: bool = False
     mentions: bool = False
     includes_helper: bool = False
+    #: It has what hipport writes, or is hipport's own.
+    written: bool = False
     #: It does something for HIP, or has the choice.
     aware: bool = False
     #: It makes CUDA a language.
@@ -140,6 +149,8 @@ def _others(targets: frozenset[str], defines: frozenset[str]) -> frozenset[str]:
 def facts(source: CMake) -> Facts:
     """Read one script."""
     projects = _PROJECT.search(source.text) is not None
+    if source.text.startswith(PUT_HERE):
+        return Facts(written=True)
     aware = _HIP.search(source.text) is not None
     if not MENTIONS.search(source.text) and not aware:
         helped = f"hipport/{HELPER}".encode() in source.text
@@ -155,7 +166,7 @@ def facts(source: CMake) -> Facts:
             aware |= "HIP" in said
             language |= command.name != "check_language" and bool(said & {"CUDA", "${HIP_OR_CUDA}"})
         elif command.name == "include":
-            includes_helper |= first.endswith("hipport/" + HELPER)
+            includes_helper |= is_helper(source, command)
         elif command.name == "find_package":
             aware |= _HIP_PACKAGE.fullmatch(first) is not None
             find_cuda |= first == "CUDA" and not any(block[0].name == "function" for block in source.around(command))
@@ -191,6 +202,7 @@ def facts(source: CMake) -> Facts:
         projects,
         True,
         includes_helper,
+        _OWN.search(source.text) is not None,
         aware,
         language,
         find_cuda,
@@ -249,8 +261,11 @@ class Tree:
 
     @cached_property
     def ported(self) -> bool:
-        """Whether hipport was here."""
-        return any(said.includes_helper for _, said in self._all)
+        """Whether hipport was here.
+
+        In a merge that a person resolves, its include may get lost, and what it is for stays.
+        """
+        return any(said.includes_helper or said.written for _, said in self._all)
 
     @cached_property
     def below(self) -> list[Facts]:

@@ -38,11 +38,13 @@ _SYSTEMS = {
 }
 _SYSTEMS |= {"posix": True, "linux": True, "Linux": True}
 # What hipport puts into conditions, flags and paths: it is no script's own choice for ROCm.
-_HIP = rb"(?:(?:[\w.]+\.)?version\.hip|IS_HIP_EXTENSION)"
+_HIP = rb"(?:[\w.]+\.)?(?:version\.hip|IS_HIP_EXTENSION)"
 _OURS = re.compile(
     rb"[\w.]+\bversion\.hip is (?:not )?None (?:and|or) |(?:and|or) [\w.]+\.hip is (?:not )?None"
     rb"|\bversion\.cuda or [\w.]+\.hip\b|\bif " + _HIP + rb" else\b"
-    rb"|\bif [\w.]+\.version\.hip is None:\s+raise\b|\b(?:or|and) ROCM_HOME\b"
+    rb"|\b(?:or|and) (?:not )?(?:[\w.]+\.)?IS_HIP_EXTENSION\b"
+    rb"|\benable_\w+[=(][\w.]+\.version\.hip is not None(?=[,)])|\bROCM_HOME = None\b"
+    rb"|\bif [\w.]+\.version\.hip is None:\s+raise\b|\b(?:or|and) (?:[\w.]+\.)?ROCM_HOME\b"
     rb"|\bif not " + _HIP + rb":\s+[^\s(]+\.(?:append|extend|insert)\("
 )
 _STRINGS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)

@@ -47,7 +47,8 @@ class Asking:
         """The words that hipport writes for ROCm, which a file has once it is ported."""
         installs = [word for family in self.recipes.families for each in family.install for word in each.split()]
         named = [name for family in self.recipes.families for name in family.renamed.values()]
-        return frozenset((self.index.url, *installs, *named))
+        images = (each.name for each in self.recipes.images)
+        return frozenset((self.index.url, *installs, *named, *images))
 
     def index_for_rocm(self, url: str) -> str | None:
         """Return PyTorch's index of wheels for ROCm that stands for one of wheels for CUDA."""

@@ -160,7 +160,8 @@ def in_shell(source: Source, asking: Asking, variables: Mapping[str, str] | None
 def in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
     """Yield what is to be said of a Dockerfile."""
     knows_rocm = any(
-        each.name == "FROM" and any(_ROCM_WORDS.search(word.text) for word in each.words)
+        each.name == "FROM"
+        and any(_ROCM_WORDS.search(word.text) and word.text not in asking.ours for word in each.words)
         for each in source.instructions
     )
     # Perhaps it has a stage for each vendor.
@@ -206,7 +207,8 @@ def in_definition(source: Definition, asking: Asking) -> Iterator[Finding]:
     """Yield what is to be said of a definition file of Singularity or Apptainer."""
     images = [word for key, word in source.headers if key == "from"]
     found = _in_definition(source, images, asking)
-    yield from unless_both(found) if any(for_rocm(word.text) for word in images) else found
+    both = any(for_rocm(word.text) and word.text not in asking.ours for word in images)
+    yield from unless_both(found) if both else found
 
 
 def _in_definition(source: Definition, images: Sequence[Word], asking: Asking) -> Iterator[Finding]:
@@ -722,7 +724,8 @@ def in_markdown(source: Markdown, asking: Asking) -> Iterator[Finding]:
     """Yield what is to be said of commands in a text: each that there is another for, and one finding for the rest."""
     found = _in_markdown(source, asking)
     # It tells users of ROCm what to do, perhaps beside those of CUDA.
-    knows_rocm = for_rocm(" ".join(word.text for command in source.commands for word in command.words))
+    words = (word.text for command in source.commands for word in command.words)
+    knows_rocm = for_rocm(" ".join(word for word in words if word not in asking.ours))
     knows_rocm = knows_rocm or _FOR_USERS_OF_ROCM.search(source.text) is not None
     yield from unless_both(found) if knows_rocm else found
 

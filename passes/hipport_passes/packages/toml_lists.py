@@ -47,7 +47,10 @@ def in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
     if source.document is None:
         return
     # One that offers both, say as extras with an index each, is somebody's port.
-    knows_rocm = any(_URLS.fullmatch(joined(entry.path)) and for_rocm(entry.value) for entry in source.entries)
+    knows_rocm = any(
+        _URLS.fullmatch(joined(entry.path)) and for_rocm(entry.value) and entry.value not in asking.ours
+        for entry in source.entries
+    )
     found = _in_toml(source, asking)
     yield from unless_both(found) if knows_rocm else found
 

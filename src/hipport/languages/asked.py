@@ -7,8 +7,10 @@ be ported like any other. So hipport's forms are told from others by what is wri
     #if defined(__CUDACC__) || defined(__HIPCC__)                   #ifdef __CUDACC__
     #if CUDA_VERSION >= 9000 || defined(__HIPCC__) /* hipport */    #if CUDA_VERSION >= 9000
 
-The first says by itself that it tells no compiler from the other, whoever wrote it. The second could be a person's, and
-has a mark.
+    #ifndef __HIPCC__ /* hipport */                                 (nothing)
+
+The first says by itself that it tells no compiler from the other, whoever wrote it. The others could be a person's, and
+have a mark.
 """
 
 from __future__ import annotations
@@ -31,8 +33,21 @@ EQUALS = {**COMPILERS, b"__CUDA_ARCH__": b"__HIP_DEVICE_COMPILE__"}
 MARK = b" /* hipport */"
 
 _HIP = rb"(?:__HIPCC__|__HIPCC_RTC__|__HIP_PLATFORM_AMD__|__HIP_DEVICE_COMPILE__)"
-_MARKED = re.compile(rb"(?: (?:\|\||&&) !?defined\(%b\))+%b" % (_HIP, re.escape(MARK)))
-_PAIRED = re.compile(rb"[ \t]*\)?[ \t]*(?:\|\||&&[ \t]*!)[ \t]*(?:defined[ \t]*\([ \t]*)?%b\b" % _HIP)
+# Whoever formats the text may break lines, and have other blanks.
+_GAP = rb"(?:[ \t]|\\\r?\n)*"
+_SAID = rb"/\*[ \t]*hipport[ \t]*\*/"
+_MARKED = re.compile(
+    rb"(?:%(gap)b(?:\|\||&&)%(gap)b!?defined\(%(hip)b\))+%(gap)b%(said)b" % {b"gap": _GAP, b"hip": _HIP, b"said": _SAID}
+)
+_ENDS_MARKED = re.compile(_SAID + rb"\s*\Z")
+# What HIP has itself, left out for it: nothing was asked.
+_LEFT_OUT = re.compile(
+    rb"!defined\(%(hip)b\)(?:%(gap)b&&%(gap)b!defined\(%(hip)b\))*%(gap)b%(said)b"
+    % {b"gap": _GAP, b"hip": _HIP, b"said": _SAID}
+)
+_PAIRED = re.compile(
+    rb"%(gap)b\)?%(gap)b(?:\|\||&&%(gap)b!)%(gap)b(?:defined[ \t]*\([ \t]*)?%(hip)b\b" % {b"gap": _GAP, b"hip": _HIP}
+)
 _NVIDIA = rb"(" + b"|".join(EQUALS) + rb")"
 # In a row of `||`, or of `&&`: nothing beside them binds closer. The tokens are parted by blanks.
 _EITHER = re.compile(
@@ -43,6 +58,11 @@ _NEITHER = re.compile(
     rb"(?= \)| \|\|| &&|$)" % _NVIDIA
 )
 _VALUE = re.compile(rb"\( (%b) \|\| (\w+) \)" % _NVIDIA)
+
+
+def ends_marked(text: bytes) -> bool:
+    """Say whether hipport's mark stands at the end of a line."""
+    return _ENDS_MARKED.search(text) is not None
 
 
 def is_marked(text: bytes) -> bool:
@@ -59,8 +79,10 @@ def asked(code: bytes, text: bytes) -> bytes:
     """Return what a condition asked of CUDA: of its code, and of its text, which has its comments, too."""
     if b"HIP" not in code:
         return code
+    if _LEFT_OUT.fullmatch(text.strip()):
+        return b"1"
     for marked in reversed(list(_MARKED.finditer(text))):
-        if code[marked.start() + 1 : marked.start() + 2].strip():  # no comment itself
+        if b"defined" in code[marked.start() : marked.end()]:  # no comment itself
             code = code[: marked.start()] + code[marked.end() :]
     if not any(name in code for name in EQUALS):
         return code

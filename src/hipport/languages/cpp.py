@@ -21,6 +21,7 @@ from hipport.languages.preprocessor import (
     branches,
     chosen_on_hip,
     grouped,
+    left_to_hip,
     names_for_hip,
     outermost,
     waves,
@@ -41,7 +42,8 @@ _INCLUDE_LINES = re.compile(
     rb"(?:[ \t]*#[ \t]*include[ \t]*(?:<[^<>\r\n]+>|\"[^\"\r\n]+\")(?:%b)?[ \t]*(?:\r\n|\n|\r))+" % re.escape(MARK)
 )
 _INCLUDED = re.compile(rb"([<\"])([^<>\"\r\n]+)([>\"])(%b)?" % re.escape(MARK))
-_MARKED_INCLUDE = re.compile(rb"include[ \t]*<[^<>\r\n]+>" + re.escape(MARK))
+#: An include of HIP's that hipport has written, for a file that was CUDA.
+MARKED_INCLUDE = re.compile(rb"include[ \t]*<[^<>\r\n]+>[ \t]*/\*[ \t]*hipport[ \t]*\*/")
 # Neither blank at an end nor a number at one, which could become part of what is beside it.
 _ENDED = re.compile(rb"/\*.*\*/", re.DOTALL)
 _TOUCHY = bytes(byte >= 0x80 or chr(byte) in "\"'/*\\#" or chr(byte).isalnum() or byte == 0x5F for byte in range(256))
@@ -434,6 +436,11 @@ class Cpp(Source):
         return without_cuda(self.conditionals)
 
     @cached_property
+    def left_to_hip(self) -> tuple[Span, ...]:
+        """The stretches that hipport has kept from HIP, which has the same itself."""
+        return left_to_hip(self.conditionals)
+
+    @cached_property
     def chosen_on_hip(self) -> frozenset[bytes]:
         """The program's own macros that every HIP compilation of it has to define, as the text shows."""
         return chosen_on_hip(self.text, self.code, self.conditionals) if names_for_hip(self.text) else frozenset()
@@ -446,15 +453,23 @@ class Cpp(Source):
     @property
     def ported_before(self) -> bool:
         """Whether hipport has put one of HIP's headers into the file, in an earlier run, or in this one."""
-        return _MARKED_INCLUDE.search(self.text) is not None
+        return MARKED_INCLUDE.search(self.text) is not None
 
     @property
     def begun_as_hip(self) -> bool:
-        """Whether the file was HIP before hipport: then its names without a mask mean the whole wavefront, say."""
+        """Whether the file was HIP before hipport: then its names without a mask mean the whole wavefront, say.
+
+        A merge may lose the line with hipport's mark: with a header of CUDA's under no condition, too, it was not.
+        """
         first = self.first
         if not isinstance(first, Cpp) or first.ported_before:
             return False
-        return any(include.path.startswith(("hip/", "hipcub/")) for include in first.includes)
+        return any(each.path.startswith(("hip/", "hipcub/")) for each in first.includes) and not any(
+            each.angled
+            and each.path.startswith(("cuda_", "cuda."))
+            and not within(each.directive.start, first.conditional)
+            for each in first.includes
+        )
 
     @property
     def known_on_hip(self) -> frozenset[bytes]:

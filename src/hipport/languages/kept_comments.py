@@ -12,9 +12,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hipport.finding import Finding
+from hipport.languages.asked import MARK
 from hipport.languages.cpp import Cpp
 from hipport.source import Edit, Span
 
+# hipport's own, which says that what it stands behind is hipport's.
+_MARK = MARK.strip()
 _BEGIN = re.compile(rb"//|/\*")
 _LINE = re.compile(rb"//(?:[^\\\r\n]|\\[ \t\f\v]*(?:\r\n?|\n)|\\)*")
 
@@ -59,7 +62,11 @@ def _comments(source: Cpp, span: Span) -> Iterator[bytes]:
         if end > span.end:
             return
         # An include's path is blank in the code as well.
-        if code[start:end].strip() or any(each.target.start <= start < each.target.end for each in source.includes):
+        if (
+            code[start:end].strip()
+            or text[start:end] == _MARK
+            or any(each.target.start <= start < each.target.end for each in source.includes)
+        ):
             continue
         yield text[start:end]
         at = end

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from hipport.languages.asked import asked
+from hipport.languages.asked import MARK, asked, ends_marked
 from hipport.languages.conditions import tokens, value
 from hipport.languages.vocabulary import IDENTIFIER, WORDS
 from hipport.source import Span
@@ -94,7 +94,8 @@ def grouped(code: bytes, text: bytes, directives: Iterable[Span]) -> tuple[tuple
         if word.endswith(b"def"):
             rest = (b"!" if b"n" in word else b"") + b"defined(" + (rest.split() or [b"?"])[0] + b")"
         written = slice(*match.span("rest"))
-        before = rest if word.endswith(b"def") else asked(code[written], text[written])
+        said = rest + MARK if ends_marked(text[written]) else rest
+        before = asked(rest, said if word.endswith(b"def") else text[written])
         part = Conditional(directive, word, rest, before)
         if word.startswith(b"if"):
             stack.append([part])
@@ -123,6 +124,20 @@ def without_cuda(groups: Iterable[tuple[Conditional, ...]]) -> tuple[Span, ...]:
         elif len(group) == 3:
             found.append(Span(group[1].span.end, group[2].span.start))
     return outermost(found)
+
+
+def left_to_hip(groups: Iterable[tuple[Conditional, ...]]) -> tuple[Span, ...]:
+    """Return the stretches that hipport has kept from HIP: code of the program's all the same, to be ported with it."""
+    return outermost(
+        [
+            Span(part.span.end, following.span.start)
+            for group in groups
+            for part, following in pairwise(group)
+            if part.asked != part.condition
+            and condition(part.condition, hip=True) is False
+            and condition(part.asked, hip=True) is not False
+        ]
+    )
 
 
 def chosen_between(

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Include hipport's headers again where their lines have got lost, in a merge that a person resolved, say.
+
+What upstream changes among the includes is in conflict with what a port has put there. Whoever takes upstream's lines
+has `hipport::shfl_sync` in the code and nothing that declares it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from functools import cache
+from pathlib import PurePath
+
+from hipport.finding import Finding
+from hipport.headers import FOLDER, first_code, include, included, names, own, text, together
+from hipport.languages.cpp import Cpp, within
+from hipport.languages.lexing import lex
+from hipport.pipeline import Pass
+from hipport.project import Project
+from hipport.source import Edit, NewFile, Span
+
+_USE = re.compile(rb"(?<!\w::)(?<!\w)hipport\s*::\s*(?:\w+\s*::\s*)*\w+")
+_LINE = re.compile(rb"[ \t]*#[ \t]*include[ \t]*\"[^\"\r\n]+\"[ \t]*(?:\r\n|\n|\r)")
+_NAMESPACE = re.compile(rb"namespace\s+(\w+)\s*$")
+_WORD = re.compile(rb"[A-Za-z_]\w*|[{}]")
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield one finding for what is lost or too late, and one per include that is there twice by now."""
+    if own(source) or FOLDER.encode() not in source.words:
+        return
+    late = dict(_late(source))
+    there = project.together(source, _included, but={source.path}) | _with_brought(_names(source) - late.keys())
+    lost: dict[str, Span] = {}
+    for match in _USE.finditer(source.code):
+        header = _of(b"".join(match.group().split()))
+        if header is None or header in there or source.ported(match.start()):
+            continue
+        if all(match.start() < line.start for name, line in late.items() if header in _with_brought({name})):
+            lost.setdefault(header, Span(*match.span()))
+    wanted = sorted(lost.keys() - frozenset[str]().union(*(_brought(header) for header in lost)))
+    lines: dict[int, bytes] = {}
+    files: dict[PurePath, NewFile] = {}
+    for header in wanted:
+        need, file = include(source, project, header)
+        if need is not None:
+            lines[need.span.start] = lines.get(need.span.start, b"") + need.new
+            files |= {each.path: each for each in together(file)}
+    if lines:
+        which = ", ".join(f"{FOLDER}/{header}" for header in wanted)
+        message = f"what is declared there is used, and nothing includes it in front of that any more: {which}"
+        edits = tuple(Edit(Span(point, point), text) for point, text in lines.items())
+        yield Finding(min(lost.values()), "lost", message, edits, creates=tuple(files.values()))
+    for name, line in late.items():
+        if name in wanted or included(source, name):
+            yield Finding(line, "twice", f"{FOLDER}/{name} is included above", (Edit(line, b""),))
+
+
+def _late(source: Cpp) -> Iterator[tuple[str, Span]]:
+    """Yield those of hipport's headers that are included behind code, and the lines: upstream has put some in front."""
+    code = source.fact(first_code)
+    for each in source.includes:
+        folder, _, name = each.path.rpartition("/")
+        if each.directive.start <= code or within(each.directive.start, source.conditional):
+            continue
+        line = _LINE.match(source.text, source.line_start(each.directive.start))
+        if f"/{folder}".endswith(f"/{FOLDER}") and name in names() and line is not None:
+            yield name, Span(*line.span())
+
+
+def _included(source: Cpp) -> frozenset[str]:
+    """hipport's headers that the file includes, and those that come with them."""
+    return _with_brought(_names(source))
+
+
+def _names(source: Cpp) -> frozenset[str]:
+    found = (each.path.rpartition("/") for each in source.includes)
+    return frozenset(name for folder, _, name in found if f"/{folder}".endswith(f"/{FOLDER}") and name in names())
+
+
+def _with_brought(direct: AbstractSet[str]) -> frozenset[str]:
+    return frozenset(direct).union(*(_brought(name) for name in direct))
+
+
+@cache
+def _brought(name: str) -> frozenset[str]:
+    found: set[str] = set()
+    for each in re.findall(rb'#include "(\w+\.h)"', text(name)):
+        found |= {each.decode()} | _brought(each.decode())
+    return frozenset(found)
+
+
+def _of(name: bytes) -> str | None:
+    # Macros make most of the functions that stand for PTX.
+    return declaring().get(name) or ("ptx.h" if name.startswith(b"hipport::ptx::") else None)
+
+
+@cache
+def declaring() -> dict[bytes, str]:
+    """Return which of hipport's headers is included for a name of its namespaces."""
+    found: dict[bytes, str] = {}
+    for header in sorted(names(), key=lambda name: (name != "warp.h", name)):
+        for name in _declared(text(header)):
+            found.setdefault(name, "ptx.h" if header.startswith("ptx_") else header)
+    return found
+
+
+def _declared(header: bytes) -> Iterator[bytes]:
+    """Yield the names that a header says in namespaces, with these in front."""
+    code = lex(header)[0]
+    stack: list[bytes] = []
+    for match in _WORD.finditer(code):
+        word = match.group()
+        if word == b"{":
+            named = _NAMESPACE.search(code, max(0, match.start() - 80), match.start())
+            stack.append(named[1] if named else b"")
+        elif word == b"}":
+            stack = stack[:-1]
+        elif stack and all(stack) and stack[0] == b"hipport":
+            yield b"::".join([*stack, word])
+
+
+PASS = Pass(Cpp, find)
