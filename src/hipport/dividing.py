@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Divide a tree into what passes work on by itself: each program with what it is made of, and files among processes.
+
+A pass over C++ sees the C++ that includes connect, and of build scripts, Python and documents those of the same
+program: what they say of a program beside it is nothing to it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TypeVar
+
+from hipport.extensions import built_from
+from hipport.languages.cpp import Cpp
+from hipport.languages.python import Python
+from hipport.linked import Shared
+from hipport.project import Project
+from hipport.source import Source
+
+T = TypeVar("T")
+
+# What scripts say that may lead to another program: a path out of their folder, and a module that Python imports.
+_OUT = re.compile(rb"\.\./[\w.+/-]*")
+_IMPORTED = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a process works on: a project, and those of its files that are to be ported; None for all.
+
+    A part that is a `view` is of one program out of several that share code for devices.
+    """
+
+    project: Project
+    only: frozenset[PurePath] | None = None
+    view: bool = False
+
+
+def apart(project: Project, jobs: int) -> list[Part]:
+    """Divide the C++ files by their programs, and for several jobs into parts of about the same size.
+
+    Files that include each other stay together. A part has the scripts and the Python of its programs.
+    """
+    scopes = _Scopes(project)
+    groups: dict[frozenset[str], list[list[Source]]] = {}
+    for files in project.apart():
+        groups.setdefault(scopes.of(files), []).append(files)
+    parts = []
+    for programs, clusters in groups.items():
+        others = scopes.scripts(programs)
+        # More parts than processes, for a process that is done early to take another.
+        for files in shared(clusters, lambda source: len(source.text), 4 * jobs if jobs > 1 else 1):
+            parts.append(Part(project.of((*files, *others))))
+    if len(parts) < 2 and (not parts or len(parts[0].project.sources) == len(project.sources)):
+        return [Part(project)]
+    return sorted(parts, key=lambda part: -sum(len(source.text) for source in part.project.sources))
+
+
+def views_of(project: Project, fused: Iterable[Shared]) -> list[list[Part]]:
+    """Return for each code that several programs share the programs, each with what it includes alone."""
+    scopes = _Scopes(project)
+    found = []
+    for each in fused:
+        homes = {path: project.home(project.by_path[path]) for path in each.files if path in project.by_path}
+        parts = []
+        for view in each.views:
+            files = [project.by_path[path] for path in view if path in project.by_path]
+            others = scopes.scripts(scopes.of(files))
+            parts.append(Part(project.of((*files, *others), homes=homes), view=True))
+        found.append(parts)
+    return found
+
+
+def among(project: Project, jobs: int, concerned: Callable[[Source], bool]) -> list[Part]:
+    """Divide the files that are concerned, of about the same size; what else is there, all can read.
+
+    A pass over such files reads C++, which it does not change, and of its own language one file.
+    """
+    if jobs < 2:
+        return [Part(project)]
+    files = [source for source in project.sources if project.concerns(source.path) and concerned(source)]
+    parts = shared(((source.path,) for source in files), lambda path: len(project.by_path[path].text), 4 * jobs)
+    return [Part(project, frozenset(part)) for part in parts] if len(parts) > 1 else [Part(project)]
+
+
+def shared(groups: Iterable[Sequence[T]], size: Callable[[T], int], count: int) -> list[list[T]]:
+    """Divide groups among `count` shares of about the same size, or as many as there are groups."""
+    sized = sorted(((sum(map(size, group)), group) for group in groups), key=lambda each: -each[0])
+    shares: list[list[T]] = [[] for _ in range(min(len(sized), count))]
+    sizes = [0] * len(shares)
+    for total, group in sized:
+        smallest = sizes.index(min(sizes))
+        shares[smallest] += group
+        sizes[smallest] += total
+    return shares
+
+
+class _Scopes:
+    """Which files that are no C++ have to do with which programs."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._others = [source for source in project.sources if not isinstance(source, Cpp)]
+        self._program = {source.path: project.includes.program(source.path) for source in self._others}
+        self._places = {place for place in self._program.values() if place is not None}
+        self._joined = self._joining() if len(self._places) > 1 else {}
+        self._known: dict[str, frozenset[str]] = {}
+
+    def of(self, files: Iterable[Source]) -> frozenset[str]:
+        """Return the programs that the C++ files have to do with: theirs, those around them and those inside.
+
+        Files of no program see those that lie inside of the folder that they have in common.
+        """
+        found: set[str] = set()
+        loose = []
+        for source in files:
+            program = self._project.includes.program(source.path)
+            if program is None:
+                loose.append(source.path.parent.as_posix())
+            else:
+                found |= self._around(program)
+        if loose:
+            common = posixpath.commonpath(loose)
+            found |= self._around("" if common == "." else common)
+        return frozenset(found)
+
+    def scripts(self, programs: frozenset[str]) -> list[Source]:
+        """Return the files that are no C++ and of those programs, or of none."""
+        return [source for source in self._others if (own := self._program[source.path]) is None or own in programs]
+
+    def _around(self, program: str) -> frozenset[str]:
+        known = self._known.get(program)
+        if known is None:
+            joined = (program, *self._joined.get(program, ()))
+            known = frozenset(place for place in self._places if any(_related(place, each) for each in joined))
+            self._known[program] = known
+        return known
+
+    def _joining(self) -> Mapping[str, set[str]]:
+        """Return the programs that build or import what is another's."""
+        joined: dict[str, set[str]] = {}
+        modules: dict[str, set[str]] = {}
+        for place in self._places - {""}:
+            modules.setdefault(posixpath.basename(place), set()).add(place)
+        for source in self._others:
+            if source.path.name == "__init__.py" and (own := self._program[source.path]) is not None:
+                modules.setdefault(source.path.parent.name, set()).add(own)
+        for source in self._others:
+            own = self._program[source.path]
+            # What is of no program is seen by all.
+            for other in self._led_to(source, modules) if own is not None else ():
+                if own is not None and not _related(own, other):
+                    joined.setdefault(own, set()).add(other)
+                    joined.setdefault(other, set()).add(own)
+        return joined
+
+    def _led_to(self, source: Source, modules: Mapping[str, Iterable[str]]) -> Iterator[str]:
+        if b"../" in source.text:
+            for match in dict.fromkeys(_OUT.findall(source.text)):
+                path = posixpath.normpath(posixpath.join(source.path.parent.as_posix(), match.decode()))
+                if (other := self._project.includes.program(type(source.path)(path) / "_")) is not None:
+                    yield other
+        if isinstance(source, Python):
+            for built in built_from(source, self._project):
+                if (other := self._project.includes.program(built)) is not None:
+                    yield other
+            for name in dict.fromkeys(_IMPORTED.findall(source.text)):
+                yield from modules.get(name.decode(), ())
+
+
+def _related(one: str, other: str) -> bool:
+    """Say whether a folder is in another, or is it."""
+    return not one or not other or one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
