@@ -45,7 +45,7 @@ def apart(project: Project, jobs: int) -> list[Part]:
 
     Files that include each other stay together. A part has the scripts and the Python of its programs.
     """
-    scopes = _Scopes(project)
+    scopes = project.fact(_Scopes)
     groups: dict[frozenset[str], list[list[Source]]] = {}
     for files in project.apart():
         groups.setdefault(scopes.of(files), []).append(files)
@@ -62,7 +62,7 @@ def apart(project: Project, jobs: int) -> list[Part]:
 
 def views_of(project: Project, fused: Iterable[Shared]) -> list[list[Part]]:
     """Return for each code that several programs share the programs, each with what it includes alone."""
-    scopes = _Scopes(project)
+    scopes = project.fact(_Scopes)
     found = []
     for each in fused:
         homes = {path: project.home(project.by_path[path]) for path in each.files if path in project.by_path}
@@ -73,6 +73,15 @@ def views_of(project: Project, fused: Iterable[Shared]) -> list[list[Part]]:
             parts.append(Part(project.of((*files, *others), homes=homes), view=True))
         found.append(parts)
     return found
+
+
+def near(project: Project, source: Source) -> Project:
+    """Return the project as the program of a file that is no C++ sees it: with C++, and without programs beside it."""
+    scopes = project.fact(_Scopes)
+    program = project.includes.program(source.path)
+    if program is None or len(scopes.places) < 2:
+        return project
+    return scopes.near(program)
 
 
 def among(project: Project, jobs: int, concerned: Callable[[Source], bool]) -> list[Part]:
@@ -106,9 +115,11 @@ class _Scopes:
         self._project = project
         self._others = [source for source in project.sources if not isinstance(source, Cpp)]
         self._program = {source.path: project.includes.program(source.path) for source in self._others}
-        self._places = {place for place in self._program.values() if place is not None}
-        self._joined = self._joining() if len(self._places) > 1 else {}
+        #: The folders of programs that have such files.
+        self.places = {place for place in self._program.values() if place is not None}
+        self._joined = self._joining() if len(self.places) > 1 else {}
         self._known: dict[str, frozenset[str]] = {}
+        self._near: dict[frozenset[str], Project] = {}
 
     def of(self, files: Iterable[Source]) -> frozenset[str]:
         """Return the programs that the C++ files have to do with: theirs, those around them and those inside.
@@ -132,11 +143,21 @@ class _Scopes:
         """Return the files that are no C++ and of those programs, or of none."""
         return [source for source in self._others if (own := self._program[source.path]) is None or own in programs]
 
+    def near(self, program: str) -> Project:
+        """Return the project with what is of a program, of those that it has to do with, and of none."""
+        around = self._around(program)
+        if around not in self._near:
+            of = self._project.includes.program
+            self._near[around] = self._project.of(
+                tuple(each for each in self._project.sources if (own := of(each.path)) is None or own in around)
+            )
+        return self._near[around]
+
     def _around(self, program: str) -> frozenset[str]:
         known = self._known.get(program)
         if known is None:
             joined = (program, *self._joined.get(program, ()))
-            known = frozenset(place for place in self._places if any(_related(place, each) for each in joined))
+            known = frozenset(place for place in self.places if any(_related(place, each) for each in joined))
             self._known[program] = known
         return known
 
@@ -144,11 +165,12 @@ class _Scopes:
         """Return the programs that build or import what is another's."""
         joined: dict[str, set[str]] = {}
         modules: dict[str, set[str]] = {}
-        for place in self._places - {""}:
+        for place in self.places - {""}:
             modules.setdefault(posixpath.basename(place), set()).add(place)
         for source in self._others:
-            if source.path.name == "__init__.py" and (own := self._program[source.path]) is not None:
-                modules.setdefault(source.path.parent.name, set()).add(own)
+            if source.path.suffix == ".py" and (own := self._program[source.path]) is not None:
+                package = source.path.name == "__init__.py"
+                modules.setdefault(source.path.parent.name if package else source.path.stem, set()).add(own)
         for source in self._others:
             own = self._program[source.path]
             # What is of no program is seen by all.
@@ -158,7 +180,7 @@ class _Scopes:
                     joined.setdefault(other, set()).add(own)
         return joined
 
-    def _led_to(self, source: Source, modules: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    def _led_to(self, source: Source, modules: Mapping[str, set[str]]) -> Iterator[str]:
         if b"../" in source.text:
             for match in dict.fromkeys(_OUT.findall(source.text)):
                 path = posixpath.normpath(posixpath.join(source.path.parent.as_posix(), match.decode()))
@@ -168,8 +190,10 @@ class _Scopes:
             for built in built_from(source, self._project):
                 if (other := self._project.includes.program(built)) is not None:
                     yield other
+            # Each program may have its `utils`: what only one has is meant by others.
             for name in dict.fromkeys(_IMPORTED.findall(source.text)):
-                yield from modules.get(name.decode(), ())
+                if len(found := modules.get(name.decode(), set())) == 1:
+                    yield from found
 
 
 def _related(one: str, other: str) -> bool:

@@ -260,6 +260,15 @@ class Project:
             for other in self.includes.meant(source.path, include.path, include.angled)
         )
 
+    def near(self, source: Source) -> Project:
+        """Return the project as a file that is no C++ sees it: without the programs beside its own.
+
+        Which packages a tree has is a fact of all of it: that is asked of the project itself.
+        """
+        from hipport.dividing import near
+
+        return near(self, source)
+
     def knowing_hip(self) -> Project:
         """Return the project with each C++ file knowing what the program has for HIP already: see hipport.backends."""
         from hipport.backends import known
