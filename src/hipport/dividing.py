@@ -60,18 +60,42 @@ def apart(project: Project, jobs: int) -> list[Part]:
     return sorted(parts, key=lambda part: -sum(len(source.text) for source in part.project.sources))
 
 
-def views_of(project: Project, fused: Iterable[Shared]) -> list[list[Part]]:
-    """Return for each code that several programs share the programs, each with what it includes alone."""
-    scopes = project.fact(_Scopes)
+def concerning(project: Project) -> Project:
+    """Return the project, with those C++ files alone that have to do with what is to be ported, if only some are.
+
+    Of a file that is given alone, most of its repository need not be lexed then.
+    """
+    if project.asked is None:
+        return project.of(project.sources)
+    close = {
+        source.path
+        for group in project.apart()
+        if any(project.concerns(source.path) for source in group)
+        for source in group
+    }
+    return project.of(tuple(each for each in project.sources if not isinstance(each, Cpp) or each.path in close))
+
+
+def fused(project: Project) -> list[tuple[Shared, list[Part]]]:
+    """Return the code for devices that several programs share, with each program and what it includes alone.
+
+    Only files of several programs that include each other are lexed.
+    """
     found = []
-    for each in fused:
-        homes = {path: project.home(project.by_path[path]) for path in each.files if path in project.by_path}
-        parts = []
-        for view in each.views:
-            files = [project.by_path[path] for path in view if path in project.by_path]
-            others = scopes.scripts(scopes.of(files))
-            parts.append(Part(project.of((*files, *others), homes=homes), view=True))
-        found.append(parts)
+    for files in project.apart():
+        programs = {project.includes.program(source.path) for source in files}
+        if len(programs) < 2 and programs != {None}:
+            continue
+        scopes = project.fact(_Scopes)
+        connected = project.of(tuple(files))
+        for code in connected.fused():
+            homes = {path: connected.home(connected.by_path[path]) for path in code.files if path in connected.by_path}
+            parts = []
+            for view in code.views:
+                own = [connected.by_path[path] for path in view if path in connected.by_path]
+                others = scopes.scripts(scopes.of(own))
+                parts.append(Part(project.of((*own, *others), homes=homes), view=True))
+            found.append((code, parts))
     return found
 
 

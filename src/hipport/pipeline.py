@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 
 from hipport import byte_order
 from hipport.backends import left
-from hipport.dividing import Part, among, apart, views_of
+from hipport.dividing import Part, among, apart, concerning, fused
 from hipport.finding import Certainty, Finding
 from hipport.group import Group, in_documents
 from hipport.headers import missing, orphans, own, text, together
@@ -189,18 +189,18 @@ def run(
         steps = tuple(group)
         coming = {language for language in languages - {each.language for each in steps} if concerned[language]}
         # The files that parts are made of are another project's, which forgets with them what it knows of them.
-        copied = project.of(project.sources)
-        concerns = partial(_concerns_any, steps)
-        shared = copied.fused() if of_cpp else []
-        parts = apart(copied, jobs) if of_cpp else among(project, jobs, concerns) if jobs > 1 else [Part(project)]
-        views = views_of(copied, shared)
+        if of_cpp:
+            asked = concerning(project)
+            parts, shared = apart(asked, jobs), fused(asked)
+        else:
+            parts, shared = among(project, jobs, partial(_concerns_any, steps)), []
         results = _worked_through(
-            [*parts, *(view for of_one in views for view in of_one)], steps, accept, jobs, tell, coming
+            [*parts, *(view for _, views in shared for view in views)], steps, accept, jobs, tell, coming
         )
         result = _together(results[: len(parts)])
         rest = iter(results[len(parts) :])
-        for code, of_one in zip(shared, views, strict=True):
-            result = settled(project, code, result, [next(rest) for _ in of_one])
+        for code, views in shared:
+            result = settled(project, code, result, [next(rest) for _ in views])
         reported += result.reported
         for _, file in result.created:
             # What several files need is made once; different texts for one path are a defect of the passes.
@@ -459,7 +459,7 @@ def _step(
     except Conflict as conflict:
         kept, problem, failed = [], "edits of this pass conflict", [_failure(each, source, conflict)]
     else:
-        if not all(source.harmless(edit) for edit in _edits(changing)) and result.errors > source.errors:
+        if not all(_is_sound(source, finding) for finding in changing) and result.errors > source.errors:
             problem = "the edits of this finding would have broken the file's syntax"
             kept = _parsing(source, changing)
             result = source.apply(_edits(kept))
@@ -477,13 +477,19 @@ def _edits(findings: Iterable[Finding]) -> list[Edit]:
     return [edit for finding in findings for edit in finding.edits]
 
 
+def _is_sound(source: Source, finding: Finding) -> bool:
+    """Whether the edits are known to break no syntax without parsing, or nothing can be known by that."""
+    rest = [edit for edit in finding.edits if not source.harmless(edit)]
+    return not rest or (source.errors > 0 and source.alike(rest))
+
+
 def _parsing(source: Source, findings: Sequence[Finding]) -> list[Finding]:
     """Return those of the findings with whose edits the text has no more errors of syntax than before.
 
     In a file full of macros the parser loses its way; what it then makes of one place is no matter of the others. What
     is for review may hold only with what else of the pass is, and stays or goes together.
     """
-    kept = [finding for finding in findings if all(map(source.harmless, finding.edits))]
+    kept = [finding for finding in findings if _is_sound(source, finding)]
     sure = {id(finding) for finding in kept}
     rest = [finding for finding in findings if id(finding) not in sure]
     for_review = [finding for finding in rest if finding.certainty is not Certainty.SAFE]
