@@ -294,3 +294,65 @@ void go(float *x) { k<<<1, dim3(at::cuda::getCurrentDeviceProperties()->warpSize
     both = port({"k.cu": kernel + logical})
     assert b"()->warpSize" in both.project.sources[0].text
     assert "warp_size/shared" in rules(both)
+
+
+CMAKE = """project(x LANGUAGES CXX)
+option(WITH_HIP "AMD" OFF)
+option(WITH_CUDA "NVIDIA" OFF)
+set(KERNELS k.cu a.cu b.cu)
+if(WITH_CUDA)
+  enable_language(CUDA)
+  list(APPEND KERNELS conv.cu)
+  if(LOADING)
+    list(APPEND SOURCES stub.cc)
+  endif()
+  add_library(x ${KERNELS} ${SOURCES})
+elseif(WITH_HIP)
+  enable_language(HIP)
+  set_source_files_properties(${KERNELS} PROPERTIES LANGUAGE HIP)
+  add_compile_definitions(ON_AMD)
+  add_library(x ${KERNELS})
+endif()
+"""
+#: A file of a library's that HIP's side does without: more names than all others have.
+_CONV = "Create Destroy SetStream GetVersion AddTensor OpTensor Im2Col DropoutForward"
+CONV = '#include "vendor.h"\n#include <cudnn.h>\nvoid conv() {\n'
+CONV += "".join(f"  cudnn{name}();\n" for name in _CONV.split()) + "}\n"
+STUB = "#include <cublas_v2.h>\ncublasStatus_t cublasCreate_v2(cublasHandle_t* h) { return CUBLAS_STATUS_SUCCESS; }\n"
+SHARED = """#pragma once
+#ifdef PARALLEL
+#include <nccl.h>
+#endif
+__device__ int up(int v) { return __shfl_up_sync(~0u, v, 1); }
+"""
+VENDOR = "#ifdef ON_AMD\n" + NAMES_OF_HIP.replace("#pragma once\n", "") + "#else\n#include <cuda_runtime.h>\n#endif\n"
+
+
+def built_for_both() -> dict[str, str]:
+    unit = '#include "shared.h"\n' + USING
+    return {
+        "CMakeLists.txt": CMAKE, "vendor.h": VENDOR, "shared.h": SHARED, "conv.cu": CONV, "stub.cc": STUB,
+        **{f"{name}.cu": unit for name in "kab"},
+    }  # fmt: skip
+
+
+def test_what_cmake_compiles_for_cuda_alone_is_of_that_side() -> None:
+    """The build says it: the library's stub, which includes nothing of the program's, stays CUDA's as well."""
+    ported = port(built_for_both())
+    assert not [path for path in changed(ported) if path != "CMakeLists.txt"]
+    assert {str(each.path) for each in ported.reported if each.rule == "backends/alone"} == {"conv.cu", "stub.cc"}
+    # A mask of 32 lanes in what both compile is for a person; nothing of 32 lanes comes in as if it were sure.
+    assert ("shared.h", "backends/mask") in {(str(each.path), each.rule) for each in ported.reported}
+    # Without a build for HIP in the script, nobody says that the stub is for CUDA alone.
+    script = "project(x LANGUAGES CXX CUDA)\nif(WITH_CUDA)\n  list(APPEND SOURCES stub.cc)\nendif()\n"
+    assert "stub.cc" in changed(port({**built_for_both(), "CMakeLists.txt": script}))
+
+
+def test_one_file_with_a_library_that_hip_does_without_does_not_turn_the_others() -> None:
+    files = {path: text for path, text in built_for_both().items() if path not in ("CMakeLists.txt", "stub.cc")}
+    ported = port(files)
+    assert not changed(ported)
+    assert {str(each.path) for each in ported.reported if each.rule == "backends/unmapped"} == {"conv.cu"}
+    # Names of HIP's that no file gets along with are no port.
+    fft = '#include "vendor.h"\n#include <cufft.h>\nvoid f(cufftHandle h) { cufftDestroy(h); }\n'
+    assert changed(port({"vendor.h": VENDOR, **{f"{name}.cu": fft for name in "kab"}}))

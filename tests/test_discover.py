@@ -525,6 +525,35 @@ def test_patterns_mean_what_they_mean_to_git(tmp_path: Path, patterns: list[str]
     assert names(discover([root], exclude=patterns)) == sorted(said)
 
 
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [
+        ("Makefile", "x: src/x.cu\n\tnvcc -Icommon/inc -o x src/x.cu\n"),
+        ("CMakeLists.txt", "project(x CUDA)\ninclude_directories(${CMAKE_SOURCE_DIR}/common/inc)\n"),
+        ("src/CMakeLists.txt", "target_include_directories(x PRIVATE ../common/inc)\n"),
+        ("setup.py", "from torch.utils.cpp_extension import CUDAExtension\n"
+         "CUDAExtension('x', ['src/x.cu'], include_dirs=['common/inc'])\n"),
+    ],
+)  # fmt: skip
+def test_a_given_file_finds_what_its_build_finds(tmp_path: Path, script: str, text: str) -> None:
+    """As in the whole tree: NVIDIA's helper is the repository's own, and so is a name that a header declares."""
+    (tmp_path / ".git").mkdir()
+    for name, said in {
+        script: text,
+        "src/x.cu": "#include <helper_cuda.h>\n#include <deep/two.h>\n__global__ void k() { __syncwarp(); }\n",
+        "common/inc/helper_cuda.h": '#pragma once\n#include "helper_string.h"\n',
+        "common/inc/helper_string.h": "#pragma once\n",
+        "common/inc/deep/two.h": "#define __syncwarp() mine()\n__device__ void mine();\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(said)
+    alone = hipport.rewrite(tmp_path / "src/x.cu")
+    whole = hipport.rewrite(tmp_path)
+    assert {each.path.name for each in alone.before.context} == {"helper_cuda.h", "helper_string.h", "two.h"}
+    assert alone.project.sources[0].text == whole.project.by_path[PurePosixPath("src/x.cu")].text
+    assert b"<helper_cuda.h>" in alone.project.sources[0].text
+
+
 def test_what_a_given_file_includes_is_read_as_context(tmp_path: Path) -> None:
     tree = {
         ".git/HEAD": "",

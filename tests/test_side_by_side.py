@@ -118,3 +118,115 @@ def test_programs_with_a_header_for_all() -> None:
     for path in ("a/main.cu", "one/main.cu", "two/k.cu"):
         assert b"__hip_bfloat16* x" in texts[path], path
     assert b"typedef __hip_bfloat16 __nv_bfloat16;" in texts["b/main.cu"]
+
+
+def test_what_scripts_of_a_program_say_is_nothing_to_the_one_beside_it() -> None:
+    """C++20, a library that is linked, a choice by capability: each is of the program that says so."""
+    lerp = b"#include <math.h>\n__device__ float lerp(float a, float b, float t) { return a + t * (b - a); }\n"
+    tensor_cores = (
+        b'__global__ void k(float* x) {\n#if __CUDA_ARCH__ >= 750\n  asm volatile("mma.sync" :: "r"(1));\n#endif\n}\n'
+        b"void run(float* x) { k<<<1, 1>>>(x); }\n"
+    )
+    cmake = (
+        b"cmake_minimum_required(VERSION 3.20)\nproject(%b LANGUAGES CXX CUDA)\nfind_package(CUDAToolkit REQUIRED)\n"
+    )
+    tree = {
+        "plain": [placed("CMakeLists.txt", cmake % b"plain" + b"add_executable(x k.cu)\n"), placed("k.cu", lerp)],
+        "newer": [
+            placed("CMakeLists.txt", cmake % b"newer" + b"set(CMAKE_CUDA_STANDARD 20)\nadd_executable(x k.cu)\n"),
+            placed("k.cu", lerp),
+        ],
+        "linking": [
+            placed(
+                "CMakeLists.txt",
+                cmake % b"linking" + b"add_executable(x k.cu)\ntarget_link_libraries(x CUDA::cufft CUDA::cusolver)\n",
+            ),
+            placed("k.cu", tensor_cores),
+        ],
+        "choosing": [
+            placed("setup.py", SETUP),
+            placed("t.cu", tensor_cores),
+            placed("use.py", b"import torch\nallow = torch.cuda.get_device_capability() >= (7, 5)\n"),
+        ],
+    }
+    side_by_side(tree, PASSES)
+    ported = hipport.rewrite({f"{name}/{file.path}": file.text for name, files in tree.items() for file in files})
+    assert {str(each.path) for each in ported.reported if each.rule == "math_names/lerp"} == {"newer/k.cu"}
+    told = {str(each.path) for each in ported.reported if "by a capability" in each.message}
+    assert told == {"choosing/t.cu", "choosing/use.py"}
+    scripts = {str(each.path.parent): each.text for each in ported.project.sources if each.path.suffix == ".txt"}
+    assert {name for name, text in scripts.items() if b"hipfft" in text} == {"linking"}
+
+
+def test_a_folder_of_a_cmake_project_needs_what_it_links() -> None:
+    """Samples of one project: what one links, the one beside it does not look for."""
+    top = b"project(x LANGUAGES CXX CUDA)\nadd_subdirectory(a)\nadd_subdirectory(b)\n"
+    folder = b"find_package(CUDAToolkit REQUIRED)\nadd_executable(%b m.cu)\ntarget_link_libraries(%b %b)\n"
+    ported = hipport.rewrite(
+        {
+            "CMakeLists.txt": top,
+            "a/CMakeLists.txt": folder % (b"a", b"a", b"CUDA::cudart"),
+            "b/CMakeLists.txt": folder % (b"b", b"b", b"CUDA::cufft"),
+            **{f"{name}/m.cu": b"int main() { return cudaDeviceSynchronize(); }\n" for name in "ab"},
+        }
+    )
+    scripts = {str(each.path.parent): each.text for each in ported.project.sources if each.path.suffix == ".txt"}
+    assert b"hipfft" in scripts["b"] and b"hipfft" not in scripts["a"]
+
+
+#: A kernel that both programs of a test share: by its shuffles, and by what each of them makes of a warp.
+REDUCE = b"""#pragma once
+__device__ inline float sum(float v) {
+  for (int by = WARP / 2; by > 0; by /= 2) v += __shfl_down_sync(0xffffffff, v, by);
+  return v;
+}
+"""
+
+
+def sharing(warp: bytes, name: str) -> bytes:
+    return (
+        b"#define WARP " + warp + b'\n#include "../common/reduce.cuh"\n'
+        b"__global__ void k(float* x) { x[threadIdx.x] = sum(x[threadIdx.x]); }\nint main() { k<<<1, 32>>>(0); }\n"
+        b"// " + name.encode() + b"\n"
+    )
+
+
+def test_device_code_that_programs_share_comes_out_as_with_each_alone() -> None:
+    tree = {
+        "common/reduce.cuh": REDUCE,
+        **{f"{name}/main.cu": sharing(b"32", name) for name in "abc"},
+        **{f"{name}/Makefile": b"main: main.cu\n\tnvcc -o main main.cu\n" for name in "abc"},
+        # What one of them declares is nothing to the others.
+        "b/main.cu": b"#define cudaFree mine\n" + sharing(b"32", "b") + b"void f(void* p) { cudaFree(p); }\n",
+        "c/main.cu": sharing(b"32", "c") + b"void f(void* p) { cudaFree(p); }\n",
+    }
+    ported = hipport.rewrite(tree)
+    texts = {str(file.path): file.text for file in ported.project.sources}
+    for name in "abc":
+        kept = ("common/", f"{name}/")
+        alone = hipport.rewrite({path: text for path, text in tree.items() if path.startswith(kept)})
+        for file in alone.project.sources:
+            assert texts[str(file.path)] == file.text, file.path
+        assert {each for each in ported.reported if str(each.path).startswith(kept)} >= {*alone.reported}
+    assert b"hipFree" in texts["c/main.cu"] and b"hipFree" not in texts["b/main.cu"]
+    assert not [each for each in ported.reported if each.rule == "headers/shared"]
+    assert hipport.rewrite(tree, jobs=2).reported == ported.reported
+
+
+def test_programs_that_do_not_agree_on_what_they_share_are_reported() -> None:
+    """One takes the header for wavefronts of 64, by its own branch for AMD: no program decides before another."""
+    native = b"#ifdef USE_ROCM\n#define WARP 64\n#else\n#define WARP 32\n#endif\n"
+    tree = {
+        "common/reduce.cuh": b"#pragma once\n__device__ inline void step() { cudaFree(0); }\n",
+        "a/main.cu": b'#include "../common/reduce.cuh"\n__global__ void k() { step(); }\nint main() {}\n',
+        "b/main.cu": b"#define cudaFree(p) mine(p)\n__device__ void mine(int);\n" + native
+        + b'#include "../common/reduce.cuh"\n__global__ void k() { step(); }\nint main() {}\n',
+        **{f"{name}/Makefile": b"main: main.cu\n\tnvcc -o main main.cu\n" for name in "ab"},
+    }  # fmt: skip
+    ported = hipport.rewrite(tree)
+    (told,) = [each for each in ported.reported if each.rule == "headers/shared"]
+    assert (str(told.path), told.line) == ("common/reduce.cuh", 2)
+    assert told.needs_person and "with a alone it comes out otherwise than with b alone" in told.message
+    swapped = {f"{'ba'['ab'.index(p[0])]}{p[1:]}" if p[0] in "ab" else p: text for p, text in tree.items()}
+    other = hipport.rewrite(swapped)
+    assert ported.project.by_path[told.path].text == other.project.by_path[told.path].text

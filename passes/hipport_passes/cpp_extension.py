@@ -43,6 +43,7 @@ _BUILDS = re.compile(rb"\b(?:CUDAExtension|extra_cuda_cflags)\b")
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield a finding per flag, gate, probe or library that is for CUDA."""
+    project = project.near(source)
     shared = _FLAGS.search(source.text) is not None and source.path in project.fact(_of_builds)
     if not shared and not _MENTIONS.search(source.text):
         return

@@ -64,6 +64,7 @@ class _Change:
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield a finding per place that needs a GPU."""
+    project = project.near(source)
     if not (project.target.device_agnostic or _ASKED.search(source.text)):
         return
     if not _MENTIONS.search(source.text) or _BUILDS.search(source.text):

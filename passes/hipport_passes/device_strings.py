@@ -54,6 +54,7 @@ _TORCH = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*\b(?:torch|" + LIB
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield a finding per device that PyTorch does not have, and per back end that ROCm does not have."""
+    project = project.near(source)
     invented = (
         _MENTIONS.search(source.text) is not None
         and (

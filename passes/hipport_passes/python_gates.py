@@ -79,6 +79,7 @@ _FAILS = re.compile(
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield a finding per question that an AMD GPU, or ROCm, answers otherwise, or not at all."""
+    project = project.near(source)
     text = source.text
     asked = {name for name, pattern in _QUESTIONS.items() if pattern.search(text)}
     known_elsewhere = project.fact(_capability_functions)

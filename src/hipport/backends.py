@@ -15,6 +15,7 @@ changes it. A file that is merely HIP, with nothing of that, may be one of hippo
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -25,6 +26,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from hipport.headers import own
+from hipport.languages.cmake import CMake, Command
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.preprocessor import Conditional, chosen_between, names_for_hip, side_of
 from hipport.project import Skipped
@@ -50,6 +52,13 @@ _MAPPED = re.compile(
 #: The form of names of CUDA's.
 CUDA_NAME = re.compile(rb"cu(?:da|blas|fft|rand|sparse|solver|dnn)[A-Z]\w+")
 _CUDA_NAME = re.compile(rb"\b" + CUDA_NAME.pattern + rb"\b")
+# What CMake calls the two in conditions, and what shows that it builds for HIP by itself.
+_NAMES_HIP, _NAMES_CUDA = re.compile(rb"\w*(?:HIP|ROCM)\w*"), re.compile(rb"\w*CUDA\w*")
+_BUILDS_HIP = re.compile(
+    rb"(?i)\benable_language\s*\(\s*HIP|\bLANGUAGE\s+HIP\b|\bLANGUAGES\b[^()]*\bHIP\b|\bhip_add_\w+\s*\(|hip::device"
+)
+# So many files that HIP compiles as they are, for each that it does not, are a port, whatever the others lack.
+_MOST = 3
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 # Words for the two in paths.
@@ -99,6 +108,7 @@ def known(project: Project) -> Project:
         return project
     _spread(sides)
     _share(sides)
+    _by_build(sides)
     unset = _unset(sides)
     return project.of(
         tuple(
@@ -371,12 +381,16 @@ def _spread(sides: _Sides) -> None:
 
 
 def _share(sides: _Sides) -> None:
-    """Find the files that reach HIP through the program's own names, where those are most of CUDA's that are used."""
+    """Find the files that reach HIP through the program's own names, where those are most of CUDA's that are used.
+
+    Or where most files use no others: HIP's side then does without what the rest is for.
+    """
     including: dict[PurePath, set[PurePath]] = {}
     for source in sides.files.values():
         for include in source.includes:
             for other in sides.project.included(source, include):
                 including.setdefault(other.path, set()).add(source.path)
+    seen = _seen_by_hip(sides)
     for files in sides.groups:
         selectors = [file.path for file in files if file.path in sides.selectors]
         if not selectors:
@@ -384,16 +398,43 @@ def _share(sides: _Sides) -> None:
         through = _reached(selectors, including)
         shared = [file for file in files if file.path in through and file.path not in sides.side]
         names = frozenset(name for file in files for name in file.fact(mapped))
-        used = {
-            match[0]
+        # A name that is only given a meaning is not used.
+        used = [
+            {
+                match[0]
+                for match in _CUDA_NAME.finditer(_MAPPED.sub(lambda match: b" " * len(match[0]), file.code))
+                if not within(match.start(), file.cuda_only)
+            }
             for file in shared
-            for match in _CUDA_NAME.finditer(file.code)
-            if not within(match.start(), file.cuda_only)
-        }
+        ]
+        # One file with a library of CUDA's that HIP's side does without has more names than all the others together.
+        of_any = frozenset[bytes]().union(*used)
+        most = len(of_any & names) >= len(of_any - names) or (
+            sum(bool(of_file) and of_file <= names for of_file in used)
+            >= _MOST * sum(not of_file <= names for of_file in used)
+            and bool(names)
+        )
         # Functions may hide the names of both: then files are what is chosen.
         selected = names or any(file.path in sides.side for file in files)
-        if selected and len(used & names) >= len(used - names):
+        if selected and most:
             sides.side.update(dict.fromkeys((file.path for file in shared), "both"))
+            # Both compile what these include, too: another header of the toolkit's there would take CUDA's build away.
+            for path in _reached((file.path for file in shared), seen):
+                sides.side.setdefault(path, "both")
+
+
+def _seen_by_hip(sides: _Sides) -> Mapping[PurePath, set[PurePath]]:
+    """Return what each file includes where HIP sees it."""
+    return {
+        source.path: {
+            other.path
+            for include in source.includes
+            if not within(include.directive.start, source.cuda_only)
+            for other in sides.project.included(source, include)
+            if other.path in sides.files
+        }
+        for source in sides.files.values()
+    }
 
 
 def _reached(start: Iterable[PurePath], following: Mapping[PurePath, AbstractSet[PurePath]]) -> set[PurePath]:
@@ -404,6 +445,48 @@ def _reached(start: Iterable[PurePath], following: Mapping[PurePath, AbstractSet
         reached |= more
         waiting += more
     return reached
+
+
+# ---- what only CUDA's build compiles
+
+
+def _by_build(sides: _Sides) -> None:
+    """Give files to CUDA's side that CMake compiles for CUDA alone, where it builds the others for HIP by itself."""
+    if "both" not in sides.side.values() and "hip" not in sides.side.values():
+        return
+    scripts = [each for each in sides.project.sources if isinstance(each, CMake)]
+    if any(b"hipport.cmake" in each.text or b"hipify" in each.text.lower() for each in scripts):
+        return  # What hipport wrote is no one's choice, and what hipify is to translate is written for CUDA.
+    for_cuda: set[PurePath] = set()
+    for_others: set[PurePath] = set()
+    for script in scripts:
+        if not _BUILDS_HIP.search(script.text):
+            continue
+        for command in script.commands:
+            if command.name in ("if", "elseif", "else", "endif"):
+                continue
+            only_cuda = any(_is_for_cuda(script, block) for block in script.around(command))
+            taken_out = [script[each.content] for each in command.arguments[:1]] == [b"REMOVE_ITEM"]
+            for argument in command.arguments if not taken_out else ():
+                name = script[argument.content].rpartition(b"}/")[2].decode("utf-8", "replace")
+                path = type(script.path)(posixpath.normpath(posixpath.join(script.path.parent.as_posix(), name)))
+                if path in sides.files:
+                    (for_cuda if only_cuda else for_others).add(path)
+    for path in for_cuda - for_others:
+        if sides.side.get(path, "both") == "both" and path not in sides.selectors:
+            sides.side[path] = "cuda"
+
+
+def _is_for_cuda(script: CMake, block: Sequence[Command]) -> bool:
+    """Say whether a branch of CMake is for CUDA alone."""
+    conditions = [script[each.inner] for each in block if each.name in ("if", "elseif")]
+    last = conditions[-1] if block[-1].name != "else" and conditions else b""
+    if last:
+        return bool(
+            (_NAMES_CUDA.search(last) and not _NAMES_HIP.search(last) and not re.search(rb"\bNOT\b", last))
+            or re.fullmatch(rb"\s*NOT\s+" + _NAMES_HIP.pattern + rb"\s*", last)
+        )
+    return len(conditions) == 1 and bool(re.fullmatch(rb"\s*" + _NAMES_HIP.pattern + rb"\s*", conditions[0]))
 
 
 def counterpart(source: Cpp, project: Project) -> bool:

@@ -37,7 +37,7 @@ from hipport.languages.shell import Definition, Dockerfile, Markdown, Shell
 from hipport.languages.toml import Toml
 from hipport.languages.yaml import Compose, Manifest, Workflow
 from hipport.project import Project, Skipped, Target
-from hipport.search_paths import of_commands
+from hipport.search_paths import SearchPaths, of_commands
 from hipport.source import Source
 
 __all__ = ["Extension", "NotFound", "discover", "extensions", "left_by_tools", "source"]
@@ -168,10 +168,10 @@ def discover(
     """Read the sources at `paths`, files and folders, without what builds and tools have left there.
 
     Paths become relative to one root: the folder that all of `paths` lie in. A file that is given is taken whatever its
-    suffix, and what it includes in quotes is read as `Project.context`. `exclude` has patterns as in .gitignore,
-    relative to `base` or else the root. `vendored` tells by which files each third-party library is known (`NAME`, or
-    `NAME: TEXT` where the file has to begin with something that has TEXT in it); a folder of one that is given itself
-    is meant.
+    suffix, and what it includes, in quotes or where build scripts say, is read as `Project.context`. `exclude` has
+    patterns as in .gitignore, relative to `base` or else the root. `vendored` tells by which files each third-party
+    library is known (`NAME`, or `NAME: TEXT` where the file has to begin with something that has TEXT in it); a folder
+    of one that is given itself is meant.
 
     With `repository`, files that are given are looked at with all of the Git repository that they lie in, which is the
     root then: what becomes of them does not depend on which others are given. With `staged`, so are folders, which are
@@ -195,11 +195,10 @@ def discover(
     for path in given:
         walk.take(path)
     sources, skipped = walk.read()
-    context = _context(root, sources) if any(path.is_file() for path in given) else ()
+    context, told = _context(root, sources) if any(path.is_file() for path in given) else ((), {})
     left = _not_given(sorted(context, key=lambda each: str(each.path)))
-    return Project(
-        sources, target or Target(), (*skipped, *left), root, context, walk.links_to(), commands=walk.commands()
-    )
+    commands = {**told, **walk.commands()}
+    return Project(sources, target or Target(), (*skipped, *left), root, context, walk.links_to(), commands=commands)
 
 
 def _repository(folder: Path) -> Path | None:
@@ -245,26 +244,36 @@ def _not_given(included: Iterable[Source]) -> Iterator[Skipped]:
             yield Skipped(each.path, "included", "included, and CUDA; to port it, give it too, or its folder")
 
 
-def _context(root: Path, sources: Iterable[Source]) -> tuple[Source, ...]:
-    """Read the files that `sources` include in quotes, and those that these include, as far as they are not `sources`.
+def _context(root: Path, sources: Iterable[Source]) -> tuple[tuple[Source, ...], dict[PurePath, tuple[str, ...]]]:
+    """Read the files that `sources` include, and those that these include, as far as they are not `sources`.
 
-    A path is looked for beside the file, and then from each folder above it, as far as the repository reaches.
+    A file is where the build scripts above say that it is looked for; in quotes also beside the file, and in each
+    folder above it, as far as the repository reaches. Returns the files, and the folders that scripts name for each
+    file, relative to `root`.
     """
     known = {os.path.realpath(root / each.path) for each in sources}
     top = _repository(root) or root
+    places = SearchPaths(_scripts_above(root, top), {})
+    told: dict[PurePath, tuple[str, ...]] = {}
     found: list[Source] = []
     waiting = [each for each in sources if isinstance(each, Cpp)]
     while waiting:
         each = waiting.pop()
-        folder = Path(os.path.realpath(root / each.path)).parent
-        above = [parent for parent in folder.parents if parent.is_relative_to(top)]
+        file = Path(os.path.realpath(root / each.path))
+        inside = file.is_relative_to(top)
+        named = [top / place for place in places.of(file.relative_to(top).as_posix())] if inside else []
+        if named:
+            told[each.path] = tuple(os.path.relpath(folder, root).replace(os.sep, "/") for folder in named)
+        above = [parent for parent in file.parent.parents if parent.is_relative_to(top)]
         for include in each.includes:
-            if include.angled or PurePosixPath(include.path).is_absolute():
+            if PurePosixPath(include.path).is_absolute():
                 continue
-            for start in (folder, *above):
+            for start in named if include.angled else (file.parent, *named, *above):
                 place = os.path.realpath(start / include.path)
                 if place in known:
                     break
+                if start in named and not Path(place).is_relative_to(top):
+                    continue  # What a script says leads nowhere else.
                 try:
                     text = _read(Path(place))
                 except _Refused:
@@ -275,7 +284,18 @@ def _context(root: Path, sources: Iterable[Source]) -> tuple[Source, ...]:
                     found.append(other)
                     waiting.append(other)
                 break
-    return tuple(found)
+    return tuple(found), told
+
+
+def _scripts_above(root: Path, top: Path) -> Iterator[Source]:
+    """Yield the build scripts in a folder and in those above it, with their paths from the outermost, `top`."""
+    for folder in (root, *root.parents):
+        for name in ("CMakeLists.txt", "setup.py", "Makefile", "makefile", "GNUmakefile"):
+            with contextlib.suppress(_Refused):
+                path = PurePosixPath((folder / name).relative_to(top).as_posix())
+                yield source(path, _read(folder / name))
+        if folder == top:
+            return
 
 
 def _unported(file: Cpp) -> bool:

@@ -112,6 +112,14 @@ def _extensions(project: Project) -> tuple[Extension, ...]:
     return tuple(sorted(complete, key=lambda e: (str(e.path or e.sources[0]), e.name or "", e.kind)))
 
 
+def built_from(script: Python, project: Project) -> tuple[PurePath, ...]:
+    """Return the files of the project that a Python script names as sources of extensions."""
+    if not _builds(script):
+        return ()
+    files = (source.path for source in project.sources if isinstance(source, Cpp))
+    return tuple(path for extension in _Script(script, files).extensions() for path in extension.sources)
+
+
 def include_folders(script: Python) -> tuple[str, ...]:
     """Return the folders that a Python script has a compiler look for includes in, as paths from the tree's root."""
     places = (posixpath.normpath(place) for place in _Script(script, ()).include_folders())

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 
@@ -26,6 +27,20 @@ def connected(files: Iterable[PurePath], edges: Iterable[tuple[PurePath, PurePat
     for path in leader:
         groups.setdefault(find(path), []).append(path)
     return [tuple(group) for group in groups.values()]
+
+
+# Looking at each program by itself may take so many times what there is to look at; what takes more is decided for all.
+_MOST = 4
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Files of several programs with code for devices that they share, and each program with what it includes."""
+
+    files: tuple[PurePath, ...]
+    #: The names of the programs, with their files.
+    views: tuple[tuple[PurePath, ...], ...]
+    names: tuple[str, ...]
 
 
 class Linked:
@@ -117,6 +132,39 @@ class Linked:
             found.append(reached)
         return found
 
+    def fused(self, units: Callable[[PurePath], bool], size: Callable[[PurePath], int]) -> list[Shared]:
+        """Return the groups in which several programs are one, as they share code for devices.
+
+        `units` tells files that are compiled by themselves, `size` how much there is in a file.
+        """
+        included = {other for others in self._included.values() for other in others}
+        found = []
+        for group in self.groups:
+            tops: dict[str, list[PurePath]] = {}
+            for path in group:
+                if path not in included or units(path):
+                    program = self._programs[path]
+                    name = path.as_posix() if path in self._mains else ""
+                    tops.setdefault(name if program is None else program or ".", []).append(path)
+            if len(tops) < 2:
+                continue
+            views = [self._reached(paths) for paths in tops.values()]
+            much = sum(size(path) for view in views for path in view) > _MOST * sum(map(size, group))
+            if not much and set(group).issubset(path for view in views for path in view):
+                found.append(Shared(group, tuple(map(tuple, views)), tuple(tops)))
+        return found
+
+    def _reached(self, paths: Iterable[PurePath]) -> dict[PurePath, None]:
+        """Return files with all that they include."""
+        reached = dict.fromkeys(paths)
+        waiting = list(reached)
+        while waiting:
+            for other in self._included[waiting.pop()]:
+                if other not in reached:
+                    reached[other] = None
+                    waiting.append(other)
+        return reached
+
     @cached_property
     def families(self) -> dict[PurePath, tuple[PurePath, ...]]:
         """For each file, those that it is connected to within its program, files with a `main` among them."""
@@ -138,13 +186,7 @@ class Linked:
         for path in sorted(self._included, key=lambda each: each in included):
             if path in included and path in within:
                 continue
-            reached = {path: None}
-            waiting = [path]
-            while waiting:
-                for other in self._included[waiting.pop()]:
-                    if other not in reached:
-                        reached[other] = None
-                        waiting.append(other)
+            reached = self._reached([path])
             for each in reached:
                 within.setdefault(each, []).append(len(units))
             units.append(tuple(reached))

@@ -16,18 +16,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from itertools import groupby
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
 from hipport import byte_order
 from hipport.backends import left
+from hipport.dividing import Part, among, apart, concerning, fused
 from hipport.finding import Certainty, Finding
 from hipport.group import Group, in_documents
 from hipport.headers import missing, orphans, own, text, together
 from hipport.languages.cpp import Cpp
 from hipport.languages.kept_comments import keeping_comments
 from hipport.project import Project
+from hipport.shared_code import settled
 from hipport.source import Conflict, Edit, NewFile, Source, Span
 
 L = TypeVar("L", bound=Source)
@@ -186,23 +189,24 @@ def run(
         steps = tuple(group)
         coming = {language for language in languages - {each.language for each in steps} if concerned[language]}
         # The files that parts are made of are another project's, which forgets with them what it knows of them.
-        if jobs > 1:
-            parts = _parts(project.of(project.sources), jobs) if of_cpp else _shares(project, steps, jobs)
+        if of_cpp:
+            asked = concerning(project)
+            parts, shared = apart(asked, jobs), fused(asked)
         else:
-            parts = [_Part(_near(project) if of_cpp else project)]
-        results = (
-            _in_processes(parts, steps, accept, jobs, tell, coming)
-            if len(parts) > 1
-            else [_sequence(_Part(project), steps, accept, tell)]
+            parts, shared = among(project, jobs, partial(_concerns_any, steps)), []
+        results = _worked_through(
+            [*parts, *(view for _, views in shared for view in views)], steps, accept, jobs, tell, coming
         )
-        changed: dict[PurePath, Source] = {}
-        for result in results:
-            changed |= result.changed
-            reported += result.reported
-            for file in result.created:
-                # What several files need is made once; different texts for one path are a defect of the passes.
-                if created.setdefault(file.path, file) != file:
-                    raise Conflict(f"two different files are to be made at {file.path}")
+        result = _together(results[: len(parts)])
+        rest = iter(results[len(parts) :])
+        for code, views in shared:
+            result = settled(project, code, result, [next(rest) for _ in views])
+        reported += result.reported
+        for _, file in result.created:
+            # What several files need is made once; different texts for one path are a defect of the passes.
+            if created.setdefault(file.path, file) != file:
+                raise Conflict(f"two different files are to be made at {file.path}")
+        changed = result.changed
         project = project.replacing(changed)
     reported += _own_headers(project, created)
     project = byte_order.restored(project, before)
@@ -262,14 +266,15 @@ def _resolved(path: PurePath, include: str) -> PurePath:
 
 
 @dataclass(frozen=True)
-class _Result:
+class Result:
     """What a sequence of passes did to a project."""
 
     changed: dict[PurePath, Source]
     #: The edits that made `changed`, step by step: what a process sends instead of all the texts in between.
     edits: dict[PurePath, list[tuple[Edit, ...]]]
     reported: list[Reported]
-    created: list[NewFile]
+    #: With the files that need them.
+    created: list[tuple[PurePath, NewFile]]
     #: How often each pass was called, in order.
     calls: list[tuple[str, int]]
 
@@ -279,6 +284,10 @@ def _concerns(language: type[Source], source: Source) -> bool:
     if isinstance(source, language):
         return not (isinstance(source, Cpp) and own(source))
     return any(issubclass(inside, language) for inside in source.embeds)
+
+
+def _concerns_any(passes: Sequence[Pass[Any]], source: Source) -> bool:
+    return any(_concerns(each.language, source) for each in passes)
 
 
 def _concerned(language: type[Source], project: Project) -> list[int]:
@@ -305,17 +314,9 @@ def _found(each: Pass[Any], source: Source, project: Project) -> list[tuple[Find
     ]
 
 
-@dataclass(frozen=True)
-class _Part:
-    """What a process works on: a project, and those of its files that are to be ported; None for all."""
-
-    project: Project
-    only: frozenset[PurePath] | None = None
-
-
-def _sequence(part: _Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: Callable[[str, int], None]) -> _Result:
+def _sequence(part: Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: Callable[[str, int], None]) -> Result:
     project = part.project
-    result = _Result({}, {}, [], [], [])
+    result = Result({}, {}, [], [], [])
     concerned = {
         language: [
             i for i in _concerned(language, project) if part.only is None or project.sources[i].path in part.only
@@ -330,7 +331,7 @@ def _sequence(part: _Part, passes: Sequence[Pass[Any]], accept: Certainty, tell:
             source = project.sources[i]
             after, said, made = _step(each, source, project, accept)
             result.reported.extend(said)
-            result.created.extend(made)
+            result.created.extend((source.path, file) for file in made)
             if after is not source:
                 changed[source.path] = after
                 result.edits.setdefault(source.path, []).append(after.edits)
@@ -346,85 +347,53 @@ def _sequence(part: _Part, passes: Sequence[Pass[Any]], accept: Certainty, tell:
 
 
 #: What a process was given to work on: the parts, and for each the rest of what `_sequence` takes.
-_given: list[tuple[Sequence[_Part], Sequence[Pass[Any]], Certainty]] = []
+_given: list[tuple[Sequence[Part], Sequence[Pass[Any]], Certainty]] = []
 
 
-def _give(parts: Sequence[_Part], passes: Sequence[Pass[Any]], accept: Certainty) -> None:
+def _give(parts: Sequence[Part], passes: Sequence[Pass[Any]], accept: Certainty) -> None:
     _given[:] = [(parts, passes, accept)]
     # What the process has from the one before stays, and would only be copied where it is looked through.
     gc.freeze()
 
 
 @_collecting_less()
-def _edits_only(number: int) -> _Result:
+def _edits_only(number: int) -> Result:
     ((parts, passes, accept),) = _given
     return replace(_sequence(parts[number], passes, accept, _untold), changed={})
 
 
-def _shares(project: Project, passes: Sequence[Pass[Any]], jobs: int) -> list[_Part]:
-    """Divide the files that the passes are called for, of about the same size; what else is there, all can read.
-
-    A pass over such files reads C++, which it does not change, and of its own language one file.
-    """
-    files = [
-        source
-        for source in project.sources
-        if project.concerns(source.path) and any(_concerns(each.language, source) for each in passes)
-    ]
-    shares = _shared(((source.path,) for source in files), lambda path: len(project.by_path[path].text), 4 * jobs)
-    return [_Part(project, frozenset(share)) for share in shares] if len(shares) > 1 else [_Part(project)]
+def _together(results: Sequence[Result]) -> Result:
+    """Return what was done to parts of a project as what was done to it."""
+    whole = Result({}, {}, [], [], [])
+    for result in results:
+        whole.changed.update(result.changed)
+        whole.reported.extend(result.reported)
+        whole.created.extend(result.created)
+    return whole
 
 
-def _shared(groups: Iterable[Sequence[T]], size: Callable[[T], int], count: int) -> list[list[T]]:
-    """Divide groups among `count` shares of about the same size, or as many as there are groups."""
-    sized = sorted(((sum(map(size, group)), group) for group in groups), key=lambda each: -each[0])
-    shares: list[list[T]] = [[] for _ in range(min(len(sized), count))]
-    sizes = [0] * len(shares)
-    for total, group in sized:
-        smallest = sizes.index(min(sizes))
-        shares[smallest] += group
-        sizes[smallest] += total
-    return shares
-
-
-def _parts(project: Project, jobs: int) -> list[_Part]:
-    """Divide the C++ files among projects of about the same size, so that files that include each other stay together.
-
-    A pass over C++ reads no other C++ files than those. What is not C++ is in every part, for passes to read.
-    """
-    # More parts than processes, for a process that is done early to take another.
-    groups = [group for group in project.apart() if any(project.concerns(source.path) for source in group)]
-    bins = _shared(groups, lambda source: len(source.text), 4 * jobs)
-    if len(bins) < 2:
-        return [_Part(_near(project))]
-    others = [source for source in project.sources if not isinstance(source, Cpp)]
-    return [_Part(project.of((*part, *others))) for part in bins]
-
-
-def _near(project: Project) -> Project:
-    """Return the project with those C++ files that those which are to be ported have to do with, if only some are.
-
-    Of a file that is given alone, most of its repository need not be lexed then.
-    """
-    if project.asked is None:
-        return project
-    near = {
-        source.path
-        for group in project.apart()
-        if any(project.concerns(source.path) for source in group)
-        for source in group
-    }
-    return project.of(tuple(each for each in project.sources if not isinstance(each, Cpp) or each.path in near))
-
-
-def _in_processes(
-    parts: Sequence[_Part],
+def _worked_through(
+    parts: Sequence[Part],
     passes: Sequence[Pass[Any]],
     accept: Certainty,
     jobs: int,
     tell: Callable[[str, int], None],
     coming: Iterable[type[Source]] = (),
-) -> list[_Result]:
+) -> list[Result]:
+    """Run the passes over the parts, with several jobs each in a process."""
+    if jobs > 1 and len(parts) > 1:
+        return _in_processes(parts, passes, accept, jobs, tell, coming)
+    return [_sequence(part, passes, accept, _untold if part.view else tell) for part in parts]
+
+
+def _in_processes(
+    parts: Sequence[Part],
+    passes: Sequence[Pass[Any]],
+    accept: Certainty,
+    jobs: int,
+    tell: Callable[[str, int], None],
+    coming: Iterable[type[Source]] = (),
+) -> list[Result]:
     """Run the passes over the parts, each in a process, and meanwhile load what the languages `coming` next take."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -433,22 +402,23 @@ def _in_processes(
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
     context = multiprocessing.get_context(method)
     with ProcessPoolExecutor(jobs, context, _give, (parts, passes, accept)) as pool:
-        futures = {pool.submit(_edits_only, number): part for number, part in enumerate(parts)}
+        futures = {pool.submit(_edits_only, number): number for number in range(len(parts))}
         for language in coming:
             language.prepare()
-        results = []
+        results: dict[int, Result] = {}
         for future in as_completed(futures):
-            result, part = future.result(), futures[future]
+            result, number = future.result(), futures[future]
+            part = parts[number]
             for path, steps in result.edits.items():
                 source = part.project.by_path[path]
                 source.forget()
                 for edits in steps:
                     source = source.apply(edits)
                 result.changed[path] = source
-            results.append(result)
-            for name, calls in results[-1].calls:
+            results[number] = result
+            for name, calls in result.calls if not part.view else ():
                 tell(name, calls)
-    return results
+    return [results[number] for number in range(len(parts))]
 
 
 def _untold(name: str, steps: int) -> None:

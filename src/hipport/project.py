@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from hipport.linked import Linked, connected
+from hipport.linked import Linked, Shared, connected
 from hipport.resolving import Includes
 from hipport.source import Source
 
@@ -189,14 +189,20 @@ class Project:
             }
         return result
 
-    def of(self, sources: tuple[Source, ...]) -> Project:
+    def of(self, sources: tuple[Source, ...], homes: Mapping[PurePath, PurePath] | None = None) -> Project:
         """Return the project with some of its sources, or with others at their paths.
 
-        What an include means stays what it is in the whole tree, as it was read.
+        What an include means stays what it is in the whole tree, as it was read. `homes` are those of files in the
+        whole tree, where other files of their programs are left out.
         """
         result = replace(self, sources=sources)
         result.__dict__["includes"] = self.includes
+        result.__dict__["_told_homes"] = self._told_homes if homes is None else homes
         return result
+
+    @cached_property
+    def _told_homes(self) -> Mapping[PurePath, PurePath]:
+        return {}
 
     def _own_includes(self, source: Source) -> list[tuple[str, bool]]:
         """The includes in `source` that may mean a file of the project."""
@@ -254,6 +260,15 @@ class Project:
             for other in self.includes.meant(source.path, include.path, include.angled)
         )
 
+    def near(self, source: Source) -> Project:
+        """Return the project as a file that is no C++ sees it: without the programs beside its own.
+
+        Which packages a tree has is a fact of all of it: that is asked of the project itself.
+        """
+        from hipport.dividing import near
+
+        return near(self, source)
+
     def knowing_hip(self) -> Project:
         """Return the project with each C++ file knowing what the program has for HIP already: see hipport.backends."""
         from hipport.backends import known
@@ -310,6 +325,14 @@ class Project:
             {source.path: self.includes.program(source.path) for source in files},
             mains,
             lambda path: _FOR_DEVICES.search(self._readable[path].text) is not None,
+        )
+
+    def fused(self) -> list[Shared]:
+        """Return the code that several programs are one by, as they share it: see `Linked.fused`."""
+        from hipport.extensions import UNITS
+
+        return self._linked.fused(
+            lambda path: path.suffix.lower() in UNITS, lambda path: len(self._readable[path].text)
         )
 
     @cached_property
@@ -410,6 +433,8 @@ class Project:
 
         Files that are only context do not count: nothing is to be made outside of what was given.
         """
+        if source.path in self._told_homes:
+            return self._told_homes[source.path]
         family = self._linked.families.get(source.path, (source.path,))
         known = self._homes.get(family[0])
         if known is None:

@@ -274,8 +274,19 @@ class Tree:
 
     @cached_property
     def said(self) -> list[Facts]:
-        """What all scripts say."""
-        return [said for _, said in self._all]
+        """What the scripts say that this one is configured with.
+
+        What a folder's script finds and links is no matter of a folder beside it; a module may be included anywhere.
+        """
+        folder = self.source.path.parent
+        return [
+            said
+            for path, said in self._all
+            if path.name != "CMakeLists.txt"
+            or self.source.path.name != "CMakeLists.txt"
+            or path.is_relative_to(folder)
+            or folder.is_relative_to(path.parent)
+        ]
 
     @cached_property
     def torch(self) -> bool:
@@ -341,7 +352,7 @@ class Tree:
     @cached_property
     def defines(self) -> frozenset[str]:
         """The targets that the scripts define."""
-        return frozenset().union(*(said.defines for said in self.said))
+        return frozenset().union(*(said.defines for _, said in self._all))
 
     @cached_property
     def variables(self) -> frozenset[str]:
