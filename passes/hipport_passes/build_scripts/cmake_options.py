@@ -390,7 +390,14 @@ class Options:
         start = argument.span.start
         while self.source.text[start - 1 : start].isspace():
             start -= 1
-        return Span(start, argument.span.end)
+        # A comment in front has its line to itself.
+        commented = any(
+            token.kind == "comment" and token.span.end == start
+            for command in self.source.commands
+            if command.inner.start <= start < command.inner.end
+            for token in self.source.tokens_in(command.inner)
+        )
+        return argument.span if commented else Span(start, argument.span.end)
 
 
 def _for_cuda(match: re.Match[bytes]) -> bool:
