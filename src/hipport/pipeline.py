@@ -189,7 +189,7 @@ def run(
         if jobs > 1:
             parts = _parts(project.of(project.sources), jobs) if of_cpp else _shares(project, steps, jobs)
         else:
-            parts = [_Part(project)]
+            parts = [_Part(_near(project) if of_cpp else project)]
         results = (
             _in_processes(parts, steps, accept, jobs, tell, coming)
             if len(parts) > 1
@@ -393,11 +393,28 @@ def _parts(project: Project, jobs: int) -> list[_Part]:
     A pass over C++ reads no other C++ files than those. What is not C++ is in every part, for passes to read.
     """
     # More parts than processes, for a process that is done early to take another.
-    bins = _shared(project.apart(), lambda source: len(source.text), 4 * jobs)
+    groups = [group for group in project.apart() if any(project.concerns(source.path) for source in group)]
+    bins = _shared(groups, lambda source: len(source.text), 4 * jobs)
     if len(bins) < 2:
-        return [_Part(project)]
+        return [_Part(_near(project))]
     others = [source for source in project.sources if not isinstance(source, Cpp)]
     return [_Part(project.of((*part, *others))) for part in bins]
+
+
+def _near(project: Project) -> Project:
+    """Return the project with those C++ files that those which are to be ported have to do with, if only some are.
+
+    Of a file that is given alone, most of its repository need not be lexed then.
+    """
+    if project.asked is None:
+        return project
+    near = {
+        source.path
+        for group in project.apart()
+        if any(project.concerns(source.path) for source in group)
+        for source in group
+    }
+    return project.of(tuple(each for each in project.sources if not isinstance(each, Cpp) or each.path in near))
 
 
 def _in_processes(
