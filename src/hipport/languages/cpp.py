@@ -218,8 +218,11 @@ class Cpp(Source):
 
     def _is_include_lines(self, span: Span) -> bool:
         """Whether whole lines stand there, and on each an `#include` of a plain path."""
+        lines = self[span]
+        if span.end == len(self.text) and not lines.endswith((b"\n", b"\r")):
+            lines += b"\n"  # The last line of a file may have no end.
         return (
-            _INCLUDE_LINES.fullmatch(self.text, span.start, span.end) is not None
+            _INCLUDE_LINES.fullmatch(lines) is not None
             and any(span.start <= include.directive.start < span.end for include in self.includes)
             and (not span.start or self.text[span.start - 1 : span.start] in (b"\n", b"\r"))
         )
