@@ -54,10 +54,14 @@ def _gpus(source: Compose) -> Iterator[Finding]:
     services: dict[tuple[str, ...], list[Entry]] = {}
     for each in source.entries:
         services.setdefault(each.keys, []).append(each)
+    gone: list[Span] = []
     for keys, entries in services.items():
         asked = [each for each in entries if _asks(source, each, services)]
-        if asked:
-            yield _service(source, keys, entries, asked, services)
+        # What stands in something that goes, as in no file of compose's, goes with it.
+        if asked and not any(span.start < asked[0].span.start < span.end for span in gone):
+            said = _service(source, keys, entries, asked, services)
+            gone += [edit.span for edit in said.edits]
+            yield said
 
 
 def _asks(source: Compose, each: Entry, services: dict[tuple[str, ...], list[Entry]]) -> bool:
