@@ -535,8 +535,14 @@ class Cpp(Source):
         return directive is not None and span.end <= directive.end and bool(_IF.match(self.code, directive.start))
 
     def alike(self, edits: Sequence[Edit]) -> bool:
-        """Brackets are open and closed as before, and there are no other lines for the preprocessor."""
-        ordered = sorted(edits, key=lambda edit: edit.span)
+        """Brackets are open and closed as before, and of lines for the preprocessor there are whole includes alone."""
+        ordered = [
+            edit
+            for edit in sorted(edits, key=lambda edit: edit.span)
+            if len(edit.span)
+            or not _INCLUDE_LINES.fullmatch(edit.new)
+            or self._line_start(edit.span.start) != edit.span.start
+        ]
         old = b" ".join(self.code[edit.span.start : edit.span.end] for edit in ordered)
         new = b" ".join(lex(edit.new)[0] for edit in ordered)
         return not _LINES_APART.search(old) and not _LINES_APART.search(new) and _open(old) == _open(new)
