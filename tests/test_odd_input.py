@@ -23,6 +23,12 @@ ASM = '__device__ int f(int a) {{ int r; asm("add.s32 %0, %1, 1;" : {} : {}); re
         ASM.format('"=r"(r)', '"r"(\0 a +\0 1)'),
         "#if defined(defined(USE_ROCM)\nint x;\n#endif\n#if defined(USE_ROCM(defined(USE_ROCM\n#endif\n",
         "#if defined(USE_ROCM && defined(defined(USE_ROCM)))\n#endif\n",
+        # In text with errors, what the parser counts says nothing of an edit.
+        "[;t[]2(__hmul_rn",
+        "t(int<__nanosleep __i=(__dmul_rn(sums[),sums);bi",
+        "#if defined(__CUDA_ARCH__//\n__CUDA_ARCH__>0\n#endif",
+        # A carriage return alone ends lines.
+        "#else\r__syncwarp",
     ],
 )
 def test_no_pass_fails(text: str) -> None:

@@ -22,6 +22,8 @@ from hipport.source import Edit, Span
 from hipport_passes.packages.asking import Asking, unless_both
 from hipport_passes.packages.commands import image
 
+# A comment, for itself or behind what a line says; not in a string.
+_REMARK = re.compile(rb"^[^\"'\r\n#]*(?:(?<=[ \t])|(?<=^))(#[^\r\n]*)", re.MULTILINE)
 _DEVICES = (b"devices:", b"  - /dev/kfd", b"  - /dev/dri", b"group_add:", b"  - video")
 _NVIDIA = re.compile(rb"\bnvidia\b|\bgpu\b")
 _ARGUMENT = re.compile(r"(?P<name>\w+)=(?P<value>.+)")
@@ -52,10 +54,14 @@ def _gpus(source: Compose) -> Iterator[Finding]:
     services: dict[tuple[str, ...], list[Entry]] = {}
     for each in source.entries:
         services.setdefault(each.keys, []).append(each)
+    gone: list[Span] = []
     for keys, entries in services.items():
         asked = [each for each in entries if _asks(source, each, services)]
-        if asked:
-            yield _service(source, keys, entries, asked, services)
+        # What stands in something that goes, as in no file of compose's, goes with it.
+        if asked and not any(span.start < asked[0].span.start < span.end for span in gone):
+            said = _service(source, keys, entries, asked, services)
+            gone += [edit.span for edit in said.edits]
+            yield said
 
 
 def _asks(source: Compose, each: Entry, services: dict[tuple[str, ...], list[Entry]]) -> bool:
@@ -115,7 +121,8 @@ def _service(
                 gone = outer
         assert gone is not None
         end = source.text.find(b"\n", gone.span.end)
-        edits.append(Edit(Span(gone.line, len(source.text) if end < 0 else end + 1), b""))
+        lines = Span(gone.line, len(source.text) if end < 0 else end + 1)
+        edits.append(Edit(lines, b"".join(indent + each + source.newline for each in _REMARK.findall(source[lines]))))
     message += "; assumes that the service may have all of them, HIP_VISIBLE_DEVICES chooses"
     return Finding(first.span, "gpus", message, _joined(edits), Certainty.REVIEW)
 
@@ -125,7 +132,7 @@ def _joined(edits: Sequence[Edit]) -> tuple[Edit, ...]:
     inserted, *gone = edits
     first, *rest = sorted(gone, key=lambda edit: edit.span.start)
     if first.span.start == inserted.span.start:
-        return (Edit(first.span, inserted.new), *rest)
+        return (Edit(first.span, inserted.new + first.new), *rest)
     return (inserted, first, *rest)
 
 

@@ -217,7 +217,8 @@ def _finding(source: Makefile, stretch: Sequence[_Said], option: Edit | None) ->
         begin = b"ifneq ($(USE_HIP),1)" + newline
     edits = [
         Edit(Span(first.line.span.start, first.line.span.start), begin),
-        Edit(Span(last.line.span.end, last.line.span.end), newline + b"endif"),
+        # A line that would go on ends with the next one, which has nothing.
+        Edit(Span(last.line.span.end, last.line.span.end), newline * (1 + source.text.endswith(b"\\")) + b"endif"),
     ]
     if option is not None:
         if first.line.span.start == 0:

@@ -141,6 +141,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         # By its name in HIP where an earlier run has left the question, which is for review.
         if source.ported(span.start) or (source.begun_as_hip and match["attribute"].startswith(b"hip")):
             continue
+        if source.directive(span.start) != source.directive(span.end - 1):
+            continue  # A directive ends in it: no call.
         address = _ADDRESS.fullmatch(match["place"])
         answer = (address["variable"] if address else b"*(" + match["place"] + b")") + b" = hipport::warp_size"
         if not (

@@ -425,18 +425,28 @@ def _untold(name: str, steps: int) -> None:
     """A process tells of its progress when it is done."""
 
 
+@contextmanager
+def _deeply() -> Iterator[None]:
+    """Let functions call themselves once per level of nesting: a generated `else if` chain has hundreds of levels.
+
+    Parsers do, too, of a text with edits as of the one before: else what is deep would be an error of the edits.
+    """
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEEPEST))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+@_deeply()
 def _step(
     each: Pass[Any], source: Source, project: Project, accept: Certainty
 ) -> tuple[Source, list[Reported], tuple[NewFile, ...]]:
-    limit = sys.getrecursionlimit()
-    # Functions call themselves once per level of nesting: a generated `else if` chain has hundreds of levels.
-    sys.setrecursionlimit(max(limit, _DEEPEST))
     try:
         findings = _found(each, source, project)
     except Exception as error:
         return source, [_failure(each, source, error)], ()
-    finally:
-        sys.setrecursionlimit(limit)
     if not findings:
         return source, [], ()
     outcomes: list[tuple[Finding, Outcome, str]] = []

@@ -195,7 +195,7 @@ def lossless(each: Pass[Any], fixture: Fixture) -> None:
     after = _ported(each, fixture).project.sources[0]
     # The engine's own `apply` is what is being checked, so the text is put together here in another way.
     text = fixture.before.text
-    for edit in sorted(after.edits, key=lambda edit: (edit.span, not edit.on_top, edit.new), reverse=True):
+    for edit in reversed(after.edits):
         text = text[: edit.span.start] + edit.new + text[edit.span.end :]
     assert after.text == text
     for previous, following in itertools.pairwise((None, *after.edits, None)):

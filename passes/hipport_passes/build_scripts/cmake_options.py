@@ -145,8 +145,23 @@ class Options:
         return said
 
     def _for_hip(self, copy: Copy, command: Command) -> bytes:
-        """Return a command with HIP's variables; CMake takes flags from HIPFLAGS in the environment, too."""
-        text = copy.text(self.source, command.span).replace(b"CMAKE_CUDA_", b"CMAKE_HIP_")
+        """Return a command with HIP's variables, and with what HIP gets of what is for CUDA's language alone.
+
+        CMake takes flags from HIPFLAGS in the environment, too.
+        """
+        source = self.source
+        more: dict[Span, bytes] = {}
+        for expression in source.expressions(command.inner):
+            tests = LANGUAGE.finditer(source.code, expression.span.start, expression.span.end)
+            if of_cuda := [Span(*match.span()) for match in tests if _for_cuda(match)]:
+                more |= copied(source, leaves(source, expression), self.tree.torch, self.rocm, gap=b";").puts
+                more |= dict.fromkeys(of_cuda, b"$<COMPILE_LANGUAGE:HIP>")
+        apart = [
+            (span, new)
+            for span, new in more.items()
+            if all(span.end <= place.start or place.end <= span.start for place in copy.puts)
+        ]
+        text = copy.text(source, command.span, apart).replace(b"CMAKE_CUDA_", b"CMAKE_HIP_")
         return text.replace(b"ENV{CUDAFLAGS}", b"ENV{HIPFLAGS}")
 
     def of_result(self, command: Command, following: Command | None, variable: str) -> Iterator[Said]:
@@ -390,7 +405,14 @@ class Options:
         start = argument.span.start
         while self.source.text[start - 1 : start].isspace():
             start -= 1
-        return Span(start, argument.span.end)
+        # A comment in front has its line to itself.
+        commented = any(
+            token.kind == "comment" and token.span.end == start
+            for command in self.source.commands
+            if command.inner.start <= start < command.inner.end
+            for token in self.source.tokens_in(command.inner)
+        )
+        return argument.span if commented else Span(start, argument.span.end)
 
 
 def _for_cuda(match: re.Match[bytes]) -> bool:

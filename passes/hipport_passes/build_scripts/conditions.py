@@ -260,6 +260,19 @@ class Conditions(Names):
             and (isinstance(above := self.parent[name], cst.Attribute) and above.attr is name) is method
         ]
 
+    def asked(self, node: cst.CSTNode) -> tuple[str, list[Edit], str] | None:
+        """Return what says at `node` that PyTorch is for ROCm, with the edits that bring it there and what is assumed.
+
+        All findings ask this: what one of them brings would be there for the others in a second run.
+        """
+        hip = self.hip(node)
+        if hip is not None:
+            return *hip, ""
+        brought = self.brought(node)
+        if brought is None:
+            return None
+        return "torch.version.hip", [brought[0]], "" if brought[1] else "PyTorch is there whenever this runs"
+
     def brought(self, node: cst.CSTNode) -> tuple[Edit, bool] | None:
         """Return the edit that imports torch for `node`, and whether it is imported by then in any case.
 

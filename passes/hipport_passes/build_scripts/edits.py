@@ -47,6 +47,12 @@ class Said:
     edits: list[Edit] = field(default_factory=list)
     becomes: list[Becomes] = field(default_factory=list)
 
+    def assume(self, what: str) -> None:
+        """Say what is assumed, if anything."""
+        if what:
+            self.certainty = max(self.certainty, Certainty.REVIEW)
+            self.message += f"; assumes that {what}"
+
     def manual(self, why: str = "as it is written here, change it by hand") -> None:
         """Leave it to a person."""
         self.certainty = Certainty.MANUAL
@@ -68,15 +74,11 @@ def resolved(script: Script, all_said: Sequence[Said]) -> Iterator[Finding]:
                 first.message += f"; {other.message}"
                 first.becomes += other.becomes
                 gone.add(other)
-            asked = script.hip(group.node)
-            if asked is None and (brought := script.brought(group.node)) is not None:
-                asked = "torch.version.hip", [brought[0]]
-                if not brought[1]:
-                    first.certainty = Certainty.REVIEW
-                    first.message += "; assumes that PyTorch is there whenever this runs"
+            asked = script.asked(group.node)
             if asked is None:
                 first.manual("nothing here says whether PyTorch is for ROCm, so let this depend on torch.version.hip")
                 continue
+            first.assume(asked[2])
             edits = _Writer(script, group, asked[0].encode()).edits(first.becomes)
             if edits is None:
                 first.manual()

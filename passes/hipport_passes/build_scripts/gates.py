@@ -485,9 +485,10 @@ def probes(script: Script) -> Iterator[Said]:
             message = "get_gencode_flags() raises on ROCm; PyTorch passes --offload-arch itself"
         span = script.source.span(chain)
         said = Said(span, "gencode_flags", message, Certainty.SAFE)
-        if (asked := script.hip(chain)) is None:
+        if (asked := script.asked(chain)) is None:
             said.manual()
         else:
+            said.assume(asked[2])
             said.edits = [*asked[1], *either(script, chain, asked[0].encode(), text)]
         yield said
     for name in RUNS:
@@ -532,7 +533,7 @@ def _answer(script: Script, call: cst.Call) -> Said | None:
     command = call.args[0].value
     listed = command.elements if isinstance(command, (cst.List, cst.Tuple)) else ()
     words = [script.text(each.value) for each in listed] or script.text(command).split()
-    hip = script.hip(call)
+    hip = script.asked(call)
     if hip is None or len(words) != 2 or words[1] not in ("-V", "--version"):
         return None
     node: cst.BaseExpression = call
@@ -559,13 +560,15 @@ def _answer(script: Script, call: cst.Call) -> Said | None:
             text = text or value != "False"
     if any(isinstance(above, cst.FormattedString) for above, _ in script.ancestors(call)):
         return None  # where no backslash may stand
-    said = f'{"" if text else "b"}"{NVCC_SAID}\\n"'
+    version = f'{"" if text else "b"}"{NVCC_SAID}\\n"'
     message = (
         f"asks nvcc for its release, which ROCm does not have: HIP is taken for CUDA {ASSUMED} here; assumes that what "
         "is chosen by it is right for HIP"
     )
-    edits = [*hip[1], *either(script, node, hip[0].encode(), said.encode())]
-    return Said(script.source.span(call), "nvcc_probe", message, Certainty.REVIEW, edits)
+    edits = [*hip[1], *either(script, node, hip[0].encode(), version.encode())]
+    said = Said(script.source.span(call), "nvcc_probe", message, Certainty.REVIEW, edits)
+    said.assume(hip[2])
+    return said
 
 
 def _device_links(script: Script) -> Iterator[Said]:

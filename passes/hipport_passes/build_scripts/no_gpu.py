@@ -179,10 +179,11 @@ def _asked_gpu(script: Script, call: cst.Call, needs_gpu: bool, forced: bool) ->
 
 def _or_rocm(script: Script, said: Said, whole: cst.BaseExpression, there: bool) -> bool:
     """Have `said` ask for ROCm beside a question, which is `there` where it is answered by yes; False if it cannot."""
-    hip = script.hip(whole)
-    if hip is None:
+    asked = script.asked(whole)
+    if asked is None:
         return False
-    name, imported = hip
+    name, imported, assumed = asked
+    said.assume(assumed)
     code = script.source[said.span].decode("utf-8", "replace")
     if there:
         text = f"{code} or {name}{' is not None' if name.endswith('.hip') else ''}"
@@ -206,7 +207,7 @@ def _asking(script: Script, question: cst.BaseExpression) -> list[cst.Call]:
     calls = [call for call in script.calls(function.name.value) if script.runs(call).both]
     trails = {call: _Trail(script) for call in calls}
     deciding = [call for call, trail in trails.items() if trail.decides(call)]
-    fit = all(not trails[call].needs_gpu and script.hip(call) is not None for call in deciding)
+    fit = all(not trails[call].needs_gpu and script.asked(call) is not None for call in deciding)
     return deciding if fit else []
 
 

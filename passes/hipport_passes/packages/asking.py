@@ -18,6 +18,7 @@ from hipport_passes.packages.recipes import Recipes, for_cuda
 _BUILDS_WITH_TORCH = re.compile(
     rb"^[ \t]*(?:import|from)[ \t]+torch\b|cpp_extension|CUDAExtension|skbuild", re.MULTILINE
 )
+_ASCII = bytes(byte if byte < 0x80 else 0x3F for byte in range(256))
 _INDEX = re.compile(r"https?://[^\s\"'/]+/whl/(?:nightly/|test/)?(cu\d+)(?=[/\s\"']|$)")
 
 
@@ -103,8 +104,11 @@ def note(verdict: Verdict) -> str:
 
 
 def decoded(source: Source, span: Span) -> str:
-    """Return the text of a span."""
-    return source[span].decode("utf-8", "replace")
+    """Return the text of a span, as long in UTF-8 as it is there: `?` for each byte of what is none."""
+    try:
+        return source[span].decode()
+    except UnicodeDecodeError:
+        return source[span].translate(_ASCII).decode()
 
 
 def says_cuda_index(url: str) -> bool:

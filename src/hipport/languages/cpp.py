@@ -220,8 +220,11 @@ class Cpp(Source):
 
     def _is_include_lines(self, span: Span) -> bool:
         """Whether whole lines stand there, and on each an `#include` of a plain path."""
+        lines = self[span]
+        if span.end == len(self.text) and not lines.endswith((b"\n", b"\r")):
+            lines += b"\n"  # The last line of a file may have no end.
         return (
-            _INCLUDE_LINES.fullmatch(self.text, span.start, span.end) is not None
+            _INCLUDE_LINES.fullmatch(lines) is not None
             and any(span.start <= include.directive.start < span.end for include in self.includes)
             and (not span.start or self.text[span.start - 1 : span.start] in (b"\n", b"\r"))
         )
@@ -547,8 +550,14 @@ class Cpp(Source):
         return directive is not None and span.end <= directive.end and bool(_IF.match(self.code, directive.start))
 
     def alike(self, edits: Sequence[Edit]) -> bool:
-        """Brackets are open and closed as before, and there are no other lines for the preprocessor."""
-        ordered = sorted(edits, key=lambda edit: edit.span)
+        """Brackets are open and closed as before, and of lines for the preprocessor there are whole includes alone."""
+        ordered = [
+            edit
+            for edit in sorted(edits, key=lambda edit: edit.span)
+            if len(edit.span)
+            or not _INCLUDE_LINES.fullmatch(edit.new)
+            or self._line_start(edit.span.start) != edit.span.start
+        ]
         old = b" ".join(self.code[edit.span.start : edit.span.end] for edit in ordered)
         new = b" ".join(lex(edit.new)[0] for edit in ordered)
         return not _LINES_APART.search(old) and not _LINES_APART.search(new) and _open(old) == _open(new)

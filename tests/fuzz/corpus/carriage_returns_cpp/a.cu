@@ -1,1 +1,0 @@
-#else__syncwarp

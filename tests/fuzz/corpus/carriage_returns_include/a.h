@@ -1,1 +1,0 @@
-#e#include<cuda_fp16.h>{

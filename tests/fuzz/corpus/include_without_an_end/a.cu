@@ -1,0 +1,3 @@
+<<<h>
+#include<vector_types.h>
+#include<crt/>

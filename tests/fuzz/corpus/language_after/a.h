@@ -1,0 +1,1 @@
+rcbrt(warpSize

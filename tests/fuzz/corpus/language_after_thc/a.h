@@ -1,0 +1,2 @@
+min(
+#include<THC/THC.h>
