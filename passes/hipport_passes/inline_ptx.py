@@ -442,26 +442,29 @@ def _flag(source: Cpp, project: Project, text: bytes) -> bytes:
     return carry.VARIABLE if carry.passes_on(text) and carry.flags(source, project) is not None else b""
 
 
+_CARRY = b"unsigned " + carry.VARIABLE + b" = 0;"
+
+
 def _variables(source: Cpp, project: Project) -> Iterator[Finding]:
     """Declare the variable for the carry flag in the functions of this file that need it."""
     for path, brace in sorted(carry.flags(source, project) or ()):
-        if path == source.path:
+        # It is there where an earlier run has left some of the statements to a person.
+        if path == source.path and not source.code[brace + 1 :].lstrip().startswith(_CARRY):
             yield _variable(source, brace)
 
 
 def _variable(source: Cpp, brace: int) -> Finding:
     end = re.compile(rb"[^\r\n]*").match(source.code, brace + 1)
     rest = source.code[brace + 1 : end.end()] if end else b""
-    declaration = b"unsigned " + carry.VARIABLE + b" = 0;"
     if rest.strip():
-        text = b" " + declaration
+        text = b" " + _CARRY
     else:
         below = re.compile(rb"\s*[\r\n]([ \t]*)").match(source.code, brace + 1)
-        text = source.newline + (below[1] if below else b"  ") + declaration
+        text = source.newline + (below[1] if below else b"  ") + _CARRY
     return Finding(
         Span(brace, brace + 1),
         "carry_flag",
-        f"{declaration.decode()} stands for the carry flag that asm statements of this function pass on; assumes that "
+        f"{_CARRY.decode()} stands for the carry flag that asm statements of this function pass on; assumes that "
         "only they set it",
         (Edit(Span(brace + 1, brace + 1), text),),
         Certainty.REVIEW,

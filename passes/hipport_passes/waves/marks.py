@@ -120,10 +120,11 @@ def asked(component: Component) -> Asked:
 def _meeting(
     mentions: Mentions, natives: Mapping[Definition, Mark], logicals: Mapping[Definition, Mark]
 ) -> Iterator[Mixed]:
+    with_logical = frozenset(mentions.reaching_any(logicals))
     for native, mark in natives.items():
         for user in mentions.reaching(native):
             # What the host does with both is launch kernels of both kinds.
-            if user.function is not None and not _on_device(user):
+            if user not in with_logical or (user.function is not None and not _on_device(user)):
                 continue
             found = next((logicals[each] for each in mentions.reached(user) if each in logicals), None)
             if found is not None:

@@ -44,6 +44,9 @@ _LAMBDAS = frozenset(("lambda_expression",))
 _MOST_CONDITIONS = 16
 #: Stands for conditions that are not followed: any other may exclude one of them.
 MORE = b"\0"
+# Through so many functions that call each other a collective is followed to those who call them: each would hand on all
+# that the ones below it come to. Programs that people write call each other ten or twenty deep.
+_FARTHEST = 32
 
 
 class Place(NamedTuple):
@@ -56,6 +59,7 @@ class Place(NamedTuple):
 class Meeting(NamedTuple):
     """Why lanes may make a call apart, and for a "branch" or "apart" the call that others may make meanwhile.
 
+    "far" is one of which that is not known: it is too far from where lanes may part, or among too many others.
     `unless`: what must be so of blocks for lanes not to; empty where they may in any blocks.
     """
 
@@ -105,7 +109,7 @@ class Reached(NamedTuple):
     """A call that a function or macro comes to. `skipped`: perhaps not every time that it is called itself.
 
     `under`: conditions that hold then, in words of where it is called. `mask`: the lanes that it names, as a number;
-    all where that is not known.
+    all where that is not known. `through`: how many functions it was handed on by.
     """
 
     place: Place
@@ -115,6 +119,7 @@ class Reached(NamedTuple):
     size: int
     under: frozenset[bytes] = frozenset()
     mask: int = _ALL_LANES
+    through: int = 0
 
 
 @dataclass
@@ -254,7 +259,15 @@ class Reach:
                 *self._find_operators(function),
             )
             self._open.remove(function)
+            if function.deep:
+                self.too_far(each for mention in self._mentions[function] for each in mention.reached)
         return self._mentions[function]
+
+    def too_far(self, calls: Iterable[Reached]) -> None:
+        """Note calls of which it is not followed who else may come to one meanwhile."""
+        for each in calls:
+            if not each.lanes.inside:
+                self.found.setdefault(each.place, Meeting("far", each.place))
 
     def reached(self, unit: Function | Text) -> Iterable[Reached]:
         """Return the calls that a function, macro or class comes to, for whoever calls it."""
@@ -290,12 +303,15 @@ class Reach:
         key = (id(reached), skipped, conditions)
         if key in self._derived:
             return self._derived[key][0]
+        self.too_far(each for each in reached if each.through >= _FARTHEST)
         found = tuple(
             each._replace(
                 skipped=each.skipped or skipped,
                 under=_most(conditions, (text for text in each.under if given.issuperset(WORD.findall(text)))),
+                through=each.through + 1,
             )
             for each in reached
+            if each.through < _FARTHEST
         )
         if not any(each.under for each in reached):
             # With what it is of, which must not go before this does, and leave its number to another.
@@ -317,8 +333,10 @@ class Reach:
                 if id(reached) in seen:
                     continue
                 of_any = isinstance(reached, tuple)
-                for each in reached:
-                    # The last one of a place holds, where its first one stood.
+                for one in reached:
+                    # The last one of a place holds, where its first one stood, and the nearest way to it.
+                    before = common.all.get(one.place, one)
+                    each = one if before.through >= one.through else one._replace(through=before.through)
                     common.of_call.pop(each.place, None)
                     if each.lanes.parameter >= 0 or each.under:
                         common.of_call[each.place] = (unit, each)
@@ -508,7 +526,7 @@ class Reach:
         """The sides that a lane takes to come to `node`; no round says other of them."""
         key = (unit, node.id, size)
         if key not in self._taken:
-            self._taken[key] = tuple(sides_of(self.kernels, unit, node, size, self.shown))
+            self._taken[key] = () if unit.deep else tuple(sides_of(self.kernels, unit, node, size, self.shown))
         return self._taken[key]
 
     def _find_handed(self, unit: Function) -> Iterator[tuple[int, int, bytes]]:
