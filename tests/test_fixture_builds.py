@@ -56,6 +56,7 @@ NOT_COMPILED: dict[str, str] = {
         compute_capability/followed compute_capability/followed_look_alikes fp8_formats/chosen fp8_formats/fnuz
         headers/of_tensors_in_c headers/thc host_math/calls lane_masks/torch_handed_on lane_masks/torch_sizes_alone
         math_names/extension math_names/older mixed_waves/sizes namespaces/look_alikes
+        warp_size/beside_own_members
         """.split(),
         "PyTorch's headers are not here; tests/test_packages.py compiles such sources",
     ),
@@ -145,6 +146,7 @@ NOT_COMPILED: dict[str, str] = {
 }
 #: Fixtures that cannot be compiled with HIP 5.2, and why.
 NOT_WITH_OLD: dict[str, str] = {
+    "mixed_waves/sizes_by_name": "the cooperative groups of HIP 5.2 name dimensions that it does not declare",
     "api_names/of_enumerations": "there is no hipBLAS beside HIP 5.2",
     "headers/brought": "there is no hipCUB beside HIP 5.2",
     "headers/brought_look_alike": "there is no hipCUB beside HIP 5.2",

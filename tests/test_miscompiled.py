@@ -65,6 +65,15 @@ SIGNS = b"""__global__ void signs(const unsigned* as, const unsigned* bs, int* o
   out[2 * i + 1] = t;
 }
 """
+#: Other forms that the compiler takes the clamp for, or makes unsigned dots of: reported, and left as they are.
+CLAMP_FORMS = (
+    b"n <= 31u ? min(length, 32u - n) : 0u", b"n > 31u ? 0u : min(length, 32u - n)",
+    b"n < 32u ? min(length, 32u - n) : 7u", b"n < 32u && length ? min(length, 32u - n) : 0u",
+)  # fmt: skip
+SIGN_FORMS = (
+    b"xs = x | ((x & 0x80) ? ~0xff : 0)", b"if (xs & 0x80) xs -= 256", b"xs = x + ((x & 0x80) ? ~0xff : 0)",
+    b"if (x & 0x80) xs = x | ~0xff; else xs = x", b"xs = (x >> 7) & 1 ? x | ~0xff : x",
+)  # fmt: skip
 CLAMPED = re.compile(r"call[^\n]*@llvm\.umin\.i32\([^\n]*%\w+, i32 (?:range\([^()]*\) )?32\)")
 
 
@@ -127,3 +136,27 @@ def test_signs_that_an_or_puts_in_stay_in_sums(clang_21: Toolchain, tmp_path: Pa
     right = compiled(clang_21, ported(SIGNS), "gfx1100", tmp_path)
     assert "v_dot4_u32_u8" not in right
     assert "v_dot4_u32_u8" in wrong, "this hipcc keeps the sign: give miscompiled/sign the releases that do not"
+
+
+def test_other_forms_are_reported_with_an_option_that_helps(clang_21: Toolchain, tmp_path: Path) -> None:
+    texts = [CLAMPS.replace(b"n < 32u ? min(length, 32u - n) : 0u", form) for form in CLAMP_FORMS]
+    assert len({*texts, CLAMPS}) == len(CLAMP_FORMS) + 1
+    for text in texts:
+        rules = [each.rule for each in hipport.rewrite({"unit.cu": text}).reported if each.needs_person]
+        assert rules == ["miscompiled/guarded"], text
+    together = b"".join(text.replace(b"clamps", b"clamps%d" % n) for n, text in enumerate(texts)).decode()
+    option = ("-mllvm", "-spec-exec-max-speculation-cost=0")
+    assert not CLAMPED.search(compiled(clang_21, together, "gfx942", tmp_path, "-emit-llvm"))
+    assert len(CLAMPED.findall(compiled(clang_21, together, "gfx942", tmp_path, "-emit-llvm", *option))) == len(texts)
+
+
+def test_other_forms_of_signs_are_reported(clang_21: Toolchain, tmp_path: Path) -> None:
+    line = b"    if (xs & 0x80) xs |= 0xffffff00;\n    if (ys & 0x80) ys |= 0xffffff00;\n"
+    texts = []
+    for n, form in enumerate(SIGN_FORMS):
+        both = form + b"; " + form.replace(b"x", b"y").replace(b"0y", b"0x") + b";\n"
+        texts.append(SIGNS.replace(line, both).replace(b"signs", b"signs%d" % n))
+        rules = [each.rule for each in hipport.rewrite({"unit.cu": texts[-1]}).reported if each.needs_person]
+        assert rules == ["miscompiled/sign"] * 2, form
+    assembly = compiled(clang_21, b"".join(texts).decode(), "gfx1100", tmp_path)
+    assert assembly.count("v_dot4_u32_u8") == 2 * len(texts)

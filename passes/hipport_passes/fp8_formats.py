@@ -22,6 +22,8 @@ from typing import NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.cpp import Cpp
+from hipport.languages.functions import function_at
+from hipport.languages.python import Python
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -42,6 +44,12 @@ _NUMBER = re.compile(
 )
 _MAYBE = re.compile(rb"448|4\.48|0x1\.[cC]|0x43[eE]0|0x5[fF]00|0\.00223|2\.23\d*[eE]-0*3|4480")
 _HEX = re.compile(rb"(?<!\w)0[xX]([0-9a-fA-F]{2})[uU]?(?!\w)")
+#: Types of such numbers, of CUDA, HIP and PyTorch, and what makes and reads their bytes.
+_OF_TYPES = re.compile(
+    rb"__(?:nv|hip)_(?:cvt_\w*)?fp8\w*|__(?:NV|HIP)_E[45]M\w+|(?:CUDA|HIP)_R_8F_\w+|k?Float8_\w+|\w*float8_\w+"
+)
+_ABOUT_TYPE = re.compile(rb"(?i)fp8|float8|e4m3|e5m2")
+_BYTE = re.compile(rb"(?:\.|->)\s*__x\b")
 _LIMIT = re.compile(rb"(?i)max|quant|scale|limit|clamp|range|inf\b")
 _INCLUDE = {f"c10/util/{name}.h": f"c10/util/{other}.h" for name, other in TABLE["torch"].items()}
 _ENDS = re.compile(rb"[;{}]")
@@ -114,7 +122,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     types = [*_types(source, project, has)]
     yield from types
     if has.shared != "ocp" and not CHOOSES.search(source.code):
-        numbers = _numbers(source, has, bool(about))
+        numbers = _numbers(source, has, bool(about), _typed(source, project))
         yield from numbers if has.shared or not types else ()
 
 
@@ -192,7 +200,34 @@ def _statement(code: bytes, offset: int) -> tuple[int, int]:
     return before[-1] if before else max(0, offset - 400), after.start() if after else len(code)
 
 
-def _numbers(source: Cpp, has: Formats, about: bool) -> Iterator[Finding]:
+def _typed(source: Cpp, project: Project) -> bool:
+    """Say whether the program has types of 8-bit numbers, in C++ or in Python, and not bytes of its own alone."""
+    return bool(project.together(source, _type_words)) or any(
+        b"float8_" in other.text for other in project.sources if isinstance(other, Python)
+    )
+
+
+def _type_words(source: Cpp) -> frozenset[bytes]:
+    return frozenset(source.matched(_OF_TYPES))
+
+
+def _about_bytes(source: Cpp, offset: int, start: int, end: int) -> bool:
+    """Say whether a byte in the statement from `start` to `end` is one of a number of 8 bits."""
+    code = source.code
+    if ABOUT.search(code, start, end) or _BYTE.search(code, start, end):
+        return True
+    function = function_at(source, offset)
+    if function is not None:
+        head = code[function.node.start_byte : function.body.start_byte]
+        return not function.kernel and _ABOUT_TYPE.search(head) is not None
+    # A member of a structure that is specialized for such a type.
+    opening = code.rfind(b"{", 0, offset)
+    before = max(code.rfind(each, 0, max(opening, 0)) for each in (b";", b"}", b"{"))
+    outer = code[before + 1 : opening] if opening > 0 else b""
+    return re.search(rb"\b(?:struct|class)\b", outer) is not None and _ABOUT_TYPE.search(outer) is not None
+
+
+def _numbers(source: Cpp, has: Formats, about: bool, typed: bool) -> Iterator[Finding]:
     code = source.code
     lines: set[int] = set()
     for match in _NUMBER.finditer(code) if _MAYBE.search(code) or about else ():
@@ -214,13 +249,18 @@ def _numbers(source: Cpp, has: Formats, about: bool) -> Iterator[Finding]:
             yield Finding(span, "mixed", f"{text.decode()}: {has.refusal}", certainty=Certainty.MANUAL)
             return
         edits: tuple[Edit, ...] = ()
-        if near or (about and floating):
+        if not typed:
+            message = (
+                f"{text.decode()}: {has.said(GREATEST)}; the program has no type of such numbers, and may make their "
+                f"bytes itself: write {new} if a GPU's instructions or a library read them, and leave it if not"
+            )
+        elif near or (about and floating):
             message = f"{text.decode()} → {new}: {has.said(GREATEST)}; assumes that it stands for that here"
             edits = (Edit(span, new.encode()),)
         else:
             message = f"{text.decode()}: {has.said(GREATEST)}; write {new} if it stands for that"
         yield Finding(span, "greatest", message, edits, Certainty.REVIEW if edits else Certainty.MANUAL)
-    if not about or not has.shared:
+    if not about or not has.shared or not typed:
         return
     values = frozenset(value[2:].encode() for value in TABLE["bytes"]["values"].split())
     for match in _HEX.finditer(code):
@@ -228,7 +268,7 @@ def _numbers(source: Cpp, has: Formats, about: bool) -> Iterator[Finding]:
         if match[1].lower() not in values or line in lines or source.ported(match.start()):
             continue
         start, end = _statement(code, match.start())
-        if not ABOUT.search(code, start, end):
+        if not _about_bytes(source, match.start(), start, end):
             continue
         lines.add(line)
         message = has.said(

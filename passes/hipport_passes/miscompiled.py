@@ -12,6 +12,12 @@ clang 15 (ROCm 5.2) and at -O1:
 * `x & 0x80 ? x | ~0xff : x`, `if (x & 0x80) x |= 0xffffff00;`: a sign put in by OR. Where a kernel has two sums of
   products of the same bytes, one of them signed, both become `v_dot4_u32_u8`, which knows no sign (gfx1100 for plain
   code, gfx90a to gfx1201 for inlined functions). `(x ^ 0x80) - 0x80` is the same number if x has no bit above its sign.
+  The same came of `x + (x & 0x80 ? ~0xff : 0)`, `x -= 256` under the condition, an `else`, and the bit asked for in
+  other ways, which are reported; comparisons (`x > 127`), shifts and casts came out right.
+
+Other conditions by which a difference does not wrap do the same (`n <= 31u`, `n < 32u && more`, the difference in a
+variable, another result than 0); where the kernel has another clamp of the number, they are left to a person. By hand
+(`a < b ? a : b`), with `std::min` and with `max` it came out right.
 
 Whether a kernel comes out wrong depends on what else is inlined into it. So each place is at least REVIEW. Text of
 macros is not looked at, nor an early `return` in front of the difference in a function without a result.
@@ -37,17 +43,27 @@ if TYPE_CHECKING:
 _COMPILER = "clang 21 (ROCm 7) at -O2"
 _MINIMUM = frozenset((b"min", b"umin", b"ullmin"))
 _SIGN_BIT = re.compile(rb"(?i)0x80(?:00)?u?|128u?|32768u?")
-_MAY_BE = re.compile(rb"\bmin|\bumin|\bullmin|(?i:0x80|\b128|\b32768)")
+_MAY_BE = re.compile(rb"\bmin|\bumin|\bullmin|(?i:0x80|\b128|\b32768)|>>\s*(?:7|15)\b")
 _ZERO = re.compile(rb"0[uUlL]*|0x0+[uUlL]*|\w+\(0[uUlL]*\)|static_cast<[\w:]+>\(0[uUlL]*\)|\([\w]+\)0[uUlL]*")
 # All bits above the sign, for a sign of 8 and of 16 bits, as they are written.
 _ABOVE = {
     0x80: re.compile(rb"(?i)~0xffu?|~255u?|0xffffff00u?|-256|~\(?0xffu?\)?|\(?~0u?<<8\)?|\(?-1<<8\)?"),
     0x8000: re.compile(rb"(?i)~0xffffu?|~65535u?|0xffff0000u?|-65536|\(?~0u?<<16\)?|\(?-1<<16\)?"),
 }
+#: Conditions that ask for the sign: by its bit, or with that shifted to the end.
+_ASKS_SIGN = re.compile(
+    rb"(?i)(?:(?P<x>[A-Za-z_][\w.\[\]]*)\)*&\(*|\(*(?P<shifted>[A-Za-z_][\w.\[\]]*)>>)(?P<bit>0x80(?:00)?|128|32768|7|15)u?\b"
+)
+#: What puts bits above the sign in, or takes what the sign stands for away.
+_PUTS_SIGN = {
+    0x80: re.compile(rb"(?i)~\(?0xff\b|~\(?0xffu\b|~255\b|0xffffff00|-=?256\b|-=?0x100\b|(?:~0u?|-1)\)?<<8\b"),
+    0x8000: re.compile(rb"(?i)~\(?0xffffu?\b|~65535\b|0xffff0000|-=?65536\b|-=?0x10000\b|(?:~0u?|-1)\)?<<16\b"),
+}
 _BELOW = frozenset(("<", "<="))
 _ABOVE_OR_AT = frozenset((">", ">="))
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _UNSIGNED_NUMBER = re.compile(rb"(?:0[xX][0-9a-fA-F]+|\d+)[lL]*[uU][lL]*")
+_NUMBER = re.compile(rb"(0[xX][0-9a-fA-F]+|[1-9]\d*)[uUlL]*")
 _UNSIGNED = (
     rb"(?:\bunsigned\b(?:\s+(?:char|short|int|long))*|\b(?:std\s*::\s*)?(?:u(?:int|char|short|long|longlong)"
     rb"(?:\d+_t)?|size_t|u(?:8|16|32|64))\b)\s*(?:const\s+)?(?:[\w\s=+*/,.\[\]-]*,\s*)?&?"
@@ -64,9 +80,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if source.ported(function.body.start_byte) or not _MAY_BE.search(function.text(function.body)):
             continue
         for call in function.calls(_MINIMUM):
-            yield from _clamp(function, call.node)
+            found = [*_clamp(function, call.node)]
+            yield from found or _guarded(function, call.node)
         for node in nodes(function.body, frozenset(("conditional_expression", "if_statement"))):
-            yield from _sign(function, node)
+            found = [*_sign(function, node)]
+            yield from found or _sign_otherwise(function, node)
 
 
 def _plain(function: Function, node: Node) -> bytes:
@@ -154,6 +172,68 @@ def _guard(function: Function, call: Node, n: bytes, bound: bytes) -> Node | Non
     return None
 
 
+def _guarded(function: Function, call: Node) -> Iterator[Finding]:
+    """Other forms, where the kernel has another clamp of the same number: what they come to has no plain rewrite."""
+    given = arguments(call)
+    for each in given if len(given) == 2 else ():
+        for bound, n in _subtracted(function, each):
+            if not (_unsigned_text(function, bound) or _unsigned_text(function, n)):
+                continue
+            asked = [each for each in function.conditions(call) if each.taken is not None and not each.loop]
+            if not any(_implies(function, each.expression, bool(each.taken), n, bound) for each in asked):
+                continue
+            if not _clamped_elsewhere(function, call, n):
+                continue
+            said = f"{bound.decode('utf-8', 'replace')} - {n.decode('utf-8', 'replace')}"
+            message = (
+                f"`{said}` under a condition by which it does not wrap: {_COMPILER} takes that for true everywhere and "
+                "drops other clamps of the same number in the kernel; compile the file with "
+                "-mllvm -spec-exec-max-speculation-cost=0, or look at what it makes of them"
+            )
+            yield Finding(Span(call.start_byte, call.end_byte), "guarded", message, certainty=Certainty.MANUAL)
+            return
+
+
+def _subtracted(function: Function, expression: Node) -> Iterator[tuple[bytes, bytes]]:
+    """Yield what is subtracted from what in an expression, or in what a variable there was made of."""
+    for node in nodes(expression, frozenset(("binary_expression",))):
+        left, right = (node.child_by_field_name(side) for side in ("left", "right"))
+        if left is not None and right is not None and operator_of(node, function.source.code) == "-":
+            yield _plain(function, left), _plain(function, right)
+    name = _plain(function, expression)
+    if re.fullmatch(rb"[A-Za-z_]\w*", name):
+        made = re.compile(rb"\b" + name + rb"\s*=\s*(\w+)\s*-\s*(\w+)\s*;")
+        before = function.source.code[function.body.start_byte : expression.start_byte]
+        yield from ((match[1], match[2]) for match in made.finditer(before))
+
+
+def _implies(function: Function, expression: Node, taken: bool, n: bytes, bound: bytes) -> bool:
+    """Whether a condition that holds, or does not if not `taken`, says that n is at most the bound."""
+    expression = bare(expression)
+    if expression.type != "binary_expression":
+        return False
+    sign = operator_of(expression, function.source.code)
+    left, right = (expression.child_by_field_name(side) for side in ("left", "right"))
+    if left is None or right is None:
+        return False
+    if sign == ("&&" if taken else "||"):
+        return any(_implies(function, side, taken, n, bound) for side in (left, right))
+    sides = (_plain(function, left), _plain(function, right))
+    if sides[1] == n:
+        sides, sign = sides[::-1], _MIRRORED.get(sign, sign)
+    if sides[0] != n or sign not in (_BELOW if taken else _ABOVE_OR_AT):
+        return False
+    least, most = (_NUMBER.fullmatch(text) for text in (sides[1], bound))
+    return sides[1] == bound or (least is not None and most is not None and int(least[1], 0) <= int(most[1], 0))
+
+
+def _clamped_elsewhere(function: Function, call: Node, n: bytes) -> bool:
+    return any(
+        each.node != call and n in (_plain(function, given) for given in arguments(each.node))
+        for each in function.calls(_MINIMUM)
+    )
+
+
 def _below(function: Function, expression: Node, n: bytes, bound: bytes) -> bool | None:
     """Whether `expression` says that n is below the bound; None if it speaks of something else."""
     expression = bare(expression)
@@ -172,7 +252,10 @@ def _below(function: Function, expression: Node, n: bytes, bound: bytes) -> bool
 
 
 def _unsigned(function: Function, node: Node) -> bool:
-    text = _plain(function, node)
+    return _unsigned_text(function, _plain(function, node))
+
+
+def _unsigned_text(function: Function, text: bytes) -> bool:
     if _UNSIGNED_NUMBER.fullmatch(text) or re.fullmatch(rb"(?:threadIdx|blockIdx|blockDim|gridDim)\.[xyz]", text):
         return True
     if not re.fullmatch(rb"[A-Za-z_]\w*", text):
@@ -206,6 +289,35 @@ def _sign(function: Function, node: Node) -> Iterator[Finding]:
         yield Finding(span, "sign", message.replace(" → ", "; write "), certainty=Certainty.MANUAL)
         return
     yield Finding(span, "sign", message, (Edit(span, new),), Certainty.REVIEW)
+
+
+def _sign_otherwise(function: Function, node: Node) -> Iterator[Finding]:
+    """Other forms of the same: by `else`, `x + (x & 0x80 ? ~0xff : 0)`, `x -= 256`; how to write it depends on them."""
+    condition = node.child_by_field_name("condition")
+    if condition is None:
+        return
+    asked = b"".join(function.text(condition).split())
+    match = _ASKS_SIGN.search(asked)
+    if match is None:
+        return
+    bit = 0x8000 if match["bit"].lower() in (b"0x8000", b"32768", b"15") else 0x80
+    x = match["x"] or match["shifted"]
+    rest = b"".join(function.source.code[condition.end_byte : node.end_byte].split())
+    if not _PUTS_SIGN[bit].search(rest) or _has_sign(function, x):
+        return
+    sides = [node.child_by_field_name(side) for side in ("consequence", "alternative")]
+    # On the other side it is x as it was, or nothing is added.
+    left = re.compile(rb"(?:else)?\{?(?:[\w.\[\]]+=)?\(?(?:" + re.escape(x) + rb"|0[uU]?)\)?;?\}?")
+    if sides[1] is not None and not any(
+        left.fullmatch(b"".join(function.text(side).split())) for side in sides if side is not None
+    ):
+        return
+    shown, number = x.decode("utf-8", "replace"), f"{bit:#x}"
+    message = (
+        f"the sign of `{shown}` is put in under a condition, of which {_COMPILER} makes unsigned dot products: write "
+        f"({shown} ^ {number}) - {number}, where it has no bit above that, or convert it to a signed type of its size"
+    )
+    yield Finding(Span(node.start_byte, node.end_byte), "sign", message, certainty=Certainty.MANUAL)
 
 
 def _value(function: Function, node: Node, x: bytes) -> Node | None:
