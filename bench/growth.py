@@ -100,6 +100,105 @@ def nested_apart(count: int) -> dict[str, bytes]:
     return {"a.cu": nested(count)["a.cu"].replace(b"x >", b"threadIdx.x >")}
 
 
+def else_ifs(count: int) -> dict[str, bytes]:
+    """Make a chain of `else if` with a shuffle in each branch."""
+    branches = b"".join(b"else if (x == %d) { %b; }\n" % (i, _SHUFFLE) for i in range(count))
+    return {"a.cu": b"__global__ void k(int *p, int x) { int v = p[0];\nif (x < 0) v = 0;\n%bp[0] = v; }\n" % branches}
+
+
+def cases(count: int) -> dict[str, bytes]:
+    """Make a switch with a shuffle in each case."""
+    inside = b"".join(b"case %d: %b; break;\n" % (i, _SHUFFLE) for i in range(count))
+    return {"a.cu": b"__global__ void k(int *p) { int v = p[threadIdx.x];\nswitch (v) {\n%b}\np[0] = v; }\n" % inside}
+
+
+def many_called(count: int) -> dict[str, bytes]:
+    """Make functions that one kernel calls, each under a condition of its own."""
+    functions = b"".join(b"__device__ int f%d(int v) { %b; return v; }\n" % (i, _SHUFFLE) for i in range(count))
+    called = b"".join(b"if (threadIdx.x < %d) v += f%d(v);\n" % (i, i) for i in range(count))
+    return {"a.cu": b"%b__global__ void k(int *p) { int v = p[0];\n%bp[0] = v; }\n" % (functions, called)}
+
+
+def barriers(count: int) -> dict[str, bytes]:
+    """Make functions with a barrier that call each other, the last one first."""
+    functions = b"".join(
+        b"__device__ void f%d(int *s) { s[threadIdx.x] = %d; %b }\n"
+        % (i, i, b"f%d(s);" % (i + 1) if i + 1 < count else b"__syncthreads();")
+        for i in range(count)
+    )
+    declared = b"".join(b"__device__ void f%d(int *s);\n" % i for i in range(count))
+    return {"a.cu": b"%b%b__global__ void k(int *p) { f0(p); }\n" % (declared, functions)}
+
+
+def macros(count: int) -> dict[str, bytes]:
+    """Make macros of which each uses the one before."""
+    chain = b"".join(b"#define M%d(x) (M%d(x) + %d)\n" % (i + 1, i, i) for i in range(count))
+    first = b"#define M0(x) __shfl_xor_sync(~0u, (x), 1)\n"
+    return {"a.cu": b"%b%b__global__ void k(int *p) { p[0] = M%d(p[threadIdx.x]); }\n" % (first, chain, count)}
+
+
+def masks(count: int) -> dict[str, bytes]:
+    """Make functions that hand on a mask."""
+    functions = b"".join(
+        b"__device__ int f%d(unsigned m, int v) { return f%d(m, v); }\n" % (i + 1, i) for i in range(count)
+    )
+    first = b"__device__ int f0(unsigned m, int v) { return __shfl_xor_sync(m, v, 1); }\n"
+    return {
+        "a.cu": b"%b%b__global__ void k(int *p) { p[0] = f%d(__activemask(), p[1]); }\n" % (first, functions, count)
+    }
+
+
+def on_wavefronts(count: int) -> dict[str, bytes]:
+    """Make a chain of functions beside one that somebody has ported to whole wavefronts."""
+    chain = b"".join(b"__device__ int f%d(int v) { return f%d(v); }\n" % (i + 1, i) for i in range(count))
+    return {
+        "a.cu": b"#ifdef __HIP_PLATFORM_AMD__\n__device__ unsigned long long all(int v) { return __ballot(v); }\n"
+        b"__device__ int w(int v) { return __shfl(v, warpSize - 1); }\n#endif\n"
+        b"__device__ int f0(int v) { return __shfl_xor_sync(~0u, v, 1); }\n%b"
+        b"__global__ void k(int *p) { p[0] = f%d(p[threadIdx.x]); }\n" % (chain, count)
+    }
+
+
+def kernels(count: int) -> dict[str, bytes]:
+    """Make kernels with their launches, one behind the other in one file."""
+    return {
+        "a.cu": b"".join(
+            b"__global__ void k%d(float *p, int n) { float v = p[threadIdx.x]; %b; if (v < n) p[%d] = v; }\n"
+            b"void l%d(float *p, int n) { k%d<<<n / 256, 256>>>(p, n); cudaDeviceSynchronize(); }\n"
+            % (i, _SHUFFLE, i, i, i)
+            for i in range(count)
+        )
+    }
+
+
+def files(count: int) -> dict[str, bytes]:
+    """Make files that include one header."""
+    made = {
+        f"d{i % 20}/f{i}.cu": b'#include "../common.cuh"\n__global__ void k%d(int *p) { p[0] = sum(p[1]); }\n' % i
+        for i in range(count)
+    }
+    made["common.cuh"] = b"#pragma once\n__device__ inline int sum(int v) { %b; return v; }\n" % _SHUFFLE
+    return made
+
+
+def script(count: int) -> dict[str, bytes]:
+    """Make a shell script whose variables refer to each other."""
+    lines = b"".join(b'F%d="$F%d -DX"\nnvcc $F%d -arch=sm_70 -o x%d a.cu\n' % (i + 1, i, i, i) for i in range(count))
+    return {"build.sh": b"#!/bin/bash\n" + lines}
+
+
+def commands(count: int) -> dict[str, bytes]:
+    """Make a CMakeLists.txt whose variables refer to each other."""
+    lines = b"".join(b"set(V%d ${V%d} -DA%d)\n" % (i + 1, i, i) for i in range(count))
+    return {"CMakeLists.txt": b"project(x LANGUAGES CXX CUDA)\nset(V0 -O2)\n%badd_executable(x a.cu)\n" % lines}
+
+
+def rules(count: int) -> dict[str, bytes]:
+    """Make a Makefile of many rules."""
+    lines = b"".join(b"a%d.o: a%d.cu\n\t$(NVCC) $(FLAGS) -c a%d.cu -o a%d.o\n" % (i, i, i, i) for i in range(count))
+    return {"Makefile": b"NVCC = nvcc\nFLAGS = -arch=sm_70\n" + lines}
+
+
 #: By name: what makes an input of a size, and the smallest size that is measured.
 KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = {
     "guards": (guards, 200),
@@ -107,9 +206,21 @@ KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = {
     "programs": (programs, 50),
     "group methods": (methods, 250),
     "calls": (calls, 50),
-    "calls, shuffles": (calls_and_shuffles, 25),
-    "nested": (nested, 50),
-    "nested, apart": (nested_apart, 25),
+    "calls, shuffles": (calls_and_shuffles, 50),
+    "nested": (nested, 100),
+    "nested, apart": (nested_apart, 100),
+    "else if": (else_ifs, 300),
+    "cases": (cases, 300),
+    "many called": (many_called, 300),
+    "barriers": (barriers, 50),
+    "macros": (macros, 100),
+    "masks": (masks, 50),
+    "wavefronts": (on_wavefronts, 100),
+    "kernels": (kernels, 50),
+    "files": (files, 50),
+    "shell script": (script, 50),
+    "CMake": (commands, 200),
+    "make": (rules, 100),
 }
 
 

@@ -29,6 +29,7 @@ from hipport.languages.convergence import meetings
 from hipport.languages.cpp import Cpp, template_arguments
 from hipport.languages.declarations import member_or_qualified
 from hipport.languages.functions import Function, function_at
+from hipport.languages.holders import leading_to
 from hipport.languages.implicit import aliases
 from hipport.languages.reaching import Collectives
 from hipport.names import Names
@@ -136,7 +137,7 @@ def _versions(source: Cpp, project: Project) -> Iterator[Finding]:
             edits = [Edit(span, b"THRUST_VERSION")]
         if not includes:
             at = source.include_point
-            edits.append(Edit(Span(at, at), b"#include <thrust/version.h>" + source.newline))
+            edits.append(Edit(Span(at, at), b"#include <thrust/version.h>" + source.newline, on_top=True))
         message = (
             f"{name.decode()} → {edits[0].new.decode()}: hipCUB does not say which CUB it is like, so that this would "
             "count as 0; assumes that it has what the Thrust that rocThrust is like came with"
@@ -147,10 +148,7 @@ def _versions(source: Cpp, project: Project) -> Iterator[Finding]:
 def _roots(source: Cpp, project: Project) -> frozenset[bytes]:
     """The names that stand for CUB's namespace: its own, and those that the program gives it."""
     roots = frozenset((b"cub", b"hipcub"))
-    named = project.declared(source, _aliases)
-    while more := {name for name, of in named if of in roots} - roots:
-        roots |= more
-    return roots
+    return roots | leading_to(roots, ((name, {of}) for name, of in project.declared(source, _aliases)))
 
 
 def _aliases(source: Cpp) -> frozenset[tuple[bytes, bytes]]:

@@ -217,10 +217,23 @@ def lookup(path: str) -> Row | None:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per include that changes or that a person must look at, and one for the runtime header."""
-    findings = list(_found(source, project))
+    findings = _in_order(list(_found(source, project)))
     if not source.begun_as_hip and not source.ported_before:
         findings = _marked(findings)
     yield from findings
+
+
+def _in_order(findings: list[Finding]) -> list[Finding]:
+    """Have lines that are put at one place be one edit of all that put some there, in the order that they come in."""
+    lines: dict[Span, dict[bytes, None]] = {}
+    for each in findings:
+        for edit in each.edits:
+            if not len(edit.span) and each.certainty is Certainty.SAFE:
+                lines.setdefault(edit.span, {})[edit.new] = None
+    joined = {span: Edit(span, b"".join(several)) for span, several in lines.items() if len(several) > 1}
+    if not joined:
+        return findings
+    return [replace(each, edits=tuple(joined.get(edit.span, edit) for edit in each.edits)) for each in findings]
 
 
 def _marked(findings: list[Finding]) -> list[Finding]:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import TypeVar
 
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import Function, function_at, functions
+from hipport.languages.holders import Holders
 from hipport.project import Component
 
 #: A place that a value is in: its kind, its name, and where its function begins, or which parameter it is.
@@ -58,18 +60,17 @@ def _ways(source: Cpp) -> Ways:
 
 def reached(component: Component, start: Mapping[Place, _Said]) -> dict[Place, _Said]:
     """Return the places that values come to from some places of the program, with what is said of those."""
-    following: dict[Place, list[Place]] = {}
-    for each in component if start else ():
-        for one, other in ways(each).edges if isinstance(each, Cpp) else ():
-            following.setdefault(one, []).append(other)
+    holders = Holders([each for each in component if isinstance(each, Cpp)])
     found = dict(start)
     waiting = deque(found)
     while waiting:
         place = waiting.popleft()
-        for other in following.get(place, ()):
-            if other not in found:
-                found[other] = found[place]
-                waiting.append(other)
+        # A value goes on from a place only where its name stands: most files need not be read for it.
+        for file in holders.of({place[1]}):
+            for other in ways(file).following.get(place, ()):
+                if other not in found:
+                    found[other] = found[place]
+                    waiting.append(other)
     return found
 
 
@@ -95,6 +96,14 @@ class Ways:
         self._read(_LAUNCH, self._launched)
         self._read(_LAUNCHED, self._launched_by_call)
         self._read(CALL, self._called)
+
+    @cached_property
+    def following(self) -> Mapping[Place, list[Place]]:
+        """Where values go from each place."""
+        following: dict[Place, list[Place]] = {}
+        for one, other in self.edges:
+            following.setdefault(one, []).append(other)
+        return following
 
     def _read(self, pattern: re.Pattern[bytes], each: Callable[[Function | None, re.Match[bytes]], None]) -> None:
         for match in pattern.finditer(self.source.code):

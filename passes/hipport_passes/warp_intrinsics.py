@@ -200,6 +200,8 @@ def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, whi
         return f"{unless}, or that {assumption(source, project, rest, offset, which)}"
     if meeting.kind == "turn":
         return f"all lanes {which} come here in the same turn of the loop"
+    if meeting.kind == "far":
+        return f"all lanes {which} come here together, which was not followed through so many calls and conditions"
     if meeting.other == (source.path, offset):
         return f"lanes {which} do not come here by different branches at a time"
     other = project.by_path[meeting.other.path]

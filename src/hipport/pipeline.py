@@ -189,7 +189,7 @@ def run(
         if jobs > 1:
             parts = _parts(project.of(project.sources), jobs) if of_cpp else _shares(project, steps, jobs)
         else:
-            parts = [_Part(project)]
+            parts = [_Part(_near(project) if of_cpp else project)]
         results = (
             _in_processes(parts, steps, accept, jobs, tell, coming)
             if len(parts) > 1
@@ -393,11 +393,28 @@ def _parts(project: Project, jobs: int) -> list[_Part]:
     A pass over C++ reads no other C++ files than those. What is not C++ is in every part, for passes to read.
     """
     # More parts than processes, for a process that is done early to take another.
-    bins = _shared(project.apart(), lambda source: len(source.text), 4 * jobs)
+    groups = [group for group in project.apart() if any(project.concerns(source.path) for source in group)]
+    bins = _shared(groups, lambda source: len(source.text), 4 * jobs)
     if len(bins) < 2:
-        return [_Part(project)]
+        return [_Part(_near(project))]
     others = [source for source in project.sources if not isinstance(source, Cpp)]
     return [_Part(project.of((*part, *others))) for part in bins]
+
+
+def _near(project: Project) -> Project:
+    """Return the project with those C++ files that those which are to be ported have to do with, if only some are.
+
+    Of a file that is given alone, most of its repository need not be lexed then.
+    """
+    if project.asked is None:
+        return project
+    near = {
+        source.path
+        for group in project.apart()
+        if any(project.concerns(source.path) for source in group)
+        for source in group
+    }
+    return project.of(tuple(each for each in project.sources if not isinstance(each, Cpp) or each.path in near))
 
 
 def _in_processes(
@@ -472,7 +489,7 @@ def _step(
     except Conflict as conflict:
         kept, problem, failed = [], "edits of this pass conflict", [_failure(each, source, conflict)]
     else:
-        if not all(source.harmless(edit) for edit in _edits(changing)) and result.errors > source.errors:
+        if not all(_is_sound(source, finding) for finding in changing) and result.errors > source.errors:
             problem = "the edits of this finding would have broken the file's syntax"
             kept = _parsing(source, changing)
             result = source.apply(_edits(kept))
@@ -490,13 +507,19 @@ def _edits(findings: Iterable[Finding]) -> list[Edit]:
     return [edit for finding in findings for edit in finding.edits]
 
 
+def _is_sound(source: Source, finding: Finding) -> bool:
+    """Whether the edits are known to break no syntax without parsing, or nothing can be known by that."""
+    rest = [edit for edit in finding.edits if not source.harmless(edit)]
+    return not rest or (source.errors > 0 and source.alike(rest))
+
+
 def _parsing(source: Source, findings: Sequence[Finding]) -> list[Finding]:
     """Return those of the findings with whose edits the text has no more errors of syntax than before.
 
     In a file full of macros the parser loses its way; what it then makes of one place is no matter of the others. What
     is for review may hold only with what else of the pass is, and stays or goes together.
     """
-    kept = [finding for finding in findings if all(map(source.harmless, finding.edits))]
+    kept = [finding for finding in findings if _is_sound(source, finding)]
     sure = {id(finding) for finding in kept}
     rest = [finding for finding in findings if id(finding) not in sure]
     for_review = [finding for finding in rest if finding.certainty is not Certainty.SAFE]

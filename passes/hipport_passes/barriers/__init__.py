@@ -36,6 +36,7 @@ from hipport.languages.agreement import BLOCK, varies
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.exclusion import exclude, squeezed
 from hipport.languages.functions import DEFINE, Call, Condition, Function, comes_by_label, contains
+from hipport.languages.holders import leading_to
 from hipport.languages.indirect import CALLED, indirect_calls, targets
 from hipport.languages.kernels import Kernels
 from hipport.languages.parting import meaning
@@ -108,13 +109,8 @@ def _begun(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
         files = [each for each in project.component(source) if isinstance(each, Cpp) and not own(each)]
         functions = [function for file in files for function in kernels.functions(file)]
         macros = {each for file in files for each in file.fact(macros_by_words)}
-        comes: frozenset[bytes] = _NUMBERED
-        while (
-            more := comes
-            | {each.name for each in functions if not each.kernel and not comes.isdisjoint(each.called)}
-            | {name for name, words in macros if not comes.isdisjoint(words)}
-        ) != comes:
-            comes = more
+        units = [*((each.name, each.called) for each in functions if not each.kernel), *macros]
+        comes = _NUMBERED | leading_to(_NUMBERED, units)
         known.kernels = tuple(each for each in functions if each.kernel and not comes.isdisjoint(each.called))
     every = known.kernels
     for function in every:

@@ -14,6 +14,7 @@ from hipport.headers import own
 from hipport.languages.carriers import Carriers, Text, carriers, extent
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import DEFINE, Call, Function, arguments, call_of, nodes
+from hipport.languages.holders import leading_to
 from hipport.languages.implicit import makes_object, operator_uses
 from hipport.languages.indirect import Pointed, indirect_calls, may_call, pointed, targets
 from hipport.languages.kernels import Kernels
@@ -51,9 +52,7 @@ class Waiting:
     def __init__(self, source: Cpp, project: Project, kernels: Kernels) -> None:
         self._kernels = kernels
         macros = project.together(source, macros_by_words)
-        found: set[bytes] = set()
-        while more := {name for name, words in macros if words & (found | _NAMES)} - found:
-            found |= more
+        found = leading_to(_NAMES, macros)
         names = b"|".join(map(re.escape, sorted(found)))
         #: What a barrier is called: CUDA's names, and the program's macros for them.
         self.pattern = re.compile(_BARRIER.pattern + b"|" + names) if found else _BARRIER

@@ -37,6 +37,21 @@ _64_LANES = re.compile(
 _NARROW = re.compile(rb"\s*(?:0[xX][fF]{1,8}[uU]?|~\s*0[uU]?|-1|\(\s*unsigned\s*\)\s*-1|UINT_MAX)\s*")
 
 
+def callers(functions: Iterable[Function], every: Iterable[Function]) -> set[Function]:
+    """Return functions, and those of `every` that call one of their names, or of such a function's, and so on."""
+    calling: dict[bytes, list[Function]] = {}
+    for each in every:
+        for name in each.called:
+            calling.setdefault(name, []).append(each)
+    found = set(functions)
+    waiting = {each.name for each in found}
+    while waiting:
+        more = {each for each in calling.pop(waiting.pop(), ()) if each not in found}
+        found |= more
+        waiting |= {each.name for each in more}
+    return found
+
+
 class Wavefronts:
     """The functions, of files that belong together, that work on whole wavefronts of AMD's as they are."""
 
@@ -51,12 +66,7 @@ class Wavefronts:
         every = [each.function for each in self.mentions.definitions if each.function is not None]
         logical = {function for function in every if _of_32_lanes(function)}
         self._any = any(on_wavefronts(function) for function in every if function not in logical)
-        while (
-            more := {function for function in every if not function.called.isdisjoint({each.name for each in logical})}
-            - logical
-        ):
-            logical |= more
-        self._logical = frozenset(logical)
+        self._logical = frozenset(callers(logical, every))
         self._others = frozenset(every) - self._logical
 
     @property

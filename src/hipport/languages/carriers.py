@@ -10,15 +10,16 @@ Names decide, and so more is found than there is: who asks looks at the places t
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import PurePath
 
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import Function
+from hipport.languages.holders import Holders
 from hipport.languages.implicit import aliases, class_of, defaults, members, operator_uses, operators
 from hipport.languages.kernels import Kernels
 
@@ -53,27 +54,30 @@ class Carriers:
     operators: dict[str, list[Function]] = field(default_factory=dict)
 
 
-def carriers(files: Iterable[Cpp], kernels: Kernels, names: AbstractSet[bytes]) -> Carriers:
+def carriers(files: Sequence[Cpp], kernels: Kernels, names: AbstractSet[bytes]) -> Carriers:
     """Return what may come to a call of one of the names, by way of it or of another carrier's."""
     found = Carriers()
     wanted = set(names)
     found_operators: list[Function] = []
     seen: set[tuple[PurePath, int]] = set()
-    files = list(files)
+    holders = Holders(files)
+    units_of: dict[PurePath, _Units] = {}
     while wanted or found_operators:
         sought, wanted = wanted, set()
         used, found_operators = operators(found_operators), []
-        for file in files:
-            places = [span.start for span, _ in file.names(sought)]
+        for file in files if used else holders.of(sought):
+            places = holders.places(file, sought)
             if not places and not used:
                 continue
-            units: list[Function | Text] = [*file.fact(_macros), *file.fact(_texts), *kernels.functions(file)]
-            for unit in units:
-                start, end = extent(unit)
-                first = bisect_left(places, start)
-                named = first < len(places) and places[first] < end
+            units = units_of.get(file.path)
+            if units is None:
+                units = units_of[file.path] = _Units(file, kernels)
+            named = units.with_places(places)
+            for i in range(len(units.every)) if used else sorted(named):
+                unit = units.every[i]
+                start, _ = extent(unit)
                 if (file.path, start) in seen or not (
-                    named or (isinstance(unit, Function) and any(True for _ in operator_uses(unit, used)))
+                    i in named or (isinstance(unit, Function) and any(True for _ in operator_uses(unit, used)))
                 ):
                     continue
                 seen.add((file.path, start))
@@ -90,6 +94,34 @@ def carriers(files: Iterable[Cpp], kernels: Kernels, names: AbstractSet[bytes]) 
                     found.named.setdefault(name, []).append(unit)
                     wanted.add(name)
     return found
+
+
+class _Units:
+    """The macros, texts and functions of a file, and which of them have a place in them."""
+
+    def __init__(self, source: Cpp, kernels: Kernels) -> None:
+        self.every: list[Function | Text] = []
+        #: Of each kind: where they begin, in order, which one it is, and how far it and those before it reach.
+        self._in_order: list[tuple[list[int], list[int], list[int]]] = []
+        kinds: tuple[Sequence[Function | Text], ...]
+        kinds = source.fact(_macros), source.fact(_texts), kernels.functions(source)
+        for kind in kinds:
+            first = len(self.every)
+            self.every += kind
+            extents = sorted((*extent(unit), first + i) for i, unit in enumerate(kind))
+            reach = list(accumulate((end for _, end, _ in extents), max))
+            self._in_order.append(([start for start, _, _ in extents], [i for _, _, i in extents], reach))
+
+    def with_places(self, places: Iterable[int]) -> set[int]:
+        found = set()
+        for place in places:
+            for starts, which, reach in self._in_order:
+                i = bisect_right(starts, place) - 1
+                while i >= 0 and reach[i] > place:
+                    if place < extent(self.every[which[i]])[1]:
+                        found.add(which[i])
+                    i -= 1
+        return found
 
 
 def extent(unit: Function | Text) -> tuple[int, int]:

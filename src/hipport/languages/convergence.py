@@ -12,6 +12,9 @@ but for three kinds of code, which are found here:
 * "turn": a call under a condition within a loop, so that lanes come to it in turns of their own. For a group of
   lanes, which names them all, also one in a loop that some lanes may leave before others.
 
+Where lanes may part at too many places to compare each with each, in functions that are nested too deep or called
+through too many others, a call that is not all lanes' is taken for one of these ("far").
+
 A function that is called by a pointer, as an object or as a virtual function is taken to be called wherever something
 is called so with as many arguments, and lanes that differ on the pointer or object to part there.
 
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
 
 # More calls of one place under one condition are not looked at.
 _MOST_CALLS = 4
+# Of more sides that lanes take to the places in a function, or conditions on one thing, not each is compared with each.
+_MOST_COMPARED = 256
 
 
 def meetings(source: Cpp, project: Project, collectives: Collectives) -> dict[int, Meeting]:
@@ -82,7 +87,16 @@ class _Search:
             by_sides.setdefault(mention.sides, []).append(mention)
             self._check_turns(function, mention)
         self._check_given(function)
-        contexts = list(by_sides.items())
+        contexts = [(sides, mentions) for sides, mentions in by_sides.items() if sides]
+        if sum(len(sides) for sides, _ in contexts) > _MOST_COMPARED:
+            self.reach.too_far(
+                each
+                for sides, mentions in contexts
+                for mention in mentions
+                for each in mention.reached
+                if not all(_within(each.lanes, side) for side in sides)
+            )
+            return
         for i, (sides, mentions) in enumerate(contexts):
             for others, other_mentions in contexts[i + 1 :]:
                 kind, own, other = relation(function, sides, others)
@@ -119,13 +133,18 @@ class _Search:
         for mention in mentions if cut else ():
             for each in mention.reached:
                 # What is not followed may exclude what this is under.
-                for other in [other for other in cut.get(each.name, ()) if other[0].node != mention.node][:1]:
+                other = next((other for other in cut.get(each.name, ()) if other[0].node != mention.node), None)
+                if other is not None:
                     self._meet_given(function, (mention, each), other)
         for texts in asked.values():
             # Two conditions of one call alone say nothing: in a long chain of calls, most are such.
             by_calls: dict[frozenset[int], list[bytes]] = {}
             for text, calls in texts.items():
                 by_calls.setdefault(frozenset(mention.node.id for mention, _ in calls), []).append(text)
+            inside = sum(len(group) ** 2 for of, group in by_calls.items() if len(of) == 1)
+            if len(texts) ** 2 - inside > _MOST_COMPARED**2:
+                self.reach.too_far(each for given in texts.values() for _, each in given)
+                continue
             pairs = chain(
                 (pair for one, two in combinations(by_calls.values(), 2) for pair in product(one, two)),
                 (pair for of, group in by_calls.items() if len(of) > 1 for pair in combinations(group, 2)),
@@ -179,6 +198,8 @@ class _Search:
             alone[a.name] = [b for b in alone[a.name] if not a.mask & b.mask]
 
     def _check_turns(self, function: Function, mention: Mention) -> None:
+        if function.deep:
+            return  # All of its calls are noted.
         for loop in loops_around(function, mention.node, self.reach.kernels.loop_macros(function.source)):
             inside = side_of(loop, True, b"", loop.start_byte, loop.end_byte, True, False)
             skips = [

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from hipport.languages.cpp import Cpp, word_before
@@ -54,6 +54,11 @@ _GOES_ON = frozenset(("continue_statement",))
 _LEAVES = frozenset(("return_statement", "break_statement", "continue_statement"))
 _SHARED = re.compile(rb"\s*(?:(?:static|volatile|extern)\s+)*__shared__(?:\s+(?:static|volatile|extern))*\s*")
 _Given = TypeVar("_Given")
+# What nests statements, one level each, and expressions that are long enough to be nested as deep.
+_NESTS = re.compile(rb"\b(?:if|for|while|switch|do|else)\b|[{?]")
+_LONG = re.compile(rb"[^;{}]{2048}")
+# Clang takes 256 levels of brackets, each of which is two of the tree: a statement, and the block that it has.
+_DEEPEST = 512
 _NAMES = frozenset(("identifier", "field_identifier", "type_identifier", "operator_name", "destructor_name"))
 
 
@@ -346,6 +351,16 @@ class Function:
     @cached_property
     def _exits(self) -> tuple[Node, ...]:
         return tuple(statements(self.body, _EXITS)) if self.mentions(_EXIT) else ()
+
+    @cached_property
+    def deep(self) -> bool:
+        """Whether it is nested deeper than is followed, as only generated code is: a chain of 256 `else if`, say.
+
+        What decides whether a thread comes to a place in it is not to be asked then.
+        """
+        nests = _NESTS.finditer(self.source.code, self.body.start_byte, self.body.end_byte)
+        may_be = next(islice(nests, _DEEPEST // 2, None), None) is not None or self.mentions(_LONG)
+        return may_be and depth(self.body) > _DEEPEST
 
     @cached_property
     def returns(self) -> tuple[Node, ...]:
@@ -818,6 +833,21 @@ def statements(body: Node, kinds: frozenset[str]) -> Iterator[Node]:
         if node.type.endswith("expression"):
             continue
         stack.extend(reversed(node.named_children))
+
+
+def depth(node: Node) -> int:
+    """How many levels of nodes are in each other in `node`."""
+    cursor = node.walk()
+    most = now = 0
+    while True:
+        if cursor.goto_first_child():
+            now += 1
+            most = max(most, now)
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return most
+            now -= 1
 
 
 def _loop_of(node: Node, body: Node) -> Node | None:

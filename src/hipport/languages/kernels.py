@@ -47,7 +47,8 @@ from hipport.languages.functions import (
     operator_of,
     shared_macros,
 )
-from hipport.languages.macros import Macro, calls, defined, expanded, loops, mentioning
+from hipport.languages.holders import Holders
+from hipport.languages.macros import Macro, Mentioning, calls, defined, expanded, loops
 from hipport.languages.prototypes import prototypes
 from hipport.project import Component, Project
 from hipport.source import Span
@@ -233,7 +234,7 @@ class Kernels:
 
     def _find_in_macros(self, function: Function) -> Iterator[CallInMacro]:
         component = self._project.component(function.source)
-        macros = component.fact(mentioning).get(function.name, frozenset())
+        macros = component.fact(Mentioning).of(function.name)
         for source in component if macros else ():
             if not isinstance(source, Cpp) or macros.isdisjoint(source.words):
                 continue
@@ -289,14 +290,20 @@ class Kernels:
             files = [other for other in component if isinstance(other, Cpp)]
             wanted: set[bytes] = set().union(*(other.matched(pattern) for other in files))
             found: set[bytes] = set()
+            holders = Holders(files)
+            #: Of the files that were asked: the names of the functions that call a name.
+            calling: dict[PurePath, dict[bytes, set[bytes]]] = {}
             while wanted:
-                carriers = {
-                    function.name
-                    for other in files
-                    if not wanted.isdisjoint(other.words)
-                    for function in self.functions(other)
-                    if not wanted.isdisjoint(function.called)
-                }
+                carriers = set()
+                for other in holders.of(wanted):
+                    if other.path not in calling:
+                        by_name = calling[other.path] = {}
+                        for function in self.functions(other):
+                            for name in function.called:
+                                by_name.setdefault(name, set()).add(function.name)
+                    by_name = calling[other.path]
+                    for name in wanted & by_name.keys():
+                        carriers |= by_name[name]
                 wanted = carriers - found
                 found |= carriers
             known[pattern] = frozenset(found)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from hipport.languages.cpp import Cpp
 from hipport.languages.functions import DEFINE
+from hipport.languages.holders import leading_to
 from hipport.project import Component
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -143,32 +144,31 @@ def loops(component: Component) -> frozenset[bytes]:
     """Return the macros that begin a loop: `for (…)` is in them, or in one that they use."""
     macros = component.fact(defined)
     found = {name for name, of in macros.items() if any(_LOOP.search(macro.text) for macro in of)}
-    while more := {
-        name
-        for name, of in macros.items()
-        if name not in found and any(not found.isdisjoint(_WORD.findall(macro.text)) for macro in of)
-    }:
-        found |= more
-    return frozenset(found)
+    words = ((name, {word for macro in of for word in _WORD.findall(macro.text)}) for name, of in macros.items())
+    return leading_to(found, words) | found if found else frozenset()
 
 
-def mentioning(component: Component) -> Mapping[bytes, frozenset[bytes]]:
-    """Return, by the words in the macros of the files, the macros that have them, or that use one that has."""
-    macros = component.fact(defined)
-    users: dict[bytes, set[bytes]] = {}
-    for name, of in macros.items():
-        for word in {word for macro in of for word in _WORD.findall(_PASTED.sub(b"", macro.text))}:
-            users.setdefault(word, set()).add(name)
-    found = {}
-    for word in users:
-        reached: set[bytes] = set()
-        waiting = [word]
-        while waiting:
-            more = users.get(waiting.pop(), set()) - reached
-            reached |= more
-            waiting += more
-        found[word] = frozenset(reached)
-    return found
+class Mentioning:
+    """The macros of files by the words in them."""
+
+    def __init__(self, component: Component) -> None:
+        self._users: dict[bytes, set[bytes]] = {}
+        self._known: dict[bytes, frozenset[bytes]] = {}
+        for name, of in component.fact(defined).items():
+            for word in {word for macro in of for word in _WORD.findall(_PASTED.sub(b"", macro.text))}:
+                self._users.setdefault(word, set()).add(name)
+
+    def of(self, word: bytes) -> frozenset[bytes]:
+        """Return the macros that have the word, or that use one that has."""
+        if word not in self._known:
+            reached: set[bytes] = set()
+            waiting = [word]
+            while waiting:
+                more = self._users.get(waiting.pop(), set()) - reached
+                reached |= more
+                waiting += more
+            self._known[word] = frozenset(reached)
+        return self._known[word]
 
 
 def calls(text: bytes, name: bytes) -> list[list[bytes]] | None:

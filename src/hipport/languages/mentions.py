@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -103,16 +103,20 @@ class Mentions:
 
     def reached(self, definition: Definition) -> list[Definition]:
         """Return what a definition uses, itself first."""
-        return _closed(definition, self.uses)
+        return _closed((definition,), self.uses)
 
     def reaching(self, definition: Definition) -> list[Definition]:
         """Return what uses a definition, itself first."""
-        return _closed(definition, self.users)
+        return _closed((definition,), self.users)
+
+    def reaching_any(self, definitions: Iterable[Definition]) -> list[Definition]:
+        """Return what uses one of some definitions, these first."""
+        return _closed(definitions, self.users)
 
 
-def _closed(start: Definition, following: Mapping[Definition, list[Definition]]) -> list[Definition]:
-    found = {start: None}
-    waiting = [start]
+def _closed(start: Iterable[Definition], following: Mapping[Definition, list[Definition]]) -> list[Definition]:
+    found = dict.fromkeys(start)
+    waiting = list(found)
     while waiting:
         for other in following[waiting.pop()]:
             if other not in found:

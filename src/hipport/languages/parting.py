@@ -119,8 +119,9 @@ def relation(function: Function, one: tuple[Side, ...], two: tuple[Side, ...]) -
         if other is not None and other.way != side.way:
             return "branch", side, other
     # Lanes that have left a kernel are nowhere else.
-    own = [side for side in one if side not in two and not (side.left and function.kernel)]
-    others = [side for side in two if side not in one and not (side.left and function.kernel)]
+    shared = frozenset(one).intersection(two)
+    own = [side for side in one if side not in shared and not (side.left and function.kernel)]
+    others = [side for side in two if side not in shared and not (side.left and function.kernel)]
     for side in own:
         for other in others:
             if exclude(side.condition, other.condition) or (

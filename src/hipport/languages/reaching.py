@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import chain, islice, permutations, product
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from hipport.languages import constants
 from hipport.languages.agreement import WARP
@@ -44,6 +44,9 @@ _LAMBDAS = frozenset(("lambda_expression",))
 _MOST_CONDITIONS = 16
 #: Stands for conditions that are not followed: any other may exclude one of them.
 MORE = b"\0"
+# Through so many functions that call each other a collective is followed to those who call them: each would hand on all
+# that the ones below it come to. Programs that people write call each other ten or twenty deep.
+_FARTHEST = 32
 
 
 class Place(NamedTuple):
@@ -56,6 +59,7 @@ class Place(NamedTuple):
 class Meeting(NamedTuple):
     """Why lanes may make a call apart, and for a "branch" or "apart" the call that others may make meanwhile.
 
+    "far" is one of which that is not known: it is too far from where lanes may part, or among too many others.
     `unless`: what must be so of blocks for lanes not to; empty where they may in any blocks.
     """
 
@@ -64,19 +68,29 @@ class Meeting(NamedTuple):
     unless: str = ""
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True)
 class Collectives:
     """What is called together. Each pattern matches a name whole.
 
-    `names`: the collectives, whose first argument says which lanes; `lanes`: functions that find out which lanes are
-    there or say the same; `barriers`: what all lanes wait for before any goes on. `group`: what says which lanes, for a
-    name in a function, and how many they may be, neighbours from a multiple of that on; 0 if that is no collective.
+    `names`: the collectives; `position` tells which of their arguments says which lanes, the first if there is none;
+    `lanes`: functions that find out which lanes are there or say the same; `barriers`: what all lanes wait for before
+    any goes on. `group`: what says which lanes, for a name in a function, and how many they may be, neighbours from a
+    multiple of that on; 0 if that is no collective.
     """
 
     names: re.Pattern[bytes]
     lanes: re.Pattern[bytes]
     barriers: re.Pattern[bytes]
     group: Callable[[Function, Node], tuple[Node | None, int]] | None = None
+    position: Callable[[bytes], int] | None = None
+
+    def naming(self, name: bytes, given: Sequence[T]) -> T | None:
+        """Return the argument that says which lanes; None if it is not there."""
+        position = self.position(name) if self.position is not None else 0
+        return given[position] if position < len(given) else None
 
 
 class Named(NamedTuple):
@@ -95,7 +109,7 @@ class Reached(NamedTuple):
     """A call that a function or macro comes to. `skipped`: perhaps not every time that it is called itself.
 
     `under`: conditions that hold then, in words of where it is called. `mask`: the lanes that it names, as a number;
-    all where that is not known.
+    all where that is not known. `through`: how many functions it was handed on by.
     """
 
     place: Place
@@ -105,6 +119,7 @@ class Reached(NamedTuple):
     size: int
     under: frozenset[bytes] = frozenset()
     mask: int = _ALL_LANES
+    through: int = 0
 
 
 @dataclass
@@ -182,7 +197,8 @@ class Reach:
                 node = function.body.descendant_for_byte_range(start, start + len(name))
                 given = _arguments_of(node) if node is not None else ()
                 lanes = self._by_pointer(Reached(Place(function.source.path, start), name, Named(), False, WARP))
-                named = self._named(function, given[0]) if given else Named()
+                mask = collectives.naming(name, given)
+                named = self._named(function, mask) if mask is not None else Named()
                 if not named.inside and not named.found and collectives.group is None:
                     self.handed.setdefault(count, []).append(lanes)
         self.virtual = frozenset(unit.name for unit in functions if virtual(unit))
@@ -243,7 +259,15 @@ class Reach:
                 *self._find_operators(function),
             )
             self._open.remove(function)
+            if function.deep:
+                self.too_far(each for mention in self._mentions[function] for each in mention.reached)
         return self._mentions[function]
+
+    def too_far(self, calls: Iterable[Reached]) -> None:
+        """Note calls of which it is not followed who else may come to one meanwhile."""
+        for each in calls:
+            if not each.lanes.inside:
+                self.found.setdefault(each.place, Meeting("far", each.place))
 
     def reached(self, unit: Function | Text) -> Iterable[Reached]:
         """Return the calls that a function, macro or class comes to, for whoever calls it."""
@@ -279,12 +303,15 @@ class Reach:
         key = (id(reached), skipped, conditions)
         if key in self._derived:
             return self._derived[key][0]
+        self.too_far(each for each in reached if each.through >= _FARTHEST)
         found = tuple(
             each._replace(
                 skipped=each.skipped or skipped,
                 under=_most(conditions, (text for text in each.under if given.issuperset(WORD.findall(text)))),
+                through=each.through + 1,
             )
             for each in reached
+            if each.through < _FARTHEST
         )
         if not any(each.under for each in reached):
             # With what it is of, which must not go before this does, and leave its number to another.
@@ -306,8 +333,10 @@ class Reach:
                 if id(reached) in seen:
                     continue
                 of_any = isinstance(reached, tuple)
-                for each in reached:
-                    # The last one of a place holds, where its first one stood.
+                for one in reached:
+                    # The last one of a place holds, where its first one stood, and the nearest way to it.
+                    before = common.all.get(one.place, one)
+                    each = one if before.through >= one.through else one._replace(through=before.through)
                     common.of_call.pop(each.place, None)
                     if each.lanes.parameter >= 0 or each.under:
                         common.of_call[each.place] = (unit, each)
@@ -350,7 +379,7 @@ class Reach:
                 continue  # A variable that does.
             given = _arguments_of(node)
             reached: tuple[Reached, ...]
-            group, size = (given[0] if given else None, WARP) if collective else (None, 0)
+            group, size = (self.collectives.naming(name, given), WARP) if collective else (None, 0)
             if collective and self.collectives.group is not None:
                 group, size = self.collectives.group(unit, node)
             if size:
@@ -456,7 +485,7 @@ class Reach:
                 continue
             if self.collectives.names.fullmatch(name) and self.collectives.group is None:
                 given = _arguments_of(node)
-                lanes = _from_outside(self._named(unit, given[0] if given else None), start, end)
+                lanes = _from_outside(self._named(unit, self.collectives.naming(name, given)), start, end)
                 found.append(Reached(Place(unit.source.path, at), name, lanes, False, WARP))
             else:
                 found += [self._by_pointer(each) for of in self.carriers.get(name, ()) for each in self.reached(of)]
@@ -497,7 +526,7 @@ class Reach:
         """The sides that a lane takes to come to `node`; no round says other of them."""
         key = (unit, node.id, size)
         if key not in self._taken:
-            self._taken[key] = tuple(sides_of(self.kernels, unit, node, size, self.shown))
+            self._taken[key] = () if unit.deep else tuple(sides_of(self.kernels, unit, node, size, self.shown))
         return self._taken[key]
 
     def _find_handed(self, unit: Function) -> Iterator[tuple[int, int, bytes]]:
@@ -555,7 +584,8 @@ class Reach:
             if self.collectives.names.fullmatch(name):
                 end = start + len(name)
                 given = macro.source.arguments(end) if code[end : end + 1] == b"(" else None
-                mask = macro.source[given[0]] if given else b""
+                naming = self.collectives.naming(name, given or ())
+                mask = macro.source[naming] if naming is not None else b""
                 if self.collectives.group is not None:
                     before = _MEMBER.search(code, macro.start, start)
                     if before is None or not given:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
@@ -13,8 +13,11 @@ IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
 # UTF-8 character, which an identifier may have.
 WORDS = bytes(byte if (chr(byte).isalnum() and byte < 128) or byte == 0x5F else 0x20 for byte in range(256))
 IN_WORD = bytes(WORDS[byte] != 0x20 or byte >= 128 for byte in range(256))
+_RUN = re.compile(b"[%s]+" % b"".join(rb"\x%02x" % byte for byte in range(256) if IN_WORD[byte]))
 # How many words are remembered before others are begun with.
 _MOST_WORDS = 1 << 18
+# So many words are looked for in a text one by one, fast for few; for more, each word of the text is looked up.
+_MOST_SOUGHT = 64
 
 
 class Vocabulary:
@@ -71,8 +74,10 @@ def words_of(code: bytes) -> Collection[bytes]:
     return code.translate(WORDS).split()
 
 
-def places_of(code: bytes, words: Iterable[bytes]) -> list[tuple[int, bytes]]:
+def places_of(code: bytes, words: AbstractSet[bytes]) -> list[tuple[int, bytes]]:
     """Return where each of the words stands by itself, in order."""
+    if len(words) > _MOST_SOUGHT:
+        return [(match.start(), match.group()) for match in _RUN.finditer(code) if match.group() in words]
     find, size, inside = code.find, len(code), IN_WORD
     places = []
     for word in words:
