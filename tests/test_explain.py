@@ -138,6 +138,13 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "option of nvcc" in " ".join(CliRunner().invoke(main, ["explain", "--help"]).output.split())
 
 
+def test_rows_say_when_they_were_seen_to_hold() -> None:
+    said = hipport.explain("cupy")
+    rows = {row.table: row.checked for row in said.rows}
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d, ROCm \d+\.\d+", rows["python_gates.toml"])
+    assert f"(last seen to hold: {rows['python_gates.toml']})" in text(said)
+
+
 def test_every_kind_of_fault_is_explained() -> None:
     said = set()
     for path in (ROOT / "src/hipport/simt").rglob("*"):

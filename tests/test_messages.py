@@ -140,3 +140,23 @@ def test_settings_of_a_tree_that_do_not_exist(tmp_path: Path, setting: str) -> N
     (tmp_path / "hipport.toml").write_text(setting)
     (tmp_path / "p.cu").write_text("int main() {}\n")
     assert "hipport.toml" in said("scan", str(tmp_path))
+
+
+@pytest.mark.parametrize("command", ["rewrite", "port"])
+def test_a_file_is_no_folder_for_a_copy(command: str, tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text("int main() {}\n")
+    (tmp_path / "taken").write_text("mine")
+    message = said(command, str(tmp_path / "k.cu"), "--out", str(tmp_path / "taken"))
+    assert "taken: not a folder" in message
+    assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_a_copy_that_cannot_be_made_is_called_by_its_own_name(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text("__global__ void k() {}\n")
+    message = said("rewrite", str(tmp_path / "k.cu"), "--out", "/proc/copy")
+    assert "/proc/copy" in message and ".hipport-" not in message
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_empty_name_is_not_explained(name: str) -> None:
+    assert "an empty name" in said("explain", name)

@@ -2,16 +2,17 @@
 """Calculate with addresses of the driver's API as with bytes: CUdeviceptr is a number in CUDA, and a `void*` in HIP.
 
 `base + offset` of a CUdeviceptr does not compile in HIP, as nothing can be added to a `void*`; of a `char*` it is the
-same address. A difference of two, and what is left of a division, are numbers in CUDA, and of the same addresses as
-numbers in HIP as well. Which variables, members and functions are of that type is read from their declarations; one
-that is declared with another type, too, stays as it is, and so does what else is done with such a number. A number
-that becomes such an address, `CUdeviceptr p = (size_t)base + n`, is cast to the type, as no `void*` comes of it.
+same address. A difference of two, what is left of a division, bits and comparisons with numbers are numbers in CUDA,
+and of the same addresses as numbers in HIP as well. A number that becomes such an address,
+`CUdeviceptr p = (size_t)base + n`, is cast to the type, as no `void*` comes of it, and one that an address becomes is
+cast as well. Which variables are of that type is read from the function that uses them, members and functions from
+their declarations.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from hipport.finding import Finding
@@ -36,124 +37,320 @@ _INTEGER = re.compile(
     rb"\s*(?:std\s*::\s*)?(?:size_t|u?int(?:64|ptr)_t|(?:unsigned\s+)?(?:long\s+long|long)(?:\s+(?:unsigned\s+)?int)?)\s*"
 )
 _TO_INTEGER = re.compile(rb"(?:reinterpret|static)_cast\s*<" + _INTEGER.pattern + rb">\s*\(")
-_BYTES, _NUMBER = b"(char*)", b"(unsigned long long)"
+_BYTES, _NUMBER, _ADDRESS = b"(char*)", b"(unsigned long long)", b"(CUdeviceptr)"
+_STATIC = re.compile(rb"static_cast\s*<(?P<type>[^<>]*)>\s*\(")
+# Of a pointer to addresses, and of a container of them.
+_MANY = re.compile(rb"\s*(?:const\s*)?(?:\*\s*(?:const\s*|__restrict__\s*)?|>\s*(?:const\s*)?&?\s*)(\w+)\s*[;=,){(\[]")
+_NUMBERS = frozenset(b"size_t uint64_t int64_t uintptr_t intptr_t long int unsigned uint32_t int32_t ptrdiff_t".split())
+#: What is done with numbers alone, and what compares.
+_OF_NUMBERS = (b"%", b"/", b"*", b"&", b"|", b"^", b"<<", b">>")
+_COMPARED = (b"<", b">", b"<=", b">=", b"==", b"!=")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per sum, difference or remainder of an address."""
-    names = {name for name in project.together(source, _declared) if name.lstrip(b"([") in source.words}
-    if not names:
+    """Yield a finding per calculation with an address, and per place where one becomes a number, or a number one."""
+    everywhere = project.together(source, _declared)
+    if not everywhere and _WORDS.isdisjoint(source.words):
         return
-    other = {match[2] for match in _OTHERWISE.finditer(source.code) if match[1] not in _NO_TYPES}
-    names = {name for name in names if name.lstrip(b"([") not in other}
-    for node in nodes(source.tree.root_node, frozenset(("binary_expression", "assignment_expression"))):
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        sign = node.child_by_field_name("operator")
-        if left is None or right is None or sign is None or source.ported(node.start_byte):
+    seen = _Names(source, everywhere)
+    found: list[tuple[Node, tuple[Edit, ...]]] = []
+    begun: dict[int, int] = {}
+    for node in sorted(nodes(source.tree.root_node, frozenset(_LOOKED_AT)), key=_outermost):
+        edits = () if source.ported(node.start_byte) else _LOOKED_AT[node.type](seen, node)
+        if not edits:
             continue
-        edits = _edits(source, left, right, sign, names)
-        if not edits and node.type == "assignment_expression" and sign.type == "=" and _is_address(source, left, names):
-            yield from _from_number(source, right, names)
-        if edits:
+        outer = begun.get(edits[0].span.start) if not len(edits[0].span) else None
+        if outer is not None:
+            # What is inside begins at the same place: both casts are one edit.
+            around, (first, *others) = found[outer]
+            both = Edit(first.span, first.new + edits[0].new)
+            found[outer] = (around, (both, *others, *edits[1:]))
+            continue
+        begun |= {edit.span.start: len(found) for edit in edits[:1] if not len(edit.span)}
+        found.append((node, edits))
+    for node, edits in found:
+        if edits[0].new.startswith(_ADDRESS):
+            message = "a number becomes an address of the driver's API, which is a void* in HIP: cast to it"
+            yield Finding(Span(edits[0].span.start, node.end_byte), "number", message, edits)
+        else:
             message = "an address of the driver's API is a number in CUDA and a void* in HIP"
             yield Finding(Span(node.start_byte, node.end_byte), "address", message, edits)
 
-    for node in nodes(source.tree.root_node, frozenset(("init_declarator",))):
-        name, value = node.child_by_field_name("declarator"), node.child_by_field_name("value")
-        if name is not None and value is not None and _is_address(source, name, names):
-            yield from _from_number(source, value, names) if not source.ported(node.start_byte) else ()
+
+def _outermost(node: Node) -> tuple[int, int]:
+    return node.start_byte, -node.end_byte
 
 
-def _from_number(source: Cpp, value: Node, names: set[bytes]) -> Iterator[Finding]:
-    """Yield the cast of a number that becomes an address."""
-    if not _is_number(source, value, names):
-        return
-    place = Span(value.start_byte, value.end_byte)
-    edits = (Edit(Span(place.start, place.start), b"(CUdeviceptr)("), Edit(Span(place.end, place.end), b")"))
-    message = "a number becomes an address of the driver's API, which is a void* in HIP: cast to it"
-    yield Finding(place, "number", message, edits)
+class _Names:
+    """What names mean at a place: what their function declares, else what is declared outside of functions."""
+
+    def __init__(self, source: Cpp, everywhere: frozenset[bytes]) -> None:
+        self.source = source
+        self._everywhere = everywhere
+        self._known: dict[tuple[int, int], dict[bytes, bytes]] = {}
+
+    def of(self, node: Node) -> bytes:
+        """Return b"address", b"addresses" (of an array or a pointer), b"number" or b"" for what is named."""
+        name = self.source.code[node.start_byte : node.end_byte]
+        if node.type == "identifier":
+            function = _enclosing(node)
+            if function is not None:
+                here = (function.start_byte, function.end_byte)
+                if here not in self._known:
+                    self._known[here] = _local(self.source.code, *here)
+                if name in self._known[here]:
+                    return self._known[here][name]
+        return b"address" if name in self._everywhere else b"addresses" if b"[" + name in self._everywhere else b""
+
+    def calls(self, node: Node) -> bool:
+        """Say whether what is called gives an address."""
+        if node.type == "field_expression":
+            field = node.child_by_field_name("field")
+            return field is not None and self.calls(field)
+        return b"(" + self.source.code[node.start_byte : node.end_byte] in self._everywhere
+
+    def is_address(self, node: Node | None) -> bool:
+        """Say whether an expression is such an address, or a sum with one."""
+        if node is None:
+            return False
+        if node.type == "parenthesized_expression":
+            return node.named_child_count == 1 and self.is_address(node.named_children[0])
+        if node.type == "call_expression":
+            called = node.child_by_field_name("function")
+            return called is not None and self.calls(called)
+        if node.type in ("subscript_expression", "pointer_expression"):
+            of = node.child_by_field_name("argument")
+            dereferenced = node.type == "subscript_expression" or self.source.code.startswith(b"*", node.start_byte)
+            return of is not None and dereferenced and self._named(of, b"addresses")
+        if node.type == "binary_expression":
+            left, right, sign = _sides(self.source, node)
+            return sign in (b"+", b"-") and self.is_address(left) and not self.is_address(right)
+        return self._named(node, b"address")
+
+    def _named(self, node: Node, what: bytes) -> bool:
+        if node.type == "field_expression":
+            field = node.child_by_field_name("field")
+            return field is not None and self._named(field, what)
+        return node.type in ("identifier", "field_identifier") and self.of(node) == what
+
+    def is_number(self, node: Node | None) -> bool:
+        """Say whether an expression is a number for certain: declared or cast so, or calculated with one that is."""
+        if node is None:
+            return False
+        if node.type == "parenthesized_expression":
+            return node.named_child_count == 1 and self.is_number(node.named_children[0])
+        if node.type == "identifier":
+            return self.of(node) == b"number"
+        if node.type == "number_literal":
+            return re.fullmatch(rb"0[uUlL]*", self.source.code[node.start_byte : node.end_byte]) is None
+        if node.type == "cast_expression":
+            kind = node.child_by_field_name("type")
+            return kind is not None and bool(_INTEGER.fullmatch(self.source.code, kind.start_byte, kind.end_byte))
+        if node.type == "call_expression":
+            return _TO_INTEGER.match(self.source.code, node.start_byte, node.end_byte) is not None
+        if node.type == "binary_expression":
+            left, right, sign = _sides(self.source, node)
+            if self.source.code.startswith(_BYTES, node.start_byte):
+                return False  # as this pass writes it
+            if sign in _OF_NUMBERS and (self.is_address(left) or self.is_address(right)):
+                return True
+            if self.is_address(left) or self.is_address(right):
+                return sign == b"-" and self.is_address(left) and self.is_address(right)
+            return sign in (b"+", b"-", *_OF_NUMBERS) and (self.is_number(left) or self.is_number(right))
+        return False
 
 
-def _is_number(source: Cpp, node: Node, names: set[bytes]) -> bool:
-    """Say whether an expression is a number for certain: cast to an integer, or calculated with one that is."""
-    if node.type == "parenthesized_expression":
-        return node.named_child_count == 1 and _is_number(source, node.named_children[0], names)
-    if node.type == "cast_expression":
-        kind = node.child_by_field_name("type")
-        return kind is not None and _INTEGER.fullmatch(source.code, kind.start_byte, kind.end_byte) is not None
-    if node.type == "call_expression":
-        return _TO_INTEGER.match(source.code, node.start_byte, node.end_byte) is not None
-    if node.type == "binary_expression":
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        sides = [each for each in (left, right) if each is not None]
-        return any(_is_number(source, each, names) for each in sides) and not any(
-            _is_address(source, each, names) for each in sides
-        )
-    return False
+def _enclosing(node: Node) -> Node | None:
+    """Return the definition of the function that a node is in."""
+    above = node.parent
+    while above is not None and above.type != "function_definition":
+        above = above.parent
+    return above
 
 
-def _edits(source: Cpp, left: Node, right: Node, sign: Node, names: set[bytes]) -> tuple[Edit, ...]:
+def _sides(source: Cpp, node: Node) -> tuple[Node | None, Node | None, bytes]:
+    sign = node.child_by_field_name("operator")
+    operator = source.code[sign.start_byte : sign.end_byte] if sign is not None else b""
+    return node.child_by_field_name("left"), node.child_by_field_name("right"), operator
+
+
+def _before(node: Node | None, cast: bytes) -> tuple[Edit, ...]:
+    """Return what casts an operand; () for one that is a sum without brackets, which is looked at by itself."""
+    if node is None or node.type == "binary_expression":
+        return ()
+    return (Edit(Span(node.start_byte, node.start_byte), cast),)
+
+
+def _around(node: Node | None, cast: bytes) -> tuple[Edit, ...]:
+    if node is None:
+        return ()
+    if node.type in ("identifier", "parenthesized_expression"):
+        return _before(node, cast)
+    end = Edit(Span(node.end_byte, node.end_byte), b")")
+    return Edit(Span(node.start_byte, node.start_byte), cast + b"("), end
+
+
+def _calculated(seen: _Names, node: Node) -> tuple[Edit, ...]:
     """Return what makes a calculation one with bytes, or with numbers where a number comes of it."""
-    addresses = [node for node in (left, right) if _is_address(source, node, names)]
-    operator = source.code[sign.start_byte : sign.end_byte]
-    if operator in (b"+=", b"-=") and addresses == [left]:
-        name = source.text[left.start_byte : left.end_byte]
-        edits = [Edit(Span(sign.start_byte, sign.end_byte), b"= " + _BYTES + name + b" " + operator[:1])]
+    left, right, sign = _sides(seen.source, node)
+    addresses = [each for each in (left, right) if seen.is_address(each)]
+    if not addresses:
+        return ()
+    if sign in (b"+", b"-") and len(addresses) == 1:
+        return _before(addresses[0], _BYTES) if sign == b"+" or addresses[0] is left else ()
+    if sign in _OF_NUMBERS or (sign == b"-" and len(addresses) == 2):
+        return tuple(edit for each in addresses for edit in _before(each, _NUMBER))
+    if sign in _COMPARED and len(addresses) == 1:
+        return _before(addresses[0], _NUMBER) if seen.is_number(right if addresses[0] is left else left) else ()
+    return ()
+
+
+def _assigned(seen: _Names, node: Node) -> tuple[Edit, ...]:
+    """Return what makes `p += n` a sum of bytes, and what casts a number that an address is given."""
+    left, right, sign = _sides(seen.source, node)
+    if left is None or right is None or not seen.is_address(left):
+        return ()
+    if sign in (b"+=", b"-="):
+        name = seen.source.text[left.start_byte : left.end_byte]
+        place = node.child_by_field_name("operator")
+        assert place is not None
+        edits = [Edit(Span(place.start_byte, place.end_byte), b"= " + _BYTES + name + b" " + sign[:1])]
         if right.type not in ("identifier", "number_literal", "call_expression", "field_expression"):
             edits += [
                 Edit(Span(right.start_byte, right.start_byte), b"("),
                 Edit(Span(right.end_byte, right.end_byte), b")"),
             ]
         return tuple(edits)
-    if operator == b"+" and len(addresses) == 1:
-        cast = _BYTES
-    elif operator == b"-" and addresses and addresses[0] is left:
-        cast = _BYTES if len(addresses) == 1 else _NUMBER
-    elif operator == b"%" and addresses == [left]:
-        cast = _NUMBER
-    else:
+    return _around(right, _ADDRESS) if sign == b"=" and seen.is_number(right) else ()
+
+
+def _given(seen: _Names, node: Node) -> tuple[Edit, ...]:
+    """Return what casts the value that a variable begins with."""
+    name, value = node.child_by_field_name("declarator"), node.child_by_field_name("value")
+    if name is None or value is None or node.parent is None:
         return ()
-    return tuple(Edit(Span(each.start_byte, each.start_byte), cast) for each in addresses)
+    if value.type in ("initializer_list", "argument_list"):
+        if value.named_child_count != 1:
+            return ()
+        value = value.named_children[0]
+    if seen.is_address(name):
+        return _around(value, _ADDRESS) if seen.is_number(value) else ()
+    kind = node.parent.child_by_field_name("type")
+    if name.type != "identifier" or kind is None or not seen.is_address(value):
+        return ()
+    number = _INTEGER.fullmatch(seen.source.code, kind.start_byte, kind.end_byte)
+    return _around(value, _NUMBER) if number else ()
 
 
-def _is_address(source: Cpp, node: Node, names: set[bytes]) -> bool:
-    """Say whether an expression is a variable, a member or a call of that type, or an element of an array of them."""
-    if node.type == "call_expression":
-        called = node.child_by_field_name("function")
-        return called is not None and _named(source, called, names, b"(")
-    if node.type == "subscript_expression":
-        of = node.child_by_field_name("argument")
-        return of is not None and _named(source, of, names, b"[")
-    return _named(source, node, names, b"")
+def _returned(seen: _Names, node: Node) -> tuple[Edit, ...]:
+    """Return what casts a value to what its function returns."""
+    function = _enclosing(node)
+    value = node.named_children[0] if node.named_child_count == 1 else None
+    if function is None or value is None or _in_lambda(node, function):
+        return ()
+    kind = function.child_by_field_name("type")
+    text = seen.source.code[kind.start_byte : kind.end_byte] if kind is not None else b""
+    declarator = function.child_by_field_name("declarator")
+    if declarator is None or declarator.type != "function_declarator":
+        return ()  # It returns a pointer or a reference.
+    if text in _WORDS:
+        return _around(value, _ADDRESS) if seen.is_number(value) else ()
+    return _around(value, _NUMBER) if _INTEGER.fullmatch(text) and seen.is_address(value) else ()
 
 
-def _named(source: Cpp, node: Node, names: set[bytes], what: bytes) -> bool:
-    if node.type == "field_expression":
-        field = node.child_by_field_name("field")
-        return field is not None and _named(source, field, names, what)
-    if node.type not in ("identifier", "field_identifier"):
-        return False
-    return what + source.code[node.start_byte : node.end_byte] in names
+def _in_lambda(node: Node, function: Node) -> bool:
+    above = node.parent
+    while above is not None and above != function:
+        if above.type == "lambda_expression":
+            return True
+        above = above.parent
+    return False
 
 
-def _declared(source: Cpp) -> frozenset[bytes]:
-    """Return the names that are declared as addresses; with `(` in front those of functions, with `[` of arrays."""
-    found: set[bytes] = set()
-    if _WORDS.isdisjoint(source.words):
-        return frozenset()
-    for match in _TYPE.finditer(source.code):
-        declared = _DECLARED.match(source.code, match.end())
+def _stepped(seen: _Names, node: Node) -> tuple[Edit, ...]:
+    """Return what makes a step, whose value nobody uses, a sum of bytes."""
+    of = node.child_by_field_name("argument")
+    if of is None or not seen.is_address(of) or node.parent is None or node.parent.type != "expression_statement":
+        return ()
+    name = seen.source.text[of.start_byte : of.end_byte]
+    sign = b"+" if b"++" in seen.source.code[node.start_byte : node.end_byte] else b"-"
+    return (Edit(Span(node.start_byte, node.end_byte), name + b" = " + _BYTES + name + b" " + sign + b" 1"),)
+
+
+def _cast(seen: _Names, node: Node) -> tuple[Edit, ...]:
+    """Return what makes a static_cast between a number and an address one that reinterprets."""
+    match = _STATIC.match(seen.source.code, node.start_byte, node.end_byte)
+    values = node.child_by_field_name("arguments")
+    if match is None or values is None or values.named_child_count != 1:
+        return ()
+    address = seen.is_address(values.named_children[0])
+    to_address = match["type"].strip() in _WORDS
+    if address == to_address or not (to_address or _INTEGER.fullmatch(match["type"])):
+        return ()
+    return (Edit(Span(node.start_byte, node.start_byte + len(b"static_cast")), b"reinterpret_cast"),)
+
+
+def _local(code: bytes, start: int, end: int) -> dict[bytes, bytes]:
+    """What a function's parameters and variables are; b"" for those that are more than one thing, or another."""
+    found: dict[bytes, set[bytes]] = {}
+    opening = code.find(b"(", start, end)
+    start = opening if opening >= 0 else start
+    for match in _OTHERWISE.finditer(code, start, end):
+        if match[1] not in _NO_TYPES and match[1] not in _WORDS:
+            kind = b"number" if match[1] in _NUMBERS and b"*" not in match.group() else b""
+            found.setdefault(match[2], set()).add(kind)
+    for name, kind in _addresses(code, start, end):
+        found.setdefault(name, set()).add(kind)
+    return {name: min(kinds) if len(kinds) == 1 else b"" for name, kinds in found.items()}
+
+
+def _addresses(code: bytes, start: int, end: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the names that are declared with the type, and b"address", b"addresses" or b"(" for a function."""
+    for match in _TYPE.finditer(code, start, end):
+        many = _MANY.match(code, match.end(), end)
+        if many is not None:
+            yield many[1], b"addresses"
+            continue
+        declared = _DECLARED.match(code, match.end(), end)
         if declared is None:
             continue
         names = [re.match(rb"\s*(\w+)", each)[1] for each in declared[1].split(b",")]  # type: ignore[index]
-        found.update(names[:-1])
-        last = names[-1]
+        yield from ((name, b"address") for name in names[:-1])
         if declared["end"] == b"(":
             # A function, or a variable with a value in brackets.
-            found |= {last, b"(" + last}
-        else:
-            found.add(b"[" + last if declared["end"] == b"[" else last)
-    return frozenset(found)
+            yield names[-1], b"("
+        yield names[-1], b"addresses" if declared["end"] == b"[" else b"address"
 
+
+def _declared(source: Cpp) -> frozenset[bytes]:
+    """Return what is declared outside of functions; with `(` in front functions, with `[` arrays of addresses."""
+    if _WORDS.isdisjoint(source.words):
+        return frozenset()
+    found: dict[bytes, set[bytes]] = {}
+    bodies = [
+        (opening, node.end_byte)
+        for node in nodes(source.tree.root_node, frozenset(("function_definition",)))
+        if (opening := source.code.find(b"(", node.start_byte, node.end_byte)) >= 0
+    ]
+    outside = bytearray(source.code)
+    for start, end in bodies:
+        # The bracket stays: it says that the name is a function's.
+        outside[start + 1 : end] = b" " * (end - start - 1)
+    code = bytes(outside)
+    for name, kind in _addresses(code, 0, len(code)):
+        found.setdefault(name, set()).add(kind)
+    others = {match[2] for match in _OTHERWISE.finditer(code) if match[1] not in _NO_TYPES and match[1] not in _WORDS}
+    prefixes = {b"(": b"(", b"addresses": b"[", b"address": b""}
+    return frozenset(prefixes[kind] + name for name, kinds in found.items() for kind in kinds if name not in others)
+
+
+_LOOKED_AT: dict[str, Callable[[_Names, Node], tuple[Edit, ...]]] = {
+    "binary_expression": _calculated,
+    "assignment_expression": _assigned,
+    "init_declarator": _given,
+    "return_statement": _returned,
+    "update_expression": _stepped,
+    "call_expression": _cast,
+}
 
 PASS = Pass(Cpp, find)

@@ -33,10 +33,12 @@ PRODUCT = re.compile(
 _TABLE = load(Path(__file__).with_suffix(".toml"))
 _MODULES = "|".join(sorted({re.escape(name.partition(".")[0]) for name in _TABLE["modules"]}))
 _IMPORTS = re.compile(
-    rf"^[ \t]*(?:import|from)[ \t][^#\n]*?\b({_MODULES})\b"
+    rf"^[ \t]*(?:import|from)[ \t][^#\n]*?\b(?:{_MODULES})\b[^#\n]*"
     rf"|\b(?:import_module|__import__|find_spec)\([ \t]*[\"']({_MODULES})\b".encode(),
     re.MULTILINE,
 )
+# A line may import several.
+_NAMED = re.compile(rf"\b(?:{_MODULES})\b".encode())
 _QUESTIONS = {
     "versions": re.compile(rb"version[ \t]*\.[ \t]*cuda\b|torch\.version[ \t]+import\b"),
     "capabilities": re.compile(
@@ -95,7 +97,9 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         asked.discard("kernels")
     elif _COUNTED.search(text) and (_MANY.search(text) or any(name.encode() in text for name in project.fact(_counts))):
         asked.add("kernels")
-    modules = {(match[1] or match[2]).decode(errors="replace") for match in _IMPORTS.finditer(text)}
+    modules = {
+        name.decode(errors="replace") for match in _IMPORTS.finditer(text) for name in _NAMED.findall(match.group())
+    }
     modules = {name for name in modules if not _own(name, project)}
     if not asked and not modules:
         return

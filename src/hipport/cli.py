@@ -796,6 +796,8 @@ def explain(
     """
     from hipport import api, report
 
+    if not name.strip():
+        raise click.BadParameter("an empty name; for example: hipport explain cudaMalloc", param_hint="'NAME'")
     with _failing():
         said = _said(_config((Path(),), None, target, rocm, warp, rules))
         explanation = api.explain(name, target=said["target"], rules=said["rules"])

@@ -19,7 +19,7 @@ from typing import Any
 from hipport import testing
 from hipport.pipeline import Pass, Ported, Reported
 from hipport.source import Source
-from hipport.tables import load
+from hipport.tables import Checked, as_checked, checked, load
 
 #: A name that no table has.
 _NOBODY = "hipport_nobody_knows"
@@ -89,11 +89,15 @@ class Example:
 
 @dataclass(frozen=True)
 class Row:
-    """What a table says: `table` is its file, `section` where in it, `values` what stands there."""
+    """What a table says: `table` is its file, `section` where in it, `values` what stands there.
+
+    `checked` is when that was last seen to hold, and on which ROCm; empty for tables that are generated.
+    """
 
     table: str
     section: str
     values: Mapping[str, str]
+    checked: str = ""
 
 
 @dataclass(frozen=True)
@@ -335,7 +339,21 @@ def _rows(name: str, tables: Path) -> Iterator[Row]:
                 # Names that came with a release of ROCm stand below it.
                 release = section[-1] if section and re.fullmatch(r"\d+\.\d+", section[-1]) else ""
                 more = {"since": release} if release else {}
-                yield Row(path.name, ".".join(section[:-1] if release else section), {**values, **more})
+                seen = _checked(load(path), (*section, name)) or checked(path)
+                when = (
+                    "" if seen is None else str(seen.date) if seen.rocm == "any" else f"{seen.date}, ROCm {seen.rocm}"
+                )
+                yield Row(path.name, ".".join(section[:-1] if release else section), {**values, **more}, when)
+
+
+def _checked(table: Any, where: tuple[str, ...]) -> Checked | None:
+    """Return when a row, or what it stands in, was last seen to hold, if they say so themselves."""
+    found = None
+    for key in where:
+        table = table.get(key) if isinstance(table, dict) else None
+        if isinstance(table, dict) and "checked" in table:
+            found = as_checked(table["checked"], key)
+    return found
 
 
 def _found(name: str, value: Any, where: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:

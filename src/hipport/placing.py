@@ -251,9 +251,10 @@ def check_named(path: Path, trees: Sequence[Path] = (), *, folder: bool = False)
     try:
         status = below.status(inside)
     except OSError as error:
-        raise Refused([f"{path}: {reading.said(error)}; give another file"]) from error
+        raise Refused([f"{path}: {reading.said(error)}; give another {'folder' if folder else 'file'}"]) from error
     if status is not None and not (stat.S_ISDIR(status.st_mode) if folder else stat.S_ISREG(status.st_mode)):
-        raise Refused([f"{path}: not a regular file; give another file"])
+        wanted = "a folder; give one that is empty, or not there yet" if folder else "a regular file; give another file"
+        raise Refused([f"{path}: not {wanted}"])
 
 
 def check_given(paths: Iterable[Path]) -> None:

@@ -483,6 +483,7 @@ def explanation_as_text(explanation: Explanation, *, colour: bool = False) -> st
         lines = ["In the tables"]
         for row in explanation.rows:
             said = "; ".join(value if key == "is" else f"{key}: {value}" for key, value in row.values.items())
+            said += f" (last seen to hold: {row.checked})" if row.checked else ""
             lines.append(f"  {row.table}{f' [{row.section}]' if row.section else ''}  {said}")
         parts.append("\n".join(lines))
     if explanation.rules and explanation.kind == "pass":

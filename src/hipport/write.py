@@ -298,7 +298,9 @@ def write_tree(root: Path, out: Path, only: Sequence[PurePath], changes: Sequenc
         finally:
             remove_tree(beside)
     except OSError as error:
-        raise Refused([f"{error.filename or out}: {reading.said(error)}"]) from error
+        # The folder it is made in has a name that nobody gave.
+        where = str(error.filename or out).replace(f"{out.with_name(f'.hipport-{os.getpid()}~')}", str(out))
+        raise Refused([f"{where}: {reading.said(error)}"]) from error
     return Written(tuple(change.path for change in changes))
 
 
