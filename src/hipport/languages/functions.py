@@ -54,10 +54,11 @@ _GOES_ON = frozenset(("continue_statement",))
 _LEAVES = frozenset(("return_statement", "break_statement", "continue_statement"))
 _SHARED = re.compile(rb"\s*(?:(?:static|volatile|extern)\s+)*__shared__(?:\s+(?:static|volatile|extern))*\s*")
 _Given = TypeVar("_Given")
-# What nests statements, one level each, and expressions that are long enough to be nested as deep.
-_NESTS = re.compile(rb"\b(?:if|for|while|switch|do|else)\b|[{?]")
+# What nests statements, one level each, or leaves them, and expressions that are long enough to be nested as deep.
+_NESTS = re.compile(rb"\b(?:if|for|while|switch|do|else|return|break|continue|goto)\b|[{?]")
 _LONG = re.compile(rb"[^;{}]{2048}")
-# Clang takes 256 levels of brackets, each of which is two of the tree: a statement, and the block that it has.
+# Clang takes 256 levels of brackets, each of which is two of the tree: a statement, and the block that it has. As many
+# ways out are followed.
 _DEEPEST = 512
 _NAMES = frozenset(("identifier", "field_identifier", "type_identifier", "operator_name", "destructor_name"))
 
@@ -353,14 +354,15 @@ class Function:
         return tuple(statements(self.body, _EXITS)) if self.mentions(_EXIT) else ()
 
     @cached_property
-    def deep(self) -> bool:
-        """Whether it is nested deeper than is followed, as only generated code is: a chain of 256 `else if`, say.
+    def tangled(self) -> bool:
+        """Whether it is nested deeper, or left at more places, than is followed, as only generated code is.
 
-        What decides whether a thread comes to a place in it is not to be asked then.
+        A chain of 256 `else if` is, or a switch of 512 cases. What decides whether a thread comes to a place in it is
+        not to be asked then: each of its places would be compared with each way out.
         """
         nests = _NESTS.finditer(self.source.code, self.body.start_byte, self.body.end_byte)
         may_be = next(islice(nests, _DEEPEST // 2, None), None) is not None or self.mentions(_LONG)
-        return may_be and depth(self.body) > _DEEPEST
+        return may_be and (len(self._exits) >= _DEEPEST or depth(self.body) > _DEEPEST)
 
     @cached_property
     def returns(self) -> tuple[Node, ...]:
