@@ -185,15 +185,16 @@ def run(
     for of_cpp, group in groupby(passes, key=lambda each: issubclass(each.language, Cpp)):
         steps = tuple(group)
         coming = {language for language in languages - {each.language for each in steps} if concerned[language]}
+        near = _near(project) if of_cpp else project
         # The files that parts are made of are another project's, which forgets with them what it knows of them.
         if jobs > 1:
-            parts = _parts(project.of(project.sources), jobs) if of_cpp else _shares(project, steps, jobs)
+            parts = _parts(near.of(near.sources), jobs) if of_cpp else _shares(project, steps, jobs)
         else:
-            parts = [_Part(_near(project) if of_cpp else project)]
+            parts = [_Part(near)]
         results = (
             _in_processes(parts, steps, accept, jobs, tell, coming)
             if len(parts) > 1
-            else [_sequence(_Part(project), steps, accept, tell)]
+            else [_sequence(_Part(near), steps, accept, tell)]
         )
         changed: dict[PurePath, Source] = {}
         for result in results:
@@ -393,10 +394,9 @@ def _parts(project: Project, jobs: int) -> list[_Part]:
     A pass over C++ reads no other C++ files than those. What is not C++ is in every part, for passes to read.
     """
     # More parts than processes, for a process that is done early to take another.
-    groups = [group for group in project.apart() if any(project.concerns(source.path) for source in group)]
-    bins = _shared(groups, lambda source: len(source.text), 4 * jobs)
+    bins = _shared(project.apart(), lambda source: len(source.text), 4 * jobs)
     if len(bins) < 2:
-        return [_Part(_near(project))]
+        return [_Part(project)]
     others = [source for source in project.sources if not isinstance(source, Cpp)]
     return [_Part(project.of((*part, *others))) for part in bins]
 
