@@ -408,13 +408,7 @@ def _near(project: Project) -> Project:
     """
     if project.asked is None:
         return project
-    near = {
-        source.path
-        for group in project.apart()
-        if any(project.concerns(source.path) for source in group)
-        for source in group
-    }
-    return project.of(tuple(each for each in project.sources if not isinstance(each, Cpp) or each.path in near))
+    return project.of(tuple(each for each in project.sources if not isinstance(each, Cpp) or each.path in project.near))
 
 
 def _in_processes(
