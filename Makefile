@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 # PyTorch's release whose headers the extensions are compiled against; hipport itself does not need it.
 TORCH ?= torch==2.13.0
 
+# Hundreds of tests start a Python; each would compile two hundred modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test fuzz lint docs toolchain toolchains clean
 
 demo: $(VENV)/with-torch toolchain

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiling: what is compiled with which flags, what comes back, and when nothing need be done."""
 
+import glob
 import json
 import os
 import re
 import shutil
 import sys
 import textwrap
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -668,6 +670,57 @@ def test_load_is_read_where_it_is_written_out(tmp_path: Path) -> None:
     assert "__global__" in calls[1].arguments["cuda_sources"]
     assert [(str(each.path), each.line) for each in not_built] == [("pkg/ops.py", n) for n in (11, 12, 17)]
     assert "name" in not_built[0].why and "sources" in not_built[1].why
+
+
+def doubled(first: str, again: str, times: int = 8) -> str:
+    names = [f"a{i} = {again.format(f'a{i - 1}')}" for i in range(1, times + 1)]
+    return "\n".join([f"a0 = {first}", *names, f"load('x', a{times})"])
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (doubled("['x.cu']", "[" + "*{0}, " * 300 + "]"), "too many parts"),
+        (doubled("'x' * 1", "{0}"), "'x' * 1"),
+        (doubled(repr("x" * 1000), "f'" + "{{{0}}}" * 100 + "'", 4), "too long"),
+        ("z = [" + "'x'," * 20 + "]\nload('x', " + "[" * 9 + "'x'" + "for a in z]" * 9 + ")", "too many parts"),
+        ("load('x', glob.glob('" + "**/" * 40 + "*a*a*a*a*a*a*ax.c'))", ""),
+        ("load('x', glob.glob('/**/*'))", "outside of the tree"),
+        ("load('x', glob.glob(here + '/../../*'))\nhere = os.path.dirname(__file__)", "outside of the tree"),
+        ("load('x', f" + "()" * 5000 + ")", "nested too deeply"),
+        ("load('x', a" + ".b" * 5000 + ")", "nested too deeply"),
+        ("f" + "()" * 300 + "\nload('x', [1].pop())", "[1].pop()"),
+        ("load('x', f" + "()" * 300 + ")", "f()()"),
+        ("load('x', os.path.join('a\\0b', 'c'))", ""),
+    ],
+)
+def test_what_an_expression_stands_for_is_bounded(tmp_path: Path, text: str, why: str) -> None:
+    deep = tmp_path / Path(*"d" * 30)
+    deep.mkdir(parents=True)
+    (deep / ("a" * 200 + ".cu")).touch()
+    script = tmp_path / "ops.py"
+    script.write_text(f"from torch.utils.cpp_extension import load\n{text}\n")
+    start = time.process_time()
+    calls, not_built = just_in_time(script, tmp_path)
+    assert time.process_time() - start < 3
+    if why:
+        assert not calls and why in not_built[0].why
+    else:
+        assert calls[0].arguments["sources"] in ([], "a\0b/c")
+
+
+def test_files_of_a_pattern_are_those_that_pythons_glob_finds(tmp_path: Path) -> None:
+    for name in ("a.cu", "b/c.cu", "b/d/e.cu", "b/.h/f.cu", ".g.cu", "b/x.cpp"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    script = tmp_path / "b/ops.py"
+    patterns = ["*.cu", "../*.cu", "../**/*.cu", "*/*.cu", "d/e.cu", "../b/[cx].*", "nothing/*.cu", "?.cu", "**/*"]
+    text = "".join(f"load('x', glob.glob({pattern!r}))\n" for pattern in patterns)
+    script.write_text(f"from torch.utils.cpp_extension import load\n{text}")
+    calls, _ = just_in_time(script, tmp_path)
+    for pattern, call in zip(patterns, calls, strict=True):
+        found = glob.glob(os.path.normpath(script.parent / pattern), recursive=True)  # noqa: PTH207
+        assert call.arguments["sources"] == sorted(each for each in found if Path(each).is_file()), pattern
 
 
 # --- Extensions with a setup.py, with PyTorch -------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import textwrap
@@ -17,6 +18,8 @@ from hipport import contained, environment, machine, processes
 from hipport.cli import main
 from hipport.dry_runs import dry_run
 from hipport.processes import Box
+from hipport.simt.compilers import run_compiler
+from hipport.toolchain import cache
 
 PYTHON = Path(sys.executable)
 landlock = pytest.mark.skipif(not contained.landlock(), reason="no Landlock: that files are guarded was NOT checked")
@@ -24,6 +27,8 @@ landlock = pytest.mark.skipif(not contained.landlock(), reason="no Landlock: tha
 SECRETS = {
     "GITHUB_TOKEN": "ghp", "AWS_SECRET_ACCESS_KEY": "k", "AWS_ACCESS_KEY_ID": "i", "HF_TOKEN": "hf", "NPM_TOKEN": "n",
     "SSH_AUTH_SOCK": "/s", "TORCH_HUB_TOKEN": "t", "CMAKE_PASSWORD": "p", "PIP_INDEX_URL": "https://me:pw@h/",
+    "CCACHE_REMOTE_STORAGE": "redis://:pw@h", "CMAKE_TOOLCHAIN_FILE": "https://ghp_0123456789abcdef@h/x",
+    "NVIDIA_CREDS": "c", "TRITON_COOKIE": "c",
     "HTTPS_PROXY": "http://me:pw@h", "OPENAI_API_KEY": "o", "KUBECONFIG": "/k", "DATABASE_URL": "d",
 }  # fmt: skip
 TOLD = {
@@ -32,12 +37,14 @@ TOLD = {
     "PYTHONPATH": "/src",
     "TORCH_CUDA_ARCH_LIST": "8.0", "MAX_JOBS": "4", "CMAKE_PREFIX_PATH": "/x", "CXXFLAGS": "-O2", "LC_ALL": "C",
     "HIPCC_COMPILE_FLAGS_APPEND": "-g", "PYTORCH_ROCM_ARCH": "gfx942", "OMP_NUM_THREADS": "1", "FORCE_CUDA": "1",
-    "VIRTUAL_ENV": "/venv", "CPATH": "/include",
+    "VIRTUAL_ENV": "/venv", "CPATH": "/include", "TORCH_URL": "https://h:80/a@b",
+    "MAKEFLAGS": "-j8 --no-print-directory",
 }  # fmt: skip
 
 
 def test_the_environment_is_what_build_tools_ask_for() -> None:
     assert environment.allowed({**SECRETS, **TOLD}) == TOLD
+    assert environment.allowed({"MAKEFLAGS": "-j8 -- TOKEN=t"}) == {"MAKEFLAGS": "-j8"}
     assert environment.allowed({**SECRETS, **TOLD}, ["HF_TOKEN"]) == {**TOLD, "HF_TOKEN": "hf"}
 
 
@@ -135,11 +142,14 @@ def test_files_are_written_only_where_that_is_allowed(run: Runner, tmp_path: Pat
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "other/file").write_text("before")
     (tmp_path / "mine/link").symlink_to(tmp_path / "other/file")
-    # Older versions do not keep signals inside; in bubblewrap there is nobody to send them to.
+    # Older versions do not keep signals inside; in bubblewrap there is nobody else, and /dev is its own.
     signals = contained.landlock() >= 6
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(f"\0{tmp_path}")
+    listening.listen()
     status, said = run(
         f"""
-        import os, pathlib, tempfile
+        import os, pathlib, socket, stat, tempfile
         here = pathlib.Path({str(tmp_path)!r})
         def tried(what, *arguments):
             try:
@@ -147,6 +157,9 @@ def test_files_are_written_only_where_that_is_allowed(run: Runner, tmp_path: Pat
             except OSError:
                 return
             print("done:", what, *arguments)
+        # Nothing of hipport's is open, such as what answers are written to.
+        for number in range(3, 40):
+            tried(os.fstat, number)
         for name in "other/file other/new home/.cache/hipport/new home/.bashrc new script.py mine/link".split():
             tried((here / name).write_text, "x")
         tried(os.remove, here / "other/file")
@@ -157,13 +170,30 @@ def test_files_are_written_only_where_that_is_allowed(run: Runner, tmp_path: Pat
         tried(os.symlink, "/", here / "other/symbolic")
         if {signals}:
             tried(os.kill, os.getppid(), 15)
+            outside = socket.socket(socket.AF_UNIX)
+            tried(outside.connect, chr(0) + {str(tmp_path)!r})
+        # What root could: a device is a way around folders, and a disk is all of them.
+        tried(os.mknod, here / "mine/zero", stat.S_IFCHR | 0o666, os.makedev(1, 5))
+        if {signals}:
+            tried(pathlib.Path("/dev/hipport-new").write_text, "x")
+        for path in pathlib.Path("/dev").iterdir():
+            if path.is_block_device() or path.name in ("mem", "kmsg", "console", "ttyS0", "fuse"):
+                tried(os.open, path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        # Not the environment and the memory of hipport, where the user's tokens are.
+        for process in ({os.getpid()}, *([os.getppid()] if {signals} else [])):
+            for name in ("environ", "mem", "maps"):
+                tried(pathlib.Path("/proc", str(process), name).read_bytes)
+            tried(os.listdir, pathlib.Path("/proc", str(process), "cwd"))
         (here / "mine/new").write_text("x")
+        for name in ("/dev/stdout", "/dev/stderr"):
+            open(name, "a").close()
         tempfile.TemporaryFile().write(b"x")
         pathlib.Path(os.environ["XDG_CACHE_HOME"], "a").mkdir(parents=True)
         open("/dev/null", "w").write("x")
         """,
         Box((tmp_path / "mine",)),
     )
+    listening.close()
     assert (status, said) == (0, "")
     assert (tmp_path / "other/file").read_text() == "before"
 
@@ -191,6 +221,31 @@ def test_memory_is_limited(run: Runner) -> None:
     text = "try:\n    bytearray(4 << 30)\n    print('got it')\nexcept MemoryError:\n    print('refused')\n"
     assert run(text, Box(memory=3 << 30)) == (0, "refused\n")
     assert 4 << 30 < processes.MEMORY < 1 << 45
+
+
+LARGE = "import sys\nfor _ in range(3): sys.stdout.write('x' * (1 << 24)); sys.stdout.flush()\nprint('end')\n"
+
+
+def test_of_what_a_command_prints_so_much_is_read_as_somebody_reads(run: Runner, tmp_path: Path) -> None:
+    status, said = run(LARGE)
+    assert status == 0 and len(said) < 34 << 20 and said.endswith("xend\n") and "\n[…]\n" in said
+    status, said = processes.limited([str(PYTHON), "-c", LARGE], tmp_path, os.environ, 60)
+    assert status == 0 and len(said) < 34 << 20 and said.endswith("xend\n")
+
+
+def test_compilers_have_limits_from_their_beginning(tmp_path: Path) -> None:
+    """Those of their children too: what g++ begins is there before anybody could limit it from outside."""
+    text = "import resource as r; print(*(r.getrlimit(x)[0] for x in (r.RLIMIT_AS, r.RLIMIT_FSIZE, r.RLIMIT_CPU)))"
+    status, said = processes.limited(["/bin/sh", "-c", f'{PYTHON} -c "{text}"; true'], tmp_path, os.environ, 60)
+    assert (status, said.split()) == (0, [str(processes.MEMORY), str(1 << 30), "61"])
+
+
+def test_a_compiler_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
+    start = time.monotonic()
+    words = ["/bin/sh", "-c", f"sleep 313.{os.getpid()}; true"]
+    status, said, _ = run_compiler(words, os.environ, 0.5, tmp_path)
+    assert status == 1 and "did not end within" in said and time.monotonic() - start < 30
+    assert not running("sleep", f"313.{os.getpid()}")
 
 
 def test_where_nothing_guards_files_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,8 +280,7 @@ int main() {
   std::string wrong;
   if (getenv("GITHUB_TOKEN")) wrong += " token";
   if (!getenv("MY_SETTING")) wrong += " setting";
-  std::string cache = std::string(getenv("REAL_CACHE")) + "/hipport/poison";
-  if (FILE* file = fopen(cache.c_str(), "w")) wrong += " cache";
+  if (FILE* file = fopen(getenv("POISON"), "w")) wrong += " cache";
   if (FILE* file = fopen("result.txt", "w")) fclose(file); else wrong += " here";
   if (fork() == 0) { setsid(); if (fork() == 0) execlp("sleep", "sleep", "312", nullptr); _exit(0); }
   if (!wrong.empty()) { printf("wrong:%s\\n", wrong.c_str()); return 1; }
@@ -239,12 +293,16 @@ int main() {
 def test_a_program_that_is_verified_is_contained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "p.cu").write_text(HOSTILE)
     monkeypatch.chdir(tmp_path)
-    cache = str(tmp_path.parent / f"{tmp_path.name}-cache")
-    env = {**SECRETS, "REAL_CACHE": cache, "XDG_CACHE_HOME": cache, "MY_SETTING": "1"}
-    for name, value in env.items():
+    # In the cache that all tests have: in one of its own, the executor would be compiled once more.
+    poison = cache(os.environ) / f"poison-{os.getpid()}"
+    for name, value in {**SECRETS, "POISON": str(poison), "MY_SETTING": "1"}.items():
         monkeypatch.setenv(name, value)
     command = ["verify", "p.cu", "--original-only", "--order", "forward", "--no-gpu", "--format", "json"]
-    result = CliRunner().invoke(main, [*command, "--env", "REAL_CACHE", "--env", "MY_SETTING"])
+    try:
+        result = CliRunner().invoke(main, [*command, "--env", "POISON", "--env", "MY_SETTING"])
+        assert not poison.exists()
+    finally:
+        poison.unlink(missing_ok=True)
     assert result.exit_code == 0, result.output
     assert all(each["cases"][0]["status"] == "ok" for each in json.loads(result.stdout)["configurations"])
     assert (tmp_path / "result.txt").exists()

@@ -91,6 +91,21 @@ def cases() -> Iterator[tuple[str, int | None]]:
                 if a != b:
                     both = expected | expected << 16
                     yield f"Z2(h{name}2{suffix}(Y2({a}, {b}), Y2({b}, {a})))", both
+        x, y = bfloat16(a), bfloat16(b)
+        unordered = math.isnan(x) or math.isnan(y)
+        for name, holds in COMPARISONS.items():
+            low, high = holds(x, y) or unordered, holds(y, x) or unordered
+            yield f"Z2(h{name}u2(Y2({a}, {b}), Y2({b}, {a})))", low * 0x3F80 | high * 0x3F800000
+    for a in BFLOAT16:
+        x = bfloat16(a)
+        saturated = 0x3F80 if x > 1 else a if x > 0 else 0
+        if not math.isinf(x) and abs(x) > 1e-30:  # denormal numbers may be flushed
+            yield f"Z(hadd_sat(Y({a}), Y(0)))", saturated
+            yield f"Z(hfma_sat(Y({a}), Y(0x3F80), Y(0)))", saturated
+            yield f"Z2(hmul2_sat(Y2({a}, 0), Y2(0x3F80, 0x3F80)))", saturated
+            yield f"Z(hfma_relu(Y({a}), Y(0x3F80), Y(0)))", NAN if math.isnan(x) else a if x > 0 else 0
+    for a in (0x3400, 0x3E00, 0xBC00, 0x7E01):
+        yield f"B(hadd_sat(H({a}), H(0)))", {0x3400: 0x3400, 0x3E00: 0x3C00}.get(a, 0)
     for a in BITS:
         x = number(a)
         whole = 0 if math.isnan(x) else int(max(-128, min(127, x)))

@@ -12,9 +12,10 @@ import pytest
 
 from hipport.languages.cuda import Cuda
 from hipport.languages.launched import Written, written
+from hipport.languages.macros import defined, expanded
 from hipport.languages.python import Python
 from hipport.pipeline import Outcome, Pass, run
-from hipport.project import Project, Target
+from hipport.project import Component, Project, Target
 from hipport.source import Span
 from hipport.testing import Fixture, fixtures
 from hipport_passes import hipify_launches, launch_syntax
@@ -107,15 +108,31 @@ def _launches(text: str) -> list[tuple[str, list[str], str]]:
     found = []
     for launch in written(source):
         assert isinstance(launch, Written) and launch.kernel and launch.arguments, text
-        parts = [_plain(source, part) for part in launch.configuration]
+        parts = [value for part in launch.configuration for value in _values(source, part)]
         inside = Span(launch.arguments.start + 1, launch.arguments.end - 1)
         found.append((launch.opening.start, _plain(source, launch.kernel), parts, _plain(source, inside)))
     for match in re.finditer(rb"\bhipLaunchKernelGGL\(", source.code):
         kernel, *rest = source.arguments(match.end() - 1) or ()
-        parts = [_plain(source, part) for part in rest[:4]]
-        behind = Span(rest[3].end, source.closing(match.end() - 1) or 0)
+        values = [(value, part.end) for part in rest for value in _values(source, part)]
+        behind = Span(values[3][1], source.closing(match.end() - 1) or 0)
+        parts = [value for value, _ in values[:4]]
         found.append((match.start(), _plain(source, kernel), parts, _plain(source, behind).lstrip(",")))
     return [(kernel, [*parts, "0", "0"][:4], arguments) for _, kernel, parts, arguments in sorted(found)]
+
+
+def _values(source: Cuda, part: Span) -> list[str]:
+    """Return what a part of a configuration comes to: two values for the `__VA_ARGS__` of the fixtures."""
+    text = source.code[part.start : part.end].strip()
+    macros = defined(Component((source,)))
+    used = re.fullmatch(rb"(\w+)\s*(\(.*\))?", text)
+    if text == b"__VA_ARGS__":
+        return ["__VA_ARGS__", "of it"]
+    if used is None or used[1] not in macros or not used[2]:
+        return [_plain(source, part)]
+    given = [source[each] for each in source.arguments(part.start + len(used[1])) or ()]
+    (made,) = expanded(used[1], given, macros)
+    as_call = Cuda(PurePosixPath("call.cu"), b"f(" + made + b")")
+    return [_plain(as_call, each) for each in as_call.arguments(1) or ()]
 
 
 def _plain(source: Cuda, span: Span) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from click.testing import CliRunner
 
+from hipport import copies, placing, write
 from hipport.cli import main
 from hipport.copies import copy_tree, write_port
 from hipport.pipeline import Ported
@@ -96,6 +97,33 @@ def test_headers_are_not_written_through_a_link(
     assert (tree / "a.cu").read_bytes() == KERNEL and not (tree.parent / "o").exists()
 
 
+@pytest.mark.parametrize("words", [("rewrite",), ("rewrite", "--staged"), ("port", *NOT_RUN)], ids=" ".join)
+def test_a_path_that_leads_out_of_its_tree_is_not_rewritten(
+    tree: Path, elsewhere: Path, words: tuple[str, ...]
+) -> None:
+    """A hook gives the names that a commit has, and a shell those that fit its pattern: links among them."""
+    (elsewhere / "x.cu").write_bytes(KERNEL)
+    try:
+        (tree / "x.cu").symlink_to(elsewhere / "x.cu")
+        (tree / "chain").symlink_to("folder")
+        (tree / "folder").symlink_to("../elsewhere")
+        for given in ("x.cu", "chain/x.cu"):
+            status, said = hipport(*words, "a.cu", given, cwd=tree)
+            assert status == 2 and f"leads somewhere else through a link; if that is meant, give {elsewhere}" in said
+        subprocess.run(["git", "init", "-q", str(tree)], check=True)
+        for given in ("folder", tree / "chain", tree / "x.cu"):
+            status, said = hipport(*words, given, cwd=tree)
+            assert status == 2 and "leads somewhere else through a link" in said
+        assert found(elsewhere)["x.cu"] == KERNEL and not (elsewhere / ".hipport").exists()
+        # A folder that the user calls by a link, and a link that stays in its tree.
+        (tree.parent / "mine").symlink_to(tree)
+        (tree / "b.cu").symlink_to("a.cu")
+        assert hipport(*words, "mine/b.cu" if words[0] == "rewrite" else "mine", cwd=tree.parent)[0] in (0, 1)
+        assert (tree / "a.cu").read_bytes() != KERNEL
+    finally:
+        (elsewhere / "x.cu").unlink()
+
+
 def test_a_link_inside_of_the_tree_is_followed_also_in_a_copy(tree: Path) -> None:
     (tree / "shared").mkdir()
     (tree / "hipport").symlink_to("shared")
@@ -134,6 +162,37 @@ def test_a_copy_is_not_made_behind_a_link_of_the_tree(tree: Path, elsewhere: Pat
     (tree / "out").symlink_to(elsewhere)
     status, said = hipport("rewrite", "src", "--out", "out/o", cwd=tree)
     assert status == 2 and "leads somewhere else through a link" in said
+
+
+@pytest.mark.parametrize("link", ["sub", "sub/b.cu"])
+def test_a_copy_where_two_names_are_one_leads_nowhere(
+    tree: Path, elsewhere: Path, link: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system that knows no capital letters has the link `Sub` of the copy in the place of the folder `sub`."""
+    (tree / "sub").mkdir()
+    (tree / "sub/b.cu").write_bytes(KERNEL)
+    made = placing.make_new_folder
+
+    def make(path: Path, *, parents: bool = False) -> None:
+        if path.name == "sub" and link == "sub":
+            path.symlink_to(elsewhere)
+        made(path, parents=parents)
+        if path.name == "sub" and link != "sub":
+            (path / "b.cu").symlink_to(elsewhere / "new.cu")
+
+    for module in (write, copies):
+        monkeypatch.setattr(module, "make_new_folder", make)
+    status, said = hipport("rewrite", ".", "--out", "../o", cwd=tree)
+    assert status == 2 and "small and capital letters" in said and not (tree.parent / "o").exists()
+    with pytest.raises(OSError, match="small and capital letters"):
+        copy_tree(tree, tree.parent / "copy")
+
+
+def test_what_is_given_twice_is_copied_once(tree: Path) -> None:
+    (tree / "sub").mkdir()
+    (tree / "sub/b.cu").write_bytes(KERNEL)
+    assert hipport("rewrite", "sub", ".", "sub/b.cu", "sub", "--out", "../o", cwd=tree)[0] == 0
+    assert {"a.cu", "sub/b.cu"} <= set(found(tree.parent / "o"))
 
 
 @pytest.mark.parametrize("name", ["calls.json", "calls.npz"])

@@ -125,6 +125,10 @@ def test_conflict_rules_as_documented() -> None:
     ):
         with pytest.raises(Conflict):
             source.apply(clash)
+    top = Edit(Span(2, 2), b"t", on_top=True)
+    assert source.apply([before, top, replace]).text == b"01tbR56789"
+    with pytest.raises(Conflict):
+        source.apply([top, Edit(Span(2, 2), b"u", on_top=True)])
     assert source.apply([]) is source
 
 

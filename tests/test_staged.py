@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a commit would leave out, and what does not depend on which files are given: `--staged`, as hooks run it."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -140,3 +141,27 @@ def test_git_that_does_not_answer(tree: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_staged_is_not_about_copies(tree: Path) -> None:
     assert hipport("rewrite", "--staged", "--out", tree / "o", tree / "a/a.cu").exit_code == 2
+
+
+def test_git_runs_nothing_that_the_repository_names(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither programs of its configuration, nor hooks, nor a `git` that lies in it."""
+    program = tree / "program"
+    program.write_text(f"#!/bin/sh\ntouch '{tree}/PWNED'\n")
+    program.chmod(0o755)
+    (tree / ".git/hooks/post-index-change").symlink_to(program)
+    names = "core.fsmonitor core.pager pager.ls-files core.sshCommand core.editor core.askPass diff.external "
+    names += "filter.x.clean filter.x.smudge diff.x.textconv credential.helper gpg.program core.gitProxy "
+    names += "uploadpack.packObjectsHook core.alternateRefsCommand"
+    for name in names.split():
+        git(tree, "config", name, str(program))
+    for name, value in (("core.hooksPath", str(tree)), ("alias.ls-files", f"!{program}"), ("core.fsmonitor", "true")):
+        git(tree, "config", "--replace-all", name, value)
+    (tree / "post-index-change").symlink_to(program)
+    (tree / "git").symlink_to(program)
+    (tree / ".gitattributes").write_text("* filter=x diff=x\n")
+    (tree / "PWNED").unlink(missing_ok=True)
+    monkeypatch.chdir(tree)
+    monkeypatch.setenv("PATH", f".:{os.environ['PATH']}:")
+    hipport("rewrite", "--staged", "a/a.cu")
+    assert "which is not in Git" in hipport("rewrite", "--check", "--staged", "a/a.cu").output
+    assert not (tree / "PWNED").exists()

@@ -258,3 +258,13 @@ def test_asking_a_compiler_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
     hipcc.chmod(0o755)
     assert probe(hipcc, {"PATH": os.environ["PATH"]}) is not None
     assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_the_cache_lies_in_no_current_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which may be a tree that brings a `.cache` of its own."""
+    assert cache({"XDG_CACHE_HOME": ".cache", "HOME": "/home/me"}) == Path("/home/me/.cache/hipport")
+    assert cache({"XDG_CACHE_HOME": "/x", "HOME": "."}) == Path("/x/hipport")
+    assert cache({"HOME": ""}).is_absolute() and cache({}).is_absolute()
+    for home in (".", "home", "../me"):
+        with pytest.raises(ValueError, match="no absolute path"):
+            cache({"HOME": home})

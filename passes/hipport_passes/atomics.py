@@ -303,10 +303,12 @@ def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
     for each in twice:
         start, end = each.start, each.end
         group = _around(source, each, twice)
-        if group is not None:
-            directive = group[0].span
-            at = source.code.index(b"if", directive.start) + 2
-            condition = source.code[at : directive.end].rstrip()
+        directive = group[0].span if group else Span(0, 0)
+        at = source.code.index(b"if", directive.start) + 2 if group else 0
+        condition = source.code[at : directive.end].rstrip()
+        if b"!defined(__HIPCC__)" in condition:
+            continue
+        if group is not None and condition.strip():
             at, behind = at + len(condition) - len(condition.lstrip()), at + len(condition)
             either = b"||" in condition
             edits = (
@@ -316,9 +318,9 @@ def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
             in_cuda = all(_in_cuda(other) for other in twice if _around(source, other, twice) == group)
             yield _twice(each, edits, in_cuda)
             continue
-        before = source.newline if source.text[:start].rpartition(b"\n")[2].strip() else b""
+        before = source.newline if source.indent(start) is None else b""
         # A directive has its line to itself. The brace is replaced as another such function may follow it directly.
-        rest = source.code[end:].partition(b"\n")[0].strip()
+        rest = source.line_end.split(source.code[end:], maxsplit=1)[0].strip()
         edits = (
             Edit(Span(start, start), before + b"#ifndef __HIPCC__" + source.newline),
             Edit(Span(end - 1, end), b"}" + source.newline + b"#endif" + (source.newline if rest else b"")),

@@ -184,19 +184,14 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
     line = source.line_start(first.span.start)
     indent = source.text[line : first.span.start]
     indent = indent if not indent.strip() else b""
-    # On top of the file, in front of lines that the command itself gets: see `cmake_branches.in_front`.
-    start, before = first.span.start, _include(source, tree, HELPER) + source.newline + indent
-    if line:
-        # Behind the line above: the command itself may get lines in front, too.
-        # For the end of that line, so that what else is put behind it stays in front of this.
-        start = line - (2 if source.text[:line].endswith(b"\r\n") else 1)
-        before = source.newline + indent + _include(source, tree, HELPER) + source.text[start:line]
+    new = indent + _include(source, tree, HELPER) + source.newline
     archs = ", ".join(project.target.archs)
     yield Finding(
         first.written,
         "option",
         f"the option USE_HIP, ON by default: HIP for {archs}, or with OFF CUDA as before; needs CMake 3.21 for HIP",
-        (Edit(Span(start, line or start), before),),
+        # The command itself may get lines in front, too.
+        (Edit(Span(line, line), new, on_top=True),),
         Certainty.SAFE,
         creates=tuple(
             _file(tree, name, project)
@@ -584,6 +579,8 @@ class _Script:
             yield Said(command.arguments[0].span, "standard", "the same for HIP", edits=(edit,))
         elif variable in ("CMAKE_CUDA_SEPARABLE_COMPILATION", "CUDA_SEPARABLE_COMPILATION"):
             value = text(source, command, 1).upper()
+            if len(command.arguments) < 2:
+                return  # what unsets it
             # With FindCUDA, hipport's commands look at it.
             if value in _FALSE or (variable.startswith("CUDA") and self.tree.find_cuda):
                 return

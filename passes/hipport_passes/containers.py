@@ -60,6 +60,8 @@ def _gpus(source: Compose) -> Iterator[Finding]:
 
 def _asks(source: Compose, each: Entry, services: dict[tuple[str, ...], list[Entry]]) -> bool:
     value = source[each.value]
+    if value and each.key in ("runtime", "gpus") and _inside(source, each):
+        return False  # no YAML
     if each.key == "runtime":
         return value == b"nvidia"
     if each.key == "gpus":

@@ -18,6 +18,7 @@ from hipport.finding import Certainty, Finding
 from hipport.group import Group
 from hipport.languages.python import Misplaced, Python
 from hipport.pipeline import Pass
+from hipport.placing import walk
 from hipport.project import Project
 from hipport.source import Span
 from hipport_passes.nvcc_flags import Translated, translate
@@ -120,7 +121,8 @@ def _kernels(source: Python, project: Project) -> bool:
     """Say whether there may be kernels beside the script or below it: always, where files are not on disk."""
     if project.root is None or b"CppExtension" not in source.text:
         return True
-    return next((project.root / source.path.parent).rglob("*.cu"), None) is not None
+    found = (name for _, _, others in walk(project.root / source.path.parent) for name in others)
+    return any(name.endswith(".cu") for name in found)
 
 
 def _unread(source: Python) -> Finding:

@@ -137,7 +137,7 @@ def _versions(source: Cpp, project: Project) -> Iterator[Finding]:
             edits = [Edit(span, b"THRUST_VERSION")]
         if not includes:
             at = source.include_point
-            edits.append(Edit(Span(at, at), b"#include <thrust/version.h>" + source.newline))
+            edits.append(Edit(Span(at, at), b"#include <thrust/version.h>" + source.newline, on_top=True))
         message = (
             f"{name.decode()} → {edits[0].new.decode()}: hipCUB does not say which CUB it is like, so that this would "
             "count as 0; assumes that it has what the Thrust that rocThrust is like came with"

@@ -5,8 +5,8 @@
 `hipport::ptx::add_rz_f32(a, b)`. In CUDA `__fmul_rn` and `__fadd_rn` are never fused to one operation, and `__fsqrt_rn`
 and `__frcp_rn` round correctly; HIP's are plain expressions that hipcc does fuse, and approximations. `__ffsll` of a
 `long` does not compile with HIP, which cannot choose between its overloads; where the argument is known to be a
-`long long` it stays. `__pipeline_memcpy_async` becomes a copy that is done at once, as it may be; what waits for it
-then has nothing to do.
+`long long` it stays. `sincos(x, &s, &c)` of floats, for which HIP has no overload, gets a header that has it.
+`__pipeline_memcpy_async` becomes a copy that is done at once, as it may be; what waits for it then has nothing to do.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from hipport.tables import load
 _ROUNDINGS = {"rn": "rn", "rz": "rz", "rd": "rm", "ru": "rp"}
 _OURS = "hipport::"
 _CALL = re.compile(rb"\s*\(")
+# Declared with it, with an alias in capitals or with the parameter of a template.
+_MAY_BE_FLOAT = rb"\b(?:float|auto|[A-Z]\w*)\b[^;(){}]*?\b%s\b"
 _LONG_LONG = re.compile(rb"(?:\(\s*|static_cast\s*<\s*)(?:unsigned\s+)?long\s+long(?:\s+int)?\s*[)>].*", re.DOTALL)
 
 
@@ -49,6 +51,7 @@ def _helpers() -> tuple[Names, dict[bytes, str], frozenset[bytes]]:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use of such a function."""
+    yield from _of_float(source, project)
     names, helpers, copies = _helpers()
     uses = list(names.uses(source, project))
     need, headers = _headers(source, project, {name in copies for _, name in uses if helpers[name].startswith(_OURS)})
@@ -70,6 +73,25 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             certainty = Certainty.REVIEW
         edits = (edit, *((need,) if need else ()))
         yield Finding(span, "helper", message, edits, certainty, creates=headers)
+
+
+def _of_float(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Calls that may be of float, for which HIP has the function of double alone: the header has the overload."""
+    words = load(Path(__file__).with_suffix(".own.toml"))["of_float"]["names"].encode().split()
+    if source.words.isdisjoint(words):
+        return
+    for span, name in Names(frozenset(words), overloaded=True).uses(source, project):
+        opening = _CALL.match(source.code, span.end)
+        arguments = source.arguments(opening.end() - 1) if opening else None
+        if not arguments or len(arguments) != 3:
+            continue
+        place = re.fullmatch(rb"&?\s*(\w+)", source.code[arguments[1].start : arguments[1].end])
+        if place is not None and not re.search(_MAY_BE_FLOAT % place[1], source.code):
+            continue
+        need, header = include(source, project, "sincos.h")
+        if need is not None:
+            message = f"{name.decode()} of float is not in HIP: hipport/sincos.h has it"
+            yield Finding(span, "overload", message, (need,), creates=(header,))
 
 
 def _headers(source: Cpp, project: Project, copies: set[bool]) -> tuple[Edit | None, tuple[NewFile, ...]]:

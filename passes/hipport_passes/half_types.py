@@ -5,7 +5,7 @@
 PyTorch takes both away by macros, which `api_names` and `nvcc_flags` translate where a program gives them back. Only
 `x = {}`, which nvcc takes, has to say its type, and a cast from `__nv_bfloat16` to `__half`, or back, goes through
 `float`, which has all values of both: CUDA has constructors for it (cuda_fp16.h and cuda_bf16.h of 12.2), with HIP 6.4
-it is ambiguous.
+it is ambiguous. What HIP has for half alone (`__hequ2`, `__ldg`) is replaced in programs that have bfloat16.
 """
 
 from __future__ import annotations
@@ -44,7 +44,15 @@ _TO_16_BITS = re.compile(
     rb"(?:\bstatic_cast\s*<\s*(?P<cast>%(type)s)\s*>\s*\(|\b(?P<made>%(type)s)\s*\(|\(\s*(?P<old>%(type)s)\s*\)(?=\s*[A-Za-z_*]))"
     rb"\s*(?P<value>\*?\s*(?P<name>[A-Za-z_]\w*)(?:\s*\[[^\[\]]*\])*)(?=\s*[);,])" % {b"type": _16_BITS}
 )
+_PLACE = re.compile(rb"[&*(\s]*(?P<name>[A-Za-z_]\w*)")
 _NO_TYPE = frozenset((b"return", b"else", b"case", b"goto", b"throw"))
+
+
+@cache
+def _bfloat16() -> tuple[Names, frozenset[bytes], frozenset[bytes], frozenset[bytes]]:
+    """Functions that HIP has for half alone; the types for which, of any function and of __ldg, and those it has."""
+    row = {name: frozenset(words.encode().split()) for name, words in load(_TABLE)["bfloat16"].items()}
+    return Names(row["names"]), row["types"], row["types"] | row["ldg"], row["has"]
 
 
 @cache
@@ -58,6 +66,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use of such a function, and per empty list that is assigned."""
     yield from _emptied(source)
     yield from _converted(source)
+    yield from _for_half_alone(source, project)
     if b"__h" not in source.code and b"half" not in source.code and b"tanh" not in source.code:
         return
     for span, name in _names().uses(source, project):
@@ -72,6 +81,27 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(
             span, "half", message, (Edit(span, helper), *((need,) if need else ())), certainty, creates=(header,)
         )
+
+
+def _for_half_alone(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Functions that HIP has for half, where the program may give them bfloat16."""
+    names, types, of_ldg, has = _bfloat16()
+    for span, name in names.uses(source, project):
+        opening = _CALL.match(source.code, span.end)
+        arguments = source.arguments(opening.end() - 1) if opening else None
+        if not arguments or project.together(source, _mentioned).isdisjoint(of_ldg if name == b"__ldg" else types):
+            continue
+        place = _PLACE.match(source.code, arguments[0].start) if name == b"__ldg" else None
+        if place is not None and (declared := _declared_as(source, place["name"])) and declared <= has:
+            continue
+        helper = b"hipport::" + name.lstrip(b"_")
+        need, header = include(source, project, "half.h")
+        message = f"{name.decode()} → {helper.decode()}, which takes what the program has beside half"
+        yield Finding(span, "half", message, (Edit(span, helper), *((need,) if need else ())), creates=(header,))
+
+
+def _mentioned(source: Cpp) -> frozenset[bytes]:
+    return source.words & _bfloat16()[2]
 
 
 def _converted(source: Cpp) -> Iterator[Finding]:

@@ -61,7 +61,6 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         first = name in defined and not _behind_hip(source, span)
         place = _outside(source, span) if first else _line(source, span, directive)
         found.setdefault(place, []).append((span, name))
-    newline = b"\r\n" if b"\r\n" in source.text[:4096] else b"\n"
     for place, names in found.items():
         lines = [b"#undef " + name for _, name in names]
         if any(name in defined and not _behind_hip(source, span) for span, name in names):
@@ -70,7 +69,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         message = (
             f"{several}: hip/hip_runtime.h has macros of such names, which are undefined in front of the program's"
         )
-        edit = Edit(Span(place, place), newline.join([*lines, b""]))
+        edit = Edit(Span(place, place), source.newline.join([*lines, b""]))
         yield Finding(names[0][0], "name", message, (edit,))
 
 

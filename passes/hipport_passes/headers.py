@@ -39,6 +39,8 @@ _NEEDS_RUNTIME = re.compile(
 # Of a name in a table: its namespace, and what has to stand around it.
 _BARE = re.compile(rb".*::|\(\?<?[!=](?:\\.|[^()])*\)")
 _IN_TOOLKIT = re.compile(r"/(?:[^/]+/)*cuda[^/]*/(?:[^/]+/)*?include/")
+# Or from a folder above it, or in a folder of that name; only for what is a header of CUDA's without it.
+_BELOW_A_FOLDER = re.compile(r"(?:\.\./)*(?:cuda(?:[-_]?[\d.]+)?/|targets/[^/]+/)?(?:include/)?")
 # What has nvcc take C++ for CUDA, in makefiles, CMake and scripts.
 _AS_CUDA = re.compile(rb"(?<![\w-])--?x[ =]cu\b|\bLANGUAGE\s+CUDA\b")
 _INCLUDED_MACRO = re.compile(rb"#[ \t]*include[ \t]+([A-Za-z_]\w*)")
@@ -102,8 +104,12 @@ class _Tables(NamedTuple):
     runtime: str
     brings_runtime: tuple[str, ...]
     thrust: frozenset[str]
+    #: Headers of Thrust outside of `detail` and `system` that rocThrust has.
+    rocthrust: frozenset[str]
     std: frozenset[str]
     std_review: str
+    #: How headers look that lie in a folder named as that of libcu++, and are not of it.
+    beside_std: re.Pattern[str]
     steering: tuple[tuple[str, str, re.Pattern[bytes], str], ...]
     #: header, its names, and the headers that have it in them
     transitive: tuple[tuple[str, re.Pattern[bytes], tuple[str, ...]], ...]
@@ -128,8 +134,10 @@ def table() -> _Tables:
         own["runtime"]["header"],
         tuple(own["runtime"]["brought_by"].split()),
         frozenset(own["thrust"]["system"].split()),
+        frozenset(own["thrust"]["headers"].split()),
         frozenset(own["libcupp"]["std"].split()),
         own["libcupp"]["review"],
+        re.compile(own["libcupp"]["beside"]),
         tuple(
             (each["header"], each["macro"], re.compile(each["names"].encode()), each["why"]) for each in own["steering"]
         ),
@@ -188,12 +196,19 @@ def lookup(path: str) -> Row | None:
         path = path[in_toolkit.end() :]
     if path in known.rows:
         return known.rows[path]
+    below = _BELOW_A_FOLDER.match(path)
+    if below is not None and path[below.end() :] in known.rows:
+        return known.rows[path[below.end() :]]
     if path.startswith("cuda/std/") and path[9:] in known.std:
         return Row(path[9:], review=known.std_review)
     if path.startswith("thrust/system/cuda/"):
         if path[19:] in known.thrust:
             return Row("thrust/system/hip/" + path[19:])
         return Row(None, why="rocThrust has no such header")
+    if path.startswith("thrust/") and not {"detail", "system"} & {*path.split("/")}:
+        return None if path[7:] in known.rocthrust else Row(None, why="rocThrust (ROCm 6.4) has no such header")
+    if known.beside_std.fullmatch(path):
+        return None
     for begins, row in (*known.folders.items(), *known.families.items()):
         if path.startswith(begins):
             return row
@@ -202,10 +217,23 @@ def lookup(path: str) -> Row | None:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per include that changes or that a person must look at, and one for the runtime header."""
-    findings = list(_found(source, project))
+    findings = _in_order(list(_found(source, project)))
     if not source.begun_as_hip and not source.ported_before:
         findings = _marked(findings)
     yield from findings
+
+
+def _in_order(findings: list[Finding]) -> list[Finding]:
+    """Have lines that are put at one place be one edit of all that put some there, in the order that they come in."""
+    lines: dict[Span, dict[bytes, None]] = {}
+    for each in findings:
+        for edit in each.edits:
+            if not len(edit.span) and each.certainty is Certainty.SAFE:
+                lines.setdefault(edit.span, {})[edit.new] = None
+    joined = {span: Edit(span, b"".join(several)) for span, several in lines.items() if len(several) > 1}
+    if not joined:
+        return findings
+    return [replace(each, edits=tuple(joined.get(edit.span, edit) for edit in each.edits)) for each in findings]
 
 
 def _marked(findings: list[Finding]) -> list[Finding]:
@@ -268,7 +296,8 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
             if library and library in told:
                 continue  # what is to be done about a library is said once
             told.add(library)
-            others = sum(each.path.startswith(library) for each in source.includes) - 1 if library else 0
+            of_it = [each.path for each in source.includes if each.path.startswith(library)]
+            others = sum(not known.beside_std.fullmatch(path) for path in of_it) - 1 if library else 0
             all_of = library if library.endswith("/") else f"{library}*"
             more = f" (and {others} more of {all_of})" if others else ""
             here = yield from _mapped(source, project, include, row, seen, more)

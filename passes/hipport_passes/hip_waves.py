@@ -14,20 +14,29 @@ import re
 from collections.abc import Iterator
 
 from hipport.finding import Certainty, Finding
+from hipport.languages.constants import value_in
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.functions import functions
 from hipport.pipeline import Pass
-from hipport.project import Project
+from hipport.project import Component, Project
 from hipport.source import Span
-from hipport_passes.waves.marks import COUNTED, WAVE_FUNCTION, any_gpu
+from hipport_passes.waves.marks import COUNTED, WAVE_FUNCTION, any_gpu, counted
 from hipport_passes.waves.sizes import named_as_warp, sized
 
 _REMOVED = re.compile(rb"\b__AMDGCN_WAVEFRONT_SIZE(?:__)?\b")
-#: Lanes counted by 64, and shuffles that begin at half of it.
-_COUNTED_BY_64 = re.compile(
-    COUNTED + rb"(?:&\s*\(?\s*(?:0x3[fF]|63)[uU]?\b|[%/]\s*64[uU]?\b|>>\s*6\b)|"
-    rb"\bfor\s*\([^;(){}]*=\s*32\s*;[^{};]*;[^{};]*(?:>>=|/=|/\s*2|>>\s*1)"
+#: Shuffles that begin at half of 64, where their distance is a constant.
+_LOOP = re.compile(
+    rb"\bfor\s*\([^;(){}=]*=\s*(?P<start>[^;{}=]+);[^{};]*;[^{};]*(?:>>=|/=|/\s*2|>>\s*1)",
 )
+_SHUFFLE = re.compile(rb"\b(?:__shfl(?:_up|_down|_xor)?|__builtin_amdgcn_readlane)\s*(?=\()")
+#: `if (warpSize == 64)`, in front of what it decides.
+_IF_64 = re.compile(rb"\bif\s*(?:constexpr\s*)?\([^;{}]*?(?:\bwarpSize\b|[=>]\s*(?:64|32)\b)[^;{}]*\)\s*\{?[^;{}]*\Z")
+#: All lanes of 64, as they are compared with a ballot, and the last of them.
+_ALL = re.compile(
+    rb"(?:==|!=)\s*\(?\s*(?:~\s*\(?\s*0[uU]?[lL]{1,2}[uU]?|0[xX][fF]{16}|U(?:LLONG|INT64)_MAX|"
+    rb"\(\s*(?:unsigned\s+long\s+long|uint64_t)\s*\)\s*-\s*1|~\s*(?:unsigned long long|uint64_t)\s*[({]\s*0)"
+)
+_LAST = re.compile(rb"\b(?i:\w*lane\w*)(?:\(\))?\s*[=!]=\s*(?P<last>[\w:]+(?:\s*-\s*1)?)")
 _OTHERS = "GPUs of the families gfx10, gfx11 and gfx12 have 32"
 
 
@@ -47,21 +56,43 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 "GPU, in device code by warpSize, on the host by asking the device",
                 certainty=Certainty.MANUAL,
             )
+    component = project.component(source)
     for function in functions(source) if WAVE_FUNCTION.search(source.code) else ():
         start, end = function.body.start_byte, function.body.end_byte
         if not any(_for_amd(source, each.start()) for each in WAVE_FUNCTION.finditer(source.code, start, end)):
             continue
-        for match in _COUNTED_BY_64.finditer(source.code, start, end):
-            if _for_amd(source, match.start()) and any_gpu(source, match.start()):
-                said = b" ".join(match.group().split()).decode("utf-8", "replace")
+        for span in sorted(_by_64(source, component, start, end)):
+            if _for_amd(source, span.start) and any_gpu(source, span.start):
+                said = b" ".join(source.code[span.start : span.end].split()).decode("utf-8", "replace")
                 yield Finding(
-                    Span(*match.span()),
+                    span,
                     "fixed",
                     f"{function.name.decode()} counts on 64 lanes with `{said}`, and {_OTHERS}, which are among the "
                     "targets: count by warpSize",
                     certainty=Certainty.MANUAL,
                 )
                 break
+
+
+def _by_64(source: Cpp, component: Component, start: int, end: int) -> Iterator[Span]:
+    """Yield what in a function is for 64 lanes: counts of lanes, distances of shuffles, all of a ballot's bits."""
+    code = source.code
+    for match in COUNTED.finditer(code, start, end):
+        if counted(component, match) == 64:
+            yield Span(*match.span())
+    for match in _LOOP.finditer(code, start, end):
+        if value_in(component, match["start"]) == 32:
+            yield Span(*match.span())
+    for match in _SHUFFLE.finditer(code, start, end):
+        given = source.arguments(match.end())
+        far = given is not None and len(given) > 1 and 32 <= (value_in(component, source[given[1]]) or 0) < 64
+        if given and far and not _IF_64.search(code, max(start, match.start() - 200), match.start()):
+            yield Span(match.start(), given[1].end)
+    for match in _ALL.finditer(code, start, end):
+        yield Span(*match.span())
+    for match in _LAST.finditer(code, start, end):
+        if value_in(component, match["last"]) == 63:
+            yield Span(*match.span())
 
 
 def _removed(source: Cpp) -> Iterator[Finding]:

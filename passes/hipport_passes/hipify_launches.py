@@ -4,8 +4,9 @@
 hipify makes `hipLaunchKernelGGL(…)` of each launch, and reads it as text. The kernel's name goes back to the last byte
 that is in no name, and that byte goes inside with it: `;k<<<…>>>` and `CHECK(k<<<…>>>` lose their beginning, and
 `else k` its blank. The grid and the block end at a comma outside of round brackets, the count of them where `<` and `>`
-are even: shifts, comparisons, templates and braces break both. Texts are replaced wherever they stand: those of the
-name in the configuration, those of the configuration in the name. What follows `>>>` up to a bracket is passed over.
+are even: shifts, comparisons, templates and braces break both, and a macro that is two values counts as one (where it
+is all of the configuration, hipify ends with a KeyError). Texts are replaced wherever they stand: those of the name in
+the configuration, those of the configuration in the name. What follows `>>>` up to a bracket is passed over.
 
 A blank in front of the kernel is enough for most. Else the launch is written as `hipLaunchKernelGGL(…)`, which hipify
 does not read again. It is a statement, and so is what hipify makes: where a launch is an operand or the argument of a
@@ -17,13 +18,14 @@ Read in torch/utils/hipify/hipify_python.py of PyTorch 2.13 (the same in 2.14 an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
 from hipport.extensions import extensions
 from hipport.finding import Certainty, Finding
 from hipport.languages.cpp import Cpp, word_before
 from hipport.languages.launched import Written, written
+from hipport.languages.macros import Macro, calls, defined, expanded
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -39,6 +41,8 @@ _TRIPLE = re.compile(rb"<<<")
 #: What may stand behind a launch that is a statement.
 _ENDS = re.compile(rb"(?:[ \t\r\n]|\\\r?\n)*(?:[;}]|\Z)")
 _BRACKETS = re.compile(rb"[()\[\]{},<>]")
+_PARAMETERS = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)\((?P<parameters>[^()]*)\)")
+_MACRO_USE = re.compile(rb"(?P<name>[A-Za-z_]\w*)\s*(?P<given>\(.*\))?", re.DOTALL)
 #: Words that an operand follows.
 _OPERATORS = frozenset(b"return co_return co_yield co_await throw and or not".split())
 
@@ -56,7 +60,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         known.add(launch.opening.start)
         if not source.ported(launch.opening.start):
-            yield from _launch(source, launch)
+            yield from _launch(source, project, launch)
     for match in _TRIPLE.finditer(source.code):
         if match.start() not in known and word_before(source.code, match.start()) == b"operator":
             at = match.end() - 1
@@ -79,7 +83,7 @@ def _paths(project: Project) -> frozenset[PurePath]:
     return frozenset(found)
 
 
-def _launch(source: Cpp, launch: Written) -> Iterator[Finding]:
+def _launch(source: Cpp, project: Project, launch: Written) -> Iterator[Finding]:
     kernel = launch.kernel
     if len(launch.opening) > 3 or len(launch.closing) > 3:
         return  # `launch_syntax` has not joined them; hipify does not see them
@@ -98,12 +102,18 @@ def _launch(source: Cpp, launch: Written) -> Iterator[Finding]:
     begin, end = (b"[&] { ", b"; }()") if operand else (b"", b"")
     blanks = b"" if operand else _blanks(source, kernel.start)
     delimiter = b" " if operand or blanks or not kernel.start else source.text[kernel.start - 1 : kernel.start]
-    why = _shape(source, launch, delimiter)
+    values = [_values(source, project, part) for part in launch.configuration]
+    count = sum(each or 0 for each in values)
+    if None in values or not 2 <= count <= 4:
+        yield _apart(launch.opening, "how many values a macro in its configuration is was not found")
+        return
+    more = count - len(values)
+    why = "a macro in its configuration is more than one value" if more else _shape(source, launch, delimiter)
     if why:
         # The name of the macro is no part of the word before.
         begin = begin or blanks[1:]
         edits = [Edit(Span(kernel.start, kernel.start), begin + b"hipLaunchKernelGGL((")]
-        edits += _called(source, launch)
+        edits += _called(source, launch, more)
         edits += [Edit(Span(whole.end, whole.end), end)] if operand else []
         message = f"a launch → hipLaunchKernelGGL(…): of this one PyTorch's hipify makes another, as {why}"
         if operand:
@@ -218,8 +228,6 @@ def _shape(source: Cpp, launch: Written, delimiter: bytes) -> str:
     cuts = _commas(inside)
     if cuts is None or len(cuts) != len(launch.configuration) - 1:
         return "its configuration has <, > or commas that are no brackets and no ends of the grid or the block"
-    if len(launch.configuration) < 2:
-        return ""
     end = cuts[1] if len(cuts) > 1 else len(inside)
     both = inside[:end]
     if both in kernel or both in inside[end:]:
@@ -264,29 +272,76 @@ def _commas(inside: bytes) -> list[int] | None:
     return by_both if by_round == by_both and not angles and not round_ else None
 
 
-def _called(source: Cpp, launch: Written) -> list[Edit]:
-    """Return the edits that make arguments of a macro of what is in the brackets of a launch."""
+def _values(source: Cpp, project: Project, part: Span) -> int | None:
+    """Return how many values a part of the configuration is, as a macro may be several; None if that is not one number.
+
+    Several stay several in `hipLaunchKernelGGL(…)`, which is a macro that gives on what it is given.
+    """
+    macros = project.component(source).fact(defined)
+    directive = source.directive(part.start)
+    counts: set[int | None] = set()
+    for given in _given(source, project, directive, source[part]) if directive is not None else ((source[part],),):
+        found = [_counted(macros, each) for each in given]
+        counts.add(None if None in found else sum(each or 0 for each in found))
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _given(source: Cpp, project: Project, directive: Span, part: bytes) -> Iterator[tuple[bytes, ...]]:
+    """Yield what a part of a configuration is, in a macro, at the uses of that; itself if it is no parameter."""
+    head = _PARAMETERS.match(source.code, directive.start, directive.end)
+    parameters = [each.strip() for each in head["parameters"].split(b",")] if head else []
+    rest = next((each for each in parameters if each.endswith(b"...")), b"")
+    named = rest[:-3].strip() or b"__VA_ARGS__"
+    if head is None or (part not in parameters and not (rest and part == named)):
+        yield (part,)
+        return
+    first = len(parameters) - 1 if part == named else parameters.index(part)
+    for other in (each for each in project.component(source) if isinstance(each, Cpp)):
+        for span, _ in other.names({head["name"]}):
+            given = other.arguments(span.end) if other.code[span.end : span.end + 1] == b"(" else None
+            if given is not None and other.directive(span.start) != directive:
+                yield tuple(other[each] for each in (given[first:] if part == named else given[first : first + 1]))
+
+
+def _counted(macros: Mapping[bytes, tuple[Macro, ...]], text: bytes) -> int | None:
+    """Return how many values a text without commas is, of which all may be a macro."""
+    match = _MACRO_USE.fullmatch(text)
+    if match is None or match["name"] not in macros:
+        return 1
+    given = calls(text, match["name"]) if match["given"] else [None]
+    if given is None or len(given) != 1:
+        return 1
+    texts = expanded(match["name"], given[0], macros)
+    # Commas in braces would part what the macro is given.
+    counts = {None if b"{" in each and b"," in each else 1 + _cut_in_macro(each) for each in texts}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _called(source: Cpp, launch: Written, more: int) -> list[Edit]:
+    """Return the edits that make arguments of a macro of what is in the brackets of a launch.
+
+    `more` is how many values there are besides one for each part.
+    """
     code = source.code
     assert launch.arguments is not None
     blank = b"" if code[launch.opening.end : launch.opening.end + 1].isspace() else b" "
     edits = [Edit(launch.opening, b")," + blank)]
     for part in launch.configuration:
-        if _parts_in_macro(code[part.start : part.end]):
+        if _cut_in_macro(code[part.start : part.end]):
             edits += [Edit(Span(part.start, part.start), b"("), Edit(Span(part.end, part.end), b")")]
     empty = not code[launch.arguments.start + 1 : launch.arguments.end - 1].strip(b" \t\r\n\\")
-    missing = b", 0" * (4 - len(launch.configuration))
+    missing = b", 0" * (4 - more - len(launch.configuration))
     edits.append(Edit(Span(launch.closing.start, launch.arguments.start + 1), missing + (b"" if empty else b", ")))
     return edits
 
 
-def _parts_in_macro(part: bytes) -> bool:
-    """Say whether a macro that gets the part takes it for several arguments."""
-    depth = 0
+def _cut_in_macro(part: bytes) -> int:
+    """Return how many commas part a text where a macro gets it as one argument."""
+    depth = found = 0
     for match in re.finditer(rb"[(),]", part):
         depth += (match.group() == b"(") - (match.group() == b")")
-        if match.group() == b"," and not depth:
-            return True
-    return False
+        found += match.group() == b"," and not depth
+    return found
 
 
 PASS = Pass(Cpp, find)

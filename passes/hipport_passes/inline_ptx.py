@@ -47,10 +47,12 @@ _TYPED = re.compile(rb"\.(?:pred|[busf](?:8|16|32|64)|b?f16(?:x2)?|b128)\b")
 _VIDEO = re.compile(rb"v(?:add|sub|absdiff|min|max|avrg|set|mad|shl|shr)[24]?")
 _WORD = re.compile(rb"\w+")
 # What lanes do together, by the names of hipport's functions.
+# In macros, the rest of a name may be pasted to it.
 COLLECTIVES = Collectives(
-    re.compile(rb"(?:shfl_sync|vote_sync|match_(?:any|all)_sync|redux_sync)_\w+|elect_sync|bar_warp_sync"),
+    re.compile(rb"(?:shfl_sync|vote_sync|match_(?:any|all)_sync|redux_sync)_\w*|elect_sync|bar_warp_sync"),
     re.compile(rb"(?:__)?activemask(?:_b32)?|__ballot(?:_sync)?|vote_(?:sync_)?ballot_b32|(?:__)?match_\w+"),
     re.compile(rb"__syncthreads\w*|(?:bar|barrier)_(?:cta_)?(?:sync|red_\w+)"),
+    position=lambda name: 3 if name.startswith(b"shfl") else 0 if name.startswith((b"elect", b"bar")) else 1,
 )
 # What hipport/warp.h has not.
 _MORE_THAN_LANES = re.compile(rb"hipport::(?:ptx::|numbered_)")
@@ -132,16 +134,18 @@ def _with_headers(source: Cpp, project: Project, findings: list[Finding]) -> lis
 
 
 def _find(source: Cpp, project: Project) -> Iterator[Finding]:
-    if project.together(source, carry.reads_first):
+    out = _written_out(source, project)
+    if project.together(source, carry.reads_first) and _passes_flag(source, project, out):
         yield from _variables(source, project)
     given = families(source, project)
     for edit in given.arguments.get(source.path, ()):
         was, new = source[edit.span].decode(errors="replace"), edit.new.decode(errors="replace")
         said = f"{was} → {new}: what the macro calls now"
         yield Finding(edit.span, "argument", said, (edit,))
-    out = _written_out(source, project)
     for use in out.uses.get(source.path, ()):
         yield _at_use(source, project, use)
+    for directive in out.users.get(source.path, ()):
+        yield _gone(source, directive, directive)
     for statement in statements(source, project):
         start = statement.span.start
         if not statement.matters:
@@ -150,10 +154,7 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
             directive = out.macros[source.path][start]
             if not len(directive):
                 continue  # the first statement of the macro has it
-            message = "all uses of the macro are written out, and it goes; assumes that nothing else uses it"
-            rest = re.compile(rb"[ \t]*(?:\r\n?|\n)?").match(source.code, directive.end)
-            line = Span(directive.start, rest.end() if rest is not None else directive.end)
-            yield Finding(statement.span, "macro", message, (Edit(line, b""),), Certainty.REVIEW)
+            yield _gone(source, statement.span, directive)
             continue
         text = statement.template.text
         words = opcodes(text)
@@ -185,6 +186,24 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield _refused(statement, words) or _translated(source, project, statement)
 
 
+def _passes_flag(source: Cpp, project: Project, out: WrittenOut) -> bool:
+    """Say whether a statement that stays passes the carry flag on: those written out have one of their own."""
+    return any(
+        carry.passes_on(each.template.text) and each.span.start not in out.macros.get(file.path, ())
+        for file in project.component(source)
+        if isinstance(file, Cpp)
+        for each in statements(file, project)
+    )
+
+
+def _gone(source: Cpp, span: Span, directive: Span) -> Finding:
+    """Take a macro away that nothing uses any more, with the end of its line."""
+    message = "all uses of the macro are written out, and it goes; assumes that nothing else uses it"
+    rest = re.compile(rb"[ \t]*(?:\r\n?|\n)?").match(source.code, directive.end)
+    line = Span(directive.start, rest.end() if rest is not None else directive.end)
+    return Finding(span, "macro", message, (Edit(line, b""),), Certainty.REVIEW)
+
+
 def _written_out(source: Cpp, project: Project) -> WrittenOut:
     """What macros come to that make the text of statements, and that nothing else can be done with."""
     if not project.together(source, has_families):
@@ -197,6 +216,8 @@ def _written_out(source: Cpp, project: Project) -> WrittenOut:
         return _translated(file, project, statement).certainty is Certainty.MANUAL
 
     def port(text: Cpp) -> tuple[bytes, Translation] | None:
+        if b".cc." in text.text:
+            return _with_flag(text, project)
         alone = Project((text,), project.target)
         found = [_translated(text, alone, each) if _is_plain(each, text) else None for each in statements(text, alone)]
         edits = [finding.edits[0] for finding in found if finding is not None and finding.edits]
@@ -213,11 +234,29 @@ def _written_out(source: Cpp, project: Project) -> WrittenOut:
     return written_out(source, project, left, _is_pointer_at, port)
 
 
+def _with_flag(text: Cpp, project: Project) -> tuple[bytes, Translation] | None:
+    """Replace the statements of a text that pass a carry flag on to each other, and to no other."""
+    begin = b"__device__ void use() {"
+    function = Cuda(PurePath("use.cu"), begin + text.text + b"}")
+    alone = Project((function,), project.target)
+    every = list(statements(function, alone))
+    words = [word for each in every for word in opcodes(each.template.text)]
+    found = list(_find(function, alone))
+    if not all(each.edits for each in found) or not all(_is_plain(each, function) for each in every):
+        return None
+    if not words or b".cc." in words[-1]:
+        return None  # Another statement may take it.
+    inner = function.apply([each.edits[0] for each in found]).text[len(begin) : -1].strip()
+    assumes = ("only such statements set the carry flag",)
+    inner = re.sub(rb"(hipport_carry = 0;)(?=\S)", rb"\1 ", inner)
+    return b"do { " + inner.rstrip(b"; \n") + b"; } while (0)", Translation((), assumes, True, False)
+
+
 def _is_plain(statement: Statement, source: Cpp) -> bool:
     """Say whether a statement is PTX whose text is known, and that AMD has something for."""
     words = opcodes(statement.template.text)
     known = statement.matters and not statement.template.holes and any(_is_ptx(word, source) for word in words)
-    return known and not any(TOGETHER.match(word) for word in words) and _refused(statement, words) is None
+    return known and _refused(statement, words) is None
 
 
 def _at_use(source: Cpp, project: Project, use: Written) -> Finding:
@@ -403,26 +442,29 @@ def _flag(source: Cpp, project: Project, text: bytes) -> bytes:
     return carry.VARIABLE if carry.passes_on(text) and carry.flags(source, project) is not None else b""
 
 
+_CARRY = b"unsigned " + carry.VARIABLE + b" = 0;"
+
+
 def _variables(source: Cpp, project: Project) -> Iterator[Finding]:
     """Declare the variable for the carry flag in the functions of this file that need it."""
     for path, brace in sorted(carry.flags(source, project) or ()):
-        if path == source.path:
+        # It is there where an earlier run has left some of the statements to a person.
+        if path == source.path and not source.code[brace + 1 :].lstrip().startswith(_CARRY):
             yield _variable(source, brace)
 
 
 def _variable(source: Cpp, brace: int) -> Finding:
     end = re.compile(rb"[^\r\n]*").match(source.code, brace + 1)
     rest = source.code[brace + 1 : end.end()] if end else b""
-    declaration = b"unsigned " + carry.VARIABLE + b" = 0;"
     if rest.strip():
-        text = b" " + declaration
+        text = b" " + _CARRY
     else:
         below = re.compile(rb"\s*[\r\n]([ \t]*)").match(source.code, brace + 1)
-        text = source.newline + (below[1] if below else b"  ") + declaration
+        text = source.newline + (below[1] if below else b"  ") + _CARRY
     return Finding(
         Span(brace, brace + 1),
         "carry_flag",
-        f"{declaration.decode()} stands for the carry flag that asm statements of this function pass on; assumes that "
+        f"{_CARRY.decode()} stands for the carry flag that asm statements of this function pass on; assumes that "
         "only they set it",
         (Edit(Span(brace + 1, brace + 1), text),),
         Certainty.REVIEW,

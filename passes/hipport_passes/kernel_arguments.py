@@ -4,8 +4,9 @@
 CUDA's runtime header overloads the functions that take a kernel, or a device symbol, with templates that do the cast.
 HIP's overloads only some of them, so `hipFuncSetAttribute(kernel, …)` does not compile. The cast is what CUDA's
 template does. `HIP_SYMBOL` is the documented form; for AMD it stands for the symbol itself, and where HIP has no
-template for symbols either, its address is taken. Copies from the host by the driver's API take what they read from as
-`void*` in HIP, and as `const void*` in CUDA: a pointer that is declared `const` is cast.
+template for symbols either, its address is taken. Some functions read from a pointer and take it without the `const`
+that CUDA's take it with (copies from the host by the driver's API): one that is declared `const` is cast. Others have
+an enumeration or an integer of another name with the same values, which is cast as well.
 Runs after `api_names`: the calls are HIP's.
 """
 
@@ -33,21 +34,36 @@ _MACRO_CASTS = re.compile(rb"\w+\s*\(\s*\(\s*(?:const\s+)?void\s*(?:const\s*)?\*
 _PLACE = re.compile(rb"&?\s*[A-Za-z_][\w.]*(?:(?:->|::)\w+|\[[^\[\]]*\])*")
 # cudaLaunchKernel<void(int*)>(kernel, …)
 _TYPED = re.compile(rb"\s*<(?!<)[^;{}]*>\s*\(")
+# const T *p, T const *p, and pointers to such.
+_CONST_POINTER = (
+    rb"(?:\bconst\s+(?:struct\s+)?[\w:]+(?:\s*<[^<>;(){}]*>)?|[\w:>]\s+const)"
+    rb"\s*\*(?:\s*(?:\*|const\b|__restrict__\b))*\s*%s\b"
+)
+_HELD = re.compile(rb"(?P<of>.*)\.(?P<what>c_str|data)\(\s*\)", re.DOTALL)
+_CONST_CONTAINER = rb"\bconst\s+[\w:]+(?:\s*<[\w:\s,*]*(?:<[\w:\s,*]*>)?[\w:\s,*]*>)?\s*&?\s*%s\b"
 _SYMBOL = re.compile(rb"(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*")
 
 
 @cache
-def _table() -> tuple[frozenset[bytes], dict[str, dict[bytes, int]]]:
+def _table() -> tuple[frozenset[bytes], dict[str, dict[bytes, int]], dict[str, dict[bytes, list[tuple[int, str]]]]]:
     rows = load(Path(__file__).with_suffix(".toml"))
-    groups = {group: {name.encode(): int(index) for name, index in names.items()} for group, names in rows.items()}
-    return frozenset(name for group in groups.values() for name in group), groups
+    groups = {group: {name.encode(): int(index) for name, index in rows[group].items()} for group in _FIXES}
+    casts = {
+        group: {
+            name.encode(): [(int(row["index"]), row["type"]) for row in (found if isinstance(found, list) else [found])]
+            for name, found in rows[group].items()
+        }
+        for group in _CASTS
+    }
+    names = frozenset(name for group in groups.values() for name in group)
+    return names | {name for group in casts.values() for name in group}, groups, casts
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per kernel or pointer that needs a cast and per symbol that needs its macro or its address."""
     if b"hip" not in source.text:
         return
-    functions, groups = _table()
+    functions, groups, casts = _table()
     for span, name in source.names(functions):
         if source.ported(span.start):
             continue
@@ -67,6 +83,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             index = names.get(name, len(arguments))
             if index < len(arguments) and len(arguments[index]):
                 yield from _FIXES[group](source, name, arguments, index)
+        for group, rows in casts.items():
+            for index, wanted in rows.get(name, ()):
+                if index < len(arguments) and len(arguments[index]):
+                    yield from _CASTS[group](source, name, arguments, index, wanted)
 
 
 def _kernel(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) -> Iterator[Finding]:
@@ -157,21 +177,38 @@ def _pointer(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) 
     yield Finding(argument, "pointer", f"{name.decode()} takes a void**: cast the pointer", tuple(edits))
 
 
-def _host(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) -> Iterator[Finding]:
+def _constant(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int, wanted: str) -> Iterator[Finding]:
     argument = arguments[index]
     text = source.code[argument.start : argument.end]
-    first = _NAME.match(text)
-    if _CAST.match(text) or first is None:
+    place = _PLACE.match(text)
+    if _CAST.match(text) or place is None or text.startswith(b"&"):
         return
-    pointer = first.group().strip()
-    declared = rb"\bconst\s+[\w:]+(?:\s*<[^<>;(){}]*>)?\s*\*\s*(?:(?:const|__restrict__)\s+)?%s\b" % re.escape(pointer)
-    if not (re.fullmatch(rb".*\.c_str\(\s*\)", text, re.DOTALL) or re.search(declared, source.code)):
+    pointer = re.split(rb"\W+", place.group())[-1]
+    constant = re.search(_CONST_POINTER % re.escape(pointer), source.code)
+    # A pointer into a constant container, or to the text of a string.
+    held = _HELD.fullmatch(text)
+    if held is not None and held["what"] == b"data":
+        held = held if re.search(_CONST_CONTAINER % re.escape(held["of"]), source.code) else None
+    if constant is None and held is None:
         return
-    plain = first.end() == len(text) and not source.directive(argument.start)
-    edits = [Edit(Span(argument.start, argument.start), b"(void*)" if plain else b"(void*)(")]
-    if not plain:
-        edits.append(Edit(Span(argument.end, argument.end), b")"))
-    yield Finding(argument, "host", f"{name.decode()} takes a void*, and reads from it: cast the pointer", tuple(edits))
+    message = f"{name.decode()} takes {wanted}, and reads from it: cast the pointer"
+    yield Finding(argument, "constant", message, _cast(source, argument, wanted))
+
+
+def _typed(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int, wanted: str) -> Iterator[Finding]:
+    argument = arguments[index]
+    if source.code[argument.start : argument.end].startswith(f"({wanted})".encode()):
+        return
+    message = f"{name.decode()} takes {wanted}, with the same values: cast the argument"
+    yield Finding(argument, "type", message, _cast(source, argument, wanted))
+
+
+def _cast(source: Cpp, argument: Span, wanted: str) -> tuple[Edit, ...]:
+    """Return what writes a cast in front of an argument, with brackets around what is more than a place."""
+    cast = f"({wanted})".encode()
+    if _PLACE.fullmatch(source.code, argument.start, argument.end) and not source.directive(argument.start):
+        return (Edit(Span(argument.start, argument.start), cast),)
+    return Edit(Span(argument.start, argument.start), cast + b"("), Edit(Span(argument.end, argument.end), b")")
 
 
 def _symbol_address(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) -> Iterator[Finding]:
@@ -181,12 +218,17 @@ def _symbol_address(source: Cpp, name: bytes, arguments: tuple[Span, ...], index
         yield Finding(argument, "symbol_address", f"{name.decode()} takes the address of the symbol", (edit,))
 
 
+#: With the type that is wanted in the row.
+_CASTS: dict[str, Callable[[Cpp, bytes, tuple[Span, ...], int, str], Iterator[Finding]]] = {
+    "constant": _constant,
+    "typed": _typed,
+}
+
 _FIXES: dict[str, Callable[[Cpp, bytes, tuple[Span, ...], int], Iterator[Finding]]] = {
     "kernel": _kernel,
     "symbol": _symbol,
     "pointer": _pointer,
     "symbol_address": _symbol_address,
-    "host": _host,
 }
 
 PASS = Pass(Cpp, find)

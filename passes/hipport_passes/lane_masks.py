@@ -28,8 +28,9 @@ from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
+from hipport_passes.waves.branches import of_branches
 from hipport_passes.waves.kinds import Wavefronts, hip_throughout
-from hipport_passes.waves.sizes import MASKED, OF_WARPS, of_hip, sizes
+from hipport_passes.waves.sizes import MASKED, OF_WARPS, of_hip
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -100,7 +101,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     if source.matched(MASKED) or source.fact(_full_masks):
         yield from _full(source, project)
-    if source.fact(sizes) or any(size in source.code for size in _OF_PYTORCH):
+    known = [*of_hip(source, project)]
+    yield from known
+    places = {each.span.start for each in known}
+    yield from (each for each in of_branches(source, project) if each.span.start not in places)
+    if any(size in source.code for size in _OF_PYTORCH):
         yield from _warp_sizes(source, project)
     if source.matched(_WIDE):
         yield from _cut(source, project)
@@ -175,10 +180,7 @@ def _other_uses(source: Cpp) -> frozenset[bytes]:
 
 
 def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Find warp sizes that are AMD's in functions with intrinsics of 32 lanes."""
-    yield from of_hip(source, project)
-    if not any(size in source.code for size in _OF_PYTORCH):
-        return
+    """Find warp sizes of PyTorch's in functions with intrinsics of 32 lanes."""
     need, header = include(source, project, "warp.h")
     if not project.together(source, _of_wavefronts) and any(
         _OF_32_LANES.search(other.code) or (other.matched(MASKED) and next(_MASKED_NAMES.uses(other, project), None))
@@ -208,10 +210,10 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
             span = Span(function.node.start_byte + match.start(), function.node.start_byte + match.end())
             if source.ported(span.start):
                 continue
-            if b"WARP_SHFL" in body or b"WARP_BALLOT" in body:
+            if _WAVEFRONTS.search(body):
                 message = (
-                    "C10_WARP_SIZE and WARP_… are of the wavefront, this function's __…_sync of 32 lanes: use one of "
-                    "them throughout"
+                    "C10_WARP_SIZE and PyTorch's functions of warps are of the wavefront, this function's __…_sync of "
+                    "32 lanes: use one of them throughout"
                 )
                 yield Finding(span, "mixed", message, certainty=Certainty.MANUAL)
                 break

@@ -9,6 +9,7 @@ nothing else is used by that name. Atomic objects with a scope, `cuda::atomic` a
 the host. Barriers, latches, pipelines and the copies that they are told of become those of `hipport/async.h`, where
 copies are done at once, for review where threads wait: a wavefront cannot wait for its own lanes. `cuda::ceil_div` is
 that of `hipport/ceil_div.h`. What takes keys apart for CUB's radix sorts gives rocPRIM's tuples, which hipCUB asks for.
+Names that hipCUB or rocThrust lack are reported, and so are calls of CUB without temporary storage, which CCCL 3 has.
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ _DEFINED = re.compile(rb"#[ \t]*define[ \t]+\w+[ \t]+(?:::[ \t]*)?$")
 _LINE_END = re.compile(rb"[ \t]*(?:[\r\n]|$)")
 # What begins with a capital is no namespace inside, `cub::detail`, and no function that `cub_thrust` knows.
 _LARGE = re.compile(rb"[A-Z]")
+_DEVICE = re.compile(rb"\s*::\s*(Device\w+)\s*::\s*(\w+)\s*(?:<[^;(){}]*>\s*)?\(")
+# A name in it that is no namespace.
+_THRUST_NAME = re.compile(rb"\s*::\s*([a-z]\w*)\b(?!\s*::)")
+_THRUST_OF_OWN = re.compile(rb"\bnamespace\s+(?:\w+\s*::\s*)*thrust\s*[{=]")
 _STD_NAME = re.compile(rb"\s*::\s*(\w+)")
 # `namespace cs = cuda::std;`, up to what it means.
 _GIVEN = re.compile(rb"\s*=")
@@ -77,6 +82,8 @@ def _words(section: str, key: str) -> frozenset[str]:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use of such a namespace."""
+    yield from _devices(source, project)
+    yield from _of_rocthrust(source, project)
     if source.words.isdisjoint(_RULES):
         return
     code = source.code
@@ -109,6 +116,55 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if b"cuda" not in own and whole and any(_of_libcupp(each) for each in _files(source, project)):
         found += [_manual(span, "libcupp", f"cuda: {load(_TABLE)['libcupp']['whole']}") for span in whole]
     yield from _with_header(source, project, found)
+
+
+def _devices(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield functions of CUB's for the whole device that hipCUB lacks, or has not with so few arguments.
+
+    By both names of the library: what is left to a person is left after the renaming, too.
+    """
+    row = load(_TABLE)["cub"]["devices"]
+    uses = [
+        match
+        for span, _ in (source.names({b"cub", b"hipcub"}) if not source.words.isdisjoint((b"cub", b"hipcub")) else ())
+        if (match := _DEVICE.match(source.code, span.end))
+        and match[1].decode() in row["of"]
+        and not member_or_qualified(source.code, span.start)
+        and (source.code.startswith(b"hip", span.start) or not source.ported(span.start))
+    ]
+    if not uses or b"cub" in project.declared(source, _own):
+        return
+    for match in uses:
+        name = f"{match[1].decode()}::{match[2].decode()}"
+        least = row["of"][match[1].decode()].get(match[2].decode())
+        arguments = source.arguments(match.end() - 1) or ()
+        if least is None:
+            yield _manual(Span(*match.span(2)), "cub", f"{name}: {row['why']}")
+        elif arguments and len(arguments) < least and b"..." not in source.code[match.end() : arguments[-1].end]:
+            yield _manual(Span(*match.span(2)), "cub", f"{name}: {row['without_storage']}")
+
+
+def _of_rocthrust(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield names of Thrust that rocThrust lacks."""
+    uses = [
+        (span, match)
+        for span, _ in (source.names({b"thrust"}) if b"thrust" in source.words else ())
+        if (match := _THRUST_NAME.match(source.code, span.end))
+        and match[1].decode() not in _words("rocthrust", "has")
+        and not member_or_qualified(source.code, span.start)
+        and not source.ported(span.start)
+    ]
+    if not uses or project.together(source, _own_thrust):
+        return
+    for _, match in uses:
+        yield _manual(
+            Span(*match.span(1)), "thrust", f"thrust::{match[1].decode()}: {load(_TABLE)['rocthrust']['why']}"
+        )
+
+
+def _own_thrust(source: Cpp) -> frozenset[bool]:
+    """{True} where the program adds to the namespace, or gives the name to another."""
+    return frozenset({True}) if b"thrust" in source.words and _THRUST_OF_OWN.search(source.code) else frozenset()
 
 
 def _unknown(source: Cpp, project: Project, matches: list[re.Match[bytes]]) -> Iterator[Finding]:

@@ -273,7 +273,7 @@ def _names(source: Cpp, project: Project) -> Iterator[Finding]:
         row = known.names[name]
         message = f"{name.decode()} is not in PyTorch {row.gone} and later: {row.becomes or row.form}"
         if edits := edited[span]:
-            include = (Edit(Span(at, at), lines),) if lines and row.header else ()
+            include = (Edit(Span(at, at), lines, on_top=True),) if lines and row.header else ()
             yield Finding(span, "gone", message, (*edits, *include))
         else:
             message += "; how it is used here is not understood"

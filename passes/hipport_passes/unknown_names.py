@@ -44,15 +44,33 @@ _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif|undef|error|include|pr
 
 
 class _Family(NamedTuple):
+    """What names of a library look like.
+
+    `headers` are the beginnings of its headers' names, where ROCm has nothing of the library: `headers` reports them.
+    """
+
     of: str
     names: re.Pattern[bytes]
     used: str
+    headers: tuple[str, ...] = ()
+    instead: str = ""
 
 
 @cache
 def _families() -> tuple[_Family, ...]:
     rows = load(Path(__file__).with_suffix(".toml"))["family"]
-    return tuple(_Family(row["of"], re.compile(row["names"].encode()), row["used"]) for row in rows)
+    found = (
+        _Family(
+            row["of"],
+            re.compile(row["names"].encode()),
+            row["used"],
+            tuple(row.get("headers", "").split()),
+            row.get("instead", ""),
+        )
+        for row in rows
+    )
+    # `cusparseLtInit` is of cuSPARSELt, and looks like cuSPARSE's.
+    return tuple(sorted(found, key=lambda family: not family.headers))
 
 
 @cache
@@ -84,14 +102,22 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for span, name, of in used:
         if name not in declared and name not in told and first[name] == source.path:
             told.add(name)
+            if of.headers:
+                library = of.of.encode()
+                if library in told or first[library] != source.path or of.of in project.together(source, _included):
+                    continue
+                told.add(library)
+                message = f"{name.decode()}, and what else is of {of.of}: ROCm has no such library; {of.instead}"
+                yield Finding(span, "library", message, certainty=Certainty.MANUAL)
+                continue
             message = (
-                f"{name.decode()}: it looks like a name of {of}, but hipport knows no such one{_near(name)}; look for "
-                "what HIP has instead, or, if it is the program's own, give the header that declares it as well"
+                f"{name.decode()}: it looks like a name of {of.of}, but hipport knows no such one{_near(name)}; look "
+                "for what HIP has instead, or, if it is the program's own, give the header that declares it as well"
             )
             yield Finding(span, "name", message, certainty=Certainty.MANUAL)
 
 
-def _used(source: Cpp) -> tuple[tuple[Span, bytes, str], ...]:
+def _used(source: Cpp) -> tuple[tuple[Span, bytes, _Family], ...]:
     """The names of the families that are in no table, where they stand as CUDA's would, with their family."""
     found = []
     for span, name in source.fact(_looking_so):
@@ -109,7 +135,7 @@ def _used(source: Cpp) -> tuple[tuple[Span, bytes, str], ...]:
             continue  # what a macro that gets it pastes the rest to
         family = next(each for each in _families() if each.names.fullmatch(name))
         if family.used == "any" or called == (family.used == "called"):
-            found.append((span, name, family.of))
+            found.append((span, name, family))
     return tuple(found)
 
 
@@ -119,13 +145,23 @@ def _looking_so(source: Cpp) -> tuple[tuple[Span, bytes], ...]:
 
 
 def _first(component: Component) -> Mapping[bytes, PurePath]:
-    """The first file of a program that uses a name."""
+    """The first file of a program that uses a name, or a library whose headers are reported."""
     first: dict[bytes, PurePath] = {}
     for source in component:
         if isinstance(source, Cpp):
-            for _, name, _ in source.fact(_used):
+            for _, name, family in source.fact(_used):
                 first.setdefault(name, source.path)
+                if family.headers:
+                    first.setdefault(family.of.encode(), source.path)
     return first
+
+
+def _included(source: Cpp) -> frozenset[str]:
+    """The libraries whose headers a file includes."""
+    names = [PurePath(each.path).name for each in source.includes]
+    return frozenset(
+        family.of for family in _families() if family.headers and any(each.startswith(family.headers) for each in names)
+    )
 
 
 def _declared(source: Cpp) -> frozenset[bytes]:

@@ -32,6 +32,7 @@ _WHOLE = re.compile(rb"\b(?P<name>" + b"|".join(_VARIABLES) + rb")\b(?!\s*(?:\.|
 # What a dim3 is made from may be a built-in variable: HIP has that conversion.
 _DIM3_BEFORE = re.compile(rb"\bdim3\s*(?:\(|\{|(?:const\s+)?&?\s*\w+\s*(?:=|\(|\{))\s*$")
 _UINT3_BEFORE = re.compile(rb"\buint3\s*(?:\(|\{|(?:const\s+)?\w+\s*(?:=|\(|\{))\s*$")
+_NAMED = re.compile(rb"\s*(?:::|\w)")
 _MADE = re.compile(rb"(?:\bdim3\s+(?P<new>\w+)|(?<![\w.>])(?P<old>\w+))\s*(?:=|(?<=\w)\()\s*(?P<make>make_uint3)\s*\(")
 _DIM3 = re.compile(rb"\bdim3\s*&?\s+&?(\w+(?:\s*(?:\([^()]*\)|=[^,;()]*)?\s*,\s*\w+)*)")
 _OPERATOR = re.compile(
@@ -89,6 +90,8 @@ def _variables(source: Cpp) -> Iterator[Finding]:
         is_uint3 = name in (b"threadIdx", b"blockIdx")
         if _DIM3_BEFORE.search(before) if is_uint3 else not _UINT3_BEFORE.search(before):
             continue
+        if _NAMED.match(code, span.end):
+            continue  # no expression
         if re.search(rb"[\w>*&]\s+$|[*&]\s*$", before) and not re.search(rb"\b(?:return|else|case)\s+$", before):
             continue  # a declaration of the program's own, or its address
         new = b"make_uint3(" + b", ".join(name + b"." + axis for axis in (b"x", b"y", b"z")) + b")"

@@ -29,7 +29,7 @@ from hipport_passes.waves.marks import asked
 _WARP_SIZE = Names(frozenset((b"warpSize",)))
 # Names, calls and subscripts, joined by dots and arrows.
 _MEMBER = re.compile(
-    rb"(?P<object>(?:::)?[A-Za-z_]\w*(?:\[[^\[\]]*\]|\([^()]*\))*\s*(?:(?:\.|->)\s*[A-Za-z_]\w*(?:\[[^\[\]]*\]|\([^()]*\))*\s*)*)"
+    rb"(?P<object>(?<![\w:])(?:::)?(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*(?:\[[^\[\]]*\]|\([^()]*\))*\s*(?:(?:\.|->)\s*[A-Za-z_]\w*(?:\[[^\[\]]*\]|\([^()]*\))*\s*)*)"
     rb"(?:\.|->)\s*warpSize\b"
 )
 # A question for the attribute. The device is dropped, so what names it must be without effects.
@@ -45,7 +45,15 @@ _SUCCESS = {b"cudaDeviceGetAttribute": b"cudaSuccess", b"hipDeviceGetAttribute":
 _ADDRESS = re.compile(rb"&\s*(?P<variable>[A-Za-z_](?:[\w.\[\]]|->)*)")
 _STATEMENT_BEFORE = re.compile(rb"[;{}]\s*\Z")
 _STATEMENT_AFTER = re.compile(rb"\s*;")
-_OWN_MEMBER = re.compile(rb"\b(?:int|unsigned|size_t|u?int\d+_t|long|short)\s+(warpSize)\s*[;={]")
+_OWN_MEMBER = re.compile(
+    rb"\b(?:int|unsigned|size_t|u?int\d+_t|long|short)\s+(?:\w+\s*(?:=[^,;(){}]*)?,\s*)*(warpSize)\s*[;={,]"
+)
+#: Properties of a device, which a program may have beside structures of its own with such a member.
+_PROPERTIES = re.compile(rb"\b(?:cudaDeviceProp|hipDeviceProp_t)\b(?:\s*const\b)?\s*>?")
+_DECLARED = re.compile(rb"[&*\s]*([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]|\{[^{}]*\}|=(?:[^,;()]|\([^()]*\))*)*\s*(,|[;)])")
+_GOT = re.compile(rb"\b(\w+)\s*=\s*\*?\s*(?:\w+::)*get\w*DeviceProp\w*\s*\(")
+_RETURNED = re.compile(rb"get\w*DeviceProp\w*\s*\([^()]*\)\s*\Z|\bget_device_properties\s*\([^()]*\)\s*\Z")
+_LAST_NAME = re.compile(rb"([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]|\([^()]*\))*\s*\Z")
 _DEFINE = re.compile(rb"#[ \t]*define\b")
 # `int Params::`, in front of the name of a method.
 _OF_CLASS = re.compile(rb"(\w+)\s*(?:<[^<>]*>\s*)?::\s*\Z")
@@ -159,7 +167,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         statement = re.split(rb"[;{}]", code[max(0, span.start - 200) : span.start])[-1]
         printed = _PRINTS.search(statement) and _ALONE_BEFORE.search(statement) and _ALONE_AFTER.match(code, span.end)
-        if printed or _ASSIGNED.match(code, span.end) or project.together(source, _members):
+        if printed or _ASSIGNED.match(code, span.end):
+            continue
+        if project.together(source, _members) and not _is_of_device(source, project, Span(*match.span("object"))):
             continue
         name = source[span].decode("utf-8", "replace")
         if both:
@@ -177,6 +187,31 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _includes(source: Source, part: str) -> bool:
     return isinstance(source, Cpp) and any(part in include.path for include in source.includes)
+
+
+def _is_of_device(source: Cpp, project: Project, of: Span) -> bool:
+    """Say whether an object is the properties of a device, by its declaration or by the function that returns them."""
+    if _RETURNED.search(source.code, of.start, of.end):
+        return True
+    last = _LAST_NAME.search(source.code, of.start, of.end)
+    if last is None or last[1] not in project.together(source, _properties):
+        return False
+    # What is declared last by that name, if it is seen.
+    before = re.compile(rb"\b(\w+)\s*>?[&*\s]+" + last[1] + rb"\s*[;,)={\[]")
+    declared = [match[1] for match in before.finditer(source.code, 0, of.start)]
+    types = [each for each in declared if each not in (b"return", b"else", b"case", b"const")]
+    return not types or types[-1] in (b"cudaDeviceProp", b"hipDeviceProp_t", b"auto")
+
+
+def _properties(source: Cpp) -> frozenset[bytes]:
+    """The names of what is declared as properties of a device."""
+    found = {match[1] for match in _GOT.finditer(source.code)}
+    for match in _PROPERTIES.finditer(source.code):
+        declared = _DECLARED.match(source.code, match.end())
+        while declared is not None:
+            found.add(declared[1])
+            declared = _DECLARED.match(source.code, declared.end()) if declared[2] == b"," else None
+    return frozenset(found)
 
 
 def _members(source: Cpp) -> frozenset[bytes]:

@@ -104,18 +104,57 @@ def _in(function: Function, source: Cpp, kernels: Kernels, project: Project) -> 
     text = function.text(function.node)
     if not _SHIFT.search(text) or not _TELLS.search(text):
         return
+    found: list[_Shift] = []
     for match in _SHIFT.finditer(function.source.code, function.body.start_byte, function.body.end_byte):
         sign = function.body.descendant_for_byte_range(match.start(), match.end())
         node = sign.parent if sign is not None else None
         if sign is None or node is None or function.source.directive(match.start()):
             continue
         if node.type in ("binary_expression", "assignment_expression"):
-            yield from _of_shift(function, node, sign, source, kernels, project)
+            found += _of_shift(function, node, sign, source, kernels, project)
+    need, header = include(source, project, "shift.h")
+    for each in found:
+        # Of shifts in each other, which are rewritten together, each has the whole.
+        whole = max((other for other in found if _within(each.span, other.span)), key=lambda other: len(other.span))
+        edits = (Edit(whole.span, _written(source, whole, found)), *((need,) if need else ()))
+        yield Finding(each.span, "shift", each.message, edits, Certainty.REVIEW, (header,))
+
+
+class _Shift(NamedTuple):
+    """A shift that is to be written otherwise: what is shifted, by what, and by which function."""
+
+    span: Span
+    of: Span
+    by: Span
+    name: bytes
+    assigned: bool
+    message: str
+
+
+def _within(span: Span, other: Span) -> bool:
+    return other.start <= span.start and span.end <= other.end
+
+
+def _written(source: Cpp, shift: _Shift, shifts: Sequence[_Shift]) -> bytes:
+    """Return what takes a shift's place, with those in it."""
+
+    def text(span: Span) -> bytes:
+        inner = [each for each in shifts if each is not shift and _within(each.span, span)]
+        pieces, done = [], span.start
+        for each in sorted(inner, key=lambda each: (each.span.start, -each.span.end)):
+            if each.span.start >= done:
+                pieces += [source.text[done : each.span.start], _written(source, each, inner)]
+                done = each.span.end
+        return b"".join([*pieces, source.text[done : span.end]])
+
+    of = text(shift.of)
+    new = shift.name + b"(" + of + b", " + text(shift.by) + b")"
+    return of + b" = " + new if shift.assigned else new
 
 
 def _of_shift(
     function: Function, node: Node, sign: Node, source: Cpp, kernels: Kernels, project: Project
-) -> Iterator[Finding]:
+) -> Iterator[_Shift]:
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     if left is None or right is None or sign.type not in ("<<", ">>", "<<=", ">>="):
         return
@@ -129,20 +168,16 @@ def _of_shift(
     if _rotates(function, node, sign) or _zero_then(function, left, right) or _asked(function, node, right):
         return
     name = b"hipport::shl" if sign.type.startswith("<<") else b"hipport::shr"
-    x, by = (source[Span(each.start_byte, each.end_byte)] for each in (left, _bare(right)))
-    new = name + b"(" + x + b", " + by + b")"
-    if node.type == "assignment_expression":
-        if left.type != "identifier":
-            return
-        new = x + b" = " + new
-    need, header = include(source, project, "shift.h")
+    assigned = node.type == "assignment_expression"
+    if assigned and left.type != "identifier":
+        return
     said = b" ".join(function.text(_bare(right)).split()).decode("utf-8", "replace")
     message = (
         f"`{said}` may be {width}: assumes that a shift by {width} is to leave nothing, as on NVIDIA GPUs; AMD's leave "
         f"all as it was → {name.decode()}"
     )
-    edits = (Edit(Span(node.start_byte, node.end_byte), new), *((need,) if need else ()))
-    yield Finding(Span(node.start_byte, node.end_byte), "shift", message, edits, Certainty.REVIEW, (header,))
+    span, of, by = (Span(each.start_byte, each.end_byte) for each in (node, left, _bare(right)))
+    yield _Shift(span, of, by, name, assigned, message)
 
 
 class _Values:

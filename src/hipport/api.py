@@ -19,6 +19,7 @@ from hipport import discover, extensions, write
 from hipport.environment import allowed, from_anywhere
 from hipport.finding import Certainty
 from hipport.pipeline import Pass, Ported, Progress, run
+from hipport.placing import check_given
 from hipport.processors import processors
 from hipport.project import Project, Target
 from hipport.source import Source
@@ -169,13 +170,15 @@ def save(ported: Ported, out: str | Path | None = None, only: Sequence[str | Pat
     """Write what was ported: in place, or as a copy of the tree, or of `only` some paths of it, in a new folder.
 
     All files are written or none. Raises write.Refused when a pass failed, or a file has changed since it was read, or
-    cannot be written, OSError when writing fails, and ValueError for text that did not come from files.
+    cannot be written, or one of `only` leads out of its tree; OSError when writing fails, and ValueError for text that
+    did not come from files.
     """
     root = ported.before.root
     if root is None:
         raise ValueError("this was ported from memory: there is nowhere to save it")
     _complete(ported)
     if out is None:
+        check_given(map(Path, only))
         return write.write(root, changes(ported))
     inside = [PurePath(Path(path).resolve().relative_to(root.resolve())) for path in only] or [PurePath()]
     return write.write_tree(root, Path(out), inside, changes(ported))
@@ -192,9 +195,11 @@ def recover(paths: Paths, tell: Callable[[str], None] = lambda problem: None) ->
     """Put back what a killed rewrite of `paths`, or of a tree that they lie in, has left half-done.
 
     Returns those files; cheap when there is none. `tell` is told of files that stay, as their saved originals are
-    damaged. Raises write.Refused when one of them was changed since.
+    damaged. Raises write.Refused when one of them was changed since, or a path leads out of its tree.
     """
-    places = [path.resolve() for path in _listed(paths)]
+    given = _listed(paths)
+    check_given(given)
+    places = [path.resolve() for path in given]
     folders = [path if path.is_dir() else path.parent for path in places]
     return write.recover(Path(os.path.commonpath(folders)), tell=tell) if folders else ()
 

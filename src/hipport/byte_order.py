@@ -47,5 +47,5 @@ def _behind_mark(source: SourceT) -> SourceT:
         step = step.before
     result = replace(source, text=MARK + step.text, before=None, edits=())
     for each in reversed(steps):
-        result = result.apply(Edit(moved(edit.span), edit.new) for edit in each.edits)
+        result = result.apply(Edit(moved(edit.span), edit.new, edit.on_top) for edit in each.edits)
     return result

@@ -177,7 +177,7 @@ def rewrite(
     with _failing():
         config = _config(paths, accept, target, rocm, warp, rules)
         would = check or diff
-        recovered = () if would or out else api.recover((path for path in paths if path.exists()), _warn)
+        recovered = () if would or out else api.recover([path for path in paths if path.exists()], _warn)
         with _progress() as tell:
             ported = api.rewrite(
                 paths,
@@ -583,7 +583,7 @@ def port(
     with _failing("`hipport undo` takes back what was written, if anything was"):
         config = _config(paths, accept, target, rocm, warp, rules)
         if out is None:
-            api.recover((path for path in paths if path.exists()), _warn)
+            api.recover([path for path in paths if path.exists()], _warn)
         file = manifest or (out / "hipport-port.json" if out else None)
         for each in (file, file.with_suffix(".txt")) if file else ():
             placing.check_named(each, paths)

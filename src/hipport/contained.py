@@ -19,6 +19,7 @@ import os
 import resource
 import select
 import signal
+import stat
 import struct
 import sys
 import time
@@ -27,16 +28,27 @@ from typing import Any
 
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 # prctl(2).
-_PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 38, 36
+_PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER, _PR_CAPBSET_DROP, _PR_CAP_AMBIENT = 38, 36, 24, 47
+_PR_CAP_AMBIENT_CLEAR_ALL = 4
+#: capabilities(7): what root keeps, which is about whose files may be read and written. Without the others it sets no
+#: clocks, makes no devices, raises no limits, and does not look into other processes.
+_KEPT = {"CAP_CHOWN": 0, "CAP_DAC_OVERRIDE": 1, "CAP_DAC_READ_SEARCH": 2, "CAP_FOWNER": 3, "CAP_FSETID": 4}
+#: _LINUX_CAPABILITY_VERSION_3 of linux/capability.h.
+_CAPABILITY_VERSION = 0x20080522
 # The numbers of system calls that came after Linux 5.1 are the same on all processors but Alpha.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-# LANDLOCK_ACCESS_FS_*: writing; removing and making files of all kinds; moving between folders; truncating.
-_WRITE_FILE, _REFER, _TRUNCATE = 1 << 1, 1 << 13, 1 << 14
+# LANDLOCK_ACCESS_FS_*: writing; removing and making files of all kinds; moving between folders; truncating; commands to
+# devices.
+_WRITE_FILE, _REFER, _TRUNCATE, _COMMAND_DEVICE = 1 << 1, 1 << 13, 1 << 14, 1 << 15
 _CHANGES = sum(1 << bit for bit in range(4, 13))
+#: Of these: what nobody needs, as a device that root makes is a way around all folders.
+_MAKE_DEVICES = 1 << 6 | 1 << 11
 #: Of these, what there can be for a file that is no folder.
 _OF_FILES = _WRITE_FILE | _TRUNCATE
-#: Signals to processes outside: from version 6 of Landlock (Linux 6.12) they can be forbidden.
-_SCOPE_SIGNAL = 1 << 1
+#: Abstract sockets of, and signals to, processes outside: they can be forbidden from version 6 on (Linux 6.12).
+_SCOPES = 1 << 0 | 1 << 1
+#: What is written and commanded of /dev: no disks, no terminals, no memory of the machine's.
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm", "kfd", "dri", "accel", "nvidia*")
 #: Seconds in which all that a command left is ended.
 _PATIENCE = 20.0
 
@@ -94,22 +106,55 @@ def guard(box: dict[str, Any]) -> None:
     if _LIBC is not None:
         # No program that runs as somebody else gets out.
         _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    if box["write"] is not None and landlock():
-        _guard_files(box["write"], landlock())
+    if box["write"] is not None:
+        _give_up_privileges()
+        if landlock():
+            _guard_files(box["write"], landlock())
+
+
+def _give_up_privileges() -> None:
+    """Give up of root's rights what is not in `_KEPT`. Who is not root has none of them."""
+    if _LIBC is None:
+        return
+    _LIBC.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    number = 0
+    # A program that root begins gets what is in this set; the first number that the kernel does not know ends it.
+    while number in _KEPT.values() or _LIBC.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0) == 0:
+        number += 1
+    # struct __user_cap_header_struct; two of struct __user_cap_data_struct: effective, permitted, inheritable.
+    header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
+    had = ctypes.create_string_buffer(24)
+    if _LIBC.capget(header, had) == 0:
+        kept = sum(1 << bit for bit in _KEPT.values()) & struct.unpack("=6I", had.raw)[1]
+        _LIBC.capset(header, struct.pack("=6I", kept, kept, 0, 0, 0, 0))
+
+
+def devices() -> list[str]:
+    """Return what of /dev may be written."""
+    return [str(path) for name in _DEVICES for path in sorted(Path("/dev").glob(name))]
 
 
 def _guard_files(writable: list[str], version: int) -> None:
     assert _LIBC is not None
     handled = _WRITE_FILE | _CHANGES | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
+    handled |= _COMMAND_DEVICE if version >= 5 else 0
     # struct landlock_ruleset_attr: files; from version 4 on the network; from version 6 on what is kept inside.
-    attributes = struct.pack("=QQQ", handled, 0, _SCOPE_SIGNAL)[: 8 if version < 4 else 16 if version < 6 else 24]
+    attributes = struct.pack("=QQQ", handled, 0, _SCOPES)[: 8 if version < 4 else 16 if version < 6 else 24]
     rules = _call(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0)
-    for path in writable:
+    # What it prints goes to a file, which it may open once more: /dev/stderr.
+    printed = [f"/proc/self/fd/{number}" for number in (1, 2)]
+    for path in (*writable, *devices(), *printed):
         with contextlib.suppress(FileNotFoundError):
             place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-            rights = handled if Path(path).is_dir() else handled & _OF_FILES
-            # struct landlock_path_beneath_attr; LANDLOCK_RULE_PATH_BENEATH is 1.
-            _call(_ADD_RULE, rules, 1, struct.pack("=Qi", rights, place), 0)
+            mode = os.fstat(place).st_mode
+            rights = handled & ~_MAKE_DEVICES if stat.S_ISDIR(mode) else handled & _OF_FILES
+            if path.startswith("/dev/"):
+                rights |= handled & _COMMAND_DEVICE
+            else:
+                rights &= ~_COMMAND_DEVICE
+            if path not in printed or stat.S_ISREG(mode):
+                # struct landlock_path_beneath_attr; LANDLOCK_RULE_PATH_BENEATH is 1.
+                _call(_ADD_RULE, rules, 1, struct.pack("=Qi", rights, place), 0)
             os.close(place)
     _call(_RESTRICT_SELF, rules, 0)
     os.close(rules)
@@ -125,10 +170,16 @@ def _call(number: int, *arguments: Any) -> int:
 
 def bubblewrap(command: list[str], writable: list[str]) -> list[str]:
     """Return the words in front of a command that have bubblewrap guard its files."""
-    words = [command[0], "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc", "--unshare-pid"]
+    words = [command[0], "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid", "--unshare-ipc"]
+    for path in devices():
+        if path not in ("/dev/shm", "/dev/tty"):  # it has its own
+            words += ["--dev-bind", path, path]
     for path in writable:
-        if Path(path).exists() and path != "/dev":
+        if Path(path).exists():
             words += ["--bind", path, path]
+    words += ["--cap-drop", "ALL"]
+    for name in _KEPT:
+        words += ["--cap-add", name]
     return [*words, "--die-with-parent", "--", *command[1:]]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from hipport.discover import left_by_tools
 from hipport.included import includes
 from hipport.pipeline import Ported
-from hipport.placing import place, remove_tree, walk
+from hipport.placing import copy_new, make_new_folder, place, remove_tree, walk
 from hipport.reading import read_or_nothing
 
 # How Python scripts name what lies above their folder, and git.
@@ -54,7 +54,7 @@ def copy_tree(root: Path, to: Path) -> None:
     folders: list[tuple[Path, Path]] = []
     for folder, names, others in walk(root, _raise):
         here = to / folder.relative_to(root)
-        here.mkdir(parents=folder == root)
+        make_new_folder(here, parents=folder == root)
         folders.append((folder, here))
         left = {".hipport", *left_by_tools(folder, (*names, *others))}
         names[:] = [name for name in names if name not in left]
@@ -68,7 +68,7 @@ def copy_tree(root: Path, to: Path) -> None:
                 # A link within the tree still is one; any other has to be followed from where it was.
                 (here / name).symlink_to(leads if target.is_relative_to(root) else target)
             elif stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST:
-                shutil.copy2(file, here / name, follow_symlinks=False)
+                copy_new(file, here / name)
     for folder, here in reversed(folders):
         shutil.copystat(folder, here)
 

@@ -45,9 +45,9 @@ __all__ = ["Extension", "NotFound", "discover", "extensions", "left_by_tools", "
 HEADERS = frozenset(".cuh .h .hh .hpp .hxx .h++ .inl .inc .ipp .tpp .tcc .txx".split())
 
 # What only code for a GPU has: its keywords and functions start with two underscores, a launch has three angle
-# brackets (some write them apart), and everything else says cuda somewhere. Generous on purpose: C++ that is taken
-# for CUDA is parsed by a grammar that knows more, and nothing else changes.
-_CUDA = re.compile(rb"cuda|__[a-z]|<<\s*<|CUDA")
+# brackets (some write them apart), and everything else says cuda somewhere, or hip: what CUDA is ported to is the same
+# language still. Generous on purpose: C++ that is taken for CUDA is parsed by a grammar that knows more.
+_CUDA = re.compile(rb"cuda|__[a-z]|<<\s*<|CUDA|\bhip|HIP")
 # What no port leaves: the sign of a file that is not ported, though not each such file has one.
 _UNPORTED = re.compile(rb"\bcuda[A-Z]\w|(?<![\w:])__\w+_sync\b")
 # What a Python file says that cares which GPU it runs on, or builds something for one.

@@ -35,9 +35,12 @@ _ALLOWED = re.compile(
 )
 #: What is a secret whatever it begins with: TORCH_HUB_TOKEN, CMAKE_PASSWORD.
 _SECRET = re.compile(
-    r"(?i)TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|(?:^|_)(?:API|ACCESS|PRIVATE|SIGNING|AUTH|SSH|GPG)_?KEY|(?:^|_)AUTH(?:_|$)"
+    r"(?i)TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|COOKIE|BEARER|(?:^|_)(?:CREDS?|JWT)(?:_|$)"
+    r"|(?:^|_)(?:API|ACCESS|PRIVATE|SIGNING|AUTH|SSH|GPG)_?KEY|(?:^|_)AUTH(?:_|$)"
     r"|(?:^|_)(?:PASS|PWD|KEY|PAT)(?:_|$)"
 )
+#: What is one whatever it is called: redis://:password@host, https://ghp_0123456789abcdef@host.
+_WITH_PASSWORD = re.compile(r"://(?:[^/\s@]*:[^/\s@]+|[^/\s@]{16,})@")
 
 
 def allowed(env: Mapping[str, str], more: Sequence[str] = ()) -> dict[str, str]:
@@ -45,8 +48,11 @@ def allowed(env: Mapping[str, str], more: Sequence[str] = ()) -> dict[str, str]:
     passed = {
         name: value
         for name, value in env.items()
-        if name in more or (_ALLOWED.fullmatch(name) and not _SECRET.search(name))
+        if name in more or (_ALLOWED.fullmatch(name) and not _SECRET.search(name) and not _WITH_PASSWORD.search(value))
     }
+    if "MAKEFLAGS" in passed and "MAKEFLAGS" not in more:
+        # Behind its options make passes on the variables of its command line: `make TOKEN=…`.
+        passed["MAKEFLAGS"] = re.split(r"(?:^|\s)--(?:\s|$)", passed["MAKEFLAGS"])[0]
     return from_anywhere(passed)
 
 

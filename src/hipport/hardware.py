@@ -19,6 +19,7 @@ from pathlib import Path
 from hipport.copies import copy_tree, reached, write_port
 from hipport.machine import Gpu, known_gpus
 from hipport.pipeline import Ported
+from hipport.placing import place
 from hipport.processes import Box, limited, run_contained
 from hipport.programs import programs
 from hipport.recorder import setup_script
@@ -110,7 +111,8 @@ def hardware(env: Mapping[str, str], root: Path = Path("/")) -> Hardware | str:
             made = _linked([Unit(source, "hip", (), folder, "probe")], (), folder, found, env)
         except (NotBuilt, NotLinked) as problem:
             return f"{toolchain.hipcc} does not build a small program for {', '.join(archs)}: {problem}"
-        status, said = limited([str(made)], folder, env, 120)
+        # It uses the GPU, whose memory and more is mapped into it: no limit for that.
+        status, said = limited([str(made)], folder, env, 120, memory=0)
     if status == 0:
         return found
     what = _PROBED[status - 1] if status is not None and 0 < status <= len(_PROBED) else f"it ends with {status}"
@@ -145,9 +147,8 @@ def program(
                 copy_tree(path, tree / path.relative_to(root))
         files = [(source.path, source.text) for source in ported.project.sources]
         for name, text in (*files, *((file.path, file.text) for file in ported.created)):
-            place = tree / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(text)
+            # The copy has the links that the tree has.
+            place(tree, name, text)
         members = [tree / source.path for source in ported.project.sources]
         asked = [tree / path.relative_to(root) for path in given]
         sources = [path for path in members if path.suffix in (".cu", ".hip", ".cpp", ".cc", ".cxx", ".c")]

@@ -54,7 +54,7 @@ def include(source: Cpp, project: Project, name: str) -> tuple[Edit | None, NewF
     if any(include.path.endswith(f"{FOLDER}/{name}") for include in source.includes):
         return None, file
     point = behind_own(source, name)
-    return Edit(Span(point, point), b"#include " + path + source.newline), file
+    return Edit(Span(point, point), b"#include " + path + source.newline, on_top=True), file
 
 
 def behind_own(source: Cpp, name: str = "~") -> int:

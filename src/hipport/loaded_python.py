@@ -10,6 +10,7 @@ with its input, with whoever gave it that, or when nothing was asked for a while
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import runpy
@@ -34,6 +35,11 @@ def _in_child(request: dict[str, Any]) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for number, file in ((0, nothing), (1, said), (2, said)):
         os.dup2(file, number)
+    # Where answers go, among others: what is not its own, a script cannot write to.
+    for own in list(Path("/proc/self/fd").iterdir()):
+        if int(own.name) > 2:
+            with contextlib.suppress(OSError):
+                os.close(int(own.name))
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["env"])

@@ -483,7 +483,7 @@ def _step(
     except Conflict as conflict:
         kept, problem, failed = [], "edits of this pass conflict", [_failure(each, source, conflict)]
     else:
-        if not all(source.harmless(edit) for edit in _edits(changing)) and result.errors > source.errors:
+        if not all(_is_sound(source, finding) for finding in changing) and result.errors > source.errors:
             problem = "the edits of this finding would have broken the file's syntax"
             kept = _parsing(source, changing)
             result = source.apply(_edits(kept))
@@ -501,13 +501,19 @@ def _edits(findings: Iterable[Finding]) -> list[Edit]:
     return [edit for finding in findings for edit in finding.edits]
 
 
+def _is_sound(source: Source, finding: Finding) -> bool:
+    """Whether the edits are known to break no syntax without parsing, or nothing can be known by that."""
+    rest = [edit for edit in finding.edits if not source.harmless(edit)]
+    return not rest or (source.errors > 0 and source.alike(rest))
+
+
 def _parsing(source: Source, findings: Sequence[Finding]) -> list[Finding]:
     """Return those of the findings with whose edits the text has no more errors of syntax than before.
 
     In a file full of macros the parser loses its way; what it then makes of one place is no matter of the others. What
     is for review may hold only with what else of the pass is, and stays or goes together.
     """
-    kept = [finding for finding in findings if all(map(source.harmless, finding.edits))]
+    kept = [finding for finding in findings if _is_sound(source, finding)]
     sure = {id(finding) for finding in kept}
     rest = [finding for finding in findings if id(finding) not in sure]
     for_review = [finding for finding in rest if finding.certainty is not Certainty.SAFE]

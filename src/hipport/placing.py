@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -255,6 +256,24 @@ def check_named(path: Path, trees: Sequence[Path] = (), *, folder: bool = False)
         raise Refused([f"{path}: not a regular file; give another file"])
 
 
+def check_given(paths: Iterable[Path]) -> None:
+    """Raise Refused where a path leads out of the tree that it is spelled in: what is there is not to be changed.
+
+    That is a repository, or, for a file, the current folder: a hook or a pattern of a shell's has found such a path,
+    and nobody has looked where it leads.
+    """
+    problems = []
+    for path in paths:
+        whole, real = Path(os.path.normpath(path.absolute())), Path(os.path.realpath(path))
+        trees = [folder for folder in whole.parents if (folder / ".git").exists()]
+        if not path.is_absolute() and not real.is_dir() and whole.is_relative_to(Path.cwd()):
+            trees.append(Path.cwd())
+        if not all(real.is_relative_to(os.path.realpath(tree)) for tree in trees):
+            problems.append(f"{path}: leads somewhere else through a link; if that is meant, give {real}")
+    if problems:
+        raise Refused(problems)
+
+
 def _named(path: Path, trees: Sequence[Path]) -> tuple[Below | None, PurePath]:
     # As it is spelled: what a link on the way leads to is just the question.
     whole = Path(os.path.normpath(path.absolute()))
@@ -306,6 +325,24 @@ def walk(
             continue
         yield Path(folder), folders, others
         waiting += [f"{folder}{os.sep}{name}" for name in folders]
+
+
+#: A tree may have a link by the one name and a folder or a file by the other.
+_ALIKE = "two of the tree have this name, in small and capital letters, which are the same here"
+
+
+def make_new_folder(path: Path, *, parents: bool = False) -> None:
+    """Make a folder of a new copy; it may be there for another path of the tree, but not as a link."""
+    if path.is_symlink():
+        raise OSError(errno.EEXIST, _ALIKE, str(path))
+    path.mkdir(parents=parents, exist_ok=True)
+
+
+def copy_new(path: Path, to: Path) -> None:
+    """Copy a regular file into a new copy of its tree, where nothing is by its name."""
+    if os.path.lexists(to):
+        raise OSError(errno.EEXIST, _ALIKE, str(to))
+    shutil.copy2(path, to, follow_symlinks=False)
 
 
 def remove_tree(top: Path) -> None:

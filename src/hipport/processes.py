@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -26,10 +25,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from hipport import contained
-from hipport.reading import read_or_nothing
+from hipport.reading import opened
 
 #: The largest file that is written, in bytes.
 _FILE = 1 << 30
+#: Of what a command prints, the most that is read, in bytes.
+_SAID = 1 << 25
 #: Address space of one process of a tree's: half of what the machine has, and enough to load any PyTorch.
 MEMORY = max(8 << 30, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
 #: What of an environment counts when an interpreter starts, or when it loads PyTorch; the rest scripts get anew.
@@ -79,7 +80,7 @@ def _boxed(box: Box, env: Mapping[str, str]) -> Iterator[tuple[dict[str, str], d
         # What programs keep between runs, they keep for this one: others are not to take what it left.
         own = {"TMPDIR": scratch, "XDG_CACHE_HOME": f"{scratch}/cache", "MIOPEN_USER_DB_PATH": f"{scratch}/miopen",
                "TRITON_CACHE_DIR": f"{scratch}/triton"}  # fmt: skip
-        write = [Path(scratch), Path("/dev"), *(Path(env[name]) for name in ("CCACHE_DIR",) if env.get(name))]
+        write = [Path(scratch), *(Path(env[name]) for name in ("CCACHE_DIR",) if env.get(name))]
         for path in box.write:
             write += _without(path.resolve(), box.kept.resolve() if box.kept else None)
         told: dict[str, Any] = {"write": [str(path) for path in write], "memory": box.memory, "file": _FILE}
@@ -107,8 +108,7 @@ def run_contained(
     """Run a command of a tree; return its status (None: out of time) and output. See `Box` for what it may do."""
     with tempfile.TemporaryFile() as said:
         status = supervise(command, folder, env, timeout, box or Box(), said, said, cpu=int(timeout) + 1)
-        said.seek(0)
-        return status, said.read().decode("utf-8", "replace")
+        return status, _output(said)
 
 
 def supervise(
@@ -165,32 +165,50 @@ def supervise(
     return 128 - status if told["bubblewrap"] and status is not None and status > 128 else status
 
 
-def limited(command: Sequence[str], folder: Path, env: Mapping[str, str], timeout: float) -> tuple[int | None, str]:
-    """Run a compiler, or another tool of this machine's, with limits on time and on the size of files.
+def limited(
+    command: Sequence[str], folder: Path, env: Mapping[str, str], timeout: float, memory: int = MEMORY
+) -> tuple[int | None, str]:
+    """Run a compiler, or another tool of this machine's, with limits on time, on memory and on the size of files.
 
-    Returns its status (None: out of time) and output.
+    Returns its status (None: out of time) and output. With `memory` 0 it may have all there is.
     """
-
-    with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=dict(env),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    ) as process:
-        for what, most in ((resource.RLIMIT_CPU, int(timeout) + 1), (resource.RLIMIT_FSIZE, _FILE)):
-            with contextlib.suppress(ProcessLookupError):
-                resource.prlimit(process.pid, what, (most, most))
+    # A shell sets the limits: what a compiler begins at once would be too fast for whoever set them from here.
+    limits = [f"-t {int(timeout) + 1}", f"-f {_FILE // 512}", "-c 0"] + ([f"-v {memory // 1024}"] if memory else [])
+    text = "".join(f"ulimit {limit} 2>/dev/null; " for limit in limits) + 'exec "$@"'
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(
+            ["/bin/sh", "-c", text, "sh", *command],
+            cwd=folder,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        ) as process,
+    ):
         try:
-            said, _ = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
+            status: int | None = process.wait(timeout)
+        except BaseException as error:
             # Its children too: the session is its own.
             os.killpg(process.pid, signal.SIGKILL)
-            said, _ = process.communicate()
-            return None, said.decode("utf-8", "replace")
-    return process.returncode, said.decode("utf-8", "replace")
+            process.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            status = None
+        return status, _output(said)
+
+
+def _output(said: IO[bytes]) -> str:
+    """Return what was printed to a file; of more than anybody reads, the beginning and the end."""
+    size = said.seek(0, os.SEEK_END)
+    said.seek(0)
+    if size <= _SAID:
+        return said.read().decode("utf-8", "replace")
+    first = said.read(_SAID // 2)
+    said.seek(size - _SAID // 2)
+    last = said.read(_SAID // 2)
+    return f"{first.decode('utf-8', 'replace')}\n[…]\n{last.decode('utf-8', 'replace')}"
 
 
 def ask_python(python: Path, code: str, env: Mapping[str, str], timeout: float) -> tuple[int | None, str, str]:
@@ -278,7 +296,13 @@ class _Loaded:
                 answer = self._ask(json.dumps(request))
                 if not answer:
                     return None
-                return json.loads(answer)["status"], read_or_nothing(said).decode("utf-8", "replace")
+                status = json.loads(answer)["status"]
+                try:
+                    printed = os.fdopen(opened(said), "rb")
+                except OSError:
+                    return status, ""
+                with printed:
+                    return status, _output(printed)
         finally:
             self.lock.release()
 

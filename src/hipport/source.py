@@ -9,7 +9,8 @@ Two edits conflict when the order in which they are applied could matter. That l
 * replacements (also deletions) must not overlap;
 * an insertion strictly inside a replaced span conflicts; at the start of one it goes before the new text and at
   the end of one it goes after it, whichever is applied first;
-* two insertions at one offset conflict unless they insert the same bytes, and then they are one edit.
+* two insertions at one offset conflict unless they insert the same bytes, and then they are one edit, or one of them
+  alone is for the top.
 
 Equal edits are one edit. A conflict is an error of whoever produced the edits and is never resolved by
 dropping one of them.
@@ -61,10 +62,14 @@ _set_end: Callable[[Span, int], None] = Span.__dict__["end"].__set__
 
 @dataclass(frozen=True, slots=True, order=True)
 class Edit:
-    """Put `new` where `span` is. An empty span inserts, an empty `new` deletes."""
+    """Put `new` where `span` is. An empty span inserts, an empty `new` deletes.
+
+    Lines that all of a file needs, an `#include` say, are `on_top` of others that are inserted at that place.
+    """
 
     span: Span
     new: bytes
+    on_top: bool = False
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -82,8 +87,8 @@ class Conflict(ValueError):
     """Two edits whose order would matter, or one that lies outside the text."""
 
 
-def _place(edit: Edit) -> tuple[int, int, bytes]:
-    return edit.span.start, edit.span.end, edit.new
+def _place(edit: Edit) -> tuple[int, int, bool, bytes]:
+    return edit.span.start, edit.span.end, not edit.on_top, edit.new
 
 
 SourceT = TypeVar("SourceT", bound="Source")
@@ -143,7 +148,10 @@ class Source:
             if span.end > len(self.text):
                 raise Conflict(f"{self.path}: {edit} lies outside the text of {len(self.text)} bytes")
             # Equal spans of which one survived de-duplication: two replacements, or two insertions at one place.
-            if previous is not None and (span.start < previous.span.end or span == previous.span):
+            apart = previous is None or span.start >= previous.span.end
+            if previous is not None and span == previous.span:
+                apart = not len(span) and previous.on_top and not edit.on_top
+            if not apart:
                 raise Conflict(f"{self.path}: {previous} and {edit} conflict")
             pieces += (self.text[done : span.start], edit.new)
             done = span.end
@@ -295,4 +303,11 @@ class Source:
 
     def harmless(self, edit: Edit) -> bool:
         """Say whether `edit` provably leaves `errors` as it is, so that nothing need be parsed again."""
+        return False
+
+    def alike(self, edits: Sequence[Edit]) -> bool:
+        """Say whether `edits` leave the text in the same shape: what can be asked of one that has errors already.
+
+        There, what a parser makes of a place depends on all others, and how many errors it counts says nothing.
+        """
         return False

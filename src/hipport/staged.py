@@ -6,10 +6,12 @@ Asks the Git of the user's, as a hook of Git's does. Only `hipport rewrite --sta
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import PurePath
 
+from hipport.environment import from_anywhere
 from hipport.headers import asked_for, text, together
 from hipport.languages.cpp import Cpp
 from hipport.pipeline import Ported
@@ -39,9 +41,14 @@ def left_out(ported: Ported, env: Mapping[str, str]) -> dict[PurePath, PurePath]
     if not includes:
         return {}
     names = sorted(place.as_posix() for place in includes)
-    command = ["git", "--literal-pathspecs", "-c", "core.fsmonitor=false", "ls-files", "-z", "--", *names]
+    # Settings of the repository's name programs: none of them is run.
+    settings = ["-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"]
+    command = ["git", "--literal-pathspecs", "--no-pager", *settings, "ls-files", "-z", "--", *names]
+    own = {**from_anywhere(env), "GIT_OPTIONAL_LOCKS": "0"}
     try:
-        done = subprocess.run(command, cwd=root, env=dict(env), capture_output=True, timeout=_LIMIT, check=True)
+        done = subprocess.run(
+            command, cwd=root, env=own, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT, check=True
+        )
     except (OSError, subprocess.SubprocessError) as error:
         raise ValueError(f"--staged asks Git what is to be committed, and it does not say: {error}") from error
     known = {name.decode("utf-8", "surrogateescape") for name in done.stdout.split(b"\0")}

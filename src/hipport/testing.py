@@ -21,6 +21,7 @@ Use it for passes of your own:
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections import Counter
@@ -161,7 +162,7 @@ def port(
 
 def expected(each: Pass[Any], fixture: Fixture) -> None:
     """The text and the findings are the ones that the fixture states."""
-    ported = port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside)
+    ported = _ported(each, fixture)
     assert _text(ported) == fixture.after
     found = [(_place(reported), reported.message) for reported in ported.reported]
     stated = [(place, part) for place, part in (_stated(line) for line in fixture.findings)]
@@ -174,7 +175,7 @@ def expected(each: Pass[Any], fixture: Fixture) -> None:
 
 def converges(each: Pass[Any], fixture: Fixture) -> None:
     """A second run changes nothing, and reports again what a person must do, and only that."""
-    first = port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside)
+    first = _ported(each, fixture)
     once = first.project.sources[0]
     again = port(each, type(once)(once.path, once.text), skipped=fixture.skipped, beside=fixture.beside)
     assert _text(again) == once.text
@@ -185,13 +186,13 @@ def converges(each: Pass[Any], fixture: Fixture) -> None:
 
 def parses(each: Pass[Any], fixture: Fixture) -> None:
     """No syntax error is in the text after that was not in it before."""
-    after = port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside).project.sources[0]
+    after = _ported(each, fixture).project.sources[0]
     assert type(after)(after.path, after.text).errors <= fixture.before.errors
 
 
 def lossless(each: Pass[Any], fixture: Fixture) -> None:
     """What no finding changes stays, byte for byte and where it was: with nothing accepted, that is everything."""
-    after = port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside).project.sources[0]
+    after = _ported(each, fixture).project.sources[0]
     # The engine's own `apply` is what is being checked, so the text is put together here in another way.
     text = fixture.before.text
     for edit in sorted(after.edits, reverse=True):
@@ -215,7 +216,7 @@ def line_endings(each: Pass[Any], fixture: Fixture) -> None:
     crlf = type(fixture.before)(fixture.before.path, fixture.before.text.replace(b"\n", b"\r\n"))
     ported = port(each, crlf, skipped=fixture.skipped, beside=fixture.beside)
     assert _text(ported) == fixture.after.replace(b"\n", b"\r\n")
-    plain = port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside)
+    plain = _ported(each, fixture)
     assert [_place(r) for r in ported.reported] == [_place(r) for r in plain.reported]
 
 
@@ -245,7 +246,7 @@ def comments(each: Pass[Any], fixture: Fixture) -> None:
     before = fixture.before
     if not isinstance(before, Cpp):
         return
-    first = port(each, before, skipped=fixture.skipped, beside=fixture.beside).project.sources[0]
+    first = _ported(each, fixture).project.sources[0]
     tried = 0
     for edit in first.edits:
         gap = _GAP.search(before.code, edit.span.start + 1, edit.span.end - 1)
@@ -264,7 +265,7 @@ def byte_order_mark(each: Pass[Any], fixture: Fixture) -> None:
     marked = type(fixture.before)(fixture.before.path, MARK + fixture.before.text)
     ported = port(each, marked, skipped=fixture.skipped, beside=fixture.beside)
     assert _text(ported) == MARK + fixture.after
-    plain = port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside)
+    plain = _ported(each, fixture)
     assert [r.span for r in ported.reported] == [moved(r.span) for r in plain.reported]
     assert [(r.rule, r.line) for r in ported.reported] == [(r.rule, r.line) for r in plain.reported]
 
@@ -278,6 +279,12 @@ LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (
     byte_order_mark,
     comments,
 )
+
+
+@functools.lru_cache(maxsize=2)
+def _ported(each: Pass[Any], fixture: Fixture) -> Ported:
+    """Return what becomes of the fixture; kept, as every law begins with it, one after another."""
+    return port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside)
 
 
 def _text(ported: Ported) -> bytes:

@@ -153,9 +153,17 @@ def _candidates(env: Mapping[str, str], python: Path | None) -> Iterator[tuple[s
 
 
 def cache(env: Mapping[str, str]) -> Path:
-    """Return the folder for what hipport keeps between runs, outside every tree."""
-    base = env.get("XDG_CACHE_HOME") or str(Path(env.get("HOME") or "~").expanduser() / ".cache")
-    return Path(base) / "hipport"
+    """Return the folder for what hipport keeps between runs, outside every tree.
+
+    Raises ValueError where that would be in the current folder, which may be a tree that brings one.
+    """
+    # A relative one is to be ignored: the XDG Base Directory Specification 0.8.
+    base = Path(env.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():
+        base = Path(env.get("HOME") or "~").expanduser() / ".cache"
+    if not base.is_absolute():
+        raise ValueError(f"HOME is {env['HOME']!r}, which is no absolute path: hipport keeps its cache there")
+    return base / "hipport"
 
 
 def _environment(env: Mapping[str, str], found: str) -> dict[str, str]:

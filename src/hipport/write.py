@@ -37,7 +37,17 @@ from hipport.journal import (
 from hipport.journal import (
     recover as _recover,
 )
-from hipport.placing import Below, Refused, check_named, place, remove_tree, resolved, walk
+from hipport.placing import (
+    Below,
+    Refused,
+    check_named,
+    copy_new,
+    make_new_folder,
+    place,
+    remove_tree,
+    resolved,
+    walk,
+)
 
 __all__ = [
     "FOLDER", "KEPT", "Change", "Refused", "Step", "Written", "find_root", "find_roots", "now", "originals", "recover",
@@ -296,15 +306,16 @@ def _copy(root: Path, only: Sequence[PurePath], to: Path) -> None:
         problems.append(f"{error.filename}: {reading.said(error)}")
 
     folders: list[tuple[Path, Path]] = []
-    for path in only:
+    # What lies in another of them is copied with it.
+    for path in [path for path in dict.fromkeys(only) if not set(path.parents) & set(only)]:
         source, target = root / path, to / path
         target.parent.mkdir(parents=True, exist_ok=True)
         if not source.is_dir():
-            shutil.copy2(source, target)
+            copy_new(source.resolve(), target)
             continue
         for folder, names, others in walk(source, tell):
             here = to / folder.relative_to(root)
-            here.mkdir(exist_ok=True)
+            make_new_folder(here)
             folders.append((folder, here))
             # An environment of Python has its own place in it, and works only there.
             left = {FOLDER} | left_by_tools(folder, (*names, *others))
@@ -335,7 +346,7 @@ def _copy_file(source: Path, target: Path, root: Path, to: Path) -> None:
             leads = Path(os.path.relpath(to / leads.relative_to(root), target.parent))
         target.symlink_to(leads)
     elif stat.S_ISREG(mode):
-        shutil.copy2(source, target, follow_symlinks=False)
+        copy_new(source, target)
 
 
 def _place(change: Change, to: Path) -> None:

@@ -10,6 +10,7 @@ import argparse
 import multiprocessing
 import os
 import re
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -18,10 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from inputs import Random, tree
-from laws import broken
+from laws import TARGETS, Tree, broken, suspects
 
-#: Seconds of CPU time that no small input may take.
-_SLOW = 5
+from hipport import Target
+
+#: So many inputs are ported side by side.
+_TOGETHER = 16
+#: Seconds of CPU time that no small input may take, and that of none are waited for.
+_SLOW, _ENDLESS = 5, 60
+#: Seconds between two lines on how far it is.
+_TOLD = 30
 
 
 def signature(problem: str) -> str:
@@ -29,16 +36,23 @@ def signature(problem: str) -> str:
     return re.sub(r"\d+|b'.*|'.*'", "", problem)[:120]
 
 
-def smallest(least: dict[str, bytes], wanted: str, seconds: float) -> dict[str, bytes]:
-    """Return a smaller tree that breaks the same law: lines are left out, then bytes, while time is left."""
+def smallest(least: Tree, target: Target, wanted: str, seconds: float) -> Tree:
+    """Return a smaller tree that breaks the same law: files are left out, then lines and bytes, while time is left."""
     until = time.monotonic() + seconds
+
+    def breaks(tree: Tree) -> bool:
+        return any(signature(each) == wanted for each in problems(tree, target))
+
+    for name in [*least]:
+        if breaks(fewer := {other: text for other, text in least.items() if other != name}):
+            least = fewer
     for name, cut in product(least, (_lines, _tokens, _bytes)):
         others = {other: text for other, text in least.items() if other != name}
 
-        def breaks(text: bytes, name: str = name, others: dict[str, bytes] = others) -> bool:
-            return any(signature(each) == wanted for each in broken({name: text, **others}))
+        def still(text: bytes, name: str = name, others: Tree = others) -> bool:
+            return breaks({name: text, **others})
 
-        least = {name: _without(cut(least[name]), breaks, until), **others}
+        least = {name: _without(cut(least[name]), still, until), **others}
     return least
 
 
@@ -68,26 +82,61 @@ def _without(pieces: list[bytes], still: Callable[[bytes], bool], until: float) 
     return b"".join(pieces)
 
 
+def problems(tree: Tree, target: Target) -> list[str]:
+    """Say which laws a tree breaks; to take long is one of them."""
+    start = time.process_time()
+    signal.alarm(_ENDLESS)
+    try:
+        found = broken(tree, target)
+    except _Endless:
+        found = []
+    finally:
+        signal.alarm(0)
+    slow = time.process_time() - start > _SLOW
+    return [*found, f"slow: {', '.join(tree)}"] if slow else found
+
+
+class _Endless(Exception):
+    """It takes too long."""
+
+
+def _end(number: int, frame: object) -> None:
+    raise _Endless
+
+
 def work(number: int, until: float, found: Path, tried: Any, known: Any) -> None:
     """Try inputs until it is time, and count them."""
+    signal.signal(signal.SIGALRM, _end)
     chance = Random(number)
     while time.time() < until:
+        name = chance.choice(_TARGETS)
+        target = TARGETS[name]
+        given: list[Tree] = [tree(chance) for _ in range(_TOGETHER)]
         start = time.process_time()
-        given = tree(chance)
-        problems = broken(given)
-        if (spent := time.process_time() - start) > _SLOW:
-            problems.append(f"slow: {', '.join(given)}: {spent:.0f} s")
-        tried.value += 1
-        for problem in problems:
-            what = signature(problem)
-            if what in known:
-                continue
-            known[what] = problem
-            folder = found / f"{len(known):03}"
-            for name, text in smallest(given, what, 20).items():
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                (folder / name).write_bytes(text)
-            print(f"{folder}: {problem}", flush=True)
+        signal.alarm(_ENDLESS)
+        try:
+            suspected = suspects(given, target)
+        except _Endless:
+            suspected = given
+        finally:
+            signal.alarm(0)
+        for each in given if time.process_time() - start > _SLOW else suspected:
+            for problem in problems(each, target):
+                what = signature(problem)
+                if what in known:
+                    known[what] += 1
+                    continue
+                known[what] = 1
+                folder = found / f"{len(known):03}{'@' * bool(name)}{name}"
+                for path, text in smallest(each, target, what, 20).items():
+                    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                    (folder / path).write_bytes(text)
+                print(f"{folder}: {problem}", flush=True)
+        tried.value += len(given)
+
+
+# Most are for what is asked for mostly.
+_TARGETS = (*TARGETS, *[""] * 6)
 
 
 def main() -> None:
@@ -97,7 +146,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--found", type=Path, default=Path("fuzz-found"))
     options = parser.parse_args()
-    until = time.time() + options.seconds
+    start = time.time()
+    until = start + options.seconds
     with multiprocessing.Manager() as manager:
         known = manager.dict()
         counts = [multiprocessing.Value("q", 0, lock=False) for _ in range(options.jobs)]
@@ -107,10 +157,19 @@ def main() -> None:
         ]
         for process in processes:
             process.start()
-        for process in processes:
-            process.join()
-        inputs = sum(count.value for count in counts)
-        print(f"seed {options.seed}: {inputs} inputs, {len(known)} kinds of broken laws")
+        running = True
+        while running:
+            wait = time.time() + _TOLD
+            for process in processes:
+                process.join(max(0.0, wait - time.time()))
+            running = any(process.is_alive() for process in processes)
+            inputs = sum(count.value for count in counts)
+            spent = time.time() - start
+            print(
+                f"seed {options.seed}: {inputs} inputs in {spent:.0f} s, {inputs / spent:.0f} per second; "
+                f"{len(known)} kinds of broken laws, {sum(known.values())} inputs",
+                flush=True,
+            )
         sys.exit(1 if known or any(process.exitcode for process in processes) else 0)
 
 

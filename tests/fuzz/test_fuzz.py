@@ -4,26 +4,48 @@
 from pathlib import Path
 
 import pytest
+from deep import DEEP, nested
 from hypothesis import HealthCheck, given, settings
 from inputs import Random, seeds, tree, trees
-from laws import broken
+from laws import TARGETS, broken, suspects
 
 CORPUS = Path(__file__).parent / "corpus"
 
 
 @pytest.mark.parametrize("case", sorted(CORPUS.iterdir()), ids=lambda case: case.name)
-def test_what_broke_a_law_breaks_none(case: Path, request: pytest.FixtureRequest) -> None:
-    if case.name.startswith("open_"):
-        request.applymarker(pytest.mark.xfail(reason="not mended yet", strict=True))
+def test_what_broke_a_law_breaks_none(case: Path) -> None:
     texts = {path.relative_to(case).as_posix(): path.read_bytes() for path in case.rglob("*") if path.is_file()}
-    assert broken(texts) == []
+    assert broken(texts, TARGETS[case.name.partition("@")[2]]) == []
 
 
 # The same inputs each time: others are for `make fuzz`.
-@settings(max_examples=200, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(trees())
 def test_no_input_breaks_a_law(texts: dict[str, bytes]) -> None:
     assert broken(texts) == []
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_no_inputs_break_a_law_side_by_side(target: str) -> None:
+    chance = Random(0)
+    assert suspects([tree(chance) for _ in range(100)], TARGETS[target]) == []
+
+
+def test_what_breaks_a_law_among_others_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one at fault, by itself."""
+    monkeypatch.setattr("hipport_passes.makefile.find", _failing)
+    bad = {"Makefile": b"NVCC = nvcc\n"}
+    given = [{"a.cu": b"cudaFree(0);\n"}, bad, {"setup.py": b"x = 1\n"}]
+    assert suspects(given) == [bad]
+    assert broken(bad) != []
+
+
+@pytest.mark.parametrize("kind", DEEP)
+def test_what_is_nested_deeply_is_ported_or_said(kind: str) -> None:
+    """No pass fails, and none is silent on what CUDA is in it."""
+    for depth in (60, 2500):
+        texts = nested(kind, depth)
+        assert broken(texts) == []
 
 
 def test_inputs_are_of_all_kinds_and_differ() -> None:

@@ -155,7 +155,7 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         before = code[directive.start : span.start]
         if match := _IFDEF.search(before):
-            start, end = directive.start + match.start(), span.end
+            start, end = directive.start + match.start(), _asked_up_to(code, directive, span)
             new = b"if %b || %b" if not match[2] else b"if !%b && !%b"
         elif match := _DEFINED.search(before):
             start = directive.start + match.start()
@@ -172,6 +172,12 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(span, "build_macro", message, (Edit(Span(start, end), new),))
 
 
+def _asked_up_to(code: bytes, directive: Span, name: Span) -> int:
+    """Return where the name in an `#ifdef` ends, with what compilers pass over behind it: no `#if` takes that."""
+    rest = code[name.end : directive.end]
+    return name.end + len(rest.rstrip()) if rest.strip() else name.end
+
+
 def _build_macros_of(source: Cpp) -> frozenset[bytes]:
     """The build macros that the program defines itself."""
     return frozenset(re.findall(rb"#[ \t]*define[ \t]+(" + _BY_BUILD.pattern + rb")\b", source.code))
@@ -184,7 +190,7 @@ def _beside(code: bytes, directive: Span, span: Span, name: bytes, kind: str, as
     if match := _IFDEF.search(before):
         sign, either = (b"!", b" && ") if match[2] else (b"", b" || ")
         new = match[1] + b" " + either.join(sign + b"defined(" + each + b")" for each in (name, equal))
-        edits = [Edit(Span(directive.start + match.start(), span.end), new)]
+        edits = [Edit(Span(directive.start + match.start(), _asked_up_to(code, directive, span)), new)]
     elif match := _DEFINED.search(before):
         closing = _CLOSING.match(code, span.end, directive.end) if match[1] else None
         end = closing.end() if closing else span.end

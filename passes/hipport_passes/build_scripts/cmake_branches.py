@@ -81,7 +81,7 @@ def _lines(source: CMake, command: Command, said: Said) -> Iterator[Edit]:
         opening = [b"if(USE_HIP)", *(inner + each for each in said.instead), indent + b"else()"]
         if not said.instead:
             opening = [b"if(NOT USE_HIP)"]
-        yield in_front(source, start, newline.join([*opening, inner]))
+        yield Edit(Span(start, start), newline.join([*opening, inner]))
         behind = [indent + b"endif()", *behind]
         # What goes on over lines stays as far in as it was.
         for token in source.tokens_in(command.inner):
@@ -89,17 +89,6 @@ def _lines(source: CMake, command: Command, said: Said) -> Iterator[Edit]:
                 at = token.span.start + breaks + 1
                 yield Edit(Span(at, at), step)
     yield Edit(Span(end, end), b"".join(newline + each for each in behind))
-
-
-def in_front(source: CMake, start: int, lines: bytes) -> Edit:
-    """Return the edit that puts lines in front of a command that begins at `start`.
-
-    At the top of a file they are put for the command's first byte, together with it: what is put on top of the file
-    goes in front of that.
-    """
-    if start:
-        return Edit(Span(start, start), lines)
-    return Edit(Span(0, 1), lines + source.text[:1])
 
 
 def split(source: CMake, command: Command, line: bytes) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from hipport.finding import Certainty
 from hipport.languages.cmake import Argument, CMake, Command, Expression
 from hipport.source import Edit, Span
-from hipport_passes.build_scripts.cmake_branches import Said, in_front, split
+from hipport_passes.build_scripts.cmake_branches import Said, split
 from hipport_passes.build_scripts.cmake_flags import LANGUAGE, Copy, copied, leaves, tells, values
 from hipport_passes.build_scripts.cmake_trees import Tree, text
 
@@ -107,7 +107,7 @@ class Options:
         )
         first = command.arguments[1]
         edits = (
-            in_front(source, start, source.newline.join(lines)),
+            Edit(Span(start, start), source.newline.join(lines)),
             Edit(Span(first.span.start, region.end), b"IN LISTS " + name),
         )
         message = f"flags of nvcc, one by one: for HIP what they are there. {_changed(copy)}"

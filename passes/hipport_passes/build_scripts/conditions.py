@@ -286,12 +286,12 @@ class Conditions(Names):
         indent = self.source.text[self.source.line_start(start) : start]
         # On the line of `def f(): return …` where that is all.
         gap = b"; " if indent.strip() else self.source.newline + indent
-        edit = Edit(Span(start, start), b"import torch" + gap)
+        edit = Edit(Span(start, start), b"import torch" + gap, on_top=True)
         return edit, function is not None and known
 
     def _first(self, body: Sequence[cst.CSTNode], before: int) -> cst.CSTNode | None:
         """Return the statement in front of which an import stands well: the first import, or the first statement."""
-        lines = [each for each in body if self.order[each] < before]
+        lines = [each for each in body if self.order[each] <= before]
         small = [(each.body[0], each) for each in lines if isinstance(each, cst.SimpleStatementLine)]
         for first, _ in small:
             match first:

@@ -48,6 +48,7 @@ class Names:
         self.bindings: dict[tuple[cst.CSTNode | None, str], list[Binding]] = {}
         self._calls: dict[str, list[cst.Call]] = {}
         self._named: dict[str, list[cst.Name]] = {}
+        self._around: dict[cst.CSTNode, tuple[cst.FunctionDef, ...]] = {}
         self._returns: dict[cst.FunctionDef, list[cst.Return]] = {}
         self.functions: dict[str, cst.FunctionDef] = {}
         self.classes = frozenset(node.name.value for node in self.nodes if isinstance(node, cst.ClassDef))
@@ -63,10 +64,19 @@ class Names:
 
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """Return the function that `node` stands in."""
-        for above, _ in self.ancestors(node):
-            if isinstance(above, cst.FunctionDef):
-                return above
-        return None
+        return next(iter(self._functions_around(node)), None)
+
+    def _functions_around(self, node: cst.CSTNode) -> tuple[cst.FunctionDef, ...]:
+        """Return the functions that `node` stands in, the innermost first."""
+        way = []
+        while node not in self._around and node in self.parent:
+            way.append(node)
+            node = self.parent[node]
+        found = self._around.setdefault(node, ())
+        for below in reversed(way):
+            above = self.parent[below]
+            found = self._around[below] = (above, *found) if isinstance(above, cst.FunctionDef) else found
+        return found
 
     def statement(self, node: cst.CSTNode) -> cst.SimpleStatementLine | None:
         """Return the line of simple statements that `node` stands in."""
@@ -235,10 +245,8 @@ class Names:
         """Return the function that binds a name for what stands at `node`, or None for the module."""
         if key.startswith("."):
             return None
-        for above, _ in self.ancestors(node):
-            if isinstance(above, cst.FunctionDef) and any(
-                binding.how in ("is", "parameter") for binding in self.bindings.get((above, key), ())
-            ):
+        for above in self._functions_around(node):
+            if any(binding.how in ("is", "parameter") for binding in self.bindings.get((above, key), ())):
                 return above
         return None
 

@@ -46,7 +46,7 @@ _OTHER_SYSTEM = re.compile(r"centos|rockylinux|ubi\d|opensuse|windows", re.IGNOR
 _INDEX_VARIABLE = re.compile(
     r"PIP_(?:(?:EXTRA_)?INDEX_URL|FIND_LINKS)|UV_(?:(?:EXTRA_)?INDEX_URL|(?:DEFAULT_)?INDEX|FIND_LINKS)"
 )
-_RELEASE = re.compile(rb"cu\d{2,3}(?!\d)")
+_RELEASE = re.compile(rb"\bcu\d{2,3}\b")
 _URL = re.compile(rb"https?://(?:\$\([^)]*\)|[^\s\"'])+")
 # A variable of a shell's, or one of Python's that a notebook puts: `$url`, `{url}`. The latter are known with braces.
 _VARIABLE = re.compile(r"\$(?:\{(?P<name>\w+)(?:\[@\])?\}|(?P<bare>\w+))|(?<!\$)\{(?P<python>\w+)\}")
@@ -261,8 +261,8 @@ def _environment(words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
 
 def indexes(source: Source, words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
     """Yield the indexes of builds for CUDA that variables give pip and uv."""
-    for name, _, span in settings(words):
-        if name in ("UV_TORCH_BACKEND", "--torch-backend"):
+    for name, value, span in settings(words):
+        if name in ("UV_TORCH_BACKEND", "--torch-backend") and _RELEASE.fullmatch(value.encode()):
             yield from _backend(source, span, asking)
         if not _INDEX_VARIABLE.fullmatch(name):
             continue

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from hipport.source import Edit, Span
 
 _BLANK = re.compile(rb"[ \t]*")
+_COMMENT_OR_COMMA = re.compile(rb"#[^\r\n]*|,")
 _AFTER = re.compile(rb"[ \t]*,?[ \t]*(?:#[^\r\n]*)?(?=\r?\n|\Z)")
 _COMMA = re.compile(rb"\s*,[ \t]*")
 
@@ -32,8 +33,13 @@ def without(
             tail = len(items) if number >= tail else tail  # the comma in front of the next one is a comment now
             continue
         if number >= tail and not is_tuple:
-            # At the end of the list, the comma in front goes.
-            found[number] = (Edit(Span(items[number - 1].end, span.end), b""),)
+            # At the end of the list, the comma in front goes, and no comment between.
+            before = items[number - 1].end
+            if b"#" in text[before : span.start]:
+                commas = [match for match in _COMMENT_OR_COMMA.finditer(text, before, span.start) if match[0] == b","]
+                found[number] = (*(Edit(Span(*match.span()), b"") for match in commas), Edit(span, b""))
+            else:
+                found[number] = (Edit(Span(before, span.end), b""),)
         elif comma := _COMMA.match(text, span.end):
             start, end = span.start, comma.end()
             behind = len(comma.group()) - len(comma.group().rstrip(b" \t"))

@@ -17,6 +17,7 @@ from hipport.languages.cpp import Cpp, within
 from hipport.languages.preprocessor import condition
 from hipport.project import Project
 from hipport.source import Span
+from hipport_passes.ptx.expansions import Definition, Unexpanded, definitions, expand, with_strings
 
 _KEYWORDS = frozenset((b"asm", b"__asm__", b"__asm"))
 _KEYWORD = rb"(?:asm|__asm__|__asm)"
@@ -29,6 +30,7 @@ _QUOTING_MACRO = re.compile(
     rb"#[ \t]*define[ \t]+(\w+)\([ \t]*(\w+)[ \t]*\)[ \t]+(?:#[ \t]*\2|(\w+)[ \t]*\([ \t]*\2[ \t]*\))[ \t]*"
 )
 _VALUE_MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)[ \t]+\(?[ \t]*(\w+)[ \t]*\)?[ \t]*")
+_CALLED = re.compile(rb"\s*\(")
 _QUOTED = re.compile(rb"\s*\(\s*([\w.]+)\s*\)")
 _MACRO_HEAD = re.compile(rb"#[ \t]*define[ \t]+\w+(?P<parameters>\([^()]*\))?(?:\s|\\)*", re.DOTALL)
 _STATEMENT_BEFORE = re.compile(rb"(?:[;{}):]|\b(?:else|do))\Z")
@@ -70,6 +72,8 @@ class Macros:
     quoting: Mapping[bytes, bool]
     #: What other macros stand for, if it is one word.
     values: Mapping[bytes, bytes]
+    #: All macros: of what they are given, some make strings in other ways.
+    all: Mapping[bytes, Definition | None]
 
     @staticmethod
     def of(source: Cpp, project: Project) -> Macros:
@@ -78,7 +82,8 @@ class Macros:
         while more := {name for name, by in made if (not by or by in quoting) and name not in quoting}:
             quoting |= {name: (name, b"") not in made for name in more}
         values = _values(project.together(source, _value_macros)) if quoting else {}
-        return Macros(_values(project.together(source, _string_macros)), quoting, values)
+        every = definitions(each for each in project.component(source) if isinstance(each, Cpp))
+        return Macros(_values(project.together(source, _string_macros)), quoting, values, every)
 
     def quoted(self, name: bytes, argument: bytes) -> bytes | None:
         """Return the string that macro `name` makes of `argument`; None if it depends on what that stands for."""
@@ -86,7 +91,7 @@ class Macros:
         return text if text[:1].isdigit() else None
 
 
-_NO_MACROS = Macros({}, {}, {})
+_NO_MACROS = Macros({}, {}, {}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +333,7 @@ def text_of(source: Cpp, span: Span, macros: Macros) -> Template:
     holes: list[bytes] = []
     end = span.start
     for match in _PIECE.finditer(source.code, span.start, span.end):
+        of_macro: tuple[bytes, int] | None
         if match["gap"] is not None or match.start() < end:
             continue
         quoted = _QUOTED.match(source.code, match.end(), span.end) if match["name"] in macros.quoting else None
@@ -341,10 +347,34 @@ def text_of(source: Cpp, span: Span, macros: Macros) -> Template:
             holes += [b"#" + quoted[1]] if made is None else []
         elif match["name"] in macros.strings:
             text += macros.strings[match["name"]]
+        elif match["name"] in macros.all and (of_macro := _made(source, match, span.end, macros)) is not None:
+            text += of_macro[0]
+            end = of_macro[1]
         else:
             text += hole(len(holes))
             holes.append(match.group())
     return Template(bytes(text), tuple(holes))
+
+
+def _made(source: Cpp, match: re.Match[bytes], limit: int, macros: Macros) -> tuple[bytes, int] | None:
+    """Return the string that a macro makes of what it is given, and where that ends; None if it is not known."""
+    opening = _CALLED.match(source.code, match.end(), limit)
+    closing = source.closing(opening.end() - 1) if opening is not None else None
+    if closing is None or closing >= limit:
+        return None
+    use = with_strings(source, match.start(), closing + 1)
+    directive = source.directive(match.start())
+    head = _MACRO_HEAD.match(source.code, directive.start) if directive is not None else None
+    # What a macro is given is known at its uses.
+    parameters = re.findall(rb"\w+", head["parameters"] or b"") if head is not None else []
+    if not set(parameters).isdisjoint(re.findall(rb"\w+", use)):
+        return None
+    try:
+        made = Cpp(source.path, expand(use, macros.all))
+    except Unexpanded:
+        return None
+    template = text_of(made, Span(0, len(made.code)), _NO_MACROS)
+    return None if template.holes else (template.text, closing + 1)
 
 
 def _raw(inside: bytes) -> bytes:

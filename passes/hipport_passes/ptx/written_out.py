@@ -5,13 +5,14 @@
 
 What such a macro comes to is known only where it is used: there the statement is put together as the preprocessor does,
 and translated as if it stood there. A macro that is more than the statement, a whole function say, is written out
-whole, with all of its statements. It is done for all uses or for none: the macro is then used nowhere, and goes.
+whole, with all of its statements; so are the macros that it is used by. It is done for all uses or for none: the macros
+are then used nowhere, and go.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -20,6 +21,7 @@ from hipport.languages.cuda import Cuda
 from hipport.project import Project
 from hipport.source import Span
 from hipport_passes.ptx.assembly import Unparsed, opcodes, parse
+from hipport_passes.ptx.expansions import Definition, Unexpanded, definitions, expand, with_strings
 from hipport_passes.ptx.operations import Untranslated
 from hipport_passes.ptx.statements import Statement, Unreadable, statements
 from hipport_passes.ptx.translate import Translation, translate
@@ -28,6 +30,12 @@ _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)\(([^()]*)\)")
 #: Instructions that lanes carry out together.
 TOGETHER = re.compile(rb"(?:shfl|vote|match|redux|elect|bar|barrier)\b")
 _CALL = re.compile(rb"\s*\(")
+_NAME = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+_DEFINES = re.compile(rb"#[ \t]*(?:define|undef)\b")
+_GETS = re.compile(rb"(?P<name>[A-Za-z_]\w*)\((?:[^();{}]*,)?\s*\Z")
+_LINES = re.compile(rb"\s*\n\s*")
+_COMMENT = re.compile(rb"//|/\*")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 _TOKEN = re.compile(rb'"(?:\\.|[^"\\])*"|(?P<paste>\s*##\s*)|(?P<made>#\s*(\w+))|(?P<word>\b[A-Za-z_]\w*)')
 #: How much text the uses of a macro may come to, in bytes.
 _MOST = 1 << 16
@@ -48,11 +56,13 @@ class Written:
 class WrittenOut:
     """By file: the uses that are written out, and the macros that go, by where their asm statements stand.
 
-    Of several statements in one macro, the first has it, and the others have nothing.
+    Of several statements in one macro, the first has it, and the others have nothing. `users` are macros that go with
+    them, without statements of their own.
     """
 
     uses: Mapping[PurePath, tuple[Written, ...]] = field(default_factory=dict)
     macros: Mapping[PurePath, Mapping[int, Span]] = field(default_factory=dict)
+    users: Mapping[PurePath, tuple[Span, ...]] = field(default_factory=dict)
 
 
 def written_out(
@@ -73,6 +83,8 @@ def written_out(
     if key not in known:
         uses: dict[PurePath, list[Written]] = {}
         macros: dict[PurePath, dict[int, Span]] = {}
+        users: dict[PurePath, tuple[Span, ...]] = {}
+        waiting: dict[bytes, None] = {}
         for file in files:
             for statement in statements(file, project) if b"define" in file.code else ():
                 macro = statement.macro
@@ -81,14 +93,16 @@ def written_out(
                 if statement.span.start in macros.get(file.path, {}):
                     continue
                 others = [each for each in statements(file, project) if each.macro == macro]
+                if any(each.template.holes and not left(file, each) for each in others):
+                    continue
                 try:
                     if len(others) > 1 or not _is_whole(statement, macro):
-                        if any(each.template.holes and not left(file, each) for each in others):
-                            continue
                         found = list(_whole(statement, macro, files, port))
                     else:
                         found = list(_uses(statement, macro, files, project, is_pointer))
-                except (Unparsed, Unreadable, Untranslated):
+                except (Unexpanded, Unparsed, Unreadable, Untranslated):
+                    name = _NAME.match(file.code, macro.start)
+                    waiting |= {name[1]: None} if name is not None else {}
                     continue
                 if found:
                     gone = macros.setdefault(file.path, {})
@@ -96,8 +110,124 @@ def written_out(
                     gone[others[0].span.start] = macro
                     for path, written in found:
                         uses.setdefault(path, []).append(written)
-        known[key] = WrittenOut({path: tuple(each) for path, each in uses.items()}, macros)
+        for names in _together(waiting, definitions(files)) if waiting else ():
+            try:
+                made = list(_through_others(names, files, port))
+            except (Unexpanded, Unreadable):
+                continue
+            for path, written in made:
+                uses.setdefault(path, []).append(written)
+            for file in files if made else ():
+                for directive in _defining(file, names):
+                    starts = [each.span.start for each in statements(file, project) if each.macro == directive]
+                    gone = macros.setdefault(file.path, {})
+                    gone |= {start: Span(directive.start, directive.start) for start in starts[1:]}
+                    if starts:
+                        gone[starts[0]] = directive
+                    else:
+                        users[file.path] = (*users.get(file.path, ()), directive)
+        known[key] = WrittenOut({path: tuple(each) for path, each in uses.items()}, macros, users)
     return known[key]
+
+
+def _together(names: Iterable[bytes], macros: Mapping[bytes, Definition | None]) -> Iterator[frozenset[bytes]]:
+    """Yield the macros that are to be written out, each with those that come to it; what meets is one."""
+    users: dict[bytes, set[bytes]] = {}
+    for name, macro in macros.items():
+        for word in set(_WORD.findall(macro.text)) & macros.keys() if macro is not None else ():
+            users.setdefault(word, set()).add(name)
+    found: list[set[bytes]] = []
+    for name in names:
+        reached, waiting = {name}, [name]
+        while waiting:
+            more = users.get(waiting.pop(), set()) - reached
+            reached |= more
+            waiting += more
+        for other in [each for each in found if not each.isdisjoint(reached)]:
+            found.remove(other)
+            reached |= other
+        found.append(reached)
+    yield from map(frozenset, found)
+
+
+def _defining(source: Cpp, names: frozenset[bytes]) -> Iterator[Span]:
+    for directive in source.directives:
+        match = _NAME.match(source.code, directive.start, directive.end)
+        if match is not None and match[1] in names and not source.ported(directive.start):
+            yield directive
+
+
+def _through_others(
+    names: frozenset[bytes], files: list[Cpp], port: Callable[[Cpp], tuple[bytes, Translation] | None]
+) -> Iterator[tuple[PurePath, Written]]:
+    """Yield the uses of macros that use each other, each with what it comes to. Raises Unreadable and Unexpanded."""
+    macros = definitions(files)
+    length = 0
+    for source in files:
+        end = 0
+        for span, name in source.names(names):
+            directive = source.directive(span.start)
+            if directive is not None:
+                if _DEFINES.match(source.code, directive.start) is None:
+                    raise Unreadable("a condition asks for the macro")
+                continue
+            if span.start < end:
+                continue
+            if source.ported(span.start):
+                raise Unreadable("HIP does not come to see it")
+            use, wanted = _use(source, span, name, macros)
+            end = use.end
+            if b"#" in source.code[use.start : use.end] or _COMMENT.search(_without_strings(source, use)):
+                raise Unreadable("what the macro is given was not understood")
+            text = expand(with_strings(source, use.start, use.end), macros, names | wanted)
+            length += len(text)
+            if length > _MOST:
+                raise Unreadable("it comes to too much text")
+            ported = port(Cuda(PurePath("use.cu"), assembled(text, macros)))
+            if ported is None:
+                raise Unreadable("a statement in it is left")
+            # The expanded text is one line; so is what becomes of it.
+            yield source.path, Written(use, ported[1], (), _LINES.sub(b" ", ported[0]))
+
+
+def _without_strings(source: Cpp, span: Span) -> bytes:
+    """The text with its comments, and without what is in strings: a comment is blank in the code."""
+    text = bytearray(source.text[span.start : span.end])
+    for match in re.finditer(rb"\"[^\"]*\"|'[^']*'", source.code[span.start : span.end]):
+        text[match.start() : match.end()] = b" " * len(match.group())
+    return bytes(text)
+
+
+def _use(
+    source: Cpp, span: Span, name: bytes, macros: Mapping[bytes, Definition | None]
+) -> tuple[Span, frozenset[bytes]]:
+    """Return a use of a macro, with its parentheses; of one that is given by its name, the use of what gets it."""
+    macro = macros.get(name)
+    if macro is None:
+        raise Unreadable("the macro has several definitions")
+    if macro.parameters is None:
+        return span, frozenset()
+    opening = _CALL.match(source.code, span.end)
+    if opening is not None:
+        closing = source.closing(opening.end() - 1)
+        if closing is None:
+            raise Unreadable("what the macro is given was not understood")
+        return Span(span.start, closing + 1), frozenset()
+    outer = _GETS.search(source.code, max(0, span.start - 400), span.start)
+    closing = source.closing(outer.end("name")) if outer is not None else None
+    if outer is None or closing is None or macros.get(outer["name"]) is None:
+        raise Unreadable("the macro is not called")
+    return Span(outer.start("name"), closing + 1), frozenset((outer["name"],))
+
+
+def assembled(text: bytes, macros: Mapping[bytes, Definition | None]) -> bytes:
+    """Return a text with the macros in the texts of its asm statements replaced. Raises Unexpanded."""
+    alone = Cuda(PurePath("use.cu"), text)
+    for statement in reversed(list(statements(alone, Project((alone,))))):
+        if statement.template.holes:
+            section = statement.sections[0]
+            text = text[: section.start] + expand(text[section.start : section.end], macros) + text[section.end :]
+    return text
 
 
 def _uses(
@@ -222,7 +352,5 @@ def _written(
     (statement,) = found
     outputs, inputs = statement.outputs, statement.inputs
     program = parse(statement.template.text, [operand.name for operand in (*outputs, *inputs)])
-    if any(TOGETHER.match(each.opcode) for each in program.instructions):
-        raise Unreadable("lanes do it together")
     translation = translate(program, outputs, inputs, is_pointer=lambda each: is_pointer(source, span.start, each))
     return Written(span, translation, tuple(dict.fromkeys(opcodes(statement.template.text))))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from hipport.languages import constants
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.mentions import Definition, Mentions
 from hipport.project import Component
@@ -21,14 +22,22 @@ WAVE_FUNCTION = re.compile(
 )
 #: PyTorch's of both compilers.
 OF_PYTORCH = re.compile(
-    rb"\b(?:C10_WARP_SIZE|WARP_(?:SHFL(?:_UP|_DOWN|_XOR)?|BALLOT|ANY|ALL))\b|\bat::cuda::warp_size\b"
+    rb"\b(?:C10_WARP_SIZE|WARP_(?:SHFL(?:_UP|_DOWN|_XOR)?|BALLOT|ANY|ALL))\b|\bat::cuda::warp_size\b|"
+    rb"\bcuda_utils\s*::\s*(?:Warp|Block)Reduce\w*"
 )
 _PYTORCH = (b"WARP_SHFL", b"WARP_SHFL_UP", b"WARP_SHFL_DOWN", b"WARP_SHFL_XOR", b"WARP_BALLOT", b"C10_WARP_SIZE")
-#: Lanes, threads or ranks, in front of what they are divided by.
-COUNTED = rb"(?:\bthreadIdx\.[xyz]|\b(?i:\w*(?:lane|thread|tid)\w*)(?:\(\))?|\bthread_rank\(\))\s*\)?\s*"
-_COUNTED_BY_32 = re.compile(COUNTED + rb"(?:&\s*\(?\s*(?:0x1[fF]|31)[uU]?\b|[%/]\s*32[uU]?\b|>>\s*5\b)")
-#: Groups of 32 lanes at most: tiles of 32, and whatever hipport's header makes.
-_GROUPS_OF_32 = re.compile(rb"\btiled_partition\s*<\s*32\s*>|\bthread_block_tile\s*<\s*32\b")
+#: Lanes, threads or ranks, and what they are divided by.
+COUNTED = re.compile(
+    rb"(?:\bthreadIdx\.[xyz]|\b(?i:\w*(?:lane|thread|tid)\w*)(?:\(\))?|\bthread_rank\(\))\s*\)?\s*"
+    rb"(?:[%/](?!=)\s*(?P<size>[\w:]+\b(?!\s*\()|\([^()]*\))|&\s*(?P<mask>[\w:]+\b(?!\s*\()|\([^()]*\))|"
+    rb">>(?!=)\s*(?P<shift>[\w:]+\b(?!\s*\()))"
+)
+_LESS_ONE = re.compile(rb"\(\s*(\w+)\s*-\s*1[uU]?\s*\)")
+#: Groups of so many lanes.
+_TILES = re.compile(
+    rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*(?P<size>[\w:]+)\s*[,>]|"
+    rb"\btiled_partition\s*\((?:[^;(),]|\([^()]*\))*,\s*(?P<given>[\w:]+)\s*\)"
+)
 _FOUND_GROUPS = re.compile(rb"\b(?:coalesced_threads|labeled_partition|binary_partition)\s*[(<]|\bcoalesced_group\b")
 #: Before the port: `hipport::warp_size` is what it makes of `warpSize`, wherever that is not the wavefront's.
 _WARP_SIZE = re.compile(rb"\bhipport::warp_size\b")
@@ -44,7 +53,7 @@ class Mark(NamedTuple):
     def text(self) -> str:
         """What stands there."""
         code = self.definition.source.code[self.span.start : self.span.end]
-        return b" ".join(code.split()).rstrip(b"( ").decode("utf-8", "replace")
+        return b" ".join(code.split()).rstrip(b"(, ").decode("utf-8", "replace")
 
     @property
     def line(self) -> int:
@@ -61,16 +70,26 @@ class Mixed(NamedTuple):
     user: Definition
 
 
+def counted(component: Component, match: re.Match[bytes]) -> int | None:
+    """Return how many lanes `COUNTED` counts by where it matches; None if that is not known."""
+    if match["size"]:
+        return constants.value_in(component, match["size"])
+    if match["mask"]:
+        mask = constants.value_in(component, match["mask"])
+        return None if mask is None else mask + 1
+    shift = constants.value_in(component, match["shift"])
+    return None if shift is None or not 0 <= shift < 32 else 1 << shift
+
+
 def mixed(component: Component) -> tuple[Mixed, ...]:
     """Return what counts on wavefronts beside something that counts on 32 lanes, one for each definition with it."""
     files = [file for file in component if isinstance(file, Cpp)]
     if not any(file.fact(_may_be_native) for file in files) or not any(file.fact(_may_be_logical) for file in files):
         return ()
     mentions = component.fact(Mentions)
-    ours = any(b"hipport::cooperative_groups" in file.code for file in files)
     own = _own(files)
     natives = {each: mark for each in mentions.definitions if (mark := _first(native_marks(each, own)))}
-    logicals = {each: mark for each in mentions.definitions if (mark := _first(_logical_marks(each, ours, own)))}
+    logicals = {each: mark for each in mentions.definitions if (mark := _first(_logical_marks(each, component, own)))}
     if not natives or not logicals:
         return ()
     return tuple(_meeting(mentions, natives, logicals))
@@ -155,12 +174,41 @@ def any_gpu(source: Cpp, offset: int) -> bool:
     return not within(offset, source.by_waves[0]) and not within(offset, source.by_waves[1])
 
 
-def _logical_marks(definition: Definition, ours: bool, own: frozenset[bytes]) -> Iterator[Mark]:
-    """Yield what it does with 32 lanes: `ours` says that groups are hipport's."""
-    patterns = (OF_32_LANES, _COUNTED_BY_32, _GROUPS_OF_32, _WARP_SIZE, *((_FOUND_GROUPS,) if ours else ()))
+def _groups_of_hipport(component: Component) -> bool:
+    return any(isinstance(file, Cpp) and b"hipport::cooperative_groups" in file.code for file in component)
+
+
+def _of_32(definition: Definition, component: Component, match: re.Match[bytes]) -> bool:
+    """Whether what is counted by, or the size of a tile, is 32."""
+    if match.re is COUNTED:
+        less = _LESS_ONE.fullmatch(match["mask"] or b"")
+        name = less[1] if less is not None else match["size"]
+        return counted(component, match) == 32 or (name is not None and _is_default(definition, name))
+    if match.re is _TILES:
+        name = match["size"] or match["given"]
+        return constants.value_in(component, name) == 32 or _is_default(definition, name)
+    return True
+
+
+def _is_default(definition: Definition, name: bytes) -> bool:
+    """Whether a parameter of a template, or of a function, is 32 where nothing is given."""
+    function = definition.function
+    if function is None:
+        return False
+    outer = function.node.parent
+    start = outer.start_byte if outer is not None and outer.type == "template_declaration" else function.node.start_byte
+    given = re.compile(rb"\b" + re.escape(name) + rb"\s*=\s*32\b")
+    return given.search(definition.source.code, start, function.body.start_byte) is not None
+
+
+def _logical_marks(definition: Definition, component: Component, own: frozenset[bytes]) -> Iterator[Mark]:
+    """Yield what it does with 32 lanes."""
+    found = (_FOUND_GROUPS,) if component.fact(_groups_of_hipport) else ()
     source = definition.source
-    for pattern in patterns:
+    for pattern in (OF_32_LANES, COUNTED, _TILES, _WARP_SIZE, *found):
         for match in definition.matches(pattern):
+            if not _of_32(definition, component, match):
+                continue
             name = match.group()
             of_hip = bool(source.side) or source.begun_as_hip
             if name.startswith(b"__") and (name in own or (of_hip and not _narrow(source, match))):
@@ -186,7 +234,7 @@ def _may_be_native(source: Cpp) -> bool:
 
 
 def _may_be_logical(source: Cpp) -> bool:
-    return any(pattern.search(source.code) for pattern in (OF_32_LANES, _COUNTED_BY_32, _GROUPS_OF_32, _WARP_SIZE))
+    return any(pattern.search(source.code) for pattern in (OF_32_LANES, COUNTED, _TILES, _WARP_SIZE))
 
 
 _DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(" + b"|".join(_PYTORCH) + rb"|__\w+_sync|__activemask)\b", re.M)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from hipport.finding import Certainty, Finding
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.functions import functions
-from hipport.languages.mentions import Mentions
+from hipport.languages.mentions import Definition, Mentions
 from hipport.project import Component, Project
 from hipport.source import Edit, Span
 from hipport_passes.waves.kinds import on_wavefronts
@@ -25,7 +25,7 @@ MASKED = re.compile(rb"__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_(?:
 #: CUB's classes of a warp, which `cub_thrust` gives 32 lanes.
 OF_WARPS = rb"Warp(?:Reduce|Scan|Exchange|MergeSort|Load|Store)"
 CUB = re.compile(rb"cub\s*::\s*(" + OF_WARPS + rb")\b")
-_INTRINSIC = re.compile(rb"\b(?:" + MASKED.pattern + rb")\b|" + CUB.pattern)
+_INTRINSIC = re.compile(rb"\b(?:" + MASKED.pattern + rb")\b|\bhipport::\w+_sync\b|" + CUB.pattern)
 _SIZE = re.compile(rb"(?:0x40|64|32)[uU]?|warpSize|__AMDGCN_WAVEFRONT_SIZE(?:__)?|C10_WARP_SIZE")
 _VALUE = (
     rb"(?P<value>(?:0x40|64|32)[uU]?|(?:::)?warpSize|__AMDGCN_WAVEFRONT_SIZE(?:__)?|C10_WARP_SIZE)\b"
@@ -78,6 +78,12 @@ def sizes_of_wavefronts(source: Cpp) -> frozenset[bytes]:
 
 
 _OF_32_LANES = re.compile(rb"\bhipport::\w+_sync\b")
+
+
+def with_intrinsics(definition: Definition) -> bool:
+    """Say whether a definition has intrinsics of 32 lanes, that both compilers see."""
+    ported = definition.source.ported
+    return any(not ported(match.start()) for match in definition.matches(_INTRINSIC))
 
 
 def _with_intrinsics(source: Cpp) -> frozenset[bytes]:
@@ -138,12 +144,7 @@ class _HandedOn(NamedTuple):
 
 def _handed_on(component: Component) -> _HandedOn:
     mentions = component.fact(Mentions)
-    with_intrinsics = [
-        each
-        for each in mentions.definitions
-        if any(not each.source.ported(match.start()) for match in each.matches(_INTRINSIC))
-    ]
-    users = {user: None for each in with_intrinsics for user in mentions.reaching(each)}
+    users = {user: None for each in mentions.definitions if with_intrinsics(each) for user in mentions.reaching(each)}
     functions_ = {name for user in users if user.function is not None for name in user.names}
     names: set[bytes] = set()
     words: set[bytes] = set()

@@ -10,10 +10,9 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from functools import lru_cache
 
 from hipport.languages.cpp import Cpp
-from hipport.project import Project
+from hipport.project import Component, Project
 
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+([^\r\n\\]+)(?=[\r\n]|\Z)")
 _CONSTANT = re.compile(
@@ -87,24 +86,28 @@ def size(text: bytes) -> int | None:
 
 def value(source: Cpp, project: Project, text: bytes) -> int | None:
     """Return the value of the integral expression `text` in `source`, None where it is not known."""
-    defined = _table(project.together(source, _definitions))
+    return value_in(project.component(source), text)
+
+
+def value_in(component: Component, text: bytes) -> int | None:
+    """Return the value of the integral expression `text` in files that belong together, None where it is not known."""
     try:
-        return _Expression(text, defined, 0).value()
+        return _Expression(text, component.fact(_table), 0).value()
     except (IndexError, ValueError, ZeroDivisionError, RecursionError):
         return None
 
 
 def definition(source: Cpp, project: Project, name: bytes) -> bytes | None:
     """Return the expression that the constant `name` stands for in `source`, None where there is not one."""
-    return _table(project.together(source, _definitions)).get(name)
+    return project.component(source).fact(_table).get(name)
 
 
-@lru_cache(maxsize=64)
-def _table(definitions: frozenset[tuple[bytes, bytes]]) -> dict[bytes, bytes | None]:
+def _table(component: Component) -> dict[bytes, bytes | None]:
     """What each name stands for; None where that is not one thing."""
     defined: dict[bytes, bytes | None] = {}
-    for name, body in definitions:
-        defined[name] = None if defined.get(name, body) != body else body
+    for source in component:
+        for name, body in source.fact(_definitions) if isinstance(source, Cpp) else ():
+            defined[name] = None if defined.get(name, body) != body else body
     return defined
 
 

@@ -63,7 +63,9 @@ _KEYWORDS = frozenset(
 )
 # What asks for a GPU, or for how many lanes its wavefronts have.
 _BY_WAVES = re.compile(rb"__(?:gfx|GFX|AMDGCN_W)")
-_IF = re.compile(rb"#[ \t]*(?:el)?if\b")
+_IF = re.compile(rb"#[ \t]*(?:el)?if(?:n?def)?\b")
+# What has a line of its own, or takes the rest of one.
+_LINES_APART = re.compile(rb"(?:^|[\r\n])[ \t]*#|\\[\r\n]|//|/\*")
 _IN_CONDITION = re.compile(rb"\(|\)?(?: (?:\|\||&&) !?(?:defined\(\w+\)|\w+))*(?:%b)?\)?" % re.escape(MARK))
 
 
@@ -337,6 +339,9 @@ class Cpp(Source):
             point = span.end
         rest = code[point:]
         start = self._line_start(point + len(rest) - len(rest.lstrip()))
+        if start < point and (spliced := self.directive(start)) is not None:
+            # The last of its lines, and no other is behind it.
+            start = self._line_start(spliced.start)
         # A comment may end on that line, or never: then in front of the comment.
         for comment in reversed(self._lexed[1]):
             ended = comment.end if _ENDED.fullmatch(self[comment]) else comment.end + 1
@@ -503,10 +508,8 @@ class Cpp(Source):
         an `#if` is no syntax of the program's; where the parser has lost its way before, it finds other errors behind.
         """
         old = self[edit.span]
-        if not old and _IN_CONDITION.fullmatch(edit.new):
-            directive = self.directive(edit.span.start) or self.directive(edit.span.start - 1)
-            if directive is not None and _IF.match(self.code, directive.start):
-                return True
+        if self._in_condition(edit.span) and (_IN_CONDITION.fullmatch(edit.new) if not old else self.alike([edit])):
+            return True
         if _is_identifier(old) and _is_identifier(edit.new):
             whole = not _part_of_word(self.text, edit.span.start - 1) and not _part_of_word(self.text, edit.span.end)
             return whole and old not in _KEYWORDS and edit.new not in _KEYWORDS
@@ -522,6 +525,30 @@ class Cpp(Source):
         if edit.new in (b"<<<", b">>>"):
             return old.translate(None, b" \t\r\n\\") == edit.new
         return any(edit.span == include.target for include in self.includes) and bool(_INCLUDED.fullmatch(edit.new))
+
+    def _in_condition(self, span: Span) -> bool:
+        """Whether a stretch lies in a directive that asks for something: `#if`, `#ifdef`, `#ifndef`, `#elif`."""
+        directive = self.directive(span.start) or (self.directive(span.start - 1) if span.start else None)
+        return directive is not None and span.end <= directive.end and bool(_IF.match(self.code, directive.start))
+
+    def alike(self, edits: Sequence[Edit]) -> bool:
+        """Brackets are open and closed as before, and there are no other lines for the preprocessor."""
+        ordered = sorted(edits, key=lambda edit: edit.span)
+        old = b" ".join(self.code[edit.span.start : edit.span.end] for edit in ordered)
+        new = b" ".join(lex(edit.new)[0] for edit in ordered)
+        return not _LINES_APART.search(old) and not _LINES_APART.search(new) and _open(old) == _open(new)
+
+
+def _open(code: bytes) -> bytes:
+    """The brackets of some code that close none, or that none closes."""
+    left = bytearray()
+    for match in _BRACKET.finditer(code):
+        bracket = match.group()
+        if left and _BRACKETS.get(bytes(left[-1:])) == bracket:
+            left.pop()
+        else:
+            left += bracket
+    return bytes(left)
 
 
 def _blanked(path: re.Match[bytes]) -> bytes:

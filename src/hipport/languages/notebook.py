@@ -229,7 +229,7 @@ class _Layout:
             if parts and self._begins[start] == cell.begins[-1] and cell.code.endswith(b"\n"):
                 parts.insert(0, b"")
             text = (b'"' + cell.between + b'"').join(parts)
-        return Edit(Span(self._begins[start], stop), text)
+        return Edit(Span(self._begins[start], stop), text, edit.on_top)
 
 
 def _skip(text: str, at: int) -> int:

@@ -40,13 +40,14 @@ _BEFORE_TYPE = re.compile(
     rb"(?!(?:const|volatile|static|__\w+)\b)[A-Za-z_][\w:]*(?:<[^;<>(){}]*>)?(?:[ \t]+|[ \t]*[*&]+[ \t]*)[A-Za-z_]\w*"
     rb"[ \t]*[;=,\[]"
 )
+_ALONE = re.compile(rb"\r(?!\n)")
 _PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)+)")
 
 
 def parsed_tree(source: Cpp, before: Cpp, tree: tree_sitter.Tree | None) -> tree_sitter.Tree:
     """Return the tree of a source; `tree` is that of `before`, a text from which `source` was made by edits."""
     parser = _parser(source.grammar)
-    if tree is None:
+    if tree is None or _ALONE.search(source.text) or _ALONE.search(before.text):
         return parser.parse(_to_parse(source))
     steps: list[Source] = []
     step: Source = source
@@ -65,14 +66,15 @@ def _to_parse(source: Cpp) -> bytes:
 
     The grammar would take the head for a statement with nothing in it, and what follows for another one. Without
     macros in front of the type of what is declared, where it would take the type for the name. And where it would take
-    `i < n >> 1` and `i < n && j > (k)` for templates, `<` is `>`: what an operator is, the text says.
+    `i < n >> 1` and `i < n && j > (k)` for templates, `<` is `>`: what an operator is, the text says. A carriage return
+    alone, which ends no line for the grammar, is a line feed.
     """
     parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(source.code)}
     compared = list(_compared(source))
     macros = list(_before_types(source))
     if not parted and not compared and not macros:
-        return source.text
-    text = bytearray(source.text)
+        return _ALONE.sub(b"\n", source.text)
+    text = bytearray(_ALONE.sub(b"\n", source.text))
     for macro in macros:
         text[macro.start : macro.end] = b" " * len(macro)
     for place in compared:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import chain, islice, permutations, product
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from hipport.languages import constants
 from hipport.languages.agreement import WARP
@@ -68,19 +68,29 @@ class Meeting(NamedTuple):
     unless: str = ""
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True)
 class Collectives:
     """What is called together. Each pattern matches a name whole.
 
-    `names`: the collectives, whose first argument says which lanes; `lanes`: functions that find out which lanes are
-    there or say the same; `barriers`: what all lanes wait for before any goes on. `group`: what says which lanes, for a
-    name in a function, and how many they may be, neighbours from a multiple of that on; 0 if that is no collective.
+    `names`: the collectives; `position` tells which of their arguments says which lanes, the first if there is none;
+    `lanes`: functions that find out which lanes are there or say the same; `barriers`: what all lanes wait for before
+    any goes on. `group`: what says which lanes, for a name in a function, and how many they may be, neighbours from a
+    multiple of that on; 0 if that is no collective.
     """
 
     names: re.Pattern[bytes]
     lanes: re.Pattern[bytes]
     barriers: re.Pattern[bytes]
     group: Callable[[Function, Node], tuple[Node | None, int]] | None = None
+    position: Callable[[bytes], int] | None = None
+
+    def naming(self, name: bytes, given: Sequence[T]) -> T | None:
+        """Return the argument that says which lanes; None if it is not there."""
+        position = self.position(name) if self.position is not None else 0
+        return given[position] if position < len(given) else None
 
 
 class Named(NamedTuple):
@@ -187,7 +197,8 @@ class Reach:
                 node = function.body.descendant_for_byte_range(start, start + len(name))
                 given = _arguments_of(node) if node is not None else ()
                 lanes = self._by_pointer(Reached(Place(function.source.path, start), name, Named(), False, WARP))
-                named = self._named(function, given[0]) if given else Named()
+                mask = collectives.naming(name, given)
+                named = self._named(function, mask) if mask is not None else Named()
                 if not named.inside and not named.found and collectives.group is None:
                     self.handed.setdefault(count, []).append(lanes)
         self.virtual = frozenset(unit.name for unit in functions if virtual(unit))
@@ -368,7 +379,7 @@ class Reach:
                 continue  # A variable that does.
             given = _arguments_of(node)
             reached: tuple[Reached, ...]
-            group, size = (given[0] if given else None, WARP) if collective else (None, 0)
+            group, size = (self.collectives.naming(name, given), WARP) if collective else (None, 0)
             if collective and self.collectives.group is not None:
                 group, size = self.collectives.group(unit, node)
             if size:
@@ -474,7 +485,7 @@ class Reach:
                 continue
             if self.collectives.names.fullmatch(name) and self.collectives.group is None:
                 given = _arguments_of(node)
-                lanes = _from_outside(self._named(unit, given[0] if given else None), start, end)
+                lanes = _from_outside(self._named(unit, self.collectives.naming(name, given)), start, end)
                 found.append(Reached(Place(unit.source.path, at), name, lanes, False, WARP))
             else:
                 found += [self._by_pointer(each) for of in self.carriers.get(name, ()) for each in self.reached(of)]
@@ -573,7 +584,8 @@ class Reach:
             if self.collectives.names.fullmatch(name):
                 end = start + len(name)
                 given = macro.source.arguments(end) if code[end : end + 1] == b"(" else None
-                mask = macro.source[given[0]] if given else b""
+                naming = self.collectives.naming(name, given or ())
+                mask = macro.source[naming] if naming is not None else b""
                 if self.collectives.group is not None:
                     before = _MEMBER.search(code, macro.start, start)
                     if before is None or not given:

@@ -200,12 +200,9 @@ def run_compiler(
     """Run a compiler; returns its status, what it said, and the seconds it took."""
     start = time.monotonic()
     try:
-        done = subprocess.run(
-            command, cwd=folder, env={**env, "LC_ALL": "C"}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=timeout, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return 1, f"error: the compiler did not end within {timeout:.0f} s", time.monotonic() - start
+        status, said = limited(command, folder or Path(), {**env, "LC_ALL": "C"}, timeout)
     except OSError as problem:
-        return 1, f"error: {problem}", time.monotonic() - start
-    return done.returncode, done.stdout.decode("utf-8", "replace"), time.monotonic() - start
+        status, said = 1, f"error: {problem}"
+    if status is None:
+        status, said = 1, f"error: the compiler did not end within {timeout:.0f} s"
+    return status, said, time.monotonic() - start

@@ -177,6 +177,27 @@ HIPPORT_DEVICE T atomicAdd(T* address, hipport::detail::same<T> value) {
   return make_float4(atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y),
                      atomicAdd(&address->z, value.z), atomicAdd(&address->w, value.w));
 }
+template <typename T, typename std::enable_if<std::is_same<T, float2>::value, int>::type = 0>
+HIPPORT_DEVICE T atomicAdd_system(T* address, hipport::detail::same<T> value) {
+  return make_float2(atomicAdd_system(&address->x, value.x), atomicAdd_system(&address->y, value.y));
+}
+template <typename T, typename std::enable_if<std::is_same<T, float4>::value, int>::type = 0>
+HIPPORT_DEVICE T atomicAdd_system(T* address, hipport::detail::same<T> value) {
+  return make_float4(atomicAdd_system(&address->x, value.x), atomicAdd_system(&address->y, value.y),
+                     atomicAdd_system(&address->z, value.z), atomicAdd_system(&address->w, value.w));
+}
+#define HIPPORT_BITS(name, operation, scope)                                                             \
+  template <typename T, typename std::enable_if<std::is_same<T, long long>::value, int>::type = 0>       \
+  HIPPORT_DEVICE T name(T* address, hipport::detail::same<T> value) {                                    \
+    return __hip_atomic_fetch_##operation(address, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_##scope); \
+  }
+HIPPORT_BITS(atomicAnd, and, AGENT)
+HIPPORT_BITS(atomicOr, or, AGENT)
+HIPPORT_BITS(atomicXor, xor, AGENT)
+HIPPORT_BITS(atomicAnd_system, and, SYSTEM)
+HIPPORT_BITS(atomicOr_system, or, SYSTEM)
+HIPPORT_BITS(atomicXor_system, xor, SYSTEM)
+#undef HIPPORT_BITS
 template <typename T, typename std::enable_if<std::is_same<T, long long>::value, int>::type = 0>
 HIPPORT_DEVICE T atomicMin(T* address, hipport::detail::same<T> value) {
   return __hip_atomic_fetch_min(address, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);

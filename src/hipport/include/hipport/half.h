@@ -3,7 +3,8 @@
 //
 // Each function has the name and the arguments of the CUDA function that it stands for, without the leading
 // underscores, and gives the same bits for all arguments, but for htanh and h2tanh, whose last bit may differ. Those that
-// take a __half2 and give masks, add, subtract or multiply take bfloat16 too, and all that choose the greater or lesser.
+// take a __half2 and give masks, add, subtract or multiply take bfloat16 too, and all that choose the greater or lesser,
+// saturate, or compare what may be no number.
 //
 // With nvcc the functions are the native ones.
 #ifndef HIPPORT_HALF_H
@@ -108,6 +109,24 @@ HIPPORT_DEVICE T extreme_of_bfloat16(T a, T b) {
   return a;
 }
 
+template <typename T>
+HIPPORT_DEVICE T of_bits(unsigned bits) {
+  T value;
+  __builtin_memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+HIPPORT_DEVICE __half saturated(__half value) {
+  return extreme<false, false>(extreme<true, false>(value, half_from_bits(0)), half_from_bits(0x3c00));
+}
+HIPPORT_DEVICE __half2 saturated(__half2 value) {
+  return by_half([](__half x) { return saturated(x); }, value);
+}
+template <typename T>
+HIPPORT_DEVICE T saturated(T value) {
+  return extreme_of_bfloat16<false, false>(extreme_of_bfloat16<true, false>(value, of_bits<T>(0)),
+                                           of_bits<T>(0x3f803f80u));
+}
+
 }  // namespace detail
 
 // ---- comparisons: the u ones hold also for what is not a number
@@ -160,6 +179,61 @@ HIPPORT_DEVICE __half hfma_relu(__half a, __half b, __half c) {
 }
 HIPPORT_DEVICE __half2 hfma2_relu(__half2 a, __half2 b, __half2 c) {
   return detail::by_half([](__half x, __half y, __half z) { return hfma_relu(x, y, z); }, a, b, c);
+}
+/// Between 0 and 1, and 0 where it is not a number, which HIP's keep; HIP has them for half alone.
+#define HIPPORT_SATURATED(half_type, name, plain, parameters, ...)                                        \
+  HIPPORT_DEVICE half_type name(parameters(half_type)) { return detail::saturated(plain(__VA_ARGS__)); } \
+  template <typename T, typename = detail::if_bfloat16<T, half_type>>                                    \
+  HIPPORT_DEVICE T name(parameters(T)) {                                                                 \
+    return detail::saturated(plain(__VA_ARGS__));                                                        \
+  }
+#define HIPPORT_TWO(type) type a, type b
+#define HIPPORT_THREE(type) type a, type b, type c
+HIPPORT_SATURATED(__half, hadd_sat, __hadd, HIPPORT_TWO, a, b)
+HIPPORT_SATURATED(__half, hsub_sat, __hsub, HIPPORT_TWO, a, b)
+HIPPORT_SATURATED(__half, hmul_sat, __hmul, HIPPORT_TWO, a, b)
+HIPPORT_SATURATED(__half, hfma_sat, __hfma, HIPPORT_THREE, a, b, c)
+HIPPORT_SATURATED(__half2, hadd2_sat, __hadd2, HIPPORT_TWO, a, b)
+HIPPORT_SATURATED(__half2, hsub2_sat, __hsub2, HIPPORT_TWO, a, b)
+HIPPORT_SATURATED(__half2, hmul2_sat, __hmul2, HIPPORT_TWO, a, b)
+HIPPORT_SATURATED(__half2, hfma2_sat, __hfma2, HIPPORT_THREE, a, b, c)
+#undef HIPPORT_SATURATED
+#undef HIPPORT_TWO
+#undef HIPPORT_THREE
+// HIP has those that follow for half alone.
+template <typename T, typename = detail::if_bfloat16<T, __half>>
+HIPPORT_DEVICE T hfma_relu(T a, T b, T c) {
+  return detail::extreme_of_bfloat16<true, true>(__hfma(a, b, c), detail::of_bits<T>(0));
+}
+template <typename T, typename = detail::if_bfloat16<T, __half2>>
+HIPPORT_DEVICE T hfma2_relu(T a, T b, T c) {
+  return detail::extreme_of_bfloat16<true, true>(__hfma2(a, b, c), detail::of_bits<T>(0));
+}
+/// 1 for each half of which it holds, also where one is not a number, else 0.
+#define HIPPORT_UNORDERED(name)                                                                 \
+  HIPPORT_DEVICE __half2 h##name##2(__half2 a, __half2 b) { return __h##name##2(a, b); }        \
+  template <typename T, typename = detail::if_bfloat16<T, __half2>>                             \
+  HIPPORT_DEVICE T h##name##2(T a, T b) {                                                       \
+    return detail::of_bits<T>(h##name##2_mask(a, b) & 0x3f803f80u);                             \
+  }
+HIPPORT_UNORDERED(equ)
+HIPPORT_UNORDERED(neu)
+HIPPORT_UNORDERED(leu)
+HIPPORT_UNORDERED(geu)
+HIPPORT_UNORDERED(ltu)
+HIPPORT_UNORDERED(gtu)
+#undef HIPPORT_UNORDERED
+template <typename T, typename = detail::if_bfloat16<T, __half2>>
+HIPPORT_DEVICE T hcmadd(T a, T b, T c) {
+  const auto real = __hfma(__low2bfloat16(a), __low2bfloat16(b), __low2bfloat16(c));
+  const auto imaginary = __hfma(__low2bfloat16(a), __high2bfloat16(b), __high2bfloat16(c));
+  return __halves2bfloat162(__hfma(__hneg(__high2bfloat16(a)), __high2bfloat16(b), real),
+                            __hfma(__high2bfloat16(a), __low2bfloat16(b), imaginary));
+}
+/// What is read through the cache for constants in CUDA. HIP has it for most types.
+template <typename T>
+HIPPORT_DEVICE T ldg(const T* address) {
+  return *address;
 }
 /// a * b + c of complex numbers.
 HIPPORT_DEVICE __half2 hcmadd(__half2 a, __half2 b, __half2 c) {
@@ -249,6 +323,21 @@ HIPPORT_NATIVE(hsub2_rn, __hsub2_rn)
 HIPPORT_NATIVE(hmul_rn, __hmul_rn)
 HIPPORT_NATIVE(hmul2_rn, __hmul2_rn)
 HIPPORT_NATIVE(hfma_relu, __hfma_relu)
+HIPPORT_NATIVE(hadd_sat, __hadd_sat)
+HIPPORT_NATIVE(hsub_sat, __hsub_sat)
+HIPPORT_NATIVE(hmul_sat, __hmul_sat)
+HIPPORT_NATIVE(hfma_sat, __hfma_sat)
+HIPPORT_NATIVE(hadd2_sat, __hadd2_sat)
+HIPPORT_NATIVE(hsub2_sat, __hsub2_sat)
+HIPPORT_NATIVE(hmul2_sat, __hmul2_sat)
+HIPPORT_NATIVE(hfma2_sat, __hfma2_sat)
+HIPPORT_NATIVE(hequ2, __hequ2)
+HIPPORT_NATIVE(hneu2, __hneu2)
+HIPPORT_NATIVE(hleu2, __hleu2)
+HIPPORT_NATIVE(hgeu2, __hgeu2)
+HIPPORT_NATIVE(hltu2, __hltu2)
+HIPPORT_NATIVE(hgtu2, __hgtu2)
+HIPPORT_NATIVE(ldg, __ldg)
 HIPPORT_NATIVE(hfma2_relu, __hfma2_relu)
 HIPPORT_NATIVE(hcmadd, __hcmadd)
 HIPPORT_NATIVE(hmax, __hmax)

@@ -1,0 +1,1 @@
+#e#include<cuda_fp16.h>{

@@ -1,0 +1,1 @@
+d e{asm("a.cc.")asm("addc.");

@@ -1,0 +1,1 @@
+__device__ atomicMin(float*,){()}atomicAdd_block

@@ -1,0 +1,1 @@
+asm("add.s32%0,1,4":"r"())threadIdx HIP_INF_F

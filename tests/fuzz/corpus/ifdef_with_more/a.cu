@@ -1,0 +1,3 @@
+#ifdef USE_ROCM 4
+__shfl_xor_sync
+#endif
