@@ -25,7 +25,8 @@ KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = runpy.run_path
 MOST = 1.2
 # What is compared in pairs, but only so far, is only told from what grows with the square beyond that.
 SIZES = {
-    "calls, shuffles": 36,
+    **dict.fromkeys(("calls, shuffles", "masks"), 36),
+    "calls": 72,
     **dict.fromkeys(("nested", "nested, apart", "else if", "many called"), 270),
     "cases": 520,
 }
