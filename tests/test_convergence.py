@@ -171,3 +171,25 @@ def test_calls_under_more_conditions_than_are_followed_may_exclude_each_other() 
     body = f"int v = o[threadIdx.x], x = v % 7; v = f{count}(v, {given}, x > 0); v = f{count}(v, {given}, x <= 0);"
     text = "\n".join([*functions, f"__global__ void k(int* o, {taken}) {{ {body} o[threadIdx.x] = v; }}"])
     assert set(found({"a.cu": text}, "a.cu")) == {1}
+
+
+def test_what_is_too_far_to_be_followed_is_told() -> None:
+    def through(count: int, mask: str = "1") -> dict[int, str]:
+        chain = "".join(f"__device__ int f{i + 1}(int v) {{ return f{i}(v); }}\n" for i in range(count))
+        first = f"__device__ int f0(int v) {{\nreturn vote({mask}, v);\n}}\n"
+        return kernel(f"p[0] = f{count}(n);", first + chain)
+
+    assert through(20) == {}
+    assert through(40) == {2: "far"}
+    # A call that says itself which lanes are there needs no others.
+    assert through(40, "here()") == {}
+
+
+def test_what_is_among_too_many_to_be_compared_is_told() -> None:
+    apart = "\n".join(f"if (threadIdx.x < {i}) vote(n);" for i in range(300))
+    assert set(kernel(apart).values()) == {"far"}
+    assert kernel("\n".join("vote(n);" for _ in range(300))) == {}
+    cases = "\n".join(f"case {i}: vote(n); break;" for i in range(600))
+    assert set(kernel(f"switch (threadIdx.x) {{\n{cases}\n}}").values()) == {"far"}
+    nested = "\n".join(f"if (n > {i}) {{ vote(n);" for i in range(300))
+    assert len(kernel(nested + "}" * 300)) == 300

@@ -592,3 +592,17 @@ def test_one_path_is_no_list_of_characters(tmp_path: Path, monkeypatch: pytest.M
     # `..` is the folder above, not this one twice.
     for above in ("..", Path(".."), [".."]):
         assert [str(source.path) for source in hipport.rewrite(above).changed] == ["k.cu"]
+
+
+def test_of_a_file_that_is_given_alone_only_what_it_has_to_do_with_is_read(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    for name in ("one", "other"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "Makefile").write_text("main: main.cu\n\tnvcc main.cu\n")
+        (folder / "sum.cuh").write_text("__device__ int sum(int v) { return __shfl_xor_sync(~0u, v, 1); }\n")
+        (folder / "main.cu").write_text('#include "sum.cuh"\n__global__ void k(int* p) { p[0] = sum(p[1]); }\n')
+    ported = hipport.rewrite([tmp_path / "one" / "main.cu"], repository=True, jobs=1)
+    lexed = {source.path.as_posix() for source in ported.project.sources if "_lexed" in source.first.__dict__}
+    assert "one/sum.cuh" in lexed
+    assert lexed.isdisjoint({"other/main.cu", "other/sum.cuh"})

@@ -90,6 +90,30 @@ def known(project: Project) -> Project:
     A build script that defines a macro with a name for HIP does so for the files of its folder; a file that chooses
     between HIP's side and CUDA's by one does so for all files that it is connected to by includes.
     """
+    if project.asked is None or not all(isinstance(project.by_path[path], Cpp) for path in project.asked):
+        return _known(project)
+    told = _known(_with_counterparts(project)).by_path
+    return project.of(tuple(told.get(source.path, source) for source in project.sources))
+
+
+def _with_counterparts(project: Project) -> Project:
+    """The project with those C++ files that tell of the ones to be ported: connected to them, or of like paths."""
+    near = project.close
+    alike = {_alike(path) for path in near}
+    folders = {folder for path in near for folder in path.parents if _HIP_WORD.fullmatch(folder.name)}
+    return project.of(
+        tuple(
+            source
+            for source in project.sources
+            if not isinstance(source, Cpp)
+            or source.path in near
+            or _alike(source.path) in alike
+            or not folders.isdisjoint(source.path.parents)
+        )
+    )
+
+
+def _known(project: Project) -> Project:
     project = _with_chosen(project)
     files = {
         source.path: source

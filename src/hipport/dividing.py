@@ -67,13 +67,9 @@ def concerning(project: Project) -> Project:
     """
     if project.asked is None:
         return project.of(project.sources)
-    close = {
-        source.path
-        for group in project.apart()
-        if any(project.concerns(source.path) for source in group)
-        for source in group
-    }
-    return project.of(tuple(each for each in project.sources if not isinstance(each, Cpp) or each.path in close))
+    return project.of(
+        tuple(each for each in project.sources if not isinstance(each, Cpp) or each.path in project.close)
+    )
 
 
 def fused(project: Project) -> list[tuple[Shared, list[Part]]]:

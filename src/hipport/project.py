@@ -297,6 +297,12 @@ class Project:
         return [group for group in found if group]
 
     @cached_property
+    def close(self) -> frozenset[PurePath]:
+        """The C++ files that those which are to be ported have to do with, themselves among them."""
+        groups = (group for group in self.apart() if any(self.concerns(source.path) for source in group))
+        return frozenset(source.path for group in groups for source in group)
+
+    @cached_property
     def _linked(self) -> Linked:
         """How the C++ files belong together by their includes.
 

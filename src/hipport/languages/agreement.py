@@ -224,7 +224,7 @@ class Expressions:
         """Return what the agreement on an expression is the least of."""
         form = self._forms.get(node.id)
         if form is None:
-            form = self._forms[node.id] = Form(1, (), (), ()) if self._function.deep else self._read(node)
+            form = self._forms[node.id] = Form(1, (), (), ()) if self._function.tangled else self._read(node)
         return form
 
     def _read(self, root: Node) -> Form:

@@ -198,7 +198,7 @@ class _Search:
             alone[a.name] = [b for b in alone[a.name] if not a.mask & b.mask]
 
     def _check_turns(self, function: Function, mention: Mention) -> None:
-        if function.deep:
+        if function.tangled:
             return  # All of its calls are noted.
         for loop in loops_around(function, mention.node, self.reach.kernels.loop_macros(function.source)):
             inside = side_of(loop, True, b"", loop.start_byte, loop.end_byte, True, False)

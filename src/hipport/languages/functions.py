@@ -54,10 +54,11 @@ _GOES_ON = frozenset(("continue_statement",))
 _LEAVES = frozenset(("return_statement", "break_statement", "continue_statement"))
 _SHARED = re.compile(rb"\s*(?:(?:static|volatile|extern)\s+)*__shared__(?:\s+(?:static|volatile|extern))*\s*")
 _Given = TypeVar("_Given")
-# What nests statements, one level each, and expressions that are long enough to be nested as deep.
-_NESTS = re.compile(rb"\b(?:if|for|while|switch|do|else)\b|[{?]")
+# What nests statements, one level each, or leaves them, and expressions that are long enough to be nested as deep.
+_NESTS = re.compile(rb"\b(?:if|for|while|switch|do|else|return|break|continue|goto)\b|[{?]")
 _LONG = re.compile(rb"[^;{}]{2048}")
-# Clang takes 256 levels of brackets, each of which is two of the tree: a statement, and the block that it has.
+# Clang takes 256 levels of brackets, each of which is two of the tree: a statement, and the block that it has. As many
+# ways out are followed.
 _DEEPEST = 512
 _NAMES = frozenset(("identifier", "field_identifier", "type_identifier", "operator_name", "destructor_name"))
 
@@ -311,9 +312,10 @@ class Function:
     def takes_reference(self, position: int) -> bool:
         """Whether the parameter at `position` is a reference through which the function may change what it is given."""
         name = self.parameters[position] if position < len(self.parameters) else b""
-        begin = self.node.start_byte + len(self.head)
-        declared = re.search(rb"([^,(]*)&\s*" + name + rb"\b", self.source.code[begin : self.body.start_byte])
-        return bool(name) and declared is not None and b"const" not in declared[1].split()
+        head = self.source.code[self.node.start_byte + len(self.head) : self.body.start_byte]
+        # Most take none, and each name is a pattern of its own, which takes long to make.
+        declared = re.search(rb"([^,(]*)&\s*" + name + rb"\b", head) if name and b"&" in head else None
+        return declared is not None and b"const" not in declared[1].split()
 
     def mentions(self, pattern: re.Pattern[bytes]) -> bool:
         """Whether the body has a match: what to ask before walking through its tree."""
@@ -353,14 +355,15 @@ class Function:
         return tuple(statements(self.body, _EXITS)) if self.mentions(_EXIT) else ()
 
     @cached_property
-    def deep(self) -> bool:
-        """Whether it is nested deeper than is followed, as only generated code is: a chain of 256 `else if`, say.
+    def tangled(self) -> bool:
+        """Whether it is nested deeper, or left at more places, than is followed, as only generated code is.
 
-        What decides whether a thread comes to a place in it is not to be asked then.
+        A chain of 256 `else if` is, or a switch of 512 cases. What decides whether a thread comes to a place in it is
+        not to be asked then: each of its places would be compared with each way out.
         """
         nests = _NESTS.finditer(self.source.code, self.body.start_byte, self.body.end_byte)
         may_be = next(islice(nests, _DEEPEST // 2, None), None) is not None or self.mentions(_LONG)
-        return may_be and depth(self.body) > _DEEPEST
+        return may_be and (len(self._exits) >= _DEEPEST or depth(self.body) > _DEEPEST)
 
     @cached_property
     def returns(self) -> tuple[Node, ...]:

@@ -68,7 +68,11 @@ class Member(NamedTuple):
 def class_of(function: Function) -> bytes:
     """Return the class whose objects come to be or go by a constructor or destructor; empty for other functions."""
     name = function.name.removeprefix(b"~").strip()
-    if name != function.name or re.search(rb"\b" + re.escape(name) + rb"\s*(?:<[^;(){}]*>\s*)?::\s*\Z", function.head):
+    if name != function.name:
+        return name
+    # Each name is a pattern of its own, which takes long to make.
+    of = rb"\b" + re.escape(name) + rb"\s*(?:<[^;(){}]*>\s*)?::\s*\Z"
+    if function.head.rstrip().endswith(b"::") and re.search(of, function.head):
         return name
     return name if name in classes_around(function) else b""
 

@@ -259,7 +259,7 @@ class Reach:
                 *self._find_operators(function),
             )
             self._open.remove(function)
-            if function.deep:
+            if function.tangled:
                 self.too_far(each for mention in self._mentions[function] for each in mention.reached)
         return self._mentions[function]
 
@@ -526,7 +526,7 @@ class Reach:
         """The sides that a lane takes to come to `node`; no round says other of them."""
         key = (unit, node.id, size)
         if key not in self._taken:
-            self._taken[key] = () if unit.deep else tuple(sides_of(self.kernels, unit, node, size, self.shown))
+            self._taken[key] = () if unit.tangled else tuple(sides_of(self.kernels, unit, node, size, self.shown))
         return self._taken[key]
 
     def _find_handed(self, unit: Function) -> Iterator[tuple[int, int, bytes]]:
