@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fnmatch
 import json
 import os
 import resource
@@ -23,8 +24,11 @@ import stat
 import struct
 import sys
 import time
-from pathlib import Path
-from typing import Any
+
+# Every command of a tree waits for this script to begin: it loads what it needs, and no more.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 # prctl(2).
@@ -83,11 +87,11 @@ def end_children() -> None:
 def _below(first: int) -> list[int]:
     """Return the processes below one."""
     children: dict[int, list[int]] = {}
-    for place in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
+    for number in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{number}/stat", "rb") as file:
             # The name of the program, in parentheses, may have anything in it.
-            parent = int(place.read_bytes().rpartition(b")")[2].split()[1])
-            children.setdefault(parent, []).append(int(place.parent.name))
+            parent = int(file.read().rpartition(b")")[2].split()[1])
+            children.setdefault(parent, []).append(int(number))
     found, queue = [], [first]
     while queue:
         below = children.get(queue.pop(), [])
@@ -134,7 +138,8 @@ def _give_up_privileges() -> None:
 
 def devices() -> list[str]:
     """Return what of /dev may be written."""
-    return [str(path) for name in _DEVICES for path in sorted(Path("/dev").glob(name))]
+    there = sorted(os.listdir("/dev"))
+    return [f"/dev/{name}" for pattern in _DEVICES for name in fnmatch.filter(there, pattern)]
 
 
 def _guard_files(writable: list[str], version: int) -> None:
@@ -178,7 +183,7 @@ def bubblewrap(command: list[str], writable: list[str]) -> list[str]:
         if path not in ("/dev/shm", "/dev/tty"):  # it has its own
             words += ["--dev-bind", path, path]
     for path in writable:
-        if Path(path).exists():
+        if os.path.exists(path):
             words += ["--bind", path, path]
     words += ["--cap-drop", "ALL"]
     for name in _KEPT:
