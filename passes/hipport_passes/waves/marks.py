@@ -89,9 +89,9 @@ def mixed(component: Component) -> tuple[Mixed, ...]:
     mentions = component.fact(Mentions)
     own = _own(files)
     natives = {each: mark for each in mentions.definitions if (mark := _first(native_marks(each, own)))}
-    logicals = {each: mark for each in mentions.definitions if (mark := _first(_logical_marks(each, component, own)))}
-    if not natives or not logicals:
+    if not natives:
         return ()
+    logicals = {each: mark for each in mentions.definitions if (mark := _first(_logical_marks(each, component, own)))}
     return tuple(_meeting(mentions, natives, logicals))
 
 

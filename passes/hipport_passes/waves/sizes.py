@@ -144,7 +144,7 @@ class _HandedOn(NamedTuple):
 
 def _handed_on(component: Component) -> _HandedOn:
     mentions = component.fact(Mentions)
-    users = {user: None for each in mentions.definitions if with_intrinsics(each) for user in mentions.reaching(each)}
+    users = mentions.reaching_any(each for each in mentions.definitions if with_intrinsics(each))
     functions_ = {name for user in users if user.function is not None for name in user.names}
     names: set[bytes] = set()
     words: set[bytes] = set()

@@ -453,12 +453,12 @@ class Cpp(Source):
         """Whether the file is named as what a host's compiler compiles, which has no device code in CUDA."""
         return self.path.suffix in (".c", ".cc", ".cpp", ".cxx")
 
-    @property
+    @cached_property
     def ported_before(self) -> bool:
         """Whether hipport has put one of HIP's headers into the file, in an earlier run, or in this one."""
         return MARKED_INCLUDE.search(self.text) is not None
 
-    @property
+    @cached_property
     def begun_as_hip(self) -> bool:
         """Whether the file was HIP before hipport: then its names without a mask mean the whole wavefront, say.
 

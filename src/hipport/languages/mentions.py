@@ -53,9 +53,15 @@ class Definition:
 
     def matches(self, pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes]]:
         """Yield what a pattern matches in it, of what HIP sees."""
-        for match in pattern.finditer(self.source.code, self.span.start, self.span.end):
-            if not within(match.start(), self.source.cuda_only):
-                yield match
+        unseen = self.source.cuda_only
+        found = pattern.finditer(self.source.code, self.span.start, self.span.end)
+        return (match for match in found if not within(match.start(), unseen)) if unseen else found
+
+    def said(self, pattern: re.Pattern[bytes]) -> set[bytes]:
+        """Return what a pattern with one group or none finds in it, of what HIP sees."""
+        if self.source.cuda_only:
+            return {match[match.re.groups] for match in self.matches(pattern)}
+        return set(pattern.findall(self.source.code, self.span.start, self.span.end))
 
 
 class Mentions:
@@ -87,12 +93,12 @@ class Mentions:
         return users
 
     def _said(self, definition: Definition) -> list[Definition]:
-        words = {match[0] for match in definition.matches(_WORD)} & self._by_name.keys()
+        words = definition.said(_WORD) & self._by_name.keys()
         if not words:
             return []
-        called = {match[1] for match in definition.matches(_CALLED)}
+        called = definition.said(_CALLED)
         found: dict[Definition, None] = {}
-        for word in words:
+        for word in sorted(words):
             for other in self._by_name[word]:
                 # Methods have the names of other things: `load`, `size`.
                 if other is not definition and (
