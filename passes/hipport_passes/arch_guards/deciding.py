@@ -15,7 +15,7 @@ from hipport.finding import Certainty, Finding
 from hipport.headers import own
 from hipport.languages import conditions
 from hipport.languages.asked import is_marked
-from hipport.languages.cpp import Cpp
+from hipport.languages.cpp import Cpp, within
 from hipport.languages.preprocessor import Conditional
 from hipport.project import Project
 from hipport.source import Span
@@ -40,6 +40,8 @@ from hipport_passes.lost_code import chosen_elsewhere
 _ALONE = 800
 # The last one whose features are.
 _LAST = 890
+# What hipport asks of hipcc by another name.
+_HIPCC_SAYS = {*COMPILER, b"__NVCC__", b"__CUDA_ARCH__"}
 # Code, once directives are gone.
 _CODE = re.compile(rb"[;{]")
 # Another name for an intrinsic, or a macro that calls one.
@@ -59,6 +61,7 @@ _LOADS = re.compile(
 _ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\n]*\s*)+")
 # What compares as it is written: with its bracket the name of a macro that has arguments.
 _WRITTEN = re.compile(rb"#[ \t]*define[ \t]+\w+\(?|[\w.]+|::|[^\s\w]")
+_IF = re.compile(rb"#[ \t]*(?:el)?if")
 _INCLUDE = re.compile(rb"\s*#[ \t]*include\b")
 _DECLARE = frozenset(f"hip/{name}.h" for name in ("hip_runtime", "hip_runtime_api", "hip_cooperative_groups"))
 _BRACKETED = re.compile(rb"(?<=[(,] )\( (?!__VA_ARGS__)(\w+) \)(?= [,)])")
@@ -204,12 +207,14 @@ class Guards:
         self._project = project
         self._decided: dict[tuple[PurePath, int], _Decided] = {}
         self._undecided: dict[PurePath, list[int]] = {}
+        self._left: dict[PurePath, list[Span]] = {}
         self._for_a_person: dict[PurePath, list[int]] = {}
         lacking: dict[tuple[bytes, ...], dict[bytes, tuple[Cpp, Span]]] = {}
         opened: dict[tuple[bytes, ...], list[tuple[Cpp, tuple[Conditional, ...]]]] = {}
         waiting: list[tuple[Cpp, tuple[Conditional, ...]]] = []
         for source in files:
             undecided = self._undecided[source.path] = []
+            left = self._left[source.path] = []
             for group in source.conditionals if NAME.search(source.code) else ():
                 if any(is_marked(source[part.span]) for part in group):
                     continue  # An earlier run has decided, for review.
@@ -221,6 +226,9 @@ class Guards:
                     continue
                 self._decided[source.path, group[0].span.start] = decided
                 if decided.opened:
+                    while left and left[-1].start > group[0].span.start:
+                        left.pop()
+                    left += _left(group, decided.opened)
                     opened.setdefault(_condition(group), []).append((source, group))
                 elif decided.said is not None:
                     waiting.append((source, group))
@@ -275,22 +283,46 @@ class Guards:
         return _Decided(replace(finding, message=message))
 
     def has(self, source: Cpp, branch: Span) -> bool:
-        """Say whether anything in a branch is CUDA's alone, or depends on which CUDA it is."""
-        if _NOT_PORTED.search(source.code, branch.start, branch.end):
+        """Say whether anything that AMD gets with a branch is CUDA's alone, or depends on which CUDA it is."""
+        left = self._left[source.path]
+        here = tuple(left[bisect_left(left, branch) : bisect_left(left, Span(branch.end, branch.end))])
+
+        def any_of(places: Iterable[int]) -> bool:
+            return any(not within(at, here) and not within(at, source.cuda_only) for at in places)
+
+        # Conditions inside are decided by themselves; a chain's first directive is none of what stands in its branch.
+        not_ported = (match.start() for match in _NOT_PORTED.finditer(source.code, branch.start, branch.end))
+        if any_of(at for at in not_ported if not _is_condition(source, at)):
             return True
-        if _any_between(self._undecided[source.path], branch):
+        if any_of(_between(self._undecided[source.path], branch)):
             return True
         if source.path not in self._for_a_person:
             found = api_names.find(source, self._project)
             manual = sorted(each.span.start for each in found if each.certainty is Certainty.MANUAL)
             self._for_a_person[source.path] = manual
-        return _any_between(self._for_a_person[source.path], branch)
+        return any_of(_between(self._for_a_person[source.path], branch))
+
+
+def _left(group: tuple[Conditional, ...], opened: tuple[Span, ...]) -> Iterable[Span]:
+    """Return the branches that AMD does not take where it takes those that are `opened`."""
+    branches = (Span(part.span.end, following.span.start) for part, following in pairwise(group))
+    return [branch for branch in branches if branch not in opened]
+
+
+def _is_condition(source: Cpp, at: int) -> bool:
+    directive = source.directive(at)
+    return directive is not None and _IF.match(source.code, directive.start) is not None
 
 
 def _is_answered_otherwise(source: Cpp, part: Conditional) -> bool:
     """Say whether a condition asks for CUDA's release or architecture, and AMD answers as the newest does not."""
+    if part.word in (b"else", b"endif"):
+        return False
+    # Whether a compiler of CUDA compiles, or device code is compiled, is asked of hipcc as well.
+    if set(NAME.findall(part.asked)) <= _HIPCC_SAYS and all_ask(source.code, part.span):
+        return False
     text = asked_text(source, part)
-    return part.word not in (b"else", b"endif") and bool(NAME.search(text)) and not as_on_the_newest(text)
+    return bool(NAME.search(text)) and not as_on_the_newest(text)
 
 
 def _asked(source: Cpp, group: tuple[Conditional, ...]) -> tuple[Span, bytes] | None:
@@ -352,6 +384,5 @@ def _uses(source: Cpp, branches: Iterable[Span], name: bytes) -> bool:
     )
 
 
-def _any_between(places: list[int], span: Span) -> bool:
-    at = bisect_left(places, span.start)
-    return at < len(places) and places[at] < span.end
+def _between(places: list[int], span: Span) -> list[int]:
+    return places[bisect_left(places, span.start) : bisect_left(places, span.end)]
