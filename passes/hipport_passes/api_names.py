@@ -143,6 +143,15 @@ def _release(text: str) -> tuple[int, int]:
 
 _COMPARED = re.compile(rb"__CUDA_ARCH__\s*(>=|<=|>|<)\s*(\d+)\b(?!\s*[-+*/%<>]|[\w.])")
 
+#: The oldest that programs of today are built for: CUDA 11.0 and the GPUs that CUDA 12 knows.
+OLDEST = {b"CUDA_VERSION": 11000, b"CUDART_VERSION": 11000, b"__CUDACC_VER_MAJOR__": 11, b"__CUDA_ARCH__": 500}
+_COMPARISON = re.compile(
+    rb"(?<![\w.])(?:(?:%(names)s)\s*(?P<sign>>=?|<=?)\s*(?P<number>\d+)|(?P<first>\d+)\s*(?P<turned>>=?|<=?)\s*(?:%(names)s)"
+    rb"|(?:%(names)s)\s*[=!]=\s*\d+)\b(?!\s*(?:[-+*/%%]|<<|>>)|[\w.])" % {b"names": b"|".join(OLDEST)}
+)
+_ON_DEVICE = b"__HIP_DEVICE_COMPILE__"
+_TURNED = {b">": b"<", b"<": b">", b">=": b"<=", b"<=": b">="}
+_OF_EXPRESSION = re.compile(rb"(?:[-+*/%]|<<|>>)\s*\Z")
 
 _OF_ENUMERATION = re.compile(rb"(?<!\w)([A-Za-z_]\w*)\s*::\s*\Z")
 _ASSERTION = re.compile(rb"\bstatic_assert\s*\(")
@@ -195,7 +204,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 continue
             if row.called and not _CALL.match(source.code, span.end):
                 continue
-            if row.value:
+            compared = _compared(source, project, span, name)
+            if name == b"__CUDA_ARCH__" and _ON_DEVICE in words:
+                continue  # Somebody, or an earlier run, has said what AMD answers.
+            if compared is not None:
+                yield compared
+            elif row.value:
                 message = f"{name.decode()} → {row.value}: {row.review}"
                 yield Finding(span, "version", message, (Edit(span, row.value.encode()),), Certainty.REVIEW)
             elif (place := (name, source.position(start)[0])) not in reported and not (
@@ -226,6 +240,54 @@ def settled(code: bytes, span: Span) -> tuple[Span, bytes] | None:
     if match is None or int(match[2]) > 500 or (match[1] in (b">", b"<=") and int(match[2]) == 500):
         return None
     return Span(*match.span()), b"true" if match[1] in (b">", b">=") else b"false"
+
+
+def _compared(source: Cpp, project: Project, span: Span, name: bytes) -> Finding | None:
+    """Return what is said of a comparison of CUDA's release or architecture outside of a condition, or None.
+
+    A macro stands for it, which conditions ask then, or code has it.
+    """
+    if name not in OLDEST:
+        return None
+    directive = source.directive(span.start)
+    define = _DEFINE.match(source.code, directive.start, directive.end) if directive else None
+    if name == b"__CUDA_ARCH__" and (define is None or _in_code(source, project, define[1])):
+        return None
+    line = source.code.rfind(b"\n", 0, span.start) + 1
+    matches = _COMPARISON.finditer(source.code, directive.start if directive else line)
+    match = next((each for each in matches if each.end() >= span.end), None)
+    if match is None or match.start() > span.start or _OF_EXPRESSION.search(source.code, line, match.start()):
+        return None
+    sign, number = match["sign"] or _TURNED.get(match["turned"] or b""), int(match["number"] or match["first"] or 0)
+    written = match.group().decode()
+    where = "hipcc's device code" if name == b"__CUDA_ARCH__" else "hipcc"
+    if sign is None or number + (sign in (b">", b"<=")) > OLDEST[name]:
+        message = f"{written}: {name.decode()} is not defined on AMD; decide what holds there"
+        return Finding(span, "compared", message, certainty=Certainty.MANUAL)
+    oldest = "NVIDIA GPU since compute capability 5.0" if name == b"__CUDA_ARCH__" else "CUDA since 11.0"
+    holds = b">" in sign
+    if name == b"__CUDA_ARCH__":  # The host has none with CUDA either.
+        new = match.group() + (b" || " if holds else b" && !") + _ON_DEVICE
+        if source.code[match.start() - 1 : match.start()] + source.code[match.end() : match.end() + 1] != b"()":
+            new = b"(" + new + b")"
+    else:
+        new = b"1" if holds else b"0"
+    message = (
+        f"{written} → {new.decode()}, for {where}, as for every {oldest}; "
+        "assumes that what is right for all of them is right for AMD"
+    )
+    return Finding(span, "compared", message, (Edit(Span(*match.span()), new),), Certainty.REVIEW)
+
+
+def _in_code(source: Cpp, project: Project, macro: bytes) -> bool:
+    """Say whether a program has a macro anywhere but in directives."""
+    word = re.compile(rb"\b%b\b" % macro)
+    return any(
+        other.directive(match.start()) is None
+        for other in project.component(source)
+        if isinstance(other, Cpp) and macro in other.text
+        for match in word.finditer(other.code)
+    )
 
 
 def asserted(source: Cpp, span: Span) -> Span | None:

@@ -14,6 +14,7 @@ from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.languages.preprocessor import Conditional
 from hipport.source import Edit, Span
+from hipport_passes import api_names
 
 # What nvcc says of itself that is about the language; the name for it alone is about its pragmas and defects, too.
 COMPILER = {name: equal for name, equal in COMPILERS.items() if name != b"__NVCC__"}
@@ -22,13 +23,10 @@ NAME = re.compile(
 )
 # The oldest that programs of today are built for: CUDA 11.0 and the GPUs that CUDA 12 knows. AMD has none of them.
 OLDEST = {
-    b"CUDA_VERSION": 11000,
-    b"CUDART_VERSION": 11000,
-    b"__CUDACC_VER_MAJOR__": 11,
+    **api_names.OLDEST,
     b"__CUDACC_VER_MINOR__": 0,
     b"__CUDACC_VER_BUILD__": 0,
     b"CUDNN_VERSION": 8000,
-    b"__CUDA_ARCH__": 500,
     b"__NVCC__": 1,
     **dict.fromkeys(COMPILER, 1),
 }
