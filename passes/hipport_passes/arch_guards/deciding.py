@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePath
@@ -78,6 +78,9 @@ _DECLARES = re.compile(
     rb"|\b(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)\s*[:{]|\busing\s+(\w+)\s*=|\btypedef\b[^;{}]*\b(\w+)\s*;"
     rb"|\b(?:const|constexpr|static|__shared__|__constant__|auto|int|float|double|unsigned|bool)\b[\w\s*&]*\b(\w+)\s*(?:=|;|\[)"
 )
+
+# Which group of it is a variable, of which others may have one of the same name.
+_VARIABLE = 5
 
 
 def decide(span: Span, name: bytes, more: str = "") -> Finding:
@@ -203,7 +206,7 @@ class Guards:
     uses what only a branch under the same condition declares that stays closed.
     """
 
-    def __init__(self, files: Iterable[Cpp], project: Project) -> None:
+    def __init__(self, files: Sequence[Cpp], project: Project) -> None:
         self._project = project
         self._decided: dict[tuple[PurePath, int], _Decided] = {}
         self._undecided: dict[PurePath, list[int]] = {}
@@ -232,6 +235,8 @@ class Guards:
                     opened.setdefault(_condition(group), []).append((source, group))
                 elif decided.said is not None:
                     waiting.append((source, group))
+        closed: list[tuple[Cpp, tuple[Conditional, ...]]] = []
+        users: dict[bytes, list[tuple[Cpp, tuple[Conditional, ...]]]] | None = None
         while waiting and opened:
             source, group = waiting.pop()
             condition = _condition(group)
@@ -245,6 +250,30 @@ class Guards:
                     opened[condition].remove((other, twin))
                     self._decided[key] = self._closed(other, twin, used, *names[used])
                     waiting.append((other, twin))
+            closed.append((source, group))
+            if not waiting:
+                if users is None:
+                    users = self._users(opened)
+                    declared = _everywhere(files)
+                for name, place in _gone(declared, closed):
+                    for other, twin in users.pop(name, ()):
+                        if (other, twin) in opened.get(_condition(twin), ()):
+                            opened[_condition(twin)].remove((other, twin))
+                            self._decided[other.path, twin[0].span.start] = self._closed(
+                                other, twin, name, *place, False
+                            )
+                            waiting.append((other, twin))
+
+    def _users(
+        self, opened: dict[tuple[bytes, ...], list[tuple[Cpp, tuple[Conditional, ...]]]]
+    ) -> dict[bytes, list[tuple[Cpp, tuple[Conditional, ...]]]]:
+        """Return the conditions whose opened branches have a name in them."""
+        users: dict[bytes, list[tuple[Cpp, tuple[Conditional, ...]]]] = {}
+        for source, group in (each for groups in opened.values() for each in groups):
+            branches = self._decided[source.path, group[0].span.start].opened
+            for name in {word for each in branches for word in WORD.findall(source.code, each.start, each.end)}:
+                users.setdefault(name, []).append((source, group))
+        return users
 
     @staticmethod
     def of(source: Cpp, project: Project) -> Guards:
@@ -274,12 +303,15 @@ class Guards:
         return chosen or _Decided(decide(span, name, chosen_elsewhere(source, self._project, group)))
 
     @staticmethod
-    def _closed(source: Cpp, group: tuple[Conditional, ...], used: bytes, other: Cpp, where: Span) -> _Decided:
+    def _closed(
+        source: Cpp, group: tuple[Conditional, ...], used: bytes, other: Cpp, where: Span, alike: bool = True
+    ) -> _Decided:
         asked = _asked(source, group)
         assert asked is not None
         finding = decide(*asked)
         place = f"{other.path.as_posix()}:{other.first.position(other.origin(where).start)[0]}"
-        message = f"{finding.message}, here and at {place}, where {used.decode()} is under the same condition"
+        why = "is under the same condition" if alike else "is declared, and nowhere else"
+        message = f"{finding.message}, here and at {place}, where {used.decode()} {why}"
         return _Decided(replace(finding, message=message))
 
     def has(self, source: Cpp, branch: Span) -> bool:
@@ -368,6 +400,33 @@ def _lacking(source: Cpp, group: tuple[Conditional, ...]) -> set[bytes]:
         if branch is not None:
             (there if number in taken else elsewhere).update(_declared(source, branch))
     return elsewhere - there
+
+
+def _everywhere(files: Iterable[Cpp]) -> dict[bytes, list[tuple[PurePath, int]]]:
+    """Return where a program declares functions, macros and types."""
+    places: dict[bytes, list[tuple[PurePath, int]]] = {}
+    for source in files:
+        for match in _DECLARES.finditer(source.code):
+            for name in filter(None, match.groups()[:_VARIABLE]):
+                places.setdefault(name, []).append((source.path, match.start()))
+    return places
+
+
+def _gone(
+    declared: dict[bytes, list[tuple[PurePath, int]]], closed: list[tuple[Cpp, tuple[Conditional, ...]]]
+) -> list[tuple[bytes, tuple[Cpp, Span]]]:
+    """Return the names that only branches declare which AMD does without, and where; takes those from `closed`."""
+    found = []
+    for source, group in closed:
+        for name in sorted(_lacking(source, group) & declared.keys()):
+            first, end = group[0].span.start, group[-1].span.end
+            left = [(path, at) for path, at in declared[name] if path != source.path or not first <= at < end]
+            declared[name] = left
+            if not left:
+                del declared[name]
+                found.append((name, (source, group[0].span)))
+    closed.clear()
+    return found
 
 
 def _declared(source: Cpp, branch: Span) -> set[bytes]:
