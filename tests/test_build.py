@@ -536,6 +536,26 @@ def test_cmake_says_the_standard_of_a_target(workshop: Workshop, line: str) -> N
     assert [f for f in command if f.startswith("-std=")] == ["-std=c++20"]
 
 
+def test_definitions_in_properties_of_cmake_count(workshop: Workshop) -> None:
+    workshop.write(
+        "CMakeLists.txt",
+        """\
+        set(MORE E=5 F)
+        set_target_properties(a PROPERTIES CXX_STANDARD 17 COMPILE_DEFINITIONS "A;B=2" FOLDER "C;D")
+        set_property(TARGET a APPEND PROPERTY COMPILE_DEFINITIONS ${MORE} $<CONFIG:G>)
+        set_source_files_properties(a.cu PROPERTIES COMPILE_FLAGS "-DH=8 -Wall" COMPILE_OPTIONS -DI)
+        set_property(DIRECTORY PROPERTY INCLUDE_DIRECTORIES inc)
+        set_property(TARGET a PROPERTY)
+        """,
+    )
+    workshop.write("inc/a.h", "\n")
+    workshop.write("a.cu", "\n")
+    command = workshop.build(archs=["gfx942"]).units[0][0].command
+    found = {each for each in command if each.startswith(("-D", "-I")) and len(each) < 7}
+    assert found == {"-DA", "-DB=2", "-DE=5", "-DF", "-DH=8", "-DI"} and f"-I{workshop.tree}/inc" in command
+    assert "-std=c++17" in command
+
+
 def test_folders_that_an_include_can_only_mean_are_added(workshop: Workshop) -> None:
     workshop.write("src/a.cu", '#include "util/x.h"\n#include <once.h>\n#include "twice.h"\n// #include "y.h"\n')
     for name in ("lib/util/x.h", "deep/er/once.h", "one/twice.h", "two/twice.h", "lib2/y.h"):

@@ -52,6 +52,13 @@ def cmake_flags(folder: Path) -> list[str] | None:
     return list(without_places(list(dict.fromkeys(reader.flags))))
 
 
+#: Commands that set properties, which may be definitions and flags.
+_OF_PROPERTIES = (
+    "set_target_properties",
+    "set_source_files_properties",
+    "set_directory_properties",
+    "set_property",
+)
 #: How many folders above a source a script of its own is looked for where no repository says where it begins.
 _MOST_ABOVE = 4
 
@@ -86,22 +93,47 @@ class _CMakeScripts:
             command, words = match[1].lower(), match[2]
             if command in ("set", "option", "list", "string"):
                 self._variable(command, self._words(words))
-            elif command in ("set_target_properties", "set_property", "target_compile_features"):
+            elif command in _OF_PROPERTIES or command == "target_compile_features":
+                self._properties(folder, words)
                 asked = re.search(r"\b(?:(?:CXX|CUDA|HIP)_STANDARD\s+|(?:cxx|cuda|hip)_std_)(\d+)", words)
                 if asked:
                     self.flags.append(f"-std=c++{asked[1]}")
             elif command in ("include_directories", "target_include_directories"):
-                skip = 0 if command == "include_directories" else 1
-                places = (folder / word for word in self._known(words)[skip:])
-                self.flags += (f"-I{place}" for place in places if place.is_dir())
+                self._folders(folder, self._known(words)[0 if command == "include_directories" else 1 :])
             elif command in ("add_definitions", "add_compile_definitions", "target_compile_definitions"):
-                for word in self._known(words)[1 if command.startswith("target") else 0 :]:
-                    if word not in ("PUBLIC", "PRIVATE", "INTERFACE"):
-                        self.flags.append(word if word.startswith("-D") else f"-D{word}")
+                self._definitions(self._known(words)[1 if command.startswith("target") else 0 :])
             elif command in ("add_compile_options", "target_compile_options"):
                 self.flags += filter(_MEANS.fullmatch, self._known(words))
             elif command in ("target_link_libraries", "link_libraries") and "OpenMP::" in words:
                 self.flags.append("-fopenmp")
+
+    def _properties(self, folder: Path, text: str) -> None:
+        """Take in properties of targets, sources and folders: PROPERTIES name value …, or PROPERTY name values."""
+        given = re.findall(r'"[^"]*"|[^\s"]+', text)
+        if "PROPERTY" in given:
+            name, *values = given[given.index("PROPERTY") + 1 :] or [""]
+            pairs = [(name, " ".join(values))]
+        elif "PROPERTIES" in given:
+            behind = given[given.index("PROPERTIES") + 1 :]
+            pairs = list(zip(behind[::2], behind[1::2], strict=False))
+        else:
+            return
+        for name, value in pairs:
+            words = self._known(value)
+            if name == "COMPILE_DEFINITIONS":
+                self._definitions(words)
+            elif name in ("COMPILE_OPTIONS", "COMPILE_FLAGS"):
+                self.flags += filter(_MEANS.fullmatch, words)
+            elif name == "INCLUDE_DIRECTORIES":
+                self._folders(folder, words)
+
+    def _folders(self, folder: Path, words: Iterable[str]) -> None:
+        self.flags += (f"-I{place}" for place in (folder / word for word in words) if place.is_dir())
+
+    def _definitions(self, words: Iterable[str]) -> None:
+        for word in words:
+            if word not in ("PUBLIC", "PRIVATE", "INTERFACE"):
+                self.flags.append(word if word.startswith("-D") else f"-D{word}")
 
     def _variable(self, command: str, given: list[str]) -> None:
         if command == "set" and given:
