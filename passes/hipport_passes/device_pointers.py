@@ -41,6 +41,9 @@ _BYTES, _NUMBER, _ADDRESS = b"(char*)", b"(unsigned long long)", b"(CUdeviceptr)
 _STATIC = re.compile(rb"static_cast\s*<(?P<type>[^<>]*)>\s*\(")
 # Of a pointer to addresses, and of a container of them.
 _MANY = re.compile(rb"\s*(?:const\s*)?(?:\*\s*(?:const\s*|__restrict__\s*)?|>\s*(?:const\s*)?&?\s*)(\w+)\s*[;=,){(\[]")
+_TO_MANY = re.compile(
+    rb"(?:(?:reinterpret|static)_cast\s*<\s*CUdeviceptr(?:_v2)?\s*\*\s*>|\(\s*CUdeviceptr(?:_v2)?\s*\*\s*\))\s*"
+)
 _NUMBERS = frozenset(b"size_t uint64_t int64_t uintptr_t intptr_t long int unsigned uint32_t int32_t ptrdiff_t".split())
 #: What is done with numbers alone, and what compares.
 _OF_NUMBERS = (b"%", b"/", b"*", b"&", b"|", b"^", b"<<", b">>")
@@ -121,11 +124,17 @@ class _Names:
         if node.type in ("subscript_expression", "pointer_expression"):
             of = node.child_by_field_name("argument")
             dereferenced = node.type == "subscript_expression" or self.source.code.startswith(b"*", node.start_byte)
-            return of is not None and dereferenced and self._named(of, b"addresses")
+            return of is not None and dereferenced and (self._named(of, b"addresses") or self._cast(of))
         if node.type == "binary_expression":
             left, right, sign = _sides(self.source, node)
             return sign in (b"+", b"-") and self.is_address(left) and not self.is_address(right)
         return self._named(node, b"address")
+
+    def _cast(self, node: Node) -> bool:
+        """Say whether an expression is cast to a pointer to such addresses."""
+        if node.type == "parenthesized_expression":
+            return node.named_child_count == 1 and self._cast(node.named_children[0])
+        return _TO_MANY.match(self.source.code, node.start_byte, node.end_byte) is not None
 
     def _named(self, node: Node, what: bytes) -> bool:
         if node.type == "field_expression":
