@@ -546,6 +546,7 @@ def test_definitions_in_properties_of_cmake_count(workshop: Workshop) -> None:
         set_source_files_properties(a.cu PROPERTIES COMPILE_FLAGS "-DH=8 -Wall" COMPILE_OPTIONS -DI)
         set_property(DIRECTORY PROPERTY INCLUDE_DIRECTORIES inc)
         set_property(TARGET a PROPERTY)
+        set(CUDA_SEPARABLE_COMPILATION ON)
         """,
     )
     workshop.write("inc/a.h", "\n")
@@ -553,7 +554,7 @@ def test_definitions_in_properties_of_cmake_count(workshop: Workshop) -> None:
     command = workshop.build(archs=["gfx942"]).units[0][0].command
     found = {each for each in command if each.startswith(("-D", "-I")) and len(each) < 7}
     assert found == {"-DA", "-DB=2", "-DE=5", "-DF", "-DH=8", "-DI"} and f"-I{workshop.tree}/inc" in command
-    assert "-std=c++17" in command
+    assert "-std=c++17" in command and "-fgpu-rdc" in command
 
 
 def test_folders_that_an_include_can_only_mean_are_added(workshop: Workshop) -> None:

@@ -52,6 +52,7 @@ def cmake_flags(folder: Path) -> list[str] | None:
     return list(without_places(list(dict.fromkeys(reader.flags))))
 
 
+_TRUE = ("ON", "TRUE", "YES", "Y", "1")
 #: Commands that set properties, which may be definitions and flags.
 _OF_PROPERTIES = (
     "set_target_properties",
@@ -142,7 +143,7 @@ class _CMakeScripts:
             self.variables[name] = " ".join(values)
         elif command == "option" and given:
             name, values = given[0], []
-            self.variables[name] = given[-1] if given[-1].upper() in ("ON", "TRUE", "YES", "1") else "OFF"
+            self.variables[name] = given[-1] if given[-1].upper() in _TRUE else "OFF"
         elif given[:1] == ["APPEND"] and len(given) > 2:
             name, values = given[1], given[2:]
             self.variables[name] = " ".join([*self.variables.get(name, "").split(), *values])
@@ -153,6 +154,9 @@ class _CMakeScripts:
             self.flags += filter(_MEANS.fullmatch, values)
         if name in ("CMAKE_CXX_STANDARD", "CMAKE_HIP_STANDARD", "CMAKE_CUDA_STANDARD") and values:
             self.flags.append(f"-std=c++{values[0]}")
+        # What a port includes for FindCUDA takes it so.
+        if name == "CUDA_SEPARABLE_COMPILATION" and values and values[0].upper() in _TRUE:
+            self.flags.append("-fgpu-rdc")
 
     def _words(self, text: str) -> list[str]:
         for _ in range(5):
