@@ -25,8 +25,8 @@ def ported(head: str, **others: str) -> str:
 
 
 INCLUDES = '#include "ops.h"\n'
-KEPT, LEFT_OUT = "{0}", "#ifndef __HIPCC__\n{0}"
-BY_HOST = "#if !defined(__HIPCC__) && !defined(__HIP_PLATFORM_AMD__)\n{0}"
+KEPT, LEFT_OUT = "{0}", "#ifndef __HIPCC__ /* hipport */\n{0}"
+BY_HOST = "#if !defined(__HIPCC__) && !defined(__HIP_PLATFORM_AMD__) /* hipport */\n{0}"
 
 
 @pytest.mark.parametrize(
