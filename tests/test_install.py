@@ -65,12 +65,14 @@ def packages(environment: dict[str, str], tmp_path_factory: pytest.TempPathFacto
     text, changed = re.subn(r"(?<=_MAX_)([DK]) = \d+;", r"\1 = 3;", kernels.read_text())
     assert changed == 5
     kernels.write_text(text)
-    # Nearly all of the rest are types of numbers. Atomics differ by type, so the unit with most of them has all.
-    fewer = [trees["torch-scatter"] / f"csrc/cuda/segment_{each}_cuda.cu" for each in ("coo", "csr")]
+    # Nearly all of the rest are types of numbers. Atomics differ by the size of the type, and by what adds.
+    of_atomics = trees["torch-scatter"] / "csrc/cuda/scatter_cuda.cu"
+    fewer = [of_atomics, *(trees["torch-scatter"] / f"csrc/cuda/segment_{each}_cuda.cu" for each in ("coo", "csr"))]
     for path in (*fewer, *(trees["torch-cluster"] / f"csrc/cuda/{each}_cuda.cu" for each in ("graclus", "grid"))):
+        more = "3(at::ScalarType::Half, at::ScalarType::BFloat16, at::ScalarType::Byte,"
         text, changed = re.subn(
             r"AT_DISPATCH_ALL_TYPES_AND2?\(at::ScalarType::Half,( at::ScalarType::BFloat16,)?",
-            "AT_DISPATCH_FLOATING_TYPES_AND(at::ScalarType::Half,",
+            f"AT_DISPATCH_FLOATING_TYPES_AND{more if path == of_atomics else '(at::ScalarType::Half,'}",
             path.read_text(),
         )
         assert changed, path

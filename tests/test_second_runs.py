@@ -61,6 +61,7 @@ KNOWN = {
     "inline_ptx/carry": _HALF,
     "inline_ptx/families": _HALF,
     "inline_ptx/lanes": "an include of hipport's stays, where another one brings it by now",
+    "inline_ptx/macros_by_macros": _HALF,
     "inline_ptx/narrow": _HALF,
     "inline_ptx/written_out": _HALF,
     "inline_ptx/written_out_whole": _HALF,

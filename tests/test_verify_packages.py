@@ -69,12 +69,16 @@ setup(name="{package}", ext_modules=[extension],
 """
 
 
-#: Whose kernels with types of numbers have cases of floats alone.
-OF_FLOATS = ("torch_sparse",)
-FLOATS = """\
+#: Whose kernels have cases of float, and of long; and of float alone. torch-cluster has double as well.
+FLOAT = """\
+#undef AT_DISPATCH_CASE_FLOATING_TYPES
+#define AT_DISPATCH_CASE_FLOATING_TYPES(...) AT_DISPATCH_CASE(at::ScalarType::Float, __VA_ARGS__)
+"""
+FLOAT_ALONE = """\
 #undef AT_DISPATCH_CASE_ALL_TYPES_AND
 #define AT_DISPATCH_CASE_ALL_TYPES_AND(a, ...) AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)
 """
+FEWER = {"torch_scatter": FLOAT, "torch_sparse": FLOAT + FLOAT_ALONE}
 
 
 def gather(tree: Path, package: str, libraries: tuple[str, ...]) -> None:
@@ -84,7 +88,7 @@ def gather(tree: Path, package: str, libraries: tuple[str, ...]) -> None:
         ("gathered.cpp", (("csrc/cpu", "_cpu.cpp"), ("csrc", ".cpp"))),
         ("gathered.cu", (("csrc/cuda", "_cuda.cu"),)),
     ):
-        lines = [TYPES, *([FLOATS] if package in OF_FLOATS else ())]
+        lines = [TYPES, FEWER.get(package, "")]
         for name in libraries:
             lines.append(f"#define registry registry_of_{name}")
             for folder, suffix in parts:

@@ -72,7 +72,7 @@ _PYTHON = (
     b'upstream_@ = ["-O3", "--use_fast_math", "-gencode=arch=compute_80,code=sm_80"]\n',
     b'import subprocess\nsubprocess.check_output(["nvidia-smi"])\n',
 )
-# Where the module of that name is imported.
+# Behind where the module of that name is imported.
 _OF_TORCH = (
     b"assert torch.version.cuda is not None\n",
     b"upstream_@ = torch.cuda.get_device_capability()[0] >= 9\n",
@@ -280,8 +280,8 @@ def _in_python(source: Python, end: int) -> Iterator[Place]:
     except (SyntaxError, ValueError):
         return
     lines = source.text.splitlines()
-    pieces = _PYTHON + (_OF_TORCH if re.search(rb"^import torch\b", source.text, re.MULTILINE) else ())
-    yield Place(end, b"", pieces)
+    imported = [number for number, line in enumerate(lines) if re.match(rb"import torch\b", line)]
+    yield Place(end, b"", _PYTHON + (_OF_TORCH if imported else ()))
     for node in ast.walk(module):
         for body in (getattr(node, name, None) for name in ("body", "orelse")):
             for statement in body if isinstance(body, list) else ():
@@ -295,4 +295,5 @@ def _in_python(source: Python, end: int) -> Iterator[Place]:
                 line = lines[number]
                 indent = line[: len(line) - len(line.lstrip())]
                 if len(indent) == statement.col_offset and not line.lstrip().startswith(b"elif") and number:
-                    yield Place(number, indent, pieces)
+                    after = any(number > each for each in imported)
+                    yield Place(number, indent, _PYTHON + (_OF_TORCH if after else ()))

@@ -26,13 +26,16 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _WORDS = frozenset((b"CUdeviceptr", b"CUdeviceptr_v2"))
-_TYPE = re.compile(rb"\bCUdeviceptr(?:_v2)?\b")
+# In a file that is ported by half, as a merge leaves it, by HIP's name as well.
+_TYPE = re.compile(rb"\b(?:CUdeviceptr(?:_v2)?|hipDeviceptr_t)\b")
 #: What may stand behind the type: names, each perhaps with a value. A `*` makes it something else.
 _DECLARED = re.compile(
     rb"\s*&?\s*((?:\w+\s*(?:=[^,;(){}]*(?:\([^,;(){}]*\)[^,;(){}]*)*|\{[^,;(){}]*\})?,\s*)*\w+)\s*(?P<end>[;=,{)(\[])"
 )
 _OTHERWISE = re.compile(rb"\b(\w+)(?:\s+|\s*[*&]+\s*)(\w+)\s*[;=,){\[]")
-_NO_TYPES = _WORDS | frozenset(b"return case else goto delete new throw typename using namespace".split())
+_NO_TYPES = _WORDS | frozenset(
+    b"hipDeviceptr_t return case else goto delete new throw typename using namespace".split()
+)
 _INTEGER = re.compile(
     rb"\s*(?:std\s*::\s*)?(?:size_t|u?int(?:64|ptr)_t|(?:unsigned\s+)?(?:long\s+long|long)(?:\s+(?:unsigned\s+)?int)?)\s*"
 )
@@ -296,7 +299,7 @@ def _local(code: bytes, start: int, end: int) -> dict[bytes, bytes]:
     opening = code.find(b"(", start, end)
     start = opening if opening >= 0 else start
     for match in _OTHERWISE.finditer(code, start, end):
-        if match[1] not in _NO_TYPES and match[1] not in _WORDS:
+        if match[1] not in _NO_TYPES:
             kind = b"number" if match[1] in _NUMBERS and b"*" not in match.group() else b""
             found.setdefault(match[2], set()).add(kind)
     for name, kind in _addresses(code, start, end):
@@ -339,7 +342,7 @@ def _declared(source: Cpp) -> frozenset[bytes]:
     code = bytes(outside)
     for name, kind in _addresses(code, 0, len(code)):
         found.setdefault(name, set()).add(kind)
-    others = {match[2] for match in _OTHERWISE.finditer(code) if match[1] not in _NO_TYPES and match[1] not in _WORDS}
+    others = {match[2] for match in _OTHERWISE.finditer(code) if match[1] not in _NO_TYPES}
     prefixes = {b"(": b"(", b"addresses": b"[", b"address": b""}
     return frozenset(prefixes[kind] + name for name, kinds in found.items() for kind in kinds if name not in others)
 

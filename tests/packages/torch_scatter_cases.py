@@ -14,7 +14,7 @@ SHAPES = {
     "most_empty": {"rows": 20, "columns": 2, "groups": 300},
     "wide": {"rows": 6, "columns": 130, "groups": 3},
     "long": {"rows": 700, "columns": 2, "groups": 5},
-    "double": {"rows": 100, "columns": 9, "groups": 11, "dtype": "float64"},
+    "columns": {"rows": 100, "columns": 9, "groups": 11},
     "int": {"rows": 100, "columns": 3, "groups": 11, "dtype": "int64"},
 }
 CASES = {

@@ -18,7 +18,7 @@ SHAPES = {
     "a_warp_wide": {"rows": 9, "columns": 33, "width": 32, "full": 0.6},
     "wide": {"rows": 6, "columns": 7, "width": 70, "full": 0.5},
     "batches": {"rows": 7, "columns": 40, "width": 5, "full": 0.4, "batches": 3},
-    "double": {"rows": 12, "columns": 50, "width": 9, "full": 0.7, "dtype": "float64"},
+    "longer": {"rows": 12, "columns": 50, "width": 9, "full": 0.7},
 }
 CASES = {
     **{
