@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -16,6 +18,8 @@ from typing import Any
 import pytest
 
 import hipport
+from hipport_passes import atomics
+from hipport_passes.arch_guards import deciding
 
 KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = runpy.run_path(
     str(Path(__file__).parents[1] / "bench" / "growth.py")
@@ -59,3 +63,24 @@ def test_each_part_of_an_input_takes_the_same_work(kind: str) -> None:
     half, more, all_of_it = (work(make(each)) for each in sizes)
     # What any input takes is in each, and gone in the difference.
     assert all_of_it - more <= MOST * (more - half), f"{sizes}: {half}, {more}, {all_of_it}"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (deciding._LOADS, b" " * 8000 + b"x("),
+        (deciding._LOADS, b"\n# define __ldg(x) *x" + b" " * 8000 + b"!"),
+        (deciding._CONSTANT, b"const " * 4000),
+        (deciding._DECLARES, b"int " * 4000),
+        (atomics._MEMBER, b"(" * 8000 + b"a.b" + b"[0]" * 8000 + b"!"),
+        (atomics._MEMBER, b"a.b" + b" " * 8000 + b"!"),
+        (atomics._DECLARED, b" " * 8000 + b"!"),
+    ],
+    ids=["loads", "loads by a macro", "constants", "declares", "members", "members, blanks", "declared"],
+)
+def test_a_pattern_that_does_not_match_is_soon_done(pattern: re.Pattern[bytes], text: bytes) -> None:
+    start = time.process_time()
+    assert pattern.fullmatch(text) is None
+    if pattern in (deciding._CONSTANT, deciding._DECLARES):
+        assert pattern.search(text) is None
+    assert time.process_time() - start < 0.5
