@@ -52,9 +52,9 @@ _NOT_PORTED = re.compile(
 _STRING = re.compile(rb"\"[^\"]*\"|'[^']*'")
 # A stand-in for __ldg that loads, which is what HIP's does.
 _LOADS = re.compile(
-    rb"\s*(?:template\s*<[^<>]*>\s*)?[\w\s]*\b__ldg\s*\(\s*(?:const\s+\w+|\w+\s+const)\s*\*\s*(?:__restrict__\s*)?(\w+)\s*\)"
+    rb"(?:\s*template\s*<[^<>]*>)?[\w\s]*\b__ldg\s*\(\s*(?:const\s+\w+|\w+\s+const)\s*\*\s*(?:__restrict__\s*)?(\w+)\s*\)"
     rb"\s*\{\s*return\s*(?:\*\s*\1|\1\s*\[\s*0\s*\])\s*;\s*\}\s*"
-    rb"|\s*#[ \t]*define[ \t]+__ldg(?:\((\w+)\)[ \t]+\(?[ \t]*\*[ \t]*\(?\2\)?[ \t]*\)?|[ \t]+\*)\s*"
+    rb"|\s*#[ \t]*define[ \t]+__ldg(?:\((\w+)\)[ \t]+(?:\([ \t]*)?\*[ \t]*\(?\2\)?(?:[ \t]*\))?|[ \t]+\*)\s*"
 )
 _ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\n]*\s*)+")
 # What compares as it is written: with its bracket the name of a macro that has arguments.
@@ -67,13 +67,13 @@ _FULL = re.compile(
     rb"\(*(?:0[xX][fF]{8}[uUlL]*|~0[uUlL]*|(?:\(unsigned(?:int)?\))?-1|4294967295[uUlL]*|UINT(?:32)?_MAX)\)*"
 )
 _CONSTANT = re.compile(
-    rb"#[ \t]*define[ \t]+(\w+)[ \t]+([^\r\n]+)|\b(?:const|constexpr)\b[\w\s:]*?\b(\w+)\s*[={]\s*([^;}]+)"
+    rb"#[ \t]*define[ \t]+(\w+)[ \t]+([^\r\n]+)|\b(?:const|constexpr)\b[\w\s:]{0,300}?\b(\w+)\s*[={]\s*([^;}]+)"
 )
 # What stands under a condition and others may use: macros, functions, types, and variables that are given a value.
 _DECLARES = re.compile(
     rb"#[ \t]*define[ \t]+(\w+)|\b(?!(?:if|for|while|switch|catch|return)\b)(\w+)\s*\([^(){};]*\)\s*(?:const\b\s*)?\{"
-    rb"|\b(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)\s*[:{]|\busing\s+(\w+)\s*=|\btypedef\b[^;{}]*\b(\w+)\s*;"
-    rb"|\b(?:const|constexpr|static|__shared__|__constant__|auto|int|float|double|unsigned|bool)\b[\w\s*&]*\b(\w+)\s*(?:=|;|\[)"
+    rb"|\b(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)\s*[:{]|\busing\s+(\w+)\s*=|\btypedef\b[^;{}]{0,1000}\b(\w+)\s*;"
+    rb"|\b(?:const|constexpr|static|__shared__|__constant__|auto|int|float|double|unsigned|bool)\b[\w\s*&]{0,300}\b(\w+)\s*(?:=|;|\[)"
 )
 
 
@@ -134,6 +134,22 @@ def _constants(source: Cpp) -> frozenset[tuple[bytes, bool]]:
     )
 
 
+def _not_ported(source: Cpp) -> list[int]:
+    """Return where a file has what is in no branch that is ported as a whole."""
+    return [match.start() for match in _NOT_PORTED.finditer(source.code)]
+
+
+def _coded(source: Cpp) -> list[int]:
+    """Return where a file has code, outside of directives."""
+    plain = re.sub(rb"^[ \t]*#.*", lambda match: b" " * len(match[0]), source.code, flags=re.M)
+    return [match.start() for match in _CODE.finditer(plain)]
+
+
+def _renaming(source: Cpp) -> list[int]:
+    """Return where a file gives an intrinsic another name, or has a macro that calls one."""
+    return [match.start() for match in _MACRO.finditer(source.code)]
+
+
 def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: Span, kind: str) -> _Decided | None:
     """Have AMD take the branch that every CUDA of today takes, if hipport has ported all of it."""
     chain = chain_of(source, group)
@@ -147,12 +163,12 @@ def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: S
         return None
     left = [branch_of(group, each) for each in now]
     is_error = all(each is not None and _ERRORS.fullmatch(code, each.start, each.end) for each in left)
-    inside = code[group[0].span.end : group[1].span.start]
+    inside = Span(group[0].span.end, group[1].span.start)
     # Where others have nothing, a program is not for them, and AMD would silently do without that code.
     alone = len(group) == 2 and (
-        _CODE.search(re.sub(rb"^[ \t]*#.*", b"", inside, flags=re.M))
+        _any_between(source.fact(_coded), inside)
         # Intrinsics by other names; what else macros of a release say may be of any kind.
-        or (kind == "version" and _MACRO.search(inside))
+        or (kind == "version" and _any_between(source.fact(_renaming), inside))
     )
     # GPUs before 6.0 have no atomicAdd of double; what stands in for it is slow on AMD too.
     oldest = 600 if b"atomicAdd" in whole else OLDEST[b"__CUDA_ARCH__"]
@@ -276,7 +292,7 @@ class Guards:
 
     def has(self, source: Cpp, branch: Span) -> bool:
         """Say whether anything in a branch is CUDA's alone, or depends on which CUDA it is."""
-        if _NOT_PORTED.search(source.code, branch.start, branch.end):
+        if _any_between(source.fact(_not_ported), branch):
             return True
         if _any_between(self._undecided[source.path], branch):
             return True
