@@ -199,6 +199,26 @@ def rules(count: int) -> dict[str, bytes]:
     return {"Makefile": b"NVCC = nvcc\nFLAGS = -arch=sm_70\n" + lines}
 
 
+def nested_commands(count: int) -> dict[str, bytes]:
+    """Make conditions within conditions of a CMakeLists.txt."""
+    inside = b"".join(b"if(A%d)\nset(B%d -O2)\n" % (i, i) for i in range(count))
+    return {
+        "CMakeLists.txt": b"project(x LANGUAGES CXX CUDA)\n%bfind_package(CUDA)\n%b" % (inside, b"endif()\n" * count)
+    }
+
+
+def nested_rules(count: int) -> dict[str, bytes]:
+    """Make conditions within conditions of a Makefile."""
+    inside = b"".join(b"ifdef A%d\nX%d = -arch=sm_70\n" % (i, i) for i in range(count))
+    return {"Makefile": b"NVCC = nvcc\n%b%b" % (inside, b"endif\n" * count)}
+
+
+def nested_guards(count: int) -> dict[str, bytes]:
+    """Make conditions of the preprocessor within conditions, that ask for the architecture."""
+    inside = b"".join(b"#if __CUDA_ARCH__ >= %d\nint x%d;\n" % (i, i) for i in range(count))
+    return {"a.cu": inside + b"#endif\n" * count}
+
+
 #: By name: what makes an input of a size, and the smallest size that is measured.
 KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = {
     "guards": (guards, 200),
@@ -221,6 +241,9 @@ KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = {
     "shell script": (script, 50),
     "CMake": (commands, 200),
     "make": (rules, 100),
+    "nested CMake": (nested_commands, 250),
+    "nested make": (nested_rules, 250),
+    "nested guards": (nested_guards, 250),
 }
 
 

@@ -46,11 +46,11 @@ _BASE = re.compile(
 )
 # A member of something, or an element of one: `&acc->h`, `list[i].sums[0]`.
 _MEMBER = re.compile(
-    rb"[(&\s]*[^?:=]*(?:\.|->)\s*([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*(?:[+]\s*[\w\s*+]+)?\)*\s*", re.DOTALL
+    rb"[^?:=]*(?:\.|->)\s*([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]\s*)*(?:[+][\w\s*+]+)?(?:\)+\s*)?", re.DOTALL
 )
 # What stands behind a type: names, each perhaps with a `*`, the length of an array and a value.
 _DECLARED = re.compile(
-    rb"((?:\s*[*&]*\s*\w+\s*(?:\[[^\];{}]*\]\s*)*(?:=[^,;(){}]*|\{[^,;{}]*\})?\s*,)*\s*[*&]*\s*\w+)\s*[;=\[{,)]"
+    rb"((?:\s*(?:[*&]+\s*)?\w+\s*(?:\[[^\];{}]*\]\s*)*(?:=[^,;(){}]*|\{[^,;{}]*\}\s*)?,)*\s*(?:[*&]+\s*)?\w+)\s*[;=\[{,)]"
 )
 _ALIAS = re.compile(rb"\busing\s+(\w+)\s*=\s*(\w+)\s*;|\btypedef\s+(\w+)\s+(\w+)\s*;")
 # What makes a value of such a type: `__floats2half2_rn(a, b)`, `make_float4(…)`.

@@ -432,7 +432,7 @@ class _Script:
     def _listed(self, command: Command) -> Iterator[Said]:
         """`set(languages CXX CUDA)`, `list(APPEND languages CUDA)`, of what project() gets."""
         source = self.source
-        if self._variable(command) not in language_variables(source):
+        if self._variable(command) not in source.fact(language_variables):
             return
         for argument in command.arguments[1 if command.name == "set" else 2 :]:
             if source[argument.content] == b"CUDA":

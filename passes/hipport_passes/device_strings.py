@@ -480,6 +480,11 @@ def _recipes() -> tuple[Mapping[str, Any], ...]:
     return tuple(load(Path(__file__).with_suffix(".toml"))["recipe"])
 
 
+# What a pattern of a recipe may begin with, and need not where any part of a text will do: in a long line it would be
+# looked for from each place to the end.
+_LEADING = re.compile(r"(?:(?<=\|)|(?<=^)|(?<=\(\?:))(?:\(\?:\.\+\\\.\)\?|\\w\+(?=_))")
+
+
 @functools.cache
 def _quick(pattern: str) -> re.Pattern[bytes]:
     return re.compile(pattern.encode())
@@ -495,7 +500,7 @@ def _concerns(recipe: Mapping[str, Any], source: Python) -> bool:
     ):
         return False
     wanted = recipe.get("string") or recipe.get("attribute") or recipe.get("argument") or recipe.get("call")
-    if wanted is not None and not _quick(wanted.removeprefix(r"(?:.+\.)?")).search(source.text):
+    if wanted is not None and not _quick(_LEADING.sub("", wanted)).search(source.text):
         return False
     unless = recipe.get("unless")
     return unless is None or not _quick(unless).search(source.text)

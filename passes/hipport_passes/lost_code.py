@@ -75,9 +75,10 @@ def lost(source: Cpp) -> tuple[Lost, ...]:
 def _lost(source: Cpp, group: tuple[Conditional, ...]) -> Lost | None:
     first = group[0].span
     whole = source.code[first.start : group[-1].span.end]
-    asked = [*_ARCHITECTURE.finditer(whole)]
-    if not asked or function_at(source, first.start) is None or source.ported(first.start):
+    # One is enough here: what stands outside of all functions may have everything else inside.
+    if not _ARCHITECTURE.search(whole) or function_at(source, first.start) is None or source.ported(first.start):
         return None
+    asked = [*_ARCHITECTURE.finditer(whole)]
     branches = [(part, Span(part.span.end, following.span.start)) for part, following in pairwise(group)]
     taken: Span | None = None
     for part, branch in branches:

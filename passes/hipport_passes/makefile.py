@@ -12,8 +12,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from hipport.finding import Certainty, Finding
+from hipport.languages.enclosing import Block, answered
 from hipport.languages.make import Line, Makefile, without_references
 from hipport.languages.shell import commands_in
 from hipport.pipeline import Pass
@@ -184,21 +186,38 @@ def _begin(source: Makefile, command: Span) -> int:
 
 def _for_hip(source: Makefile, line: Line) -> bool:
     """Say whether a line is there with HIP alone, perhaps from an earlier run, and so has what is left to a person."""
-    return any(
-        _USES_HIP.search(source[block[0].span]) and (block[0].kind == "ifeq") == (len(block) == 1)
-        for block in source.around(line)
-    )
+
+    def of(block: Block[Line]) -> bool | None:
+        first, alone = block.first, block.before is None
+        return True if (first.kind == "ifeq") == alone and _USES_HIP.search(source[first.span]) else None
+
+    return bool(answered(source.block(line), source.fact(_answers).for_hip, of))
 
 
 def _decided(source: Makefile, line: Line) -> bool:
     """Say whether a line stands where it is known that CUDA is not what is built with, or HIP not what is meant."""
-    for block in source.around(line):
-        first = source[block[0].span]
-        if any(b"USE_HIP" in source[part.span] for part in block):
-            return True
-        if b"Windows_NT" in first and (block[0].kind == "ifneq") == (len(block) > 1):
-            return True
-    return False
+
+    def asks(block: Block[Line]) -> bool | None:
+        return True if b"USE_HIP" in source[block.part.span] else None
+
+    def on_windows(block: Block[Line]) -> bool | None:
+        first, alone = block.first, block.before is None
+        return True if (first.kind == "ifneq") == (not alone) and b"Windows_NT" in source[first.span] else None
+
+    block, known = source.block(line), source.fact(_answers)
+    return bool(answered(block, known.asks, asks, by_part=True) or answered(block, known.on_windows, on_windows))
+
+
+class _Answers(NamedTuple):
+    """What has been found of conditionals of a makefile."""
+
+    for_hip: dict[Block[Line], bool | None]
+    asks: dict[Block[Line], bool | None]
+    on_windows: dict[Block[Line], bool | None]
+
+
+def _answers(source: Makefile) -> _Answers:
+    return _Answers({}, {}, {})
 
 
 def _option(source: Makefile, project: Project) -> Edit:

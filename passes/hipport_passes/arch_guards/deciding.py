@@ -54,9 +54,9 @@ _NOT_PORTED = re.compile(
 _STRING = re.compile(rb"\"[^\"]*\"|'[^']*'")
 # A stand-in for __ldg that loads, which is what HIP's does.
 _LOADS = re.compile(
-    rb"\s*(?:template\s*<[^<>]*>\s*)?[\w\s]*\b__ldg\s*\(\s*(?:const\s+\w+|\w+\s+const)\s*\*\s*(?:__restrict__\s*)?(\w+)\s*\)"
+    rb"(?:\s*template\s*<[^<>]*>)?[\w\s]*\b__ldg\s*\(\s*(?:const\s+\w+|\w+\s+const)\s*\*\s*(?:__restrict__\s*)?(\w+)\s*\)"
     rb"\s*\{\s*return\s*(?:\*\s*\1|\1\s*\[\s*0\s*\])\s*;\s*\}\s*"
-    rb"|\s*#[ \t]*define[ \t]+__ldg(?:\((\w+)\)[ \t]+\(?[ \t]*\*[ \t]*\(?\2\)?[ \t]*\)?|[ \t]+\*)\s*"
+    rb"|\s*#[ \t]*define[ \t]+__ldg(?:\((\w+)\)[ \t]+(?:\([ \t]*)?\*[ \t]*\(?\2\)?(?:[ \t]*\))?|[ \t]+\*)\s*"
 )
 _ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\n]*\s*)+")
 # What compares as it is written: with its bracket the name of a macro that has arguments.
@@ -70,13 +70,13 @@ _FULL = re.compile(
     rb"\(*(?:0[xX][fF]{8}[uUlL]*|~0[uUlL]*|(?:\(unsigned(?:int)?\))?-1|4294967295[uUlL]*|UINT(?:32)?_MAX)\)*"
 )
 _CONSTANT = re.compile(
-    rb"#[ \t]*define[ \t]+(\w+)[ \t]+([^\r\n]+)|\b(?:const|constexpr)\b[\w\s:]*?\b(\w+)\s*[={]\s*([^;}]+)"
+    rb"#[ \t]*define[ \t]+(\w+)[ \t]+([^\r\n]+)|\b(?:const|constexpr)\b[\w\s:]{0,300}?\b(\w+)\s*[={]\s*([^;}]+)"
 )
 # What stands under a condition and others may use: macros, functions, types, and variables that are given a value.
 _DECLARES = re.compile(
     rb"#[ \t]*define[ \t]+(\w+)|\b(?!(?:if|for|while|switch|catch|return)\b)(\w+)\s*\([^(){};]*\)\s*(?:const\b\s*)?\{"
-    rb"|\b(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)\s*[:{]|\busing\s+(\w+)\s*=|\btypedef\b[^;{}]*\b(\w+)\s*;"
-    rb"|\b(?:const|constexpr|static|__shared__|__constant__|auto|int|float|double|unsigned|bool)\b[\w\s*&]*\b(\w+)\s*(?:=|;|\[)"
+    rb"|\b(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)\s*[:{]|\busing\s+(\w+)\s*=|\btypedef\b[^;{}]{0,1000}\b(\w+)\s*;"
+    rb"|\b(?:const|constexpr|static|__shared__|__constant__|auto|int|float|double|unsigned|bool)\b[\w\s*&]{0,300}\b(\w+)\s*(?:=|;|\[)"
 )
 
 # Which group of it is a variable, of which others may have one of the same name.
@@ -140,6 +140,22 @@ def _constants(source: Cpp) -> frozenset[tuple[bytes, bool]]:
     )
 
 
+def _not_ported(source: Cpp) -> list[int]:
+    """Return where a file has what is in no branch that is ported as a whole."""
+    return [match.start() for match in _NOT_PORTED.finditer(source.code)]
+
+
+def _coded(source: Cpp) -> list[int]:
+    """Return where a file has code, outside of directives."""
+    plain = re.sub(rb"^[ \t]*#.*", lambda match: b" " * len(match[0]), source.code, flags=re.M)
+    return [match.start() for match in _CODE.finditer(plain)]
+
+
+def _renaming(source: Cpp) -> list[int]:
+    """Return where a file gives an intrinsic another name, or has a macro that calls one."""
+    return [match.start() for match in _MACRO.finditer(source.code)]
+
+
 def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: Span, kind: str) -> _Decided | None:
     """Have AMD take the branch that every CUDA of today takes, if hipport has ported all of it."""
     chain = chain_of(source, group)
@@ -153,12 +169,12 @@ def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: S
         return None
     left = [branch_of(group, each) for each in now]
     is_error = all(each is not None and _ERRORS.fullmatch(code, each.start, each.end) for each in left)
-    inside = code[group[0].span.end : group[1].span.start]
+    inside = Span(group[0].span.end, group[1].span.start)
     # Where others have nothing, a program is not for them, and AMD would silently do without that code.
-    alone = len(group) == 2 and (
-        _CODE.search(re.sub(rb"^[ \t]*#.*", b"", inside, flags=re.M))
+    alone = len(group) == 2 and bool(
+        _between(source.fact(_coded), inside)
         # Intrinsics by other names; what else macros of a release say may be of any kind.
-        or (kind == "version" and _MACRO.search(inside))
+        or (kind == "version" and _between(source.fact(_renaming), inside))
     )
     # GPUs before 6.0 have no atomicAdd of double; what stands in for it is slow on AMD too.
     oldest = 600 if b"atomicAdd" in whole else OLDEST[b"__CUDA_ARCH__"]
@@ -322,9 +338,8 @@ class Guards:
         def any_of(places: Iterable[int]) -> bool:
             return any(not within(at, here) and not within(at, source.cuda_only) for at in places)
 
-        # Conditions inside are decided by themselves; a chain's first directive is none of what stands in its branch.
-        not_ported = (match.start() for match in _NOT_PORTED.finditer(source.code, branch.start, branch.end))
-        if any_of(at for at in not_ported if not _is_condition(source, at)):
+        # Conditions inside are decided by themselves.
+        if any_of(at for at in _between(source.fact(_not_ported), branch) if not _is_condition(source, at)):
             return True
         if any_of(_between(self._undecided[source.path], branch)):
             return True

@@ -129,8 +129,8 @@ class Options:
         `${CMAKE_HIP_FLAGS} ${flag}` without the words that the loop goes through for HIP would be nvcc's.
         """
         source = self.source
-        used = {reference.name for reference in source.references(command.inner)}
-        for block in source.around(command):
+        used = {reference.name for reference in source.references(command.inner)} if said else set()
+        for block in source.around(command) if used else ():
             loop = block[0]
             if loop.name == "foreach" and text(source, loop, 0) in used and tells(source, loop.arguments[1:], False):
                 copy = copied(source, [each.content for each in _items(source, loop)], self.tree.torch, self.rocm)

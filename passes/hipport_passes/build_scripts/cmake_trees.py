@@ -6,11 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import PurePath
+from typing import NamedTuple
 
 from hipport.languages.cmake import CMake, Command
 from hipport.languages.cpp import Cpp
+from hipport.languages.enclosing import Block, answered
 from hipport.project import Project
 
 #: What a script says that has to do with CUDA.
@@ -90,27 +92,42 @@ def is_helper(source: CMake, command: Command) -> bool:
 
 def decided(source: CMake, command: Command) -> bool:
     """Say whether the command stands where it is known which of HIP and CUDA is built for."""
-    return any(
-        knows_hip(source, part)
-        for block in source.around(command)
-        if block[0].name in ("if", "while")
-        for part in block
-        if part.name != "else"
-    )
+
+    def of(block: Block[Command]) -> bool | None:
+        asks = block.part.name != "else" and block.first.name in ("if", "while")
+        return True if asks and knows_hip(source, block.part) else None
+
+    return bool(answered(source.block(command), source.fact(_answers).decided, of, by_part=True))
 
 
 def elsewhere(source: CMake, command: Command) -> bool:
     """Say whether the command is for another system or compiler than HIP is for: `if(MSVC)`."""
-    for block in source.around(command):
-        part = block[-1]
-        if block[0].name == "if" and part.name != "else":
-            said = source[part.inner].split()
-            if b"CMAKE_CUDA_COMPILER_ID" in source[part.inner] and re.search(rb"\bClang\b", source[part.inner]):
-                return b"NVIDIA" not in source[part.inner] and b"NOT" not in said
-            by_name = b"NOT" not in said and b"MSVC" in (word.strip(b'"') for word in said)
-            if said and (said[0] in (b"MSVC", b"WIN32", b"APPLE") or by_name) and b"OR" not in said:
-                return True
-    return False
+    return bool(answered(source.block(command), source.fact(_answers).elsewhere, partial(_elsewhere, source)))
+
+
+def _elsewhere(source: CMake, block: Block[Command]) -> bool | None:
+    part = block.part
+    if part.name == "else" or block.first.name != "if":
+        return None
+    inner = source[part.inner]
+    said = inner.split()
+    if b"CMAKE_CUDA_COMPILER_ID" in inner and re.search(rb"\bClang\b", inner):
+        return b"NVIDIA" not in inner and b"NOT" not in said
+    by_name = b"NOT" not in said and b"MSVC" in (word.strip(b'"') for word in said)
+    if said and (said[0] in (b"MSVC", b"WIN32", b"APPLE") or by_name) and b"OR" not in said:
+        return True
+    return None
+
+
+class _Answers(NamedTuple):
+    """What has been found of blocks of a script."""
+
+    decided: dict[Block[Command], bool | None]
+    elsewhere: dict[Block[Command], bool | None]
+
+
+def _answers(source: CMake) -> _Answers:
+    return _Answers({}, {})
 
 
 @dataclass(frozen=True)
@@ -158,7 +175,7 @@ def facts(source: CMake) -> Facts:
     targets, defines, variables, sets = set(), set(), set(), set()
     includes_helper = language = find_cuda = find_toolkit = torch = False
     aware = False
-    of_languages = language_variables(source)
+    of_languages = source.fact(language_variables)
     for command in source.commands:
         first = text(source, command, 0)
         said = {text(source, command, i) for i in range(len(command.arguments))}

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from hipport.group import Group
+from hipport.languages.enclosing import Block, around
 from hipport.source import Source, Span
 
 _PLAIN = rb'(?:[^ \0\t\r\n()#"\[=\\]|\\[^\0\n])'
@@ -208,28 +209,32 @@ class CMake(Source):
         return self._parsed[0]
 
     @cached_property
-    def _blocks(self) -> tuple[dict[Command, tuple[tuple[Command, ...], ...]], int]:
-        around: dict[Command, tuple[tuple[Command, ...], ...]] = {}
-        stack: list[tuple[Command, ...]] = []
-        unmatched = 0
+    def _blocks(self) -> tuple[dict[Command, Block[Command] | None], int]:
+        innermost: dict[Command, Block[Command] | None] = {}
+        block: Block[Command] | None = None
+        unmatched = opened = 0
         for command in self.commands:
             if command.name in _ENDING:
-                if stack and stack[-1][0].name == _ENDING[command.name]:
-                    stack.pop()
+                if block is not None and block.first.name == _ENDING[command.name]:
+                    block, opened = block.outer, opened - 1
                 else:
                     unmatched += 1
             if command.name in ("elseif", "else"):
-                if stack and stack[-1][0].name == "if":
-                    around[command] = tuple(stack[:-1])
-                    stack[-1] = (*stack[-1], command)
+                if block is not None and block.first.name == "if":
+                    innermost[command] = block.outer
+                    block = Block(command, block.first, block, block.outer)
                 else:
                     unmatched += 1
-                    around[command] = tuple(stack)
+                    innermost[command] = block
                 continue
-            around[command] = tuple(stack)
+            innermost[command] = block
             if command.name in _ENDS:
-                stack.append((command,))
-        return around, unmatched + len(stack)
+                block, opened = Block(command, command, None, block), opened + 1
+        return innermost, unmatched + opened
+
+    def block(self, command: Command) -> Block[Command] | None:
+        """Return the innermost block that `command` stands in; one that it begins or parts is not among them."""
+        return self._blocks[0][command]
 
     def around(self, command: Command) -> tuple[tuple[Command, ...], ...]:
         """Return the blocks that `command` stands in, the outermost first.
@@ -237,7 +242,7 @@ class CMake(Source):
         Each is what begins it: `(if,)`, `(if, elseif)`, `(if, elseif, else)`, `(foreach,)`. `command` itself, where it
         begins or parts a block, stands in those around that block.
         """
-        return self._blocks[0][command]
+        return around(self.block(command))
 
     def tokens_in(self, span: Span) -> Iterator[Token]:
         """Yield the tokens in `span`, which begins and ends between tokens."""

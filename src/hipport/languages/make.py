@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from hipport.group import Group
+from hipport.languages.enclosing import Block, around
 from hipport.source import Source, Span
 
 _ASSIGNMENT = re.compile(
@@ -64,11 +65,11 @@ class Makefile(Source):
     group: ClassVar[Group] = Group.BUILD
 
     @cached_property
-    def _parsed(self) -> tuple[tuple[Line, ...], dict[Line, tuple[tuple[Line, ...], ...]], int]:
+    def _parsed(self) -> tuple[tuple[Line, ...], dict[Line, Block[Line] | None], int]:
         lines: list[Line] = []
-        around: dict[Line, tuple[tuple[Line, ...], ...]] = {}
-        stack: list[tuple[Line, ...]] = []
-        wrong = defines = 0
+        innermost: dict[Line, Block[Line] | None] = {}
+        block: Block[Line] | None = None
+        wrong = defines = opened = 0
         in_rule = False
         for span in self._logical():
             line = self._line(span, bool(defines), in_rule)
@@ -79,24 +80,24 @@ class Makefile(Source):
                 wrong += not defines
                 defines = max(0, defines - 1)
             if word == "endif":
-                if stack:
-                    stack.pop()
+                if block is not None:
+                    block, opened = block.outer, opened - 1
                 else:
                     wrong += 1
             elif word == "else":
-                wrong += not stack
-                if stack:
-                    around[line] = tuple(stack[:-1])
-                    stack[-1] = (*stack[-1], line)
-            around.setdefault(line, tuple(stack))
+                wrong += block is None
+                if block is not None:
+                    innermost[line] = block.outer
+                    block = Block(line, block.first, block, block.outer)
+            innermost.setdefault(line, block)
             if word in ("ifeq", "ifneq", "ifdef", "ifndef"):
-                stack.append((line,))
+                block, opened = Block(line, line, None, block), opened + 1
             if word == "rule":
                 in_rule = True
             elif word in ("assignment", "other"):
                 in_rule = False
             lines.append(line)
-        return tuple(lines), around, wrong + len(stack) + defines
+        return tuple(lines), innermost, wrong + opened + defines
 
     def _logical(self) -> Iterator[Span]:
         at = 0
@@ -158,6 +159,10 @@ class Makefile(Source):
 
     def around(self, line: Line) -> tuple[tuple[Line, ...], ...]:
         """Return the conditionals that `line` stands in, the outermost first: `(ifeq,)`, or `(ifeq, else)`."""
+        return around(self.block(line))
+
+    def block(self, line: Line) -> Block[Line] | None:
+        """Return the innermost conditional that `line` stands in; one that it begins or parts is not among them."""
         return self._parsed[1][line]
 
     @property
