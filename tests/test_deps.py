@@ -173,7 +173,7 @@ def test_a_pytorch_that_is_missing_is_installed_from_the_index_for_rocm(tmp_path
     lay(tmp_path / "packages", {"torch.py": "raise ImportError\n"})
     result, log = run_script(plan, tmp_path / "scene", tmp_path)
     assert log.splitlines()[0] == (
-        "pip install torch torchvision torchaudio xformers --index-url https://download.pytorch.org/whl/rocm6.4"
+        "pip install torch torchvision torchaudio xformers --index-url https://download.pytorch.org/whl/rocm7.1"
     )
     assert result.returncode != 0  # it still cannot be imported
     assert len(log.splitlines()) == 1
@@ -204,8 +204,8 @@ def test_what_is_optional_may_fail_and_what_is_not_ends_the_script(tmp_path: Pat
     ("files", "rocm"),
     [
         ({"requirements.txt": "torch\ntqdm\n"}, "6.4"),
-        ({"requirements.txt": "xformers\nflash-attn\n"}, "6.4"),
-        ({"requirements.txt": "gsplat\n"}, "6.4"),
+        ({"requirements.txt": "xformers\nflash-attn\n"}, "7.1"),
+        ({"requirements.txt": "gsplat\n"}, "7.0"),
         ({"pyproject.toml": '[project]\nname = "x"\nversion = "1"\ndependencies = ["pytorch3d"]\n'}, "6.4"),
         ({"requirements.txt": "flash-attn\n"}, "7.2"),
         ({"run.py": "import torch\nfrom flash_attn import flash_attn_func\n"}, "7.2"),
@@ -218,10 +218,10 @@ def test_the_release_is_the_one_that_suits_the_packages(tmp_path: Path, files: d
 
 
 def test_a_release_that_is_asked_for_is_planned_for(tmp_path: Path) -> None:
-    plan = hipport.deps([lay(tmp_path, {"requirements.txt": "xformers\ngsplat\n"})], rocm=(7, 1))
-    assert plan.rocm == "7.1" and plan.index.endswith("rocm7.1")
+    plan = hipport.deps([lay(tmp_path, {"requirements.txt": "xformers\ngsplat\n"})], rocm=(7, 2))
+    assert plan.rocm == "7.2" and plan.index.endswith("rocm7.2")
     assert not any("xformers" in command for step in plan.steps for command in step.commands)
-    assert any(note.startswith("xformers: no build is known for ROCm 7.1") for note in plan.notes)
+    assert any(note.startswith("xformers: no build is known for ROCm 7.2") for note in plan.notes)
     assert [each.package for each in plan.checks] == ["torch"]
 
 
