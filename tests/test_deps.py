@@ -173,7 +173,7 @@ def test_a_pytorch_that_is_missing_is_installed_from_the_index_for_rocm(tmp_path
     lay(tmp_path / "packages", {"torch.py": "raise ImportError\n"})
     result, log = run_script(plan, tmp_path / "scene", tmp_path)
     assert log.splitlines()[0] == (
-        "pip install torch torchvision torchaudio xformers --index-url https://download.pytorch.org/whl/rocm7.1"
+        "pip install torch torchvision torchaudio xformers --index-url https://download.pytorch.org/whl/rocm6.4"
     )
     assert result.returncode != 0  # it still cannot be imported
     assert len(log.splitlines()) == 1
@@ -204,8 +204,8 @@ def test_what_is_optional_may_fail_and_what_is_not_ends_the_script(tmp_path: Pat
     ("files", "rocm"),
     [
         ({"requirements.txt": "torch\ntqdm\n"}, "6.4"),
-        ({"requirements.txt": "xformers\nflash-attn\n"}, "7.1"),
-        ({"requirements.txt": "gsplat\n"}, "7.0"),
+        ({"requirements.txt": "xformers\nflash-attn\n"}, "6.4"),
+        ({"requirements.txt": "gsplat\n"}, "6.4"),
         ({"pyproject.toml": '[project]\nname = "x"\nversion = "1"\ndependencies = ["pytorch3d"]\n'}, "6.4"),
         ({"requirements.txt": "flash-attn\n"}, "7.2"),
         ({"run.py": "import torch\nfrom flash_attn import flash_attn_func\n"}, "7.2"),

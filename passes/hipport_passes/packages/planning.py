@@ -120,12 +120,14 @@ def _conflict(found: dict[str, list[Mention]]) -> bool:
 
 def _release(found: dict[str, list[Mention]], project: Project) -> tuple[tuple[int, int], str]:
     """Return the release that suits the packages found, and why."""
-    rules = {family.name: family for family in table.of(project).families}
+    recipes = table.of(project)
+    rules = {family.name: family for family in recipes.families}
     bound = [rules[name] for name in found if rules[name].releases]
     if bound:
-        counted = {
-            each: sum(each in family.releases for family in bound) for family in bound for each in family.releases
-        }
+        built = {each for family in bound for each in family.releases}
+        # For others, PyTorch would be another release's than the packages, or than the image.
+        whole = built & {each.rocm for each in recipes.indexes} & {each.rocm for each in recipes.images}
+        counted = {each: sum(each in family.releases for family in bound) for each in whole or built}
         best = max(counted, key=lambda each: (counted[each], release(each)))
         names = ", ".join(family.name for family in bound if best in family.releases)
         return release(best), f"there are builds of {names} for it"
