@@ -172,6 +172,7 @@ NOT_WITH_OLD: dict[str, str] = {
     "host_constructors/segments": "there is no hipCUB beside HIP 5.2",
     "namespaces/decomposer": "there is no hipCUB beside HIP 5.2",
     "atomics/bfloats": "HIP 5.2 has no hip_bf16.h",
+    "half_types/bfloat16_too": "HIP 5.2 has no hip_bf16.h",
     "half_types/casts": "HIP 5.2 has no hip_bf16.h",
     "headers/early": "there is no rocThrust beside HIP 5.2",
     "headers/mapped": "it includes libraries, which are not beside HIP 5.2",
