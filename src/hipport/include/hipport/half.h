@@ -105,14 +105,14 @@ HIPPORT_DEVICE T extreme_of_bfloat16(T a, T b) {
   __builtin_memcpy(&y, &b, sizeof(T));
   const unsigned low = extreme_of_bits<greatest, nan>(x & 0xffffu, y & 0xffffu);
   const unsigned both = low | extreme_of_bits<greatest, nan>(x >> 16, y >> 16) << 16;
-  __builtin_memcpy(&a, &both, sizeof(T));
+  __builtin_memcpy(static_cast<void *>(&a), &both, sizeof(T));
   return a;
 }
 
 template <typename T>
 HIPPORT_DEVICE T of_bits(unsigned bits) {
   T value;
-  __builtin_memcpy(&value, &bits, sizeof(T));
+  __builtin_memcpy(static_cast<void *>(&value), &bits, sizeof(T));
   return value;
 }
 HIPPORT_DEVICE __half saturated(__half value) {
