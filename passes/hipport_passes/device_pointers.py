@@ -26,16 +26,15 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _WORDS = frozenset((b"CUdeviceptr", b"CUdeviceptr_v2"))
-# In a file that is ported by half, as a merge leaves it, by HIP's name as well.
-_TYPE = re.compile(rb"\b(?:CUdeviceptr(?:_v2)?|hipDeviceptr_t)\b")
+_TYPE = re.compile(rb"\bCUdeviceptr(?:_v2)?\b")
+#: In a file that is ported by half, as a merge leaves it. One with HIP's name alone is a person's, and stays.
+_OF_BOTH = re.compile(rb"\b(?:CUdeviceptr(?:_v2)?|hipDeviceptr_t)\b")
 #: What may stand behind the type: names, each perhaps with a value. A `*` makes it something else.
 _DECLARED = re.compile(
     rb"\s*&?\s*((?:\w+\s*(?:=[^,;(){}]*(?:\([^,;(){}]*\)[^,;(){}]*)*|\{[^,;(){}]*\})?,\s*)*\w+)\s*(?P<end>[;=,{)(\[])"
 )
 _OTHERWISE = re.compile(rb"\b(\w+)(?:\s+|\s*[*&]+\s*)(\w+)\s*[;=,){\[]")
-_NO_TYPES = _WORDS | frozenset(
-    b"hipDeviceptr_t return case else goto delete new throw typename using namespace".split()
-)
+_NO_TYPES = _WORDS | frozenset(b"return case else goto delete new throw typename using namespace".split())
 _INTEGER = re.compile(
     rb"\s*(?:std\s*::\s*)?(?:size_t|u?int(?:64|ptr)_t|(?:unsigned\s+)?(?:long\s+long|long)(?:\s+(?:unsigned\s+)?int)?)\s*"
 )
@@ -103,7 +102,7 @@ class _Names:
             if function is not None:
                 here = (function.start_byte, function.end_byte)
                 if here not in self._known:
-                    self._known[here] = _local(self.source.code, *here)
+                    self._known[here] = _local(self.source, *here)
                 if name in self._known[here]:
                     return self._known[here][name]
         return b"address" if name in self._everywhere else b"addresses" if b"[" + name in self._everywhere else b""
@@ -302,23 +301,25 @@ def _cast(seen: _Names, node: Node) -> tuple[Edit, ...]:
     return (Edit(Span(node.start_byte, node.start_byte + len(b"static_cast")), b"reinterpret_cast"),)
 
 
-def _local(code: bytes, start: int, end: int) -> dict[bytes, bytes]:
+def _local(source: Cpp, start: int, end: int) -> dict[bytes, bytes]:
     """What a function's parameters and variables are; b"" for those that are more than one thing, or another."""
     found: dict[bytes, set[bytes]] = {}
+    code = source.code
     opening = code.find(b"(", start, end)
     start = opening if opening >= 0 else start
+    named = _TYPE if _WORDS.isdisjoint(source.words) else _OF_BOTH
     for match in _OTHERWISE.finditer(code, start, end):
-        if match[1] not in _NO_TYPES:
+        if match[1] not in _NO_TYPES and not named.fullmatch(match[1]):
             kind = b"number" if match[1] in _NUMBERS and b"*" not in match.group() else b""
             found.setdefault(match[2], set()).add(kind)
-    for name, kind in _addresses(code, start, end):
+    for name, kind in _addresses(named, code, start, end):
         found.setdefault(name, set()).add(kind)
     return {name: min(kinds) if len(kinds) == 1 else b"" for name, kinds in found.items()}
 
 
-def _addresses(code: bytes, start: int, end: int) -> Iterator[tuple[bytes, bytes]]:
+def _addresses(named: re.Pattern[bytes], code: bytes, start: int, end: int) -> Iterator[tuple[bytes, bytes]]:
     """Yield the names that are declared with the type, and b"address", b"addresses" or b"(" for a function."""
-    for match in _TYPE.finditer(code, start, end):
+    for match in named.finditer(code, start, end):
         many = _MANY.match(code, match.end(), end)
         if many is not None:
             yield many[1], b"addresses"
@@ -349,9 +350,13 @@ def _declared(source: Cpp) -> frozenset[bytes]:
         # The bracket stays: it says that the name is a function's.
         outside[start + 1 : end] = b" " * (end - start - 1)
     code = bytes(outside)
-    for name, kind in _addresses(code, 0, len(code)):
+    for name, kind in _addresses(_OF_BOTH, code, 0, len(code)):
         found.setdefault(name, set()).add(kind)
-    others = {match[2] for match in _OTHERWISE.finditer(code) if match[1] not in _NO_TYPES}
+    others = {
+        match[2]
+        for match in _OTHERWISE.finditer(code)
+        if match[1] not in _NO_TYPES and not _OF_BOTH.fullmatch(match[1])
+    }
     prefixes = {b"(": b"(", b"addresses": b"[", b"address": b""}
     return frozenset(prefixes[kind] + name for name, kinds in found.items() for kind in kinds if name not in others)
 
