@@ -86,6 +86,7 @@ NOT_COMPILED: dict[str, str] = {
         """.split(),
         "what it has is left to a person, as HIP has nothing for it",
     ),
+    "device_pointers/of_hip": "it calculates with void*, as g++ does and clang does not",
     "kernel_arguments/constants_and_types": "texture references, of which HIP says that they go",
     "namespaces/types": "std::swap is for devices from C++20 on, which it is told",
     **dict.fromkeys(
