@@ -127,13 +127,15 @@ def test_a_loop_that_asks_all_lanes_for_long_is_no_spin(cuda: Path) -> None:
     assert (result.status, result.faults) == (0, ()), result.errors
 
 
-def test_a_program_that_is_ended_says_where_it_is(cuda: Path) -> None:
-    wrapped = ["SIMT_WATCHDOG=1000", str(cuda), "spins-forever"]
+@pytest.mark.parametrize("what", ["spins-forever", "calls-a-library"])
+def test_a_program_that_is_ended_says_where_it_is(cuda: Path, what: str) -> None:
+    wrapped = ["SIMT_WATCHDOG=1000", str(cuda), what]
     result = run(Path("/usr/bin/env"), wrapped, Configuration("original", 32), ENV, HERE, Limits(1.5), HERE)
     assert result.status is None
     (fault,) = result.faults
     assert fault.kind == "time-limit"
-    assert CUDA.name in fault.message
+    assert (fault.path.name if fault.path else None, fault.line) == (CUDA.name, marked(CUDA, what))
+    assert f"{CUDA.name}:{marked(CUDA, what)}" in fault.message
 
 
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:5"])

@@ -51,6 +51,13 @@ __global__ void spinsForever(volatile int* out) {
   }
 }
 
+// Most of its time is spent in a library that was compiled without frame pointers.
+__global__ void callsALibrary(int* out) {
+  double sum = 0;
+  for (unsigned i = 0; i < 4000000000u; ++i) sum += lgamma(i * 0.001 + 3);  // here: calls-a-library
+  out[0] = int(sum);
+}
+
 // Each turn of a loop that waits is an operation of lanes, or a barrier.
 __global__ void asksForever(const volatile int* flags) {
   while (!__any_sync(0xffffffff, flags[threadIdx.x] == 77))  // here: asks-forever
@@ -366,6 +373,7 @@ int main(int argc, char** argv) {
     cudaMemcpy(memory + 1, memory, 8 * sizeof(int), cudaMemcpyDeviceToDevice);  // here: copies-onto-itself
   }
   WHEN("spins-forever") spinsForever<<<1, 32>>>(memory);
+  WHEN("calls-a-library") callsALibrary<<<1, 1>>>(memory);
   WHEN("asks-forever") asksForever<<<2, 32>>>(memory);
   WHEN("counts-votes-forever") countsVotesForever<<<2, 32>>>(memory);
   WHEN("meets-forever") meetsForever<<<1, 64>>>(memory);

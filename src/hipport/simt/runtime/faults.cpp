@@ -7,6 +7,7 @@
 #include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <atomic>
 #include <cstdarg>
@@ -209,6 +210,32 @@ void* frame_of(const ucontext_t& context) {
 #endif
 }
 
+struct Unwinding {
+  Path& path;
+  void* pc;
+  void* base;
+};
+
+_Unwind_Reason_Code keep_frame(_Unwind_Context* context, void* raw) {
+  auto& unwinding = *static_cast<Unwinding*>(raw);
+  Path& path = unwinding.path;
+  int exact = 0;  // the address is that of an instruction, not the one behind a call
+  char* address = reinterpret_cast<char*>(_Unwind_GetIPInfo(context, &exact));
+  if (path.depth == 0 && address != unwinding.pc) return _URC_NO_REASON;  // a frame of the handler's
+  if (unwinding.base != nullptr && reinterpret_cast<void*>(_Unwind_GetCFA(context)) >= unwinding.base) return _URC_NORMAL_STOP;
+  path.frames[path.depth++] = address + (exact != 0 ? 1 : 0);
+  return path.depth == Path::most ? _URC_NORMAL_STOP : _URC_NO_REASON;
+}
+
+/// As `path_of`, by the tables for exceptions: slow, but functions of libraries, and stubs that lead to them, keep no
+/// frame pointer.
+void unwind(Path& path, const ucontext_t& context, void* base) {
+  path.depth = 0;
+  Unwinding unwinding{path, pc_of(context), base};
+  _Unwind_Backtrace(keep_frame, &unwinding);
+  if (path.depth < 2) path_of(path, context, base);
+}
+
 const char* signal_kind(int number, const siginfo_t* info, char* text, std::size_t size) {
   const void* address = info->si_addr;
   if (number == SIGFPE) {
@@ -261,7 +288,7 @@ void on_fault(int number, siginfo_t* info, void* raw) {
   char text[512];
   const char* kind = signal_kind(number, info, text, sizeof text);
   Path path;
-  path_of(path, context, in_kernel() ? worker->stack().base : nullptr);
+  unwind(path, context, in_kernel() ? worker->stack().base : nullptr);
   report("fault", kind, user_place(path), text);
   end();
 }
@@ -271,7 +298,7 @@ void on_end(int number, siginfo_t*, void* raw) {
   if (!in_kernel() || worker->block == nullptr || &worker->stack() == &worker->root) std::_Exit(128 + number);
   alarm(20);
   signal(SIGALRM, SIG_DFL);
-  path_of(worker->current, *static_cast<ucontext_t*>(raw), worker->stack().base);
+  unwind(worker->current, *static_cast<ucontext_t*>(raw), worker->stack().base);
   stop_here("time-limit", "the program was ended while this kernel ran");
 }
 
@@ -290,15 +317,20 @@ void path_of(Path& path, const ucontext_t& context, void* base) {
 }
 
 std::string user_place(const Path& path) {
-  std::string last;
+  std::string own, absent;
   for (unsigned i = 0; i < path.depth; ++i) {
     for (const Frame& frame : frames_of(path.frames[i])) {
       const std::string text = frame.file + ":" + std::to_string(frame.line);
-      if (!is_own(frame.file)) return text;
-      last = text;
+      if (is_own(frame.file)) {
+        own = text;
+      } else if (access(frame.file.c_str(), R_OK) == 0) {
+        return text;
+      } else if (absent.empty()) {
+        absent = text;  // of a library, whose sources are elsewhere, or the user's, who has moved them
+      }
     }
   }
-  return last;
+  return absent.empty() ? own : absent;
 }
 
 void walk(Path& path, void* frame, void* base) {
