@@ -45,6 +45,7 @@ from hipport_passes import (
     launch_bounds,
     launch_syntax,
     literal_suffixes,
+    loaded_libraries,
     lock_files,
     makefile,
     math_names,
@@ -163,6 +164,8 @@ PASSES: tuple[Pass[Any], ...] = (
     nested_includes.PASS,
     # What no pass has replaced.
     unknown_names.PASS,
+    # Of texts, which no pass renames.
+    loaded_libraries.PASS,
     # Launches as they are at last, by the text that hipify will read.
     hipify_launches.PASS,
     # Last over C++: once a guard names HIP, what it guards looks as if it were ported.

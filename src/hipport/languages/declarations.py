@@ -183,7 +183,7 @@ def _declared(source: Cpp, span: Span) -> tuple[bytes, Span | None] | None:
         return None
     if not before.strip() and code[start - 1 : start] == b"}":
         return _after_braces(source, start - 1, block) if following in (b";", b",", b"=", b"[") else None
-    inner = _opening(code, start, span.start)
+    inner = opened_before(code, start, span.start)
     if inner is not None:
         # In parentheses: a parameter, or an expression.
         before = code[max(inner, code.rfind(b",", inner, span.start)) + 1 : span.start]
@@ -249,7 +249,7 @@ def _rest(code: bytes, offset: int) -> bytes:
     return code[offset : end if end >= 0 else len(code)]
 
 
-def _opening(code: bytes, start: int, offset: int) -> int | None:
+def opened_before(code: bytes, start: int, offset: int) -> int | None:
     """Return the parenthesis that is open at `offset`, looking back to `start`."""
     depth = 0
     for match in reversed(list(_PARENTHESIS.finditer(code, start, offset))):
