@@ -49,6 +49,7 @@ from hipport_passes import (
     lock_files,
     makefile,
     math_names,
+    member_names,
     memory_locations,
     memory_order,
     min_max,
@@ -141,6 +142,8 @@ PASSES: tuple[Pass[Any], ...] = (
     # By CUDA's names, which `api_names` leaves to it.
     fp8_formats.PASS,
     api_names.PASS,
+    # Of structures by either name.
+    member_names.PASS,
     namespaces.PASS,
     # What it puts needs headers of PyTorch's, which `headers` does not know.
     pytorch_api.PASS,

@@ -104,7 +104,7 @@ class _Tables(NamedTuple):
     runtime: str
     brings_runtime: tuple[str, ...]
     #: Of those, headers that bring it but for some names.
-    lacks_of_runtime: tuple[str, re.Pattern[bytes]]
+    lacks_of_runtime: tuple[str, re.Pattern[bytes], tuple[int, int]]
     thrust: frozenset[str]
     #: Headers of Thrust outside of `detail` and `system` that rocThrust has.
     rocthrust: frozenset[str]
@@ -136,7 +136,11 @@ def table() -> _Tables:
         {name: frozenset(names.encode().split()) for name, names in own["groups"].items()},
         own["runtime"]["header"],
         tuple(own["runtime"]["brought_by"].split()),
-        (own["runtime"]["lacking"]["header"], re.compile(own["runtime"]["lacking"]["names"].encode())),
+        (
+            own["runtime"]["lacking"]["header"],
+            re.compile(own["runtime"]["lacking"]["names"].encode()),
+            _release(own["runtime"]["lacking"]["whole_since"]),
+        ),
         frozenset(own["thrust"]["system"].split()),
         frozenset(own["thrust"]["headers"].split()),
         frozenset(own["libcupp"]["std"].split()),
@@ -672,10 +676,12 @@ def _first(source: Cpp, project: Project, visited: set[object]) -> str:
 
 
 def _lacks(source: Cpp, include: Include, project: Project) -> bool:
-    """Say whether the header brings the runtime but for names that the program has."""
+    """Say whether the header brings the runtime but for names that the program has, or not with so old a ROCm."""
     row = lookup(include.path)
-    header = include.path if row is None else row.hip
-    return header == table().lacks_of_runtime[0] and bool(project.declared(source, _lacking))
+    lacking, _, whole_since = table().lacks_of_runtime
+    if lacking != (include.path if row is None else row.hip):
+        return False
+    return project.target.rocm < whole_since or bool(project.declared(source, _lacking))
 
 
 def _lacking(source: Cpp) -> frozenset[bytes]:
