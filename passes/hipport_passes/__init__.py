@@ -52,6 +52,7 @@ from hipport_passes import (
     member_names,
     memory_locations,
     memory_order,
+    merged_types,
     min_max,
     miscompiled,
     mixed_waves,
@@ -144,6 +145,8 @@ PASSES: tuple[Pass[Any], ...] = (
     api_names.PASS,
     # Of structures by either name.
     member_names.PASS,
+    # Of types by either name.
+    merged_types.PASS,
     namespaces.PASS,
     # What it puts needs headers of PyTorch's, which `headers` does not know.
     pytorch_api.PASS,

@@ -111,6 +111,14 @@ def namespaces(source: Cpp, offset: int) -> tuple[bytes, ...]:
     return tuple(found)
 
 
+def block_around(source: Cpp, offset: int) -> int | None:
+    """Return where the innermost braces around `offset` open that are no namespace's; None: there are none."""
+    block = _innermost(source, offset)
+    while block is not None and _kind(source, block) == b"namespace":
+        block = source.fact(_blocks)[block.parent] if block.parent >= 0 else None
+    return None if block is None else block.span.start
+
+
 def _declared_in_macro(source: Cpp, macro: re.Match[bytes], span: Span) -> bool:
     """Whether what stands at `span` is a parameter of the macro, or a variable that its text declares."""
     opening = macro.end()
