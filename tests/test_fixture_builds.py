@@ -136,6 +136,7 @@ NOT_COMPILED: dict[str, str] = {
     "inline_ptx/written_out_whole": "some of the PTX in it stays",
     "inline_ptx/written_out": "some of the PTX in it stays",
     "inline_ptx/unknown_in_kernels": "the PTX in it stays",
+    "arch_guards/missing": "what is left by hand does not compile",
     "merged_types/defined_twice": "what is left by hand does not compile",
     "member_names/initialized": "what is left by hand does not compile",
     "member_names/lacking": "what is left by hand does not compile",
