@@ -81,7 +81,10 @@ _DECLARES = re.compile(
 )
 
 _CALLED = re.compile(rb"\s*(?:<[^<>;{}()]*>\s*)?\(")
-_NO_TYPES = frozenset(b"return case goto else throw co_return new delete sizeof typename and or not struct class union enum using const".split())
+_NO_TYPES = frozenset(
+    b"return case goto else throw co_return new delete sizeof typename and or not struct class union enum using "
+    b"const".split()
+)
 # Which group of it is a variable, of which others may have one of the same name.
 _VARIABLE = 5
 
