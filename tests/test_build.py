@@ -363,7 +363,7 @@ def test_headers_that_only_cmake_makes_are_named(workshop: Workshop) -> None:
     )
     workshop.write("there.h", "#define N 1\n")
     workshop.write("a.cu", '#include "config.h"\n#include "there.h"\nint a;\n')
-    (guess,) = {unit.guess for unit in workshop.build(archs=["gfx942"]).units}
+    (guess,) = {unit.guess for unit, *_ in workshop.build(archs=["gfx942"]).units}
     assert "config.h: not there" in guess and "there.h" not in guess and "unused.h" not in guess
 
 
