@@ -203,6 +203,26 @@ def test_facts_of_which_one_alone_names_a_place_of_the_other_stay_apart() -> Non
     assert len(facts(hipport.rewrite({"k.cu": guard, "ops.py": choice}).reported)) == 2
 
 
+@pytest.mark.parametrize(
+    ("listed", "imported", "said"),
+    [
+        ("spconv-cu118", "import spconv.pytorch as spconv", ["spconv has no builds", "spconv-cu118: its kernels"]),
+        ("nvidia-ml-py\ngpustat", "import pynvml", ["pynvml asks", "nvidia-ml-py, gpustat: it asks"]),
+        ("nvidia-cutlass-dsl==4.2", "import cutlass.cute as cute", ["cutlass compiles", "nvidia-cutlass-dsl: bindings"]),
+        ("git+https://github.com/NVlabs/tiny-cuda-nn/#subdirectory=bindings/torch", "import tinycudann", ["tinycudann is"]),
+        ("warp-lang", "import warp as wp", ["warp is NVIDIA's Warp", "warp-lang: there is no build"]),
+    ],
+)
+def test_a_package_that_is_listed_and_imported_is_one_fact(listed: str, imported: str, said: list[str]) -> None:
+    texts = {"requirements.txt": f"{listed}\n".encode(), "net.py": f"{imported}\n".encode()}
+    found = facts(hipport.rewrite(texts).reported)
+    assert len(found) == 1 and {place.path.as_posix() for place in found[0].places} == set(texts)
+    assert all(each in found[0].sentence for each in said) and found[0].certainty is Certainty.MANUAL
+    # Other packages are other facts, whatever they share.
+    texts["other.py"] = b"import cudf\n"
+    assert len(facts(hipport.rewrite(texts).reported)) == 2
+
+
 def test_one_thing_is_one_fact_across_passes_and_files() -> None:
     """A guard on a release and one on an architecture, a header and what it declares, pins of one build."""
     texts = {

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from hipport.finding import Certainty, Finding
@@ -110,6 +111,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
             yield Finding(Span(*match.span()), "unread", message, (), Certainty.MANUAL)
         return
     # Only now: the parser takes longer to load than most trees take to port.
+    from hipport_passes.packages import recipes
     from hipport_passes.runtime import (
         capability,
         capability_reader,
@@ -144,11 +146,13 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     }
     try:
         findings = [finding for name, answer in answers.items() if name in asked for finding in answer()]
-        findings += imports.imports(program, known)
-        findings += imports.imported_by_name(program, known)
+        imported = [*imports.imports(program, known), *imports.imported_by_name(program, known)]
     except Misplaced:
         return  # of such a file nothing can be changed
     yield from findings
+    for found in imported:
+        # What a list says of the same package is no other fact.
+        yield replace(found, about=recipes.of(project).imported(found.message.partition(" ")[0]))
 
 
 def _capability_functions(project: Project) -> dict[tuple[str, str], str]:
