@@ -40,6 +40,8 @@ _NO_TYPE = frozenset(
 )
 #: `cublasSgemm_v2`, `cuMemcpy_ptsz`, `cublasSgemm_64`: what a header's macros make of the name that programs write.
 _VERSION = re.compile(rb"(?:_v\d+|_pts[dz]|_64|_[0-9]+)+$")
+# What only CUDA's language has, and HIP's.
+_OF_DEVICES = frozenset(b"__device__ __constant__ threadIdx blockIdx blockDim gridDim warpSize".split())
 _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif|undef|error|include|pragma)\b")
 
 
@@ -47,6 +49,7 @@ class _Family(NamedTuple):
     """What names of a library look like.
 
     `headers` are the beginnings of its headers' names, where ROCm has nothing of the library: `headers` reports them.
+    `alike` says that compilers for other accelerators have such names, too.
     """
 
     of: str
@@ -54,6 +57,7 @@ class _Family(NamedTuple):
     used: str
     headers: tuple[str, ...] = ()
     instead: str = ""
+    alike: bool = False
 
 
 @cache
@@ -66,6 +70,7 @@ def _families() -> tuple[_Family, ...]:
             row["used"],
             tuple(row.get("headers", "").split()),
             row.get("instead", ""),
+            row.get("alike", False),
         )
         for row in rows
     )
@@ -100,6 +105,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     first = project.component(source).fact(_first)
     told: set[bytes] = set()
     for span, name, of in used:
+        if of.alike and not project.component(source).fact(_has_cuda):
+            continue
         if name not in declared and name not in told and first[name] == source.path:
             told.add(name)
             if of.headers:
@@ -154,6 +161,18 @@ def _first(component: Component) -> Mapping[bytes, PurePath]:
                 if family.headers:
                     first.setdefault(family.of.encode(), source.path)
     return first
+
+
+def _has_cuda(component: Component) -> bool:
+    """Say whether anything of a program is CUDA's for certain: what else looks so may be of another accelerator's."""
+    return any(isinstance(each, Cpp) and each.fact(_is_cuda) for each in component)
+
+
+def _is_cuda(source: Cpp) -> bool:
+    if source.path.suffix in (".cu", ".cuh") or not _OF_DEVICES.isdisjoint(source.words):
+        return True
+    known = api_names.table()
+    return any(word in known for word in source.words)
 
 
 def _included(source: Cpp) -> frozenset[str]:
