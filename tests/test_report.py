@@ -208,8 +208,16 @@ def test_facts_of_which_one_alone_names_a_place_of_the_other_stay_apart() -> Non
     [
         ("spconv-cu118", "import spconv.pytorch as spconv", ["spconv has no builds", "spconv-cu118: its kernels"]),
         ("nvidia-ml-py\ngpustat", "import pynvml", ["pynvml asks", "nvidia-ml-py, gpustat: it asks"]),
-        ("nvidia-cutlass-dsl==4.2", "import cutlass.cute as cute", ["cutlass compiles", "nvidia-cutlass-dsl: bindings"]),
-        ("git+https://github.com/NVlabs/tiny-cuda-nn/#subdirectory=bindings/torch", "import tinycudann", ["tinycudann is"]),
+        (
+            "nvidia-cutlass-dsl==4.2",
+            "import cutlass.cute as cute",
+            ["cutlass compiles", "nvidia-cutlass-dsl: bindings"],
+        ),
+        (
+            "git+https://github.com/NVlabs/tiny-cuda-nn/#subdirectory=bindings/torch",
+            "import tinycudann",
+            ["tinycudann is"],
+        ),
         ("warp-lang", "import warp as wp", ["warp is NVIDIA's Warp", "warp-lang: there is no build"]),
     ],
 )

@@ -22,7 +22,7 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport_passes import nvidia_tools, shell_builds
-from hipport_passes.nvcc_flags import HOLE, Change, library, telling, translate
+from hipport_passes.nvcc_flags import HOLE, Change, library, telling, translate, worded
 from hipport_passes.packages.asking import Asking
 from hipport_passes.packages.commands import in_commands
 from hipport_passes.packages.recipes import for_rocm
@@ -244,7 +244,7 @@ def _finding(source: Makefile, stretch: Sequence[_Said], option: Edit | None) ->
             # An insertion at the start of another edit's span goes before it.
             edits[0] = Edit(Span(0, 1), begin + source.text[:1])
         edits.append(option)
-    message = "; ".join(dict.fromkeys(message for said in stretch for message in said.messages))
+    message = worded(message for said in stretch for message in said.messages)
     return Finding(first.span, first.kind, message, tuple(edits), max(said.certainty for said in stretch))
 
 

@@ -25,7 +25,7 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Source, Span
 from hipport_passes import nvidia_tools
-from hipport_passes.nvcc_flags import ABI_BY_VARIABLE, OLD_ABI, translate
+from hipport_passes.nvcc_flags import ABI_BY_VARIABLE, OLD_ABI, translate, worded
 
 _NVCC = re.compile(r"(?:\S*/)?nvcc(?:-[\d.]+)?|\$\{?\w*NVCC\w*\}?", re.IGNORECASE)
 _FUNCTION = re.compile(rb"^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*(?:\([ \t]*\))?[ \t\r\n]*\{", re.MULTILINE)
@@ -262,7 +262,7 @@ def _python(source: Source, command: Command, words: Sequence[str], project: Pro
 def _linked(words: Sequence[str], project: Project) -> str:
     """Say what becomes of CUDA's folders and libraries among the words of a compiler for the host; "" if none."""
     changes = translate(words, of="link", rocm=project.target.rocm, shell=True).changes
-    return "; ".join(str(change) for change in changes if change.kind in ("library", "cuda_path"))
+    return worded(change for change in changes if change.kind in ("library", "cuda_path"))
 
 
 def _insisted(source: Source, commands: Sequence[Command]) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from hipport.source import Edit, Span
 from hipport_passes.build_scripts.cmake_branches import Said, split
 from hipport_passes.build_scripts.cmake_flags import LANGUAGE, Copy, copied, leaves, tells, values
 from hipport_passes.build_scripts.cmake_trees import Tree, text
+from hipport_passes.nvcc_flags import worded
 
 #: The variables with options for the language CUDA: of all configurations, or of one.
 OF_LANGUAGE = re.compile(r"CMAKE_CUDA_FLAGS(?:_\w+)?|ENV\{CUDAFLAGS\}")
@@ -357,7 +358,7 @@ class Options:
             return
         if len(properties) > 1 and any(len(change.hip) > 1 for change in copy.changes):
             # Options are items of a list in one property, and words of a string in the other.
-            message = "; ".join(map(str, copy.changes))
+            message = worded(copy.changes)
             yield Said(command.written, copy.changes[0].kind, message, Certainty.MANUAL)
             return
         yield from self._left(command, copy)
@@ -420,7 +421,7 @@ def _for_cuda(match: re.Match[bytes]) -> bool:
 
 
 def _changed(copy: Copy) -> str:
-    return "; ".join(str(change) for change in copy.changes)
+    return worded(copy.changes)
 
 
 def _items(source: CMake, command: Command) -> list[Argument]:

@@ -20,6 +20,7 @@ from hipport.languages.python import Python
 from hipport.source import Edit, Span
 from hipport_passes.build_scripts.names import called, lone_call
 from hipport_passes.build_scripts.script import Group, Script
+from hipport_passes.nvcc_flags import worded
 
 # What follows an item on its line, if it is nothing but a comment.
 _REST = re.compile(rb"[ \t]*(?:#[^\r\n]*)?(?=\r?\n)")
@@ -70,8 +71,8 @@ def resolved(script: Script, all_said: Sequence[Said]) -> Iterator[Finding]:
     for group, sayings in of_group.items():
         for run in _runs(group, sayings):
             first = run[0]
+            first.message = worded(said.message for said in run)
             for other in run[1:]:
-                first.message += f"; {other.message}"
                 first.becomes += other.becomes
                 gone.add(other)
             asked = script.asked(group.node)
