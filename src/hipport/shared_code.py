@@ -2,8 +2,8 @@
 """Code for devices that several programs share comes out as with each of them alone, or is reported.
 
 It is ported with each program by itself. Where all come to the same text, that is what the files become, and the
-programs with them; one that needs <math.h> included has it included for all. Where they do not, no program is chosen before another: the files are ported as those of one
-program, and a finding says which programs do not agree, and where.
+programs with them; what one includes of the C library is included for all. Where they do not, no program is chosen
+before another: the files are ported as those of one program, and a finding says which programs do not agree, and where.
 """
 
 from __future__ import annotations
