@@ -6,7 +6,7 @@ called at a hundred places, and a library that it lacks has a hundred functions:
 of the same certainty and outcome are one fact if their messages differ in the subject, in the numbers of lines, or in
 how what they assume comes about, alone; it belongs to the worst of their groups. Messages that are whole sentences
 about their place, or quote the code there, stay apart. A package that is imported here and listed there is one thing to
-decide, too: what is said of the same thing from outside of the tree is one fact, with all that is said of it.
+decide, too: what findings say that name one thing that they are about is one fact, with all that is said of it.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
 
 
 def _together(found: list[Fact]) -> Iterator[Fact]:
-    """Make one of two facts that name places of each other, or are about one thing from outside of the tree.
+    """Make one of two facts that name places of each other, or are about one thing.
 
     Such are code that is missing on AMD, and what chooses it; a package that is listed, and imported.
     """

@@ -30,8 +30,8 @@ class Finding:
     """One thing a pass found at `span`, with the edits that port it, which are made all or not at all.
 
     `kind` is the second half of the rule's name: `spaced` in `launch_syntax/spaced`. `creates` are files that the
-    edits need, a header of hipport's own, say; they are made when the edits are. `about` names what is not of the tree
-    and is met in several kinds of file, a package: what is said of it is one fact.
+    edits need, a header of hipport's own, say; they are made when the edits are. `about` names one thing that is met in
+    several kinds of file, a package, or continuous integration: what is said of it is one fact.
     A finding is MANUAL exactly when it has no edits; anything else raises ValueError.
     """
 
