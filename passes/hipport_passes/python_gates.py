@@ -80,6 +80,10 @@ _FAILS = re.compile(
 )
 
 
+# Words that must all be in a file that uses what builds for ROCm lack.
+_LACKING = [tuple(name.encode().split(b".")) for name in (*_TABLE["lacking"], *_TABLE["properties"])]
+
+
 def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield a finding per question that an AMD GPU, or ROCm, answers otherwise, or not at all."""
     project = project.near(source)
@@ -92,6 +96,8 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         asked.add("capabilities")
     if "capabilities" not in asked and _LOST.search(text) and project.fact(_asks_for_capabilities):
         asked.add("capabilities")
+    if any(all(word in text for word in words) for words in _LACKING):
+        asked.add("lacking")
     if "device_names" in asked and not PRODUCT.search(text):
         asked.discard("device_names")
     if b"triton" not in text:
@@ -117,6 +123,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         capability_reader,
         imports,
         installs,
+        lacking,
         probes,
         sources,
         triton,
@@ -137,6 +144,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         "installs": lambda: installs.installs(program, project),
         "arch_lists": lambda: probes.arch_lists(program),
         "warp_sizes": lambda: probes.warp_sizes(program),
+        "lacking": lambda: lacking.lacking(program, _TABLE["lacking"], _TABLE["properties"]),
         "switches": lambda: probes.switches(program),
         "homes": lambda: probes.homes(program),
         "removed": lambda: imports.imports(program, _TABLE["removed"]),
