@@ -22,7 +22,7 @@ from hipport.pipeline import Pass
 from hipport.project import Component, Project
 from hipport.source import Span
 from hipport.tables import load
-from hipport_passes import api_names
+from hipport_passes import api_names, headers
 
 _CALLED = re.compile(rb"\s*(?:<[^;{}()]*>\s*)?\(")
 # What a macro pastes to it, a backslash that breaks it, a namespace.
@@ -42,6 +42,13 @@ _NO_TYPE = frozenset(
 _VERSION = re.compile(rb"(?:_v\d+|_pts[dz]|_64|_[0-9]+)+$")
 # What only CUDA's language has, and HIP's.
 _OF_DEVICES = frozenset(b"__device__ __constant__ threadIdx blockIdx blockDim gridDim warpSize".split())
+_WITHIN = re.compile(rb"\s*::")
+_USED = re.compile(rb"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*(?:::\s*)?$")
+# `namespace cutlass::mine {`
+_OPENED = re.compile(rb"(?<!using\s)\bnamespace\s+$")
+_DECLARES = re.compile(
+    rb"(?<!using\s)\bnamespace\s+(\w+)\s*(?:::\s*\w+\s*)*[{=]|\b(?:class|struct|enum|union)\s+(\w+)\s*[{:;]"
+)
 _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif|undef|error|include|pragma)\b")
 
 
@@ -98,6 +105,7 @@ def _beginnings() -> frozenset[bytes]:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding for each such name, where the program uses it first."""
+    yield from _named_spaces(source, project)
     used = source.fact(_used)
     if not used:
         return
@@ -144,6 +152,51 @@ def _used(source: Cpp) -> tuple[tuple[Span, bytes, _Family], ...]:
         if family.used == "any" or called == (family.used == "called"):
             found.append((span, name, family))
     return tuple(found)
+
+
+@cache
+def _spaces() -> Mapping[bytes, str]:
+    """Namespaces of libraries that ROCm lacks, which are called as the folders of their headers are, and what to do."""
+    folders = headers.table().folders.items()
+    known = {path[:-1].encode(): row.advice for path, row in folders if row.hip is None}
+    known.pop(b"cuda")  # of libcu++, which `namespaces` ports
+    return known
+
+
+def _named_spaces(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield the first use of each of those whose headers no file of the program includes: `headers` reports these."""
+    told: set[bytes] = set()
+    for span, name in source.fact(_in_spaces):
+        if name not in told and project.component(source).fact(_first_space).get(name) == source.path:
+            told.add(name)
+            yield Finding(span, "library", f"{name.decode()}: {_spaces()[name]}", certainty=Certainty.MANUAL)
+
+
+def _in_spaces(source: Cpp) -> tuple[tuple[Span, bytes], ...]:
+    wanted = _spaces().keys() & source.words
+    return tuple(
+        (span, name)
+        for span, name in (source.names(wanted) if wanted else ())
+        if (_WITHIN.match(source.code, span.end) or _USED.search(source.code, max(0, span.start - 60), span.start))
+        and not member_or_qualified(source.code, span.start)
+        and not source.ported(span.start)
+        and not _OPENED.search(source.code, max(0, span.start - 60), span.start)
+    )
+
+
+def _first_space(component: Component) -> Mapping[bytes, PurePath]:
+    """The first file of a program that uses such a namespace, of which it includes, and declares, nothing."""
+    first: dict[bytes, PurePath] = {}
+    there: set[bytes] = set()
+    for source in component:
+        if not isinstance(source, Cpp):
+            continue
+        for _, name in source.fact(_in_spaces):
+            first.setdefault(name, source.path)
+        there |= {each.path.partition("/")[0].encode() for each in source.includes}
+        there |= {PurePath(each.path).stem.encode() for each in source.includes}
+        there |= {match[1] or match[2] for match in _DECLARES.finditer(source.code)} if first else set()
+    return {name: path for name, path in first.items() if name not in there}
 
 
 def _looking_so(source: Cpp) -> tuple[tuple[Span, bytes], ...]:
