@@ -20,8 +20,8 @@ FOLDER = "hipport"
 _INSTEAD = frozenset(("async.h", "ceil_div.h", "groups.h", "samples.h", "scoped_atomic.h"))
 # What passes include besides, where HIP's headers do not bring it.
 _LACKING = frozenset(("cstdint", "math.h", "thrust/version.h"))
-# Those of them that every compiler has: a file that has one too many means the same.
-_ANYWHERE = re.compile(rb"^#include <(?:cstdint|math\.h)>\r?\n", re.MULTILINE)
+# Those of them that every compiler has, and macros by which a header of HIP's has what is called: nothing else changes.
+_ANYWHERE = re.compile(rb"^#include <(?:cstdint|math\.h)>\r?\n|^#define \w+ 1\r?\n(?=#include <hip\w+/)", re.MULTILINE)
 _RUNTIME = "hip/hip_runtime.h"
 #: For several headers of PyTorch's at once, behind all that.
 PYTORCH = "torch/"
@@ -129,7 +129,7 @@ def together(file: NewFile) -> tuple[NewFile, ...]:
 
 
 def without(text: bytes) -> bytes:
-    """Return a text without its includes of what every compiler has and passes put into files that lack it."""
+    """Return a text without what passes put into files for what they call, and others may have for nothing."""
     return _ANYWHERE.sub(b"", text)
 
 

@@ -2,8 +2,8 @@
 """Code for devices that several programs share comes out as with each of them alone, or is reported.
 
 It is ported with each program by itself. Where all come to the same text, that is what the files become, and the
-programs with them; what one includes of the C library is included for all. Where they do not, no program is chosen
-before another: the files are ported as those of one program, and a finding says which programs do not agree, and where.
+programs with them; what one needs of the C library, or of a header of HIP's, all have. Where they do not, no program is
+chosen before another: the files are ported as those of one program, and a finding says which do not agree, and where.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def settled(project: Project, code: Shared, together: Result, alone: Sequence[Re
     for view, result in zip(code.views, alone, strict=True):
         own = files.intersection(view)
         for path in own.intersection(result.changed):
-            # Those who only include more of the C++ library have it for all.
+            # What one needs on top of it, all have.
             known, source = changed.get(path), result.changed[path]
             changed[path] = source if known is None or len(known.text) < len(source.text) else known
         created += [each for each in result.created if each[0] in own]

@@ -22,6 +22,8 @@ from hipport_passes.build_scripts.names import called, lone_call
 from hipport_passes.build_scripts.script import Group, Script
 from hipport_passes.nvcc_flags import worded
 
+#: Why a person has to choose.
+NOBODY_SAYS = "nothing here says whether PyTorch is for ROCm, so let this depend on torch.version.hip"
 # What follows an item on its line, if it is nothing but a comment.
 _REST = re.compile(rb"[ \t]*(?:#[^\r\n]*)?(?=\r?\n)")
 _OPENING = {cst.List: (b"[", b"]"), cst.Tuple: (b"(", b")"), cst.Set: (b"{", b"}")}
@@ -77,7 +79,7 @@ def resolved(script: Script, all_said: Sequence[Said]) -> Iterator[Finding]:
                 gone.add(other)
             asked = script.asked(group.node)
             if asked is None:
-                first.manual("nothing here says whether PyTorch is for ROCm, so let this depend on torch.version.hip")
+                first.manual(NOBODY_SAYS)
                 continue
             first.assume(asked[2])
             edits = _Writer(script, group, asked[0].encode()).edits(first.becomes)

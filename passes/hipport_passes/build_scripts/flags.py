@@ -15,7 +15,7 @@ from hipport.languages.cpp import Cpp
 from hipport.project import Project
 from hipport.source import Span
 from hipport_passes.build_scripts import options
-from hipport_passes.build_scripts.edits import Becomes, Said, with_parentheses
+from hipport_passes.build_scripts.edits import NOBODY_SAYS, Becomes, Said, with_parentheses
 from hipport_passes.build_scripts.gates import left_out
 from hipport_passes.build_scripts.names import called
 from hipport_passes.build_scripts.script import NVCC, OF_TORCH, Group, Script
@@ -363,7 +363,7 @@ def _applied(script: Script, group: Group, tokens: Sequence[_Token], changes: Se
         said = _said(script, group, tokens, parts, least)
         words = _words(script, group, item, tokens, parts)
         if words is None:
-            said.manual()
+            said.manual(*(() if script.asked(group.node) else (NOBODY_SAYS,)))
         else:
             said.becomes.append(Becomes(group, item, item, words))
         yield said
