@@ -126,6 +126,8 @@ NOT_COMPILED: dict[str, str] = {
     "unknown_names/names": "what is left by hand does not compile",
     "unknown_names/look_alikes": "it names what is nowhere, on purpose",
     "unknown_names/other_accelerator": "it is for another vendor's compiler",
+    "compute_capability/handed_on": "it includes what is nowhere, on purpose",
+    "compute_capability/handed_on_look_alikes": "it calls what is nowhere, on purpose",
     "unknown_names/spaces": "it names what is nowhere, on purpose",
     "unknown_names/spaces_look_alikes": "it names what is nowhere, on purpose",
     "hipify_launches/stream": "PyTorch's headers are not here",
