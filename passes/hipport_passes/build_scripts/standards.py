@@ -33,7 +33,7 @@ def nothing_gone(sources: Iterable[object]) -> bool:
 def _has_gone(source: Cpp) -> bool:
     if _GONE.search(source.code) or _TRIGRAPH.search(source.text):
         return True
-    flags = {match[1] for match in _COUNTED.finditer(source.code)}
+    flags = {match[1] for match in _COUNTED.finditer(source.code)} - {b"operator"}
     stepped = re.findall(rb"(\w+)\s*\+\+|\+\+\s*(\w+)", source.code) if flags else ()
     return any(name in flags for pair in stepped for name in pair if name)
 

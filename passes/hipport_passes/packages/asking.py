@@ -37,6 +37,8 @@ class Asking:
 
     def about(self, found: Finding) -> str:
         """Return the package that a finding is about, by what is said of it; empty if it is about none."""
+        if "conda has no build of PyTorch" in found.message:
+            return "PyTorch of conda's"
         for family in self.recipes.families:
             called, said, _ = found.message.partition(f": {family.why}")
             if said:
