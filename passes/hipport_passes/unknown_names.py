@@ -4,8 +4,8 @@
 CUDA has new names with each release, and programs misspell old ones. Such a name is kept as it is, and hipcc does not
 know it. A program's own `cudaCheck(…)` looks the same: what its files declare in any way is left alone, and so is what
 may be a macro's name, in capitals with brackets behind it. A name is told of once for all files of a program. One that
-looks like a device function's needs something else of CUDA's in the program. Namespaces of libraries that ROCm lacks are
-told where no header of theirs is included.
+looks like a device function's needs something else of CUDA's in the program. Namespaces of libraries that ROCm lacks
+are told where no header of theirs is included.
 """
 
 from __future__ import annotations
