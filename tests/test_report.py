@@ -207,7 +207,7 @@ def test_facts_of_which_one_alone_names_a_place_of_the_other_stay_apart() -> Non
     ("listed", "imported", "said"),
     [
         ("spconv-cu118", "import spconv.pytorch as spconv", ["spconv has no builds", "spconv-cu118: its kernels"]),
-        ("nvidia-ml-py\ngpustat", "import pynvml", ["pynvml asks", "nvidia-ml-py, gpustat: it asks"]),
+        ("nvidia-ml-py", "import pynvml", ["pynvml asks", "nvidia-ml-py: it asks"]),
         (
             "nvidia-cutlass-dsl==4.2",
             "import cutlass.cute as cute",
@@ -229,6 +229,30 @@ def test_a_package_that_is_listed_and_imported_is_one_fact(listed: str, imported
     # Other packages are other facts, whatever they share.
     texts["other.py"] = b"import cudf\n"
     assert len(facts(hipport.rewrite(texts).reported)) == 2
+
+
+def test_scripts_that_workflows_alone_run_are_part_of_them() -> None:
+    texts = {
+        ".github/workflows/ci.yml": b"jobs:\n  build:\n    steps:\n      - uses: Jimver/cuda-toolkit@v0.2\n"
+        b"      - run: ./ci/install.sh\n",
+        "ci/install.sh": b"apt-get install -y cuda-toolkit-12-4\nnvcc --version\n",
+    }
+    (fact,) = facts(hipport.rewrite(texts).reported)
+    assert {place.path.as_posix() for place in fact.places} == set(texts) and fact.certainty is Certainty.MANUAL
+    assert "installs CUDA's toolkit" in fact.sentence and "not needed on ROCm" in fact.sentence
+    # What somebody else runs as well is theirs to decide.
+    texts["Makefile"] = b"deps:\n\t./ci/install.sh\n"
+    assert len(facts(hipport.rewrite(texts).reported)) > 1
+
+
+def test_what_an_image_gets_is_assumed_of_the_image() -> None:
+    install = b"RUN pip install torch==1.10.0+cu113 -f https://download.pytorch.org/whl/torch_stable.html\n"
+    cuda = b"FROM nvidia/cuda:11.3.1-devel-ubuntu20.04\nENV CUDA_HOME=/usr/local/cuda\n" + install
+    assert len(facts(hipport.rewrite({"Dockerfile": cuda}).reported)) == 1
+    assert (
+        "program runs with the PyTorch"
+        in hipport.rewrite({"Dockerfile": b"FROM python:3.12\n" + install}).reported[0].message
+    )
 
 
 def test_one_thing_is_one_fact_across_passes_and_files() -> None:
