@@ -29,6 +29,7 @@ from hipport_passes import (
     dynamic_parallelism,
     fp8_formats,
     fp8_python,
+    fp8_settings,
     half_types,
     header_macros,
     headers,
@@ -188,6 +189,7 @@ PASSES: tuple[Pass[Any], ...] = (
     device_strings.PASS,
     python_gates.PASS,
     fp8_python.PASS,
+    fp8_settings.PASS,
     # Only when asked to; once every device has its right name.
     device_agnostic.PASS,
     # Build scripts of other languages, which no other pass reads.

@@ -154,6 +154,11 @@ _COMPARISON = re.compile(
     rb"(?<![\w.])(?:(?:%(names)s)\s*(?P<sign>>=?|<=?)\s*(?P<number>\d+)|(?P<first>\d+)\s*(?P<turned>>=?|<=?)\s*(?:%(names)s)"
     rb"|(?:%(names)s)\s*[=!]=\s*\d+)\b(?!\s*(?:[-+*/%%]|<<|>>)|[\w.])" % {b"names": b"|".join(OLDEST)}
 )
+# What releases are asked with.
+_ASKED = re.compile(
+    rb"\s*(?:(?:CUDA(?:RT)?_VERSION|__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__|\d+)(?![\w.])|[<>]=?|[=!]=|&&|(\|\|)|(\()|(\))"
+    rb"|([,;]))"
+)
 _ON_DEVICE = b"__HIP_DEVICE_COMPILE__"
 _TURNED = {b">": b"<", b"<": b">", b">=": b"<=", b"<=": b">="}
 _OF_EXPRESSION = re.compile(rb"(?:[-+*/%]|<<|>>)\s*\Z")
@@ -179,9 +184,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     in_namespaces = project.declared(source, _own_in_namespaces)
     of_namespaces = {name for _, name in in_namespaces}
     reported: set[tuple[bytes, int]] = set()
+    moot = 0
     for span, name in names:
         start = span.start
-        if name in own or any(scope.start <= start < scope.end for scope in inside.get(name, ())):
+        if start < moot or name in own or any(scope.start <= start < scope.end for scope in inside.get(name, ())):
             continue
         enumeration = _enumeration(source.code, start)
         if source.ported(start) or enumeration in own:
@@ -223,6 +229,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 continue  # Somebody, or an earlier run, has said what AMD answers.
             if compared is not None:
                 yield compared
+                moot = compared.edits[0].span.end if compared.edits else moot
             elif row.value:
                 message = f"{name.decode()} → {row.value}: {row.review}"
                 yield Finding(span, "version", message, (Edit(span, row.value.encode()),), Certainty.REVIEW)
@@ -286,11 +293,31 @@ def _compared(source: Cpp, project: Project, span: Span, name: bytes) -> Finding
             new = b"(" + new + b")"
     else:
         new = b"1" if holds else b"0"
-    message = (
-        f"{written} → {new.decode()}, for {where}, as for every {oldest}; "
-        "assumes that what is right for all of them is right for AMD"
-    )
-    return Finding(span, "compared", message, (Edit(Span(*match.span()), new),), Certainty.REVIEW)
+    whole = Span(*match.span())
+    message, certainty = f"{written} → {new.decode()}, for {where}, as for every {oldest}", Certainty.SAFE
+    if name == b"__CUDA_ARCH__":
+        message, certainty = f"{message}; assumes that what is right for all of them is right for AMD", Certainty.REVIEW
+    else:
+        whole = Span(whole.start, _moot(source.code, whole, holds=holds))
+    return Finding(span, "compared", message, (Edit(whole, new),), certainty)
+
+
+def _moot(code: bytes, span: Span, *, holds: bool) -> int:
+    """Return how far what follows a comparison is not asked any more: `MAJOR > 10 || (MAJOR == 10 && MINOR >= 2)`."""
+    sign = b"||" if holds else b"&&"
+    before = code[max(0, span.start - 40) : span.start].rstrip()
+    end, depth, first = span.end, 0, True
+    if not before.endswith((b"(", b",", b"=", b"return", sign)):
+        return end
+    while token := _ASKED.match(code, end):
+        word = token.group().strip()
+        if first and word != sign:
+            break
+        if depth == 0 and (token[3] or token[4] or (token[1] and not holds)):
+            return end
+        depth += 1 if token[2] else -1 if token[3] else 0
+        end, first = token.end(), False
+    return span.end
 
 
 def _in_code(source: Cpp, project: Project, macro: bytes) -> bool:

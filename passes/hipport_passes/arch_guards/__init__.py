@@ -57,6 +57,13 @@ _CLOSING = re.compile(rb"[ \t]*\)")
 _DEFINED = re.compile(rb"\bdefined[ \t]*(?:(\()[ \t]*)?$")
 
 
+# What is written for a compiler, not for the program: pragmas, attributes, and words on its defects.
+_TO_NVCC = re.compile(
+    rb"#[ \t]*(?:pragma|error|warning)|\b_*[Pp]ragma\b|\basm\b|__attribute__|__declspec|\[\[|__builtin_|\b__nv_"
+    rb"|(?i:\bnvcc|\bbugs?\b|work[ -]?around|\bgcc\b|msvc|clang|compiler)"
+)
+
+
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per name that is renamed, and per condition that a person must look at."""
     yield from Guards.of(source, project).missing(source)
@@ -127,8 +134,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield _beside(code, directive, span, name, "compiler")
         elif name == b"__NVCC__":
             if not done and b"__CUDACC__" not in text and b"_VER_" not in text:
+                # What nvcc makes of a program is the program, but for what is said to nvcc itself.
+                inside = source.text[group[0].span.end : group[-1].span.start]
                 about = "right if this is about CUDA's syntax, not about pragmas or defects of nvcc"
-                yield _beside(code, directive, span, name, "compiler", about)
+                yield _beside(code, directive, span, name, "compiler", about if _TO_NVCC.search(inside) else "")
         elif name == b"__CUDA_ARCH__" and asks and all_ask(code, directive):
             if not done:
                 yield _beside(code, directive, span, name, "device_code")

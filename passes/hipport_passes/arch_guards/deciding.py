@@ -209,8 +209,12 @@ def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: S
         whose = ""
         if len(group) == 2:
             whose = ", and others have none" if branches else ", which is none"
-        message = f"AMD takes the branch of {those}{whose}; assumes that what is right for all of them is right for AMD"
-        return _Decided(Finding(span, kind, message, edits, Certainty.REVIEW), tuple(branches) or (Span(0, 0),))
+        message, certainty = f"AMD takes the branch of {those}{whose}", Certainty.SAFE
+        # What every release makes of a program is the program: without the condition nobody would ask for its branch.
+        if any(b"__CUDA_ARCH__" in text for text, _, _ in chain.parts):
+            message += "; assumes that what is right for all of them is right for AMD"
+            certainty = Certainty.REVIEW
+        return _Decided(Finding(span, kind, message, edits, certainty), tuple(branches) or (Span(0, 0),))
     return None
 
 
