@@ -254,7 +254,9 @@ def _compared(source: Cpp, project: Project, span: Span, name: bytes) -> Finding
     if name == b"__CUDA_ARCH__" and (define is None or _in_code(source, project, define[1])):
         return None
     line = source.code.rfind(b"\n", 0, span.start) + 1
-    matches = _COMPARISON.finditer(source.code, directive.start if directive else line)
+    # Not beyond a directive, which ends where its line does, in a comment too.
+    end = directive.end if directive else len(source.code)
+    matches = _COMPARISON.finditer(source.code, directive.start if directive else line, end)
     match = next((each for each in matches if each.end() >= span.end), None)
     if match is None or match.start() > span.start or _OF_EXPRESSION.search(source.code, line, match.start()):
         return None

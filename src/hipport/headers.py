@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import PurePath
@@ -20,6 +20,7 @@ FOLDER = "hipport"
 _INSTEAD = frozenset(("async.h", "ceil_div.h", "groups.h", "samples.h", "scoped_atomic.h"))
 # What passes include besides, where HIP's headers do not bring it.
 _LACKING = frozenset(("cstdint", "math.h", "thrust/version.h"))
+_PATH = re.compile(rb"[<\"]([^<>\"\r\n]+)[>\"]")
 _RUNTIME = "hip/hip_runtime.h"
 #: For several headers of PyTorch's at once, behind all that.
 PYTORCH = "torch/"
@@ -102,6 +103,17 @@ def line_of(source: Cpp, path: str) -> int:
             break
         point = end
     return point
+
+
+def in_order(lines: Iterable[bytes]) -> bytes:
+    """Return lines that go on top of a file at one place, in the order that those have that hipport puts there."""
+
+    def place(line: bytes) -> tuple[tuple[int, str], bytes]:
+        path = _PATH.search(line)
+        return (path and _order(path[1].decode("utf-8", "replace"))) or (5, ""), line
+
+    ordered: list[bytes] = sorted(lines, key=place)
+    return b"".join(ordered)
 
 
 def _order(path: str) -> tuple[int, str] | None:

@@ -244,9 +244,11 @@ class CondaEnvironment(Source):
             bare = line.rstrip(b"\r\n")
             match = re.compile(rb"([ \t]*)([A-Za-z_-]+)[ \t]*:").match(bare)
             if match:
-                if not match[1] and match[2] in (b"channels", b"dependencies"):
+                # `pip` is an item of the dependencies, and no key at the top.
+                known = not match[1] and match[2] in (b"channels", b"dependencies")
+                if known:
                     yield from self._in_brackets(match[2].decode(), start + match.end())
-                inside = match[2].decode() if not match[1] else ""
+                inside = match[2].decode() if known else ""
                 continue
             match = re.compile(rb"([ \t]*)-([ \t]*)(\"[^\"]*\"|'[^']*'|[^#\s](?:[^#]|(?<=\S)#)*)").match(bare)
             if match is None:
