@@ -181,14 +181,14 @@ def _errors(toolchain: Toolchain, program: str, file: Path) -> set[int]:
 def test_what_takes_the_place_of_a_name_leaves_a_file_its_language() -> None:
     """A file is CUDA's by such words: what one of its names decides in a first run, its port's decide in a second."""
     known = headers.table()
-    put = [(name.decode(), row.hip.decode()) for name, row in api_names.table().items() if row.hip]
+    put = [(name.decode(), row.hip) for name, row in api_names.table().items() if row.hip]
     put += [
         (f"<{path}>", f"<{row.hip}>") for path, row in (known.rows | known.folders | known.families).items() if row.hip
     ]
     put += [(f"<{path}>", f"<{known.runtime}>") for path, row in known.rows.items() if row.hip == ""]
     differ = [(name, hip) for name, hip in put if type(_read(name)) is not type(_read(hip))]
     # A number, and a type that libraries have under a name of their own.
-    assert {name for name, hip in differ if not hip.isdigit()} == {"cublasDataType_t"}
+    assert {name for name, hip in differ if re.search("[A-Za-z]", hip)} == {"cublasDataType_t"}
 
 
 def _read(text: str) -> Source:

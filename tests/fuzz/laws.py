@@ -227,11 +227,11 @@ def _fresh(each: Source) -> Source:
 
 
 def _is_sound(each: Source) -> bool:
-    """Whether a file has no errors of syntax; of an `#if` without its end the parser does not always know."""
+    """Whether a file has no errors of syntax; of brackets or an `#if` without an end the parser does not always know."""
     if isinstance(each, Cpp):
         directives = [_DIRECTIVE.match(each.code, span.start) for span in each.directives]
         opened = sum(match is not None and match[1].startswith(b"if") for match in directives)
-        if not all(directives) or _NOTHING.search(each.code) or opened != len(each.conditionals):
+        if not each.balanced or not all(directives) or _NOTHING.search(each.code) or opened != len(each.conditionals):
             return False
     return not each.errors
 
