@@ -183,9 +183,7 @@ def _near(name: bytes) -> str:
     base = _VERSION.sub(b"", name)
     if base not in known:
         like = [
-            each.decode()
-            for each in known
-            if abs(len(each) - len(name)) < 8 and each[:4].lower() == name[:4].lower()
+            each.decode() for each in known if abs(len(each) - len(name)) < 8 and each[:4].lower() == name[:4].lower()
         ]
         close = difflib.get_close_matches(name.decode(), like, 1, 0.85)
         if not close:

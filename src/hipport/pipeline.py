@@ -40,7 +40,7 @@ T = TypeVar("T")
 # Calls within calls. Python 3.10 needs some 500 bytes of stack for each, of the 8 MB that a process has.
 _DEEPEST = 10_000
 
-# How often what is no whole program is worked through again.
+# How often what is not understood as a whole is worked through again.
 _ROUNDS = 3
 
 # How many more objects there have to be than were before Python looks for garbage among them.
@@ -334,15 +334,15 @@ def _deeply() -> Iterator[None]:
 
 @_deeply()
 def _sequence(part: Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: Callable[[str, int], None]) -> Result:
-    """Run passes over a part of a project; over what is no whole program, until they change nothing any more.
+    """Run passes over a part of a project; over what the parser is lost in, until they change nothing any more.
 
-    Where brackets stay open, the parser guesses, and what it makes of one place depends on all others: an edit lets it
-    see a function, say, where it saw none before, and a pass that has been there by then would find it in a second run.
+    There it guesses, and what it makes of one place depends on all others: an edit lets it see a function, say, where
+    it saw none before, and a pass that has been there by then would find it in a second run.
     """
     result, project = _once(part.project, part.only, passes, accept, tell)
     again = set(result.changed)
     for _ in range(_ROUNDS):
-        again = {path for path in again if isinstance(each := result.changed[path], Cpp) and not each.balanced}
+        again = {path for path in again if _is_guessed(result.changed[path])}
         if not again:
             break
         more, project = _once(project, again, passes, accept, _untold)
@@ -364,6 +364,10 @@ def _sequence(part: Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: 
             result.calls,
         )
     return result
+
+
+def _is_guessed(source: Source) -> bool:
+    return isinstance(source, Cpp) and (source.errors > 0 or not source.balanced)
 
 
 def _once(

@@ -60,7 +60,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per name that is renamed, and per condition that a person must look at."""
     if not any(word in source.text for word in (b"__CUDA", b"__NVCC__", b"_VERSION", b"USE_", b"WITH_HIP")):
         return
-    yield from _build_macros(source, project)
+    by_build = [*_build_macros(source, project)]
+    yield from by_build
+    # What stands behind an `#ifdef NAME` is passed over, and goes.
+    gone = tuple(sorted(edit.span for each in by_build for edit in each.edits))
     code = source.code
     told = {
         part.span: not any(before.tells(source.known_on_hip) for before in group[:number])
@@ -79,6 +82,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     parts = {part.span.start: (part, group) for group in source.conditionals for part in group}
     reported: set[int] = set()
     for span, name in source.names(NAME):
+        if within(span.start, gone):
+            continue
         directive = source.directive(span.start)
         if name == b"__CUDA_ARCH__" and directive is None:
             compared = api_names.settled(code, span)
