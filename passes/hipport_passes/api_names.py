@@ -269,7 +269,9 @@ def _compared(source: Cpp, project: Project, span: Span, name: bytes) -> Finding
     oldest = "NVIDIA GPU since compute capability 5.0" if name == b"__CUDA_ARCH__" else "CUDA since 11.0"
     holds = b">" in sign
     if name == b"__CUDA_ARCH__":  # The host has none with CUDA either.
-        new = match.group() + (b" || " if holds else b" && !") + _ON_DEVICE
+        # Of a comment that goes on in the next line, code has the end of the line.
+        one_line = match.group() if b"\\" in match.group() else b" ".join(match.group().split())
+        new = one_line + (b" || " if holds else b" && !") + _ON_DEVICE
         if source.code[match.start() - 1 : match.start()] + source.code[match.end() : match.end() + 1] != b"()":
             new = b"(" + new + b")"
     else:

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import PurePath
 
-from hipport.languages.cpp import Cpp, Include
+from hipport.languages.cpp import PUT_HERE, Cpp, Include
 from hipport.project import Project
 from hipport.source import Edit, NewFile, Span
 
@@ -40,7 +40,7 @@ def names() -> frozenset[str]:
 
 def own(source: Cpp) -> bool:
     """Whether the file is one of hipport's headers, put there by an earlier run."""
-    return b"Put here by hipport." in source.text[:400]
+    return PUT_HERE in source.text[:400]
 
 
 def header(source: Cpp, project: Project, name: str) -> tuple[bytes, NewFile]:

@@ -42,6 +42,8 @@ _INCLUDE_LINES = re.compile(
     rb"(?:[ \t]*#[ \t]*include[ \t]*(?:<[^<>\r\n]+>|\"[^\"\r\n]+\")(?:%b)?[ \t]*(?:\r\n|\n|\r))+" % re.escape(MARK)
 )
 _INCLUDED = re.compile(rb"([<\"])([^<>\"\r\n]+)([>\"])(%b)?" % re.escape(MARK))
+#: What hipport's own headers say at their beginning.
+PUT_HERE = b"Put here by hipport."
 #: An include of HIP's that hipport has written, for a file that was CUDA.
 MARKED_INCLUDE = re.compile(rb"include[ \t]*<[^<>\r\n]+>[ \t]*/\*[ \t]*hipport[ \t]*\*/")
 # Neither blank at an end nor a number at one, which could become part of what is beside it.
@@ -234,7 +236,8 @@ class Cpp(Source):
     @cached_property
     def _lexed(self) -> tuple[bytes, tuple[Span, ...]]:
         """The code, and the comments that reach over the end of a line."""
-        return lex(self.text)
+        # Each program of a tree has hipport's headers in a folder of its own.
+        return _lexed_once(self.text) if PUT_HERE in self.text[:400] else lex(self.text)
 
     @cached_property
     def words(self) -> frozenset[bytes]:
@@ -666,6 +669,11 @@ def word_before(code: bytes, offset: int) -> bytes:
     while start and WORDS[before[start - 1]] != 0x20:
         start -= 1
     return before[start:].lstrip(b"0123456789")
+
+
+@lru_cache(maxsize=1 << 7)
+def _lexed_once(text: bytes) -> tuple[bytes, tuple[Span, ...]]:
+    return lex(text)
 
 
 @lru_cache(maxsize=1 << 14)
