@@ -254,11 +254,11 @@ class CondaEnvironment(Source):
             if match is None:
                 continue
             indent = len(match[1])
+            if inside == "pip" and indent <= deep:
+                inside = "dependencies"
             if re.fullmatch(rb"pip[ \t]*:[ \t]*", match[3]) and inside == "dependencies":
                 inside, deep = "pip", indent
                 continue
-            if inside == "pip" and indent <= deep:
-                inside = "dependencies"
             if inside in ("channels", "dependencies", "pip"):
                 left = match.start(3)
                 text = match[3].rstrip()
