@@ -531,9 +531,14 @@ def _behind(source: Cpp, include: Include, lines: bytes) -> Edit:
 def _of_the_host(source: Cpp) -> bool:
     """Say whether the file is C++ that is not behind the runtime's header anyway.
 
-    By what it uses, not by its language: a port may take the last word of CUDA's out of a file.
+    Of a header, by what it uses, not by its language: a port may take the last word of CUDA's out of it. What it uses
+    under a condition it has for both.
     """
-    return source.path.suffix not in (".c", ".cu", ".cuh") and not _NEEDS_RUNTIME.search(source.code)
+    if source.path.suffix in (".c", ".cu", ".cuh", ".hip"):
+        return False
+    return source.path.suffix in UNITS or all(
+        within(match.start(), source.conditional) for match in _NEEDS_RUNTIME.finditer(source.code)
+    )
 
 
 class _Reaching:
