@@ -154,9 +154,10 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
     if project.together(source, _build_macros_of):
         return
     code = source.code
+    done = 0
     for span, name in names:
         directive = source.directive(span.start)
-        if directive is None or _BY_HIPCC.search(code, directive.start, directive.end):
+        if span.start < done or directive is None or _BY_HIPCC.search(code, directive.start, directive.end):
             continue
         before = code[directive.start : span.start]
         if match := _IFDEF.search(before):
@@ -172,6 +173,7 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
             new = b"(%b || %b)"
         else:
             continue
+        done = end
         new %= (b"defined(" + name + b")", b"defined(__HIPCC__)")
         message = f"{name.decode()} is for a build to define; __HIPCC__ is what hipcc defines"
         yield Finding(span, "build_macro", message, (Edit(Span(start, end), new),))
