@@ -349,8 +349,11 @@ class Cpp(Source):
             point = span.end
         rest = code[point:]
         start = self._line_start(point + len(rest) - len(rest.lstrip()))
-        if start < point and (spliced := self.directive(start)) is not None:
-            # The last of its lines, and no other is behind it.
+        # The last of the lines of a directive, and no other is behind it; the last one may be empty.
+        spliced = self.directive(start) if start < point else None
+        if start == point and not first_on_line(code, start):
+            spliced = self.directive_before(start)
+        if spliced is not None:
             start = self._line_start(spliced.start)
         # A comment may end on that line, or never: then in front of the comment.
         for comment in reversed(self._lexed[1]):
