@@ -73,7 +73,9 @@ def packages(environment: dict[str, str], tmp_path_factory: pytest.TempPathFacto
         if path == of_atomics:
             kept = "FLOATING_TYPES_AND3(at::ScalarType::Half, at::ScalarType::BFloat16, at::ScalarType::Byte,"
         text, changed = re.subn(
-            r"(?<=AT_DISPATCH_)ALL_TYPES_AND2?\(at::ScalarType::Half,( at::ScalarType::BFloat16,)?", kept, path.read_text()
+            r"(?<=AT_DISPATCH_)ALL_TYPES_AND2?\(at::ScalarType::Half,( at::ScalarType::BFloat16,)?",
+            kept,
+            path.read_text(),
         )
         assert changed, path
         path.write_text(text)
