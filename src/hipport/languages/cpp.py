@@ -351,7 +351,8 @@ class Cpp(Source):
         start = self._line_start(point + len(rest) - len(rest.lstrip()))
         # The last of the lines of a directive, and no other is behind it; the last one may be empty.
         spliced = self.directive(start) if start < point else None
-        if start == point and not first_on_line(code, start):
+        if (start == point and not first_on_line(code, start)) or code.count(b'"', 0, start) % 2:
+            # Or a raw string is: its lines are not the program's.
             spliced = self.directive_before(start)
         if spliced is not None:
             start = self._line_start(spliced.start)
