@@ -345,10 +345,14 @@ class Tree:
 
     @cached_property
     def functions(self) -> dict[str, tuple[CMake, Command]]:
-        """The functions and macros that the scripts define, as they are called in any case, and where."""
+        """The functions and macros that the scripts define, as they are called in any case, and where.
+
+        Those that hipport has put there, FindCUDA's for HIP, are CUDA's still.
+        """
         return {
             text(script, command, 0).lower(): (script, command)
             for script in self.scripts
+            if not script.text.startswith(PUT_HERE)
             for command in script.commands
             if command.name in ("function", "macro")
         }
