@@ -11,7 +11,8 @@ have, and others none in its place: it would silently be lost. A
 condition that tells AMD from NVIDIA already is left alone, with all its branches, except that `USE_ROCM` and its like,
 which PyTorch's build defines and hipcc does not, are helped by a macro that hipcc defines, in programs without PyTorch.
 Inner conditions are decided before outer ones, and a branch that uses what only a closed branch under the same
-condition declares stays closed, too.
+condition declares stays closed, too. Code that AMD compiles in any case, and that uses what only closed branches
+declare, is reported as well.
 What hipport has written is not taken for somebody's decision by a later run, which ports what has come into a branch
 since (`hipport.languages.asked`).
 """
@@ -58,6 +59,7 @@ _DEFINED = re.compile(rb"\bdefined[ \t]*(?:(\()[ \t]*)?$")
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per name that is renamed, and per condition that a person must look at."""
+    yield from Guards.of(source, project).missing(source)
     if not any(word in source.text for word in (b"__CUDA", b"__NVCC__", b"_VERSION", b"USE_", b"WITH_HIP")):
         return
     by_build = [*_build_macros(source, project)]
