@@ -5,11 +5,13 @@ import os
 import re
 import subprocess
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 
+from hipport.discover import source
+from hipport.source import Source
 from hipport.tables import load
 from hipport.toolchain import Toolchain, find
 from hipport_passes import api_names, fp8_formats, headers
@@ -174,3 +176,20 @@ def _errors(toolchain: Toolchain, program: str, file: Path) -> set[int]:
     lines = {int(line) for line in re.findall(rf"{file.name}:(\d+):\d+: (?:fatal )?error", done.stderr)}
     assert lines or not done.returncode, done.stderr
     return lines
+
+
+def test_what_takes_the_place_of_a_name_leaves_a_file_its_language() -> None:
+    """A file is CUDA's by such words: what one of its names decides in a first run, its port's decide in a second."""
+    known = headers.table()
+    put = [(name.decode(), row.hip) for name, row in api_names.table().items() if row.hip]
+    put += [
+        (f"<{path}>", f"<{row.hip}>") for path, row in (known.rows | known.folders | known.families).items() if row.hip
+    ]
+    put += [(f"<{path}>", f"<{known.runtime}>") for path, row in known.rows.items() if row.hip == ""]
+    differ = [(name, hip) for name, hip in put if type(_read(name)) is not type(_read(hip))]
+    # A number, and a type that libraries have under a name of their own.
+    assert {name for name, hip in differ if re.search("[A-Za-z]", hip)} == {"cublasDataType_t"}
+
+
+def _read(text: str) -> Source:
+    return source(PurePosixPath("a.h"), text.encode())

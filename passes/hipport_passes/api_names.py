@@ -275,7 +275,9 @@ def _compared(source: Cpp, project: Project, span: Span, name: bytes) -> Finding
     if name == b"__CUDA_ARCH__" and (define is None or _in_code(source, project, define[1])):
         return None
     line = source.code.rfind(b"\n", 0, span.start) + 1
-    matches = _COMPARISON.finditer(source.code, directive.start if directive else line)
+    # Not beyond a directive, which ends where its line does, in a comment too.
+    end = directive.end if directive else len(source.code)
+    matches = _COMPARISON.finditer(source.code, directive.start if directive else line, end)
     match = next((each for each in matches if each.end() >= span.end), None)
     if match is None or match.start() > span.start or _OF_EXPRESSION.search(source.code, line, match.start()):
         return None
@@ -288,7 +290,9 @@ def _compared(source: Cpp, project: Project, span: Span, name: bytes) -> Finding
     oldest = "NVIDIA GPU since compute capability 5.0" if name == b"__CUDA_ARCH__" else "CUDA since 11.0"
     holds = b">" in sign
     if name == b"__CUDA_ARCH__":  # The host has none with CUDA either.
-        new = match.group() + (b" || " if holds else b" && !") + _ON_DEVICE
+        # Of a comment that goes on in the next line, code has the end of the line.
+        one_line = match.group() if b"\\" in match.group() else b" ".join(match.group().split())
+        new = one_line + (b" || " if holds else b" && !") + _ON_DEVICE
         if source.code[match.start() - 1 : match.start()] + source.code[match.end() : match.end() + 1] != b"()":
             new = b"(" + new + b")"
     else:

@@ -771,7 +771,12 @@ class _Script:
         message = f"{value} with HIP; assumes that {variable} is used for nothing else than building"
         lines: tuple[bytes, ...] = (f'set({variable} "{value}")'.encode(),)
         if command.name == "find_path":
-            lines = (b"find_package(hip REQUIRED)", *lines)
+            looked = any(
+                each.name == "find_package" and text(source, each, 0) in ("CUDA", "CUDAToolkit")
+                for each in source.commands
+            )
+            packages = [] if looked else self.libraries.packages()
+            lines = (*(f"find_package({package} REQUIRED)".encode() for package in packages or ["hip"]), *lines)
         yield Said(command.written, "probe", message, Certainty.REVIEW, instead=lines)
 
     def _folders(self, command: Command, following: Command | None) -> Iterator[Said]:

@@ -21,7 +21,6 @@ from hipport.finding import Certainty, Finding
 from hipport.headers import FOLDER, header, line_of, own, together
 from hipport.languages.asked import MARK
 from hipport.languages.cpp import MARKED_INCLUDE, Cpp, Include, within
-from hipport.languages.cuda import Cuda
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, NewFile, Span
@@ -46,6 +45,8 @@ _AS_CUDA = re.compile(rb"(?<![\w-])--?x[ =]cu\b|\bLANGUAGE\s+CUDA\b")
 _INCLUDED_MACRO = re.compile(rb"#[ \t]*include[ \t]+([A-Za-z_]\w*)")
 _NAMES_HEADER = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^)]*\))?[ \t]+(<[^<>\r\n]+>|\"[^\"\r\n]+\")[ \t]*")
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+# The rest of an include's line: comments that end on it.
+_SAID = re.compile(rb"(?:[ \t]*/\*(?:[^*\r\n]|\*(?!/))*\*/)*[ \t]*(?://[^\r\n\\]*)?(?:\r\n|\n|\r|\Z)")
 _OF_HIP = re.compile(rb"<hip\w*/[^<>\r\n]+>")
 _RUNTIME = b"<hip/hip_runtime"
 
@@ -480,14 +481,8 @@ def _transitive(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     uses = ", ".join(f"thrust::{match[1].decode()}" for _, names, _ in lacking if (match := names.search(source.code)))
     lines = source.newline.join(f"#include <{header}>".encode() for header, _, _ in lacking)
-    at = _line(source, last).end
-    ended = source.text[at - 1 : at] in (b"\n", b"\r")
-    yield Finding(
-        last.target,
-        "transitive",
-        f"CUDA's Thrust has {uses} with other headers, rocThrust has not: include those for it",
-        (Edit(Span(at, at), lines + source.newline if ended else source.newline + lines),),
-    )
+    message = f"CUDA's Thrust has {uses} with other headers, rocThrust has not: include those for it"
+    yield Finding(last.target, "transitive", message, (_behind(source, last, lines),))
 
 
 def _brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Iterator[Finding]:
@@ -502,7 +497,8 @@ def _brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Ite
         bringing = (
             other
             for other in reversed(source.includes)
-            if other.path.startswith(each.brought_by) and PurePath(other.path).parent.name != FOLDER
+            if PurePath(other.path).parent.name != FOLDER
+            and any(path.startswith(each.brought_by) for path in _paths(source, project, other))
         )
         last = next((other for other in bringing if not within(other.directive.start, source.conditional)), None)
         if brings and (last is not None or not any(header.startswith(each.brought_by) for header in brings)):
@@ -511,17 +507,45 @@ def _brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Ite
             continue
         if source.path in project.fact(_Reaching).files(each.had_by, each.on_host):
             continue
-        at = _line(source, last).end if last else line_of(source, each.header)
         line = f"#include <{each.header}>".encode()
-        ended = last is None or source.text[at - 1 : at] in (b"\n", b"\r")
-        edit = Edit(Span(at, at), line + source.newline if ended else source.newline + line)
+        edit = _behind(source, last, line) if last else _on_top(source, each.header, line)
         message = f"{used.group().decode(errors='replace')} {each.why}: include {each.header}"
         yield Finding(Span(*used.span()), "brought", message, (edit,))
 
 
+def _paths(source: Cpp, project: Project, include: Include) -> tuple[str, ...]:
+    """The path of an include, and the one that it gets: what is asked of includes is answered alike in a second run."""
+    row = lookup(include.path)
+    if row is None or row.hip is None or row.since > project.target.rocm or _own(source, include, project):
+        return (include.path,)
+    return include.path, row.hip or table().runtime
+
+
+def _on_top(source: Cpp, path: str, line: bytes) -> Edit:
+    at = line_of(source, path)
+    return Edit(Span(at, at), line + source.newline)
+
+
+def _behind(source: Cpp, include: Include, lines: bytes) -> Edit:
+    """Return the edit that puts lines behind an include, and behind what hipport or others say of it on its line."""
+    said = _SAID.match(source.text, include.directive.end)
+    whole = said is not None and not source.code[include.directive.end : said.end()].strip()
+    at = said.end() if said and whole else _line(source, include).end
+    ended = source.text[at - 1 : at] in (b"\n", b"\r")
+    return Edit(Span(at, at), lines + source.newline if ended else source.newline + lines)
+
+
 def _of_the_host(source: Cpp) -> bool:
-    """Say whether the file is C++ that is not behind the runtime's header anyway."""
-    return not isinstance(source, Cuda) and source.path.suffix != ".c"
+    """Say whether the file is C++ that is not behind the runtime's header anyway.
+
+    Of a header, by what it uses, not by its language: a port may take the last word of CUDA's out of it. What it uses
+    under a condition it has for both.
+    """
+    if source.path.suffix in (".c", ".cu", ".cuh", ".hip"):
+        return False
+    return source.path.suffix in UNITS or all(
+        within(match.start(), source.conditional) for match in _NEEDS_RUNTIME.finditer(source.code)
+    )
 
 
 class _Reaching:

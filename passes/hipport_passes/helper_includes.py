@@ -31,7 +31,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield one finding for what is lost or too late, and one per include that is there twice by now."""
     if own(source) or FOLDER.encode() not in source.words:
         return
-    late = dict(_late(source))
+    behind = list(_late(source))
+    late = dict(reversed(behind))  # the first of each
     there = project.together(source, _included, but={source.path}) | _with_brought(_names(source) - late.keys())
     lost: dict[str, Span] = {}
     for match in _USE.finditer(source.code):
@@ -53,7 +54,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         message = f"what is declared there is used, and nothing includes it in front of that any more: {which}"
         edits = tuple(Edit(Span(point, point), text) for point, text in lines.items())
         yield Finding(min(lost.values()), "lost", message, edits, creates=tuple(files.values()))
-    for name, line in late.items():
+    for name, line in behind:
         if name in wanted or included(source, name):
             yield Finding(line, "twice", f"{FOLDER}/{name} is included above", (Edit(line, b""),))
 

@@ -94,7 +94,9 @@ def _lost(source: Cpp, group: tuple[Conditional, ...]) -> Lost | None:
     others = [branch for _, branch in branches if branch is not taken]
     if _ENDS.search(here) and (function := function_at(source, first.start)) is not None:
         # `#if __CUDA_ARCH__ < 750`, `return;`, `#endif`, and the code.
-        others.append(Span(group[-1].span.end, function.body.end_byte - 1))
+        # A body that never ends, ends with the directive.
+        end = group[-1].span.end
+        others.append(Span(end, max(end, function.body.end_byte - 1)))
     if not any(_CODE.search(_DIRECTIVE.sub(b"", source.code[each.start : each.end])) for each in others):
         return None
     bounds = [int(each[2] or each[4]) + ((each[1] or each[3]) in (b">", b"<=")) for each in asked]

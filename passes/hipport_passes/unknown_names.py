@@ -256,10 +256,10 @@ def _near(name: bytes) -> str:
     known = api_names.table()
     base = _VERSION.sub(b"", name)
     if base not in known:
-        like = [each for each in known if each[:4].lower() == name[:4].lower()]
-        close = difflib.get_close_matches(
-            name.decode(), [each.decode() for each in like if abs(len(each) - len(name)) < 8], 1, 0.85
-        )
+        like = [
+            each.decode() for each in known if abs(len(each) - len(name)) < 8 and each[:4].lower() == name[:4].lower()
+        ]
+        close = difflib.get_close_matches(name.decode(), like, 1, 0.85)
         if not close:
             return ""
         base = close[0].encode()

@@ -38,7 +38,7 @@ _MADE = re.compile(rb"(?:\bdim3\s+(?P<new>\w+)|(?<![\w.>])(?P<old>\w+))\s*(?:=|(
 _DIM3 = re.compile(rb"\bdim3\s*&?\s+&?(\w+(?:\s*(?:\([^()]*\)|=[^,;()]*)?\s*,\s*\w+)*)")
 _OPERATOR = re.compile(
     rb"(?P<head>(?:^|(?<=[;{}]))[ \t]*(?:(?:static|inline|constexpr|__host__|__device__|__forceinline__|__inline__"
-    rb"|[A-Z][A-Z0-9_]+|__attribute__\s*\(\([^()]*\)\))\s+)*)(?P<result>(?:const\s+)?\w+\s*&?)\s*"
+    rb"|[A-Z][A-Z0-9_]+|__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\))\s+)*)(?P<result>(?:const\s+)?\w+\s*&?)\s*"
     rb"\boperator\s*(?P<op>[-+*/]=?)\s*\((?P<parameters>[^()]*)\)\s*\{",
     re.MULTILINE,
 )
@@ -53,7 +53,8 @@ _MACRO = re.compile(rb"#[ \t]*define[ \t]+([A-Z][A-Z0-9_]+)[ \t]+([^\r\n]*)")
 _REST = re.compile(rb"[^\S\r\n]*[^\s]")
 _PROTOTYPE = re.compile(rb"\boperator\s*(?P<op>[-+*/]=?)\s*\(\s*(?:const\s+)?(?P<type>\w+[234])\b[^()]*\)\s*;")
 # Of two functions that match as well as each other, clang takes the one that has this.
-_BETTER = b'__attribute__((enable_if(true, ""))) '
+_ENABLE_IF = b"enable_if"
+_BETTER = b'__attribute__((%b(true, ""))) ' % _ENABLE_IF
 
 _PARAMETER = re.compile(rb"\s*(?:const\s+)?(?P<type>\w+[234])\s*(?:const\s*)?&?\s*(?P<name>\w+)\s*")
 
@@ -128,7 +129,7 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
         a, b = parameters
         if a is None or b is None or a["type"] != b["type"] or a["type"] not in _VECTORS:
             continue  # with a number HIP's own is no better match, and the program's is taken
-        if not _for_both(source, project, match["head"]):
+        if _ENABLE_IF in match["head"] or not _for_both(source, project, match["head"]):
             continue
         start = match.start("head") + len(match["head"]) - len(match["head"].lstrip())
         line = source.line_start(start)

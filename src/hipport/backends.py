@@ -169,7 +169,7 @@ def _with_chosen(project: Project) -> Project:
     asking = {
         source.path: names
         for source in project.sources
-        if isinstance(source, Cpp) and (names := names_for_hip(source.text))
+        if isinstance(source, Cpp) and not own(source) and (names := names_for_hip(source.text))
     }
     if not asking:
         return project

@@ -48,8 +48,17 @@ HEADERS = frozenset(".cuh .h .hh .hpp .hxx .h++ .inl .inc .ipp .tpp .tcc .txx".s
 
 # What only code for a GPU has: its keywords and functions start with two underscores, a launch has three angle
 # brackets (some write them apart), and everything else says cuda somewhere, or hip: what CUDA is ported to is the same
-# language still. Generous on purpose: C++ that is taken for CUDA is parsed by a grammar that knows more.
-_CUDA = re.compile(rb"cuda|__[a-z]|<<\s*<|CUDA|\bcu[A-Z]|\bCU[a-z]|\bwarpSize\b|\bTHC|\bhip[A-Z_/]|HIP|hipport")
+# language still, and what a port puts for a name counts just if the name does (a test holds the tables to that). The
+# mark of a port does not, nor a guard that it stands behind, nor what stands for PTX, which other C++ may have.
+# Generous on purpose: C++ that is taken for CUDA is parsed by a grammar that knows more.
+_GUARD = rb"__\)?(?: && !defined\(__HIP_PLATFORM_AMD__\))? /\* hipport|_PLATFORM_AMD__\) /\* hipport"
+_CUDA = re.compile(
+    rb"cuda|__[a-z]|<<\s*<|CUDA|(?:\b|_)cu[A-Z]|\bCU(?:(?:GL|GPU)D)?[a-z_]|\bwarpSize\b|\bTHC|\b(?:nv_|make_)bfloat16"
+    rb"|\b__NV_|(?:\b|_|\bi)hip(?:GL)?[A-Z_/]|HIP(?:CC|RT)?(?![A-Z])(?!" + _GUARD + rb")|ROCM|hipport/(?!ptx\.h)"
+    rb"|rtc[A-Z]|\btextureReference\b|_(?:TYPES|DESCRIPTOR)_H__"
+    rb"|[<\"/](?:cooperative_groups|math_constants|nvrtc|channel_descriptor|host_(?:config|defines)|sm_\d\d_\w+"
+    rb"|(?:builtin|common|device|driver|library|math|surface|texture|vector)_\w+)\.h"
+)
 # What no port leaves: the sign of a file that is not ported, though not each such file has one.
 _UNPORTED = re.compile(rb"\bcuda[A-Z]\w|(?<![\w:])__\w+_sync\b")
 # What a Python file says that cares which GPU it runs on, or builds something for one.

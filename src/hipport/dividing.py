@@ -79,6 +79,8 @@ def fused(project: Project) -> list[tuple[Shared, list[Part]]]:
     """
     found = []
     for files in project.apart():
+        if len(files) < 2:
+            continue
         programs = {project.includes.program(source.path) for source in files}
         if len(programs) < 2 and programs != {None}:
             continue

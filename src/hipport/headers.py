@@ -6,12 +6,12 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import PurePath
 
-from hipport.languages.cpp import Cpp, Include
+from hipport.languages.cpp import PUT_HERE, Cpp, Include
 from hipport.project import Project
 from hipport.source import Edit, NewFile, Span
 
@@ -22,6 +22,7 @@ _INSTEAD = frozenset(("async.h", "ceil_div.h", "groups.h", "samples.h", "scoped_
 _LACKING = frozenset(("cstdint", "math.h", "thrust/version.h"))
 # Those of them that every compiler has, and macros by which a header of HIP's has what is called: nothing else changes.
 _ANYWHERE = re.compile(rb"^#include <(?:cstdint|math\.h)>\r?\n|^#define \w+ 1\r?\n(?=#include <hip\w+/)", re.MULTILINE)
+_PATH = re.compile(rb"[<\"]([^<>\"\r\n]+)[>\"]")
 _RUNTIME = "hip/hip_runtime.h"
 #: For several headers of PyTorch's at once, behind all that.
 PYTORCH = "torch/"
@@ -41,7 +42,7 @@ def names() -> frozenset[str]:
 
 def own(source: Cpp) -> bool:
     """Whether the file is one of hipport's headers, put there by an earlier run."""
-    return b"Put here by hipport." in source.text[:400]
+    return PUT_HERE in source.text[:400]
 
 
 def header(source: Cpp, project: Project, name: str) -> tuple[bytes, NewFile]:
@@ -104,6 +105,17 @@ def line_of(source: Cpp, path: str) -> int:
             break
         point = end
     return point
+
+
+def in_order(lines: Iterable[bytes]) -> bytes:
+    """Return lines that go on top of a file at one place, in the order that those have that hipport puts there."""
+
+    def place(line: bytes) -> tuple[tuple[int, str], bytes]:
+        path = _PATH.search(line)
+        return (path and _order(path[1].decode("utf-8", "replace"))) or (5, ""), line
+
+    ordered: list[bytes] = sorted(lines, key=place)
+    return b"".join(ordered)
 
 
 def _order(path: str) -> tuple[int, str] | None:

@@ -13,6 +13,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -26,7 +27,7 @@ from hipport.backends import left
 from hipport.dividing import Part, among, apart, concerning, fused
 from hipport.finding import Certainty, Finding
 from hipport.group import Group, in_documents
-from hipport.headers import missing, orphans, own, text, together
+from hipport.headers import in_order, missing, orphans, own, text, together
 from hipport.languages.cpp import Cpp
 from hipport.languages.kept_comments import keeping_comments
 from hipport.project import Project
@@ -38,6 +39,9 @@ T = TypeVar("T")
 
 # Calls within calls. Python 3.10 needs some 500 bytes of stack for each, of the 8 MB that a process has.
 _DEEPEST = 10_000
+
+# How often what is not understood as a whole is worked through again.
+_ROUNDS = 3
 
 # How many more objects there have to be than were before Python looks for garbage among them.
 _COLLECTED = 50_000
@@ -315,13 +319,69 @@ def _found(each: Pass[Any], source: Source, project: Project) -> list[tuple[Find
     ]
 
 
+@contextmanager
+def _deeply() -> Iterator[None]:
+    """Let functions call themselves once per level of nesting: a generated `else if` chain has hundreds of levels.
+
+    Parsers do, too, of a text with edits as of the one before: else what is deep would be an error of the edits.
+    """
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEEPEST))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+@_deeply()
 def _sequence(part: Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: Callable[[str, int], None]) -> Result:
-    project = part.project
+    """Run passes over a part of a project; over what the parser is lost in, until they change nothing any more.
+
+    There it guesses, and what it makes of one place depends on all others: an edit lets it see a function, say, where
+    it saw none before, and a pass that has been there by then would find it in a second run.
+    """
+    result, project = _once(part.project, part.only, passes, accept, tell)
+    again = set(result.changed)
+    for _ in range(_ROUNDS):
+        again = {path for path in again if _is_guessed(result.changed[path])}
+        if not again:
+            break
+        more, project = _once(project, again, passes, accept, _untold)
+        again = set(more.changed)
+        applied = [each for each in more.reported if each.outcome is Outcome.APPLIED]
+        done = {(each.path, each.span, each.rule) for each in applied}
+        kept = [
+            each
+            for each in result.reported
+            if each.outcome is Outcome.APPLIED or (each.path, each.span, each.rule) not in done
+        ]
+        for path, steps in more.edits.items():
+            result.edits[path] = [*result.edits[path], *steps]
+        result = Result(
+            result.changed | more.changed,
+            result.edits,
+            [*kept, *applied],
+            [*result.created, *more.created],
+            result.calls,
+        )
+    return result
+
+
+def _is_guessed(source: Source) -> bool:
+    return isinstance(source, Cpp) and (source.errors > 0 or not source.balanced)
+
+
+def _once(
+    project: Project,
+    only: AbstractSet[PurePath] | None,
+    passes: Sequence[Pass[Any]],
+    accept: Certainty,
+    tell: Callable[[str, int], None],
+) -> tuple[Result, Project]:
+    """Run passes over some files of a project, and return what was done and what it is then."""
     result = Result({}, {}, [], [], [])
     concerned = {
-        language: [
-            i for i in _concerned(language, project) if part.only is None or project.sources[i].path in part.only
-        ]
+        language: [i for i in _concerned(language, project) if only is None or project.sources[i].path in only]
         for language in {each.language for each in passes}
     }
     for each in passes:
@@ -344,7 +404,7 @@ def _sequence(part: Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: 
         for after in changed.values():
             assert after.before is not None
             after.before.settle()
-    return result
+    return result, project
 
 
 #: What a process was given to work on: the parts, and for each the rest of what `_sequence` takes.
@@ -426,21 +486,6 @@ def _untold(name: str, steps: int) -> None:
     """A process tells of its progress when it is done."""
 
 
-@contextmanager
-def _deeply() -> Iterator[None]:
-    """Let functions call themselves once per level of nesting: a generated `else if` chain has hundreds of levels.
-
-    Parsers do, too, of a text with edits as of the one before: else what is deep would be an error of the edits.
-    """
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _DEEPEST))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
-
-
-@_deeply()
 def _step(
     each: Pass[Any], source: Source, project: Project, accept: Certainty
 ) -> tuple[Source, list[Reported], tuple[NewFile, ...]]:
@@ -470,7 +515,7 @@ def _step(
     except Conflict as conflict:
         kept, problem, failed = [], "edits of this pass conflict", [_failure(each, source, conflict)]
     else:
-        if not all(_is_sound(source, finding) for finding in changing) and result.errors > source.errors:
+        if not all(_is_sound(source, finding) for finding in changing) and _breaks(source, result):
             problem = "the edits of this finding would have broken the file's syntax"
             kept = _parsing(source, changing)
             result = source.apply(_edits(kept))
@@ -485,7 +530,22 @@ def _step(
 
 
 def _edits(findings: Iterable[Finding]) -> list[Edit]:
-    return [edit for finding in findings for edit in finding.edits]
+    """Return the edits of findings; lines that several of them put on top are one edit, in the order they come in."""
+    edits = [edit for finding in findings for edit in finding.edits]
+    top = {edit.new for edit in edits if edit.on_top and not len(edit.span)}
+    if len(top) < 2:
+        return edits
+    several: dict[Span, set[bytes]] = {}
+    for edit in edits:
+        if edit.on_top and not len(edit.span):
+            several.setdefault(edit.span, set()).add(edit.new)
+    rest = [edit for edit in edits if not edit.on_top or len(edit.span)]
+    return [*rest, *(Edit(span, in_order(lines), on_top=True) for span, lines in several.items())]
+
+
+def _breaks(source: Source, result: Source) -> bool:
+    """Say whether edits have made more errors of syntax, or comments or strings of what they have not touched."""
+    return result.errors > source.errors or not source.reads_alike(result)
 
 
 def _is_sound(source: Source, finding: Finding) -> bool:
@@ -507,7 +567,7 @@ def _parsing(source: Source, findings: Sequence[Finding]) -> list[Finding]:
     groups = [for_review, [finding for finding in rest if finding.certainty is Certainty.SAFE]]
     while groups:
         group = groups.pop()
-        if source.apply(_edits([*kept, *group])).errors <= source.errors:
+        if not _breaks(source, source.apply(_edits([*kept, *group]))):
             kept += group
         elif len(group) > 1 and group is not for_review:
             half = len(group) // 2

@@ -301,6 +301,10 @@ class Source:
         """The code in other languages that is inside."""
         return ()
 
+    def reads_alike(self, result: Source) -> bool:
+        """Say whether what edits have left as it was is read as before: no string or comment ends elsewhere."""
+        return True
+
     def harmless(self, edit: Edit) -> bool:
         """Say whether `edit` provably leaves `errors` as it is, so that nothing need be parsed again."""
         return False

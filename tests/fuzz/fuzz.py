@@ -107,6 +107,7 @@ def _end(number: int, frame: object) -> None:
 def work(number: int, until: float, found: Path, tried: Any, known: Any) -> None:
     """Try inputs until it is time, and count them."""
     signal.signal(signal.SIGALRM, _end)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     chance = Random(number)
     while time.time() < until:
         name = chance.choice(_TARGETS)
@@ -146,13 +147,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--found", type=Path, default=Path("fuzz-found"))
     options = parser.parse_args()
+    # Whoever ends this process ends those that it has started: daemons go with it, but not by a signal alone.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(2))
     start = time.time()
     until = start + options.seconds
     with multiprocessing.Manager() as manager:
         known = manager.dict()
         counts = [multiprocessing.Value("q", 0, lock=False) for _ in range(options.jobs)]
         processes = [
-            multiprocessing.Process(target=work, args=(options.seed * 1000 + i, until, options.found, counts[i], known))
+            multiprocessing.Process(
+                target=work, args=(options.seed * 1000 + i, until, options.found, counts[i], known), daemon=True
+            )
             for i in range(options.jobs)
         ]
         for process in processes:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from hypothesis import strategies as st
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
+CORPUS = Path(__file__).parent / "corpus"
 
 #: By what their fixtures end with, the names under which hipport reads files of each kind.
 NAMES = {
@@ -89,6 +90,12 @@ def seeds() -> dict[str, Seeds]:
         suffix = path.suffix
         if path.is_file() and suffix in NAMES and ".after" not in path.name:
             texts.setdefault(suffix, []).append(path.read_bytes())
+    # What broke a law is near to what else may.
+    kinds = {name: suffix for suffix in texts for name in _names(suffix)}
+    for path in sorted(CORPUS.rglob("*")):
+        kind = kinds.get(path.name)
+        if kind is not None and path.is_file() and path.stat().st_size < 4000:
+            texts[kind].append(path.read_bytes())
     found = {}
     for suffix, files in texts.items():
         lines = dict.fromkeys(line for text in files for line in text.splitlines(keepends=True))

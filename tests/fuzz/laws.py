@@ -188,6 +188,7 @@ _DIRECTIVE = re.compile(
     rb"#[ \t]*((?:ifn?def|define|undef)(?=[ \t]+[A-Za-z_])|(?:el)?if(?=[ \t(!]*[\w(])|else(?=\s)|endif\b"
     rb"|include|pragma|error|warning|line)"
 )
+_PARAMETERS = re.compile(rb"#[ \t]*define[ \t]+\w+\(")
 _REMARKS = re.compile(rb"(?:^|[ \t])#[^\r\n]*", re.MULTILINE)
 
 
@@ -227,13 +228,19 @@ def _fresh(each: Source) -> Source:
 
 
 def _is_sound(each: Source) -> bool:
-    """Whether a file has no errors of syntax; of an `#if` without its end the parser does not always know."""
+    """Whether a file has no errors of syntax; of brackets, or an `#if`, without an end the parser may not know."""
     if isinstance(each, Cpp):
         directives = [_DIRECTIVE.match(each.code, span.start) for span in each.directives]
         opened = sum(match is not None and match[1].startswith(b"if") for match in directives)
-        if not all(directives) or _NOTHING.search(each.code) or opened != len(each.conditionals):
+        whole = all(directives) and not any(_cut_short(each[span]) for span in each.directives)
+        if not each.balanced or not whole or _NOTHING.search(each.code) or opened != len(each.conditionals):
             return False
     return not each.errors
+
+
+def _cut_short(directive: bytes) -> bool:
+    """Whether the parameters of a macro do not end with its line."""
+    return _PARAMETERS.match(directive) is not None and b")" not in directive
 
 
 def _is_text(text: bytes) -> bool:

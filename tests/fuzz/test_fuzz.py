@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 from deep import DEEP, nested
 from hypothesis import HealthCheck, given, settings
-from inputs import Random, seeds, tree, trees
+from inputs import CORPUS, Random, seeds, tree, trees
 from laws import TARGETS, Broken, broken, suspects
-
-CORPUS = Path(__file__).parent / "corpus"
 
 
 @pytest.mark.parametrize("case", sorted(CORPUS.iterdir()), ids=lambda case: case.name)

@@ -69,7 +69,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from Guards.of(source, project).missing(source)
     if not any(word in source.text for word in (b"__CUDA", b"__NVCC__", b"_VERSION", b"USE_", b"WITH_HIP")):
         return
-    yield from _build_macros(source, project)
+    by_build = [*_build_macros(source, project)]
+    yield from by_build
+    # What stands behind an `#ifdef NAME` is passed over, and goes.
+    gone = tuple(sorted(edit.span for each in by_build for edit in each.edits))
     code = source.code
     told = {
         part.span: not any(before.tells(source.known_on_hip) for before in group[:number])
@@ -88,6 +91,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     parts = {part.span.start: (part, group) for group in source.conditionals for part in group}
     reported: set[int] = set()
     for span, name in source.names(NAME):
+        if within(span.start, gone):
+            continue
         directive = source.directive(span.start)
         if name == b"__CUDA_ARCH__" and directive is None:
             compared = api_names.settled(code, span)
@@ -160,9 +165,10 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
     if project.together(source, _build_macros_of):
         return
     code = source.code
+    done = 0
     for span, name in names:
         directive = source.directive(span.start)
-        if directive is None or _BY_HIPCC.search(code, directive.start, directive.end):
+        if span.start < done or directive is None or _BY_HIPCC.search(code, directive.start, directive.end):
             continue
         before = code[directive.start : span.start]
         if match := _IFDEF.search(before):
@@ -178,6 +184,7 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
             new = b"(%b || %b)"
         else:
             continue
+        done = end
         new %= (b"defined(" + name + b")", b"defined(__HIPCC__)")
         message = f"{name.decode()} is for a build to define; __HIPCC__ is what hipcc defines"
         yield Finding(span, "build_macro", message, (Edit(Span(start, end), new),))

@@ -17,6 +17,9 @@ from hipport_passes.nvcc_flags import library
 
 _TABLE = Path(__file__).parents[1] / "cmake.toml"
 
+# Where CMake evaluates no generator expressions: in commands, and in variables for flags.
+_NO_EXPRESSIONS = frozenset("add_library get_target_property get_property foreach string install".split())
+_FLAGS = re.compile(r"CMAKE_(CUDA|HIP)_FLAGS")
 _OPTION = re.compile(rb"(?<=[\s\":;])-l(\w+)(?=[\s\");>]|\Z)")
 #: An imported target of CUDA's; with nothing behind `::` where a variable says which.
 TARGET = re.compile(rb"\b(?:CUDA|CCCL|CUB|Thrust|libcudacxx|NCCL)::(?:\w+|(?=\$))")
@@ -78,6 +81,7 @@ class Libraries:
                 yield Said(span, "target", message, Certainty.MANUAL)
             return
         start, end = command.inner.start, command.inner.end
+        flags = _FLAGS.match(text(source, command, 0 if command.name == "set" else 1))
         for match in TARGET.finditer(source.code, start, end):
             name = match.group().decode()
             span = Span(*match.span())
@@ -91,7 +95,9 @@ class Libraries:
             if row is None or "why" in row:
                 why = row["why"] if row else "ROCm's name for it is not known to hipport"
                 yield Said(span, "target", f"{name}: {why}", Certainty.MANUAL)
-            elif command.name in ("add_library", "get_target_property", "get_property", "foreach", "string", "install"):
+            elif flags is not None and flags[1] == "HIP":
+                continue  # the copy of CUDA's flags, where it is said
+            elif flags is not None or command.name in _NO_EXPRESSIONS:
                 message = f"{name}: {row.get('target', 'nothing')} with HIP; no generator expression can stand here"
                 yield Said(span, "target", message, Certainty.MANUAL)
             else:

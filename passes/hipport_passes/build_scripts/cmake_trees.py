@@ -268,13 +268,17 @@ class Tree:
         """Whether scripts of this project, or of one it is in, do something for HIP already, by themselves."""
         if self.ported:
             return False
+        return any(said.aware for said in self._of_projects)
+
+    @cached_property
+    def _of_projects(self) -> list[Facts]:
+        """What the scripts say of this project, or of one that it is in: one below decides for itself."""
         roots = {path.parent for path, said in self._all if said.projects}
-        for path, said in self._all:
-            if said.aware:
-                nearest = next((folder for folder in path.parents if folder in roots), self.home)
-                if nearest in self._tops:
-                    return True
-        return False
+        return [
+            said
+            for path, said in self._all
+            if next((folder for folder in path.parents if folder in roots), self.home) in self._tops
+        ]
 
     @cached_property
     def ported(self) -> bool:
@@ -282,7 +286,7 @@ class Tree:
 
         In a merge that a person resolves, its include may get lost, and what it is for stays.
         """
-        return any(said.includes_helper or said.written for _, said in self._all)
+        return any(said.includes_helper or said.written for said in self._of_projects)
 
     @cached_property
     def below(self) -> list[Facts]:
@@ -341,10 +345,14 @@ class Tree:
 
     @cached_property
     def functions(self) -> dict[str, tuple[CMake, Command]]:
-        """The functions and macros that the scripts define, as they are called in any case, and where."""
+        """The functions and macros that the scripts define, as they are called in any case, and where.
+
+        Those that hipport has put there, FindCUDA's for HIP, are CUDA's still.
+        """
         return {
             text(script, command, 0).lower(): (script, command)
             for script in self.scripts
+            if not script.text.startswith(PUT_HERE)
             for command in script.commands
             if command.name in ("function", "macro")
         }

@@ -179,7 +179,7 @@ def _in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
             if named:
                 yield from image(named[0], named[0].text, named[0].start, asking)
         elif each.name == "COPY" and (copied := _COPIED.search(source[each.span])):
-            name = copied[1].decode()
+            name = copied[1].decode("utf-8", "replace")
             if for_cuda_image(name):
                 start = each.span.start + copied.start(1)
                 message = f"{name} is an image for CUDA, and AMD's images have ROCm: copy nothing of it"
@@ -235,7 +235,8 @@ def image(word: Word, name: str, start: int, asking: Asking) -> Iterator[Finding
     if match is None or for_rocm(name):
         return
     ours = asking.recipes.image(asking.project.target.rocm)
-    if match["ours"] is None or _OTHER_SYSTEM.search(name) or not word.plain:
+    # Of what is no text, the name is not as long as what stands there.
+    if match["ours"] is None or _OTHER_SYSTEM.search(name) or not word.plain or "\ufffd" in name:
         message = f"{name} is an image for CUDA; start from one for ROCm, for example {ours.name}"
         yield Finding(word.span, "image", message, (), Certainty.MANUAL)
         return

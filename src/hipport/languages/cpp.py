@@ -42,6 +42,8 @@ _INCLUDE_LINES = re.compile(
     rb"(?:[ \t]*#[ \t]*include[ \t]*(?:<[^<>\r\n]+>|\"[^\"\r\n]+\")(?:%b)?[ \t]*(?:\r\n|\n|\r))+" % re.escape(MARK)
 )
 _INCLUDED = re.compile(rb"([<\"])([^<>\"\r\n]+)([>\"])(%b)?" % re.escape(MARK))
+#: What hipport's own headers say at their beginning.
+PUT_HERE = b"Put here by hipport."
 #: An include of HIP's that hipport has written, for a file that was CUDA.
 MARKED_INCLUDE = re.compile(rb"include[ \t]*<[^<>\r\n]+>[ \t]*/\*[ \t]*hipport[ \t]*\*/")
 # Neither blank at an end nor a number at one, which could become part of what is beside it.
@@ -66,6 +68,8 @@ _KEYWORDS = frozenset(
 # What asks for a GPU, or for how many lanes its wavefronts have.
 _BY_WAVES = re.compile(rb"__(?:gfx|GFX|AMDGCN_W)")
 _IF = re.compile(rb"#[ \t]*(?:el)?if(?:n?def)?\b")
+_IF_LINE = re.compile(rb"#if(?:n?def)?[ \t][^\\\r\n]*(?:\r\n|\n|\r)")
+_ENDIF_LINE = re.compile(rb"(?:\r\n|\n|\r)#endif")
 # What has a line of its own, or takes the rest of one.
 _LINES_APART = re.compile(rb"(?:^|[\r\n])[ \t]*#|\\[\r\n]|//|/\*")
 _IN_CONDITION = re.compile(rb"\(|\)?(?: (?:\|\||&&) !?(?:defined\(\w+\)|\w+))*(?:%b)?\)?" % re.escape(MARK))
@@ -232,7 +236,8 @@ class Cpp(Source):
     @cached_property
     def _lexed(self) -> tuple[bytes, tuple[Span, ...]]:
         """The code, and the comments that reach over the end of a line."""
-        return lex(self.text)
+        # Each program of a tree has hipport's headers in a folder of its own.
+        return _lexed_once(self.text) if PUT_HERE in self.text[:400] else lex(self.text)
 
     @cached_property
     def words(self) -> frozenset[bytes]:
@@ -344,8 +349,12 @@ class Cpp(Source):
             point = span.end
         rest = code[point:]
         start = self._line_start(point + len(rest) - len(rest.lstrip()))
-        if start < point and (spliced := self.directive(start)) is not None:
-            # The last of its lines, and no other is behind it.
+        # The last of the lines of a directive, and no other is behind it; the last one may be empty.
+        spliced = self.directive(start) if start < point else None
+        if (start == point and not first_on_line(code, start)) or code.count(b'"', 0, start) % 2:
+            # Or a raw string is: its lines are not the program's.
+            spliced = self.directive_before(start)
+        if spliced is not None:
             start = self._line_start(spliced.start)
         # A comment may end on that line, or never: then in front of the comment.
         for comment in reversed(self._lexed[1]):
@@ -518,6 +527,25 @@ class Cpp(Source):
             stack.extend(child for child in node.children if child.has_error or child.is_missing)
         return count
 
+    @cached_property
+    def balanced(self) -> bool:
+        """Whether each bracket in the code closes another and is closed."""
+        return not _open(self.code)
+
+    def reads_alike(self, result: Source) -> bool:
+        """Say whether what is code outside of the edits of `result` is code as before."""
+        if not isinstance(result, Cpp) or result.before is not self:
+            return True
+        before, after = self.code, result.code
+        done = shift = 0
+        for edit in (*result.edits, Edit(Span(len(before), len(before)), b"")):
+            start = edit.span.start
+            if before[done:start] != after[done + shift : start + shift]:
+                return False
+            done = edit.span.end
+            shift += len(edit.new) - len(edit.span)
+        return True
+
     def harmless(self, edit: Edit) -> bool:
         """An identifier put for an identifier, or a path for a path, gives the parser the same tree.
 
@@ -550,17 +578,33 @@ class Cpp(Source):
         return directive is not None and span.end <= directive.end and bool(_IF.match(self.code, directive.start))
 
     def alike(self, edits: Sequence[Edit]) -> bool:
-        """Brackets are open and closed as before, and of lines for the preprocessor there are whole includes alone."""
-        ordered = [
-            edit
-            for edit in sorted(edits, key=lambda edit: edit.span)
-            if len(edit.span)
-            or not _INCLUDE_LINES.fullmatch(edit.new)
-            or self._line_start(edit.span.start) != edit.span.start
-        ]
+        """Brackets are open and closed as before, and of lines for the preprocessor there are only some that are whole.
+
+        These are includes, and conditions that begin and end around lines with as many brackets open as closed.
+        """
+        ordered = []
+        opened: list[int] = []
+        for edit in sorted(edits, key=lambda edit: edit.span):
+            start = edit.span.start
+            if not len(edit.span) and self._line_start(start) == start:
+                if _INCLUDE_LINES.fullmatch(edit.new):
+                    continue
+                if _IF_LINE.fullmatch(edit.new):
+                    opened.append(start)
+                    continue
+            if not len(edit.span) and opened and _ENDIF_LINE.fullmatch(edit.new) and self._ends_line(start):
+                if _open(self.code[opened.pop() : start]):
+                    return False
+                continue
+            ordered.append(edit)
+        if opened:
+            return False
         old = b" ".join(self.code[edit.span.start : edit.span.end] for edit in ordered)
         new = b" ".join(lex(edit.new)[0] for edit in ordered)
         return not _LINES_APART.search(old) and not _LINES_APART.search(new) and _open(old) == _open(new)
+
+    def _ends_line(self, offset: int) -> bool:
+        return self.text[offset : offset + 1] in (b"", b"\r", b"\n")
 
 
 def _open(code: bytes) -> bytes:
@@ -629,6 +673,11 @@ def word_before(code: bytes, offset: int) -> bytes:
     while start and WORDS[before[start - 1]] != 0x20:
         start -= 1
     return before[start:].lstrip(b"0123456789")
+
+
+@lru_cache(maxsize=1 << 7)
+def _lexed_once(text: bytes) -> tuple[bytes, tuple[Span, ...]]:
+    return lex(text)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -244,19 +244,21 @@ class CondaEnvironment(Source):
             bare = line.rstrip(b"\r\n")
             match = re.compile(rb"([ \t]*)([A-Za-z_-]+)[ \t]*:").match(bare)
             if match:
-                if not match[1] and match[2] in (b"channels", b"dependencies"):
+                # `pip` is an item of the dependencies, and no key at the top.
+                known = not match[1] and match[2] in (b"channels", b"dependencies")
+                if known:
                     yield from self._in_brackets(match[2].decode(), start + match.end())
-                inside = match[2].decode() if not match[1] else ""
+                inside = match[2].decode() if known else ""
                 continue
             match = re.compile(rb"([ \t]*)-([ \t]*)(\"[^\"]*\"|'[^']*'|[^#\s](?:[^#]|(?<=\S)#)*)").match(bare)
             if match is None:
                 continue
             indent = len(match[1])
+            if inside == "pip" and indent <= deep:
+                inside = "dependencies"
             if re.fullmatch(rb"pip[ \t]*:[ \t]*", match[3]) and inside == "dependencies":
                 inside, deep = "pip", indent
                 continue
-            if inside == "pip" and indent <= deep:
-                inside = "dependencies"
             if inside in ("channels", "dependencies", "pip"):
                 left = match.start(3)
                 text = match[3].rstrip()

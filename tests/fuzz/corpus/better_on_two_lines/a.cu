@@ -1,0 +1,2 @@
+inline
+HE t operator*(float3a,float3b){}

@@ -1,0 +1,4 @@
+r(){
+#if(_)|__CUDA_ARCH__<800
+assert();
+#endif

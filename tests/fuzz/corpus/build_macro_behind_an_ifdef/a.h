@@ -1,0 +1,1 @@
+#ifdef USE_ROCM defined(USE_ROCM)

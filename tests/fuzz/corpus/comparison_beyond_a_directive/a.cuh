@@ -1,0 +1,2 @@
+#define W __CUDA_ARCH__</*
+*/3

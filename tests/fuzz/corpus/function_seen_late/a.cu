@@ -1,0 +1,3 @@
+template{threadIdx}
+#define MEET hipport::numbered_sync
+__global__ o(){MEET(;

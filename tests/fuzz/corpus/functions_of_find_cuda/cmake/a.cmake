@@ -1,0 +1,5 @@
+project()
+if()
+find_package(CUDA)
+cuda_add_library(-Xptxas v)
+endif()

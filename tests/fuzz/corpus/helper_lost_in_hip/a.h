@@ -1,0 +1,2 @@
+#include<hip/>
+hipport::ballot]warpSize

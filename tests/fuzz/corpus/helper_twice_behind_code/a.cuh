@@ -1,0 +1,4 @@
+}
+#include"hipport/warp.h"
+hipport::ballot_sync
+#include"hipport/warp.h"

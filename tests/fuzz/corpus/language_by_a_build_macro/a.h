@@ -1,0 +1,2 @@
+max(
+#defined(USE_ROCM)

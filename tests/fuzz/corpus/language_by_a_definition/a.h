@@ -1,0 +1,2 @@
+#define __CUDACC__
+std::int16_t

@@ -1,0 +1,1 @@
+asm("trap")asm("nanosleep.u32"#"")

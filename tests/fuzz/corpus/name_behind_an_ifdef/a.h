@@ -1,0 +1,1 @@
+#ifdef USE_ROCM#__CUDACC__

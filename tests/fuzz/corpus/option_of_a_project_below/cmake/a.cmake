@@ -1,0 +1,5 @@
+execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --version OUTPUT_VARIABLE VERSION)
+add_custom_command(OUTPUT k.ptx COMMAND nvcc -ptx k.cu -o k.ptx DEPENDS k.cu)
+add_custom_command(OUTPUT k.txt COMMAND ${CMAKE_COMMAND} -E touch nvcc)
+add_library(viewer viewer.cu)
+project(flag_lists LANGUAGES CXX CUDA)

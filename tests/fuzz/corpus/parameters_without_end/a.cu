@@ -1,0 +1,2 @@
+#define Y(//
+)=__ballot()

@@ -1,0 +1,2 @@
+#define R"(
+)"__shfl_down

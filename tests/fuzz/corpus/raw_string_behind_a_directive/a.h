@@ -1,0 +1,2 @@
+#define __CUDACC__ R"(
+#include<cuda_fp16.h>)"

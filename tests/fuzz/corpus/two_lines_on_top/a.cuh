@@ -1,0 +1,1 @@
+CUB_VERSION cub::WARP_SYNC
