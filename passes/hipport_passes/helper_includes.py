@@ -40,6 +40,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         if all(match.start() < line.start for name, line in late.items() if header in _with_brought({name})):
             lost.setdefault(header, Span(*match.span()))
+    # What came behind code without need moves up as well, to where it would be had upstream's code been there.
+    for name, line in late.items():
+        if not included(source, name):
+            lost.setdefault(name, line)
     wanted = sorted(lost.keys() - frozenset[str]().union(*(_brought(header) for header in lost)))
     lines: dict[int, bytes] = {}
     files: dict[PurePath, NewFile] = {}
