@@ -88,11 +88,36 @@ def mixed(component: Component) -> tuple[Mixed, ...]:
         return ()
     mentions = component.fact(Mentions)
     own = _own(files)
-    natives = {each: mark for each in mentions.definitions if (mark := _first(native_marks(each, own)))}
+    natives = {each: mark for each in mentions.having(_native_places) if (mark := _first(native_marks(each, own)))}
     if not natives:
         return ()
-    logicals = {each: mark for each in mentions.definitions if (mark := _first(_logical_marks(each, component, own)))}
+    having = mentions.having(_logical_places)
+    logicals = {each: mark for each in having if (mark := _first(_logical_marks(each, component, own)))}
     return tuple(_meeting(mentions, natives, logicals))
+
+
+def _native_places(source: Cpp) -> tuple[int, ...]:
+    return source.fact(_natives)
+
+
+def _natives(source: Cpp) -> tuple[int, ...]:
+    """Where `native_marks` may find something."""
+    patterns = [OF_PYTORCH]
+    of_hip = source.begun_as_hip or source.side == "hip" or bool(source.hip_only)
+    found = [match.start() for match in source.fact(sized)] if of_hip else []
+    if of_hip:
+        patterns.append(WAVE_FUNCTION)
+    return (*found, *(match.start() for pattern in patterns for match in pattern.finditer(source.code)))
+
+
+def _logical_places(source: Cpp) -> tuple[int, ...]:
+    return source.fact(_logicals)
+
+
+def _logicals(source: Cpp) -> tuple[int, ...]:
+    """Where `_logical_marks` may find something."""
+    patterns = (OF_32_LANES, COUNTED, _TILES, _WARP_SIZE, _FOUND_GROUPS)
+    return tuple(match.start() for pattern in patterns for match in pattern.finditer(source.code))
 
 
 class Asked(NamedTuple):
