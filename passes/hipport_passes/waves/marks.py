@@ -145,16 +145,22 @@ def asked(component: Component) -> Asked:
 def _meeting(
     mentions: Mentions, natives: Mapping[Definition, Mark], logicals: Mapping[Definition, Mark]
 ) -> Iterator[Mixed]:
-    with_logical = frozenset(mentions.reaching_any(logicals))
+    without: set[Definition] = set()
     for native, mark in natives.items():
         for user in mentions.reaching(native):
             # What the host does with both is launch kernels of both kinds.
-            if user not in with_logical or (user.function is not None and not _on_device(user)):
+            if user in without or (user.function is not None and not _on_device(user)):
                 continue
-            found = next((logicals[each] for each in mentions.reached(user) if each in logicals), None)
-            if found is not None:
-                yield Mixed(mark, found, user)
-                break
+            reached = []
+            for each in mentions.following_from(user, without):
+                reached.append(each)
+                if each in logicals:
+                    break
+            else:
+                without.update(reached)
+                continue
+            yield Mixed(mark, logicals[each], user)
+            break
 
 
 _ON_DEVICE = re.compile(rb"\b__(?:device|global)__\b|\b\w*(?:DEVICE|GLOBAL|KERNEL)\w*\b|\b\w*(?i:device|inline)\w*\b")
@@ -265,11 +271,15 @@ def _may_be_logical(source: Cpp) -> bool:
 _DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(" + b"|".join(_PYTORCH) + rb"|__\w+_sync|__activemask)\b", re.M)
 
 
+_INTRINSICS = re.compile(rb"__\w+_sync|__activemask")
+
+
 def _own(files: Iterable[Cpp]) -> frozenset[bytes]:
     """The names of PyTorch's and of intrinsics that the program defines itself where HIP sees it."""
     return frozenset(
         match[1]
         for file in files
+        if b"define" in file.words and (file.matched(_INTRINSICS) or not file.words.isdisjoint(_PYTORCH))
         for match in _DEFINED.finditer(file.code)
         if not within(match.start(), file.cuda_only)
     )

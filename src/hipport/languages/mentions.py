@@ -12,20 +12,22 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.functions import DEFINE, Function, functions, is_method
-from hipport.languages.vocabulary import places_of
+from hipport.languages.vocabulary import places_of, words_of
 from hipport.source import Span
 
 if TYPE_CHECKING:
     from hipport.project import Component
 
 _WORD = re.compile(rb"\b[A-Za-z_]\w*")
-_CALLED = re.compile(rb"([A-Za-z_]\w*)\s*[(<]")
+_CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*[(<]")
+# So many definitions are looked for by their names, before what says each is found for all of them.
+_MOST_ALONE = 64
 _BEHIND = re.compile(rb"\s*[(<]")
 # A constant, an enumeration, another name for a type or a namespace: `constexpr int kHalf = kLanes / 2;`
 _VALUE = re.compile(
@@ -64,6 +66,13 @@ class Definition:
         found = pattern.finditer(self.source.code, self.span.start, self.span.end)
         return (match for match in found if not within(match.start(), unseen)) if unseen else found
 
+    @property
+    def words(self) -> set[bytes]:
+        """The words in it, of what HIP sees."""
+        if self.source.cuda_only:
+            return self.said(_WORD)
+        return set(words_of(self.source.code[self.span.start : self.span.end]))
+
     def said(self, pattern: re.Pattern[bytes]) -> set[bytes]:
         """Return what a pattern with one group or none finds in it, of what HIP sees."""
         if self.source.cuda_only:
@@ -82,6 +91,11 @@ class Mentions:
         for each in self.definitions:
             for name in each.names:
                 self._by_name.setdefault(name, []).append(each)
+        #: Without methods, which have the names of other things, `load` or `size`: those have to be called.
+        self._plain = {
+            name: [each for each in found if not each.method] if len(found) > 1 or found[0].method else found
+            for name, found in self._by_name.items()
+        }
         self._uses: dict[Definition, list[Definition]] = {}
         self._users: dict[Definition, list[Definition]] = {}
 
@@ -112,6 +126,9 @@ class Mentions:
     def _users_of(self, definition: Definition) -> list[Definition]:
         """What says a definition."""
         known = self._users.get(definition)
+        if known is None and len(self._users) >= _MOST_ALONE:
+            self._find_users()
+            known = self._users[definition]
         if known is None:
             found: dict[Definition, None] = {}
             for name in definition.names:
@@ -120,6 +137,14 @@ class Mentions:
             found.pop(definition, None)
             known = self._users[definition] = sorted(found, key=self._number.__getitem__)
         return known
+
+    def _find_users(self) -> None:
+        """Find what says each definition, of all at once: soon faster than to look for each by its name."""
+        users: dict[Definition, list[Definition]] = {each: [] for each in self.definitions}
+        for each in self.definitions:
+            for other in self._used_by(each):
+                users[other].append(each)
+        self._users = users
 
     @staticmethod
     def _saying(file: Cpp, name: bytes, *, called: bool) -> dict[Definition, None]:
@@ -132,40 +157,47 @@ class Mentions:
         }
 
     def _said(self, definition: Definition) -> list[Definition]:
-        words = definition.said(_WORD) & self._by_name.keys()
+        words = definition.words & self._by_name.keys()
         if not words:
             return []
         called = definition.said(_CALLED)
         found: dict[Definition, None] = {}
         for word in sorted(words):
-            for other in self._by_name[word]:
-                # Methods have the names of other things: `load`, `size`.
-                if other is not definition and (word in called or not other.method):
-                    found[other] = None
+            found.update(dict.fromkeys((self._by_name if word in called else self._plain)[word]))
+        found.pop(definition, None)
         return list(found)
 
     def reached(self, definition: Definition) -> list[Definition]:
         """Return what a definition uses, itself first."""
-        return _closed((definition,), self._used_by)
+        return list(self.following_from(definition))
+
+    def following_from(self, definition: Definition, but: Collection[Definition] = ()) -> Iterator[Definition]:
+        """Yield what a definition uses, itself first, as it is found, and nothing by way of some."""
+        return _following((definition,), self._used_by, but)
 
     def reaching(self, definition: Definition) -> list[Definition]:
         """Return what uses a definition, itself first."""
-        return _closed((definition,), self._users_of)
+        return list(_following((definition,), self._users_of))
 
     def reaching_any(self, definitions: Iterable[Definition]) -> list[Definition]:
         """Return what uses one of some definitions, these first."""
-        return _closed(definitions, self._users_of)
+        return list(_following(definitions, self._users_of))
 
 
-def _closed(start: Iterable[Definition], following: Callable[[Definition], list[Definition]]) -> list[Definition]:
+def _following(
+    start: Iterable[Definition],
+    following: Callable[[Definition], list[Definition]],
+    but: Collection[Definition] = (),
+) -> Iterator[Definition]:
     found = dict.fromkeys(start)
+    yield from list(found)
     waiting = list(found)
     while waiting:
         for other in following(waiting.pop()):
-            if other not in found:
+            if other not in found and other not in but:
                 found[other] = None
                 waiting.append(other)
-    return list(found)
+                yield other
 
 
 class _Layout:
