@@ -145,11 +145,13 @@ def asked(component: Component) -> Asked:
 def _meeting(
     mentions: Mentions, natives: Mapping[Definition, Mark], logicals: Mapping[Definition, Mark]
 ) -> Iterator[Mixed]:
+    # What the host does with both is launch kernels of both kinds, and no code for devices uses what is the host's.
+    devices = [each for each in mentions.definitions if each in natives or _on_device(each)]
+    users = mentions.users_among(devices)
     without: set[Definition] = set()
     for native, mark in natives.items():
-        for user in mentions.reaching(native):
-            # What the host does with both is launch kernels of both kinds.
-            if user in without or (user.function is not None and not _on_device(user)):
+        for user in mentions.reaching_by(native, users):
+            if user in without or not _on_device(user):
                 continue
             reached = []
             for each in mentions.following_from(user, without):

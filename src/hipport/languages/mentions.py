@@ -138,13 +138,18 @@ class Mentions:
             known = self._users[definition] = sorted(found, key=self._number.__getitem__)
         return known
 
+    def users_among(self, definitions: Iterable[Definition]) -> Mapping[Definition, list[Definition]]:
+        """Return what says each definition, of some alone."""
+        users: dict[Definition, list[Definition]] = {each: [] for each in definitions}
+        for each in list(users):
+            for other in self._used_by(each):
+                if other in users:
+                    users[other].append(each)
+        return users
+
     def _find_users(self) -> None:
         """Find what says each definition, of all at once: soon faster than to look for each by its name."""
-        users: dict[Definition, list[Definition]] = {each: [] for each in self.definitions}
-        for each in self.definitions:
-            for other in self._used_by(each):
-                users[other].append(each)
-        self._users = users
+        self._users = dict(self.users_among(self.definitions))
 
     @staticmethod
     def _saying(file: Cpp, name: bytes, *, called: bool) -> dict[Definition, None]:
@@ -178,6 +183,11 @@ class Mentions:
     def reaching(self, definition: Definition) -> list[Definition]:
         """Return what uses a definition, itself first."""
         return list(_following((definition,), self._users_of))
+
+    @staticmethod
+    def reaching_by(definition: Definition, users: Mapping[Definition, list[Definition]]) -> Iterator[Definition]:
+        """Yield what uses a definition by way of `users` alone, itself first."""
+        return _following((definition,), users.__getitem__)
 
     def reaching_any(self, definitions: Iterable[Definition]) -> list[Definition]:
         """Return what uses one of some definitions, these first."""
