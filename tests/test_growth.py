@@ -32,6 +32,12 @@ SIZES = {
     "calls, shuffles": 36,
     "masks": 100,
     "calls": 72,
+    # Large enough to tell the square of what little is done for each.
+    "barriers": 80,
+    "wavefronts": 80,
+    **dict.fromkeys(("barriers, loops", "barriers, exits", "shell ifs", "shell branches", "shell functions"), 60),
+    "barriers apart": 60,
+    "barriers nested": 270,
     **dict.fromkeys(("nested", "nested, apart", "else if", "many called"), 270),
     "cases": 520,
 }

@@ -143,8 +143,8 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
         was, new = source[edit.span].decode(errors="replace"), edit.new.decode(errors="replace")
         said = f"{was} → {new}: what the macro calls now"
         yield Finding(edit.span, "argument", said, (edit,))
-    for span, new in later_uses(source, project):
-        yield _later_use(source, span, new)
+    for span, instead in later_uses(source, project):
+        yield _later_use(source, span, instead)
     for use in out.uses.get(source.path, ()):
         yield _at_use(source, project, use)
     for directive in out.users.get(source.path, ()):

@@ -156,9 +156,9 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
         )
         what = f"{', '.join(names)}: leave {'it' if len(names) == 1 else 'them'} to HIP"
         yield Finding(header, "operator", f"HIP has the same {what}", edits)
-    for stretch, edits in since.items():
+    for stretch, opening in since.items():
         message = "left to HIP by an earlier run, and there is more in it since: HIP gets it again"
-        yield Finding(Span(stretch.start, stretch.start), "operator", message, edits)
+        yield Finding(Span(stretch.start, stretch.start), "operator", message, opening)
 
 
 class _Operator(NamedTuple):

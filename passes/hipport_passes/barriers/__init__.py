@@ -270,8 +270,8 @@ def _parted_apart(function: Function, kernels: Kernels, barriers: Sequence[Call]
             between = Span(first.node.start_byte, second.node.start_byte)
             at = None
             if len(shared) < min(len(ways[i]), len(ways[j])):
-                apart = ([each for each in some if _way(each) not in shared] for some in (own, others))
-                at = _excluding(function, *apart, between)
+                mine, theirs = ([each for each in some if _way(each) not in shared] for some in (own, others))
+                at = _excluding(function, mine, theirs, between)
             # What lanes agree on is looked at last: it takes the longest.
             if at is None or kernels.agreement(function, at) >= widest:
                 continue

@@ -96,10 +96,12 @@ def _macros_with_variable(component: Component) -> frozenset[bytes]:
     """The macros whose text needs the variable where they are used, by way of others too."""
     texts: dict[bytes, set[bytes]] = {}
     for source in component if any(VARIABLE in each.text for each in component) else ():
-        for directive in source.directives if isinstance(source, Cpp) else ():
-            name = _DEFINE.match(source.code, directive.start)
-            if name is not None:
-                texts.setdefault(name[1], set()).update(_WORD.findall(source.code, name.end(), directive.end))
+        if not isinstance(source, Cpp):
+            continue
+        for directive in source.directives:
+            head = _DEFINE.match(source.code, directive.start)
+            if head is not None:
+                texts.setdefault(head[1], set()).update(_WORD.findall(source.code, head.end(), directive.end))
     users: dict[bytes, set[bytes]] = {}
     for name, words in texts.items():
         for word in words if b"unsigned" not in words or VARIABLE not in words else ():

@@ -71,8 +71,8 @@ def _to_parse(source: Cpp) -> bytes:
 
     The grammar would take the head for a statement with nothing in it, and what follows for another one. Without
     macros in front of the type of what is declared, where it would take the type for the name. A macro on a line of its
-    own, `STEP(2)`, in front of `(void)f();` is ended, which would be a call of what the macro gives. And where it would
-    take `i < n >> 1` and `i < n && j > (k)` for templates, `<` is `>`: what an operator is, the text says. A carriage return
+    own, `STEP(2)`, in front of `(void)f();` is ended: what it gives would be called. And where it would take
+    `i < n >> 1` and `i < n && j > (k)` for templates, `<` is `>`: what an operator is, the text says. A carriage return
     alone, which ends no line for the grammar, is a line feed.
     """
     parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(source.code)}
