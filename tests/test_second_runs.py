@@ -211,6 +211,64 @@ def test_most_merges_have_both() -> None:
     assert TRIED["merged"] >= 3 * TRIED["theirs"]
 
 
+_NATIVE = b"""// hipport: warp=native
+#include "hipport/wave.h"
+__global__ void k(int *p) {
+    int v = hipport::native::shfl_xor_sync(hipport::native::full_mask(), p[threadIdx.x], 1);
+    p[0] = v + other(v);
+}
+"""
+_OPENED = b"""import torch
+from setuptools import setup
+from torch.utils.cpp_extension import CUDAExtension
+kernels = []
+if torch.cuda.is_available() or torch.version.hip is not None:
+    print(torch.cuda.get_device_capability())
+    kernels = [CUDAExtension("a", ["a.cu"])]
+setup(ext_modules=kernels)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rule"),
+    [
+        (
+            "a.cu",
+            b"#if !defined(SMALL) && __CUDA_ARCH__ < 200\n#define B 16\n"
+            b"#elif 200 <= __CUDA_ARCH__ || defined(__HIP_DEVICE_COMPILE__) /* hipport */\n#define B 32\n#endif\n"
+            b"__device__ int b() { return B; }\n",
+            "arch_guards/architecture",
+        ),
+        (
+            "a.cu",
+            b"__device__ int other(int v) { return __shfl_sync(0xffffffffu, v, 0); }\n" + _NATIVE,
+            "native_waves/mixed",
+        ),
+        ("setup.py", _OPENED, "cpp_extension/is_available"),
+        (
+            "a.cu",
+            b'#include "hipport/ptx.h"\n#define LARGER(type, d, a, b) d = type(a, b)\n'
+            b'__device__ int f(int a, int b) { int d; LARGER("s32", d, a, b); return d; }\n',
+            "inline_ptx/argument",
+        ),
+    ],
+    ids=["half of a chain is decided", "wavefronts and 32 lanes", "asks the GPU by now", "a part of PTX's names"],
+)
+def test_what_upstream_has_made_half_of_is_told(name: str, text: bytes, rule: str) -> None:
+    found = {each.rule for each in rewrite({name: text}).reported if each.outcome is Outcome.REPORTED}
+    assert rule in found
+
+
+@pytest.mark.parametrize("condition", [b"ifndef __HIPCC__", b"if __CUDA_ARCH__ < 600 && !defined(__HIPCC__)"])
+def test_what_upstream_puts_where_hip_has_its_own_is_for_hip_too(condition: bytes) -> None:
+    added = b"__device__ int mine(int x) { return __shfl_sync(~0u, x, 1); }\n"
+    text = b"#%b /* hipport */\n__device__ double atomicAdd(double *a, double v) { return v; }\n%b#endif\n"
+    found = rewrite({"a.cu": text % (condition, added)}).project.sources[0].text
+    own = re.search(rb"#ifndef __HIPCC__ /\* hipport \*/\n.*\n#endif\n", found)
+    assert own is not None and b"atomicAdd" in own.group() and found.count(b"__HIPCC__") == 1
+    assert b"\n__device__ int mine(int x) { return hipport::shfl_sync(~0u, x, 1); }\n" in found[own.end() - 1 :]
+
+
 # Two programs' files that include a header of theirs, which upstream moves.
 _USES = b'#include "%b"\n__global__ void %b(int *p) { p[0] = sum(p[threadIdx.x]); }\n'
 _SUM = b"#pragma once\n__device__ inline int sum(int v) { return __reduce_add_sync(0xffffffffu, v); }\n"
