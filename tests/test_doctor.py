@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """`hipport doctor` on machines that are folders: what is seen of them, and what is said about it."""
 
+import errno
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from hipport import reading, report
+from hipport import reading, report, toolchain
 from hipport.cli import main
 from hipport.diagnosis import Diagnosis, Status, diagnose, visible
 from hipport.machine import Machine, Torch, User, arch_of, look
@@ -300,6 +302,24 @@ def test_nvcc_beside_rocm(fake: Fake) -> None:
     assert fake.said(platform="amd") == [("platform", "note")]
     fake.env["HIP_PLATFORM"] = "nvidia"
     assert ("platform", "problem") in fake.said()
+
+
+def test_folders_that_may_not_be_looked_into_hold_nothing(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may look into all of them: here it is the system that refuses."""
+    asked = []
+    stat = os.stat
+
+    def refuses(path: str | Path, **more: bool | int | None) -> os.stat_result:
+        if "closed" in str(path):
+            asked.append(str(path))
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, **more)  # type: ignore[arg-type]
+
+    fake.env |= {"PATH": "/closed", "CUDA_HOME": "/closed", "ROCM_PATH": "/closed"}
+    monkeypatch.setattr(os, "stat", refuses)
+    assert fake.machine.nvcc == ""
+    toolchain.find({**fake.env, "HOME": str(fake.root)})
+    assert any("nvcc" in each for each in asked) and any("hipcc" in each for each in asked)
 
 
 def test_the_pytorch_of_an_interpreter(fake: Fake) -> None:

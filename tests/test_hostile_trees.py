@@ -152,6 +152,7 @@ def test_manifests_are_not_written_into_a_linked_folder(tree: Path, elsewhere: P
 def test_a_manifest_goes_where_the_user_says(tree: Path) -> None:
     status, said = hipport("port", ".", "--out", "../o", *NOT_RUN, "--manifest", "/dev/null", cwd=tree)
     assert status in (0, 1), said
+    assert not Path("/dev/null.txt").exists()
     assert hipport("port", ".", "--out", "../p", *NOT_RUN, cwd=tree)[0] in (0, 1)
     assert json.loads((tree.parent / "p/hipport-port.json").read_bytes())["schema"] == 1
 

@@ -69,10 +69,12 @@ def packages(environment: dict[str, str], tmp_path_factory: pytest.TempPathFacto
     of_atomics = trees["torch-scatter"] / "csrc/cuda/scatter_cuda.cu"
     fewer = [of_atomics, *(trees["torch-scatter"] / f"csrc/cuda/segment_{each}_cuda.cu" for each in ("coo", "csr"))]
     for path in (*fewer, *(trees["torch-cluster"] / f"csrc/cuda/{each}_cuda.cu" for each in ("graclus", "grid"))):
-        more = "3(at::ScalarType::Half, at::ScalarType::BFloat16, at::ScalarType::Byte,"
+        kept = "FLOATING_TYPES("
+        if path == of_atomics:
+            kept = "FLOATING_TYPES_AND3(at::ScalarType::Half, at::ScalarType::BFloat16, at::ScalarType::Byte,"
         text, changed = re.subn(
-            r"AT_DISPATCH_ALL_TYPES_AND2?\(at::ScalarType::Half,( at::ScalarType::BFloat16,)?",
-            f"AT_DISPATCH_FLOATING_TYPES_AND{more if path == of_atomics else '(at::ScalarType::Half,'}",
+            r"(?<=AT_DISPATCH_)ALL_TYPES_AND2?\(at::ScalarType::Half,( at::ScalarType::BFloat16,)?",
+            kept,
             path.read_text(),
         )
         assert changed, path

@@ -568,6 +568,7 @@ def open_path() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o777)
     yield folder
+    folder.chmod(0o777)
     shutil.rmtree(folder)
 
 

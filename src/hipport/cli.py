@@ -585,8 +585,11 @@ def port(
         if out is None:
             api.recover([path for path in paths if path.exists()], _warn)
         file = manifest or (out / "hipport-port.json" if out else None)
-        for each in (file, file.with_suffix(".txt")) if file else ():
-            placing.check_named(each, paths)
+        # What is for people goes beside the manifest; a device or a pipe has nothing beside it.
+        beside = file.with_suffix(".txt") if file and (file.is_file() or not file.exists()) else None
+        for each in (file, beside):
+            if each is not None:
+                placing.check_named(each, paths)
         if not (no_build and no_verify):
             _say_if_not_contained()
         with _progress() as tell:
@@ -608,7 +611,8 @@ def port(
         if file is not None:
             trees = [found.source, found.root]
             placing.write_named(file, evidence.as_json(found).encode(), trees)
-            placing.write_named(file.with_suffix(".txt"), evidence.as_text(found).encode("utf-8", "replace"), trees)
+            if beside is not None:
+                placing.write_named(beside, evidence.as_text(found).encode("utf-8", "replace"), trees)
     if form == "json":
         _json(evidence.as_json(found))
     else:

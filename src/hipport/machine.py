@@ -352,7 +352,7 @@ def _nvcc(root: Path, env: Mapping[str, str]) -> str:
     folders = [f"{env[name]}/bin" for name in ("CUDA_HOME", "CUDA_PATH") if env.get(name)]
     folders += env.get("PATH", "").split(os.pathsep)
     for folder in (*folders, "/usr/local/cuda/bin"):
-        if folder.startswith("/") and (root / folder[1:] / "nvcc").exists():
+        if folder.startswith("/") and reading.is_file(root / folder[1:] / "nvcc"):
             return f"{folder}/nvcc"
     return ""
 

@@ -60,6 +60,14 @@ def read_or_nothing(path: str | Path, largest: int | None = None) -> bytes:
         return b""
 
 
+def is_file(path: str | Path) -> bool:
+    """Whether there is a regular file. Where this user may not look, as in folders of PATH, there is none: no error."""
+    try:
+        return stat.S_ISREG(Path(path).stat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
 def digest(path: str | Path) -> str:
     """Return the SHA-256 of a regular file. Raises OSError as `read` does."""
     return hashlib.sha256(read(path)).hexdigest()

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hipport import reading
+
 # Says to hipcc that it compiles for AMD, which it would not believe where there is an nvcc; and drops what would send
 # one toolchain into another's files.
 _PLATFORM = {"HIP_PLATFORM": "amd"}
@@ -87,7 +89,7 @@ def find(env: Mapping[str, str], python: Path | None = None) -> tuple[Toolchain,
     """
     found: dict[Path, Toolchain] = {}
     for source, hipcc in _candidates(env, python):
-        if hipcc.is_file() and hipcc.resolve() not in found:
+        if reading.is_file(hipcc) and hipcc.resolve() not in found:
             toolchain = probe(hipcc, env, source)
             if toolchain is not None:
                 found[hipcc.resolve()] = toolchain

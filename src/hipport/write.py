@@ -325,7 +325,7 @@ def _copy(root: Path, only: Sequence[PurePath], to: Path) -> None:
             folders.append((folder, here))
             # An environment of Python has its own place in it, and works only there.
             left = {FOLDER} | left_by_tools(folder, (*names, *others))
-            left |= {name for name in names if (folder / name / "pyvenv.cfg").exists()}
+            left |= {name for name in names if reading.is_file(folder / name / "pyvenv.cfg")}
             names[:] = [name for name in names if name not in left]
             for name in others:
                 try:
