@@ -355,6 +355,18 @@ def test_relocatable_device_code_is_read_from_cmake(workshop: Workshop, line: st
     assert all("-fgpu-rdc" in each.command for each in built.compiled)
 
 
+def test_headers_that_only_cmake_makes_are_named(workshop: Workshop) -> None:
+    workshop.write(
+        "CMakeLists.txt",
+        "configure_file(config.h.in ${CMAKE_CURRENT_BINARY_DIR}/config.h @ONLY)\n"
+        "configure_file(there.h.in there.h)\nconfigure_file(unused.h.in unused.h)\n",
+    )
+    workshop.write("there.h", "#define N 1\n")
+    workshop.write("a.cu", '#include "config.h"\n#include "there.h"\nint a;\n')
+    (guess,) = {unit.guess for unit, *_ in workshop.build(archs=["gfx942"]).units}
+    assert "config.h: not there" in guess and "there.h" not in guess and "unused.h" not in guess
+
+
 def test_c_is_compiled_by_the_compiler_that_the_makefile_names(workshop: Workshop) -> None:
     """Functions in functions are gcc's alone."""
     workshop.write("Makefile", "CC = gcc\nall:\n\t$(CC) -O2 -Wall -DN=3 -c nested.c -o nested.o\n\tnvcc -c a.cu\n")

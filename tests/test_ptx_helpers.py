@@ -32,7 +32,8 @@ import pytest
 
 import hipport
 from hipport.toolchain import Toolchain, find
-from ptx_columns import APPROXIMATE, FORMATS, Column, bits_of, columns, words
+from hipport_passes.ptx.operations import review
+from ptx_columns import APPROXIMATE, FORMATS, Column, Format, bits_of, columns, words
 from ptx_definitions import decoded, defined, flushed
 from ptx_statements import device_program
 
@@ -476,6 +477,32 @@ def test_approximation_is_within_the_bound(name: str, results: Results) -> None:
             ]
         finite += 1
     assert finite >= 30
+
+
+def kind_of(word: int, form: Format) -> str:
+    """Return what a number is, with its sign: zero, below the least normal number, infinite, or none of these."""
+    magnitude, sign = word & (form.sign - 1), "-" if word & form.sign else "+"
+    if magnitude > form.infinity:
+        return "not a number"
+    if magnitude == form.infinity:
+        return sign + "infinite"
+    return sign + ("zero" if not magnitude else "tiny" if magnitude < 1 << form.precision - 1 else "normal")
+
+
+@pytest.mark.parametrize("name", [name for name in columns() if APPROXIMATE.search(name)])
+def test_approximation_of_special_numbers_is_the_gpu_s(name: str, results: Results) -> None:
+    """Zeros with their signs, what is flushed, infinities and NaNs: what inline_ptx calls safe has those of the GPU."""
+    column = columns()[name]
+    form, digits = FORMATS[column.result.removesuffix("x2")], bits_of(column.result) // 4
+    text = recorded()["approximations"][name]
+    theirs = [int(text[i : i + digits], 16) for i in range(0, len(text), digits)]
+    other = [
+        row
+        for row, *found in zip(words()[column.pool], results[name], theirs, strict=True)
+        if len({kind_of(int(each) % (2 * form.sign), form) for each in found}) > 1
+    ]
+    for_review = [why for row, why in review() if row.match(name.encode())]
+    assert bool(other) == bool(for_review), [hex(each) for row in other for each in row]
 
 
 TAKEN_APART = """

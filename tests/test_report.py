@@ -203,6 +203,58 @@ def test_facts_of_which_one_alone_names_a_place_of_the_other_stay_apart() -> Non
     assert len(facts(hipport.rewrite({"k.cu": guard, "ops.py": choice}).reported)) == 2
 
 
+@pytest.mark.parametrize(
+    ("listed", "imported", "said"),
+    [
+        ("spconv-cu118", "import spconv.pytorch as spconv", ["spconv has no builds", "spconv-cu118: its kernels"]),
+        ("nvidia-ml-py", "import pynvml", ["pynvml asks", "nvidia-ml-py: it asks"]),
+        (
+            "nvidia-cutlass-dsl==4.2",
+            "import cutlass.cute as cute",
+            ["cutlass compiles", "nvidia-cutlass-dsl: bindings"],
+        ),
+        (
+            "git+https://github.com/NVlabs/tiny-cuda-nn/#subdirectory=bindings/torch",
+            "import tinycudann",
+            ["tinycudann is"],
+        ),
+        ("warp-lang", "import warp as wp", ["warp is NVIDIA's Warp", "warp-lang: there is no build"]),
+    ],
+)
+def test_a_package_that_is_listed_and_imported_is_one_fact(listed: str, imported: str, said: list[str]) -> None:
+    texts = {"requirements.txt": f"{listed}\n".encode(), "net.py": f"{imported}\n".encode()}
+    found = facts(hipport.rewrite(texts).reported)
+    assert len(found) == 1 and {place.path.as_posix() for place in found[0].places} == set(texts)
+    assert all(each in found[0].sentence for each in said) and found[0].certainty is Certainty.MANUAL
+    # Other packages are other facts, whatever they share.
+    texts["other.py"] = b"import cudf\n"
+    assert len(facts(hipport.rewrite(texts).reported)) == 2
+
+
+def test_scripts_that_workflows_alone_run_are_part_of_them() -> None:
+    texts = {
+        ".github/workflows/ci.yml": b"jobs:\n  build:\n    steps:\n      - uses: Jimver/cuda-toolkit@v0.2\n"
+        b"      - run: ./ci/install.sh\n",
+        "ci/install.sh": b"apt-get install -y cuda-toolkit-12-4\nnvcc --version\n",
+    }
+    (fact,) = facts(hipport.rewrite(texts).reported)
+    assert {place.path.as_posix() for place in fact.places} == set(texts) and fact.certainty is Certainty.MANUAL
+    assert "installs CUDA's toolkit" in fact.sentence and "not needed on ROCm" in fact.sentence
+    # What somebody else runs as well is theirs to decide.
+    texts["Makefile"] = b"deps:\n\t./ci/install.sh\n"
+    assert len(facts(hipport.rewrite(texts).reported)) > 1
+
+
+def test_what_an_image_gets_is_assumed_of_the_image() -> None:
+    install = b"RUN pip install torch==1.10.0+cu113 -f https://download.pytorch.org/whl/torch_stable.html\n"
+    cuda = b"FROM nvidia/cuda:11.3.1-devel-ubuntu20.04\nENV CUDA_HOME=/usr/local/cuda\n" + install
+    assert len(facts(hipport.rewrite({"Dockerfile": cuda}).reported)) == 1
+    assert (
+        "program runs with the PyTorch"
+        in hipport.rewrite({"Dockerfile": b"FROM python:3.12\n" + install}).reported[0].message
+    )
+
+
 def test_one_thing_is_one_fact_across_passes_and_files() -> None:
     """A guard on a release and one on an architecture, a header and what it declares, pins of one build."""
     texts = {

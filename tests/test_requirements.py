@@ -97,6 +97,9 @@ def test_a_package_that_the_program_imports_is_not_taken_away(tmp_path: Path) ->
     files = {"requirements.txt": "pynvml\n", "watch.py": "import pynvml\nimport torch\nprint(torch.cuda)\n"}
     (reported,) = ported(tmp_path, files).reported
     assert reported.rule == "requirements/imported" and "watch.py imports it" in reported.message
+    # Another package that only shares its fate is not what is imported.
+    both = {**files, "requirements.txt": "nvidia-ml-py\ngpustat\n"}
+    assert text_of(ported(tmp_path, both), "requirements.txt").startswith("nvidia-ml-py\n# gpustat")
     files["watch.py"] = (
         "try:\n    import pynvml\nexcept ImportError:\n    pynvml = None\nimport torch\ntorch.cuda.init()\n"
     )

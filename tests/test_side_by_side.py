@@ -213,6 +213,19 @@ def test_device_code_that_programs_share_comes_out_as_with_each_alone() -> None:
     assert hipport.rewrite(tree, jobs=2).reported == ported.reported
 
 
+def test_a_header_of_the_c_library_that_one_program_needs_is_included_for_all() -> None:
+    tree = {
+        "common/hash.cuh": b"#pragma once\n__device__ __host__ inline int hash(float x) { return isnan(x) ? 0 : x; }\n",
+        "a/main.cu": b'#include "../common/hash.cuh"\n__global__ void k() {}\nint main() { return hash(1.f); }\n',
+        "b/main.cu": b'#include <math.h>\n#include "../common/hash.cuh"\n__global__ void k() {}\nint main() {}\n',
+        **{f"{name}/Makefile": b"main: main.cu\n\tnvcc -o main main.cu\n" for name in "ab"},
+    }
+    ported = hipport.rewrite(tree)
+    assert not [each for each in ported.reported if each.rule == "headers/shared"]
+    text = {str(file.path): file.text for file in ported.project.sources}["common/hash.cuh"]
+    assert text.count(b"#include <math.h>") == 1
+
+
 def test_programs_that_do_not_agree_on_what_they_share_are_reported() -> None:
     """One takes the header for wavefronts of 64, by its own branch for AMD: no program decides before another."""
     native = b"#ifdef USE_ROCM\n#define WARP 64\n#else\n#define WARP 32\n#endif\n"

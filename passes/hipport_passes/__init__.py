@@ -29,6 +29,7 @@ from hipport_passes import (
     dynamic_parallelism,
     fp8_formats,
     fp8_python,
+    fp8_settings,
     half_types,
     header_macros,
     headers,
@@ -45,11 +46,14 @@ from hipport_passes import (
     launch_bounds,
     launch_syntax,
     literal_suffixes,
+    loaded_libraries,
     lock_files,
     makefile,
     math_names,
+    member_names,
     memory_locations,
     memory_order,
+    merged_types,
     min_max,
     miscompiled,
     mixed_waves,
@@ -140,6 +144,10 @@ PASSES: tuple[Pass[Any], ...] = (
     # By CUDA's names, which `api_names` leaves to it.
     fp8_formats.PASS,
     api_names.PASS,
+    # Of structures by either name.
+    member_names.PASS,
+    # Of types by either name.
+    merged_types.PASS,
     namespaces.PASS,
     # What it puts needs headers of PyTorch's, which `headers` does not know.
     pytorch_api.PASS,
@@ -163,6 +171,8 @@ PASSES: tuple[Pass[Any], ...] = (
     nested_includes.PASS,
     # What no pass has replaced.
     unknown_names.PASS,
+    # Of texts, which no pass renames.
+    loaded_libraries.PASS,
     # Launches as they are at last, by the text that hipify will read.
     hipify_launches.PASS,
     # Last over C++: once a guard names HIP, what it guards looks as if it were ported.
@@ -179,6 +189,7 @@ PASSES: tuple[Pass[Any], ...] = (
     device_strings.PASS,
     python_gates.PASS,
     fp8_python.PASS,
+    fp8_settings.PASS,
     # Only when asked to; once every device has its right name.
     device_agnostic.PASS,
     # Build scripts of other languages, which no other pass reads.

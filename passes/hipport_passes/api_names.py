@@ -8,7 +8,8 @@ means, or only under a condition or in a file that is included where there is no
 program's own: it is renamed with the name.
 
 Names that a macro pastes together (`cuda##name`) are not found; the macro is reported, unless it is there for HIP too.
-So are names that a backslash breaks over two lines.
+So are names that a backslash breaks over two lines, and names of which a macro makes others that the program has
+(`t##name`, given cuInit, where there is a tcuInit).
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from typing import Any, NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.cpp import Cpp, word_before
-from hipport.languages.declarations import declarations, member_or_qualified, namespaces
+from hipport.languages.declarations import declarations, member_or_qualified, namespaces, opened_before
 from hipport.languages.lexing import SPLICE
+from hipport.languages.macros import defined, expanded, pasting
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -51,6 +53,9 @@ _USING = re.compile(
     rb"\busing\s+(?:namespace\s+(?:::\s*)?(?:\w+\s*::\s*)*(\w+)|(?:::\s*)?(?:\w+\s*::\s*)*(\w+)\s*::\s*\w+)\s*;"
 )
 _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif)\b")
+_UNDEF = re.compile(rb"#[ \t]*undef\b")
+# Words that say how a function is called, on other systems than Linux.
+_CONVENTION = re.compile(rb"\s*(?:(?:__stdcall|__cdecl|_stdcall|_cdecl|__fastcall|WINAPI)\s*)?")
 
 
 #: The names of namespaces, outermost first, and a name that is declared in them.
@@ -149,6 +154,11 @@ _COMPARISON = re.compile(
     rb"(?<![\w.])(?:(?:%(names)s)\s*(?P<sign>>=?|<=?)\s*(?P<number>\d+)|(?P<first>\d+)\s*(?P<turned>>=?|<=?)\s*(?:%(names)s)"
     rb"|(?:%(names)s)\s*[=!]=\s*\d+)\b(?!\s*(?:[-+*/%%]|<<|>>)|[\w.])" % {b"names": b"|".join(OLDEST)}
 )
+# What releases are asked with.
+_ASKED = re.compile(
+    rb"\s*(?:(?:CUDA(?:RT)?_VERSION|__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__|\d+)(?![\w.])|[<>]=?|[=!]=|&&|(\|\|)|(\()|(\))"
+    rb"|([,;]))"
+)
 _ON_DEVICE = b"__HIP_DEVICE_COMPILE__"
 _TURNED = {b">": b"<", b"<": b">", b">=": b"<=", b"<=": b">="}
 _OF_EXPRESSION = re.compile(rb"(?:[-+*/%]|<<|>>)\s*\Z")
@@ -174,9 +184,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     in_namespaces = project.declared(source, _own_in_namespaces)
     of_namespaces = {name for _, name in in_namespaces}
     reported: set[tuple[bytes, int]] = set()
+    moot = 0
     for span, name in names:
         start = span.start
-        if name in own or any(scope.start <= start < scope.end for scope in inside.get(name, ())):
+        if start < moot or name in own or any(scope.start <= start < scope.end for scope in inside.get(name, ())):
             continue
         enumeration = _enumeration(source.code, start)
         if source.ported(start) or enumeration in own:
@@ -198,6 +209,15 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         row = known[name]
         directive = source.directive(start)
         words = source.code[directive.start : directive.end] if directive else b""
+        if row.hip == "" and directive is not None and _names_macro(source, directive, span):
+            continue  # `#define` and `#ifdef` have no line without the name
+        if row.hip and (made := _made(source, project, span, name, row)):
+            message = (
+                f"{name.decode()}, of which a macro makes {made.decode()}: it stays, as a new name would not give what "
+                "the program has; rename both, or write out what the macro stands for"
+            )
+            yield Finding(span, "made", message, certainty=Certainty.MANUAL)
+            continue
         if (row.hip is None and not row.calls) or row.since > project.target.rocm:
             # In a condition the name is merely undefined; a name that a line has twice is one thing to do.
             if _CONDITION.match(words):
@@ -209,6 +229,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 continue  # Somebody, or an earlier run, has said what AMD answers.
             if compared is not None:
                 yield compared
+                moot = compared.edits[0].span.end if compared.edits else moot
             elif row.value:
                 message = f"{name.decode()} → {row.value}: {row.review}"
                 yield Finding(span, "version", message, (Edit(span, row.value.encode()),), Certainty.REVIEW)
@@ -272,11 +293,31 @@ def _compared(source: Cpp, project: Project, span: Span, name: bytes) -> Finding
             new = b"(" + new + b")"
     else:
         new = b"1" if holds else b"0"
-    message = (
-        f"{written} → {new.decode()}, for {where}, as for every {oldest}; "
-        "assumes that what is right for all of them is right for AMD"
-    )
-    return Finding(span, "compared", message, (Edit(Span(*match.span()), new),), Certainty.REVIEW)
+    whole = Span(*match.span())
+    message, certainty = f"{written} → {new.decode()}, for {where}, as for every {oldest}", Certainty.SAFE
+    if name == b"__CUDA_ARCH__":
+        message, certainty = f"{message}; assumes that what is right for all of them is right for AMD", Certainty.REVIEW
+    else:
+        whole = Span(whole.start, _moot(source.code, whole, holds=holds))
+    return Finding(span, "compared", message, (Edit(whole, new),), certainty)
+
+
+def _moot(code: bytes, span: Span, *, holds: bool) -> int:
+    """Return how far what follows a comparison is not asked any more: `MAJOR > 10 || (MAJOR == 10 && MINOR >= 2)`."""
+    sign = b"||" if holds else b"&&"
+    before = code[max(0, span.start - 40) : span.start].rstrip()
+    end, depth, first = span.end, 0, True
+    if not before.endswith((b"(", b",", b"=", b"return", sign)):
+        return end
+    while token := _ASKED.match(code, end):
+        word = token.group().strip()
+        if first and word != sign:
+            break
+        if depth == 0 and (token[3] or token[4] or (token[1] and not holds)):
+            return end
+        depth += 1 if token[2] else -1 if token[3] else 0
+        end, first = token.end(), False
+    return span.end
 
 
 def _in_code(source: Cpp, project: Project, macro: bytes) -> bool:
@@ -325,6 +366,38 @@ def _pasted(source: Cpp, project: Project) -> Iterator[Finding]:
             "renamed; write the names out, or make HIP's here, where they differ in nothing else"
         )
         yield Finding(Span(*match.span("prefix")), "pasted", message, certainty=Certainty.MANUAL)
+
+
+def _made(source: Cpp, project: Project, span: Span, name: bytes, row: Row) -> bytes:
+    """Return what a macro that is given `name` makes of it by `##`, if the program has that by its own name.
+
+    Or if it is a name of CUDA's that does not become what the macro then makes.
+    """
+    component = project.component(source)
+    macros = component.fact(pasting)
+    opening = opened_before(source.code, max(0, span.start - 500), span.start) if macros else None
+    if opening is None or (macro := word_before(source.code, opening)) not in macros:
+        return b""
+    given = [source.code[each.start : each.end].strip() for each in source.arguments(opening) or ()]
+    if name not in given:
+        return b""
+    new = (row.hip or "").encode()
+    for text in expanded(macro, given, component.fact(defined)):
+        words: set[bytes] = {word for word in _IDENTIFIER.findall(text) if name in word and word != name}
+        for made in sorted(words):
+            known = table().get(made)
+            if known is not None and known.hip is not None and known.hip.encode() != made.replace(name, new):
+                return made
+            if known is None and any(made in other.words for other in component if isinstance(other, Cpp)):
+                return made
+    return b""
+
+
+def _names_macro(source: Cpp, directive: Span, span: Span) -> bool:
+    """Say whether a directive is about the macro at `span`: defines it, takes it away, or asks for it."""
+    define = _DEFINE.match(source.code, directive.start, directive.end)
+    asks = _CONDITION.match(source.code, directive.start) or _UNDEF.match(source.code, directive.start)
+    return bool(asks) or (define is not None and define.start(1) == span.start)
 
 
 def _spliced(source: Cpp) -> Iterator[Finding]:
@@ -474,6 +547,9 @@ def _own(source: Cpp) -> tuple[frozenset[bytes], Mapping[bytes, list[Span]], fro
         if spaces and not conditional:
             # Also with CUDA's own means: others call it by the name of the namespace.
             in_namespaces.add((spaces, name))
+            continue
+        if known[name].hip == "" and not _CONVENTION.fullmatch(text):
+            everywhere.add(name)  # it stands for something, which is lost where the name is
             continue
         # With CUDA's own means, or where CUDA's is missing, it stands in for CUDA's and goes by its name.
         stands_in = conditional or any(word in known for word in _IDENTIFIER.findall(text))

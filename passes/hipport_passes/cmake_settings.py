@@ -22,7 +22,7 @@ from hipport.languages.toml import Entry, Toml
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Source, Span
-from hipport_passes.nvcc_flags import HOLE, Change, translate
+from hipport_passes.nvcc_flags import HOLE, Change, translate, worded
 
 _MENTIONS = re.compile(rb"CMAKE_CUDA_(?:FLAGS|ARCHITECTURES|STANDARD)")
 # CMake's variables for the language CUDA that have one for HIP ("CMAKE_<LANG>_…", CMake 3.21).
@@ -89,7 +89,7 @@ def _beside(around: str, name: str, value: str, project: Project) -> _Beside | N
     if HOLE in value or re.search(r"[\"'\\$`%{}]", value):
         return _Beside(ours, None, f"{message}: give {ours} what it means to hipcc", Certainty.MANUAL)
     changes = translate(value.split(), rocm=project.target.rocm).changes
-    said = "; ".join(["", *map(str, changes)])
+    said = f"; {worded(changes)}" if changes else ""
     if any(change.certainty is Certainty.MANUAL for change in changes):
         return _Beside(ours, None, f"{message}: give {ours} what it means to hipcc{said}", Certainty.MANUAL)
     kept = " ".join(translate(value.split(), rocm=project.target.rocm).kept)

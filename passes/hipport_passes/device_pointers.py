@@ -6,14 +6,15 @@ same address. A difference of two, what is left of a division, bits and comparis
 and of the same addresses as numbers in HIP as well. A number that becomes such an address,
 `CUdeviceptr p = (size_t)base + n`, is cast to the type, as no `void*` comes of it, and one that an address becomes is
 cast as well. Which variables are of that type is read from the function that uses them, members and functions from
-their declarations.
+their declarations. Objects of textures and surfaces are numbers in CUDA and pointers in HIP, too: their bits, as some
+programs pack them into a `uint2`, are those of a number.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Finding
 from hipport.languages.cpp import Cpp
@@ -25,26 +26,62 @@ from hipport.source import Edit, Span
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_WORDS = frozenset((b"CUdeviceptr", b"CUdeviceptr_v2"))
-_TYPE = re.compile(rb"\bCUdeviceptr(?:_v2)?\b")
-#: In a file that is ported by half, as a merge leaves it. One with HIP's name alone is a person's, and stays.
-_OF_BOTH = re.compile(rb"\b(?:CUdeviceptr(?:_v2)?|hipDeviceptr_t)\b")
+
+class _Kind(NamedTuple):
+    """A type that is a number in CUDA and a pointer in HIP."""
+
+    #: In a file that is ported by half, as a merge leaves it, HIP's name counts. One with it alone is a person's.
+    words: frozenset[bytes]
+    in_hip: bytes
+    #: What is said of it.
+    called: str
+    #: What it is in HIP.
+    pointer: str = "pointer"
+
+    @property
+    def added_to(self) -> bool:
+        """Whether numbers of bytes are added to it."""
+        return self.pointer == "void*"
+
+    def named(self, source: Cpp) -> re.Pattern[bytes]:
+        """Return what its names look like in a file."""
+        words = self.words if self.words.isdisjoint(source.words) else (*self.words, self.in_hip)
+        return re.compile(rb"\b(?:" + b"|".join(sorted(words)) + rb")\b")
+
+    @property
+    def cast(self) -> bytes:
+        """What casts a number to it."""
+        return b"(" + next(word for word in sorted(self.words, reverse=True) if not word.endswith(b"_v2")) + b")"
+
+    def declared(self, source: Cpp) -> frozenset[bytes]:
+        """Return what is declared with it outside of functions: see `_declared`."""
+        return _declared(source, self)
+
+
+_KINDS = (
+    _Kind(frozenset((b"CUdeviceptr", b"CUdeviceptr_v2")), b"hipDeviceptr_t", "an address of the driver's API", "void*"),
+    _Kind(frozenset((b"cudaTextureObject_t", b"CUtexObject")), b"hipTextureObject_t", "an object of a texture"),
+    _Kind(frozenset((b"cudaSurfaceObject_t", b"CUsurfObject")), b"hipSurfaceObject_t", "an object of a surface"),
+)
 #: What may stand behind the type: names, each perhaps with a value. A `*` makes it something else.
 _DECLARED = re.compile(
     rb"\s*&?\s*((?:\w+\s*(?:=[^,;(){}]*(?:\([^,;(){}]*\)[^,;(){}]*)*|\{[^,;(){}]*\})?,\s*)*\w+)\s*(?P<end>[;=,{)(\[])"
 )
 _OTHERWISE = re.compile(rb"\b(\w+)(?:\s+|\s*[*&]+\s*)(\w+)\s*[;=,){\[]")
-_NO_TYPES = _WORDS | frozenset(b"return case else goto delete new throw typename using namespace".split())
+_NO_TYPES = frozenset(b"return case else goto delete new throw typename using namespace".split())
 _INTEGER = re.compile(
     rb"\s*(?:std\s*::\s*)?(?:size_t|u?int(?:64|ptr)_t|(?:unsigned\s+)?(?:long\s+long|long)(?:\s+(?:unsigned\s+)?int)?)\s*"
 )
 _TO_INTEGER = re.compile(rb"(?:reinterpret|static)_cast\s*<" + _INTEGER.pattern + rb">\s*\(")
-_BYTES, _NUMBER, _ADDRESS = b"(char*)", b"(unsigned long long)", b"(CUdeviceptr)"
+_BYTES, _NUMBER = b"(char*)", b"(unsigned long long)"
 _STATIC = re.compile(rb"static_cast\s*<(?P<type>[^<>]*)>\s*\(")
 # Of a pointer to addresses, and of a container of them.
 _MANY = re.compile(rb"\s*(?:const\s*)?(?:\*\s*(?:const\s*|__restrict__\s*)?|>\s*(?:const\s*)?&?\s*)(\w+)\s*[;=,){(\[]")
-_TO_MANY = re.compile(
-    rb"(?:(?:reinterpret|static)_cast\s*<\s*CUdeviceptr(?:_v2)?\s*\*\s*>|\(\s*CUdeviceptr(?:_v2)?\s*\*\s*\))\s*"
+_TO_MANY = re.compile(rb"(?:(?:reinterpret|static)_cast\s*<\s*(\w+)\s*\*\s*>|\(\s*(\w+)\s*\*\s*\))\s*")
+_TO_ONE = re.compile(rb"(?:reinterpret|static)_cast\s*<\s*(\w+)\s*>\s*\(")
+# Numbers that a pointer does not fit into, to which it cannot be cast.
+_NARROW = re.compile(
+    rb"\s*(?:std\s*::\s*)?(?:u?int(?:8|16|32)_t|uint|(?:unsigned|signed)(?:\s+(?:int|short|char))?|int|short|char)\s*"
 )
 _NUMBERS = frozenset(b"size_t uint64_t int64_t uintptr_t intptr_t long int unsigned uint32_t int32_t ptrdiff_t".split())
 #: What is done with numbers alone, and what compares.
@@ -54,10 +91,15 @@ _COMPARED = (b"<", b">", b"<=", b">=", b"==", b"!=")
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per calculation with an address, and per place where one becomes a number, or a number one."""
-    everywhere = project.together(source, _declared)
-    if not everywhere and _WORDS.isdisjoint(source.words):
+    for kind in _KINDS:
+        yield from _of_kind(source, project, kind)
+
+
+def _of_kind(source: Cpp, project: Project, kind: _Kind) -> Iterator[Finding]:
+    everywhere = project.together(source, kind.declared)
+    if not everywhere and kind.words.isdisjoint(source.words):
         return
-    seen = _Names(source, everywhere)
+    seen = _Names(source, everywhere, kind)
     found: list[tuple[Node, tuple[Edit, ...]]] = []
     begun: dict[int, int] = {}
     for node in sorted(nodes(source.tree.root_node, frozenset(_LOOKED_AT)), key=_outermost):
@@ -74,11 +116,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         begun |= {edit.span.start: len(found) for edit in edits[:1] if not len(edit.span)}
         found.append((node, edits))
     for node, edits in found:
-        if edits[0].new.startswith(_ADDRESS):
-            message = "a number becomes an address of the driver's API, which is a void* in HIP: cast to it"
+        if edits[0].new.startswith(kind.cast):
+            message = f"a number becomes {kind.called}, which is a {kind.pointer} in HIP: cast to it"
             yield Finding(Span(edits[0].span.start, node.end_byte), "number", message, edits)
         else:
-            message = "an address of the driver's API is a number in CUDA and a void* in HIP"
+            message = f"{kind.called} is a number in CUDA and a {kind.pointer} in HIP"
             yield Finding(Span(node.start_byte, node.end_byte), "address", message, edits)
 
 
@@ -89,8 +131,9 @@ def _outermost(node: Node) -> tuple[int, int]:
 class _Names:
     """What names mean at a place: what their function declares, else what is declared outside of functions."""
 
-    def __init__(self, source: Cpp, everywhere: frozenset[bytes]) -> None:
+    def __init__(self, source: Cpp, everywhere: frozenset[bytes], kind: _Kind) -> None:
         self.source = source
+        self.kind = kind
         self._everywhere = everywhere
         self._known: dict[tuple[int, int], dict[bytes, bytes]] = {}
 
@@ -102,7 +145,7 @@ class _Names:
             if function is not None:
                 here = (function.start_byte, function.end_byte)
                 if here not in self._known:
-                    self._known[here] = _local(self.source, *here)
+                    self._known[here] = _local(self.source, *here, self.kind)
                 if name in self._known[here]:
                     return self._known[here][name]
         return b"address" if name in self._everywhere else b"addresses" if b"[" + name in self._everywhere else b""
@@ -122,21 +165,27 @@ class _Names:
             return node.named_child_count == 1 and self.is_address(node.named_children[0])
         if node.type == "call_expression":
             called = node.child_by_field_name("function")
-            return called is not None and self.calls(called)
+            cast = _TO_ONE.match(self.source.code, node.start_byte, node.end_byte)
+            return (cast is not None and cast[1] in self.kind.words) or (called is not None and self.calls(called))
+        if node.type == "cast_expression":
+            to = node.child_by_field_name("type")
+            return to is not None and self.source.code[to.start_byte : to.end_byte] in self.kind.words
         if node.type in ("subscript_expression", "pointer_expression"):
             of = node.child_by_field_name("argument")
             dereferenced = node.type == "subscript_expression" or self.source.code.startswith(b"*", node.start_byte)
             return of is not None and dereferenced and (self._named(of, b"addresses") or self._cast(of))
         if node.type == "binary_expression":
             left, right, sign = _sides(self.source, node)
-            return sign in (b"+", b"-") and self.is_address(left) and not self.is_address(right)
+            added = self.kind.added_to and sign in (b"+", b"-")
+            return added and self.is_address(left) and not self.is_address(right)
         return self._named(node, b"address")
 
     def _cast(self, node: Node) -> bool:
         """Say whether an expression is cast to a pointer to such addresses."""
         if node.type == "parenthesized_expression":
             return node.named_child_count == 1 and self._cast(node.named_children[0])
-        return _TO_MANY.match(self.source.code, node.start_byte, node.end_byte) is not None
+        match = _TO_MANY.match(self.source.code, node.start_byte, node.end_byte)
+        return match is not None and bool({match[1], match[2]} & self.kind.words)
 
     def _named(self, node: Node, what: bytes) -> bool:
         if node.type == "field_expression":
@@ -207,9 +256,9 @@ def _calculated(seen: _Names, node: Node) -> tuple[Edit, ...]:
     addresses = [each for each in (left, right) if seen.is_address(each)]
     if not addresses:
         return ()
-    if sign in (b"+", b"-") and len(addresses) == 1:
+    if seen.kind.added_to and sign in (b"+", b"-") and len(addresses) == 1:
         return _before(addresses[0], _BYTES) if sign == b"+" or addresses[0] is left else ()
-    if sign in _OF_NUMBERS or (sign == b"-" and len(addresses) == 2):
+    if sign in _OF_NUMBERS or (sign == b"-" and (len(addresses) == 2 or not seen.kind.added_to)):
         return tuple(edit for each in addresses for edit in _before(each, _NUMBER))
     if sign in _COMPARED and len(addresses) == 1:
         return _before(addresses[0], _NUMBER) if seen.is_number(right if addresses[0] is left else left) else ()
@@ -221,7 +270,7 @@ def _assigned(seen: _Names, node: Node) -> tuple[Edit, ...]:
     left, right, sign = _sides(seen.source, node)
     if left is None or right is None or not seen.is_address(left):
         return ()
-    if sign in (b"+=", b"-="):
+    if sign in (b"+=", b"-=") and seen.kind.added_to:
         name = seen.source.text[left.start_byte : left.end_byte]
         place = node.child_by_field_name("operator")
         assert place is not None
@@ -232,7 +281,7 @@ def _assigned(seen: _Names, node: Node) -> tuple[Edit, ...]:
                 Edit(Span(right.end_byte, right.end_byte), b")"),
             ]
         return tuple(edits)
-    return _around(right, _ADDRESS) if sign == b"=" and seen.is_number(right) else ()
+    return _around(right, seen.kind.cast) if sign == b"=" and seen.is_number(right) else ()
 
 
 def _given(seen: _Names, node: Node) -> tuple[Edit, ...]:
@@ -245,7 +294,7 @@ def _given(seen: _Names, node: Node) -> tuple[Edit, ...]:
             return ()
         value = value.named_children[0]
     if seen.is_address(name):
-        return _around(value, _ADDRESS) if seen.is_number(value) else ()
+        return _around(value, seen.kind.cast) if seen.is_number(value) else ()
     kind = node.parent.child_by_field_name("type")
     if name.type != "identifier" or kind is None or not seen.is_address(value):
         return ()
@@ -264,8 +313,8 @@ def _returned(seen: _Names, node: Node) -> tuple[Edit, ...]:
     declarator = function.child_by_field_name("declarator")
     if declarator is None or declarator.type != "function_declarator":
         return ()  # It returns a pointer or a reference.
-    if text in _WORDS:
-        return _around(value, _ADDRESS) if seen.is_number(value) else ()
+    if text in seen.kind.words:
+        return _around(value, seen.kind.cast) if seen.is_number(value) else ()
     return _around(value, _NUMBER) if _INTEGER.fullmatch(text) and seen.is_address(value) else ()
 
 
@@ -281,7 +330,13 @@ def _in_lambda(node: Node, function: Node) -> bool:
 def _stepped(seen: _Names, node: Node) -> tuple[Edit, ...]:
     """Return what makes a step, whose value nobody uses, a sum of bytes."""
     of = node.child_by_field_name("argument")
-    if of is None or not seen.is_address(of) or node.parent is None or node.parent.type != "expression_statement":
+    if (
+        not seen.kind.added_to
+        or of is None
+        or not seen.is_address(of)
+        or node.parent is None
+        or node.parent.type != "expression_statement"
+    ):
         return ()
     name = seen.source.text[of.start_byte : of.end_byte]
     sign = b"+" if b"++" in seen.source.code[node.start_byte : node.end_byte] else b"-"
@@ -289,31 +344,42 @@ def _stepped(seen: _Names, node: Node) -> tuple[Edit, ...]:
 
 
 def _cast(seen: _Names, node: Node) -> tuple[Edit, ...]:
-    """Return what makes a static_cast between a number and an address one that reinterprets."""
+    """Return what makes a static_cast between a number and an address one that reinterprets, or goes by way of one."""
     match = _STATIC.match(seen.source.code, node.start_byte, node.end_byte)
     values = node.child_by_field_name("arguments")
     if match is None or values is None or values.named_child_count != 1:
         return ()
     address = seen.is_address(values.named_children[0])
-    to_address = match["type"].strip() in _WORDS
+    if address and _NARROW.fullmatch(match["type"]):
+        return _around(values.named_children[0], _NUMBER)
+    to_address = match["type"].strip() in seen.kind.words
     if address == to_address or not (to_address or _INTEGER.fullmatch(match["type"])):
         return ()
     return (Edit(Span(node.start_byte, node.start_byte + len(b"static_cast")), b"reinterpret_cast"),)
 
 
-def _local(source: Cpp, start: int, end: int) -> dict[bytes, bytes]:
+def _narrowed(seen: _Names, node: Node) -> tuple[Edit, ...]:
+    """Return what casts an address to a number first where it is cast to one that it does not fit into."""
+    kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
+    if kind is None or not seen.is_address(value):
+        return ()
+    narrow = _NARROW.fullmatch(seen.source.code, kind.start_byte, kind.end_byte)
+    return _before(value, _NUMBER) if narrow else ()
+
+
+def _local(source: Cpp, start: int, end: int, kind: _Kind) -> dict[bytes, bytes]:
     """What a function's parameters and variables are; b"" for those that are more than one thing, or another."""
     found: dict[bytes, set[bytes]] = {}
     code = source.code
     opening = code.find(b"(", start, end)
     start = opening if opening >= 0 else start
-    named = _TYPE if _WORDS.isdisjoint(source.words) else _OF_BOTH
+    named = kind.named(source)
     for match in _OTHERWISE.finditer(code, start, end):
-        if match[1] not in _NO_TYPES and not named.fullmatch(match[1]):
-            kind = b"number" if match[1] in _NUMBERS and b"*" not in match.group() else b""
-            found.setdefault(match[2], set()).add(kind)
-    for name, kind in _addresses(named, code, start, end):
-        found.setdefault(name, set()).add(kind)
+        if match[1] not in _NO_TYPES and match[1] not in kind.words and not named.fullmatch(match[1]):
+            number = b"number" if match[1] in _NUMBERS and b"*" not in match.group() else b""
+            found.setdefault(match[2], set()).add(number)
+    for name, what in _addresses(named, code, start, end):
+        found.setdefault(name, set()).add(what)
     return {name: min(kinds) if len(kinds) == 1 else b"" for name, kinds in found.items()}
 
 
@@ -335,11 +401,12 @@ def _addresses(named: re.Pattern[bytes], code: bytes, start: int, end: int) -> I
         yield names[-1], b"addresses" if declared["end"] == b"[" else b"address"
 
 
-def _declared(source: Cpp) -> frozenset[bytes]:
+def _declared(source: Cpp, type_: _Kind) -> frozenset[bytes]:
     """Return what is declared outside of functions; with `(` in front functions, with `[` arrays of addresses."""
-    if _WORDS.isdisjoint(source.words):
+    if type_.words.isdisjoint(source.words):
         return frozenset()
     found: dict[bytes, set[bytes]] = {}
+    named = type_.named(source)
     bodies = [
         (opening, node.end_byte)
         for node in nodes(source.tree.root_node, frozenset(("function_definition",)))
@@ -350,12 +417,12 @@ def _declared(source: Cpp) -> frozenset[bytes]:
         # The bracket stays: it says that the name is a function's.
         outside[start + 1 : end] = b" " * (end - start - 1)
     code = bytes(outside)
-    for name, kind in _addresses(_OF_BOTH, code, 0, len(code)):
+    for name, kind in _addresses(named, code, 0, len(code)):
         found.setdefault(name, set()).add(kind)
     others = {
         match[2]
         for match in _OTHERWISE.finditer(code)
-        if match[1] not in _NO_TYPES and not _OF_BOTH.fullmatch(match[1])
+        if match[1] not in _NO_TYPES and match[1] not in type_.words and not named.fullmatch(match[1])
     }
     prefixes = {b"(": b"(", b"addresses": b"[", b"address": b""}
     return frozenset(prefixes[kind] + name for name, kinds in found.items() for kind in kinds if name not in others)
@@ -368,6 +435,7 @@ _LOOKED_AT: dict[str, Callable[[_Names, Node], tuple[Edit, ...]]] = {
     "return_statement": _returned,
     "update_expression": _stepped,
     "call_expression": _cast,
+    "cast_expression": _narrowed,
 }
 
 PASS = Pass(Cpp, find)

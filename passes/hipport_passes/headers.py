@@ -30,7 +30,7 @@ from hipport_passes import cooperative_groups
 
 # What needs the runtime header: launches, built-in variables, vector types and functions, the runtime's functions.
 _NEEDS_RUNTIME = re.compile(
-    rb"<<<|\b(?:threadIdx|blockIdx|blockDim|gridDim|warpSize|dim3|__syncthreads\w*|__threadfence\w*|atomic[A-Z]\w+"
+    rb"<<<|\b(?:__(?:CUDA_RUNTIME(?:_API)?|DRIVER_TYPES|VECTOR_TYPES)_H__|HIP_INCLUDE_HIP_\w+|(?:CUDA|HIP)_[RC]_\d\w+|threadIdx|blockIdx|blockDim|gridDim|warpSize|dim3|__syncthreads\w*|__threadfence\w*|atomic[A-Z]\w+"
     rb"|__launch_bounds__|__shared__|__global__|__device__|__constant__|__forceinline__|__noinline__|__\w+_r[nzud]"
     rb"|(?:make_)?(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]|(?:cuda|hip)[A-Z]\w+|cu[A-Z]\w+)\b"
 )
@@ -103,6 +103,8 @@ class _Tables(NamedTuple):
     groups: dict[str, frozenset[bytes]]
     runtime: str
     brings_runtime: tuple[str, ...]
+    #: Of those, headers that bring it but for some names.
+    lacks_of_runtime: tuple[str, re.Pattern[bytes], tuple[int, int]]
     thrust: frozenset[str]
     #: Headers of Thrust outside of `detail` and `system` that rocThrust has.
     rocthrust: frozenset[str]
@@ -134,6 +136,11 @@ def table() -> _Tables:
         {name: frozenset(names.encode().split()) for name, names in own["groups"].items()},
         own["runtime"]["header"],
         tuple(own["runtime"]["brought_by"].split()),
+        (
+            own["runtime"]["lacking"]["header"],
+            re.compile(own["runtime"]["lacking"]["names"].encode()),
+            _release(own["runtime"]["lacking"]["whole_since"]),
+        ),
         frozenset(own["thrust"]["system"].split()),
         frozenset(own["thrust"]["headers"].split()),
         frozenset(own["libcupp"]["std"].split()),
@@ -663,9 +670,22 @@ def _first(source: Cpp, project: Project, visited: set[object]) -> str:
             if first := _first(other, project, visited):
                 return first
         certain = not within(start, source.conditional) or within(start, source.hip_only)
-        if certain and _brings(source, include, project):
+        if certain and _brings(source, include, project) and not _lacks(source, include, project):
             return "brings"
     return "needs" if _needs(source, 0, source.include_point) or _needs(source, done, len(source.code)) else ""
+
+
+def _lacks(source: Cpp, include: Include, project: Project) -> bool:
+    """Say whether the header brings the runtime but for names that the program has, or not with so old a ROCm."""
+    row = lookup(include.path)
+    lacking, _, whole_since = table().lacks_of_runtime
+    if lacking != (include.path if row is None else row.hip):
+        return False
+    return project.target.rocm < whole_since or bool(project.declared(source, _lacking))
+
+
+def _lacking(source: Cpp) -> frozenset[bytes]:
+    return frozenset(source.matched(table().lacks_of_runtime[1]))
 
 
 def _needs(source: Cpp, start: int, end: int) -> bool:

@@ -13,6 +13,10 @@ functions cannot be made there.
 A statement is replaced as a whole or not at all. Its outputs are assigned last, and its inputs read first, wherever one
 could be another name of the other. A carry flag that one asm statement leaves to the next becomes a variable of the
 function that they are in, unless it is passed on through calls.
+
+Approximations (`ex2.approx.f32`, `rcp.approx.f32`) are SAFE where hipport's functions are within the bounds of PTX's
+manual and give what the GPU gives for zeros, infinities, NaNs and what is flushed: a program that compares their last
+bits with those of an NVIDIA GPU finds others. Sines and cosines have no bounds beyond a turn, and are for review.
 """
 
 from __future__ import annotations

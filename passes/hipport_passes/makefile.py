@@ -22,7 +22,8 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport_passes import nvidia_tools, shell_builds
-from hipport_passes.nvcc_flags import HOLE, Change, library, telling, translate
+from hipport_passes.build_scripts.standards import settled
+from hipport_passes.nvcc_flags import HOLE, Change, library, telling, translate, worded
 from hipport_passes.packages.asking import Asking
 from hipport_passes.packages.commands import in_commands
 from hipport_passes.packages.recipes import for_rocm
@@ -244,7 +245,7 @@ def _finding(source: Makefile, stretch: Sequence[_Said], option: Edit | None) ->
             # An insertion at the start of another edit's span goes before it.
             edits[0] = Edit(Span(0, 1), begin + source.text[:1])
         edits.append(option)
-    message = "; ".join(dict.fromkeys(message for said in stretch for message in said.messages))
+    message = worded(message for said in stretch for message in said.messages)
     return Finding(first.span, first.kind, message, tuple(edits), max(said.certainty for said in stretch))
 
 
@@ -253,6 +254,7 @@ class _Script:
 
     def __init__(self, source: Makefile, project: Project) -> None:
         self.source = source
+        self.project = project
         self.rocm = project.target.rocm
         self.reported: list[Finding] = []
         self.tools: dict[str, list[Span]] = defaultdict(list)
@@ -699,7 +701,8 @@ class _Script:
             puts[span] = " ".join(new).encode()
             found.append(Change(0, 0, "cuda_path", (word,), new, "ROCm's folder", Certainty.SAFE))
         texts = [_REFERENCE.sub(HOLE, word) for word, _ in rest]
-        for change in translate(texts, of=of, rocm=self.rocm, shell=True).changes:
+        changes = translate(texts, of=of, rocm=self.rocm, shell=True).changes
+        for change in settled(changes, self.project.sources):
             words = rest[change.start : change.stop]
             hip = self._filled(change, [word for word, _ in words])
             if change.certainty is Certainty.MANUAL or hip is None:

@@ -5,7 +5,8 @@ A kernel may have a branch of its own for AMD, in which it votes on up to 64 lan
 constant or a group that has 32: on GPUs with wavefronts of 64 lanes there are two leaders then, and each adds what both
 halves voted. Nothing is changed: which of the two is meant, the code does not say. What is used is followed through
 functions, macros and constants, over all files that belong together, and looked at as the other passes leave it, in
-which warps have 32 lanes wherever CUDA's intrinsics did.
+which warps have 32 lanes wherever CUDA's intrinsics did. Where blocks have rows of 32 threads, `threadIdx.x` is the
+lane in CUDA, and not in a wavefront that has two of the rows.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from hipport.languages.cpp import Cpp
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport_passes.waves.marks import Mark, mixed
+from hipport_passes.waves.rows import taken_for_lanes
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -31,6 +33,13 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             "(warpSize, __lane_id(), masks of 64 bits), or by 32 (hipport::ballot, hipport::warp_size)"
         )
         yield Finding(native.span, "mixed", message, certainty=Certainty.MANUAL)
+    for lane, native in taken_for_lanes(source, project):
+        message = (
+            f"{lane.text} beside {_where(native, source)}: blocks of this kernel have rows of 32 threads, of which a "
+            "wavefront of 64 lanes has two, so that a thread's place in its row is not its lane; take the lane of "
+            "__lane_id(), or count by 32 lanes (hipport::ballot)"
+        )
+        yield Finding(lane.span, "rows", message, certainty=Certainty.MANUAL)
 
 
 def _where(mark: Mark, source: Cpp) -> str:

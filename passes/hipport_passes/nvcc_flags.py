@@ -51,6 +51,16 @@ class Change:
         return f"{flags} → {' '.join(self.hip).replace(HOLE, '…') or 'dropped'}: {self.why}"
 
 
+def worded(changes: Iterable[Change | str]) -> str:
+    """Return what is said of changes: of flags that become the same for the same reason once."""
+    flags: dict[str, list[str]] = {}
+    for each in map(str, changes):
+        flag, arrow, becomes = each.partition(" → ")
+        known = flags.setdefault(arrow + becomes or each, [])
+        known += [flag] if arrow and flag not in known else []
+    return "; ".join(", ".join(each) + becomes for becomes, each in flags.items())
+
+
 @dataclass(frozen=True)
 class Translated:
     """The flags for hipcc, in the order they were in, and every difference from nvcc's."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from hipport.finding import Certainty, Finding
@@ -79,6 +80,10 @@ _FAILS = re.compile(
 )
 
 
+# Words that must all be in a file that uses what builds for ROCm lack.
+_LACKING = [tuple(name.encode().split(b".")) for name in (*_TABLE["lacking"], *_TABLE["properties"])]
+
+
 def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield a finding per question that an AMD GPU, or ROCm, answers otherwise, or not at all."""
     project = project.near(source)
@@ -91,6 +96,8 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         asked.add("capabilities")
     if "capabilities" not in asked and _LOST.search(text) and project.fact(_asks_for_capabilities):
         asked.add("capabilities")
+    if any(all(word in text for word in words) for words in _LACKING):
+        asked.add("lacking")
     if "device_names" in asked and not PRODUCT.search(text):
         asked.discard("device_names")
     if b"triton" not in text:
@@ -110,11 +117,13 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
             yield Finding(Span(*match.span()), "unread", message, (), Certainty.MANUAL)
         return
     # Only now: the parser takes longer to load than most trees take to port.
+    from hipport_passes.packages import recipes
     from hipport_passes.runtime import (
         capability,
         capability_reader,
         imports,
         installs,
+        lacking,
         probes,
         sources,
         triton,
@@ -135,6 +144,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         "installs": lambda: installs.installs(program, project),
         "arch_lists": lambda: probes.arch_lists(program),
         "warp_sizes": lambda: probes.warp_sizes(program),
+        "lacking": lambda: lacking.lacking(program, _TABLE["lacking"], _TABLE["properties"]),
         "switches": lambda: probes.switches(program),
         "homes": lambda: probes.homes(program),
         "removed": lambda: imports.imports(program, _TABLE["removed"]),
@@ -144,11 +154,13 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     }
     try:
         findings = [finding for name, answer in answers.items() if name in asked for finding in answer()]
-        findings += imports.imports(program, known)
-        findings += imports.imported_by_name(program, known)
+        imported = [*imports.imports(program, known), *imports.imported_by_name(program, known)]
     except Misplaced:
         return  # of such a file nothing can be changed
     yield from findings
+    for found in imported:
+        # What a list says of the same package is no other fact.
+        yield replace(found, about=recipes.of(project).imported(found.message.partition(" ")[0]))
 
 
 def _capability_functions(project: Project) -> dict[tuple[str, str], str]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -51,7 +52,8 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
         return
     from hipport_passes.packages.asking import Asking
 
-    yield from reader(source, Asking(project))
+    asking = Asking(project)
+    yield from (replace(found, about=asking.about(found)) for found in reader(source, asking))
 
 
 def _reader(source: Source) -> Reader | None:

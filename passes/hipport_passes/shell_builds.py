@@ -13,20 +13,25 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate, pairwise
+from pathlib import PurePath
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.notebook import Notebook
 from hipport.languages.packaging import ToxIni
 from hipport.languages.python import Python
-from hipport.languages.shell import Command, Definition, Dockerfile, Instruction, Shell, Word, settings
+from hipport.languages.shell import Command, Definition, Dockerfile, Instruction, Markdown, Shell, Word, settings
 from hipport.languages.tasks import tasks
 from hipport.languages.toml import Toml
+from hipport.languages.yaml import Workflow
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Source, Span
 from hipport_passes import nvidia_tools
-from hipport_passes.nvcc_flags import ABI_BY_VARIABLE, OLD_ABI, translate
+from hipport_passes.nvcc_flags import ABI_BY_VARIABLE, OLD_ABI, translate, worded
+from hipport_passes.packages.asking import Asking
+from hipport_passes.packages.commands import of_image
 
 _NVCC = re.compile(r"(?:\S*/)?nvcc(?:-[\d.]+)?|\$\{?\w*NVCC\w*\}?", re.IGNORECASE)
 _SMI = re.compile("nvidia-smi")
@@ -97,6 +102,31 @@ _WRITTEN = re.compile(
 
 def find(source: Source, project: Project) -> Iterator[Finding]:
     """Yield a finding per call of NVIDIA's tools or container runtime, flag for the old ABI, and cell with CUDA."""
+    found = _find(source, project)
+    if isinstance(source, Shell) and source.path in project.fact(_run_by_workflows):
+        # Part of what is to be decided of the workflow.
+        found = (replace(each, about=INTEGRATION) if each.certainty is Certainty.MANUAL else each for each in found)
+    yield from found
+
+
+def _run_by_workflows(project: Project) -> frozenset[PurePath]:
+    """The scripts that jobs of continuous integration run, and that nothing else of the tree names."""
+    workflows = [each for each in project.sources if isinstance(each, Workflow)]
+    words = {word.text.removeprefix("./") for each in workflows for command in each.commands for word in command.words}
+    run = {each.path for each in project.sources if isinstance(each, Shell) and words and each.path.as_posix() in words}
+    if not run:
+        return frozenset()
+    names = re.compile(b"|".join(re.escape(path.name.encode()) for path in sorted(run)))
+    named = {
+        match.group().decode(errors="replace")
+        for each in project.sources
+        if not isinstance(each, (Workflow, Markdown)) and each.path not in run
+        for match in names.finditer(each.text)
+    }
+    return frozenset(path for path in run if path.name not in named)
+
+
+def _find(source: Source, project: Project) -> Iterator[Finding]:
     match source:
         case Shell() | Dockerfile() | Definition():
             yield from in_commands(source, source.commands, project)
@@ -111,7 +141,7 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
             if isinstance(source, Definition) and any(_ROCM_WORDS.search(word.text) for _, word in source.headers):
                 for command in source.commands:
                     if command.words[0].text == "export" or "=" in command.words[0].text:
-                        yield from _folders(source, command.span)
+                        yield from _folders(source, command.span, project)
             if isinstance(source, Dockerfile):
                 on_rocm = set(_on_rocm(source))
                 for each in source.instructions:
@@ -120,7 +150,9 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
                     if each.name == "ENV" and each in on_rocm:
                         compilers = list(_compilers(each.words, project, image=True))
                         yield from compilers
-                        yield from _folders(source, each.span, [edit.span for c in compilers for edit in c.edits])
+                        yield from _folders(
+                            source, each.span, project, [edit.span for c in compilers for edit in c.edits]
+                        )
                     elif each.name in ("CMD", "ENTRYPOINT", "HEALTHCHECK"):
                         if b"nvidia-smi" in source[each.span]:
                             yield _asks_nvidia(each.span)
@@ -160,6 +192,10 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
                         "files: let it be one of the repository, and have that ported"
                     )
                     yield Finding(span, "cell", message, (), Certainty.MANUAL)
+
+
+#: What the findings of workflows, and of scripts that they alone run, are about.
+INTEGRATION = "continuous integration"
 
 
 def in_commands(source: Source, commands: Sequence[Command], project: Project) -> Iterator[Finding]:
@@ -266,7 +302,7 @@ def _python(source: Source, command: Command, words: Sequence[str], project: Pro
 def _linked(words: Sequence[str], project: Project) -> str:
     """Say what becomes of CUDA's folders and libraries among the words of a compiler for the host; "" if none."""
     changes = translate(words, of="link", rocm=project.target.rocm, shell=True).changes
-    return "; ".join(str(change) for change in changes if change.kind in ("library", "cuda_path"))
+    return worded(change for change in changes if change.kind in ("library", "cuda_path"))
 
 
 def _insisted(source: Source, commands: Sequence[Command]) -> Iterator[Finding]:
@@ -405,7 +441,7 @@ def _on_rocm(source: Dockerfile) -> Iterator[Instruction]:
             yield each
 
 
-def _folders(source: Source, span: Span, replaced: Sequence[Span] = ()) -> Iterator[Finding]:
+def _folders(source: Source, span: Span, project: Project, replaced: Sequence[Span] = ()) -> Iterator[Finding]:
     """Yield the folders of CUDA's that an image's environment names: in paths, and as CUDA_HOME and its like.
 
     Not those in what is `replaced` as a whole.
@@ -417,7 +453,7 @@ def _folders(source: Source, span: Span, replaced: Sequence[Span] = ()) -> Itera
         new = b"/opt/rocm" + (b"/lib" if match["lib"] else b"")
         edits.append(Edit(Span(*match.span()), new))
     if edits:
-        message = "AMD's images have ROCm in /opt/rocm; assumes that what is looked for in CUDA's folder is there"
+        message = f"AMD's images have ROCm in /opt/rocm; {of_image(Asking(project))}"
         yield Finding(span, "folder", message, tuple(edits), Certainty.REVIEW)
 
 

@@ -3,7 +3,8 @@
 
 They do not compile for those GPUs, and creating a texture fails there. On gfx90a creating one fails that filters floats
 linearly: that is reported where the filter is asked for, also for GPUs without units, if no fetch in the program is.
-For all other targets they stay as they are.
+For all other targets they stay as they are, but for surfaces: HIP's functions take no mode for what lies outside, and
+have no form that returns what is read.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ from hipport.languages.cpp import Cpp
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
+from hipport.source import Edit, Span
 from hipport.tables import load
 
 _CALL = re.compile(rb"\s*[<(]")
+_OF_TYPE = re.compile(rb"\s*(?P<type><[^<>;{}()]*>\s*)?\(")
+_MODE = re.compile(rb"(?:cuda|hip)BoundaryMode(Zero|Trap|Clamp)")
 
 
 def _rows() -> dict[str, Any]:
@@ -44,6 +48,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     names, advice, lacking = _table()
     archs = [arch for arch in project.target.archs if arch.partition(":")[0] in lacking]
     yield from _filters(source, project, archs)
+    if len(archs) < len(project.target.archs):
+        yield from _surfaces(source, project)
     if not archs:
         return
     lines: set[int] = set()
@@ -53,6 +59,35 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             lines.add(line)
             message = f"{name.decode()}: {', '.join(archs)} has no texture units; {advice[name]}"
             yield Finding(span, "fetch", message, certainty=Certainty.MANUAL)
+
+
+def _surfaces(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find calls for surfaces in forms that HIP lacks."""
+    rows = _rows()["surfaces"]
+    for span, name in _surface_names().uses(source, project):
+        call = _OF_TYPE.match(source.code, span.end)
+        arguments = source.arguments(call.end() - 1) if call else None
+        if call is None or not arguments:
+            continue
+        mode = _MODE.fullmatch(source.code[arguments[-1].start : arguments[-1].end].strip())
+        first = source.code[arguments[0].start : arguments[0].end].lstrip()
+        if name.endswith(b"read") and call["type"] and not first.startswith(b"&"):
+            message = f"{name.decode()}, which returns what it reads: {rows['returns']}"
+            yield Finding(span, "surface", message, certainty=Certainty.MANUAL)
+        elif mode is not None and mode[1] == b"Clamp":
+            message = f"{name.decode()} with {mode[0].decode()}: {rows['clamp']}"
+            yield Finding(span, "surface", message, certainty=Certainty.MANUAL)
+        elif mode is not None and len(arguments) > 1:
+            edit = Edit(Span(arguments[-2].end, arguments[-1].end), b"")
+            message = (
+                f"{mode[0].decode()} goes, as HIP's {name.decode()} takes no mode; {rows[mode[1].decode().lower()]}"
+            )
+            yield Finding(arguments[-1], "mode", message, (edit,), Certainty.REVIEW)
+
+
+@cache
+def _surface_names() -> Names:
+    return Names(frozenset(_rows()["surfaces"]["names"].encode().split()), _CALL)
 
 
 @cache

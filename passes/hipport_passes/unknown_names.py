@@ -3,7 +3,9 @@
 
 CUDA has new names with each release, and programs misspell old ones. Such a name is kept as it is, and hipcc does not
 know it. A program's own `cudaCheck(…)` looks the same: what its files declare in any way is left alone, and so is what
-may be a macro's name, in capitals with brackets behind it. A name is told of once for all files of a program.
+may be a macro's name, in capitals with brackets behind it. A name is told of once for all files of a program. One that
+looks like a device function's needs something else of CUDA's in the program. Namespaces of libraries that ROCm lacks
+are told where no header of theirs is included.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from hipport.pipeline import Pass
 from hipport.project import Component, Project
 from hipport.source import Span
 from hipport.tables import load
-from hipport_passes import api_names
+from hipport_passes import api_names, headers
 
 _CALLED = re.compile(rb"\s*(?:<[^;{}()]*>\s*)?\(")
 # What a macro pastes to it, a backslash that breaks it, a namespace.
@@ -40,6 +42,15 @@ _NO_TYPE = frozenset(
 )
 #: `cublasSgemm_v2`, `cuMemcpy_ptsz`, `cublasSgemm_64`: what a header's macros make of the name that programs write.
 _VERSION = re.compile(rb"(?:_v\d+|_pts[dz]|_64|_[0-9]+)+$")
+# What only CUDA's language has, and HIP's.
+_OF_DEVICES = frozenset(b"__device__ __constant__ threadIdx blockIdx blockDim gridDim warpSize".split())
+_WITHIN = re.compile(rb"\s*::")
+_USED = re.compile(rb"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*(?:::\s*)?$")
+# `namespace cutlass::mine {`
+_OPENED = re.compile(rb"(?<!using\s)\bnamespace\s+$")
+_DECLARES = re.compile(
+    rb"(?<!using\s)\bnamespace\s+(\w+)\s*(?:::\s*\w+\s*)*[{=]|\b(?:class|struct|enum|union)\s+(\w+)\s*[{:;]"
+)
 _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif|undef|error|include|pragma)\b")
 
 
@@ -47,6 +58,7 @@ class _Family(NamedTuple):
     """What names of a library look like.
 
     `headers` are the beginnings of its headers' names, where ROCm has nothing of the library: `headers` reports them.
+    `alike` says that compilers for other accelerators have such names, too.
     """
 
     of: str
@@ -54,6 +66,7 @@ class _Family(NamedTuple):
     used: str
     headers: tuple[str, ...] = ()
     instead: str = ""
+    alike: bool = False
 
 
 @cache
@@ -66,6 +79,7 @@ def _families() -> tuple[_Family, ...]:
             row["used"],
             tuple(row.get("headers", "").split()),
             row.get("instead", ""),
+            row.get("alike", False),
         )
         for row in rows
     )
@@ -93,6 +107,7 @@ def _beginnings() -> frozenset[bytes]:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding for each such name, where the program uses it first."""
+    yield from _named_spaces(source, project)
     used = source.fact(_used)
     if not used:
         return
@@ -100,6 +115,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     first = project.component(source).fact(_first)
     told: set[bytes] = set()
     for span, name, of in used:
+        if of.alike and not project.component(source).fact(_has_cuda):
+            continue
         if name not in declared and name not in told and first[name] == source.path:
             told.add(name)
             if of.headers:
@@ -139,6 +156,51 @@ def _used(source: Cpp) -> tuple[tuple[Span, bytes, _Family], ...]:
     return tuple(found)
 
 
+@cache
+def _spaces() -> Mapping[bytes, str]:
+    """Namespaces of libraries that ROCm lacks, which are called as the folders of their headers are, and what to do."""
+    folders = headers.table().folders.items()
+    known = {path[:-1].encode(): row.advice for path, row in folders if row.hip is None}
+    known.pop(b"cuda")  # of libcu++, which `namespaces` ports
+    return known
+
+
+def _named_spaces(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield the first use of each of those whose headers no file of the program includes: `headers` reports these."""
+    told: set[bytes] = set()
+    for span, name in source.fact(_in_spaces):
+        if name not in told and project.component(source).fact(_first_space).get(name) == source.path:
+            told.add(name)
+            yield Finding(span, "library", f"{name.decode()}: {_spaces()[name]}", certainty=Certainty.MANUAL)
+
+
+def _in_spaces(source: Cpp) -> tuple[tuple[Span, bytes], ...]:
+    wanted = _spaces().keys() & source.words
+    return tuple(
+        (span, name)
+        for span, name in (source.names(wanted) if wanted else ())
+        if (_WITHIN.match(source.code, span.end) or _USED.search(source.code, max(0, span.start - 60), span.start))
+        and not member_or_qualified(source.code, span.start)
+        and not source.ported(span.start)
+        and not _OPENED.search(source.code, max(0, span.start - 60), span.start)
+    )
+
+
+def _first_space(component: Component) -> Mapping[bytes, PurePath]:
+    """The first file of a program that uses such a namespace, of which it includes, and declares, nothing."""
+    first: dict[bytes, PurePath] = {}
+    there: set[bytes] = set()
+    for source in component:
+        if not isinstance(source, Cpp):
+            continue
+        for _, name in source.fact(_in_spaces):
+            first.setdefault(name, source.path)
+        there |= {each.path.partition("/")[0].encode() for each in source.includes}
+        there |= {PurePath(each.path).stem.encode() for each in source.includes}
+        there |= {match[1] or match[2] for match in _DECLARES.finditer(source.code)} if first else set()
+    return {name: path for name, path in first.items() if name not in there}
+
+
 def _looking_so(source: Cpp) -> tuple[tuple[Span, bytes], ...]:
     wanted = frozenset(source.matched(_any())) & source.words - _known()
     return tuple(source.names(wanted)) if wanted else ()
@@ -154,6 +216,18 @@ def _first(component: Component) -> Mapping[bytes, PurePath]:
                 if family.headers:
                     first.setdefault(family.of.encode(), source.path)
     return first
+
+
+def _has_cuda(component: Component) -> bool:
+    """Say whether anything of a program is CUDA's for certain: what else looks so may be of another accelerator's."""
+    return any(isinstance(each, Cpp) and each.fact(_is_cuda) for each in component)
+
+
+def _is_cuda(source: Cpp) -> bool:
+    if source.path.suffix in (".cu", ".cuh") or not _OF_DEVICES.isdisjoint(source.words):
+        return True
+    known = api_names.table()
+    return any(word in known for word in source.words)
 
 
 def _included(source: Cpp) -> frozenset[str]:

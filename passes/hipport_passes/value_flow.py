@@ -41,6 +41,10 @@ _MADE = re.compile(
     rb"\b(?P<name>[A-Za-z_]\w*)\s*(?P<open>[({])"
     rb"(?P<value>(?:[^;{}()]|\((?:[^;{}()]|\((?:[^;{}()]|\([^;{}()]*\))*\))*\))*)[)}]\s*[;,{]"
 )
+# What goes into a container is read from it again.
+_PUT = re.compile(rb"\b(\w+)\s*(?:\.|->)\s*(?:push(?:_back)?|emplace(?:_back)?|insert|store|assign)\s*\(")
+# `[device, number = properties.major] (…) { … }`
+_CAPTURED = re.compile(rb"[\[,]\s*&?(?P<target>\w+)\s*=(?!=)\s*(?P<value>[^][,=;{}]+)(?=(?:,[^][;{}]*)?\]\s*[({])")
 _RETURN = re.compile(rb"\breturn\b(?P<value>[^;]*)")
 _LAUNCH = re.compile(rb"\b(\w+)\s*(?:<[^<>;]*>\s*)?<<<[^;]*?>>>\s*\(")
 _LAUNCHED = re.compile(rb"\b(?:cuda|hip)LaunchKernel(?:GGL)?\s*\(")
@@ -95,11 +99,13 @@ class Ways:
                 if _gives_back(function, index):
                     self.edges.append((inner, ("given back", function.name, index)))
         self._read(_ASSIGNED, self._assigned)
+        self._read(_CAPTURED, self._assigned)
         self._read(_MADE, self._made)
         self._read(_RETURN, self._returned)
         self._read(_LAUNCH, self._launched)
         self._read(_LAUNCHED, self._launched_by_call)
         self._read(CALL, self._called)
+        self._read(_PUT, self._put)
 
     @cached_property
     def following(self) -> Mapping[Place, list[Place]]:
@@ -202,8 +208,12 @@ class Ways:
     def arguments(self, opening: int) -> list[bytes]:
         return [self.source.code[each.start : each.end] for each in self.source.arguments(opening) or ()]
 
+    def _put(self, function: Function | None, match: re.Match[bytes]) -> None:
+        for value in self.arguments(match.end() - 1):
+            self._flow(function, value, self.place(function, match[1]))
+
     def _assigned(self, function: Function | None, match: re.Match[bytes]) -> None:
-        value, *others = _split(match["value"])
+        value, *others = _split(_within(match["value"]))
         for target in self.target(function, match["target"]):
             self._flow(function, value, target)
         # `int a = x, b = y;`
@@ -276,6 +286,16 @@ def _closing(text: bytes, opening: int) -> int:
             if not depth:
                 return i
     return -1
+
+
+def _within(text: bytes) -> bytes:
+    """Return a text up to the bracket that closes what it stands in: `[n = x](int y) { … }`."""
+    depth = 0
+    for match in re.finditer(rb"[][(){}]", text):
+        depth += 1 if match[0] in b"[({" else -1
+        if depth < 0:
+            return text[: match.start()]
+    return text
 
 
 def _split(text: bytes) -> list[bytes]:

@@ -83,7 +83,7 @@ def _jobs(source: Workflow, project: Project) -> Iterator[Finding]:
         f"PYTORCH_ROCM_ARCH={archs}; to compile, it needs no GPU"
     )
     first = min(span for spans in told[source.path].values() for span in spans)
-    yield Finding(first, "cuda", message, (), Certainty.MANUAL)
+    yield Finding(first, "cuda", message, (), Certainty.MANUAL, about=shell_builds.INTEGRATION)
 
 
 def _told(project: Project) -> Mapping[PurePath, Mapping[str, list[Span]]]:

@@ -32,6 +32,7 @@ from hipport.languages.make import Makefile
 from hipport.languages.notebook import Notebook
 from hipport.languages.other_builds import OtherBuild
 from hipport.languages.packaging import CondaEnvironment, Lock, Requirements, SetupCfg, ToxIni
+from hipport.languages.program_settings import LONGEST, MEANT, ProgramSettings
 from hipport.languages.python import Python
 from hipport.languages.shell import Definition, Dockerfile, Markdown, Shell
 from hipport.languages.toml import Toml
@@ -97,6 +98,8 @@ _NAMED: tuple[tuple[re.Pattern[str], type[Source]], ...] = (
     (re.compile(r".+\.def|(?:Singularity|Apptainer)(?:[-_.].*)?"), Definition),
     (re.compile(r"\.devcontainer\.json"), Devcontainer),
     (re.compile(r"CMake(?:User)?Presets\.json"), CMakePresets),
+    # Any other, if it names what GPUs have in formats of their own.
+    (re.compile(r".+\.json"), ProgramSettings),
     (
         re.compile(
             r"meson\.build|BUILD(?:\.bazel)?|.+\.bzl|SCons(?:truct|cript)|xmake\.lua|configure\.(?:ac|in)|build\.rs"
@@ -133,6 +136,7 @@ _SAYS: dict[type[Source], re.Pattern[bytes]] = {
     Definition: re.compile(rb"^[ \t]*bootstrap[ \t]*:", re.IGNORECASE | re.MULTILINE),
     Manifest: re.compile(rb"nvidia\.com/|gke-accelerator|runtimeClassName:[ \t]*[\"']?nvidia"),
     OtherBuild: re.compile(rb"cuda|nvcc|\.cu\b|rocm|hip", re.IGNORECASE),
+    ProgramSettings: MEANT,
 }
 # Files that are given by name may be in any language; in one of these nothing is C++.
 _OTHER = frozenset(
@@ -329,6 +333,8 @@ def source(path: PurePath, text: bytes) -> Source:
         return hidden(path, text)
     for name, language in _NAMED:
         if name.fullmatch(path.name):
+            if language is Manifest and MEANT.search(text) and not _SAYS[Manifest].search(text):
+                return ProgramSettings(path, text)
             return language(path, text)
     if _LISTS.fullmatch(path.as_posix()):
         return Requirements(path, text)
@@ -568,7 +574,10 @@ class _Walk:
                 yield found
 
     def _source(self, path: PurePosixPath, called: str, given: bool) -> Source | None:
-        text = _read(self.root / path)
+        if called.lower().endswith(".json") and not given:
+            text = reading.read_or_nothing(self.root / path, LONGEST)  # what is longer is data
+        else:
+            text = _read(self.root / path)
         if _HIPIFIED in text[:200] and not given:
             self._skip(str(path), "ported", "made by hipify from another file")
             return None

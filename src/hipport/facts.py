@@ -5,7 +5,8 @@ A message is about one place: `SUBJECT: FACT`, or `WHAT WAS DONE; assumes FACT`.
 called at a hundred places, and a library that it lacks has a hundred functions: to know it once is enough. So findings
 of the same certainty and outcome are one fact if their messages differ in the subject, in the numbers of lines, or in
 how what they assume comes about, alone; it belongs to the worst of their groups. Messages that are whole sentences
-about their place, or quote the code there, stay apart.
+about their place, or quote the code there, stay apart. A package that is imported here and listed there is one thing to
+decide, too: what findings say that name one thing that they are about is one fact, with all that is said of it.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class Fact:
     outcome: Outcome
     reason: str
     places: tuple[Reported, ...]
+    #: What else is said of the same thing, each with places of its own among `places`.
+    also: tuple[str, ...] = ()
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -69,8 +72,9 @@ class Fact:
         first = self.places[0]
         said = _parted(first.message)[1] if self.subjects else first.message
         # How it is so may differ from place to place.
-        details = {each.message.removeprefix(_core(each.message)) for each in self.places}
-        return said if len(details) == 1 else _core(said)
+        same = [each.message for each in self.places if _said(each) == _said(first)]
+        details = {message.removeprefix(_core(message)) for message in same}
+        return "; ".join((said if len(details) == 1 else _core(said), *self.also))
 
     @property
     def sentence(self) -> str:
@@ -103,7 +107,10 @@ def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
 
 
 def _together(found: list[Fact]) -> Iterator[Fact]:
-    """Make one of two facts that name places of each other: code that is missing on AMD, and what chooses it."""
+    """Make one of two facts that name places of each other, or are about one thing.
+
+    Such are code that is missing on AMD, and what chooses it; a package that is listed, and imported.
+    """
     at: dict[tuple[str, int], list[int]] = {}
     for number, fact in enumerate(found):
         for each in fact.places:
@@ -117,12 +124,20 @@ def _together(found: list[Fact]) -> Iterator[Fact]:
     }
     parts: dict[int, list[int]] = {}
     into: dict[int, int] = {}
-    for number in range(len(found)):
+    about: dict[tuple[str, bool], int] = {}
+    for number, fact in enumerate(found):
         first = next((i for i in range(number) if (i, number) in naming and (number, i) in naming), number)
+        for name in dict.fromkeys(each.about for each in fact.places if each.about):
+            known = about.setdefault((name, fact.group is Group.DOCUMENTS), number)
+            first = known if first == number else first
         into[number] = into.get(first, number)
         parts.setdefault(into[number], []).append(number)
     for first, numbers in parts.items():
-        yield replace(found[first], places=tuple(place for number in numbers for place in found[number].places))
+        places = tuple(place for number in numbers for place in found[number].places)
+        # What names the places of another says what it says, too.
+        said = {found[number].sentence: None for number in numbers if found[number].places[0].about}
+        also = tuple(sentence for sentence in said if sentence != found[first].sentence)
+        yield replace(found[first], places=places, also=also)
 
 
 def _said(each: Reported) -> str:

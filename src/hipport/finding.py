@@ -30,7 +30,8 @@ class Finding:
     """One thing a pass found at `span`, with the edits that port it, which are made all or not at all.
 
     `kind` is the second half of the rule's name: `spaced` in `launch_syntax/spaced`. `creates` are files that the
-    edits need, a header of hipport's own, say; they are made when the edits are.
+    edits need, a header of hipport's own, say; they are made when the edits are. `about` names one thing that is met in
+    several kinds of file, a package, or continuous integration: what is said of it is one fact.
     A finding is MANUAL exactly when it has no edits; anything else raises ValueError.
     """
 
@@ -40,6 +41,7 @@ class Finding:
     edits: tuple[Edit, ...] = ()
     certainty: Certainty = Certainty.SAFE
     creates: tuple[NewFile, ...] = ()
+    about: str = ""
 
     def __post_init__(self) -> None:
         if (self.certainty is Certainty.MANUAL) == bool(self.edits) or (self.creates and not self.edits):

@@ -52,6 +52,25 @@ def cmake_flags(folder: Path) -> list[str] | None:
     return list(without_places(list(dict.fromkeys(reader.flags))))
 
 
+#: What makes headers when CMake runs, and what of its arguments names the header.
+_MAKES_HEADERS = re.compile(
+    r"(?i)\b(?:configure_file\s*\(\s*\S+\s+|generate_export_header\s*\([^()]*EXPORT_FILE_NAME\s+"
+    r"|file\s*\(\s*(?:WRITE|GENERATE\s+OUTPUT|CONFIGURE\s+OUTPUT)\s+)\"?([^\s\"()]+)"
+)
+
+
+def made_by_cmake(folder: Path, reached: Iterable[Path]) -> list[str]:
+    """Return the headers that files include and that only CMake makes, when it runs: by `configure_file`, say."""
+    made = {
+        PurePosixPath(match[1]).name for _, text in _cmake_scripts(folder) for match in _MAKES_HEADERS.finditer(text)
+    }
+    if not made:
+        return []
+    there = {path.name for path in reached}
+    wanted = {PurePosixPath(include.path).name for path in reached for include in includes(path)}
+    return sorted(wanted & made - there)
+
+
 _TRUE = ("ON", "TRUE", "YES", "Y", "1")
 #: Commands that set properties, which may be definitions and flags.
 _OF_PROPERTIES = (

@@ -23,6 +23,8 @@ INSTEAD = frozenset(("async.h", "ceil_div.h", "groups.h", "samples.h", "scoped_a
 _LACKING = frozenset(("cstdint", "math.h", "thrust/version.h"))
 # As hipport writes it, in front of a path.
 _MODULE = re.compile(rb"\$\{CMAKE_CURRENT_LIST_DIR\}/([\w./-]*\bhipport/\w+\.cmake)")
+# Those of them that every compiler has, and macros by which a header of HIP's has what is called: nothing else changes.
+_ANYWHERE = re.compile(rb"^#include <(?:cstdint|math\.h)>\r?\n|^#define \w+ 1\r?\n(?=#include <hip\w+/)", re.MULTILINE)
 _RUNTIME = "hip/hip_runtime.h"
 #: For several headers of PyTorch's at once, behind all that.
 PYTORCH = "torch/"
@@ -143,6 +145,11 @@ def together(file: NewFile) -> tuple[NewFile, ...]:
                 found[name] = NewFile(file.path.parent / name, text(name))
                 waiting.append(found[name])
     return tuple(found.values())
+
+
+def without(text: bytes) -> bytes:
+    """Return a text without what passes put into files for what they call, and others may have for nothing."""
+    return _ANYWHERE.sub(b"", text)
 
 
 def asked_for(source: Cpp) -> Iterator[tuple[Include, PurePath]]:

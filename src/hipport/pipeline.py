@@ -98,6 +98,7 @@ class Reported:
     outcome: Outcome
     reason: str = ""
     group: Group = Group.KERNELS
+    about: str = ""
 
     @property
     def needs_person(self) -> bool:
@@ -537,6 +538,7 @@ def _reported(each: Pass[Any], source: Source, finding: Finding, outcome: Outcom
         outcome,
         reason,
         _group(each, source),
+        finding.about,
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from hipport.dry_runs import Command, dry_run, goals_of, makefile_of, sources_elsewhere
-from hipport.guesses import chosen_on_hip, cmake_flags, is_cxx20, meant_by_includes
+from hipport.guesses import chosen_on_hip, cmake_flags, is_cxx20, made_by_cmake, meant_by_includes
 from hipport.included import not_included, tree
 from hipport.reading import read_or_nothing
 from hipport.units import DEVICE, NotBuilt, Translate, Unit
@@ -75,6 +75,11 @@ def programs(
             macros = chosen_on_hip(reached, flags) if guess and hip else []
             flags = (*flags, *(f"-D{name}" for name in macros))
             said = f"{guess}, with {', '.join(macros)} defined, as its branches for HIP ask" if macros else guess
+            if made := made_by_cmake(folder, reached) if guess else []:
+                said += (
+                    f"; {', '.join(made)}: not there, as CMake makes it and is not run; have it made, and lay it "
+                    "beside the sources"
+                )
             if language == "c":
                 flags = tuple(flag for flag in flags if not flag.startswith(("-std=c++", "-std=gnu++")))
             elif language == "hip" and not any(flag.startswith("-std=") for flag in flags):

@@ -2,8 +2,8 @@
 """Code for devices that several programs share comes out as with each of them alone, or is reported.
 
 It is ported with each program by itself. Where all come to the same text, that is what the files become, and the
-programs with them. Where they do not, no program is chosen before another: the files are ported as those of one
-program, and a finding says which programs do not agree, and where.
+programs with them; what one needs of the C library, or of a header of HIP's, all have. Where they do not, no program is
+chosen before another: the files are ported as those of one program, and a finding says which do not agree, and where.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from hipport.finding import Certainty
 from hipport.group import Group
+from hipport.headers import without
 from hipport.linked import Shared
 from hipport.project import Project
 from hipport.source import Source, Span
@@ -49,7 +50,10 @@ def settled(project: Project, code: Shared, together: Result, alone: Sequence[Re
     found: dict[tuple[object, ...], list[Reported]] = {}
     for view, result in zip(code.views, alone, strict=True):
         own = files.intersection(view)
-        changed |= {path: source for path, source in result.changed.items() if path in own}
+        for path in own.intersection(result.changed):
+            # What one needs on top of it, all have.
+            known, source = changed.get(path), result.changed[path]
+            changed[path] = source if known is None or len(known.text) < len(source.text) else known
         created += [each for each in result.created if each[0] in own]
         # What is seen twice is one finding: the one that asks for more.
         for each in result.reported:
@@ -73,7 +77,7 @@ def _differing(project: Project, code: Shared, alone: Sequence[Result]) -> tuple
                 continue
             one = alone[before].changed.get(path, source)
             other = result.changed.get(path, source)
-            if one.text != other.text:
+            if one.text != other.text and without(one.text) != without(other.text):
                 return path, before, number, _place(path, one, other, alone[before], result)
         for path, file in result.created:
             text, of, before = made.setdefault(file.path, (file.text, path, number))

@@ -40,6 +40,7 @@ from hipport.languages.make import Makefile
 from hipport.languages.notebook import Notebook
 from hipport.languages.other_builds import OtherBuild
 from hipport.languages.packaging import CondaEnvironment, Lock, Requirements, SetupCfg, ToxIni
+from hipport.languages.program_settings import ProgramSettings
 from hipport.languages.python import Python
 from hipport.languages.shell import Definition, Dockerfile, Markdown, Shell
 from hipport.languages.toml import Toml
@@ -73,6 +74,8 @@ _LANGUAGES: dict[str, type[Source]] = {
     ".manifest": Manifest,
     ".def": Definition,
     ".build": OtherBuild,
+    ".json": ProgramSettings,
+    ".yaml": ProgramSettings,
     ".bzl": OtherBuild,
     ".rs": OtherBuild,
     ".lock": Lock,

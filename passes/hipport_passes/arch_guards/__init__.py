@@ -11,7 +11,8 @@ have, and others none in its place: it would silently be lost. A
 condition that tells AMD from NVIDIA already is left alone, with all its branches, except that `USE_ROCM` and its like,
 which PyTorch's build defines and hipcc does not, are helped by a macro that hipcc defines, in programs without PyTorch.
 Inner conditions are decided before outer ones, and a branch that uses what only a closed branch under the same
-condition declares stays closed, too.
+condition declares stays closed, too. Code that AMD compiles in any case, and that uses what only closed branches
+declare, is reported as well.
 What hipport has written is not taken for somebody's decision by a later run, which ports what has come into a branch
 since (`hipport.languages.asked`).
 """
@@ -56,8 +57,16 @@ _CLOSING = re.compile(rb"[ \t]*\)")
 _DEFINED = re.compile(rb"\bdefined[ \t]*(?:(\()[ \t]*)?$")
 
 
+# What is written for a compiler, not for the program: pragmas, attributes, and words on its defects.
+_TO_NVCC = re.compile(
+    rb"#[ \t]*(?:pragma|error|warning)|\b_*[Pp]ragma\b|\basm\b|__attribute__|__declspec|\[\[|__builtin_|\b__nv_"
+    rb"|(?i:\bnvcc|\bbugs?\b|work[ -]?around|\bgcc\b|msvc|clang|compiler)"
+)
+
+
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per name that is renamed, and per condition that a person must look at."""
+    yield from Guards.of(source, project).missing(source)
     if not any(word in source.text for word in (b"__CUDA", b"__NVCC__", b"_VERSION", b"USE_", b"WITH_HIP")):
         return
     yield from _build_macros(source, project)
@@ -125,8 +134,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield _beside(code, directive, span, name, "compiler")
         elif name == b"__NVCC__":
             if not done and b"__CUDACC__" not in text and b"_VER_" not in text:
+                # What nvcc makes of a program is the program, but for what is said to nvcc itself.
+                inside = source.text[group[0].span.end : group[-1].span.start]
                 about = "right if this is about CUDA's syntax, not about pragmas or defects of nvcc"
-                yield _beside(code, directive, span, name, "compiler", about)
+                yield _beside(code, directive, span, name, "compiler", about if _TO_NVCC.search(inside) else "")
         elif name == b"__CUDA_ARCH__" and asks and all_ask(code, directive):
             if not done:
                 yield _beside(code, directive, span, name, "device_code")

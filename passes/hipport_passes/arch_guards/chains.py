@@ -80,6 +80,11 @@ class _Chain(NamedTuple):
         texts = [text for text, _, _ in self.parts]
         return {self._taken(texts, given | _ON_AMD, on_hip=True) for given in self._assigned()}
 
+    def taken_on_newest(self) -> set[int]:
+        """Return the numbers of the branches that the newest CUDA takes for the newest GPU."""
+        texts = [text for text, _, _ in self.parts]
+        return {self._taken(texts, given | NEWEST) for given in self._assigned()}
+
     def settled(self, source: Cpp, since: int, until: int) -> tuple[set[int], tuple[Edit, ...]] | None:
         """Return the branches of all those GPUs and releases, and the edits by which AMD takes them."""
         texts = [text for text, _, _ in self.parts]

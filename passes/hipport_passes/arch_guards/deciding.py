@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePath
@@ -16,6 +16,7 @@ from hipport.headers import own
 from hipport.languages import conditions
 from hipport.languages.asked import is_marked
 from hipport.languages.cpp import Cpp, within
+from hipport.languages.declarations import member_or_qualified
 from hipport.languages.preprocessor import Conditional
 from hipport.project import Project
 from hipport.source import Span
@@ -80,6 +81,11 @@ _DECLARES = re.compile(
     rb"|\b(?:const|constexpr|static|__shared__|__constant__|auto|int|float|double|unsigned|bool)\b[\w\s*&]{0,300}\b(\w+)\s*(?:=|;|\[)"
 )
 
+_CALLED = re.compile(rb"\s*(?:<[^<>;{}()]*>\s*)?\(")
+_NO_TYPES = frozenset(
+    b"return case goto else throw co_return new delete sizeof typename and or not struct class union enum using "
+    b"const".split()
+)
 # Which group of it is a variable, of which others may have one of the same name.
 _VARIABLE = 5
 
@@ -204,8 +210,12 @@ def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: S
         whose = ""
         if len(group) == 2:
             whose = ", and others have none" if branches else ", which is none"
-        message = f"AMD takes the branch of {those}{whose}; assumes that what is right for all of them is right for AMD"
-        return _Decided(Finding(span, kind, message, edits, Certainty.REVIEW), tuple(branches) or (Span(0, 0),))
+        message, certainty = f"AMD takes the branch of {those}{whose}", Certainty.SAFE
+        # What every release makes of a program is the program: without the condition nobody would ask for its branch.
+        if any(b"__CUDA_ARCH__" in text for text, _, _ in chain.parts):
+            message += "; assumes that what is right for all of them is right for AMD"
+            certainty = Certainty.REVIEW
+        return _Decided(Finding(span, kind, message, edits, certainty), tuple(branches) or (Span(0, 0),))
     return None
 
 
@@ -255,6 +265,7 @@ class Guards:
                 elif decided.said is not None:
                     waiting.append((source, group))
         closed: list[tuple[Cpp, tuple[Conditional, ...]]] = []
+        all_closed: list[tuple[Cpp, tuple[Conditional, ...]]] = []
         users: dict[bytes, list[tuple[Cpp, tuple[Conditional, ...]]]] | None = None
         while waiting and opened:
             source, group = waiting.pop()
@@ -270,6 +281,7 @@ class Guards:
                     self._decided[key] = self._closed(other, twin, used, *names[used])
                     waiting.append((other, twin))
             closed.append((source, group))
+            all_closed.append((source, group))
             if not waiting:
                 if users is None:
                     users = self._users(opened)
@@ -282,6 +294,48 @@ class Guards:
                                 other, twin, name, *place, False
                             )
                             waiting.append((other, twin))
+        #: The names that CUDA has and AMD does not, as only such branches declare them, with the condition's place.
+        self._missing = _missing(files, [*all_closed, *waiting])
+
+    def missing(self, source: Cpp) -> Iterator[Finding]:
+        """Yield a finding for each name in what AMD compiles that it has no declaration of, where it is used first."""
+        wanted = source.words & self._missing.keys()
+        told: set[bytes] = set()
+        for span, name in source.names(wanted) if wanted else ():
+            if name in told or source.directive(span.start) or source.ported(span.start):
+                continue
+            if member_or_qualified(source.code, span.start) or not self._compiled(source, span.start):
+                continue
+            if not _CALLED.match(source.code, span.end) and _is_variable(source, name):
+                continue
+            told.add(name)
+            other, where = self._missing[name]
+            place = f"{other.path.as_posix()}:{other.first.position(other.origin(where).start)[0]}"
+            message = (
+                f"{name.decode()}: all that declares it is under a condition on CUDA that AMD does not meet as it "
+                f"is, so this does not compile there; decide on the condition ({place})"
+            )
+            yield Finding(span, "missing", message, certainty=Certainty.MANUAL)
+
+    def _compiled(self, source: Cpp, at: int) -> bool:
+        """Say whether AMD compiles what stands at a place, as far as conditions on CUDA decide that."""
+        for group in source.conditionals:
+            if not group[0].span.start < at < group[-1].span.start:
+                continue
+            decided = self._decided.get((source.path, group[0].span.start))
+            if decided is not None and decided.opened:
+                if not within(at, decided.opened):
+                    return False
+                continue
+            chain = chain_of(source, group)
+            try:
+                taken = chain.taken_now() if chain is not None else set()
+            except Unreadable:
+                taken = set()
+            branches = [branch_of(group, number) for number in taken]
+            if taken and not any(each is not None and each.start <= at < each.end for each in branches):
+                return False
+        return True
 
     def _users(
         self, opened: dict[tuple[bytes, ...], list[tuple[Cpp, tuple[Conditional, ...]]]]
@@ -418,6 +472,31 @@ def _lacking(source: Cpp, group: tuple[Conditional, ...]) -> set[bytes]:
         if branch is not None:
             (there if number in taken else elsewhere).update(_declared(source, branch))
     return elsewhere - there
+
+
+def _missing(files: Sequence[Cpp], closed: list[tuple[Cpp, tuple[Conditional, ...]]]) -> dict[bytes, tuple[Cpp, Span]]:
+    """Return the names that the newest CUDA has, and AMD has not, as all that declares them is in such branches."""
+    if not closed:
+        return {}
+    # What only older GPUs have of a program's own, newer ones have of CUDA's.
+    newest = [_declared(source, each) for source, group in closed for each in _branches_of_newest(source, group)]
+    having = frozenset[bytes]().union(*newest)
+    return {name: place for name, place in _gone(_everywhere(files), closed) if name in having} if having else {}
+
+
+def _branches_of_newest(source: Cpp, group: tuple[Conditional, ...]) -> list[Span]:
+    chain = chain_of(source, group)
+    try:
+        taken = chain.taken_on_newest() if chain is not None else set()
+    except Unreadable:
+        taken = set()
+    return [each for number in taken if (each := branch_of(group, number)) is not None]
+
+
+def _is_variable(source: Cpp, name: bytes) -> bool:
+    """Say whether the file has a variable or a parameter of that name."""
+    found = re.finditer(rb"\b(\w+)\s*(?:>\s*)?[\s*&]+" + name + rb"\s*[;=,)\[({:]", source.code)
+    return any(match[1] not in _NO_TYPES for match in found)
 
 
 def _everywhere(files: Iterable[Cpp]) -> dict[bytes, list[tuple[PurePath, int]]]:

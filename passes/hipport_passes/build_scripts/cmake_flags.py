@@ -6,11 +6,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from hipport.finding import Certainty
 from hipport.languages.cmake import Argument, CMake, Command, Expression
 from hipport.source import Span
+from hipport_passes.build_scripts.standards import settled
 from hipport_passes.nvcc_flags import HOLE, Change, telling, translate
+
+if TYPE_CHECKING:
+    from hipport_passes.build_scripts.cmake_trees import Tree
 
 _WORD = re.compile(rb'(?:SHELL:)?((?:\\"(?:[^"\\]|\\[^"])*\\"|[^\s;"\\]|\\.)+)')
 _REFERENCE = re.compile(r"\$(?:ENV|CACHE)?\{[^{}]*\}|\$<[^<>]*>|@\w+@")
@@ -77,7 +82,7 @@ def tells(source: CMake, arguments: Sequence[Argument], torch: bool) -> bool:
 
 
 def copied(
-    source: CMake, regions: Sequence[Span], torch: bool, rocm: tuple[int, int], of: str = "nvcc", gap: bytes = b" "
+    source: CMake, regions: Sequence[Span], tree: Tree, rocm: tuple[int, int], of: str = "nvcc", gap: bytes = b" "
 ) -> Copy:
     """Translate the words of `regions`, one list of flags: arguments, or parts of a generator expression.
 
@@ -86,14 +91,15 @@ def copied(
     copy = Copy()
     found = [(word, span, i) for i, region in enumerate(regions) for word, span in words(source, region)]
     texts = [word for word, _, _ in found]
+    torch = tree.torch
     bare = ["-D" + word if torch and word.startswith("_GLIBCXX_USE_CXX11_ABI=") else word for word in texts]
     kept: list[list[str]] = [[] for _ in regions]
     touched: set[int] = set()
     done = 0
-    translated = translate(bare, torch=False, of=of, rocm=rocm).changes
+    translated = settled(translate(bare, torch=False, of=of, rocm=rocm).changes, tree.sources)
     if torch:
         abi = translate(bare, torch=True, of="host", rocm=rocm).changes
-        translated = (*translated, *(change for change in abi if change.kind == "abi"))
+        translated += [change for change in abi if change.kind == "abi"]
     for change in sorted(translated, key=lambda change: change.start):
         for _, span, i in found[done : change.start]:
             kept[i].append(_text(source, span))

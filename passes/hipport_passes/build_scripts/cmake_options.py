@@ -17,6 +17,7 @@ from hipport.source import Edit, Span
 from hipport_passes.build_scripts.cmake_branches import Said, split
 from hipport_passes.build_scripts.cmake_flags import LANGUAGE, Copy, copied, leaves, tells, values
 from hipport_passes.build_scripts.cmake_trees import Tree, text
+from hipport_passes.nvcc_flags import worded
 
 #: The variables with options for the language CUDA: of all configurations, or of one.
 OF_LANGUAGE = re.compile(r"CMAKE_CUDA_FLAGS(?:_\w+)?|ENV\{CUDAFLAGS\}")
@@ -56,7 +57,7 @@ class Options:
             and any(reference.name == variable for reference in source.references(each.inner))
         ]
         if any(each.name not in _LOOKING and text(source, each, 0) not in _REMOVING for each in uses):
-            copy = copied(source, [each.content for each in command.arguments[1:]], self.tree.torch, self.rocm)
+            copy = copied(source, [each.content for each in command.arguments[1:]], self.tree, self.rocm)
             if self._plain_loop(command):
                 yield self._by_list(command, copy)
                 return
@@ -76,7 +77,7 @@ class Options:
             for each in items
         ):
             return False
-        copy = copied(source, [each.content for each in items], self.tree.torch, self.rocm)
+        copy = copied(source, [each.content for each in items], self.tree, self.rocm)
         asking = (
             each
             for each in source.commands
@@ -133,7 +134,7 @@ class Options:
         for block in source.around(command) if used else ():
             loop = block[0]
             if loop.name == "foreach" and text(source, loop, 0) in used and tells(source, loop.arguments[1:], False):
-                copy = copied(source, [each.content for each in _items(source, loop)], self.tree.torch, self.rocm)
+                copy = copied(source, [each.content for each in _items(source, loop)], self.tree, self.rocm)
                 if copy.certainty is Certainty.REVIEW and self._plain_loop(loop):
                     because = "; with the flags of the loop around it"
                     return [
@@ -154,7 +155,7 @@ class Options:
         for expression in source.expressions(command.inner):
             tests = LANGUAGE.finditer(source.code, expression.span.start, expression.span.end)
             if of_cuda := [Span(*match.span()) for match in tests if _for_cuda(match)]:
-                more |= copied(source, leaves(source, expression), self.tree.torch, self.rocm, gap=b";").puts
+                more |= copied(source, leaves(source, expression), self.tree, self.rocm, gap=b";").puts
                 more |= dict.fromkeys(of_cuda, b"$<COMPILE_LANGUAGE:HIP>")
         apart = [
             (span, new)
@@ -170,7 +171,7 @@ class Options:
         ours = variable.replace("CUDA", "HIP", 1).encode()
         if following and re.search(rb"(?<!\w)" + re.escape(ours) + rb"(?!\w)", source[following.inner]):
             return
-        copy = copied(source, self._made_of(command), self.tree.torch, self.rocm)
+        copy = copied(source, self._made_of(command), self.tree, self.rocm)
         yield from self._left(command, copy)
         if copy.manual:
             return
@@ -200,7 +201,7 @@ class Options:
         if following and any(text(source, following, i) == variable.replace("CUDA", "HIP", 1) for i in (0, 1)):
             return
         given = values(source, command, 1 if command.name == "set" else 2)
-        copy = copied(source, [argument.content for argument in given], self.tree.torch, self.rocm)
+        copy = copied(source, [argument.content for argument in given], self.tree, self.rocm)
         yield from self._left(command, copy)
         if self._looped(command, copy.references):
             return
@@ -247,7 +248,7 @@ class Options:
                 yield from self._expression(command, inside)
             return
         first = Span(*tests[0].span())
-        copy = copied(source, leaves(source, expression), self.tree.torch, self.rocm, gap=b";")
+        copy = copied(source, leaves(source, expression), self.tree, self.rocm, gap=b";")
         # Those have no value where CUDA is no language.
         about_nvcc = list(_ABOUT_NVCC.finditer(source.code, expression.span.start, expression.span.end))
         plain = all(match["languages"] for match in tests) and not about_nvcc
@@ -351,13 +352,13 @@ class Options:
         # An option is an item of a list, but where flags are one string.
         listed = command.name.endswith("_options") or command.name == "list" or b"COMPILE_OPTIONS" in said
         gap = b";" if listed else b" "
-        copy = copied(source, [argument.content for argument in given], self.tree.torch, self.rocm, of, gap)
+        copy = copied(source, [argument.content for argument in given], self.tree, self.rocm, of, gap)
         copy.changes = [change for change in copy.changes if change.kind != "standard" or for_nvcc or of == "nvcc"]
         if not copy.changes:
             return
         if len(properties) > 1 and any(len(change.hip) > 1 for change in copy.changes):
             # Options are items of a list in one property, and words of a string in the other.
-            message = "; ".join(map(str, copy.changes))
+            message = worded(copy.changes)
             yield Said(command.written, copy.changes[0].kind, message, Certainty.MANUAL)
             return
         yield from self._left(command, copy)
@@ -420,7 +421,7 @@ def _for_cuda(match: re.Match[bytes]) -> bool:
 
 
 def _changed(copy: Copy) -> str:
-    return "; ".join(str(change) for change in copy.changes)
+    return worded(copy.changes)
 
 
 def _items(source: CMake, command: Command) -> list[Argument]:

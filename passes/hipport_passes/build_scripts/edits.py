@@ -20,7 +20,10 @@ from hipport.languages.python import Python
 from hipport.source import Edit, Span
 from hipport_passes.build_scripts.names import called, lone_call
 from hipport_passes.build_scripts.script import Group, Script
+from hipport_passes.nvcc_flags import worded
 
+#: Why a person has to choose.
+NOBODY_SAYS = "nothing here says whether PyTorch is for ROCm, so let this depend on torch.version.hip"
 # What follows an item on its line, if it is nothing but a comment.
 _REST = re.compile(rb"[ \t]*(?:#[^\r\n]*)?(?=\r?\n)")
 _OPENING = {cst.List: (b"[", b"]"), cst.Tuple: (b"(", b")"), cst.Set: (b"{", b"}")}
@@ -70,13 +73,13 @@ def resolved(script: Script, all_said: Sequence[Said]) -> Iterator[Finding]:
     for group, sayings in of_group.items():
         for run in _runs(group, sayings):
             first = run[0]
+            first.message = worded(said.message for said in run)
             for other in run[1:]:
-                first.message += f"; {other.message}"
                 first.becomes += other.becomes
                 gone.add(other)
             asked = script.asked(group.node)
             if asked is None:
-                first.manual("nothing here says whether PyTorch is for ROCm, so let this depend on torch.version.hip")
+                first.manual(NOBODY_SAYS)
                 continue
             first.assume(asked[2])
             edits = _Writer(script, group, asked[0].encode()).edits(first.becomes)

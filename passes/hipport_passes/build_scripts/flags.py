@@ -15,11 +15,11 @@ from hipport.languages.cpp import Cpp
 from hipport.project import Project
 from hipport.source import Span
 from hipport_passes.build_scripts import options
-from hipport_passes.build_scripts.edits import Becomes, Said, with_parentheses
+from hipport_passes.build_scripts.edits import NOBODY_SAYS, Becomes, Said, with_parentheses
 from hipport_passes.build_scripts.gates import left_out
 from hipport_passes.build_scripts.names import called
 from hipport_passes.build_scripts.script import NVCC, OF_TORCH, Group, Script
-from hipport_passes.nvcc_flags import CUDA_FOLDER, HOLE, Change, library, translate
+from hipport_passes.nvcc_flags import CUDA_FOLDER, HOLE, Change, library, translate, worded
 
 _BRACED = re.compile(r"\{[^{}\"']*\}")
 _WORD = re.compile(rb"(?:\{[^{}\"']*\}|\S)+")
@@ -52,7 +52,7 @@ def flags(script: Script, project: Project, torch: bool) -> Iterator[Said]:
         return
     # Nothing asks whether this is for ROCm, and nothing but the script itself calls hipcc or nvcc.
     for first in found:
-        becomes = "; ".join((first.message, *(said.message for said in found)))
+        becomes = worded((first.message, *(said.message for said in found)))
         message = (
             f"this builds without PyTorch's BuildExtension, which would call hipcc: give the extension to that, or let "
             f"the script call hipcc where it calls nvcc now. For hipcc: {becomes}"
@@ -101,7 +101,7 @@ def _made_in_loop(script: Script, group: Group, project: Project, torch: bool) -
             changes += translate([text], torch=torch, of=of, rocm=project.target.rocm).changes
     if not changes or all(change.kind == "arch" and not change.hip for change in changes):
         return None  # what is dropped whole needs no names
-    said = Said(script.source.span(group.items[0]), changes[0].kind, "; ".join(map(str, changes)), Certainty.MANUAL)
+    said = Said(script.source.span(group.items[0]), changes[0].kind, worded(changes), Certainty.MANUAL)
     said.manual()
     return said
 
@@ -363,7 +363,7 @@ def _applied(script: Script, group: Group, tokens: Sequence[_Token], changes: Se
         said = _said(script, group, tokens, parts, least)
         words = _words(script, group, item, tokens, parts)
         if words is None:
-            said.manual()
+            said.manual(*(() if script.asked(group.node) else (NOBODY_SAYS,)))
         else:
             said.becomes.append(Becomes(group, item, item, words))
         yield said
@@ -374,7 +374,7 @@ def _said(script: Script, group: Group, tokens: Sequence[_Token], changes: Seque
     first = tokens[changes[0].start]
     span = first.span or script.source.span(group.items[first.item])
     worst = max(changes, key=lambda change: change.certainty)
-    message = "; ".join(map(str, changes))
+    message = worded(changes)
     if group.uses == {"maybe"}:
         message += "; assumes that hipcc gets it"
     return Said(span, worst.kind, message, max(worst.certainty, least))

@@ -35,6 +35,16 @@ class Asking:
         """Say what becomes of a requirement."""
         return judge(text, self.recipes, self.imported, hashed=hashed)
 
+    def about(self, found: Finding) -> str:
+        """Return the package that a finding is about, by what is said of it; empty if it is about none."""
+        if "conda has no build of PyTorch" in found.message:
+            return "PyTorch of conda's"
+        for family in self.recipes.families:
+            called, said, _ = found.message.partition(f": {family.why}")
+            if said:
+                return self.recipes.package((called.split() or [""])[-1], family)
+        return ""
+
     def builds_with_torch(self, folder: str) -> bool:
         """Say whether a folder of the repository, as scripts call it, builds an extension of PyTorch."""
         for source in self.project.sources:

@@ -253,6 +253,27 @@ def of_image(asking: Asking) -> str:
     )
 
 
+def _in_image(source: Source, asking: Asking) -> bool:
+    """Say whether a file makes an image from one of AMD's, or from one that becomes one."""
+    if isinstance(source, Dockerfile):
+        words = [word for each in source.instructions if each.name in ("FROM", "ARG") for word in each.words]
+    elif isinstance(source, Definition):
+        words = [word for key, word in source.headers if key == "from"]
+    else:
+        return False
+    names = [word.text.rpartition("=")[2].strip("\"'") for word in words]
+    return any(
+        name in asking.ours
+        or (
+            (match := _IMAGE.fullmatch(name))
+            and match["ours"]
+            and not for_rocm(name)
+            and not _OTHER_SYSTEM.search(name)
+        )
+        for name in names
+    )
+
+
 def _environment(words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
     """Yield the GPUs that variables have PyTorch build for."""
     for name, _, span in settings(words):
@@ -420,8 +441,7 @@ def _of_command(source: Source, command: Command, asking: Asking, folder: str = 
         options = [word for word in command.words if word.text.startswith("--torch-backend=")]
         yield from indexes(source, options, asking)
         yield from _of_pip(source, install, asking)
-        in_image = isinstance(source, Dockerfile | Definition)
-        yield from _isolated(install, asking, folder, in_image=in_image)
+        yield from _isolated(install, asking, folder, in_image=_in_image(source, asking))
         return
     packages = conda_install(command)
     if packages:
@@ -496,6 +516,8 @@ def _torch(
         else "that is installed; without one, pip brings that for CUDA"
     )
     assumed = f"assumes that the program runs with the PyTorch for ROCm {where}"
+    if not mixed and _in_image(source, asking):
+        assumed = of_image(asking)
     message = f"this installs a build of PyTorch for CUDA; {assumed}"
     return Finding(install.command.span, "torch", message, tuple(edits), Certainty.REVIEW)
 

@@ -141,7 +141,8 @@ def judge(
     if family.action == "keep":
         return _kept(each, family, text, hashed)
     if family.action in ("remove", "separate"):
-        where = _imported(each, family, imported) if imported is not None else None
+        module = recipes.package(each.name, family).replace("-", "_") if family.modules else family.imports
+        where = _imported(each, module, imported) if imported is not None else None
         if where and (family.action == "remove" or where.endswith("setup.py")):
             message = f"{called}: {family.why}; {where} imports it, and must do without it first"
             return Verdict("manual", "imported", message, Certainty.MANUAL, family)
@@ -157,9 +158,9 @@ def judge(
     return None
 
 
-def _imported(each: Asked, family: Family, imported: Mapping[str, str]) -> str | None:
+def _imported(each: Asked, module: str, imported: Mapping[str, str]) -> str | None:
     """Return what imports a package: a build script by whatever name, which builds nothing without it, or a program."""
-    found = imported.get(family.imports)
+    found = imported.get(module)
     if found is None or not found.endswith("setup.py"):
         script = imported.get(re.sub(r"[-.]+", "_", each.name)) if each.name else None
         if script is not None and script.endswith("setup.py"):

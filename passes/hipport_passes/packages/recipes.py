@@ -43,6 +43,8 @@ class Family:
     conda: tuple[str, ...] = ()
     repositories: tuple[str, ...] = ()
     imports: str = ""
+    #: Of packages that only share their fate: what those are imported as whose names say something else.
+    modules: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
     install: tuple[str, ...] = ()
     with_torch: bool = False
@@ -114,6 +116,21 @@ class Recipes:
         """Return the family of sources, by the address of their repository."""
         name = _repository(url)
         return self._found(name, "repositories") if name and not self.is_own("", url) else None
+
+    def package(self, name: str, family: Family) -> str:
+        """Return one name for a package of a family, whether it is listed or imported by `name`."""
+        if not family.modules:
+            return family.name
+        for pattern, module in family.modules.items():
+            if fnmatchcase(normalised(name), pattern):
+                return module
+        return normalised(name)
+
+    def imported(self, module: str) -> str:
+        """Return the same name for what is imported."""
+        name = module.partition(".")[0]
+        family = next((each for each in self.families if each.imports == name), None) or self.distribution(name)
+        return self.package(name, family) if family is not None else normalised(name)
 
     def _found(self, name: str, where: str) -> Family | None:
         if where != "repositories" and normalised(name) in self.own:

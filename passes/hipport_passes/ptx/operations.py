@@ -121,7 +121,8 @@ def expanded(key: str) -> Iterator[str]:
 
 
 @cache
-def _review() -> tuple[tuple[re.Pattern[bytes], str], ...]:
+def review() -> tuple[tuple[re.Pattern[bytes], str], ...]:
+    """Return how opcodes look that are right under an assumption, and that assumption."""
     return tuple((re.compile(pattern(key) + rb"\b"), why) for key, why in load(TABLE)["review"].items())
 
 
@@ -171,7 +172,7 @@ def operation(instruction: Instruction, type_of: Callable[[Value], bytes]) -> Op
         found = _plain(b".".join(parts), instruction)
     if root.startswith(b"mov") or found.assumes:
         return found
-    for row, why in _review():
+    for row, why in review():
         if row.match(instruction.opcode):
             return replace(found, assumes=why)
     return found

@@ -191,7 +191,7 @@ def _is_name(program: Program, node: cst.CSTNode, depth: int = 0) -> bool:
                 return True
             origins = program.source.fact(origins_of)
             return any(part is None and _is_name(program, value, depth + 1) for value, part in origins.of(node))
-        case cst.Attribute(value=of, attr=cst.Name("name")) if _are_properties(program, of):
+        case cst.Attribute(value=of, attr=cst.Name("name")) if are_properties(program, of):
             return True
         case cst.Name() | cst.Attribute() | cst.IfExp() | cst.Subscript():
             origins = program.source.fact(origins_of)
@@ -199,11 +199,11 @@ def _is_name(program: Program, node: cst.CSTNode, depth: int = 0) -> bool:
     return False
 
 
-def _are_properties(program: Program, node: cst.BaseExpression, depth: int = 0) -> bool:
+def are_properties(program: Program, node: cst.BaseExpression, depth: int = 0) -> bool:
     if isinstance(node, cst.Call) and program.is_of_torch(node, "get_device_properties"):
         return True
     found = program.source.fact(origins_of).of(node) if depth < 6 else []
-    return any(part is None and _are_properties(program, value, depth + 1) for value, part in found)
+    return any(part is None and are_properties(program, value, depth + 1) for value, part in found)
 
 
 def _product(program: Program, node: cst.BaseExpression, depth: int = 0) -> str:
@@ -257,7 +257,7 @@ def warp_sizes(program: Program) -> Iterator[Finding]:
     for node in program.nodes:
         if not isinstance(node, cst.Attribute) or node.attr.value != "warp_size" or not program.runs(node).both:
             continue
-        if _are_properties(program, node.value):
+        if are_properties(program, node.value):
             message = (
                 "64 on AMD's gfx9 GPUs; kernels that hipport has ported keep warps of 32 lanes there: say 32 where "
                 "this is about those"

@@ -84,10 +84,10 @@ def counted(component: Component, match: re.Match[bytes]) -> int | None:
 def mixed(component: Component) -> tuple[Mixed, ...]:
     """Return what counts on wavefronts beside something that counts on 32 lanes, one for each definition with it."""
     files = [file for file in component if isinstance(file, Cpp)]
-    if not any(file.fact(_may_be_native) for file in files) or not any(file.fact(_may_be_logical) for file in files):
+    if not any(file.fact(may_be_native) for file in files) or not any(file.fact(_may_be_logical) for file in files):
         return ()
     mentions = component.fact(Mentions)
-    own = _own(files)
+    own = own_names(files)
     natives = {each: mark for each in mentions.having(_native_places) if (mark := _first(native_marks(each, own)))}
     if not natives:
         return ()
@@ -130,7 +130,7 @@ class Asked(NamedTuple):
 def asked(component: Component) -> Asked:
     """Say what the program's device code counts on: what the host may mean by its question for the size of a warp."""
     files = [file for file in component if isinstance(file, Cpp)]
-    own = _own(files)
+    own = own_names(files)
     native = any(
         match.group() not in own and not within(match.start(), file.cuda_only)
         for file in files
@@ -259,7 +259,7 @@ def _first(marks: Iterable[Mark]) -> Mark | None:
     return next(iter(marks), None)
 
 
-def _may_be_native(source: Cpp) -> bool:
+def may_be_native(source: Cpp) -> bool:
     return bool(
         ((source.hip_only or source.begun_as_hip or source.side == "hip") and WAVE_FUNCTION.search(source.code))
         or OF_PYTORCH.search(source.code)
@@ -276,7 +276,7 @@ _DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(" + b"|".join(_PYTORCH) + rb
 _INTRINSICS = re.compile(rb"__\w+_sync|__activemask")
 
 
-def _own(files: Iterable[Cpp]) -> frozenset[bytes]:
+def own_names(files: Iterable[Cpp]) -> frozenset[bytes]:
     """The names of PyTorch's and of intrinsics that the program defines itself where HIP sees it."""
     return frozenset(
         match[1]

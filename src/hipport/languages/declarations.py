@@ -111,6 +111,14 @@ def namespaces(source: Cpp, offset: int) -> tuple[bytes, ...]:
     return tuple(found)
 
 
+def block_around(source: Cpp, offset: int) -> int | None:
+    """Return where the innermost braces around `offset` open that are no namespace's; None: there are none."""
+    block = _innermost(source, offset)
+    while block is not None and _kind(source, block) == b"namespace":
+        block = source.fact(_blocks)[block.parent] if block.parent >= 0 else None
+    return None if block is None else block.span.start
+
+
 def _declared_in_macro(source: Cpp, macro: re.Match[bytes], span: Span) -> bool:
     """Whether what stands at `span` is a parameter of the macro, or a variable that its text declares."""
     opening = macro.end()
@@ -183,7 +191,7 @@ def _declared(source: Cpp, span: Span) -> tuple[bytes, Span | None] | None:
         return None
     if not before.strip() and code[start - 1 : start] == b"}":
         return _after_braces(source, start - 1, block) if following in (b";", b",", b"=", b"[") else None
-    inner = _opening(code, start, span.start)
+    inner = opened_before(code, start, span.start)
     if inner is not None:
         # In parentheses: a parameter, or an expression.
         before = code[max(inner, code.rfind(b",", inner, span.start)) + 1 : span.start]
@@ -249,7 +257,7 @@ def _rest(code: bytes, offset: int) -> bytes:
     return code[offset : end if end >= 0 else len(code)]
 
 
-def _opening(code: bytes, start: int, offset: int) -> int | None:
+def opened_before(code: bytes, start: int, offset: int) -> int | None:
     """Return the parenthesis that is open at `offset`, looking back to `start`."""
     depth = 0
     for match in reversed(list(_PARENTHESIS.finditer(code, start, offset))):

@@ -148,6 +148,14 @@ def loops(component: Component) -> frozenset[bytes]:
     return leading_to(found, words) | found if found else frozenset()
 
 
+def pasting(component: Component) -> frozenset[bytes]:
+    """Return the macros that make one name of two: `##` is in them, or in one that they use."""
+    macros = component.fact(defined)
+    found = {name for name, of in macros.items() if any(b"##" in macro.text for macro in of)}
+    words = ((name, {word for macro in of for word in _WORD.findall(macro.text)}) for name, of in macros.items())
+    return leading_to(found, words) | found if found else frozenset()
+
+
 class Mentioning:
     """The macros of files by the words in them."""
 
