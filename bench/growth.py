@@ -130,6 +130,30 @@ def barriers(count: int) -> dict[str, bytes]:
     return {"a.cu": b"%b%b__global__ void k(int *p) { f0(p); }\n" % (declared, functions)}
 
 
+def barriers_apart(count: int) -> dict[str, bytes]:
+    """Make barriers one behind the other, each under a condition of its own."""
+    inside = b"".join(b"if (threadIdx.x > %d) __syncthreads();\n" % i for i in range(count))
+    return {"a.cu": b"__global__ void k(int *p) { p[0] = 0;\n%b}\n" % inside}
+
+
+def barriers_nested(count: int) -> dict[str, bytes]:
+    """Make conditions within conditions, with a barrier in each."""
+    inside = b"".join(b"if (threadIdx.x > %d) { __syncthreads();\n" % i for i in range(count))
+    return {"a.cu": b"__global__ void k(int *p) { p[0] = 0;\n%b%b}\n" % (inside, b"}" * count)}
+
+
+def barriers_in_loops(count: int) -> dict[str, bytes]:
+    """Make loops one behind the other, with a barrier in each."""
+    inside = b"for (int i = 0; i < x; i++) { v += i; __syncthreads(); }\n" * count
+    return {"a.cu": b"__global__ void k(int *p, int x) { int v = p[0];\n%bp[0] = v; }\n" % inside}
+
+
+def barriers_and_exits(count: int) -> dict[str, bytes]:
+    """Make barriers with a way out in front of each."""
+    inside = b"".join(b"if (p[%d]) return; __syncthreads();\n" % i for i in range(count))
+    return {"a.cu": b"__global__ void k(int *p) { p[0] = 0;\n%b}\n" % inside}
+
+
 def macros(count: int) -> dict[str, bytes]:
     """Make macros of which each uses the one before."""
     chain = b"".join(b"#define M%d(x) (M%d(x) + %d)\n" % (i + 1, i, i) for i in range(count))
@@ -187,6 +211,27 @@ def script(count: int) -> dict[str, bytes]:
     return {"build.sh": b"#!/bin/bash\n" + lines}
 
 
+def shell_ifs(count: int) -> dict[str, bytes]:
+    """Make conditions within conditions of a shell script, of many branches, that look for a tool."""
+    lines = b"".join(
+        b'if [ "$A%d" = 1 ]; then\nnvcc -arch=sm_70 a.cu\nelif ! command -v nvcc; then\necho %d\n' % (i, i)
+        for i in range(count)
+    )
+    return {"build.sh": b"#!/bin/bash\n%b%b" % (lines, b"fi\n" * count)}
+
+
+def shell_branches(count: int) -> dict[str, bytes]:
+    """Make one `if` of many branches in a shell script."""
+    lines = b"".join(b'elif [ "$A%d" = 1 ]; then\nnvcc -arch=sm_70 -o x%d a.cu\n' % (i, i) for i in range(count))
+    return {"build.sh": b"#!/bin/bash\nif true; then\n:\n%bfi\n" % lines}
+
+
+def shell_functions(count: int) -> dict[str, bytes]:
+    """Make functions of a shell script that print flags."""
+    lines = b"".join(b"f%d() {\n echo -D_GLIBCXX_USE_CXX11_ABI=0\n}\nnvcc $(f%d) a.cu\n" % (i, i) for i in range(count))
+    return {"build.sh": b"#!/bin/bash\n" + lines}
+
+
 def commands(count: int) -> dict[str, bytes]:
     """Make a CMakeLists.txt whose variables refer to each other."""
     lines = b"".join(b"set(V%d ${V%d} -DA%d)\n" % (i + 1, i, i) for i in range(count))
@@ -233,12 +278,19 @@ KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = {
     "cases": (cases, 300),
     "many called": (many_called, 300),
     "barriers": (barriers, 50),
+    "barriers apart": (barriers_apart, 100),
+    "barriers nested": (barriers_nested, 300),
+    "barriers, loops": (barriers_in_loops, 100),
+    "barriers, exits": (barriers_and_exits, 100),
     "macros": (macros, 100),
     "masks": (masks, 50),
     "wavefronts": (on_wavefronts, 100),
     "kernels": (kernels, 50),
     "files": (files, 50),
     "shell script": (script, 50),
+    "shell ifs": (shell_ifs, 100),
+    "shell branches": (shell_branches, 100),
+    "shell functions": (shell_functions, 100),
     "CMake": (commands, 200),
     "make": (rules, 100),
     "nested CMake": (nested_commands, 250),

@@ -32,6 +32,12 @@ SIZES = {
     "calls, shuffles": 36,
     "masks": 100,
     "calls": 72,
+    # Large enough to tell the square of what little is done for each.
+    "barriers": 80,
+    "wavefronts": 80,
+    **dict.fromkeys(("barriers, loops", "barriers, exits", "shell ifs", "shell branches", "shell functions"), 60),
+    "barriers apart": 60,
+    "barriers nested": 270,
     **dict.fromkeys(("nested", "nested, apart", "else if", "many called"), 270),
     "cases": 520,
 }
@@ -63,6 +69,23 @@ def test_each_part_of_an_input_takes_the_same_work(kind: str) -> None:
     half, more, all_of_it = (work(make(each)) for each in sizes)
     # What any input takes is in each, and gone in the difference.
     assert all_of_it - more <= MOST * (more - half), f"{sizes}: {half}, {more}, {all_of_it}"
+
+
+@pytest.mark.parametrize("link", [b"[0]", b"()", b".a", b".a()", b"[0]\\\n  (1)"])
+def test_chains_in_python_are_read_up_to_a_bound(link: bytes) -> None:
+    """Beyond it the parser takes time by the square of them: that is told, not waited for."""
+    text = b"import torch\nx = f%b\nif torch.version.cuda >= '11': pass\n"
+    short, long = ({each.rule for each in hipport.rewrite({"a.py": text % (link * n)}).reported} for n in (60, 2000))
+    assert "python_gates/unread" not in short and "python_gates/unread" in long
+
+
+def test_barriers_that_are_not_compared_are_told() -> None:
+    make, _ = KINDS["barriers apart"]
+    few, many = (
+        [each.message for each in hipport.rewrite(make(n), jobs=1).reported if each.rule == "barriers/parted"]
+        for n in (20, 60)
+    )
+    assert not few and len(many) == 1 and "not each compared" in many[0]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from hipport import api, config
 from hipport.cli import main
 from hipport.languages.packaging import Requirements
-from hipport.languages.shell import Dockerfile, Shell
+from hipport.languages.shell import Command, Dockerfile, Shell
 from hipport.languages.toml import Toml
 from hipport.pipeline import Ported, run
 from hipport.project import Project, Target
@@ -341,16 +341,26 @@ def test_commands_of_a_shell_script(text: str, words: list[list[str]], under: li
             if word.plain:
                 assert source.text[word.start :].decode().startswith(word.text)
     if under is not None:
-        assert [" ".join(command.under) for command in source.commands] == under
+        assert [conditions_of(command) for command in source.commands] == under
+
+
+def conditions_of(command: Command) -> str:
+    """Return all that is asked in front of a command, the first of it first."""
+    texts = []
+    condition = command.under
+    while condition is not None:
+        texts.append(condition.text)
+        condition = condition.before
+    return " ".join(reversed(texts))
 
 
 def test_conditions_around_a_command() -> None:
     source = Shell(PurePosixPath("x.sh"), b"if a b; then c; elif d; then e; if f; then g; fi; else h; fi\ni\n")
-    under = {command.words[0].text: command.under for command in source.commands}
-    assert under["c"] == ("a b",)
-    assert under["e"] == under["h"] == ("a b d",)
-    assert under["g"] == ("a b d", "f")
-    assert under["i"] == ()
+    under = {command.words[0].text: conditions_of(command) for command in source.commands}
+    assert under["c"] == "a b"
+    assert under["e"] == under["h"] == "a b d"
+    assert under["g"] == "a b d f"
+    assert under["i"] == ""
 
 
 def test_instructions_of_a_dockerfile() -> None:

@@ -7,12 +7,14 @@ hipport writes about AMD is known as its own.
 """
 
 import re
+import subprocess
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from hipport.api import rewrite
 from hipport.finding import Certainty
 from hipport.languages.asked import MARK, asked
 from hipport.languages.cmake import CMake
@@ -34,52 +36,44 @@ CPP = [case for case in CASES if isinstance(case.before, Cpp)]
 
 # Where a merge comes out otherwise: known, and no more than these.
 _DECIDED = "what a first run has decided for review stays decided, as a person has accepted it"
-_HALF = "half of what belongs together is upstream's again: an argument is CUDA's, and the macro it is given to HIP's"
-_NATIVE = "a kernel that was given native wavefronts has them, and one that was not has none, whatever calls it since"
-_GPU = "the condition was opened to ROCm while nothing behind it asked the GPU; what does so since raises there"
+_WRITTEN_OUT = (
+    "the macro is gone, as all its uses were written out: a use that is upstream's again is an error of hipcc's"
+)
+_PLACE = "the place of an include among those in front of all code"
+_MORE = "an include of hipport's, or of HIP's, that nothing needs by now, or that another one brings"
+_LANES = "functions have hipport's helpers of 32 lanes by now, so what calls them since is refused, and told"
+_GPU = "the condition was opened to ROCm while nothing behind it asked the GPU; that something does is told for it"
 _AWAY = "code behind what a first run has kept from ROCm is reached by CUDA alone, and needs no port"
-_NAME = "the function that chooses a device keeps its name and its place"
 KNOWN = {
-    "arch_guards/chosen_together": _DECIDED,
+    "arch_guards/chosen_together": "conditions of a chain that were decided stay so; that one is upstream's is told",
     "builtin_declarations/declared": "empty lines of what is left out",
-    "cmake/compiler": "upstream's lines take the place of whole commands that had been moved there",
+    "cmake/compiler": "upstream's lines take the place of whole commands that had been moved there: project() is lost",
     "cmake/languages_listed": "a package is looked for in each of the blocks for HIP",
-    "cooperative_groups/coalesced": "HIP's header of groups stays beside hipport's",
-    "cooperative_groups/one_thread": "HIP's header of groups stays beside hipport's",
+    "cooperative_groups/coalesced": _MORE,
+    "cooperative_groups/one_thread": _MORE,
     "cpp_extension/gpu_decides": _GPU,
     "cpp_extension/gpu_or_toolkit": _GPU,
     "cpp_extension/homes_kept": _DECIDED,
     "cpp_extension/stops_and_looks": _GPU,
     "cpp_extension/without_gpu": _AWAY,
-    "device_agnostic/everything": _NAME,
-    "device_agnostic/moves_like_a_tensor": _NAME,
-    "device_agnostic/own_cuda": _NAME,
-    "device_agnostic/scripted": _NAME,
     "header_macros/own_macros": "an include in front of a macro's default, which stands elsewhere by then",
     "headers/cstdint_in_a_macro": "the place of an include in a file whose header guard is none any more",
-    "inline_ptx/async_copies": "hipport/device.h comes with hipport/ptx.h and more",
-    "inline_ptx/carry": _HALF,
-    "inline_ptx/families": _HALF,
-    "inline_ptx/lanes": "an include of hipport's stays, where another one brings it by now",
-    "inline_ptx/macros_by_macros": _HALF,
-    "inline_ptx/narrow": _HALF,
-    "inline_ptx/written_out": _HALF,
-    "inline_ptx/written_out_whole": _HALF,
-    "math_names/program": "the place of an include of the runtime",
-    "native_waves/by_number": _NATIVE,
-    "native_waves/loop_in_memory": _NATIVE,
-    "native_waves/macros": _NATIVE,
-    "native_waves/parts_of_warps": _NATIVE,
-    "native_waves/rounded_up": _NATIVE,
-    "native_waves/shared": _NATIVE,
+    "inline_ptx/async_copies": _MORE,
+    "inline_ptx/lanes": _MORE,
+    "inline_ptx/macros_by_macros": _WRITTEN_OUT,
+    "inline_ptx/narrow": "a macro calls what it is given by now, and is given a part of an instruction's name: told",
+    "inline_ptx/written_out": _WRITTEN_OUT,
+    "inline_ptx/written_out_whole": _WRITTEN_OUT,
+    "math_names/program": _PLACE,
+    "native_waves/by_number": _LANES,
+    "native_waves/loop_in_memory": "a kernel on whole wavefronts that has a shuffle of 32 lanes since is told",
+    "native_waves/macros": _LANES,
+    "native_waves/parts_of_warps": _LANES,
+    "native_waves/rounded_up": _MORE,
+    "native_waves/shared": "the version for whole wavefronts stays, which nothing calls by now",
     "python_gates/capabilities_as_text": _AWAY,
-    "spin_locks/rows": "the place of an include",
-    "vector_types/operators": "an operator with upstream's code in it is not HIP's any more",
-    "warp_intrinsics/overload": "a function of the program's by an intrinsic's name",
-    "warp_intrinsics/template_numbers": "an include of hipport's stays, which nothing needs by now",
-    "warp_intrinsics/template_numbers_unseen": "an include of hipport's stays, which nothing needs by now",
-    "warp_size/half_ported": "the place of an include",
-    "warp_synchronous/step_macros": _HALF,
+    "warp_intrinsics/template_numbers": _PLACE,
+    "warp_intrinsics/template_numbers_unseen": _PLACE,
 }
 # What is left of changes for review that a first run did not make, where what they change is another thing by then.
 OTHERWISE = {
@@ -215,6 +209,173 @@ TRIED: Counter[str] = Counter()
 def test_most_merges_have_both() -> None:
     """Where upstream's text is all that is left, a merge shows nothing here: most are none, of those tried so far."""
     assert TRIED["merged"] >= 3 * TRIED["theirs"]
+
+
+_NATIVE = b"""// hipport: warp=native
+#include "hipport/wave.h"
+__global__ void k(int *p) {
+    int v = hipport::native::shfl_xor_sync(hipport::native::full_mask(), p[threadIdx.x], 1);
+    p[0] = v + other(v);
+}
+"""
+_OPENED = b"""import torch
+from setuptools import setup
+from torch.utils.cpp_extension import CUDAExtension
+kernels = []
+if torch.cuda.is_available() or torch.version.hip is not None:
+    print(torch.cuda.get_device_capability())
+    kernels = [CUDAExtension("a", ["a.cu"])]
+setup(ext_modules=kernels)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rule"),
+    [
+        (
+            "a.cu",
+            b"#if !defined(SMALL) && __CUDA_ARCH__ < 200\n#define B 16\n"
+            b"#elif 200 <= __CUDA_ARCH__ || defined(__HIP_DEVICE_COMPILE__) /* hipport */\n#define B 32\n#endif\n"
+            b"__device__ int b() { return B; }\n",
+            "arch_guards/architecture",
+        ),
+        (
+            "a.cu",
+            b"__device__ int other(int v) { return __shfl_sync(0xffffffffu, v, 0); }\n" + _NATIVE,
+            "native_waves/mixed",
+        ),
+        ("setup.py", _OPENED, "cpp_extension/is_available"),
+        (
+            "a.cu",
+            b'#include "hipport/ptx.h"\n#define LARGER(type, d, a, b) d = type(a, b)\n'
+            b'__device__ int f(int a, int b) { int d; LARGER("s32", d, a, b); return d; }\n',
+            "inline_ptx/argument",
+        ),
+    ],
+    ids=["half of a chain is decided", "wavefronts and 32 lanes", "asks the GPU by now", "a part of PTX's names"],
+)
+def test_what_upstream_has_made_half_of_is_told(name: str, text: bytes, rule: str) -> None:
+    found = {each.rule for each in rewrite({name: text}).reported if each.outcome is Outcome.REPORTED}
+    assert rule in found
+
+
+@pytest.mark.parametrize("condition", [b"ifndef __HIPCC__", b"if __CUDA_ARCH__ < 600 && !defined(__HIPCC__)"])
+def test_what_upstream_puts_where_hip_has_its_own_is_for_hip_too(condition: bytes) -> None:
+    added = b"__device__ int mine(int x) { return __shfl_sync(~0u, x, 1); }\n"
+    text = b"#%b /* hipport */\n__device__ double atomicAdd(double *a, double v) { return v; }\n%b#endif\n"
+    found = rewrite({"a.cu": text % (condition, added)}).project.sources[0].text
+    own = re.search(rb"#ifndef __HIPCC__ /\* hipport \*/\n.*\n#endif\n", found)
+    assert own is not None and b"atomicAdd" in own.group() and found.count(b"__HIPCC__") == 1
+    assert b"\n__device__ int mine(int x) { return hipport::shfl_sync(~0u, x, 1); }\n" in found[own.end() - 1 :]
+
+
+# Two programs' files that include a header of theirs, which upstream moves.
+_USES = b'#include "%b"\n__global__ void %b(int *p) { p[0] = sum(p[threadIdx.x]); }\n'
+_SUM = b"#pragma once\n__device__ inline int sum(int v) { return __reduce_add_sync(0xffffffffu, v); }\n"
+_OWN_LINE = re.compile(rb"^[ \t]*#[ \t]*include \"((?:[\w.]+/)*hipport/\w+\.h)\"[ \t]*\r?\n", re.MULTILINE)
+
+
+def _trees() -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """Return a tree, and what upstream has made of it: of five files one is moved, one deleted, one moved and edited.
+
+    The files are a fixture of each pass; a second one of each is new.
+    """
+    before = {
+        f"p{i}/{name}.cu": _USES % (path, name.encode())
+        for i, name, path in ((0, "a", b"in/sum.cuh"), (1, "b", b"../p0/in/sum.cuh"))
+    }
+    after = {"p0/a.cu": _USES % (b"../lib/sum.cuh", b"a"), "q1/b.cu": _USES % (b"../lib/sum.cuh", b"b")}
+    before["p0/in/sum.cuh"] = after["lib/sum.cuh"] = _SUM
+    before["p2/c/CMakeLists.txt"] = after["moved/c/CMakeLists.txt"] = b"project(x CUDA)\nadd_executable(a a.cu)\n"
+    number = 0
+    of: dict[str, list[Fixture]] = {}
+    for case in CASES:
+        if not case.beside and not case.skipped and case.name not in KNOWN:
+            of.setdefault(case.name.partition("/")[0], []).append(case)
+    for name, cases in of.items():
+        for place, case in enumerate(cases[:2]):
+            number += 1
+            path = f"p{number % 3}/{name}_{place}/{case.before.path.name}"
+            if place == 1:
+                after[path] = case.before.text
+                continue
+            before[path] = case.before.text
+            if number % 5 == 0:
+                after[f"moved/{path}"] = case.before.text
+            elif number % 5 == 2:
+                after[path.replace("p", "q", 1)] = upstream(case.before, case.before.text, 2)
+            elif number % 5 > 2:
+                after[path] = case.before.text
+    return before, after
+
+
+def _put(folder: Path, files: dict[str, bytes]) -> None:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(text)
+
+
+def _ported(folder: Path) -> Ported:
+    ported = rewrite(folder)
+    assert not ported.failures
+    _put(folder, {str(file.path): file.text for file in (*ported.changed, *ported.created)})
+    return ported
+
+
+def _git(folder: Path, *arguments: str, check: bool = True) -> str:
+    settings = ["-c", "user.name=u", "-c", "user.email=u@example.com", "-c", "core.autocrlf=false"]
+    return subprocess.run(
+        ["git", *settings, "-c", "merge.renameLimit=9999", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=check,
+    ).stdout
+
+
+def test_files_that_upstream_moves_deletes_and_adds(tmp_path: Path) -> None:
+    """A port that upstream is merged into by Git comes out as the port of upstream's tree, but for what is left over.
+
+    Of files in conflict, those that upstream has deleted and the port has changed, a person takes upstream's.
+    """
+    before, change = _trees()
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    ours.mkdir()
+    _git(ours, "init", "-q")
+    for branch, files in (("base", before), ("upstream", change)):
+        _git(ours, "checkout", "-qb", branch)
+        _git(ours, "rm", "-rqf", "--ignore-unmatch", ".")
+        _put(ours, files)
+        _git(ours, "add", "-A")
+        _git(ours, "commit", "-qm", branch)
+    _git(ours, "checkout", "-q", "base")
+    first = _ported(ours)
+    _git(ours, "add", "-A")
+    _git(ours, "commit", "-qm", "port")
+    _git(ours, "merge", "-q", "-X", "theirs", "upstream", check=False)
+    conflicts = [line for line in _git(ours, "status", "--porcelain").splitlines() if line[:2] == "UD"]
+    for line in conflicts:
+        _git(ours, "rm", "-qf", "--", line[3:])
+    assert len(conflicts) > 5 and not re.search(r"(?m)^(?:U.|.U|AA|DD) ", _git(ours, "status", "--porcelain"))
+    _put(theirs, change)
+    after, wanted = _ported(ours), _ported(theirs)
+    made, other = ({str(each.path): each for each in ported.project.sources} for ported in (after, wanted))
+    over = made.keys() - change.keys() - {str(file.path) for file in wanted.created}
+    # What is left over is hipport's own, and told.
+    assert over <= {str(file.path) for file in first.created} and any(path.endswith(".cmake") for path in over)
+    told = {str(each.path) for each in after.reported if each.rule == "headers/orphan"}
+    assert {str(each.path) for each in wanted.reported if each.rule == "headers/orphan"} == set()
+    assert told == over
+    read = sorted(change.keys() & other.keys())
+    for path in read:
+        one, two = made[path].text, other[path].text
+        # One that a first run needed stays, where another brings it by now.
+        assert set(_OWN_LINE.findall(one)) >= set(_OWN_LINE.findall(two)), path
+        if not same(_OWN_LINE.sub(b"", one), _OWN_LINE.sub(b"", two)):
+            assert one.decode(errors="replace") == two.decode(errors="replace")
+    assert sum(made[path].text != change[path] for path in read) > 30
+    orphans = Counter({each: count for each, count in left(after).items() if each[1] == "headers/orphan"})
+    assert left(after) - orphans == left(wanted)
 
 
 @pytest.mark.parametrize(

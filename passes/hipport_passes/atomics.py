@@ -22,6 +22,7 @@ from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.asked import MARK
 from hipport.languages.cpp import Cpp, within
+from hipport.languages.left_out import opened
 from hipport.languages.preprocessor import Conditional, condition
 from hipport.names import Names
 from hipport.pipeline import Pass
@@ -294,16 +295,21 @@ def _overloads(source: Cpp) -> frozenset[tuple[bytes, str]]:
 def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
     collides: dict[str, str] = load(_TABLE)["collides"]
     since: dict[str, str] = load(_TABLE)["collides_since_6_4"] if project.target.rocm >= (6, 4) else {}
-    twice = [
+    every = [
         each
         for each in source.fact(_definitions)
         if each.kind in f"{collides.get(each.name.decode(), '')} {since.get(each.name.decode(), '')}".split()
-        and not _unseen(source, each.span.start)
         and _global(source, each.span.start)
     ]
+    spans = [Span(each.start, each.end) for each in every]
+    again = dict(opened(source, spans, spans))
+    for stretch, edits in again.items():
+        message = "left to HIP by an earlier run, and there is more in it since: HIP gets it again"
+        yield Finding(Span(stretch.start, stretch.start), "defined_twice", message, edits)
+    twice = [each for each in every if within(each.start, tuple(again)) or not _unseen(source, each.span.start)]
     for each in twice:
         start, end = each.start, each.end
-        group = _around(source, each, twice)
+        group = _around(source, each, twice) if not within(start, tuple(again)) else None
         directive = group[0].span if group else Span(0, 0)
         at = source.code.index(b"if", directive.start) + 2 if group else 0
         condition = source.code[at : directive.end].rstrip()

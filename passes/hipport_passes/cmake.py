@@ -378,8 +378,14 @@ class _Script:
                 of_cuda.append(argument)
             elif not of_cuda and (named := self._languages(argument)):
                 break
+        own = [each for each in _asked_for(source, command) if source[each.content] == b"${HIP_OR_CUDA}"]
         if not of_cuda and not named:
-            return
+            # An earlier run had nothing to look for, and upstream links libraries by now.
+            if not own or any(
+                each.name == "find_package" and text(source, each, 0) == "hip" for each in source.commands
+            ):
+                return
+            argument = own[0]
         if of_cuda:
             argument = of_cuda[0]
         lines: list[str] = []

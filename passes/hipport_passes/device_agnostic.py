@@ -26,7 +26,7 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Source, Span
 from hipport.tables import load
-from hipport_passes.devices.chooser import Chooser
+from hipport_passes.devices.chooser import CALLED, Chooser
 from hipport_passes.devices.decisions import Decisions
 from hipport_passes.devices.files import forks, has_own_cuda, hides, imports_torch
 from hipport_passes.devices.places import Places
@@ -67,15 +67,14 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     project = project.near(source)
     if not (project.target.device_agnostic or _ASKED.search(source.text)):
         return
-    if not _MENTIONS.search(source.text) or _BUILDS.search(source.text):
+    match = _MENTIONS.search(source.text) or CALLED.search(source.text)
+    if match is None or _BUILDS.search(source.text):
         return
     # What "cuda" is to a file without PyTorch is not known; cuda() may be called on what other files make.
     uses_torch = _TORCH.search(source.text) is not None
     if not uses_torch and not (b".cuda()" in source.text and any(_has_torch(each.first) for each in project.sources)):
         return
     if source.module is None:
-        match = _MENTIONS.search(source.text)
-        assert match is not None
         message = "this is not Python that can be read reliably; make it independent of the device by hand"
         yield Finding(Span(*match.span()), "unread", message, (), Certainty.MANUAL)
         return
@@ -85,8 +84,6 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     try:
         yield from _File(source.fact(Script), project, uses_torch).findings()
     except Misplaced:
-        match = _MENTIONS.search(source.text)
-        assert match is not None
         message = "it is not certain where what stands in this file; make it independent of the device by hand"
         yield Finding(Span(*match.span()), "unread", message, (), Certainty.MANUAL)
 
@@ -122,7 +119,13 @@ class _File:
         changes = [each for node in self.script.nodes if (each := self._change(node)) is not None]
         changes.sort(key=lambda each: each.span)
         calling = [each.calls for each in changes if each.calls is not None]
-        helper = self.chooser.definition(calling) if calling and not self.chooser.there else ()
+        helper: tuple[Edit, ...] = ()
+        if stranded := self.chooser.stranded(calling):
+            helper = self.chooser.again(stranded)
+            message = f"{self.helper}() is called before it is defined, if anywhere: its text goes in front"
+            yield Finding(min(self.source.span(each) for each in stranded), "lost", message, helper)
+        elif calling and not self.chooser.there:
+            helper = self.chooser.definition(calling)
         for each in changes:
             edits = (*helper, *each.edits) if each.calls is not None else each.edits
             yield Finding(each.span, each.kind, each.message, edits, each.certainty)

@@ -14,7 +14,19 @@ from functools import cache
 from pathlib import PurePath
 
 from hipport.finding import Finding
-from hipport.headers import FOLDER, first_code, include, included, names, own, text, together
+from hipport.headers import (
+    FOLDER,
+    INSTEAD,
+    asked_for,
+    first_code,
+    include,
+    included,
+    names,
+    own,
+    text,
+    together,
+)
+from hipport.headers import header as placed
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.lexing import lex
 from hipport.pipeline import Pass
@@ -28,9 +40,10 @@ _WORD = re.compile(rb"[A-Za-z_]\w*|[{}]")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield one finding for what is lost or too late, and one per include that is there twice by now."""
+    """Yield a finding per include that leads nowhere or is there twice by now, and one for what is lost or too late."""
     if own(source) or FOLDER.encode() not in source.words:
         return
+    yield from _moved(source, project)
     behind = list(_late(source))
     late = dict(reversed(behind))  # the first of each
     there = project.together(source, _included, but={source.path}) | _with_brought(_names(source) - late.keys())
@@ -41,6 +54,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         if all(match.start() < line.start for name, line in late.items() if header in _with_brought({name})):
             lost.setdefault(header, Span(*match.span()))
+    # What came behind code without need moves up as well, to where it would be had upstream's code been there; but
+    # for what stands in the place of an include of the program's.
+    for name, line in late.items():
+        if name not in INSTEAD and not included(source, name):
+            lost.setdefault(name, line)
     wanted = sorted(lost.keys() - frozenset[str]().union(*(_brought(header) for header in lost)))
     lines: dict[int, bytes] = {}
     files: dict[PurePath, NewFile] = {}
@@ -57,6 +75,22 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for name, line in behind:
         if name in wanted or included(source, name):
             yield Finding(line, "twice", f"{FOLDER}/{name} is included above", (Edit(line, b""),))
+
+
+def _moved(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield the includes that lead nowhere since upstream has moved the file, or what it belongs together with."""
+    root = project.root
+    if root is None:
+        return
+    whole = (root / ".git").exists() or not any((folder / ".git").exists() for folder in root.parents)
+    for each, place in asked_for(source):
+        # Outside of what was given it may be for another run to put there.
+        if place in project.by_path or (root / place).is_file() or (place.parts[:1] == ("..",) and not whole):
+            continue
+        path, file = placed(source, project, place.name)
+        if path.strip(b'"') != each.path.encode() and not source.ported(each.directive.start):
+            message = f"{each.path} → {path.decode()[1:-1]}, where hipport's headers lie for this file"
+            yield Finding(each.target, "moved", message, (Edit(each.target, path),), creates=together(file))
 
 
 def _late(source: Cpp) -> Iterator[tuple[str, Span]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hipport.languages.cpp import Cpp
-from hipport.languages.functions import DEFINE, function_at
+from hipport.languages.functions import DEFINE, function_at, functions
 from hipport.project import Component
 from hipport_passes.value_flow import CALL, NO_CALL, Place, reached, ways
 
@@ -39,9 +39,13 @@ def shared(component: Component) -> dict[Place, Origin]:
     for each in files:
         for place, origin in _sources(each):
             # Of a function that is only named so: not where it is seen what it does.
-            if place[0] != "result" or not any(place[1] in ways(other).named for other in files):
+            if place[0] != "result" or not any(place[1] in other.fact(_named) for other in files):
                 start.setdefault(place, origin)
     return reached(component, start)
+
+
+def _named(source: Cpp) -> frozenset[bytes]:
+    return frozenset(function.name for function in functions(source))
 
 
 def roots(source: Cpp, offset: int, expression: bytes) -> list[Place]:

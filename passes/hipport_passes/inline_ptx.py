@@ -42,6 +42,7 @@ from hipport.tables import load
 from hipport_passes.ptx import carry
 from hipport_passes.ptx.assembly import Unparsed, opcodes, parse
 from hipport_passes.ptx.families import families, has_families
+from hipport_passes.ptx.later_uses import later_uses
 from hipport_passes.ptx.operations import TABLE, Untranslated, expanded
 from hipport_passes.ptx.statements import Statement, Unreadable, statements
 from hipport_passes.ptx.translate import Translation, translate
@@ -146,6 +147,8 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
         was, new = source[edit.span].decode(errors="replace"), edit.new.decode(errors="replace")
         said = f"{was} → {new}: what the macro calls now"
         yield Finding(edit.span, "argument", said, (edit,))
+    for span, instead in later_uses(source, project):
+        yield _later_use(source, span, instead)
     for use in out.uses.get(source.path, ()):
         yield _at_use(source, project, use)
     for directive in out.users.get(source.path, ()):
@@ -441,6 +444,15 @@ def _edit(source: Cpp, statement: Statement, lines: list[bytes]) -> Edit:
     return Edit(span, head + opening + body + end + indent + closing)
 
 
+def _later_use(source: Cpp, span: Span, new: bytes) -> Finding:
+    was = source[span].decode(errors="replace")
+    if new:
+        said = f"{was} → {new.decode()}: what the macro calls; assumes that it gives it the operands in PTX's order"
+        return Finding(span, "argument", said, (Edit(span, new),), Certainty.REVIEW)
+    said = f"{was} is given to a macro that calls it: let the macro have its statement of PTX again, and port again"
+    return Finding(span, "argument", said, certainty=Certainty.MANUAL)
+
+
 def _flag(source: Cpp, project: Project, text: bytes) -> bytes:
     """Return the name of the variable for the carry flag if a statement with that text can use it."""
     return carry.VARIABLE if carry.passes_on(text) and carry.flags(source, project) is not None else b""
@@ -451,9 +463,10 @@ _CARRY = b"unsigned " + carry.VARIABLE + b" = 0;"
 
 def _variables(source: Cpp, project: Project) -> Iterator[Finding]:
     """Declare the variable for the carry flag in the functions of this file that need it."""
-    for path, brace in sorted(carry.flags(source, project) or ()):
+    needed = {brace for path, brace in carry.flags(source, project) or () if path == source.path}
+    for brace in sorted(needed.union(carry.undeclared(source, project))):
         # It is there where an earlier run has left some of the statements to a person.
-        if path == source.path and not source.code[brace + 1 :].lstrip().startswith(_CARRY):
+        if not source.code[brace + 1 :].lstrip().startswith(_CARRY):
             yield _variable(source, brace)
 
 

@@ -33,9 +33,11 @@ from hipport.source import Edit, Span
 from hipport_passes.wide_warps.masks import Masks, helpers, macros_of_warps
 from hipport_passes.wide_warps.remaining import launches_that_count
 from hipport_passes.wide_warps.twins import can_have_twin, name_of, renamed, twin
-from hipport_passes.wide_warps.widening import Widening, Work
+from hipport_passes.wide_warps.widening import NATIVE, Widening, Work
 
 _ASKS = re.compile(rb"(?://|/\*)[^\r\n]*?\bhipport:[ \t]*warp=(native|logical32)\b")
+# What acts on 32 lanes: hipport's, and CUDA's names that become hipport's.
+_NARROW = re.compile(rb"\bhipport::(?!native\b)\w+|(?<![\w:.])__\w+")
 _ASSUMED = (
     "assumes that blocks have a multiple of 64 threads, that no number of warps is written out, and that results do "
     "not depend on which threads share a warp"
@@ -72,6 +74,13 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if kernel.source is source:
             message = f"{kernel.name.decode()} stays on warps of 32 lanes: {'; '.join(places)}"
             yield Finding(_name_span(kernel), "refused", message, certainty=Certainty.MANUAL)
+    for function, places in plan.mixed.items():
+        if function.source is source:
+            message = (
+                f"{function.name.decode()} has whole wavefronts from an earlier run, and warps of 32 lanes since: "
+                f"{'; '.join(places)}: take the function as it is for CUDA, and port it again"
+            )
+            yield Finding(_name_span(function), "mixed", message, certainty=Certainty.MANUAL)
 
 
 # ---- who is asked
@@ -120,6 +129,8 @@ class _Plan:
     refused: dict[Function, list[str]]
     #: What second versions of functions are called, which others call on warps of 32 lanes.
     twins: dict[bytes, bytes]
+    #: What an earlier run has widened, and upstream has changed since.
+    mixed: dict[Function, list[str]]
 
 
 def _plan(source: Cpp, project: Project) -> _Plan:
@@ -188,7 +199,26 @@ def _planned(source: Cpp, project: Project) -> _Plan:
                 widened[function] = works[function]
         elif function in wide and function not in keeps and works[function].edits:
             widened[function] = works[function]
-    return _Plan(widened, refused, names)
+    return _Plan(widened, refused, names, dict(_mixed(device, by_name)))
+
+
+def _mixed(device: Iterable[Function], by_name: dict[bytes, list[Function]]) -> Iterator[tuple[Function, list[str]]]:
+    """Yield the functions on whole wavefronts that have, or call, something that is on 32 lanes."""
+    for function in device:
+        if NATIVE in function.text(function.body):
+            places = [
+                f"{name} in {other.name.decode()}, line {_line(other, match.start())}"
+                for other in _reached(function, by_name)
+                for match in _NARROW.finditer(other.source.code, other.body.start_byte, other.body.end_byte)
+                if (name := match.group().decode()).startswith("hipport") or match.group() in helpers()
+            ]
+            if places:
+                yield function, _listed(places)
+
+
+def _line(function: Function, offset: int) -> int:
+    source = function.source
+    return source.first.position(source.origin(Span(offset, offset + 1)).start)[0]
 
 
 def _has_warps(function: Function, macros: frozenset[bytes]) -> bool:

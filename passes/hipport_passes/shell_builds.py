@@ -10,10 +10,11 @@ of a notebook is not in a file that hipport reads.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import PurePath
 
 from hipport.finding import Certainty, Finding
@@ -33,6 +34,9 @@ from hipport_passes.packages.asking import Asking
 from hipport_passes.packages.commands import of_image
 
 _NVCC = re.compile(r"(?:\S*/)?nvcc(?:-[\d.]+)?|\$\{?\w*NVCC\w*\}?", re.IGNORECASE)
+_SMI = re.compile("nvidia-smi")
+_CLOSING = re.compile(rb"^[ \t]*\}|[;\s]\}", re.MULTILINE)
+_SUBSTITUTED = re.compile(rb"(?:\$\([ \t]*|`)([\w-]+)")
 _FUNCTION = re.compile(rb"^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*(?:\([ \t]*\))?[ \t\r\n]*\{", re.MULTILINE)
 _ROCM_WORDS = re.compile(r"rocm|(?<![a-z])hip(?:cc)?(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE)
 _CUDA_WORDS = re.compile(r"cuda|nvidia|nvcc", re.IGNORECASE)
@@ -60,6 +64,7 @@ _LOOKED_FOR = re.compile(
     rb"|(?:\[\[?|\btest)[ \t]+(?P<negated>![ \t]+)?-(?P<how>[zndexf])[ \t]+"
     rb"[\"']?\$\{?(?P<variable>CUDA_(?:HOME|PATH|ROOT))\b"
 )
+_IF_OR_FI = re.compile(rb"(?:^|[;\s])(if|fi)\b")
 _STOPS = re.compile(rb"\b(?:exit|die|abort|fail)\b|\breturn[ \t]+[1-9]")
 _INSTEAD = {
     "nvcc": "hipcc is the compiler there",
@@ -205,9 +210,8 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
     tools: dict[str, list[Span]] = defaultdict(list)
     given = _given_to_nvcc(commands)
     for command in commands:
-        under = " ".join(command.under)
         # A branch for ROCm, or one of a script that has another for ROCm.
-        if _ROCM_WORDS.search(under) or (knows_rocm and _CUDA_WORDS.search(under)):
+        if command.asks(_ROCM_WORDS) or (knows_rocm and command.asks(_CUDA_WORDS)):
             continue
         words = [word.text for word in command.words]
         if (
@@ -235,7 +239,7 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
         elif _HOSTS.fullmatch(words[0]) and (linked := _linked(words[1:], project)):
             message = f"what it is given is CUDA's, which ROCm does not have: {linked}"
             yield Finding(command.span, "host_compiler", message, (), Certainty.MANUAL)
-        elif _NVIDIA_SMI.fullmatch(words[0]) and "nvidia-smi" not in under and not _may_fail(source, command):
+        elif _NVIDIA_SMI.fullmatch(words[0]) and not command.asks(_SMI) and not _may_fail(source, command):
             yield _asks_nvidia(command.span)
         elif {"singularity", "apptainer"} & set(words) and "--nv" in words and words[0] not in _PRINTS:
             said = [word.text for word in command.words]
@@ -306,15 +310,13 @@ def _insisted(source: Source, commands: Sequence[Command]) -> Iterator[Finding]:
     if not commands:
         return
     text, said = source.text, set()
+    starts = sorted((each.span.start, each.span.end) for each in commands)
+    ends = list(accumulate((_end_of(text, end) for _, end in starts), max))
     for match in _LOOKED_FOR.finditer(text):
         line = text.rfind(b"\n", 0, match.start()) + 1
         name = (match["tool"] or match["variable"]).decode()
         head = text[line : match.start()]
-        if (
-            name in said
-            or b"#" in head
-            or not any(each.span.start <= match.end() <= _end_of(text, each) for each in commands)
-        ):
+        if name in said or b"#" in head or not _on_line_of_any(match.end(), starts, ends):
             continue
         negations = (match["not"] or head.rstrip().endswith(b"!"), match["how"] == b"z", match["negated"])
         absent = sum(map(bool, negations)) % 2 == 1
@@ -324,19 +326,25 @@ def _insisted(source: Source, commands: Sequence[Command]) -> Iterator[Finding]:
             yield Finding(Span(*match.span()), "insisted", message, (), Certainty.MANUAL)
 
 
-def _end_of(text: bytes, command: Command) -> int:
-    """Return where the line of a command ends."""
-    end = text.find(b"\n", command.span.end)
+def _on_line_of_any(at: int, commands: Sequence[tuple[int, int]], ends: Sequence[int]) -> bool:
+    """Say whether a command begins before a place, and the line that one of those ends on goes on to there."""
+    before = bisect_right(commands, at, key=lambda each: each[0]) - 1
+    return before >= 0 and at <= ends[before]
+
+
+def _end_of(text: bytes, at: int) -> int:
+    """Return where the line ends that a command ends on."""
+    end = text.find(b"\n", at)
     return len(text) if end < 0 else end
 
 
 def _stops(text: bytes, at: int, condition: bool, absent: bool) -> bool:
     """Say whether the script stops where what it looks for is not there; `absent`: what is asked is that it is not."""
     if condition:
-        end = re.compile(rb"(?:^|[;\s])fi\b").search(text, at)
-        body = text[at : end.start() if end else len(text)]
-        if re.search(rb"(?:^|[;\s])if\b", body):
+        end = _IF_OR_FI.search(text, at)
+        if end is not None and end[1] == b"if":
             return False  # one inside of another
+        body = text[at : end.start() if end else len(text)]
         then, _, otherwise = body.partition(b"else")
         return _STOPS.search(then if absent else otherwise) is not None
     line = re.compile(rb"(?:\\\r?\n|[^\n])*").match(text, at)
@@ -355,8 +363,8 @@ def _tool(source: Source, command: Command, words: Sequence[str]) -> str:
     if found is None or _may_fail(source, command):
         return ""
     # Under `if command -v nsys`; the word of a user who asks for it is no such thing.
-    asked = rf"(?:(?<!\S)-[vVx]|\b(?:which|type|hash))\b[^&|]*{re.escape(words[found[0]])}"
-    return "" if any(re.search(asked, each) for each in command.under) else found[1]
+    asked = re.compile(rf"(?:(?<!\S)-[vVx]|\b(?:which|type|hash))\b[^&|]*{re.escape(words[found[0]])}")
+    return "" if command.asks(asked) else found[1]
 
 
 def _may_fail(source: Source, command: Command) -> bool:
@@ -372,11 +380,29 @@ def _asks_nvidia(span: Span) -> Finding:
 
 def _is_returned(source: Source, command: Command) -> bool:
     """Say whether what the command prints is what a function returns: `flags() { echo …; }`, `$(flags)`."""
-    for match in _FUNCTION.finditer(source.text, 0, command.span.start):
-        closing = re.compile(rb"^[ \t]*\}|[;\s]\}", re.MULTILINE).search(source.text, match.end())
-        if closing is None or closing.start() >= command.span.end:
-            return re.search(rb"(?:\$\([ \t]*|`)" + re.escape(match[1]) + rb"(?![\w-])", source.text) is not None
-    return False
+    functions, ends = source.fact(_functions)
+    number = bisect_left(ends, command.span.end)
+    if number == len(ends):
+        return False
+    inside, name = functions[number]
+    return inside <= command.span.start and name in source.fact(_substituted)
+
+
+def _functions(source: Source) -> tuple[list[tuple[int, bytes]], list[int]]:
+    """Return where the bodies of a script's functions begin, with their names, and where they end, in order."""
+    found = list(_FUNCTION.finditer(source.text))
+    ends, end = [], 0
+    for match in found:
+        if end <= match.end():
+            closing = _CLOSING.search(source.text, match.end())
+            end = closing.start() if closing is not None else len(source.text)
+        ends.append(end)
+    return [(match.end(), match[1]) for match in found], ends
+
+
+def _substituted(source: Source) -> frozenset[bytes]:
+    """Return the commands whose output a script puts in their place."""
+    return frozenset(_SUBSTITUTED.findall(source.text))
 
 
 def _abi(source: Source, span: Span) -> Iterator[Finding]:

@@ -24,6 +24,7 @@ from hipport.finding import Certainty, Finding
 from hipport.languages.asked import MARK
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.declarations import declarations, member_or_qualified
+from hipport.languages.left_out import opened
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -118,42 +119,28 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
     if b"operator" not in code:
         return
     left_out: list[_LeftOut] = []
-    for match in _OPERATOR.finditer(code):
-        if match["op"] not in _CLASHING:
+    clashing = list(_clashing(source, project))
+    kept = [each for each in clashing if within(each.whole.start, source.left_to_hip)]
+    since = dict(opened(source, (each.whole for each in kept), (each.whole for each in kept if each.same)))
+    for each in clashing:
+        named, header, whole = each.named, each.header, each.whole
+        if each in kept and not within(whole.start, tuple(since)):
             continue
-        parameters = [_PARAMETER.fullmatch(part) for part in match["parameters"].split(b",")]
-        end = source.closing(match.end() - 1)
-        start = match.start("result")
-        if end is None or len(parameters) != 2 or source.ported(start) or within(start, source.left_to_hip):
-            continue
-        a, b = parameters
-        if a is None or b is None or a["type"] != b["type"] or a["type"] not in _VECTORS:
-            continue  # with a number HIP's own is no better match, and the program's is taken
-        if _ENABLE_IF in match["head"] or not _for_both(source, project, match["head"]):
-            continue
-        start = match.start("head") + len(match["head"]) - len(match["head"].lstrip())
-        line = source.line_start(start)
-        whole = Span(line, end + 1)
-        header = Span(start, match.end() - 1)
-        named = f"operator{match['op'].decode()} on {a['type'].decode()}"
-        same = _by_parts(code[match.end() : end], match["op"], a, b)
-        # What stands before it on its line, or behind its closing brace, would become part of a directive.
-        alone = not code[line:start].strip() and _REST.match(code, whole.end) is None
-        if not (same and alone):
-            if (match["op"], a["type"]) in project.together(source, _prototypes):
+        if not (each.same and each.alone):
+            if each.key in project.together(source, _prototypes):
                 message = (
                     f"HIP has an {named}, by parts, and calls become ambiguous: make this one a function with a name"
                 )
                 yield Finding(header, "operator", message, certainty=Certainty.MANUAL)
                 continue
-            numbers = f"a {a['type'].decode()} meets numbers of the type that the program's operators take"
-            assumes = [] if same else [numbers]
+            numbers = f"a {each.key[1].decode()} meets numbers of the type that the program's operators take"
+            assumes = [] if each.same else [numbers]
             assumes += ["clang compiles it, as hipcc does"] if _by_host(source, project) else []
             message = f"HIP has an {named}, by parts: enable_if makes this one the better match"
             if assumes:
                 message += f"; assumes that {' and that '.join(assumes)}"
             certainty = Certainty.REVIEW if assumes else Certainty.SAFE
-            yield Finding(header, "operator", message, (Edit(Span(start, start), _BETTER),), certainty)
+            yield Finding(header, "operator", message, (Edit(Span(header.start, header.start), _BETTER),), certainty)
             continue
         if left_out and not code[left_out[-1].whole.end : whole.start].strip():
             before = left_out.pop()
@@ -170,6 +157,49 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
         )
         what = f"{', '.join(names)}: leave {'it' if len(names) == 1 else 'them'} to HIP"
         yield Finding(header, "operator", f"HIP has the same {what}", edits)
+    for stretch, opening in since.items():
+        message = "left to HIP by an earlier run, and there is more in it since: HIP gets it again"
+        yield Finding(Span(stretch.start, stretch.start), "operator", message, opening)
+
+
+class _Operator(NamedTuple):
+    """A definition that calls become ambiguous by, with its lines."""
+
+    key: tuple[bytes, bytes]
+    named: str
+    header: Span
+    whole: Span
+    #: Whether it does what HIP's does, and whether nothing else is on its lines.
+    same: bool
+    alone: bool
+
+
+def _clashing(source: Cpp, project: Project) -> Iterator[_Operator]:
+    code = source.code
+    for match in _OPERATOR.finditer(code):
+        if match["op"] not in _CLASHING:
+            continue
+        parameters = [_PARAMETER.fullmatch(part) for part in match["parameters"].split(b",")]
+        end = source.closing(match.end() - 1)
+        if end is None or len(parameters) != 2 or source.ported(match.start("result")):
+            continue
+        a, b = parameters
+        if a is None or b is None or a["type"] != b["type"] or a["type"] not in _VECTORS:
+            continue  # with a number HIP's own is no better match, and the program's is taken
+        if _ENABLE_IF in match["head"] or not _for_both(source, project, match["head"]):
+            continue
+        start = match.start("head") + len(match["head"]) - len(match["head"].lstrip())
+        line = source.line_start(start)
+        # What stands before it on its line, or behind its closing brace, would become part of a directive.
+        alone = not code[line:start].strip() and _REST.match(code, end + 1) is None
+        yield _Operator(
+            (match["op"], a["type"]),
+            f"operator{match['op'].decode()} on {a['type'].decode()}",
+            Span(start, match.end() - 1),
+            Span(line, end + 1),
+            _by_parts(code[match.end() : end], match["op"], a, b),
+            alone,
+        )
 
 
 def _for_both(source: Cpp, project: Project, head: bytes) -> bool:

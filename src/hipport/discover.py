@@ -52,12 +52,29 @@ HEADERS = frozenset(".cuh .h .hh .hpp .hxx .h++ .inl .inc .ipp .tpp .tcc .txx".s
 # mark of a port does not, nor a guard that it stands behind, nor what stands for PTX, which other C++ may have.
 # Generous on purpose: C++ that is taken for CUDA is parsed by a grammar that knows more.
 _GUARD = rb"__\)?(?: && !defined\(__HIP_PLATFORM_AMD__\))? /\* hipport|_PLATFORM_AMD__\) /\* hipport"
-_CUDA = re.compile(
-    rb"cuda|__[a-z]|<<\s*<|CUDA|(?:\b|_)cu[A-Z]|\bCU(?:(?:GL|GPU)D)?[a-z_]|\bwarpSize\b|\bTHC|\b(?:nv_|make_)bfloat16"
-    rb"|\b__NV_|(?:\b|_|\bi)hip(?:GL)?[A-Z_/]|HIP(?:CC|RT)?(?![A-Z])(?!" + _GUARD + rb")|ROCM|hipport/(?!ptx\.h)"
-    rb"|rtc[A-Z]|\btextureReference\b|_(?:TYPES|DESCRIPTOR)_H__"
-    rb"|[<\"/](?:cooperative_groups|math_constants|nvrtc|channel_descriptor|host_(?:config|defines)|sm_\d\d_\w+"
-    rb"|(?:builtin|common|device|driver|library|math|surface|texture|vector)_\w+)\.h"
+_CUDA_WORDS = (b"cuda", b"CUDA", b"ROCM", b"_TYPES_H__", b"_DESCRIPTOR_H__")
+# One by one, and each with the letters first that it begins with: so they are searched for ten times as fast.
+_CUDA = tuple(
+    map(
+        re.compile,
+        (
+            rb"__[a-z]",
+            rb"<<\s*<",
+            rb"cu(?:(?<=\bcu)|(?<=_cu))[A-Z]",
+            rb"CU(?<=\bCU)(?:(?:GL|GPU)D)?[a-z_]",
+            rb"hip(?:(?<=\bhip)|(?<=_hip)|(?<=\bihip))(?:GL)?[A-Z_/]",
+            rb"HIP(?:CC|RT)?(?![A-Z])(?!" + _GUARD + rb")",
+            rb"hipport/(?!ptx\.h)",
+            rb"warpSize\b(?<=\bwarpSize)",
+            rb"THC(?<=\bTHC)",
+            rb"bfloat16(?:(?<=\bnv_bfloat16)|(?<=\bmake_bfloat16))",
+            rb"__NV_(?<=\b__NV_)",
+            rb"rtc[A-Z]",
+            rb"textureReference\b(?<=\btextureReference)",
+            rb"[<\"/](?:cooperative_groups|math_constants|nvrtc|channel_descriptor|host_(?:config|defines)|sm_\d\d_\w+"
+            rb"|(?:builtin|common|device|driver|library|math|surface|texture|vector)_\w+)\.h",
+        ),
+    )
 )
 # What no port leaves: the sign of a file that is not ported, though not each such file has one.
 _UNPORTED = re.compile(rb"\bcuda[A-Z]\w|(?<![\w:])__\w+_sync\b")
@@ -225,10 +242,12 @@ def _in_repository(given: Sequence[Path], top: Path, target: Target | None, walk
     for path in given if not staged else ():
         walk.take(path)
     sources, skipped = walk.read()
-    places = {PurePosixPath(path.relative_to(top).as_posix()) for path in given}
+    places = frozenset(path.relative_to(top).as_posix() for path in given)
+    inside = ("",) if "." in places else tuple(f"{place}/" for place in places)
 
     def is_given(path: PurePath) -> bool:
-        return path in places or not places.isdisjoint(path.parents)
+        name = path.as_posix()
+        return name in places or name.startswith(inside)
 
     asked = frozenset(source.path for source in sources if is_given(source.path))
     project = Project(sources, target or Target(), (), top, (), walk.links_to(), asked=asked, commands=walk.commands())
@@ -332,7 +351,7 @@ def source(path: PurePath, text: bytes) -> Source:
         return Requirements(path, text)
     if suffix in (".cu", ".cuh"):
         return Cuda(path, text)
-    cuda = _CUDA.search(text) is not None
+    cuda = any(word in text for word in _CUDA_WORDS) or any(pattern.search(text) for pattern in _CUDA)
     if suffix in UNITS or suffix in HEADERS or (cuda and suffix and suffix not in _OTHER):
         return Cuda(path, text) if cuda else Cpp(path, text)
     return Source(path, text)
@@ -365,7 +384,7 @@ def _unreliable(text: bytes) -> str:
 
 def _conflict(text: bytes) -> int:
     """Return the line of the first of git's conflict markers; 0 if there is not a whole conflict."""
-    first = _OURS.search(text)
+    first = _OURS.search(text) if b"<<<<<<<" in text else None
     middle = _BASE.search(text, first.end()) if first else None
     if first is None or middle is None or _THEIRS.search(text, middle.end()) is None:
         return 0

@@ -11,15 +11,18 @@ from functools import cache
 from importlib.resources import files
 from pathlib import PurePath
 
+from hipport.languages.cmake import CMake
 from hipport.languages.cpp import PUT_HERE, Cpp, Include
 from hipport.project import Project
-from hipport.source import Edit, NewFile, Span
+from hipport.source import Edit, NewFile, Source, Span
 
 FOLDER = "hipport"
-# Headers that mostly take the place of one that the program includes.
-_INSTEAD = frozenset(("async.h", "ceil_div.h", "groups.h", "samples.h", "scoped_atomic.h"))
+#: Headers that mostly take the place of one that the program includes.
+INSTEAD = frozenset(("async.h", "ceil_div.h", "groups.h", "samples.h", "scoped_atomic.h"))
 # What passes include besides, where HIP's headers do not bring it.
 _LACKING = frozenset(("cstdint", "math.h", "thrust/version.h"))
+# As hipport writes it, in front of a path.
+_MODULE = re.compile(rb"\$\{CMAKE_CURRENT_LIST_DIR\}/([\w./-]*\bhipport/\w+\.cmake)")
 # Those of them that every compiler has, and macros by which a header of HIP's has what is called: nothing else changes.
 _ANYWHERE = re.compile(rb"^#include <(?:cstdint|math\.h)>\r?\n|^#define \w+ 1\r?\n(?=#include <hip\w+/)", re.MULTILINE)
 _PATH = re.compile(rb"[<\"]([^<>\"\r\n]+)[>\"]")
@@ -118,11 +121,27 @@ def in_order(lines: Iterable[bytes]) -> bytes:
     return b"".join(ordered)
 
 
+def _modules_left(project: Project, made: Collection[PurePath]) -> Iterator[Source]:
+    """Yield hipport's modules of CMake, of folders that no script includes anything from any more."""
+    scripts = [source for source in project.sources if isinstance(source, CMake)]
+    ours = [each for each in scripts if each.path.parent.name == FOLDER and b"Put here by hipport." in each.text[:400]]
+    if not ours or project.root is None:
+        return
+    needed = {path.parent for path in made if path.suffix == ".cmake"}
+    for source in scripts:
+        for match in _MODULE.finditer(source.text) if source not in ours else ():
+            place = posixpath.normpath((source.path.parent / match[1].decode(errors="replace")).as_posix())
+            needed.add(type(source.path)(place).parent)
+    for source in ours:
+        if source.path.parent not in needed:
+            yield source
+
+
 def _order(path: str) -> tuple[int, str] | None:
     """The place of an include among those that hipport puts on top; None: it puts no such line there."""
     folder, _, name = path.rpartition("/")
     if f"/{folder}".endswith(f"/{FOLDER}"):
-        return (2 if name in _INSTEAD else 0), name
+        return (2 if name in INSTEAD else 0), name
     if path in _LACKING:
         return 1, path
     return {_RUNTIME: (3, path), PYTORCH: (4, path)}.get(path)
@@ -168,8 +187,9 @@ def missing(project: Project, made: Collection[PurePath]) -> Iterator[tuple[Cpp,
                     yield source, include, place
 
 
-def orphans(project: Project, made: Collection[PurePath]) -> Iterator[Cpp]:
-    """Yield hipport's headers in the project that no file includes any more, in the folders that hipport makes."""
+def orphans(project: Project, made: Collection[PurePath]) -> Iterator[Source]:
+    """Yield hipport's files in the project that no file includes any more, in the folders that hipport makes."""
+    yield from _modules_left(project, made)
     left = [source for source in project.sources if isinstance(source, Cpp) and own(source)]
     if not left or project.root is None:
         return

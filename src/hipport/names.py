@@ -89,5 +89,9 @@ def helper_rows(table: Path) -> tuple[Names, Mapping[bytes, bytes]]:
 
 
 def _uses_itself(declaration: Declaration) -> bool:
-    """Say whether a function or macro passes on to what it is named after; the text has not the name it declares."""
-    return re.search(rb"\b" + re.escape(declaration.name) + rb"\b", declaration.text) is not None
+    """Say whether a function or macro passes on to what it is named after; the text has not the name it declares.
+
+    After a first run it is hipport's by that name that an overload of an intrinsic passes on to.
+    """
+    named, helper = re.escape(declaration.name), re.escape(declaration.name.lstrip(b"_"))
+    return re.search(rb"\b%b\b|\bhipport::(?:\w+::)*%b\b" % (named, helper), declaration.text) is not None

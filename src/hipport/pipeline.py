@@ -257,9 +257,9 @@ def _own_headers(project: Project, created: dict[PurePath, NewFile]) -> Iterator
         for file in together(NewFile(place, text(place.name))):
             created.setdefault(file.path, file)
         yield Reported(*at, f"{include.path} is not there: {place} is put back", Certainty.SAFE, Outcome.APPLIED)
-    for source in orphans(project, created):
-        message = "no file includes this header of hipport's any more: remove it"
-        yield Reported(source.path, 1, 1, Span(0, 0), "headers/orphan", message, Certainty.MANUAL, Outcome.REPORTED)
+    for left_over in orphans(project, created):
+        message = "no file includes this file of hipport's any more: remove it"
+        yield Reported(left_over.path, 1, 1, Span(0, 0), "headers/orphan", message, Certainty.MANUAL, Outcome.REPORTED)
 
 
 def _is_own(source: Source) -> bool:

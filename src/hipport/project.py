@@ -299,8 +299,35 @@ class Project:
     @cached_property
     def close(self) -> frozenset[PurePath]:
         """The C++ files that those which are to be ported have to do with, themselves among them."""
-        groups = (group for group in self.apart() if any(self.concerns(source.path) for source in group))
-        return frozenset(source.path for group in groups for source in group)
+        from hipport.languages.cpp import Cpp
+
+        files = {source.path: source for source in self._readable.values() if isinstance(source, Cpp)}
+        if self.asked is None:
+            return frozenset(files)
+        # Most files of a repository have nothing to do with these, and what their includes mean is not to be asked.
+        including = {path: dict.fromkeys(_INCLUDE.findall(source.text)) for path, source in files.items()}
+        by_name: dict[bytes, list[tuple[PurePath, bytes, bytes]]] = {}
+        for path, found in including.items():
+            for mark, written in found:
+                by_name.setdefault(written.rpartition(b"/")[2], []).append((path, mark, written))
+
+        def meant(path: PurePath, mark: bytes, written: bytes) -> tuple[PurePath, ...]:
+            return self.includes.meant(path, written.decode("utf-8", "surrogateescape"), mark == b"<")
+
+        waiting = [path for path in files if self.concerns(path)]
+        reached = set(waiting)
+        while waiting:
+            path = waiting.pop()
+            more = {other for mark, written in including[path] for other in meant(path, mark, written)} & files.keys()
+            name = path.name.encode("utf-8", "surrogateescape")
+            more.update(
+                other
+                for other, mark, written in by_name.get(name, ())
+                if other not in reached and path in meant(other, mark, written)
+            )
+            waiting += more - reached
+            reached |= more
+        return frozenset(reached)
 
     @cached_property
     def _linked(self) -> Linked:

@@ -11,7 +11,7 @@ its `utils.h`.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from hipport.search_paths import SearchPaths, above, begins_project
@@ -118,14 +118,19 @@ class Includes:
     def _by_build(self, source: PurePath, path: str, angled: bool) -> tuple[list[str], bool]:
         """Return the file where the build finds it, and whether that is so; a file that is left alone counts, too."""
         written = source.as_posix()
-        folders = self._places.of(written)
-        for folder in folders if angled else (posixpath.dirname(written), *folders):
+        for folder in self._looked_in(written, angled):
             place = posixpath.normpath(posixpath.join(folder, path))
             if place in self._files and place != written:
                 return [place], True
             if any(place.startswith(f"{left}/") or place == left for left in self._left) and self._there(place):
                 return [], True
         return [], False
+
+    def _looked_in(self, source: str, angled: bool) -> Iterator[str]:
+        """Yield the folders that a build looks in; scripts are read only where the file is not beside the source."""
+        if not angled:
+            yield posixpath.dirname(source)
+        yield from self._places.of(source)
 
     def _there(self, place: str) -> bool:
         try:

@@ -9,7 +9,7 @@ from itertools import product
 from typing import NamedTuple
 
 from hipport.languages import conditions
-from hipport.languages.asked import COMPILERS, EQUALS, MARK
+from hipport.languages.asked import COMPILERS, EQUALS, MARK, is_marked
 from hipport.languages.cpp import Cpp
 from hipport.languages.cuda import Cuda
 from hipport.languages.preprocessor import Conditional
@@ -113,6 +113,27 @@ class _Chain(NamedTuple):
         if wanted != [self._taken(changed, given | _ON_AMD, on_hip=True) for given in self._assigned()]:
             return None
         return set(wanted), tuple(edits)
+
+
+def is_half_decided(source: Cpp, group: tuple[Conditional, ...]) -> bool:
+    """Say whether an earlier run has decided on some conditions of a chain, and AMD comes to another since.
+
+    Upstream has changed that one, or put it there.
+    """
+    chain = chain_of(source, group)
+    if chain is None or not any(is_marked(source[part.span]) for part in group):
+        return False
+    try:
+        last = max(chain.taken_now())
+        those = _from(OLDEST[b"__CUDA_ARCH__"], NEWEST[b"__CUDA_ARCH__"], b" ".join(text for text, _, _ in chain.parts))
+        return any(
+            not is_marked(source[part.span])
+            and not (before and b"__CUDA_ARCH__" in text)
+            and _made_amd(source, text, those)
+            for part, (text, _, before) in zip(group[: last + 1], chain.parts, strict=False)
+        )
+    except Unreadable:
+        return False
 
 
 def _from(since: int, until: int, text: bytes) -> list[dict[bytes, int]]:

@@ -34,6 +34,7 @@ from hipport_passes.arch_guards.chains import (
     asked_text,
     branch_of,
     chain_of,
+    is_half_decided,
 )
 from hipport_passes.lost_code import chosen_elsewhere
 
@@ -245,9 +246,11 @@ class Guards:
             undecided = self._undecided[source.path] = []
             left = self._left[source.path] = []
             for group in source.conditionals if NAME.search(source.code) else ():
-                if any(is_marked(source[part.span]) for part in group):
+                marked = any(is_marked(source[part.span]) for part in group)
+                if marked and not is_half_decided(source, group):
                     continue  # An earlier run has decided, for review.
-                decided = self._decide(source, group)
+                asked = _asked(source, group) if marked else None
+                decided = _Decided(decide(*asked)) if asked is not None else self._decide(source, group)
                 if decided is None or (decided.said is not None and not decided.opened):
                     undecided += (part.span.start for part in group if _is_answered_otherwise(source, part))
                     undecided.sort()

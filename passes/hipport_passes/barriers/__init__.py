@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import product
+from itertools import product, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.finding import Certainty, Finding
@@ -44,7 +44,7 @@ from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Component, Project
 from hipport.source import Edit, Span
-from hipport_passes.barriers.instead import instead_of
+from hipport_passes.barriers.instead import instead_of, parts
 from hipport_passes.barriers.turns import in_turns
 from hipport_passes.barriers.waiting import VOTES, Waiting, macros_by_words
 
@@ -56,9 +56,12 @@ _VOTES = Names(VOTES)
 _NUMBERED = frozenset((b"numbered_sync", b"numbered_arrive"))
 _BEGINS = re.compile(rb"\{\s*hipport::begin_numbered_barriers\(\)")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
+_GOTO = re.compile(rb"\bgoto\b")
 _IF = re.compile(rb"\bif\s*\(")
 _SPLICED = re.compile(rb"(?:\s|\\(?=\s))*")
 _ELSE = re.compile(_SPLICED.pattern + rb"else\b")
+# So many barriers one behind the other, and conditions on each, are compared; people write a dozen.
+_MOST_COMPARED = 32
 # The variable for what decides between the branches.
 _SIDE = b"hipport_side"
 
@@ -191,6 +194,9 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
     barriers = waiting.sites(function)
     if len(barriers) < 2:
         return
+    if function.tangled:
+        yield _not_compared(barriers[0])
+        return
     yield from _parted_by_labels(function, kernels, barriers, widest)
     yield from _parted_apart(function, kernels, barriers, widest)
     done: set[int] = set()
@@ -200,6 +206,9 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
             statement = condition.statement
             if statement.id in done:
                 continue
+            if not parts(statement):
+                done.add(statement.id)
+                continue
             others = instead_of(barrier, barriers, statement)
             # What is compared is looked at last: it takes the longest.
             if others is None:
@@ -207,6 +216,7 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
             unless = ""
             if kernels.agreement(function, condition.expression) >= widest:
                 if kernels.agreement(function, condition.expression, shown=True) >= widest:
+                    done.add(statement.id)
                     continue
                 unless = f"unless {kernels.assumption(function.source, function, widest)}, "
             done.add(statement.id)
@@ -243,14 +253,28 @@ def _parted_apart(function: Function, kernels: Kernels, barriers: Sequence[Call]
         [each for each in function.conditions(barrier.node) if each.taken is not None and not each.loop]
         for barrier in barriers
     ]
+    ways = [frozenset(map(_way, each)) for each in conditions]
+    told = False
     for i, first in enumerate(barriers):
-        for j in range(i + 1, len(barriers)):
+        # All threads meet at a barrier that is under no condition.
+        behind = takewhile(lambda j: conditions[j], range(i + 1, len(barriers) if conditions[i] else 0))
+        for j in behind:
             second = barriers[j]
-            at = _excluding(function, conditions[i], conditions[j], Span(first.node.start_byte, second.node.start_byte))
+            own, others = conditions[i], conditions[j]
+            if j - i > _MOST_COMPARED or len(ways[i] ^ ways[j]) > _MOST_COMPARED:
+                if not told and any(kernels.agreement(function, each.expression) < widest for each in own):
+                    told = True
+                    yield _not_compared(first)
+                break
+            shared = ways[i] & ways[j]
+            between = Span(first.node.start_byte, second.node.start_byte)
+            at = None
+            if len(shared) < min(len(ways[i]), len(ways[j])):
+                mine, theirs = ([each for each in some if _way(each) not in shared] for some in (own, others))
+                at = _excluding(function, mine, theirs, between)
             # What lanes agree on is looked at last: it takes the longest.
             if at is None or kernels.agreement(function, at) >= widest:
                 continue
-            shared = {_way(each) for each in conditions[i]} & {_way(each) for each in conditions[j]}
             if any(
                 all(
                     _way(each) in shared or kernels.agreement(function, each.expression) >= widest
@@ -270,6 +294,16 @@ def _parted_apart(function: Function, kernels: Kernels, barriers: Sequence[Call]
                 certainty=Certainty.MANUAL,
             )
             break
+
+
+def _not_compared(barrier: Call) -> Finding:
+    return Finding(
+        Span(barrier.node.start_byte, barrier.node.end_byte),
+        "parted",
+        "so many barriers under conditions are not each compared with each other: see to it that threads of one "
+        "wavefront do not part at a condition and wait at different ones",
+        certainty=Certainty.MANUAL,
+    )
 
 
 def _way(condition: Condition) -> tuple[int, bool | None]:
@@ -301,6 +335,8 @@ def _excluding(function: Function, own: list[Condition], others: list[Condition]
 
 def _parted_by_labels(function: Function, kernels: Kernels, barriers: Sequence[Call], widest: int) -> Iterator[Finding]:
     """Yield a finding per `goto` that some threads take past a barrier to another one."""
+    if not function.mentions(_GOTO):
+        return
     sides: dict[int, dict[bool, Call]] = {}
     leaving = {}
     for barrier in barriers:

@@ -36,6 +36,16 @@ def instead_of(barrier: Call, barriers: Sequence[Call], statement: Node) -> list
     return found or None
 
 
+def parts(statement: Node) -> bool:
+    """Say whether threads that part at a statement may come to different barriers, as far as it shows itself."""
+    if statement.type == "switch_statement":
+        return True
+    if statement.type not in ("if_statement", "conditional_expression"):
+        return False
+    branch = statement.child_by_field_name("consequence")
+    return statement.child_by_field_name("alternative") is not None or (branch is not None and bool(_leaves(branch)))
+
+
 def _end_of_loop(statement: Node) -> int:
     """Where the loop or `switch` around a statement ends; 0 if there is none."""
     outer = statement.parent

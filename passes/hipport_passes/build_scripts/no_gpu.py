@@ -44,6 +44,8 @@ _THROUGH = {
     "str",
     "range",
 }
+# What hipport writes behind a question for a GPU.
+_OWN_ANSWER = re.compile(r"(?:torch\.)?version\.hip is (?:not )?None|(?:not )?(?:[\w.]+\.)?IS_HIP_EXTENSION")
 _LOOKS = ("exists", "isdir", "isfile", "is_dir", "is_file", "lexists")
 _CUDA_PATH = re.compile(r"(?:^|/)(?:cuda(?:-[\d.]+)?|nvcc)(?:/|$)|NVIDIA GPU Computing Toolkit")
 _CUDA_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDADIR")
@@ -66,7 +68,10 @@ def unseen(script: Script, answered: Callable[[cst.BaseExpression], bool]) -> It
     for question_of in ("torch.cuda.is_available", "torch.cuda.device_count", "torch._C._cuda_getDeviceCount"):
         for called_name in script.named(question_of.rpartition(".")[2]):
             call = _call_of(script, called_name, question_of)
-            if call is None or not script.runs(call).both or answered(call):
+            if call is None or not script.runs(call).both:
+                continue
+            if answered(call):
+                yield from _opened_before(script, call)
                 continue
             trail = _Trail(script)
             if not trail.decides(call):
@@ -175,6 +180,23 @@ def _asked_gpu(script: Script, call: cst.Call, needs_gpu: bool, forced: bool) ->
         )
         said.certainty = Certainty.MANUAL
     return said
+
+
+def _opened_before(script: Script, call: cst.Call) -> Iterator[Said]:
+    """Yield what is to be said where an earlier run has let ROCm through, and upstream asks the GPU behind it since."""
+    whole, _ = _question(script, call)
+    above = script.parent[whole]
+    if not isinstance(above, cst.BooleanOperation) or above.left is not whole:
+        return
+    if not _OWN_ANSWER.fullmatch(script.code(above.right)):
+        return
+    trail = _Trail(script)
+    if trail.decides(call) and trail.needs_gpu:
+        message = (
+            "builds kernels for ROCm where there is no GPU, too, and what is behind it asks the GPU: ask only where "
+            "there is one, and let PYTORCH_ROCM_ARCH say what to build for"
+        )
+        yield Said(script.source.span(whole), "is_available", message, Certainty.MANUAL)
 
 
 def _or_rocm(script: Script, said: Said, whole: cst.BaseExpression, there: bool) -> bool:

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from hipport_passes.build_scripts.script import Script
 
 _NAMES = ("pick_device", "choose_device", "gpu_or_cpu", "hipport_device")
+_LAST = "_hipport_pick_device"
+#: What may be a call of it, with the name that an earlier run has chosen.
+CALLED = re.compile(rb"\b(?:%b)\(" % "|".join((*_NAMES, _LAST)).encode())
 _HELPER = re.compile(rb"^def (\w+)\(index=None\):\r?\n[ \t]+\"\"\"Return \"cuda\",", re.MULTILINE)
+_HELPER_END = re.compile(
+    rb"^[ \t]+return \"cuda\" if index is None else f\"cuda:\{index\}\"[ \t]*(?:\r?\n|\Z)", re.MULTILINE
+)
 
 
 class Chooser:
@@ -27,11 +33,66 @@ class Chooser:
         known = _HELPER.search(script.source.text)
         #: Whether it is there already.
         self.there = known is not None
+        lost = next((name for name in (*_NAMES, _LAST) if self._calls_alone(name)), None) if known is None else None
         self.name = (
             known[1].decode()
             if known is not None
-            else next((name for name in _NAMES if not script.named(name)), "_hipport_pick_device")
+            else lost or next((name for name in _NAMES if not script.named(name)), _LAST)
         )
+        #: Whether an earlier run has put it there, and it is lost since, in a merge.
+        self.lost = lost is not None
+
+    def _calls(self, name: str) -> list[cst.Call]:
+        import libcst as cst
+
+        above = ((each, self.script.parent.get(each)) for each in self.script.named(name))
+        return [call for each, call in above if isinstance(call, cst.Call) and call.func is each and len(call.args) < 2]
+
+    def _calls_alone(self, name: str) -> bool:
+        """Say whether a name is called in the file, and nothing in it says what it is."""
+        calls = self._calls(name)
+        return bool(calls) and len(calls) == len(self.script.named(name)) and self.script.bound_elsewhere is not None
+
+    def stranded(self, calling: Sequence[cst.CSTNode]) -> list[cst.CSTNode]:
+        """Return the calls, with those that are to be made, that a merge has left without the function or before it."""
+        calls = [*self._calls(self.name), *calling]
+        if self.lost:
+            return calls
+        own = self._own()
+        if own is None:
+            return []
+        lines = list(self.script.module.body)
+        number = {id(line): i for i, line in enumerate(lines)}
+        where = number[id(own)]
+        early = any(number.get(id(child), where) < where for each in calls for _, child in self.script.ancestors(each))
+        return calls if early else []
+
+    def _own(self) -> cst.FunctionDef | None:
+        """The function where it stands among the statements of the module."""
+        import libcst as cst
+
+        found = [
+            each
+            for each in self.script.module.body
+            if isinstance(each, cst.FunctionDef) and each.name.value == self.name
+        ]
+        return found[0] if self.there and len(found) == 1 else None
+
+    def again(self, calls: Sequence[cst.CSTNode]) -> tuple[Edit, ...]:
+        """Return the edits that put the function back, or up to where it is called first."""
+        own = self._own()
+        inside = {id(each) for each in self.script.nodes_below(own)} if own is not None else set()
+        return (*self.definition([each for each in calls if id(each) not in inside]), *self._away())
+
+    def _away(self) -> tuple[Edit, ...]:
+        """Take the function out from where it stands."""
+        text, own = self.script.source.text, _HELPER.search(self.script.source.text)
+        end = _HELPER_END.search(text, own.start()) if own is not None else None
+        if own is None or end is None:
+            return ()
+        begun, rest = len(text[: own.start()].rstrip()), len(text) - len(text[end.end() :].lstrip(b"\r\n"))
+        apart = 0 if rest == len(text) else 2 if re.compile(rb"(?:def|class|async|@)\b|@").match(text, rest) else 1
+        return (Edit(Span(begun, rest), self.script.source.newline * (1 + apart)),)
 
     def has_torch(self, node: cst.CSTNode) -> bool:
         """Say whether `torch` is imported, for the whole file, before the place."""

@@ -326,7 +326,7 @@ def in_commands(
     """Yield what is to be said of commands that install something."""
     knows_rocm = any(
         _ROCM_WORDS.search(word.text) and word.text not in asking.ours for command in commands for word in command.words
-    ) or any(_ROCM_WORDS.search(asked) for command in commands for asked in command.under)
+    ) or any(command.asks(_ROCM_WORDS) for command in commands)
     folder = _Folder()
     known: dict[str, str] = dict(variables or {})
     for command in commands:
@@ -339,9 +339,9 @@ def in_commands(
                     known[name] = value
                 elif name.endswith("+"):
                     known[name[:-1]] = known.get(name[:-1], "") + (" " if word.items else "") + value
-        if any(_ROCM_WORDS.search(asked) for asked in command.under):
+        if command.asks(_ROCM_WORDS):
             continue
-        behind = any(_CUDA_WORDS.search(asked) for asked in command.under)
+        behind = command.asks(_CUDA_WORDS)
         if behind and knows_rocm:
             continue
         of_command = list(_of_command(source, command, asking, folder.now))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from hipport.languages.cpp import Cpp
 from hipport.languages.declarations import member_or_qualified
-from hipport.project import Project
+from hipport.project import Component, Project
 from hipport_passes.ptx.assembly import opcodes
 from hipport_passes.ptx.statements import statements
 
@@ -63,6 +63,56 @@ def flags(source: Cpp, project: Project) -> frozenset[tuple[PurePath, int]] | No
     if key not in known:
         known[key] = _flags(project, [other for other in project.component(source) if isinstance(other, Cpp)])
     return known[key]
+
+
+def undeclared(source: Cpp, project: Project) -> list[int]:
+    """Return the opening braces of functions that use the variable, as an earlier run has written, and have none.
+
+    Upstream has changed them since, or added them, and macros of the program have the variable in their text by now.
+    """
+    names = {VARIABLE, *project.component(source).fact(_macros_with_variable)}
+    if source.words.isdisjoint(names):
+        return []
+    found = set()
+    for span, _ in source.names(frozenset(names)):
+        inside = _function(source, span.start) if source.directive(span.start) is None else None
+        if inside is not None and not source.ported(span.start):
+            found.add(inside[1])
+    return sorted(brace for brace in found if not _declares(source, brace))
+
+
+def _declares(source: Cpp, brace: int) -> bool:
+    """Say whether a function, or one around it, has the variable."""
+    node: Node | None = source.tree.root_node.descendant_for_byte_range(brace, brace + 1)
+    while node is not None:
+        inside = node.type in ("function_definition", "lambda_expression")
+        if inside and re.search(rb"\bunsigned\s*&?\s*" + VARIABLE, source.code[node.start_byte : node.end_byte]):
+            return True
+        node = node.parent
+    return False
+
+
+def _macros_with_variable(component: Component) -> frozenset[bytes]:
+    """The macros whose text needs the variable where they are used, by way of others too."""
+    texts: dict[bytes, set[bytes]] = {}
+    for source in component if any(VARIABLE in each.text for each in component) else ():
+        if not isinstance(source, Cpp):
+            continue
+        for directive in source.directives:
+            head = _DEFINE.match(source.code, directive.start)
+            if head is not None:
+                texts.setdefault(head[1], set()).update(_WORD.findall(source.code, head.end(), directive.end))
+    users: dict[bytes, set[bytes]] = {}
+    for name, words in texts.items():
+        for word in words if b"unsigned" not in words or VARIABLE not in words else ():
+            users.setdefault(word, set()).add(name)
+    found: set[bytes] = set()
+    waiting = [VARIABLE]
+    while waiting:
+        more = users.get(waiting.pop(), set()) - found
+        found |= more
+        waiting += more
+    return frozenset(found)
 
 
 def passes_on(text: bytes) -> bool:

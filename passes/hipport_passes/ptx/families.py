@@ -111,7 +111,7 @@ def _family(statement: Statement, macro: Span, uses: list[_Use]) -> tuple[Transl
         callee = strings[0]
         if len(re.findall(rb"\b" + callee + rb"\b", statement.source.code[macro.start : macro.end])) != 2:
             raise Unreadable("the macro does more with the string")
-        edits = [(use.source.path, Edit(use.arguments[callee], _function(use.does))) for use in uses]
+        edits = [(use.source.path, Edit(use.arguments[callee], function(use.does))) for use in uses]
     else:
         callee = _pasted(statement, uses)
         if statement.parameters & {b"hipport", b"ptx"}:
@@ -162,7 +162,7 @@ def _uses(statement: Statement, macro: Span, files: list[Cpp]) -> Iterator[_Use]
             yield _Use(source, arguments, tuple(given), program, does)
 
 
-def _function(does: Operation) -> bytes:
+def function(does: Operation) -> bytes:
     """Return a function that does what an instruction does, as an argument of a macro. Raises Unreadable."""
     if does.before or does.after or does.carry or does.result is None:
         raise Unreadable("the instruction writes more than one value")

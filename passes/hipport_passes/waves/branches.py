@@ -29,7 +29,7 @@ from hipport.languages.mentions import Definition, Mentions
 from hipport.project import Component, Project
 from hipport.source import Edit, Span
 from hipport_passes.waves.kinds import on_wavefronts
-from hipport_passes.waves.sizes import with_intrinsics
+from hipport_passes.waves.sizes import having_intrinsics
 
 _TOKEN = re.compile(rb"0[xX][0-9a-fA-F]+[uUlL]*|\d[\w.]*|[A-Za-z_]\w*|\\\r?\n|\S")
 _NUMBER = re.compile(rb"(0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
@@ -63,7 +63,7 @@ class _Logical:
 
     def __init__(self, component: Component) -> None:
         self.mentions = component.fact(Mentions)
-        self.having = frozenset(each for each in self.mentions.definitions if with_intrinsics(each))
+        self.having = frozenset(having_intrinsics(self.mentions))
 
     def reached_from(self, definition: Definition) -> bool:
         return any(each in self.having for each in self.mentions.reached(definition))

@@ -64,8 +64,10 @@ class Wavefronts:
         if not any(isinstance(file, Cpp) and file.fact(_may_be_native) for file in component):
             return
         every = [each.function for each in self.mentions.definitions if each.function is not None]
-        logical = {function for function in every if _of_32_lanes(function)}
-        self._any = any(on_wavefronts(function) for function in every if function not in logical)
+        of_32 = (each.function for each in self.mentions.having(_places_of_32_lanes))
+        logical = {function for function in of_32 if function is not None and _of_32_lanes(function)}
+        native = (each.function for each in self.mentions.having(places_on_wavefronts))
+        self._any = any(f is not None and f not in logical and on_wavefronts(f) for f in native)
         self._logical = frozenset(callers(logical, every))
         self._others = frozenset(every) - self._logical
 
@@ -164,6 +166,25 @@ def _names(functions: Iterable[Function]) -> frozenset[bytes]:
             rb"[A-Za-z_]\w*", function.source.code[function.node.start_byte : function.node.end_byte]
         )
     )
+
+
+def _places_of_32_lanes(source: Cpp) -> tuple[int, ...]:
+    return source.fact(_of_32)
+
+
+def _of_32(source: Cpp) -> tuple[int, ...]:
+    return tuple(match.start() for match in OF_32_LANES.finditer(source.code))
+
+
+def places_on_wavefronts(source: Cpp) -> tuple[int, ...]:
+    """Return where functions may be ones that `on_wavefronts` tells."""
+    return source.fact(_on_wavefronts)
+
+
+def _on_wavefronts(source: Cpp) -> tuple[int, ...]:
+    if not (source.hip_only or source.begun_as_hip):
+        return ()
+    return tuple(match.start() for match in _OF_WAVEFRONT.finditer(source.code))
 
 
 def _of_32_lanes(function: Function) -> bool:

@@ -88,11 +88,36 @@ def mixed(component: Component) -> tuple[Mixed, ...]:
         return ()
     mentions = component.fact(Mentions)
     own = own_names(files)
-    natives = {each: mark for each in mentions.definitions if (mark := _first(native_marks(each, own)))}
+    natives = {each: mark for each in mentions.having(_native_places) if (mark := _first(native_marks(each, own)))}
     if not natives:
         return ()
-    logicals = {each: mark for each in mentions.definitions if (mark := _first(_logical_marks(each, component, own)))}
+    having = mentions.having(_logical_places)
+    logicals = {each: mark for each in having if (mark := _first(_logical_marks(each, component, own)))}
     return tuple(_meeting(mentions, natives, logicals))
+
+
+def _native_places(source: Cpp) -> tuple[int, ...]:
+    return source.fact(_natives)
+
+
+def _natives(source: Cpp) -> tuple[int, ...]:
+    """Where `native_marks` may find something."""
+    patterns = [OF_PYTORCH]
+    of_hip = source.begun_as_hip or source.side == "hip" or bool(source.hip_only)
+    found = [match.start() for match in source.fact(sized)] if of_hip else []
+    if of_hip:
+        patterns.append(WAVE_FUNCTION)
+    return (*found, *(match.start() for pattern in patterns for match in pattern.finditer(source.code)))
+
+
+def _logical_places(source: Cpp) -> tuple[int, ...]:
+    return source.fact(_logicals)
+
+
+def _logicals(source: Cpp) -> tuple[int, ...]:
+    """Where `_logical_marks` may find something."""
+    patterns = (OF_32_LANES, COUNTED, _TILES, _WARP_SIZE, _FOUND_GROUPS)
+    return tuple(match.start() for pattern in patterns for match in pattern.finditer(source.code))
 
 
 class Asked(NamedTuple):
@@ -120,16 +145,24 @@ def asked(component: Component) -> Asked:
 def _meeting(
     mentions: Mentions, natives: Mapping[Definition, Mark], logicals: Mapping[Definition, Mark]
 ) -> Iterator[Mixed]:
-    with_logical = frozenset(mentions.reaching_any(logicals))
+    # What the host does with both is launch kernels of both kinds, and no code for devices uses what is the host's.
+    devices = [each for each in mentions.definitions if each in natives or _on_device(each)]
+    users = mentions.users_among(devices)
+    without: set[Definition] = set()
     for native, mark in natives.items():
-        for user in mentions.reaching(native):
-            # What the host does with both is launch kernels of both kinds.
-            if user not in with_logical or (user.function is not None and not _on_device(user)):
+        for user in mentions.reaching_by(native, users):
+            if user in without or not _on_device(user):
                 continue
-            found = next((logicals[each] for each in mentions.reached(user) if each in logicals), None)
-            if found is not None:
-                yield Mixed(mark, found, user)
-                break
+            reached = []
+            for each in mentions.following_from(user, without):
+                reached.append(each)
+                if each in logicals:
+                    break
+            else:
+                without.update(reached)
+                continue
+            yield Mixed(mark, logicals[each], user)
+            break
 
 
 _ON_DEVICE = re.compile(rb"\b__(?:device|global)__\b|\b\w*(?:DEVICE|GLOBAL|KERNEL)\w*\b|\b\w*(?i:device|inline)\w*\b")
@@ -240,11 +273,15 @@ def _may_be_logical(source: Cpp) -> bool:
 _DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(" + b"|".join(_PYTORCH) + rb"|__\w+_sync|__activemask)\b", re.M)
 
 
+_INTRINSICS = re.compile(rb"__\w+_sync|__activemask")
+
+
 def own_names(files: Iterable[Cpp]) -> frozenset[bytes]:
     """The names of PyTorch's and of intrinsics that the program defines itself where HIP sees it."""
     return frozenset(
         match[1]
         for file in files
+        if b"define" in file.words and (file.matched(_INTRINSICS) or not file.words.isdisjoint(_PYTORCH))
         for match in _DEFINED.finditer(file.code)
         if not within(match.start(), file.cuda_only)
     )

@@ -18,7 +18,7 @@ from hipport.languages.functions import functions
 from hipport.languages.mentions import Definition, Mentions
 from hipport.project import Component, Project
 from hipport.source import Edit, Span
-from hipport_passes.waves.kinds import on_wavefronts
+from hipport_passes.waves.kinds import on_wavefronts, places_on_wavefronts
 
 #: CUDA's functions whose first argument is a mask.
 MASKED = re.compile(rb"__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_(?:any|all)|reduce_\w+)_sync|__syncwarp")
@@ -86,6 +86,19 @@ def with_intrinsics(definition: Definition) -> bool:
     return any(not ported(match.start()) for match in definition.matches(_INTRINSIC))
 
 
+def having_intrinsics(mentions: Mentions) -> list[Definition]:
+    """Return the definitions with intrinsics of 32 lanes, that both compilers see."""
+    return [each for each in mentions.having(_places) if with_intrinsics(each)]
+
+
+def _places(source: Cpp) -> tuple[int, ...]:
+    return source.fact(_intrinsics)
+
+
+def _intrinsics(source: Cpp) -> tuple[int, ...]:
+    return tuple(match.start() for match in _INTRINSIC.finditer(source.code))
+
+
 def _with_intrinsics(source: Cpp) -> frozenset[bytes]:
     """The words of functions, and macros, in which CUDA's intrinsics, or CUB's, stand that both compilers see."""
     found: set[bytes] = set()
@@ -144,7 +157,7 @@ class _HandedOn(NamedTuple):
 
 def _handed_on(component: Component) -> _HandedOn:
     mentions = component.fact(Mentions)
-    users = mentions.reaching_any(each for each in mentions.definitions if with_intrinsics(each))
+    users = mentions.reaching_any(having_intrinsics(mentions))
     functions_ = {name for user in users if user.function is not None for name in user.names}
     names: set[bytes] = set()
     words: set[bytes] = set()
@@ -156,7 +169,7 @@ def _handed_on(component: Component) -> _HandedOn:
                 names.update(_WORD.findall(match[2]))
     native = {
         word
-        for each in mentions.definitions
+        for each in mentions.having(places_on_wavefronts)
         if each.function is not None and on_wavefronts(each.function)
         for word in _WORD.findall(each.source.code, each.span.start, each.span.end)
     }

@@ -120,10 +120,12 @@ class Expressions:
 
     def _find_elsewhere(self, variable: Variable) -> Iterator[tuple[Function, Form]]:
         function, name = self._function, re.escape(variable.name)
-        code = function.text(function.body)
+        # Only where it is known by its name: in its own scope.
+        begin, end = max(function.body.start_byte, variable.start), min(function.body.end_byte, variable.end)
+        code = function.source.code[begin:end]
         for match in re.finditer(rb"([&*])\s*(\w+)\s*=\s*(&?)\s*" + name + rb"\s*[;,]", code):
             by_pointer = match[1] == b"*"
-            other = function.locals.named(match[2], function.body.start_byte + match.end())
+            other = function.locals.named(match[2], begin + match.end())
             if other is None or other == variable or by_pointer != bool(match[3]):
                 continue
             if by_pointer:
@@ -133,7 +135,7 @@ class Expressions:
         if not re.search(rb"[(,]\s*&?\s*" + name + rb"\s*[,)]", code):
             return
         for call in function.calls():
-            for i, argument in enumerate(call.arguments):
+            for i, argument in enumerate(call.arguments if begin <= call.node.start_byte < end else ()):
                 pointer = argument.type == "pointer_expression" and function.text(argument).startswith(b"&")
                 given = argument.named_children[0] if pointer and argument.named_children else argument
                 if given.type != "identifier" or function.text(given) != variable.name:

@@ -182,6 +182,11 @@ def joined(function: Function, variable: Variable, node: Node) -> Joined | None:
     inner = node
     for outer in function.around(node):
         if outer.type == "compound_statement":
+            if not any(
+                outer.start_byte <= each.node.start_byte and each.node.end_byte <= inner.start_byte for each in given
+            ):
+                inner = outer
+                continue
             before = [each for each in outer.named_children if each.end_byte <= inner.start_byte]
             through = _given_last(given, before, found, conditions)
             if not through:

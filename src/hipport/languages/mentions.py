@@ -12,19 +12,23 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.functions import DEFINE, Function, functions, is_method
+from hipport.languages.vocabulary import places_of, words_of
 from hipport.source import Span
 
 if TYPE_CHECKING:
     from hipport.project import Component
 
-_WORD = re.compile(rb"[A-Za-z_]\w*")
-_CALLED = re.compile(rb"([A-Za-z_]\w*)\s*[(<]")
+_WORD = re.compile(rb"\b[A-Za-z_]\w*")
+_CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*[(<]")
+# So many definitions are looked for by their names, before what says each is found for all of them.
+_MOST_ALONE = 64
+_BEHIND = re.compile(rb"\s*[(<]")
 # A constant, an enumeration, another name for a type or a namespace: `constexpr int kHalf = kLanes / 2;`
 _VALUE = re.compile(
     rb"\b(?:constexpr|const|using|namespace|enum)\b[^;{}()]*?\b(?P<name>\w+)\s*(?:=[^;{}]*|\{[^;{}]*\})\s*;|"
@@ -51,11 +55,23 @@ class Definition:
         """Whether the host launches it."""
         return self.function is not None and self.function.kernel
 
+    @cached_property
+    def method(self) -> bool:
+        """Whether it is a member of a class."""
+        return self.function is not None and is_method(self.function)
+
     def matches(self, pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes]]:
         """Yield what a pattern matches in it, of what HIP sees."""
         unseen = self.source.cuda_only
         found = pattern.finditer(self.source.code, self.span.start, self.span.end)
         return (match for match in found if not within(match.start(), unseen)) if unseen else found
+
+    @property
+    def words(self) -> set[bytes]:
+        """The words in it, of what HIP sees."""
+        if self.source.cuda_only:
+            return self.said(_WORD)
+        return set(words_of(self.source.code[self.span.start : self.span.end]))
 
     def said(self, pattern: re.Pattern[bytes]) -> set[bytes]:
         """Return what a pattern with one group or none finds in it, of what HIP sees."""
@@ -65,73 +81,164 @@ class Definition:
 
 
 class Mentions:
-    """The definitions of a component, and which of them use which."""
+    """The definitions of a component, and which of them use which: worked out for those that are asked for."""
 
     def __init__(self, component: Component) -> None:
-        self.definitions = [each for file in component if isinstance(file, Cpp) for each in _definitions(file)]
+        self._files = [file for file in component if isinstance(file, Cpp)]
+        self.definitions = [each for file in self._files for each in file.fact(_definitions)]
+        self._number = {each: number for number, each in enumerate(self.definitions)}
         self._by_name: dict[bytes, list[Definition]] = {}
         for each in self.definitions:
             for name in each.names:
                 self._by_name.setdefault(name, []).append(each)
+        #: Without methods, which have the names of other things, `load` or `size`: those have to be called.
+        self._plain = {
+            name: [each for each in found if not each.method] if len(found) > 1 or found[0].method else found
+            for name, found in self._by_name.items()
+        }
+        self._uses: dict[Definition, list[Definition]] = {}
+        self._users: dict[Definition, list[Definition]] = {}
 
     def named(self, name: bytes) -> list[Definition]:
         """Return the definitions of a name."""
         return self._by_name.get(name, [])
 
-    @cached_property
-    def uses(self) -> Mapping[Definition, list[Definition]]:
-        """What each definition says itself."""
-        return {each: self._said(each) for each in self.definitions}
+    def having(self, places: Callable[[Cpp], Iterable[int]]) -> list[Definition]:
+        """Return the definitions that places of their files are in."""
+        found = {each for file in self._files for at in places(file) for each in file.fact(_Layout).around(at)}
+        return sorted(found, key=self._number.__getitem__)
 
     @cached_property
-    def users(self) -> Mapping[Definition, list[Definition]]:
-        """By what each definition is said."""
-        users: dict[Definition, list[Definition]] = {each: [] for each in self.definitions}
-        for each, said in self.uses.items():
-            for other in said:
-                users[other].append(each)
+    def _with_word(self) -> Mapping[bytes, list[Cpp]]:
+        """The files that have each name of a definition in them."""
+        found: dict[bytes, list[Cpp]] = {}
+        for file in self._files:
+            for word in file.words & self._by_name.keys():
+                found.setdefault(word, []).append(file)
+        return found
+
+    def _used_by(self, definition: Definition) -> list[Definition]:
+        """What a definition says itself."""
+        if definition not in self._uses:
+            self._uses[definition] = self._said(definition)
+        return self._uses[definition]
+
+    def _users_of(self, definition: Definition) -> list[Definition]:
+        """What says a definition."""
+        known = self._users.get(definition)
+        if known is None and len(self._users) >= _MOST_ALONE:
+            self._find_users()
+            known = self._users[definition]
+        if known is None:
+            found: dict[Definition, None] = {}
+            for name in definition.names:
+                for file in self._with_word.get(name, ()):
+                    found.update(self._saying(file, name, called=definition.method))
+            found.pop(definition, None)
+            known = self._users[definition] = sorted(found, key=self._number.__getitem__)
+        return known
+
+    def users_among(self, definitions: Iterable[Definition]) -> Mapping[Definition, list[Definition]]:
+        """Return what says each definition, of some alone."""
+        users: dict[Definition, list[Definition]] = {each: [] for each in definitions}
+        for each in list(users):
+            for other in self._used_by(each):
+                if other in users:
+                    users[other].append(each)
         return users
 
+    def _find_users(self) -> None:
+        """Find what says each definition, of all at once: soon faster than to look for each by its name."""
+        self._users = dict(self.users_among(self.definitions))
+
+    @staticmethod
+    def _saying(file: Cpp, name: bytes, *, called: bool) -> dict[Definition, None]:
+        layout, unseen = file.fact(_Layout), file.cuda_only
+        return {
+            each: None
+            for at, _ in places_of(file.code, frozenset((name,)))
+            if not (unseen and within(at, unseen)) and not (called and not _BEHIND.match(file.code, at + len(name)))
+            for each in layout.around(at)
+        }
+
     def _said(self, definition: Definition) -> list[Definition]:
-        words = definition.said(_WORD) & self._by_name.keys()
+        words = definition.words & self._by_name.keys()
         if not words:
             return []
         called = definition.said(_CALLED)
         found: dict[Definition, None] = {}
         for word in sorted(words):
-            for other in self._by_name[word]:
-                # Methods have the names of other things: `load`, `size`.
-                if other is not definition and (
-                    word in called or other.function is None or not is_method(other.function)
-                ):
-                    found[other] = None
+            found.update(dict.fromkeys((self._by_name if word in called else self._plain)[word]))
+        found.pop(definition, None)
         return list(found)
 
     def reached(self, definition: Definition) -> list[Definition]:
         """Return what a definition uses, itself first."""
-        return _closed((definition,), self.uses)
+        return list(self.following_from(definition))
+
+    def following_from(self, definition: Definition, but: Collection[Definition] = ()) -> Iterator[Definition]:
+        """Yield what a definition uses, itself first, as it is found, and nothing by way of some."""
+        return _following((definition,), self._used_by, but)
 
     def reaching(self, definition: Definition) -> list[Definition]:
         """Return what uses a definition, itself first."""
-        return _closed((definition,), self.users)
+        return list(_following((definition,), self._users_of))
+
+    @staticmethod
+    def reaching_by(definition: Definition, users: Mapping[Definition, list[Definition]]) -> Iterator[Definition]:
+        """Yield what uses a definition by way of `users` alone, itself first."""
+        return _following((definition,), users.__getitem__)
 
     def reaching_any(self, definitions: Iterable[Definition]) -> list[Definition]:
         """Return what uses one of some definitions, these first."""
-        return _closed(definitions, self.users)
+        return list(_following(definitions, self._users_of))
 
 
-def _closed(start: Iterable[Definition], following: Mapping[Definition, list[Definition]]) -> list[Definition]:
+def _following(
+    start: Iterable[Definition],
+    following: Callable[[Definition], list[Definition]],
+    but: Collection[Definition] = (),
+) -> Iterator[Definition]:
     found = dict.fromkeys(start)
+    yield from list(found)
     waiting = list(found)
     while waiting:
-        for other in following[waiting.pop()]:
-            if other not in found:
+        for other in following(waiting.pop()):
+            if other not in found and other not in but:
                 found[other] = None
                 waiting.append(other)
-    return list(found)
+                yield other
 
 
-def _definitions(source: Cpp) -> Iterator[Definition]:
+class _Layout:
+    """Where the definitions of a file stand."""
+
+    def __init__(self, source: Cpp) -> None:
+        self._each = sorted(source.fact(_definitions), key=lambda each: each.span.start)
+        self._starts = [each.span.start for each in self._each]
+        #: Which one each of them begins in, by number; -1: none.
+        self._outer: list[int] = []
+        open_: list[int] = []
+        for number, each in enumerate(self._each):
+            while open_ and self._each[open_[-1]].span.end <= each.span.start:
+                open_.pop()
+            self._outer.append(open_[-1] if open_ else -1)
+            open_.append(number)
+
+    def around(self, offset: int) -> Iterator[Definition]:
+        """Yield the definitions that an offset is in."""
+        number = bisect_right(self._starts, offset) - 1
+        while number >= 0:
+            if offset < self._each[number].span.end:
+                yield self._each[number]
+            number = self._outer[number]
+
+
+def _definitions(source: Cpp) -> tuple[Definition, ...]:
+    return tuple(_found(source))
+
+
+def _found(source: Cpp) -> Iterator[Definition]:
     every = functions(source)
     starts = [function.node.start_byte for function in every]
     for function in every:

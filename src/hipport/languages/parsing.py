@@ -41,6 +41,11 @@ _BEFORE_TYPE = re.compile(
     rb"[ \t]*[;=,\[]"
 )
 _ALONE = re.compile(rb"\r(?!\n)")
+_UNENDED = re.compile(
+    rb"^[ \t]*[A-Z][A-Z0-9_]*[ \t]*\([^();{}\r\n]*(?:\([^();{}\r\n]*\)[^();{}\r\n]*)*\)[ \t]*\r?\n"
+    rb"(?P<blank>[ \t])[ \t]*\([ \t]*void[ \t]*\)",
+    re.MULTILINE,
+)
 _PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)+)")
 
 
@@ -65,20 +70,24 @@ def _to_parse(source: Cpp) -> bytes:
     """The text without the pragmas between the head of a loop or an `if` and what belongs to it.
 
     The grammar would take the head for a statement with nothing in it, and what follows for another one. Without
-    macros in front of the type of what is declared, where it would take the type for the name. And where it would take
+    macros in front of the type of what is declared, where it would take the type for the name. A macro on a line of its
+    own, `STEP(2)`, in front of `(void)f();` is ended: what it gives would be called. And where it would take
     `i < n >> 1` and `i < n && j > (k)` for templates, `<` is `>`: what an operator is, the text says. A carriage return
     alone, which ends no line for the grammar, is a line feed.
     """
     parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(source.code)}
+    unended = [match.start("blank") for match in _UNENDED.finditer(source.code)] if b"void" in source.words else []
     compared = list(_compared(source))
     macros = list(_before_types(source))
-    if not parted and not compared and not macros:
+    if not parted and not unended and not compared and not macros:
         return _ALONE.sub(b"\n", source.text)
     text = bytearray(_ALONE.sub(b"\n", source.text))
     for macro in macros:
         text[macro.start : macro.end] = b" " * len(macro)
     for place in compared:
         text[place] = 0x3E  # `>`
+    for place in unended:
+        text[place] = 0x3B  # `;`
     for head in _HEAD.finditer(source.code):
         closing = source.closing(head.end() - 1)
         if closing is not None and (pragmas := parted.get(closing)) is not None:

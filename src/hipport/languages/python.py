@@ -24,6 +24,9 @@ _MARK = b"\xef\xbb\xbf"
 _BRACKET = re.compile(rb"[()\[\]{}]")
 _INDENT = re.compile(rb"(?<=[\r\n])[ \t\f]+")
 _DEEPEST = 200  # CPython's own limit on brackets within brackets; libcst overflows the stack some way beyond
+_LONGEST = 256  # of a chain of calls, subscripts and attributes; libcst takes time by the square of it
+_LINK = re.compile(rb"(?:\s|\\\r?\n)*(?:\.\s*\w+\s*)*")
+_NAMES = re.compile(rb"(?:\.[A-Za-z_]\w*){%d}" % (_LONGEST + 1))
 
 
 class Misplaced(ValueError):
@@ -243,13 +246,25 @@ def _unindented(code: bytes) -> bytes:
 def _too_deep(text: bytes) -> bool:
     """Say whether the text nests so deeply that parsing it might end the process: libcst's parser is recursive.
 
-    Python refuses such text itself, in its own time; what is merely long does not nest.
+    Python refuses such text itself, in its own time; what is merely long does not nest. A chain of calls and
+    subscripts, `f()()…` or `f[a].b[a].b…`, does: each is in the one behind it.
     """
-    depth = deepest = 0
+    depth = 0
+    chains = [0]
+    closed = -1
     for match in _BRACKET.finditer(text):
-        depth = depth + 1 if match.group() in b"([{" else max(0, depth - 1)
-        deepest = max(deepest, depth)
-    if deepest > _DEEPEST:
+        start = match.start()
+        if match.group() in b"([{":
+            going_on = closed >= 0 and _LINK.fullmatch(text, closed, start) is not None
+            chains[depth] = chains[depth] + 1 + text.count(b".", closed, start) if going_on else 0
+            depth += 1
+            if depth > _DEEPEST or chains[depth - 1] > _LONGEST:
+                return True
+            chains[depth:] = [0]
+            closed = -1
+        else:
+            depth, closed = max(0, depth - 1), match.end()
+    if _NAMES.search(text):
         return True
     return compiles(text) is None
 

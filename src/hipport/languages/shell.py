@@ -59,23 +59,56 @@ class Word:
         return self.span.start + len(self.quote)
 
 
+class Condition:
+    """What is asked by a command in front of others, and what was asked before: around it, or by earlier branches.
+
+    Each has only its own text, and remembers what was looked for: however deep they are, that takes no longer.
+    """
+
+    def __init__(self, text: str, before: Condition | None) -> None:
+        self.text = text
+        self.before = before
+        self._known: dict[re.Pattern[str], bool] = {}
+
+    def asks(self, pattern: re.Pattern[str]) -> bool:
+        """Say whether a pattern is found in what is asked, here or before."""
+        condition: Condition | None = self
+        passed = []
+        found = False
+        while condition is not None and not found:
+            known = condition._known.get(pattern)
+            if known is not None:
+                found = known
+                break
+            found = pattern.search(condition.text) is not None
+            passed.append(condition)
+            condition = condition.before
+        for each in passed:
+            each._known[pattern] = found
+        return found
+
+
 @dataclass(frozen=True)
 class Command:
     """A simple command: its words without the assignments in front, and the conditions that it is under.
 
-    Each of `under` has all that the branches of one `if` or `case` ask. What a shell is given to run (`bash -c "…"`),
-    or a program that runs others (`conda run -n env …`), is a command in its place.
+    `under` has all that the branches around ask, of one `if` or `case` also those in front of it. What a shell is given
+    to run (`bash -c "…"`), or a program that runs others (`conda run -n env …`), is a command in its place.
     """
 
     words: tuple[Word, ...]
     assigned: tuple[Word, ...] = ()
-    under: tuple[str, ...] = ()
+    under: Condition | None = None
     #: the quotes around the script that it stands in, which nothing put there may have
     quotes: str = ""
     #: whether a program runs it that takes no assignments in front of it
     wrapped: bool = False
     #: whether its words are strings of a list in JSON, which stay so only one by one
     listed: bool = False
+
+    def asks(self, pattern: re.Pattern[str]) -> bool:
+        """Say whether a pattern is found in the conditions that it is under."""
+        return self.under is not None and self.under.asks(pattern)
 
     @property
     def span(self) -> Span:
@@ -295,11 +328,14 @@ def _in_lines(text: bytes, span: Span) -> Iterator[Command]:
 class _Reader:
     """One reading of the commands in a part of a text."""
 
-    def __init__(self, text: bytes, span: Span, *, lines: bool = True) -> None:
+    def __init__(self, text: bytes, span: Span, *, lines: bool = True, under: Condition | None = None) -> None:
         self.text, self.at, self.end = text, span.start, span.end
         self.lines = lines  # whether a line's end ends a command
-        self.frames: list[list[str]] = []  # of each `if` and `case` around: what its branches ask
-        self.asking: list[str] | None = None  # the words of a condition that is being read
+        self.outer = under  # what is asked around the text
+        self.frames: list[
+            Condition | None
+        ] = []  # of each `if` and `case` around: what its branches ask, the last first
+        self.asking = False  # whether a condition is being read
         self.heredocs: list[tuple[bool, bytes]] = []
         self.target = ""  # the file that the output of a command goes to
         self.writes = ""  # the file that a text behind the line goes to
@@ -326,8 +362,8 @@ class _Reader:
                 continue
             if end:
                 if expects_pattern and end.group() == b")":
-                    for frame in self.frames[-1:]:
-                        frame.extend(word.text for word in words)
+                    if self.frames:
+                        self._ask(words)
                     expects_pattern, words = False, []
                 else:
                     if not (expects_pattern and end.group() in (b"(", b"|")):
@@ -362,19 +398,29 @@ class _Reader:
                 continue
             words.append(word)
             if word.text == "in" and words[0].text == "case":
-                self.frames.append([each.text for each in words[1:-1]])
+                self.frames.append(self._under)
+                self._ask(words[1:-1])
                 expects_pattern, words = True, []
         yield from self._command(words)
+
+    @property
+    def _under(self) -> Condition | None:
+        return self.frames[-1] if self.frames else self.outer
+
+    def _ask(self, words: Sequence[Word]) -> None:
+        """Take note of what a branch of the innermost `if` or `case` asks."""
+        if words:
+            self.frames[-1] = Condition(" ".join(word.text for word in words), self.frames[-1])
 
     def _keyword(self, text: str) -> bool:
         """Take note of a word of the language at the start of a command."""
         if text == "if":
-            self.frames.append([])
-            self.asking = self.frames[-1]
+            self.frames.append(self._under)
+            self.asking = True
         elif text == "elif" and self.frames:
-            self.asking = self.frames[-1]
+            self.asking = True
         elif text in ("then", "else"):
-            self.asking = None
+            self.asking = False
         elif text in ("fi", "esac"):
             if self.frames:
                 self.frames.pop()
@@ -383,8 +429,8 @@ class _Reader:
         return True
 
     def _command(self, words: list[Word]) -> Iterator[Command]:
-        if self.asking is not None:
-            self.asking += [word.text for word in words]
+        if self.asking and self.frames:
+            self._ask(words)
         inside, self.substituted = self.substituted, []
         if self.heredocs and words:
             given = [word.text for word in words if not _ASSIGNMENT.match(word.text)]
@@ -395,14 +441,13 @@ class _Reader:
         self.target = ""
         if words:
             yield from self._simple(words)
-        under = tuple(" ".join(frame) for frame in self.frames)
         for span, quotes in inside:
-            for each in _Reader(self.text, span).read():
-                yield replace(each, under=(*under, *each.under), quotes=quotes + each.quotes)
+            for each in _Reader(self.text, span, under=self._under).read():
+                yield replace(each, quotes=quotes + each.quotes)
 
     def _simple(self, words: list[Word]) -> Iterator[Command]:
         count = next((n for n, word in enumerate(words) if not _ASSIGNMENT.match(word.text)), len(words))
-        under = tuple(" ".join(frame) for frame in self.frames)
+        under = self._under
         # An assignment by itself is a command of that word alone.
         if count == len(words):
             yield Command(tuple(words), (), under)
@@ -414,8 +459,8 @@ class _Reader:
             yield Command(tuple(run[behind:]), tuple(words[:count]), under, wrapped=behind > 0)
             return
         inside = Span(script.start, script.span.end - len(script.quote))
-        for each in _Reader(self.text, inside).read():
-            yield replace(each, under=(*under, *each.under), quotes=script.quote + each.quotes)
+        for each in _Reader(self.text, inside, under=under).read():
+            yield replace(each, quotes=script.quote + each.quotes)
 
     def _word(self) -> Word | None:
         start = self.at
@@ -460,11 +505,10 @@ class _Reader:
 
     def _heredocs_read(self) -> Iterator[Command]:
         """Go on behind the texts that commands are given, and yield the commands in those that are scripts."""
-        under = tuple(" ".join(frame) for frame in self.frames)
         for tabs, word in self.heredocs:
             body, self.at = _heredoc(self.text, self.at, self.end, tabs, word)
-            for each in _Reader(self.text, body).read() if self.runs_heredoc else ():
-                yield replace(each, under=(*under, *each.under))
+            if self.runs_heredoc:
+                yield from _Reader(self.text, body, under=self._under).read()
             if self.writes and not self.runs_heredoc:
                 self.written.append((self.writes, body))
         self.heredocs.clear()
