@@ -149,6 +149,18 @@ BEGIN = {
 }
 
 
+def test_python_of_a_tree_is_parsed_in_one_place() -> None:
+    """There Python's warnings of it are kept from whoever uses hipport."""
+    folders = (ROOT / "src/hipport", ROOT / "passes/hipport_passes")
+    parsing = {
+        path.name
+        for folder in folders
+        for path in folder.rglob("*.py")
+        if re.search(r"\bast\.(?:parse|literal_eval)\(|\.evaluated_value\b", path.read_text(encoding="utf-8"))
+    }
+    assert parsing == {"python.py"}
+
+
 @pytest.mark.parametrize("path", ENGINE, ids=lambda path: path.name)
 def test_processes_are_begun_in_few_places(path: Path) -> None:
     """What is run for a tree is contained: what begins a process says here what for."""

@@ -171,3 +171,19 @@ def test_a_node_of_another_tree_is_misplaced() -> None:
 )
 def test_strings_that_only_a_newer_python_reads_are_errors(text: bytes, errors: int) -> None:
     assert _python(text).errors == errors
+
+
+def test_what_python_warns_of_a_tree_is_not_said(tmp_path: Path) -> None:
+    """`"\\d"` is a SyntaxWarning since Python 3.12, and older ones warn of `1or 2`."""
+    text = 'import torch\nfrom torch.utils.cpp_extension import CUDAExtension, load\nx = 1or 2\ny = "\\d"\n'
+    (tmp_path / "setup.py").write_text(
+        text + 'e = CUDAExtension("a", ["a.cu"])\nload("b", ["b.cu"])\nt = y.cuda()\n'
+        'major = torch.cuda.get_device_capability()[0]\nif major == "\\d": pass\n'
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "always", "-m", "hipport", "scan", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd="/",
+    )
+    assert done.returncode in (0, 1) and "Warning" not in done.stderr, done.stderr

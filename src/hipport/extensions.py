@@ -19,7 +19,7 @@ from typing import Any
 
 from hipport.globs import Glob
 from hipport.languages.cpp import Cpp
-from hipport.languages.python import Python
+from hipport.languages.python import Python, syntax_tree
 from hipport.project import Project
 from hipport.reading import SETTINGS, read_or_nothing
 from hipport.source import Source, Span
@@ -242,7 +242,7 @@ class _Script:
         self.evaluating: set[int] = set()
         self.steps = 0
         try:
-            self.nodes = list(ast.walk(ast.parse(source.text)))
+            self.nodes = list(ast.walk(syntax_tree(source.text)))
         except (SyntaxError, ValueError, RecursionError):
             self.nodes = []
         for node in self.nodes:
@@ -576,7 +576,7 @@ def _signs_in(source: Source) -> Iterator[Evidence]:
                 yield _evidence("hip header", source, include.directive.start)
     elif isinstance(source, Python):
         try:
-            nodes = ast.walk(ast.parse(source.text))
+            nodes = ast.walk(syntax_tree(source.text))
         except (SyntaxError, ValueError, RecursionError):
             return
         for node in nodes:

@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from hipport.globs import Glob
+from hipport.languages.python import syntax_tree
 from hipport.placing import walk
 from hipport.reading import read_or_nothing
 from hipport.units import NotBuilt
@@ -50,7 +51,7 @@ def just_in_time(path: Path, root: Path) -> tuple[list[JustInTime], list[NotBuil
     if b"cpp_extension" not in text:
         return [], []
     try:
-        tree = ast.parse(text)
+        tree = syntax_tree(text)
     except (SyntaxError, ValueError):
         return [], []
     except (RecursionError, MemoryError):

@@ -26,6 +26,7 @@ from typing import Any
 from hipport import hardware, reading
 from hipport.extensions import UNITS
 from hipport.hardware import Hardware
+from hipport.languages.python import syntax_tree
 from hipport.machine import torch_of
 from hipport.mutants import mutations
 from hipport.pipeline import Pass, Ported, Progress
@@ -573,7 +574,7 @@ def _declared(file: Path, asked: Sequence[str] = ()) -> tuple[str, frozenset[str
     Raises BadCases where it has not what it must have, or it is plain to see that it lacks cases that were `asked` for.
     """
     try:
-        tree = ast.parse(reading.read(file))
+        tree = syntax_tree(reading.read(file))
     except (SyntaxError, ValueError, RecursionError) as error:
         raise BadCases(f"{file}: {error}") from None
     package, names = "", set()

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from hipport.languages.python import Python, children
+from hipport.languages.python import Python, children, literal
 from hipport.source import Edit, Span
 from hipport_passes.nvcc_flags import HOLE
 
@@ -147,7 +147,7 @@ class Names:
         """Return what `str()` makes of an expression, with HOLE for what is known only when the script runs."""
         match node:
             case cst.Integer():
-                return str(node.evaluated_value)
+                return str(literal(node))
             case cst.Name("True" | "False"):
                 return node.value
             case cst.Call(func=cst.Name("int"), args=[cst.Arg(value=value, star="")]):

@@ -7,7 +7,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 
-from hipport.languages.python import Python
+from hipport.languages.python import Python, syntax_tree
 
 _OWN_CUDA = re.compile(rb"\bdef[ \t]+cuda[ \t]*\(")
 # After PyTorch was asked for GPUs it is too late for either.
@@ -47,7 +47,7 @@ def has_own_cuda(source: Python) -> bool:
     if not _OWN_CUDA.search(source.text):
         return False
     try:
-        tree = ast.parse(source.text)
+        tree = syntax_tree(source.text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return True
     for node in ast.walk(tree):
@@ -60,7 +60,7 @@ def has_own_cuda(source: Python) -> bool:
 def signatures(source: Python) -> Mapping[str, Sequence[Sequence[str]]]:
     """Return the names of the parameters of each function, and of what makes a class, by their names."""
     try:
-        tree = ast.parse(source.text)
+        tree = syntax_tree(source.text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     found: dict[str, list[Sequence[str]]] = {}

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from hipport.finding import Certainty
+from hipport.languages.python import literal
 from hipport_passes.build_scripts.names import called
 from hipport_passes.build_scripts.no_gpu import full_name
 from hipport_passes.build_scripts.script import Script
@@ -343,7 +344,7 @@ def _first(script: Script, part: cst.FormattedStringExpression) -> bool:
 
 def _begins(script: Script, text: cst.CSTNode | None) -> bool:
     """Say whether a text begins with what is put into it."""
-    return isinstance(text, cst.SimpleString) and _BEGINS.match(str(text.evaluated_value)) is not None
+    return isinstance(text, cst.SimpleString) and _BEGINS.match(str(literal(text))) is not None
 
 
 def _keyword(argument: cst.Arg) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
+from hipport.languages.python import literal
+
 Capability = tuple[int, int]
 
 #: What PyTorch says of gfx90a (and 906, 908), gfx942, gfx950, gfx101x, gfx103x, gfx110x, gfx115x and gfx120x.
@@ -59,7 +61,7 @@ def constant(node: cst.BaseExpression) -> object:
         case cst.Integer(value) | cst.Float(value):
             return float(value) if isinstance(node, cst.Float) else int(value.replace("_", ""), 0)
         case cst.SimpleString():
-            return node.evaluated_value
+            return literal(node)
         case cst.Tuple(elements) | cst.List(elements) | cst.Set(elements):
             values = [constant(each.value) if isinstance(each, cst.Element) else None for each in elements]
             return tuple(values) if values and None not in values else None

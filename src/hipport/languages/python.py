@@ -269,12 +269,27 @@ def _too_deep(text: bytes) -> bool:
     return compiles(text) is None
 
 
+def syntax_tree(text: bytes) -> ast.Module:
+    """Return what Python's own parser makes of a text. What it warns of, as of "\\d", is no matter of a port.
+
+    Raises SyntaxError, ValueError, RecursionError and MemoryError, as that does.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
+def literal(node: libcst.SimpleString | libcst.Integer) -> str | bytes | int:
+    """Return what a literal stands for, without what Python says of its escapes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return node.evaluated_value
+
+
 def compiles(text: bytes) -> bool | None:
     """Say whether this Python's own parser reads the text; None where it nests too deeply for it."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(text)
+        syntax_tree(text)
     except (RecursionError, MemoryError):
         return None
     except (SyntaxError, ValueError):
