@@ -33,7 +33,8 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, NewFile, Span
 
-_USE = re.compile(rb"(?<!\w::)(?<!\w)hipport\s*::\s*(?:\w+\s*::\s*)*\w+")
+#: A name of hipport's.
+USE = re.compile(rb"(?<!\w::)(?<!\w)hipport\s*::\s*(?:\w+\s*::\s*)*\w+")
 _LINE = re.compile(rb"[ \t]*#[ \t]*include[ \t]*\"[^\"\r\n]+\"[ \t]*(?:\r\n|\n|\r)")
 _NAMESPACE = re.compile(rb"namespace\s+(\w+)\s*$")
 _WORD = re.compile(rb"[A-Za-z_]\w*|[{}]")
@@ -48,7 +49,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     late = dict(reversed(behind))  # the first of each
     there = project.together(source, _included, but={source.path}) | _with_brought(_names(source) - late.keys())
     lost: dict[str, Span] = {}
-    for match in _USE.finditer(source.code):
+    for match in USE.finditer(source.code):
         header = _of(b"".join(match.group().split()))
         if header is None or header in there or source.ported(match.start()):
             continue
