@@ -333,6 +333,7 @@ def _stepped(seen: _Names, node: Node) -> tuple[Edit, ...]:
     if (
         not seen.kind.added_to
         or of is None
+        or of.type == "call_expression"  # a cast: nothing is assigned to its value
         or not seen.is_address(of)
         or node.parent is None
         or node.parent.type != "expression_statement"

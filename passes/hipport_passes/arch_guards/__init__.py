@@ -54,6 +54,8 @@ _IFDEF = re.compile(rb"(if)(n?)def[ \t]+$")
 _LEFT = re.compile(rb"(?:(?:if|(?P<sign>\|\||&&)|\()[ \t]*|^)(?P<not>!)?[ \t]*$")
 _RIGHT = re.compile(rb"[ \t]*(?:(?P<sign>\|\||&&)|\)|$)")
 _CLOSING = re.compile(rb"[ \t]*\)")
+# What stands behind the name that an `#ifdef` asks for is no condition, and compilers only warn of it.
+_PASSED_OVER = re.compile(rb"#[ \t]*ifn?def[ \t]+\w+\b")
 _DEFINED = re.compile(rb"\bdefined[ \t]*(?:(\()[ \t]*)?$")
 
 
@@ -131,6 +133,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if (asked or for_host) and directive.start not in reported:
                 reported.add(directive.start)
                 yield decide(span, name)
+            continue
+        if _PASSED_OVER.match(code, directive.start, span.start):
             continue
         asks = ASKS.search(code[directive.start : span.start]) is not None
         done = is_paired(code[span.end : directive.end])

@@ -1,0 +1,1 @@
+#ifdef __CUDACC__#__CUDACC__#endif
