@@ -7,15 +7,17 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 
 from hipport import toolchain
 from hipport.finding import Certainty
+from hipport.languages.cpp import Cpp
 from hipport.tables import load
 from hipport_passes import nvcc_flags
+from hipport_passes.build_scripts.standards import nothing_gone
 from hipport_passes.nvcc_flags import HOLE, library, translate
 
 TABLE: list[dict[str, Any]] = load(Path(nvcc_flags.__file__).with_suffix(".toml"))["flag"]
@@ -283,3 +285,18 @@ def test_every_option_of_nvcc_is_translated_or_understood(hipcc: toolchain.Toolc
         if name not in known
     }
     assert not [about for _, about in _answers(hipcc, sorted(unknown)) if "unused" in about or "unknown" in about]
+
+
+@pytest.mark.parametrize(
+    ("code", "gone"),
+    [
+        (b"struct B : A { using A::A; };", True),
+        (b"struct B : n::A<int> { using n::A<int>::A; };", True),
+        (b"struct B : A { using A::f; };", False),
+        (b"register int i;", True),
+        (b"bool b; void f() { b++; }", True),
+        (b"int b; void f() { b++; }", False),
+    ],
+)
+def test_what_means_something_else_by_a_newer_standard_is_seen(code: bytes, gone: bool) -> None:
+    assert nothing_gone([Cpp(PurePosixPath("a.cpp"), code)]) is not gone

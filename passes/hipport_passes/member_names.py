@@ -89,7 +89,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield Finding(span, "lacking", message, certainty=Certainty.MANUAL)
         elif new is not None and (b"." not in new or not _INITIALIZED.search(source.code, 0, span.start)):
             message = f"{name.decode()} → {new.decode()}, as {structure.name} of HIP has it"
-            yield Finding(span, "renamed", message, (Edit(span, new),))
+            certainty = Certainty.SAFE
+            if not _is_seen(source, span):
+                message += f"; assumes that it is of a {structure.name}, which this file does not say"
+                certainty = Certainty.REVIEW
+            yield Finding(span, "renamed", message, (Edit(span, new),), certainty)
         elif new is not None:
             message = (
                 f"{name.decode()}: {structure.name} of HIP has {new.decode()}, which a list cannot initialize by name"
@@ -114,6 +118,15 @@ def _structure(source: Cpp, span: Span, name: bytes, of: Mapping[bytes, set[byte
             return None
         match = _OF.search(source.code, max(0, match.start() - 200), match.start())
     return None
+
+
+def _is_seen(source: Cpp, span: Span) -> bool:
+    """Whether the file itself says of what type it is: no `auto`, and no variable that another file declares."""
+    match = _OF.search(source.code, max(0, span.start - 200), span.start)
+    if match is None:
+        return True  # a list behind its type
+    kind = _type(source, match[1], match.start())
+    return kind not in _GUESSED if kind else match[1] in {name for name, _ in source.fact(_variables)}
 
 
 def _known(structure: bytes) -> frozenset[bytes]:

@@ -13,10 +13,12 @@ from hipport_passes.nvcc_flags import Change
 
 #: What is assumed where this cannot be told.
 ASSUMED = "; assumes nothing that C++17 took away"
-# Keywords, specifications and names that are gone (C++17, annex C.4), and `using namespace std`, by which a program's
-# own `byte`, `size` or `data` may be std's, too. Trigraphs are looked for in the text.
+# Keywords, specifications and names that are gone (C++17, annex C.4), constructors that are inherited, which mean
+# something else by now, and `using namespace std`, by which a program's own `byte`, `size` or `data` may be std's, too.
+# Trigraphs are looked for in the text.
 _GONE = re.compile(
-    rb"\bregister\b|\)\s*(?:const\s*)?throw\s*\(|\busing\s+namespace\s+std\s*;|\bstd\s*::\s*(?:auto_ptr|random_shuffle"
+    rb"\bregister\b|\busing\s+(?:\w+\s*::\s*)*(\w+)(?:\s*<[^<>;]*>)?\s*::\s*\1\s*;|\)\s*(?:const\s*)?throw\s*\("
+    rb"|\busing\s+namespace\s+std\s*;|\bstd\s*::\s*(?:auto_ptr|random_shuffle"
     rb"|bind[12](?:st|nd)|(?:ptr|mem)_fun\w*|(?:unary|binary)_function|(?:unary|binary)_negate|not[12]\b|unexpected\b"
     rb"|(?:set|get)_unexpected|unexpected_handler|uncaught_exception\b|binder[12](?:st|nd)|pointer_to_\w+_function)"
 )
