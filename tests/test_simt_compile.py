@@ -372,6 +372,37 @@ def test_a_macro_that_headers_ask_for_has_them_read_anew(defined: str, tmp_path:
     assert (re.search(r"^! .*prelude\.h\.gch$", done.stderr, re.MULTILINE) is not None) == (defined != "NDEBUG")
 
 
+@pytest.mark.parametrize("name", ["g++", "rocm"])
+def test_a_header_that_was_installed_anew_is_precompiled_anew(
+    name: str, tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """clang says of the old one that a file was modified, be it by its time alone; g++ uses it as it was."""
+    monkeypatch.setattr(Builder, "compiler", compiler_named(name))
+    (tmp_path / "first.h").write_text('#include "second.h"\n')
+    (tmp_path / "second.h").write_text("constexpr int VALUE = 1;\n")
+
+    def result(*, newly: bool) -> int:
+        builder = Builder(Options(env=env, optimize="-O0"), "cuda")
+        flags = (f"-I{tmp_path}",)
+        made = builder.precompiled("first.h", flags) / "first.h.gch"
+        before = made.stat().st_mtime_ns
+        assert (before not in times) == newly
+        times.add(before)
+        front = [builder.compiler.path, *builder.front("first.h", flags), *builder.flags(), *flags, *builder.includes]
+        source = tmp_path / "a.cpp"
+        source.write_text("int main() { return VALUE; }\n")
+        subprocess.run([*front, str(source), "-o", str(tmp_path / "a")], check=True)
+        return subprocess.run([tmp_path / "a"], check=False).returncode
+
+    times: set[int] = set()
+    assert result(newly=True) == 1
+    assert result(newly=False) == 1
+    os.utime(tmp_path / "second.h", (1, 1))
+    assert result(newly=True) == 1
+    (tmp_path / "second.h").write_text("constexpr int VALUE = 2;\n")
+    assert result(newly=True) == 2
+
+
 def test_flags_of_other_compilers_are_left_out() -> None:
     given = "-O3 -arch=sm_70 -Xcompiler -fopenmp,-Wall --define-macro=A=1 -D B -Iinc -I inc2 -use_fast_math -lm".split()
     assert portable(given) == ["-fopenmp", "-DA=1", "-D", "B", "-Iinc", "-I", "inc2"]

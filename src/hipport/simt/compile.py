@@ -25,7 +25,7 @@ from hipport.pipeline import Pass, Ported, Reported
 from hipport.processors import processors
 from hipport.project import Project
 from hipport.simt import kept as keeping
-from hipport.simt import linking, thrust
+from hipport.simt import linking, precompiled, thrust
 from hipport.simt.compilers import (
     DIVISION,
     INDICES,
@@ -225,16 +225,18 @@ class Builder:
         folder = self.kept / "precompiled" / key
         made = folder / f"{header}.gch"
         with locked(folder):
-            if not made.exists():
+            if not precompiled.is_current(made):
                 _prune(folder.parent)
                 made.parent.mkdir(parents=True, exist_ok=True)
                 source = folder / "source.h"
                 source.write_text(f"#include <{header}>\n")
-                new = made.with_suffix(".new")
-                status, said, _ = self._run([*command, "-x", "c++-header", str(source), "-o", str(new)])
+                new, listing = made.with_suffix(".new"), made.with_suffix(".read")
+                listed = (*precompiled.LISTING, str(listing))
+                status, said, _ = self._run([*command, *listed, "-x", "c++-header", str(source), "-o", str(new)])
                 if status:
                     raise NotCompiled(located(said, source, Places(HERE)), said)
                 new.replace(made)
+                precompiled.note_sources(made, listing, folder)
         return folder
 
     def front(self, header: str = _PRELUDE, flags: Sequence[str] = (), *, standard: int | None = None) -> list[str]:
@@ -481,9 +483,8 @@ def program(
 
 def _all_read(listing: Path, folder: Path) -> list[str]:
     """Return the files that a unit was made from, of which the compiler has left a list."""
-    words = re.split(r"(?<!\\)\s+", listing.read_text(errors="surrogateescape").replace("\\\n", " "))
-    names = {os.path.normpath(folder / word.replace("\\ ", " ")) for word in words[1:] if word}
-    return sorted(name for name in names if not name.startswith(str(INCLUDE)) and not name.endswith(".gch"))
+    names = precompiled.files_listed(listing, folder)
+    return [name for name in names if not name.startswith(str(INCLUDE)) and not name.endswith(".gch")]
 
 
 def _prune(folder: Path) -> None:

@@ -38,7 +38,8 @@ from hipport.processes import Box, ask_python, limited, run_script
 from hipport.project import Project
 from hipport.recorder import setup_scripts
 from hipport.simt import compile as compiling
-from hipport.simt import compilers, linking, torch_devices
+from hipport.simt import compilers, linking, precompiled, torch_devices
+from hipport.simt import kept as keeping
 from hipport.simt.absent import absent
 from hipport.simt.messages import NotCompiled
 from hipport.simt.prepare import Dialect, Prepared, prepare
@@ -253,6 +254,10 @@ def build(
         for unit, each in zip(units, objects, strict=True)
         if not each.cached
     }
+    try:
+        keeping.prune(cache, keeping.limit(env))
+    except ValueError as problem:
+        raise NotBuildable(str(problem)) from None
     links = folder / "packages"
     shutil.rmtree(links, ignore_errors=True)
     paths = tuple(dict.fromkeys(_import_path(module, links) for module in built))
@@ -501,6 +506,8 @@ class _Compiler:
     host_compiler: compilers.Compiler = field(init=False)
     places: Places = field(init=False)
     digests: dict[str, str] = field(init=False, default_factory=dict)
+    #: Precompiled headers that were found to be current.
+    current: set[Path] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         # What was prepared says by itself which lines it comes from.
@@ -557,10 +564,9 @@ class _Compiler:
                 ended = f"the compiler did not end within {self.timeout:.0f} s" if status is None else last
                 messages = (*messages, Message(path, 0, 0, "error", ended))
             return _Object(made, seconds, False, messages)
-        words = re.split(r"(?<!\\)\s+", listing.read_text(errors="surrogateescape").replace("\\\n", " "))
         # What PyTorch and the system have is told by their versions, which are part of the command.
         own = (str(self.torch.include), "/usr/")
-        names = sorted({os.path.normpath(unit.folder / word) for word in words[1:] if word})
+        names = precompiled.files_listed(listing, unit.folder)
         digests = {name: self._digest(name) for name in names if not name.startswith(own) and not name.endswith(".gch")}
         name = hashlib.sha256(json.dumps(digests).encode()).hexdigest()[:24]
         made.replace(folder / f"{name}.o")
@@ -688,15 +694,15 @@ class _Compiler:
         what = json.dumps([_FORMAT, text, *shown, compiler.identity, self.torch.version, flags, folders])
         folder = self.cache / "torch" / hashlib.sha256(what.encode()).hexdigest()[:24]
         header = folder / "torch_headers.h"
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            compiled = folder / f"torch_headers.h.{compiler.precompiled}"
-            if not compiled.exists():
+        compiled = folder / f"torch_headers.h.{compiler.precompiled}"
+        with keeping.locked(folder):
+            # A look at some thousand files, once for each of this run's commands.
+            if compiled not in self.current and not precompiled.is_current(compiled):
                 header.write_text(text)
                 # Not one name for all: a compiler may outlive the process that it was started by.
-                partial = folder / f"partial.{os.getpid()}"
-                command = [compiler.path, *flags, *folders, "-x", "c++-header", str(header), "-o", str(partial)]
+                partial, listing = folder / f"partial.{os.getpid()}", folder / f"read.{os.getpid()}"
+                command = [compiler.path, *flags, *folders, *precompiled.LISTING, str(listing)]
+                command += ["-x", "c++-header", str(header), "-o", str(partial)]
                 # Not `limited`: it is about a gigabyte.
                 done = subprocess.run(
                     command,
@@ -712,6 +718,8 @@ class _Compiler:
                     said = done.stdout.decode("utf-8", "replace")
                     raise NotBuildable(f"PyTorch's headers do not compile: {said[-2000:]}")
                 partial.replace(compiled)
+                precompiled.note_sources(compiled, listing, folder)
+            self.current.add(compiled)
         return header
 
     def _uses_torch(self, source: Path) -> bool:

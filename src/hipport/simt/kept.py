@@ -24,7 +24,7 @@ VARIABLE = "HIPPORT_CACHE_MB"
 _IN_USE = 3600.0
 #: Seconds between two looks at the whole folder.
 _PAUSE = 600.0
-_ENTRIES = ("objects/*/*", "programs/*/*", "trees/*", "precompiled/*", "runtime/*", "math/*", "helpers/*")
+_ENTRIES = ("objects/*/*", "programs/*/*", "trees/*", "precompiled/*", "torch/*", "runtime/*", "math/*", "helpers/*")
 _MARKS = (".lock", "states.json")
 
 
