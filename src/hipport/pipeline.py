@@ -15,20 +15,23 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import partial
 from itertools import groupby
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from hipport import byte_order
 from hipport.backends import left
+from hipport.discover import source as as_read
 from hipport.dividing import Part, among, apart, concerning, fused
 from hipport.finding import Certainty, Finding
 from hipport.group import Group, in_documents
 from hipport.headers import in_order, missing, orphans, own, text, together
 from hipport.languages.cpp import Cpp
+from hipport.languages.cuda import Cuda
 from hipport.languages.kept_comments import keeping_comments
 from hipport.project import Project
 from hipport.shared_code import settled
@@ -41,7 +44,9 @@ T = TypeVar("T")
 _DEEPEST = 10_000
 
 # How often what is not understood as a whole is worked through again.
-_ROUNDS = 3
+_ROUNDS = 4
+
+_UNSETTLED = "the file has errors of syntax, by which this rule finds more to change whenever it is ported"
 
 # How many more objects there have to be than were before Python looks for garbage among them.
 _COLLECTED = 50_000
@@ -283,6 +288,43 @@ class Result:
     #: How often each pass was called, in order.
     calls: list[tuple[str, int]]
 
+    def without(self, paths: AbstractSet[PurePath]) -> Result:
+        """Return it without what was done to some files."""
+        return Result(
+            {path: each for path, each in self.changed.items() if path not in paths},
+            {path: steps for path, steps in self.edits.items() if path not in paths},
+            [each for each in self.reported if each.path not in paths],
+            [(path, file) for path, file in self.created if path not in paths],
+            self.calls,
+        )
+
+    def followed(self, more: Result, heard: AbstractSet[PurePath] = frozenset()) -> Result:
+        """Return it with what was done after it; what is applied then replaces what was reported at the same place.
+
+        Of the files in `heard`, all counts that was not reported before.
+        """
+        done = {(each.path, each.span, each.rule) for each in more.reported if each.outcome is Outcome.APPLIED}
+        known = {(each.path, each.span, each.rule) for each in self.reported}
+        return Result(
+            self.changed | more.changed,
+            self.edits | {path: [*self.edits.get(path, []), *steps] for path, steps in more.edits.items()},
+            [
+                *(
+                    each
+                    for each in self.reported
+                    if each.outcome is Outcome.APPLIED or (each.path, each.span, each.rule) not in done
+                ),
+                *(
+                    each
+                    for each in more.reported
+                    if each.outcome is Outcome.APPLIED
+                    or (each.path in heard and (each.path, each.span, each.rule) not in known)
+                ),
+            ],
+            [*self.created, *more.created],
+            self.calls,
+        )
+
 
 def _concerns(language: type[Source], source: Source) -> bool:
     """Whether a pass over the language is called for the file. hipport's own headers are finished."""
@@ -335,40 +377,71 @@ def _deeply() -> Iterator[None]:
 
 @_deeply()
 def _sequence(part: Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: Callable[[str, int], None]) -> Result:
-    """Run passes over a part of a project; over what the parser is lost in, until they change nothing any more.
+    """Run passes over a part of a project; what a second run would do is done by this one.
 
-    There it guesses, and what it makes of one place depends on all others: an edit lets it see a function, say, where
-    it saw none before, and a pass that has been there by then would find it in a second run.
+    Where the parser is lost it guesses, and what it makes of one place depends on all others: an edit lets it see a
+    function, say, where it saw none before, and a pass that has been there by then would find it in a second run. So
+    such files go through the passes until nothing changes. A rule by which a file never comes to that says nothing of
+    its code: the file is ported anew without its edits, and what it has found is for a person.
     """
+    unsettled: dict[PurePath, set[str]] = {}
     result, project = _once(part.project, part.only, passes, accept, tell)
-    again = set(result.changed)
-    for _ in range(_ROUNDS):
-        again = {path for path in again if _is_guessed(result.changed[path])}
-        if not again:
-            break
-        more, project = _once(project, again, passes, accept, _untold)
-        again = set(more.changed)
-        applied = [each for each in more.reported if each.outcome is Outcome.APPLIED]
-        done = {(each.path, each.span, each.rule) for each in applied}
-        kept = [
-            each
-            for each in result.reported
-            if each.outcome is Outcome.APPLIED or (each.path, each.span, each.rule) not in done
-        ]
-        for path, steps in more.edits.items():
-            result.edits[path] = [*result.edits[path], *steps]
-        result = Result(
-            result.changed | more.changed,
-            result.edits,
-            [*kept, *applied],
-            [*result.created, *more.created],
-            result.calls,
-        )
+    result, last = _again(part, result, project, passes, accept, unsettled)
+    while last:
+        for path, rules in last.items():
+            unsettled.setdefault(path, set()).update(rules)
+        anew, _ = _once(part.project, last.keys(), passes, accept, _untold, unsettled)
+        result = result.without(last.keys()).followed(anew, last.keys())
+        project = part.project.replacing(result.changed)
+        result, last = _again(part, result, project, passes, accept, unsettled, anew.changed.keys())
     return result
 
 
-def _is_guessed(source: Source) -> bool:
-    return isinstance(source, Cpp) and (source.errors > 0 or not source.balanced)
+def _again(
+    part: Part,
+    result: Result,
+    project: Project,
+    passes: Sequence[Pass[Any]],
+    accept: Certainty,
+    unsettled: Mapping[PurePath, AbstractSet[str]],
+    among: AbstractSet[PurePath] | None = None,
+) -> tuple[Result, dict[PurePath, set[str]]]:
+    """Run passes again over what has to be, with the rules by which files are still changed at the end."""
+    again = set(result.changed if among is None else among)
+    last: dict[PurePath, set[str]] = {}
+    for _ in range(_ROUNDS):
+        project, others = _in_own_language(project, again)
+        again = {path for path in again if _is_guessed(part.project.by_path[path], project.by_path[path])}
+        again |= others if part.only is None else others & part.only
+        if not again:
+            return result, {}
+        more, project = _once(project, again, passes, accept, _untold, unsettled)
+        again = set(more.changed)
+        last = {path: set() for path in again}
+        for each in more.reported:
+            if each.outcome is Outcome.APPLIED and each.path in last:
+                last[each.path].add(each.rule)
+        result = result.followed(more, others)
+    return result, last
+
+
+def _is_guessed(before: Source, after: Source) -> bool:
+    """Whether the parser is, or was, lost in a file."""
+    return any(isinstance(each, Cpp) and (each.errors > 0 or not each.balanced) for each in (after, before))
+
+
+def _in_own_language(project: Project, changed: AbstractSet[PurePath]) -> tuple[Project, set[PurePath]]:
+    """Read files in the language that they have come to be in, and return what they have to do with, too.
+
+    A header that says nothing of CUDA, but of a function that hipport has a header for, is CUDA's from then on.
+    """
+    other: dict[PurePath, Source] = {}
+    for path in changed:
+        each = project.by_path[path]
+        if isinstance(each, Cpp) and not isinstance(each, Cuda) and isinstance(as_read(path, each.text), Cuda):
+            other[path] = Cuda(**{name.name: getattr(each, name.name) for name in fields(each)})
+    project = project.replacing(other)
+    return project, {near.path for each in other.values() for near in project.component(each)} & project.by_path.keys()
 
 
 def _once(
@@ -377,8 +450,12 @@ def _once(
     passes: Sequence[Pass[Any]],
     accept: Certainty,
     tell: Callable[[str, int], None],
+    unsettled: Mapping[PurePath, AbstractSet[str]] = MappingProxyType({}),
 ) -> tuple[Result, Project]:
-    """Run passes over some files of a project, and return what was done and what it is then."""
+    """Run passes over some files of a project, and return what was done and what it is then.
+
+    Of rules that are `unsettled` in a file, no edits are made.
+    """
     result = Result({}, {}, [], [], [])
     concerned = {
         language: [i for i in _concerned(language, project) if only is None or project.sources[i].path in only]
@@ -390,7 +467,7 @@ def _once(
         calls = 0
         for i in concerned[each.language]:
             source = project.sources[i]
-            after, said, made = _step(each, source, project, accept)
+            after, said, made = _step(each, source, project, accept, unsettled.get(source.path, frozenset()))
             result.reported.extend(said)
             result.created.extend((source.path, file) for file in made)
             if after is not source:
@@ -487,7 +564,7 @@ def _untold(name: str, steps: int) -> None:
 
 
 def _step(
-    each: Pass[Any], source: Source, project: Project, accept: Certainty
+    each: Pass[Any], source: Source, project: Project, accept: Certainty, unsettled: AbstractSet[str]
 ) -> tuple[Source, list[Reported], tuple[NewFile, ...]]:
     try:
         findings = _found(each, source, project)
@@ -505,6 +582,8 @@ def _step(
             outcomes.append((finding, Outcome.REPORTED, ""))
         elif finding.certainty > accept:
             outcomes.append((finding, Outcome.DECLINED, f"only {accept} changes were accepted"))
+        elif f"{each.name}/{finding.kind}" in unsettled:
+            outcomes.append((finding, Outcome.DROPPED, _UNSETTLED))
         else:
             outcomes.append((finding, Outcome.APPLIED, ""))
     changing = [finding for finding, outcome, _ in outcomes if outcome is Outcome.APPLIED]

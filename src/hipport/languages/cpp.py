@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from hipport.group import Group
 from hipport.languages.asked import MARK
-from hipport.languages.lexing import BOM, SPLICE, first_on_line, lex, lexed_apart
+from hipport.languages.lexing import BOM, SPLICE, SPLICED_BEFORE, first_on_line, lex, lexed_apart
 from hipport.languages.parsing import parsed_tree
 from hipport.languages.preprocessor import (
     Conditional,
@@ -363,6 +363,24 @@ class Cpp(Source):
                 start = self._line_start(comment.start)
         return start or (len(BOM) if self.text.startswith(BOM) else 0)
 
+    def line_start(self, offset: int) -> int:
+        """Return where the line starts that `offset` is on, and one may be put in front of it.
+
+        A line that is spliced goes on in the next one, and so does one with a comment that does.
+        """
+        start = self._line_start(offset)
+        while start:
+            spliced = SPLICED_BEFORE.search(self.text, max(0, start - 80), start)
+            i = bisect_right(self._lexed[1], start, key=lambda span: span.start) - 1
+            comment = self._lexed[1][i] if i >= 0 else None
+            if spliced is not None:
+                start = self._line_start(spliced.start())
+            elif comment is not None and comment.start < start < comment.end:
+                start = self._line_start(comment.start)
+            else:
+                break
+        return start
+
     def _line_start(self, offset: int) -> int:
         return max(self.text.rfind(b"\n", 0, offset), self.text.rfind(b"\r", 0, offset)) + 1
 
@@ -586,7 +604,7 @@ class Cpp(Source):
         opened: list[int] = []
         for edit in sorted(edits, key=lambda edit: edit.span):
             start = edit.span.start
-            if not len(edit.span) and self._line_start(start) == start:
+            if not len(edit.span) and self.line_start(start) == start:
                 if _INCLUDE_LINES.fullmatch(edit.new):
                     continue
                 if _IF_LINE.fullmatch(edit.new):

@@ -48,4 +48,5 @@ def _away(source: Cpp, opening: Span, closing: Span) -> Iterator[Edit]:
         return
     for directive in (opening, closing):
         end = source.text.find(b"\n", directive.end) + 1 or len(source.text)
-        yield Edit(Span(source.line_start(directive.start), end), b"")
+        start = directive.start if (indent := source.indent(directive.start)) is None else directive.start - len(indent)
+        yield Edit(Span(start, end), b"")

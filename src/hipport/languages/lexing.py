@@ -41,7 +41,7 @@ _LEXICAL = re.compile(
     rb"[\"'/\\#\r\n]|\b(?:include|include_next|import|error|warning|__has_include|__has_include_next)\b"
 )
 _WHOLE_TOKENS = re.compile(rb"[^\s0-9](?:.*[^\s])?")
-_SPLICED_BEFORE = re.compile(SPLICE + rb"\Z")
+SPLICED_BEFORE = re.compile(SPLICE + rb"\Z")
 
 
 def lex(text: bytes) -> tuple[bytes, tuple[Span, ...]]:
@@ -100,7 +100,7 @@ def first_on_line(code: bytes | bytearray, offset: int) -> bool:
     """Say whether only white space stands in front of `offset` on its line, and the line is not part of another."""
     start = code.rfind(b"\n", 0, offset) + 1
     start = code.rfind(b"\r", start, offset) + 1 or start
-    return not code[start:offset].strip() and not _SPLICED_BEFORE.search(code, max(0, start - 80), start)
+    return not code[start:offset].strip() and not SPLICED_BEFORE.search(code, max(0, start - 80), start)
 
 
 @lru_cache(maxsize=1 << 14)
