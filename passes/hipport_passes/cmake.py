@@ -656,7 +656,8 @@ class _Script:
         source, arguments = self.source, command.arguments
         said = [source[argument.content] for argument in arguments]
         marker = b"PROPERTY" if command.name == "set_property" else b"PROPERTIES"
-        if marker not in said:
+        # What is put beside it has some of its arguments, which would not be whole where there are brackets among them.
+        if marker not in said or b"(" in said:
             return
         first = said.index(marker) + 1
         targets = said[: first - 1]

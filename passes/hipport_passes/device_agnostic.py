@@ -41,7 +41,7 @@ _ASKED = re.compile(rb"#[ \t]*hipport:[ \t]*device-agnostic\b")
 _MENTIONS = re.compile(rb"[\"']cuda\b|\.cuda\b|pin_memory|\bdevice=\d|\.to\(\d")
 _TORCH = re.compile(
     rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*"
-    rb"\b(?:torch\w*|transformers|diffusers|accelerate|open_clip|kornia|lightning)\b"
+    rb"\b(?:torch\w*|flash_attn|xformers|transformers|diffusers|accelerate|open_clip|kornia|lightning)\b"
 )
 _BUILDS = re.compile(rb"\bcpp_extension\b|\bsetuptools\b")
 _DEVICE = re.compile(r"cuda(?::(\d+))?")

@@ -49,7 +49,10 @@ _MODULE = re.compile(r"torch\.(?:hip|rocm)|torch\.backends\.(?:hip|rocm)")
 #: Libraries that hand their `device` to PyTorch.
 LIBRARIES = r"transformers|diffusers|accelerate|whisper|sentence_transformers|open_clip|clip|lpips|ultralytics|kornia"
 _IMPORT = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*")
-_TORCH = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*\b(?:torch|" + LIBRARIES.encode() + rb")\b")
+# With what is made for PyTorch, and gets an `import torch` beside it by `python_gates`.
+_TORCH = re.compile(
+    rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*\b(?:torch|flash_attn|xformers|" + LIBRARIES.encode() + rb")\b"
+)
 
 
 def find(source: Python, project: Project) -> Iterator[Finding]:

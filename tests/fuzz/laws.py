@@ -139,7 +139,7 @@ def _keeps_line_endings(before: Source, after: Source) -> Iterator[Broken]:
 def _keeps_comments(before: Source, after: Source) -> Iterator[Broken]:
     """What is said in a comment is still said, as often."""
     for word in set(REMARK.findall(before.text)):
-        said = sum(word in each for each in _comments(before))
+        said = sum(word in REMARK.findall(each) for each in _comments(before))
         if said > len(re.findall(rb"\b%s\b" % word, after.text)):
             yield Broken(f"comment: {before.path}", before.path)
 
@@ -186,7 +186,7 @@ _OF_FILES = (_adds_no_errors, _keeps_line_endings, _keeps_comments, _leaves_the_
 _NOTHING = re.compile(rb"\\\r?\n[ \t]*(?:\r?\n|\Z)")
 _DIRECTIVE = re.compile(
     rb"#[ \t]*((?:ifn?def|define|undef)(?=[ \t]+[A-Za-z_])|(?:el)?if(?=[ \t(!]*[\w(])|else(?=\s)|endif\b"
-    rb"|include|pragma|error|warning|line)"
+    rb"|include(?=[ \t]*[\w\"<])|pragma|error|warning|line)"
 )
 _PARAMETERS = re.compile(rb"#[ \t]*define[ \t]+\w+\(")
 _REMARKS = re.compile(rb"(?:^|[ \t])#[^\r\n]*", re.MULTILINE)
@@ -228,7 +228,11 @@ def _fresh(each: Source) -> Source:
 
 
 def _is_sound(each: Source) -> bool:
-    """Whether a file has no errors of syntax; of brackets, or an `#if`, without an end the parser may not know."""
+    """Whether a file has no errors of syntax.
+
+    What every compiler refuses may be none to the parser: brackets, or an `#if`, without an end, and a directive
+    without what belongs to it, as an `#include` of nothing, which then is one of what stands in the next line.
+    """
     if isinstance(each, Cpp):
         directives = [_DIRECTIVE.match(each.code, span.start) for span in each.directives]
         opened = sum(match is not None and match[1].startswith(b"if") for match in directives)

@@ -12,6 +12,8 @@ _BLANK = re.compile(rb"[ \t]*")
 _COMMENT_OR_COMMA = re.compile(rb"#[^\r\n]*|,")
 _AFTER = re.compile(rb"[ \t]*,?[ \t]*(?:#[^\r\n]*)?(?=\r?\n|\Z)")
 _COMMA = re.compile(rb"\s*,[ \t]*")
+# Behind a comment.
+_COMMA_LATER = re.compile(rb"(?:\s|#[^\r\n]*)*,")
 
 
 def without(
@@ -52,6 +54,8 @@ def without(
             elif follows == b"#":
                 end -= max(0, behind - before)
             found[number] = (Edit(Span(start, end), b""),)
+        elif comma := _COMMA_LATER.match(text, span.end):
+            found[number] = (Edit(span, b""), Edit(Span(comma.end() - 1, comma.end()), b""))
         else:
             found[number] = (Edit(span, b""),)
     return found

@@ -231,7 +231,7 @@ class CondaEnvironment(Source):
     @cached_property
     def pip(self) -> Span | None:
         """The line `- pip:`."""
-        match = re.compile(rb"^[ \t]*-[ \t]*pip[ \t]*:[ \t]*(?:#[^\r\n]*)?$", re.MULTILINE).search(
+        match = re.compile(rb"^[ \t]*-[ \t]+pip[ \t]*:[ \t]*(?:#[^\r\n]*)?$", re.MULTILINE).search(
             self.text.replace(b"\r\n", b" \n")
         )
         return Span(*match.span()) if match else None
@@ -250,7 +250,8 @@ class CondaEnvironment(Source):
                     yield from self._in_brackets(match[2].decode(), start + match.end())
                 inside = match[2].decode() if known else ""
                 continue
-            match = re.compile(rb"([ \t]*)-([ \t]*)(\"[^\"]*\"|'[^']*'|[^#\s](?:[^#]|(?<=\S)#)*)").match(bare)
+            # Without a blank behind its dash it is a word that begins with one, not an item.
+            match = re.compile(rb"([ \t]*)-([ \t]+)(\"[^\"]*\"|'[^']*'|[^#\s](?:[^#]|(?<=\S)#)*)").match(bare)
             if match is None:
                 continue
             indent = len(match[1])

@@ -1,0 +1,2 @@
+__device__ atomicAdd(double*,){
+#if}

@@ -1,0 +1,3 @@
+from flash_attn.flash_attn_interface import(flash_attn_func)
+()+flash_attn_func()#hipport:device-agnostic
+y=torch.os(**{"device":"rocm"})

@@ -1,0 +1,1 @@
+min(hipport::shfl_sync

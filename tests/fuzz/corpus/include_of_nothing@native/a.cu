@@ -1,0 +1,2 @@
+#include
+f(1&(__activemask()>N))

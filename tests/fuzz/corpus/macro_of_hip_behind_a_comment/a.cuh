@@ -1,0 +1,2 @@
+/*
+*/#include<hip/>MASK1

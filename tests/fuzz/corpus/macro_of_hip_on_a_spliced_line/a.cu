@@ -1,0 +1,2 @@
+\
+MASK1(threadIdx
