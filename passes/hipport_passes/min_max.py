@@ -35,7 +35,7 @@ _DECLARED = re.compile(rb"\b" + _TYPE + rb"\s*(?:const\s*|__restrict__\s*|[*&]\s
 _NAMED = re.compile(rb"\btypedef\s+" + _TYPE + rb"\s+(\w+)\s*;|\busing\s+(\w+)\s*=\s*" + _TYPE + rb"\s*;")
 # Indices and sizes of launches, literals, casts, what counts bytes, and ballots.
 _UNSIGNED = re.compile(
-    rb"\b(?:threadIdx|blockIdx|blockDim|gridDim)\s*\.|\b(?:0[xX][0-9a-fA-F]+|\d+)(?:[uU][lL]*|[lL]+[uU])\b|\bsizeof\b|"
+    rb"\b(?:threadIdx|blockIdx|blockDim|gridDim)\b|\b(?:0[xX][0-9a-fA-F]+|\d+)(?:[uU][lL]*|[lL]+[uU])\b|\bsizeof\b|"
     rb"\b__(?:ballot|activemask|brev)\w*\s*\(|\b" + _TYPE + rb"|\.(?:size|length|thread_rank|num_threads)\s*\("
 )
 _TEMPLATE = re.compile(rb"\btemplate\s*<([^(){};]*?)>\s*(?=[A-Za-z_])")

@@ -7,6 +7,7 @@ import io
 import re
 import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath, PurePosixPath
 from typing import NamedTuple
 
@@ -188,6 +189,7 @@ _DIRECTIVE = re.compile(
     rb"#[ \t]*((?:ifn?def|define|undef)(?=[ \t]+[A-Za-z_])|(?:el)?if(?=[ \t(!]*[\w(])|else(?=\s)|endif\b"
     rb"|include(?=[ \t]*[\w\"<])|pragma|error|warning|line)"
 )
+_BLANKS = re.compile(rb"[ \t]+(?=\r?\n|\Z)")
 _PARAMETERS = re.compile(rb"#[ \t]*define[ \t]+\w+\(")
 _REMARKS = re.compile(rb"(?:^|[ \t])#[^\r\n]*", re.MULTILINE)
 
@@ -238,6 +240,9 @@ def _is_sound(each: Source) -> bool:
         opened = sum(match is not None and match[1].startswith(b"if") for match in directives)
         whole = all(directives) and not any(_cut_short(each[span]) for span in each.directives)
         if not each.balanced or not whole or _NOTHING.search(each.code) or opened != len(each.conditionals):
+            return False
+        # Nor a value of a macro that is none: a blank behind the name, and the next line goes for it.
+        if _fresh(replace(each, text=_BLANKS.sub(b"", each.text))).errors:
             return False
     return not each.errors
 

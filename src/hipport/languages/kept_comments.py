@@ -8,7 +8,6 @@ the lines of an `asm`, says why it is there, and is written down again behind wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 
 from hipport.finding import Finding
@@ -24,7 +23,15 @@ _LINE = re.compile(rb"//(?:[^\\\r\n]|\\[ \t\f\v]*(?:\r\n?|\n)|\\)*")
 
 def keeping_comments(source: Cpp, finding: Finding) -> Finding:
     """Return the finding with the comments that its edits would take away behind what they write."""
-    lost = [[*_comments(source, edit.span)] for edit in finding.edits]
+    lost: list[list[bytes]] = []
+    cut: dict[Edit, Edit] = {}
+    for edit in finding.edits:
+        whole, bodies = _comments(source, edit.span)
+        lost.append(bodies)
+        if whole != edit.span:
+            cut[edit] = Edit(whole, edit.new, edit.on_top)
+    if cut:
+        finding = replace(finding, edits=tuple(cut.get(edit, edit) for edit in finding.edits))
     if not any(lost):
         return finding
     # What moves text elsewhere takes its comments along.
@@ -42,11 +49,12 @@ def keeping_comments(source: Cpp, finding: Finding) -> Finding:
     return replace(finding, edits=tuple(edits))
 
 
-def _comments(source: Cpp, span: Span) -> Iterator[bytes]:
-    """Yield the comments that lie whole in a stretch, as they are written."""
+def _comments(source: Cpp, span: Span) -> tuple[Span, list[bytes]]:
+    """Return a stretch without a comment that goes on behind it, and the comments that lie whole in it."""
+    found: list[bytes] = []
     text, code = source.text, source.code
     if not len(span) or text[span.start : span.end] == code[span.start : span.end]:
-        return
+        return span, found
     at = span.start
     while match := _BEGIN.search(text, at, span.end):
         start = match.start()
@@ -59,8 +67,6 @@ def _comments(source: Cpp, span: Span) -> Iterator[bytes]:
         else:
             closing = text.find(b"*/", at)
             end = closing + 2 if closing >= 0 else len(text)
-        if end > span.end:
-            return
         # An include's path is blank in the code as well.
         if (
             code[start:end].strip()
@@ -68,8 +74,18 @@ def _comments(source: Cpp, span: Span) -> Iterator[bytes]:
             or any(each.target.start <= start < each.target.end for each in source.includes)
         ):
             continue
-        yield text[start:end]
+        # An include's path is blank in the code as well.
+        if (
+            code[start:end].strip()
+            or text[start:end] == _MARK
+            or any(each.target.start <= start < each.target.end for each in source.includes)
+        ):
+            continue
+        if end > span.end:
+            return Span(span.start, start), found
+        found.append(text[start:end])
         at = end
+    return span, found
 
 
 def _block(comment: bytes) -> bytes:

@@ -1,0 +1,1 @@
+CUDAAPI/*//kept1

@@ -1,0 +1,2 @@
+__device__//
+t(){min(threadIdx<h,1);}

@@ -1,0 +1,2 @@
+#define P 
+<__shfl_down()
