@@ -498,6 +498,11 @@ class _Script:
             return
         if source[source.around(first)[-1][0].inner].split()[:1] != [b"USE_HIP"]:
             return
+        # Where a file is looked for, HIP is beside that for its folders alone.
+        following = source.commands[source.commands.index(first) :]
+        other = following[next((i for i, each in enumerate(following) if each.name == "else"), -1) + 1 :]
+        if other and other[0].name in ("find_path", "find_library"):
+            return
         how = source.text[first.inner.start : first.inner.end].partition(b"hip")[2]
         lines: dict[Command, bytes] = {}
         lacking = []

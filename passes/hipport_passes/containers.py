@@ -34,7 +34,12 @@ def find(source: Compose, project: Project) -> Iterator[Finding]:
     if source.path.name.startswith("cog."):
         yield from _cog(source)
         return
-    found = [*_gpus(source), *_images(source, project)]
+    found = [*_gpus(source)]
+    gone = [edit.span for each in found for edit in each.edits]
+    # What stands in something that goes, as in no file of compose's, goes with it.
+    found += (
+        each for each in _images(source, project) if not any(span.start <= each.span.start < span.end for span in gone)
+    )
     # Perhaps it has a service for each vendor.
     yield from unless_both(found) if b"/dev/kfd" in source.text else found
 

@@ -74,13 +74,6 @@ def _comments(source: Cpp, span: Span) -> tuple[Span, list[bytes]]:
             or any(each.target.start <= start < each.target.end for each in source.includes)
         ):
             continue
-        # An include's path is blank in the code as well.
-        if (
-            code[start:end].strip()
-            or text[start:end] == _MARK
-            or any(each.target.start <= start < each.target.end for each in source.includes)
-        ):
-            continue
         if end > span.end:
             return Span(span.start, start), found
         found.append(text[start:end])

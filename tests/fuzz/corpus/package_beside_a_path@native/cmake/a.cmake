@@ -1,0 +1,6 @@
+project()
+function()
+find_package(CUDA)
+endfunction()
+find_path(U cuda_runtime.h)
+set(LIB cusolver)
