@@ -36,7 +36,7 @@ _NEEDS_RUNTIME = re.compile(
 
 # A header by its place in a toolkit: `/usr/local/cuda-10.1/targets/x86_64-linux/include/`.
 # Of a name in a table: its namespace, and what has to stand around it.
-_BARE = re.compile(rb".*::|\(\?<?[!=](?:\\.|[^()])*\)")
+_BARE = re.compile(rb".*::|\(\?<?[!=](?:\\.|[^()\\])*\)")
 _IN_TOOLKIT = re.compile(r"/(?:[^/]+/)*cuda[^/]*/(?:[^/]+/)*?include/")
 # Or from a folder above it, or in a folder of that name; only for what is a header of CUDA's without it.
 _BELOW_A_FOLDER = re.compile(r"(?:\.\./)*(?:cuda(?:[-_]?[\d.]+)?/|targets/[^/]+/)?(?:include/)?")

@@ -26,8 +26,10 @@ _ARCHITECTURE = re.compile(rb"__CUDA_ARCH__\s*(>=|>)\s*(\d{3,4})\b|__CUDA_ARCH__
 _ON_AMD = frozenset((b"__HIPCC__", b"__HIP_DEVICE_COMPILE__", b"__HIP_PLATFORM_AMD__", b"__HIP__", b"USE_ROCM"))
 # What stands for code that is not there.
 _NOTHING = re.compile(
-    rb"\s*(?:(?:return|break|(?:__)?asm(?:__)?\s+(?:__)?volatile(?:__)?\s*\(\s*\"[^\"]*\"\s*\)|assert\s*\([^;]*\)|[\w:]*trap\s*\(\s*\)|[\w:]*(?:printf|assert|ASSERT|abort)\w*"
-    rb"\s*\([^;]*\)|\(\s*void\s*\)\s*\w+)\s*;\s*)*"
+    rb"\s*(?:(?:return|break|(?:__)?asm(?:__)?\s+(?:__)?volatile(?:__)?\s*\(\s*\"[^\"]*\"\s*\)"
+    rb"|[\w:]+(?<=trap)\s*\(\s*\)"
+    rb"|(?=[\w:]*(?:printf|assert|ASSERT|abort))(?![\w:]*trap\s*\(\s*\))[\w:]+\s*\([^;]*\)"
+    rb"|\(\s*void\s*\)\s*\w+)\s*;\s*)*"
 )
 _ENDS = re.compile(rb"\breturn\b|trap|abort|assert|\basm\b")
 _DIRECTIVE = re.compile(rb"^[ \t]*#[^\r\n]*", re.MULTILINE)

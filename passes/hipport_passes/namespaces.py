@@ -66,7 +66,7 @@ _NARROW = re.compile(rb"\s*<[^;{}()]*\bthread_scope_(?:device|block|thread)\b")
 # A pipeline of one thread, which waits for nobody.
 _OF_ONE = re.compile(rb"\s*(?:<[^;{}()]*\bthread_scope_thread\b|\(\s*\))")
 # What takes a key of CUB's radix sorts apart: `cuda::std::tuple<A&, B&> operator()(K& key) const { return {…}; }`.
-_MEMBER = rb"\s*(?:const\s+)?[\w:]+(?:\s+[\w:]+)*\s*&\s*"
+_MEMBER = rb"\s*[\w:]+(?:\s+[\w:]+)*\s*&\s*"
 _DECOMPOSER = re.compile(
     rb"\s*::\s*tuple\s*(?P<members><" + _MEMBER + rb"(?:," + _MEMBER + rb")*>)\s*operator\s*\(\s*\)"
     rb"\s*\([^(){}]*&[^(){}]*\)"

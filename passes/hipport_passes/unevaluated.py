@@ -42,7 +42,9 @@ _ALIAS = re.compile(rb"\btemplate\b.*\busing\s+\w+\s*=", re.DOTALL)
 _OPERAND = re.compile(rb"\b(?:decltype|sizeof|alignof|noexcept)\s*\(")
 _CALL = re.compile(rb"(?<![\w.>:])(?:::\s*)?(?:[A-Za-z_]\w*\s*::\s*)*(?P<name>[A-Za-z_]\w*)\s*(?:<[^;{}()]*>\s*)?\(")
 # What stands in front of a function's name where it is declared; and of a name that is none, or one for both.
-_DECLARES = re.compile(rb"\s*(?:template\s*<[^;{}]*>\s*)?(?:[A-Za-z_]\w*(?!\w)|::|<[^;{}()]*>|[\s*&])+")
+_DECLARES = re.compile(
+    rb"\s*(?:template\s*<[^;{}]*>\s*)?(?:[A-Za-z_]\w*(?!\w)|::|<(?:[^;{}()<>]|<(?:[^;{}()<>]|<[^;{}()<>]*>)*>)*>|[\s*&])+"
+)
 _DIRECTIVE = re.compile(rb"^[ \t]*#(?:[^\\\n]|\\.|\\\r?\n)*$", re.MULTILINE)
 _NO_FUNCTION = frozenset((b"struct", b"class", b"union", b"enum", b"using", b"typedef", b"constexpr", b"consteval"))
 

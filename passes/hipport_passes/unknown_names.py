@@ -41,7 +41,7 @@ _NO_TYPE = frozenset(
     b"co_yield typename operator public private protected".split()
 )
 #: `cublasSgemm_v2`, `cuMemcpy_ptsz`, `cublasSgemm_64`: what a header's macros make of the name that programs write.
-_VERSION = re.compile(rb"(?:_v\d+|_pts[dz]|_64|_[0-9]+)+$")
+_VERSION = re.compile(rb"(?:_v\d+|_pts[dz]|_[0-9]+)+$")
 # What only CUDA's language has, and HIP's.
 _OF_DEVICES = frozenset(b"__device__ __constant__ threadIdx blockIdx blockDim gridDim warpSize".split())
 _WITHIN = re.compile(rb"\s*::")

@@ -51,7 +51,9 @@ _OWN_MEMBER = re.compile(
 )
 #: Properties of a device, which a program may have beside structures of its own with such a member.
 _PROPERTIES = re.compile(rb"\b(?:cudaDeviceProp|hipDeviceProp_t)\b(?:\s*const\b)?\s*>?")
-_DECLARED = re.compile(rb"[&*\s]*([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]|\{[^{}]*\}|=(?:[^,;()]|\([^()]*\))*)*\s*(,|[;)])")
+_DECLARED = re.compile(
+    rb"[&*\s]*([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]|\{[^{}]*\})*(?:=(?:\{[^{}]*\}|(?!\{[^{}]*\})[^,;()]|\([^()]*\))*)?\s*(,|[;)])"
+)
 _GOT = re.compile(rb"\b(\w+)\s*=\s*\*?\s*(?:\w+::)*get\w*DeviceProp\w*\s*\(")
 _RETURNED = re.compile(rb"get\w*DeviceProp\w*\s*\([^()]*\)\s*\Z|\bget_device_properties\s*\([^()]*\)\s*\Z")
 _LAST_NAME = re.compile(rb"([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]|\([^()]*\))*\s*\Z")

@@ -24,7 +24,9 @@ T = TypeVar("T")
 DEFAULT_ARCHS = ("gfx942", "gfx1100")
 
 # What may be an #include; more than there are, as it looks into comments and strings too.
-_INCLUDE = re.compile(rb"include(?:_next)?(?:[ \t]|\\\r?\n|/\*.*?\*/)*([\"<])([^\">\r\n]+)[\">]", re.DOTALL)
+_INCLUDE = re.compile(
+    rb"include(?:_next)?(?:[ \t]|\\\r?\n|/\*(?:[^*]|\*(?!/))*\*/)*([\"<])([^\">\r\n]+)[\">]", re.DOTALL
+)
 # What a program begins with: of two files with one, each is a program of its own.
 _MAIN = re.compile(rb"\b(?:int|void|auto|signed)\s+(?:\w+\s+)?(?:w?main|_tmain)\s*\(")
 

@@ -60,7 +60,7 @@ _LOADS = re.compile(
     rb"\s*\{\s*return\s*(?:\*\s*\1|\1\s*\[\s*0\s*\])\s*;\s*\}\s*"
     rb"|\s*#[ \t]*define[ \t]+__ldg(?:\((\w+)\)[ \t]+(?:\([ \t]*)?\*[ \t]*\(?\2\)?(?:[ \t]*\))?|[ \t]+\*)\s*"
 )
-_ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\n]*\s*)+")
+_ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\n]*(?:\n\s*|\Z))+")
 # What compares as it is written: with its bracket the name of a macro that has arguments.
 _WRITTEN = re.compile(rb"#[ \t]*define[ \t]+\w+\(?|[\w.]+|::|[^\s\w]")
 _IF = re.compile(rb"#[ \t]*(?:el)?if")

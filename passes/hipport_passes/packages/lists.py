@@ -13,7 +13,7 @@ _COMMENT_OR_COMMA = re.compile(rb"#[^\r\n]*|,")
 _AFTER = re.compile(rb"[ \t]*,?[ \t]*(?:#[^\r\n]*)?(?=\r?\n|\Z)")
 _COMMA = re.compile(rb"\s*,[ \t]*")
 # Behind a comment.
-_COMMA_LATER = re.compile(rb"(?:\s|#[^\r\n]*)*,")
+_COMMA_LATER = re.compile(rb"(?:\s|#[^\r\n]*(?=[\r\n]))*,")
 
 
 def without(

@@ -29,7 +29,7 @@ _NAMED = re.compile(rb"\bnamespace\b\s+(\w[\w:\s]*)$")
 _TYPE = re.compile(rb"\b(struct|class|union|enum(?:\s+(?:class|struct))?)\b[^;{}()=]*$")
 _TYPE_WORDS = (b"struct", b"class", b"union", b"enum")
 _BODY = re.compile(rb"\s*(?:(?:const|noexcept|override|final)\b\s*)*\{")
-_MEMBER = re.compile(rb"\s*(?:(?:const|noexcept|override|final|&+)\s*)*(?:;|=\s*(?:0|default|delete)\b)")
+_MEMBER = re.compile(rb"\s*(?:(?:const|noexcept|override|final|&)\s*)*(?:;|=\s*(?:0|default|delete)\b)")
 _ANY_BODY = re.compile(rb"[^;{}]*\{")
 # In front of a declarator that does not directly follow a word: `T* x`, `const T& x`, `T<U> x`.
 _TYPE_BEFORE = re.compile(

@@ -29,7 +29,7 @@ _RAW_PREFIX = re.compile(rb"(?:\A|[^0-9A-Za-z_\x80-\xff])(?:u8|[uUL])?R\Z")
 _RAW_OPENING = re.compile(rb"\"([^()\\\s]{0,16})\(")
 _NUMBER_BEFORE = re.compile(rb"(?:\A|[^0-9A-Za-z_.\x80-\xff])\.?[0-9][0-9A-Za-z_.\x80-\xff]*\Z")
 _NUMBER_AFTER = re.compile(rb"(?:'[0-9A-Za-z_]|[0-9A-Za-z_.\x80-\xff])+")
-_PATH = re.compile(rb"(?:[ \t]|/\*[^\r\n]*?\*/)*(?:<([^>\r\n]*)>|\"([^\"\r\n]*)\")")
+_PATH = re.compile(rb"(?:[ \t]|/\*(?:[^*\r\n]|\*(?!/))*\*/)*(?:<([^>\r\n]*)>|\"([^\"\r\n]*)\")")
 _TESTED_PATH = re.compile(rb"\b__has_include(?:_next)?[ \t]*\([ \t]*<([^>\r\n]*)>")
 # The message of an #error is prose, with lone apostrophes.
 _PROSE = re.compile(rb"(?:[^\\\r\n/]|/(?![/*])|%s|\\)*" % SPLICE)

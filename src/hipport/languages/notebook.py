@@ -44,7 +44,7 @@ _RUNS_PYTHON = frozenset({b"time", b"timeit", b"prun", b"capture", b"python", b"
 _RUNS_SHELL = frozenset({b"system", b"sx"})
 #: A cell that is a script for the shell: `%%bash`, `%%sh`, `%%script bash`, `%%sx`, `%%!`.
 _SHELL_CELL = re.compile(
-    rb"\s*%%(?:(?:bash|sh|system|sx|!)(?!\w)|script[ \t]+(?:--?[\w-]+(?:[= \t]\w+)?[ \t]+)*(?:\S*/)?(?:env[ \t]+)?"
+    rb"\s*%%(?:(?:bash|sh|system|sx|!)(?!\w)|script[ \t]+(?:-[\w-]+(?:[= \t]\w+)?[ \t]+)*(?:\S*/)?(?:env[ \t]+)?"
     rb"(?:ba|z|da)?sh(?![\w-]))"
 )
 _GIVEN_TO_SHELL = re.compile(

@@ -45,7 +45,9 @@ _HALVES = re.compile(rb">>=?\s*32\b")
 _KEYWORD = re.compile(rb"\s*(?:else|do)\b|\s*(?:case\b[^:;{}]*|default|[A-Za-z_]\w*)\s*:(?!:)")
 _CONDITION = re.compile(rb"\s*(?:if|while|for|switch)\s*(?:constexpr\s*)?\(")
 # A declaration's words in front of the name; what a star or an ampersand stands before is not kept in bits.
-_DECLARATION = re.compile(rb"\s*(?:[\w:]+(?:\s*<[^;{}]*>)?[\s]+)+(?P<name>[A-Za-z_]\w*)\s*")
+_DECLARATION = re.compile(
+    rb"\s*(?:[\w:]+(?:\s*<(?:[^;{}<>]|<(?:[^;{}<>]|<[^;{}<>]*>)*>)*>)?[\s]+)+(?P<name>[A-Za-z_]\w*)\s*"
+)
 #: Something that may be assigned to: no two words side by side, no comparison, no macro that declares something.
 _PLACE = re.compile(rb"(?!.*[\w)\]]\s+\w)(?!.*(?:<|(?<!-)>))[\s*(]*[A-Za-z_][^;{}=?#]*(?<=[\w\]])\s*", re.DOTALL)
 _FUNCTION = re.compile(

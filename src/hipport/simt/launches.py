@@ -19,7 +19,7 @@ from hipport.source import Edit, Span
 
 _GAP = rb"(?:[ \t\r\n]|\\\r?\n)*"
 _BLANK_END = re.compile(_GAP + rb"\Z")
-_WORD_END = re.compile(rb"(?:\w|##|#)+\Z")
+_WORD_END = re.compile(rb"[\w#]+\Z")
 _PASTE_END = re.compile(rb"##" + _GAP + rb"\Z")
 _QUALIFIER_END = re.compile(rb"(?:::|->\*?|\.\*?)" + _GAP + rb"(?:template\b" + _GAP + rb")?\Z")
 _NO_NAME = frozenset(b"else do return case goto throw co_return co_yield co_await and or not".split())

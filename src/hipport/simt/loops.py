@@ -53,7 +53,7 @@ _PLAIN = frozenset(
 _LOOP = re.compile(rb"\b(?P<word>for|while)\s*(?:constexpr\s*)?\(")
 _DO = re.compile(rb"\bdo\s*\{")
 _FUNCTION = re.compile(
-    rb"\b(?P<name>[A-Za-z_]\w*)\s*" + PARENTHESES + rb"\s*(?:const\s*|noexcept\s*|->\s*[\w:<>]+\s*)*\{"
+    rb"\b(?P<name>[A-Za-z_]\w*)\s*" + PARENTHESES + rb"\s*(?:const\s*|noexcept\s*|->\s*[\w:<>]+(?![\w:<>])\s*)*\{"
 )
 _KEYWORDS = frozenset(b"if for while switch catch return sizeof decltype alignof".split())
 _CONDITION = re.compile(rb"\b(?:if|continue|switch|goto|for|while|do|case)\b|\?|&&|\|\|")
