@@ -135,6 +135,21 @@ def openings(script: Script) -> Iterator[Said]:
         yield said
 
 
+# What binds more than `or` does, or the same.
+_BINDING = (
+    cst.BooleanOperation,
+    cst.UnaryOperation,
+    cst.BinaryOperation,
+    cst.Comparison,
+    cst.ComparisonTarget,
+    cst.Call,
+    cst.Attribute,
+    cst.Subscript,
+    cst.Await,
+    cst.StarredElement,
+)
+
+
 def _whole(script: Script, question: cst.BaseExpression) -> cst.CSTNode:
     """Return the alternatives that a question is one of: `a or b or c`."""
     node: cst.CSTNode = question
@@ -212,7 +227,7 @@ def _or_rocm(script: Script, said: Said, whole: cst.BaseExpression, there: bool)
     else:
         text = f"{code} and {name + ' is None' if name.endswith('.hip') else f'not {name}'}"
     above = script.parent[whole]
-    plain = not isinstance(above, (cst.BooleanOperation, cst.UnaryOperation, cst.Comparison)) or (
+    plain = not isinstance(above, _BINDING) or (
         isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.Or if there else cst.And)
     )
     said.edits = [*imported, Edit(said.span, (text if plain or whole.lpar else f"({text})").encode())]

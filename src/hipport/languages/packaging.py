@@ -239,7 +239,9 @@ class CondaEnvironment(Source):
     def _items(self) -> Iterator[tuple[str, Span, Span]]:
         inside, deep = "", 0
         at = 0
-        for line in self.text.splitlines(keepends=True):
+        lines = self.text.splitlines(keepends=True)
+        deeper = _indents_behind(lines)
+        for number, line in enumerate(lines):
             start, at = at, at + len(line)
             bare = line.rstrip(b"\r\n")
             match = re.compile(rb"([ \t]*)([A-Za-z_-]+)[ \t]*:").match(bare)
@@ -260,7 +262,9 @@ class CondaEnvironment(Source):
             if re.fullmatch(rb"pip[ \t]*:[ \t]*", match[3]) and inside == "dependencies":
                 inside, deep = "pip", indent
                 continue
-            if inside in ("channels", "dependencies", "pip"):
+            # What stands deeper in the next line belongs to it, whatever that begins with.
+            goes_on = deeper[number] > indent
+            if inside in ("channels", "dependencies", "pip") and not goes_on:
                 left = match.start(3)
                 text = match[3].rstrip()
                 if text[:1] in b"\"'" and len(text) > 1:
@@ -274,6 +278,17 @@ class CondaEnvironment(Source):
             for item in re.compile(rb"[^,\s\"'][^,\"']*(?<!\s)").finditer(self.text, *listed.span(1)):
                 span = Span(*item.span())
                 yield kind, span, span
+
+
+def _indents_behind(lines: Sequence[bytes]) -> list[int]:
+    """Return, for each line, how far what stands behind it is indented: the next line that says something, if any."""
+    found: list[int] = []
+    behind = 0
+    for line in reversed(lines):
+        found.append(behind)
+        if said := line.strip():
+            behind = 0 if said.startswith(b"#") else len(line) - len(line.lstrip(b" \t"))
+    return found[::-1]
 
 
 @dataclass(frozen=True)
