@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No pattern takes exponential time: text of a tree may be made to keep hipport busy for ever.
+
+Where an unbounded repetition can be gone through in two ways by the same text, a match that fails tries them all. Such
+text is looked for in the automaton of each pattern, and the pattern tried with more and more of it: what follows or
+stands around may keep it from being two ways.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+import time
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import hipport
+import hipport_passes
+
+try:
+    from re import _constants as constants
+    from re import _parser as parser
+except ImportError:  # Python 3.10
+    import sre_constants as constants
+    import sre_parse as parser
+
+_ALL = (1 << 256) - 1
+# Pairs of places that are looked at for each place.
+_PAIRS = 3000
+# A match of so little text takes no longer than this, in seconds; and so often it has what it can be gone through by.
+_SHORT = 0.1
+_TIMES = range(8, 28, 2)
+_BEHIND = (b"\x01\x02", b"\n\x01", b";", b")")
+
+
+class _Automaton:
+    """The places of a pattern that take a character, which follow each other, and by how many ways."""
+
+    def __init__(self, pattern: re.Pattern[Any]) -> None:
+        self.flags = pattern.flags
+        self.taken: list[int] = []
+        self.following: list[dict[int, int]] = []
+        flags = pattern.flags & ~re.UNICODE if isinstance(pattern.pattern, bytes) else pattern.flags
+        _, self.first, _ = self._sequence(parser.parse(pattern.pattern, flags))
+
+    def ambiguous(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield texts that lead to a place, each with one by which two ways lead back to it."""
+        for place, before in self._reached().items():
+            back = self._two_ways(place)
+            if back is not None:
+                yield bytes(_some(self.taken[each]) for each in before), back
+
+    def _reached(self) -> dict[int, list[int]]:
+        known = {place: [place] for place in self.first if self.taken[place]}
+        waiting = [*known]
+        for place in waiting:
+            for each in self.following[place]:
+                if self.taken[each] and each not in known:
+                    known[each] = [*known[place], each]
+                    waiting.append(each)
+        return known
+
+    def _two_ways(self, place: int) -> bytes | None:
+        start = (place, place, False)
+        came: dict[tuple[int, int, bool], tuple[tuple[int, int, bool], int] | None] = {start: None}
+        waiting = [start]
+        for state in waiting:
+            one, other, parted = state
+            if len(came) > _PAIRS:
+                return None
+            for a, ways in self.following[one].items():
+                for b in self.following[other]:
+                    taken = self.taken[a] & self.taken[b]
+                    new = (a, b, parted or a != b or (one == other and ways > 1))
+                    if not taken:
+                        continue
+                    if new == (place, place, True):
+                        text = [_some(taken)]
+                        while (step := came[state]) is not None:
+                            state, taken = step
+                            text.append(_some(taken))
+                        return bytes(reversed(text))
+                    if new not in came:
+                        came[new] = state, taken
+                        waiting.append(new)
+        return None
+
+    def _sequence(self, items: Any) -> tuple[bool, list[int], list[int]]:
+        """Add items one after the other; return whether they may be nothing, and what they begin and end with."""
+        empty, first, last = True, list[int](), list[int]()
+        for item in items:
+            may, begins, ends = self._item(*item)
+            self._link(last, begins)
+            first += begins if empty else []
+            last = last + ends if may else ends
+            empty = empty and may
+        return empty, first, last
+
+    def _item(self, kind: Any, value: Any) -> tuple[bool, list[int], list[int]]:
+        if kind in (constants.LITERAL, constants.NOT_LITERAL, constants.ANY, constants.IN):
+            self.taken.append(self._characters(kind, value))
+            self.following.append({})
+            place = [len(self.taken) - 1]
+            return False, place, place
+        if kind is constants.BRANCH:
+            empty, first, last = False, list[int](), list[int]()
+            for each in value[1]:
+                may, begins, ends = self._sequence(each)
+                empty, first, last = empty or may, first + begins, last + ends
+            return empty, first, last
+        if kind is constants.SUBPATTERN:
+            return self._sequence(value[-1])
+        if kind in (constants.MAX_REPEAT, constants.MIN_REPEAT):
+            least, most, body = value
+            if most > 30:
+                may, begins, ends = self._sequence(body)
+                self._link(ends, begins)
+                return may or not least, begins, ends
+            return self._sequence([(None, (body, number >= least)) for number in range(min(most, 3))])
+        if kind is None:
+            may, begins, ends = self._sequence(value[0])
+            return may or value[1], begins, ends
+        return True, [], []
+
+    def _link(self, ends: list[int], begins: list[int]) -> None:
+        for end in ends:
+            for begin in begins:
+                self.following[end][begin] = self.following[end].get(begin, 0) + 1
+
+    def _characters(self, kind: Any, value: Any) -> int:
+        if kind is constants.ANY:
+            return _ALL if self.flags & re.DOTALL else _ALL & ~(1 << 10)
+        items = value if kind is constants.IN else [(constants.LITERAL, value)]
+        found = 0
+        for each, said in items:
+            if each is constants.LITERAL:
+                found |= 1 << min(said, 255)
+            elif each is constants.RANGE:
+                found |= sum(1 << code for code in range(said[0], min(said[1], 255) + 1))
+            elif each is constants.CATEGORY:
+                found |= _category(str(said))
+        negated = kind is constants.NOT_LITERAL or items[0][0] is constants.NEGATE
+        return _ALL & ~found if negated else found
+
+
+def _category(name: str) -> int:
+    what = next(pattern for word, pattern in (("DIGIT", r"\d"), ("SPACE", r"\s"), ("WORD", r"\w")) if word in name)
+    found = sum(1 << code for code in range(256) if re.match(what, chr(code), re.ASCII))
+    return _ALL & ~found if "NOT_" in name else found
+
+
+def _some(taken: int) -> int:
+    return next(code for code in (*b"a 1<(,", *range(32, 127), *range(256)) if taken >> code & 1)
+
+
+def _nested(items: Any, inside: bool = False) -> bool:
+    """Say whether an unbounded repetition has another one, or a choice, in it."""
+    for kind, value in items:
+        if kind in (constants.MAX_REPEAT, constants.MIN_REPEAT):
+            if inside or _nested(value[2], value[1] > 30):
+                return True
+        elif kind is constants.BRANCH:
+            if inside or any(_nested(each) for each in value[1]):
+                return True
+        elif kind is constants.SUBPATTERN and _nested(value[-1], inside):
+            return True
+    return False
+
+
+def _patterns() -> Iterator[tuple[str, re.Pattern[Any], bool]]:
+    """Yield the patterns of all modules, with their names, and whether they have to match all of a text."""
+    seen: set[int] = set()
+    for package in (hipport, hipport_passes):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if found.name.endswith("__main__"):
+                continue
+            try:
+                module = importlib.import_module(found.name)
+            except KeyError:
+                continue  # What a child process runs, with what it is told by its environment.
+            for name, value in vars(module).items():
+                for pattern in _within(value):
+                    if id(pattern) not in seen:
+                        seen.add(id(pattern))
+                        yield f"{found.name}.{name}", pattern, f"{name}.fullmatch(" in _text(module)
+
+
+def _within(value: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, (tuple, list, frozenset, dict)) and depth < 2:
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _within(each, depth + 1)
+
+
+def _text(module: ModuleType) -> str:
+    return inspect.getsource(module)
+
+
+def _takes_long(pattern: re.Pattern[Any], whole: bool) -> bytes | None:
+    """Return text that a pattern takes too long for."""
+    if not _nested(parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE)):
+        return None
+    for before, again in _Automaton(pattern).ambiguous():
+        for behind in _BEHIND:
+            for times in _TIMES:
+                text: Any = before + again * times + behind
+                text = text if isinstance(pattern.pattern, bytes) else text.decode("latin-1")
+                start = time.process_time()
+                pattern.search(text)
+                pattern.match(text)
+                if whole:
+                    pattern.fullmatch(text)
+                if time.process_time() - start > _SHORT:
+                    return before + again * times + behind
+    return None
+
+
+def test_no_pattern_takes_exponential_time() -> None:
+    found = [*_patterns()]
+    assert len(found) > 1000
+    slow = {name: text for name, pattern, whole in found if (text := _takes_long(pattern, whole)) is not None}
+    assert slow == {}
+
+
+@pytest.mark.parametrize("pattern", [rb"(?:\w+|::)+;", rb"(?:a|aa)*;", rb"(?:a+)+;"])
+def test_what_can_be_gone_through_in_two_ways_is_found(pattern: bytes) -> None:
+    assert _takes_long(re.compile(pattern), whole=False) is not None
+
+
+def test_what_cannot_is_not() -> None:
+    assert _takes_long(re.compile(rb"(?:\w+(?!\w)|::)+;"), whole=True) is None
