@@ -239,11 +239,16 @@ class CondaEnvironment(Source):
     def _items(self) -> Iterator[tuple[str, Span, Span]]:
         inside, deep = "", 0
         at = 0
+        going: int | None = None
         lines = self.text.splitlines(keepends=True)
         deeper = _indents_behind(lines)
         for number, line in enumerate(lines):
             start, at = at, at + len(line)
             bare = line.rstrip(b"\r\n")
+            if going is not None and (said := bare.strip()) and not said.startswith(b"#"):
+                if len(bare) - len(bare.lstrip(b" \t")) > going:
+                    continue
+                going = None
             match = re.compile(rb"([ \t]*)([A-Za-z_-]+)[ \t]*:").match(bare)
             if match:
                 # `pip` is an item of the dependencies, and no key at the top.
@@ -263,8 +268,9 @@ class CondaEnvironment(Source):
                 inside, deep = "pip", indent
                 continue
             # What stands deeper in the next line belongs to it, whatever that begins with.
-            goes_on = deeper[number] > indent
-            if inside in ("channels", "dependencies", "pip") and not goes_on:
+            if deeper[number] > indent:
+                going = indent
+            elif inside in ("channels", "dependencies", "pip"):
                 left = match.start(3)
                 text = match[3].rstrip()
                 if text[:1] in b"\"'" and len(text) > 1:
