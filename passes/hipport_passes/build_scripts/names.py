@@ -365,7 +365,13 @@ class Names:
         return [node for node in self.nodes if isinstance(node, (cst.Import, cst.ImportFrom))]
 
     def _reaches(self, binding: cst.CSTNode, node: cst.CSTNode) -> bool:
-        """Say whether an import is there at `node`: made before it, in a function around it or in none."""
+        """Say whether an import is there at `node`: made before it, in a function around it or in none.
+
+        What is imported where something else failed is not there where it did not.
+        """
+        handlers = {above for above, _ in self.ancestors(binding) if isinstance(above, cst.ExceptHandler)}
+        if handlers and not handlers <= {above for above, _ in self.ancestors(node)}:
+            return False
         own = self.function(binding)
         if own is None:
             inside = self.function(node) is not None
