@@ -47,6 +47,7 @@ def _away(source: Cpp, opening: Span, closing: Span) -> Iterator[Edit]:
         yield Edit(Span(*added.span()), b"")
         return
     for directive in (opening, closing):
-        end = source.text.find(b"\n", directive.end) + 1 or len(source.text)
+        line_end = source.line_end.search(source.text, directive.end)
+        end = line_end.end() if line_end is not None else len(source.text)
         start = directive.start if (indent := source.indent(directive.start)) is None else directive.start - len(indent)
         yield Edit(Span(start, end), b"")

@@ -1,0 +1,1 @@
+__device__ atomicAdd(double*,){#if}
