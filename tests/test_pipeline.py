@@ -162,6 +162,27 @@ def test_a_file_with_syntax_errors_is_still_ported() -> None:
     assert ported.changed and ported.reported[0].outcome is Outcome.APPLIED
 
 
+def test_a_rule_that_finds_more_whenever_a_file_with_errors_is_ported_is_dropped_there() -> None:
+    def growing(source: Cuda, project: Project) -> Iterator[Finding]:
+        yield Finding(Span(0, 3), "grown", "because", (Edit(Span(0, 0), b"int more;\n"),))
+
+    passes = (Pass(Cuda, growing), replacing(b"first", b"third"))
+    broken = source(b"int first = ;\n")
+    ported = run(Project((broken, source(TEXT, "b.cu"))), passes)
+    assert [each.text for each in ported.project.sources] == [
+        b"int third = ;\n",
+        b"int more;\nint third;\nint second;\n",
+    ]
+    outcomes = {(str(each.path), each.rule.partition("/")[2]): each.outcome for each in ported.reported}
+    assert outcomes == {
+        ("a.cu", "grown"): Outcome.DROPPED,
+        ("a.cu", "replaced"): Outcome.APPLIED,
+        ("b.cu", "grown"): Outcome.APPLIED,
+        ("b.cu", "replaced"): Outcome.APPLIED,
+    }
+    assert run(Project((source(ported.project.sources[0].text),)), passes).changed == ()
+
+
 def test_conflicting_edits_of_a_pass_are_a_defect_that_harms_nothing() -> None:
     def find(source: Cuda, project: Project) -> Iterator[Finding]:
         for new in (b"x", b"y"):
