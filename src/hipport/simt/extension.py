@@ -56,6 +56,12 @@ _TORCH_LIGHT = HERE / "include/torch_light"
 _TORCH_TENSORS = HERE / "include/torch_tensors"
 #: An error that has to do with PyTorch, or with a header that is not there.
 _OF_TORCH = re.compile(r"error: .*(?:torch|\bat::|c10|std::|No such file|file not found)")
+#: An error that what tensors lack may be the reason of, by g++ or clang.
+_LACKING = re.compile(
+    r"error: .*(?:not (?:been )?declared|undeclared|not a member|no member|no matching|no type|not name a type"
+    r"|unknown type|incomplete type|invalid use|could not convert|cannot convert|no viable"
+    r"|is not a (?:namespace|class|type|template))"
+)
 
 # The same for every unit: what PyTorch's headers are compiled with has to be what they are used with.
 _STANDARD = 20
@@ -559,9 +565,8 @@ class _Compiler:
         out = ["-MD", "-MF", str(listing), "-MT", "out", "-x", "c++", "-c", source, "-o", str(made)]
         status, said = limited([*command, *out], unit.folder, self.env, self.timeout)
         for headers in _HEADERS[_HEADERS.index(least) + 1 :]:
-            # It may be what these headers leave out. If not, PyTorch's own say so, too. What is said of tensors that
-            # lack an operator need not name PyTorch.
-            lacking = headers == "light" or _OF_TORCH.search(said)
+            # It may be what these headers leave out. If not, PyTorch's own say so, too.
+            lacking = _OF_TORCH.search(said) or (headers == "light" and _LACKING.search(said))
             if status and f"-I{_TORCH_LIGHT}" in command and lacking:
                 command = self._command(unit, headers)
                 status, said = limited([*command, *out], unit.folder, self.env, self.timeout)
