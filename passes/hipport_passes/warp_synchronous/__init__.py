@@ -36,7 +36,7 @@ from hipport.project import Project
 from hipport.source import Span
 from hipport_passes.warp_synchronous.accesses import places_of_order, step_macros
 from hipport_passes.warp_synchronous.arrays import LAMBDAS, Arrays, arrays_of, concerned, has_elements, has_shared
-from hipport_passes.warp_synchronous.calls import at, at_the_end, in_front
+from hipport_passes.warp_synchronous.calls import at, at_the_end, in_front, joined
 from hipport_passes.warp_synchronous.macros import of_macros, of_several_steps
 from hipport_passes.warp_synchronous.steps import Steps
 
@@ -76,8 +76,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         need, header = include(source, project, "warp.h")
         places = sorted({*steps.before.values(), *steps.behind.values()}, key=lambda node: node.start_byte)
         lines = ", ".join(dict.fromkeys(str(_line(source, node)) for node in places))
-        edits = {edit for node in steps.before.values() for edit in in_front(source, node)}
-        edits |= {edit for node in steps.behind.values() for edit in at_the_end(source, node)}
+        # Each once: what several steps need in front of one statement, or at the end of one body.
+        edits = [edit for node in dict.fromkeys(steps.before.values()) for edit in in_front(source, node)]
+        edits += (edit for node in dict.fromkeys(steps.behind.values()) for edit in at_the_end(source, node))
         message = f"hipport::syncwarp() between steps in which lanes read what others stored (lines {lines})"
         if steps.assumes:
             message += "; assumes that lanes which exchange values are of one warp"
@@ -85,7 +86,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             Span(places[0].start_byte, places[0].end_byte),
             "lockstep",
             message,
-            (*sorted(edits), *((need,) if need else ())),
+            (*joined(edits), *((need,) if need else ())),
             Certainty.REVIEW if steps.assumes else Certainty.SAFE,
             (header,),
         )

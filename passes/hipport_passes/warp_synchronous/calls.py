@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from hipport.languages.cpp import Cpp
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 SYNCWARP = b"hipport::syncwarp();"
+# What the end of a body becomes that has no braces.
+_END = b" " + SYNCWARP + b" }"
 
 
 def at(source: Cpp, start: int) -> tuple[Edit, ...]:
@@ -43,7 +46,7 @@ def at_the_end(source: Cpp, body: Node, least: int = 0) -> tuple[Edit, ...]:
     """Put the call at the end of a loop's body, which reaches to `least`: a macro need not have a semicolon."""
     if body.type != "compound_statement":
         start, end = body.start_byte, max(body.end_byte, least)
-        return Edit(Span(start, start), b"{ "), Edit(Span(end, end), b" " + SYNCWARP + b" }")
+        return Edit(Span(start, start), b"{ "), Edit(Span(end, end), _END)
     last = [child for child in body.named_children if child.type != "comment"][-1]
     indent = source.indent(last.start_byte)
     line = source.text.find(source.newline, last.end_byte)
@@ -51,3 +54,17 @@ def at_the_end(source: Cpp, body: Node, least: int = 0) -> tuple[Edit, ...]:
     if indent is None or line < 0 or source.code[last.end_byte : line].strip():
         return (Edit(Span(last.end_byte, last.end_byte), b" " + SYNCWARP),)
     return (Edit(Span(line, line), source.newline + indent + SYNCWARP),)
+
+
+def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
+    """Return edits with one for what is put at one place: first what ends bodies, each its own, then what follows."""
+    ends: dict[Span, list[bytes]] = {}
+    rest: dict[Span, list[bytes]] = {}
+    for edit in edits:
+        known = (ends if edit.new == _END else rest).setdefault(edit.span, [])
+        if edit.new == _END or edit.new not in known:
+            known.append(edit.new)
+    return tuple(
+        Edit(span, b" ".join(filter(None, (b"".join(ends.get(span, ())), b"".join(rest.get(span, ()))))))
+        for span in sorted({*ends, *rest})
+    )

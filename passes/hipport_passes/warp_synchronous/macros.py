@@ -26,7 +26,7 @@ from hipport_passes.warp_synchronous.accesses import (
     step_macros,
 )
 from hipport_passes.warp_synchronous.arrays import Arrays, arrays_of
-from hipport_passes.warp_synchronous.calls import SYNCWARP, at_the_end
+from hipport_passes.warp_synchronous.calls import SYNCWARP, at_the_end, joined
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -92,7 +92,7 @@ def of_macros(
     if assumes:
         message += "; assumes that lanes which exchange values are of one warp"
     certainty = Certainty.REVIEW if assumes else Certainty.SAFE
-    yield Finding(places[0], "lockstep", message, (*edits, *((need,) if need else ())), certainty, (header,))
+    yield Finding(places[0], "lockstep", message, (*joined(edits), *((need,) if need else ())), certainty, (header,))
 
 
 def of_several_steps(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]:
