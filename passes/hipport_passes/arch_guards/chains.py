@@ -64,7 +64,7 @@ class _Chain(NamedTuple):
         for number, text in enumerate(texts):
             known = macros
             # What only asks for device code is renamed.
-            if on_hip and all(ASKS.search(text[: each.start()]) for each in _ARCHITECTURE.finditer(text)):
+            if on_hip and _only_asks(text):
                 known = macros | {b"__CUDA_ARCH__": 1}
             if _holds(conditions.tokens(text), known):
                 return number
@@ -96,7 +96,7 @@ class _Chain(NamedTuple):
         changed = []
         for number, (text, span, before) in enumerate(self.parts):
             here = _made_amd(source, text, those) if number <= max(wanted) else []
-            if before and b"__CUDA_ARCH__" in text:
+            if b"__CUDA_ARCH__" in text and (before or _only_asks(text)):
                 here = []  # What only asks for device code is renamed.
             new = text
             for each in sorted(here, key=lambda each: each.span.start, reverse=True):
@@ -113,6 +113,11 @@ class _Chain(NamedTuple):
         if wanted != [self._taken(changed, given | _ON_AMD, on_hip=True) for given in self._assigned()]:
             return None
         return set(wanted), tuple(edits)
+
+
+def _only_asks(text: bytes) -> bool:
+    """Say whether a condition compares `__CUDA_ARCH__` with nothing."""
+    return all(ASKS.search(text[: each.start()]) for each in _ARCHITECTURE.finditer(text))
 
 
 def is_half_decided(source: Cpp, group: tuple[Conditional, ...]) -> bool:
