@@ -14,6 +14,7 @@ from typing import NamedTuple
 from hipport import Target, rewrite
 from hipport.byte_order import MARK
 from hipport.discover import source
+from hipport.languages.cmake import CMake
 from hipport.languages.cpp import Cpp
 from hipport.languages.json import Json
 from hipport.languages.notebook import Notebook
@@ -211,6 +212,8 @@ def _comments(each: Source) -> Iterator[bytes]:
                     yield token.string.encode("utf-8", "surrogateescape")
         except (tokenize.TokenError, SyntaxError, ValueError):
             return
+    elif isinstance(each, CMake):
+        yield from (each[token.span] for token in each.tokens if token.kind == "comment")
     elif not isinstance(each, (Json, Notebook, Markdown)):
         for match in _REMARKS.finditer(each.text):
             line = each.text[each.text.rfind(b"\n", 0, match.start()) + 1 : match.start()]

@@ -1,0 +1,4 @@
+s(CUDA)
+include("
+#kept0/hipport/hipport.cmake")
+project(${HIP_OR_CUDA})
