@@ -195,7 +195,8 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
         # What upstream has put in front of it since would count on it in vain.
         if source.around(there) or there.span.start < first.span.start:
             return
-        gone = (Edit(_whole_line(source, there), b""),)
+        remarks = [source[token.span] for token in source.tokens_in(there.span) if token.kind == "comment"]
+        gone = (Edit(_whole_line(source, there), b"".join(each + source.newline for each in remarks)),)
     line = source.line_start(first.span.start)
     indent = source.text[line : first.span.start]
     indent = indent if not indent.strip() else b""
