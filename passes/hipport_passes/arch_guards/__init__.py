@@ -54,8 +54,8 @@ _IFDEF = re.compile(rb"(if)(n?)def[ \t]+$")
 _LEFT = re.compile(rb"(?:(?:if|(?P<sign>\|\||&&)|\()[ \t]*|^)(?P<not>!)?[ \t]*$")
 _RIGHT = re.compile(rb"[ \t]*(?:(?P<sign>\|\||&&)|\)|$)")
 _CLOSING = re.compile(rb"[ \t]*\)")
-# What stands behind the name that an `#ifdef` asks for is no condition, and compilers only warn of it.
-_PASSED_OVER = re.compile(rb"#[ \t]*ifn?def[ \t]+\w+\b")
+# What stands behind the name that an `#ifdef` asks for, or an `#else`, is no condition, and compilers only warn of it.
+_PASSED_OVER = re.compile(rb"#[ \t]*(?:ifn?def[ \t]+\w+|else|endif)\b")
 _DEFINED = re.compile(rb"\bdefined[ \t]*(?:(\()[ \t]*)?$")
 
 
