@@ -26,7 +26,7 @@ from hipport import Target
 #: So many inputs are ported side by side.
 _TOGETHER = 16
 #: Seconds of CPU time that no small input may take, and that of none are waited for.
-SLOW, _ENDLESS = 5, 60
+_SLOW, _ENDLESS = 5, 60
 #: Seconds between two lines on how far it is.
 _TOLD = 30
 
@@ -92,7 +92,7 @@ def problems(tree: Tree, target: Target) -> list[str]:
         found = []
     finally:
         signal.alarm(0)
-    slow = time.process_time() - start > SLOW
+    slow = time.process_time() - start > _SLOW
     return [*found, f"slow: {', '.join(tree)}"] if slow else found
 
 
@@ -121,7 +121,7 @@ def work(number: int, until: float, found: Path, tried: Any, known: Any) -> None
             suspected = given
         finally:
             signal.alarm(0)
-        for each in given if time.process_time() - start > SLOW else suspected:
+        for each in given if time.process_time() - start > _SLOW else suspected:
             for problem in problems(each, target):
                 what = signature(problem)
                 if what in known:

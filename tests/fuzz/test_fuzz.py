@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The laws hold of all that ever broke one, and of some inputs made at random; `make fuzz` tries many more."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -10,15 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from inputs import CORPUS, Random, seeds, tree, trees
 from laws import TARGETS, Broken, broken, suspects
 
-from fuzz import SLOW
-
 
 @pytest.mark.parametrize("case", sorted(CORPUS.iterdir()), ids=lambda case: case.name)
 def test_what_broke_a_law_breaks_none(case: Path) -> None:
     texts = {path.relative_to(case).as_posix(): path.read_bytes() for path in case.rglob("*") if path.is_file()}
-    start = time.process_time()
     assert broken(texts, TARGETS[case.name.partition("@")[2]]) == []
-    assert time.process_time() - start < SLOW
 
 
 # The same inputs each time: others are for `make fuzz`.
