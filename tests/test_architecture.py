@@ -41,7 +41,7 @@ MAY_OPEN = {
     "kept.py": "the cache",
     "loaded_python.py": "descriptors of a child process",
     "overlay.py": "PyTorch's headers, and copies of them in the cache",
-    "porting.py": "a copy in the cache, which is removed",
+    "restored.py": "a copy in the cache, which is removed",
     "processes.py": "what a child printed, which `reading` has opened",
     "program_verifier.py": "what a program prints goes to files in a folder made for it",
     "record_calls.py": "runs inside of a program that the user runs; makes new files only",
