@@ -54,6 +54,7 @@ MAY_OPEN = {
     "digests.py": "the executor's own files, and the cache",
     "extension.py": "the executor's own headers, PyTorch's, and the cache",
     "linking.py": "the cache",
+    "precompiled.py": "the executor's own headers, and the cache",
     "prepare.py": "the mirror of a program, in the cache",
     "tables.py": "tables of hipport's own",
     "testing.py": "fixtures of hipport's own",
