@@ -86,6 +86,7 @@ from hipport_passes import (
     warp_synchronous,
     wide_shifts,
     workflows,
+    written_out_macros,
 )
 
 PASSES: tuple[Pass[Any], ...] = (
@@ -95,6 +96,8 @@ PASSES: tuple[Pass[Any], ...] = (
     launch_syntax.PASS,
     # Kernels that ask for the whole wavefront, before the others make theirs of 32 lanes.
     native_waves.PASS,
+    # What an earlier run has taken away, before this one takes more.
+    written_out_macros.PASS,
     # Before the names in what it writes are looked at, and while guards still name CUDA.
     inline_ptx.PASS,
     # By the names that intrinsics have in CUDA, before they get hipport's.
