@@ -354,8 +354,18 @@ def _manual(statement: Statement, kind: str, message: str) -> Finding:
 
 
 def _unknown_text(statement: Statement) -> str:
-    names = ", ".join(dict.fromkeys(hole.decode(errors="replace") for hole in statement.template.holes))
-    return f"the text of this asm statement is made by {names}: write the PTX out, or its C++"
+    names: list[str] = []
+    depth = 0
+    for hole in statement.template.holes:
+        text = hole.decode(errors="replace")
+        # What a macro is given belongs to it.
+        if names and (depth or text == "("):
+            names[-1] += text + " " * (text == ",")
+        else:
+            names.append(text)
+        depth = max(0, depth + (text == "(") - (text == ")"))
+    said = ", ".join(dict.fromkeys(names))
+    return f"the text of this asm statement is made by {said}: write the PTX out, or its C++"
 
 
 def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
