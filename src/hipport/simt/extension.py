@@ -51,10 +51,17 @@ _HIP = "6.4.3"
 HERE = Path(__file__).parent
 _TORCH_SHIMS = HERE / "include/torch_shims"
 _PCH_HEADER = "simt/torch_headers.h"
-#: Stands in for PyTorch's largest headers, as long as a unit compiles with it.
+#: Stand in for PyTorch's largest headers, as long as a unit compiles with them.
 _TORCH_LIGHT = HERE / "include/torch_light"
+_TORCH_TENSORS = HERE / "include/torch_tensors"
 #: An error that has to do with PyTorch, or with a header that is not there.
 _OF_TORCH = re.compile(r"error: .*(?:torch|\bat::|c10|std::|No such file|file not found)")
+#: An error that what tensors lack may be the reason of, by g++ or clang.
+_LACKING = re.compile(
+    r"error: .*(?:not (?:been )?declared|undeclared|not a member|no member|no matching|no type|not name a type"
+    r"|unknown type|incomplete type|invalid use|could not convert|cannot convert|no viable"
+    r"|is not a (?:namespace|class|type|template))"
+)
 
 # The same for every unit: what PyTorch's headers are compiled with has to be what they are used with.
 _STANDARD = 20
@@ -62,6 +69,7 @@ _STANDARD = 20
 _OF_HOST = re.compile(
     rb"py|pybind11|PYBIND11_\w+|Py\w+|THP\w+|TORCH_EXTENSION_NAME|python_\w+"
     rb"|autograd|AutogradContext|InferenceMode|(?:TORCH_LIBRARY|STABLE_TORCH_LIBRARY)\w*|RegisterOperators"
+    rb"|requires_grad"
 )
 _MORE = '#include "simt/torch_host.h"\n'
 _TORCH_INCLUDE = re.compile(r"(?:torch|ATen|c10|THC|pybind11)/")
@@ -75,9 +83,15 @@ _CLANG = 17
 #: PyTorch's compiled headers are half a gigabyte of g++'s memory, which it would look through for what is not needed.
 _NO_COLLECTING = {"g++": ("--param=ggc-min-expand=10000", "--param=ggc-min-heapsize=8000000")}
 
-#: How much a unit gets of PyTorch's headers: tensors, what most extensions use, or all that it includes. Units of the
-#: host begin with the second.
-Headers = Literal["kernels", "light", "whole"]
+#: How much a unit gets of PyTorch's headers: tensors, what most extensions use, or all that it includes.
+Headers = Literal["tensors", "light", "whole"]
+_HEADERS: tuple[Headers, ...] = ("tensors", "light", "whole")
+#: The folders that are searched before PyTorch's own.
+_IN_FRONT = {
+    "tensors": (f"-I{_TORCH_TENSORS}", f"-I{_TORCH_LIGHT}"),
+    "light": (f"-I{_TORCH_LIGHT}",),
+    "whole": (),
+}
 
 _FORMAT = 1
 # Of C10_WARP_SIZE, which is none where one build is run with wavefronts of 32 and of 64.
@@ -536,7 +550,8 @@ class _Compiler:
 
     def compile(self, unit: _Unit) -> _Object:
         """Compile `unit`, or find what was made of the same bytes."""
-        command = self._command(unit)
+        least: Headers = "tensors" if unit.device and not self._is_of_host(unit.source) else "light"
+        command = self._command(unit, least)
         key = hashlib.sha256(json.dumps([_FORMAT, str(unit.source), command]).encode()).hexdigest()
         folder = self.cache / "objects" / key[:2] / key[2:]
         for state in sorted(folder.glob("*.json")):
@@ -549,10 +564,10 @@ class _Compiler:
         source = str(self._made(unit.source))
         out = ["-MD", "-MF", str(listing), "-MT", "out", "-x", "c++", "-c", source, "-o", str(made)]
         status, said = limited([*command, *out], unit.folder, self.env, self.timeout)
-        more: tuple[Headers, ...] = ("light", "whole") if unit.device else ("whole",)
-        for headers in more:
+        for headers in _HEADERS[_HEADERS.index(least) + 1 :]:
             # It may be what these headers leave out. If not, PyTorch's own say so, too.
-            if status and f"-I{_TORCH_LIGHT}" in command and _OF_TORCH.search(said):
+            lacking = _OF_TORCH.search(said) or (headers == "light" and _LACKING.search(said))
+            if status and f"-I{_TORCH_LIGHT}" in command and lacking:
                 command = self._command(unit, headers)
                 status, said = limited([*command, *out], unit.folder, self.env, self.timeout)
         seconds = time.monotonic() - start
@@ -596,7 +611,7 @@ class _Compiler:
             lines = [line for line in said.splitlines() if "undefined" in line or "multiple" in line or "error" in line]
             raise NotBuildable(f"{place.name} could not be linked: " + "\n".join(lines[:8] or said.splitlines()[-3:]))
 
-    def _command(self, unit: _Unit, headers: Headers = "kernels") -> list[str]:
+    def _command(self, unit: _Unit, headers: Headers) -> list[str]:
         defines, given = _kept(unit, self.torch, self.cache)
         includes = [str(self._made(Path(word))) if word[0] == "/" else word for word in given]
         compiler = self.compiler_of(unit)
@@ -614,7 +629,7 @@ class _Compiler:
         step = compiler.lockstep(self.prepared) if unit.device and self.prepared is not None else ()
         if self._uses_torch(unit.source):
             text = text.replace('#include "simt/prelude.h"', '#define SIMT_WITH_TORCH 1\n#include "simt/prelude.h"')
-            if unit.device and (headers == "light" or (headers == "kernels" and self._is_of_host(unit.source))):
+            if unit.device and headers == "light":
                 text = _MORE + text
             header = self._header(text + '#include "simt/torch_macros.h"\n')
             front = self._with_torch(unit, headers)
@@ -648,9 +663,8 @@ class _Compiler:
 
     def _with_torch(self, unit: _Unit, headers: Headers) -> list[str]:
         compiler = self.compiler_of(unit)
-        folders = [word for each in self.torch.includes for word in ("-isystem", str(each))]
-        if headers != "whole":
-            folders = [f"-I{_TORCH_LIGHT}", *folders]
+        own = [word for each in self.torch.includes for word in ("-isystem", str(each))]
+        folders = [*_IN_FRONT[headers], *own]
         flags = self.flags(_KERNELS if unit.device else _HOST, compiler)
         front = [compiler.path, *flags, *_NO_COLLECTING.get(compiler.family, ()), *folders]
         # What else a unit of kernels needs is read behind what was compiled.
@@ -658,6 +672,9 @@ class _Compiler:
         try:
             return [*front, "-include", str(self._precompiled(folders, compiler, flags, kernels))]
         except NotBuildable:
+            if headers == "tensors":
+                # A PyTorch that has no header for one of the operators.
+                return self._with_torch(unit, "light")
             if compiler == self.compiler:
                 raise
             # A clang that does not take this PyTorch, which is by g++.
@@ -684,8 +701,12 @@ class _Compiler:
             text = (HERE / "include/simt/behind.h").read_text() + text
         if kernels:
             text = "#define SIMT_TORCH_KERNELS 1\n" + text
-        light = sorted(_TORCH_LIGHT.rglob("*.h")) if f"-I{_TORCH_LIGHT}" in folders else []
-        shown = [path.read_text() for path in light]
+        shown = [
+            path.read_text()
+            for folder in (_TORCH_TENSORS, _TORCH_LIGHT)
+            if f"-I{folder}" in folders
+            for path in sorted(folder.rglob("*.h"))
+        ]
         if compiler.family == "clang":
             flags = [*flags, "-Xclang", "-fpch-instantiate-templates"]
         else:

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// simt/torch_tensors.h: what the kernels of most extensions use of PyTorch's C++: tensors, and the operators that are
+// called often, without the values of scripts.
+//
+// In place of ATen/ATen.h, which g++ takes 2.4 s for in each unit, precompiled or not, as it instantiates again what
+// inline functions use of templates; 0.9 s are left of that. A unit that calls something else does not compile with
+// this one, and is compiled with simt/torch_light.h. So each operator is here with all its overloads: `std` and `var`,
+// of which ATen/Functions.h adds some, are left out, and so is what takes lists of tensors.
+#ifndef SIMT_TORCH_TENSORS_H
+#define SIMT_TORCH_TENSORS_H
+
+#include <ATen/AccumulateType.h>
+#include <ATen/Context.h>
+#include <ATen/DeviceGuard.h>
+#include <ATen/Dispatch.h>
+#include <ATen/Formatting.h>
+#include <ATen/NumericUtils.h>
+#include <ATen/OpMathType.h>
+#include <ATen/Parallel.h>
+#include <ATen/TensorAccessor.h>
+#include <ATen/TensorGeometry.h>
+#include <ATen/TensorUtils.h>
+#include <ATen/ceil_div.h>
+#include <ATen/core/Generator.h>
+#include <ATen/core/Reduction.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/core/Scalar.h>
+#include <c10/core/Storage.h>
+#include <c10/core/TensorOptions.h>
+#include <c10/util/OptionalArrayRef.h>
+
+#include <ATen/ops/abs.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/all.h>
+#include <ATen/ops/amax.h>
+#include <ATen/ops/amin.h>
+#include <ATen/ops/any.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/argmin.h>
+#include <ATen/ops/argsort.h>
+#include <ATen/ops/bitwise_and.h>
+#include <ATen/ops/bitwise_or.h>
+#include <ATen/ops/clamp.h>
+#include <ATen/ops/clone.h>
+#include <ATen/ops/cumsum.h>
+#include <ATen/ops/diff.h>
+#include <ATen/ops/div.h>
+#include <ATen/ops/dot.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/eq.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/eye.h>
+#include <ATen/ops/flip.h>
+#include <ATen/ops/floor.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/gather.h>
+#include <ATen/ops/ge.h>
+#include <ATen/ops/gt.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/isnan.h>
+#include <ATen/ops/le.h>
+#include <ATen/ops/linspace.h>
+#include <ATen/ops/log.h>
+#include <ATen/ops/lt.h>
+#include <ATen/ops/masked_fill.h>
+#include <ATen/ops/masked_select.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/max.h>
+#include <ATen/ops/mean.h>
+#include <ATen/ops/min.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/ne.h>
+#include <ATen/ops/neg.h>
+#include <ATen/ops/nonzero.h>
+#include <ATen/ops/norm.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/pow.h>
+#include <ATen/ops/prod.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/rand_like.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/randn_like.h>
+#include <ATen/ops/randperm.h>
+#include <ATen/ops/repeat_interleave.h>
+#include <ATen/ops/reshape.h>
+#include <ATen/ops/round.h>
+#include <ATen/ops/scatter.h>
+#include <ATen/ops/scatter_add.h>
+#include <ATen/ops/select.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/sort.h>
+#include <ATen/ops/sqrt.h>
+#include <ATen/ops/sub.h>
+#include <ATen/ops/sum.h>
+#include <ATen/ops/tanh.h>
+#include <ATen/ops/topk.h>
+#include <ATen/ops/transpose.h>
+#include <ATen/ops/unique_consecutive.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+// It asks for ATen/Functions.h, which is this header: so it comes last.
+#include <ATen/TensorOperators.h>
+
+#endif
