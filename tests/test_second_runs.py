@@ -55,7 +55,9 @@ KNOWN = {
     "cpp_extension/stops_and_looks": _GPU,
     "cpp_extension/without_gpu": _AWAY,
     "header_macros/own_macros": "an include in front of a macro's default, which stands elsewhere by then",
+    "headers/brought": _PLACE,
     "headers/cstdint_in_a_macro": "the place of an include in a file whose header guard is none any more",
+    "headers/math_constants": _MORE,
     "inline_ptx/async_copies": _MORE,
     "inline_ptx/lanes": _MORE,
     "inline_ptx/macros_by_macros": _WRITTEN_OUT,
@@ -205,8 +207,11 @@ TRIED: Counter[str] = Counter()
 
 
 def test_most_merges_have_both() -> None:
-    """Where upstream's text is all that is left, a merge shows nothing here: most are none, of those tried so far."""
-    assert TRIED["merged"] >= 3 * TRIED["theirs"]
+    """Where upstream's text is all that is left, a merge shows nothing here: few are so, of those tried so far.
+
+    These are files of a few lines, in which upstream's are beside or among those that the port has changed.
+    """
+    assert TRIED["merged"] >= 5 * TRIED["theirs"]
 
 
 _NATIVE = b"""// hipport: warp=native

@@ -26,7 +26,9 @@ static __device__ __forceinline__ float frsqrt_rn(float value) {
 /// AMD's instructions for sine and cosine take 256 turns at most, and give 0 and 1 beyond; NVIDIA's are only less exact
 /// there. Great angles lose their whole turns first; others are as HIP has them.
 static __device__ __forceinline__ float within_turns(float angle) {
-  return fabsf(angle) <= 1600.0f ? angle : fmaf(rintf(angle * 0.15915494f), -6.2831853f, angle);
+  const float turns = rintf(angle * 0.15915494f);
+  // What the nearest float is more than a turn goes back.
+  return fabsf(angle) <= 1600.0f ? angle : fmaf(turns, 1.7484555e-7f, fmaf(turns, -6.2831855f, angle));
 }
 static __device__ __forceinline__ float sinf_approx(float angle) { return __sinf(within_turns(angle)); }
 static __device__ __forceinline__ float cosf_approx(float angle) { return __cosf(within_turns(angle)); }
