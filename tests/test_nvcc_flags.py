@@ -287,6 +287,10 @@ def test_every_option_of_nvcc_is_translated_or_understood(hipcc: toolchain.Toolc
     assert not [about for _, about in _answers(hipcc, sorted(unknown)) if "unused" in about or "unknown" in about]
 
 
+_OWN_BASE = b"struct A { int x; A() {} }; struct B : A { %b }; "
+_TRAITS = b"template <class T> struct t; template <class R, class... P> struct t<R (*)(P...)> {}; "
+
+
 @pytest.mark.parametrize(
     ("code", "gone"),
     [
@@ -296,7 +300,66 @@ def test_every_option_of_nvcc_is_translated_or_understood(hipcc: toolchain.Toolc
         (b"register int i;", True),
         (b"bool b; void f() { b++; }", True),
         (b"int b; void f() { b++; }", False),
+        # Aggregates, as bases may be initialized: members that were zero are not, and constructors are not asked.
+        (_OWN_BASE % b"" + b"auto b = B{};", True),
+        (_OWN_BASE % b"B() = default;" + b"B f() { B b = {}; return b; }", True),
+        (_OWN_BASE % b"int y;" + b"void f() { B b[2] {}; }", True),
+        (b"template <class T> " + _OWN_BASE % b"T y;" + b"void f() { g(n::B<int>{1}); }", True),
+        (_OWN_BASE % b"" + b"B b; B f() { return B(); }", False),
+        (_OWN_BASE % b"B(int n) { f(); }" + b"B b{1};", False),
+        (_OWN_BASE % b"virtual void f();" + b"B b{};", False),
+        (_OWN_BASE % b"private: int y;" + b"B b{};", False),
+        (_OWN_BASE % b"" + b"struct C : B { C(); }; enum class D : char { B };", False),
+        (b"struct A { int x; }; A a{1};", False),
+        # The type of a function says whether it is noexcept.
+        (_TRAITS + b"void f() noexcept; t<decltype(&f)> x;", True),
+        (b"void g(void (*p)()); template <class T> void g(T); void f(int (*)()) noexcept {} void h() { g(f); }", True),
+        (_TRAITS + b"void f() noexcept; void h() { f(); }", False),
+        (b"struct S { S(S &&) noexcept; int size() const noexcept; }; void h(S &s) { g(s.size()); }", False),
+        (b"void f() noexcept; void reg(void (*)()); void h() { reg(&f); }", False),
+        # The order of evaluation, where it shows.
+        (b"void f() { m[k] = m.size(); }", True),
+        (b"void f() { ids[name] = int(ids.size()) - 1; }", True),
+        (b"void f() { n[k] = m.size(); a[i] = a[i - 1] + 1; }", False),
+        # What the standard says of itself.
+        (b"#if __cplusplus >= 201703L\nint n = 1;\n#endif\n", True),
+        (b"#if __cplusplus > 201402L\nint n = 1;\n#endif\n", True),
+        (b"#if defined(X) && __cpp_if_constexpr\nint n = 1;\n#endif\n", True),
+        (b"#if __cplusplus >= 201103L\nint n = 1;\n#endif\n", False),
+        (b'#ifdef __cplusplus\nextern "C" {}\n#endif\n', False),
+        # What the library has more, or other, of.
+        (b"int g(char *p); int g(const char *p); int h(std::string &s) { return g(s.data()); }", True),
+        (b"int g(const char *p); int h(std::string &s) { return g(s.data()); }", False),
+        (b"template <class C> std::size_t size(const C &c) { return c.n; }", True),
+        (b"template <class T> __device__ T clamp(T x, T low, T high);", False),
+        (b"void *operator new(size_t n); struct alignas(64) S {};", True),
+        (b"struct alignas(64) S {};", False),
+        (b"void f() { return v.emplace_back(1); }", True),
+        # What means the same: inline is what constexpr members become, and what they were by their definition.
+        (b"struct S { static constexpr int n = 4; }; constexpr int S::n; auto x{1};", False),
+        (b"template <template <class> class X> struct S {}; int f() { return std::uncaught_exceptions(); }", False),
     ],
 )
 def test_what_means_something_else_by_a_newer_standard_is_seen(code: bytes, gone: bool) -> None:
-    assert nothing_gone([Cpp(PurePosixPath("a.cpp"), code)]) is not gone
+    assert nothing_gone([Cpp(PurePosixPath("a.cpp"), code)], "14") is not gone
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        b"struct S { constexpr int size() { return 1; } };",
+        b"#if __cplusplus >= 201402L\nint n = 1;\n#endif\n",
+        b"void operator delete(void *p, std::size_t n);",
+    ],
+)
+def test_what_c14_changed_counts_for_what_is_older(code: bytes) -> None:
+    sources = [Cpp(PurePosixPath("a.cpp"), code)]
+    assert nothing_gone(sources, "14") and not nothing_gone(sources, "11") and not nothing_gone(sources, "0x")
+    # What C++11 took away from C++03 is not looked for.
+    assert not nothing_gone([Cpp(PurePosixPath("a.cpp"), b"int i;")], "03")
+
+
+def test_what_two_files_say_together_counts() -> None:
+    one, other = (_OWN_BASE % b"", b'#include "one.h"\nB b{};')
+    sources = [Cpp(PurePosixPath(name), text) for name, text in (("one.h", one), ("b.cpp", other))]
+    assert all(nothing_gone([each], "14") for each in sources) and not nothing_gone(sources, "14")

@@ -36,9 +36,7 @@ CPP = [case for case in CASES if isinstance(case.before, Cpp)]
 
 # Where a merge comes out otherwise: known, and no more than these.
 _DECIDED = "what a first run has decided for review stays decided, as a person has accepted it"
-_WRITTEN_OUT = (
-    "the macro is gone, as all its uses were written out: a use that is upstream's again is an error of hipcc's"
-)
+_WRITTEN_OUT = "the macro is gone, as all its uses were written out: a use that is upstream's again is told"
 _PLACE = "the place of an include among those in front of all code"
 _MORE = "an include of hipport's, or of HIP's, that nothing needs by now, or that another one brings"
 _LANES = "functions have hipport's helpers of 32 lanes by now, so what calls them since is refused, and told"
@@ -57,13 +55,15 @@ KNOWN = {
     "cpp_extension/stops_and_looks": _GPU,
     "cpp_extension/without_gpu": _AWAY,
     "header_macros/own_macros": "an include in front of a macro's default, which stands elsewhere by then",
+    "headers/brought": _PLACE,
     "headers/cstdint_in_a_macro": "the place of an include in a file whose header guard is none any more",
+    "headers/math_constants": _MORE,
     "inline_ptx/async_copies": _MORE,
     "inline_ptx/lanes": _MORE,
     "inline_ptx/macros_by_macros": _WRITTEN_OUT,
     "inline_ptx/narrow": "a macro calls what it is given by now, and is given a part of an instruction's name: told",
     "inline_ptx/written_out": _WRITTEN_OUT,
-    "inline_ptx/written_out_whole": _WRITTEN_OUT,
+    "inline_ptx/written_out_whole": "the same, but the line that says so is lost where upstream has a macro's uses",
     "math_names/program": _PLACE,
     "native_waves/by_number": _LANES,
     "native_waves/loop_in_memory": "a kernel on whole wavefronts that has a shuffle of 32 lanes since is told",
@@ -207,8 +207,11 @@ TRIED: Counter[str] = Counter()
 
 
 def test_most_merges_have_both() -> None:
-    """Where upstream's text is all that is left, a merge shows nothing here: most are none, of those tried so far."""
-    assert TRIED["merged"] >= 3 * TRIED["theirs"]
+    """Where upstream's text is all that is left, a merge shows nothing here: few are so, of those tried so far.
+
+    These are files of a few lines, in which upstream's are beside or among those that the port has changed.
+    """
+    assert TRIED["merged"] >= 5 * TRIED["theirs"]
 
 
 _NATIVE = b"""// hipport: warp=native
@@ -251,8 +254,19 @@ setup(ext_modules=kernels)
             b'__device__ int f(int a, int b) { int d; LARGER("s32", d, a, b); return d; }\n',
             "inline_ptx/argument",
         ),
+        (
+            "a.cu",
+            b"// hipport wrote ONE out at its uses\n__device__ void f(int &d, int a) { ONE(add.s32, d, a, a); }\n",
+            "written_out_macros/gone",
+        ),
     ],
-    ids=["half of a chain is decided", "wavefronts and 32 lanes", "asks the GPU by now", "a part of PTX's names"],
+    ids=[
+        "half of a chain is decided",
+        "wavefronts and 32 lanes",
+        "asks the GPU by now",
+        "a part of PTX's names",
+        "a macro is gone",
+    ],
 )
 def test_what_upstream_has_made_half_of_is_told(name: str, text: bytes, rule: str) -> None:
     found = {each.rule for each in rewrite({name: text}).reported if each.outcome is Outcome.REPORTED}

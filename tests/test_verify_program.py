@@ -121,6 +121,11 @@ def test_what_stands_in_for_cuda_is_what_its_documentation_says() -> None:
     assert verified.ok and all(each.ok for each in verified.ran)
 
 
+def test_sines_of_great_angles_are_near_the_sine() -> None:
+    verified = programs.program([SUMS.with_name("great_angles.cu")], [], env=ENV, port=lambda paths: api.rewrite(paths))
+    assert verified.ok and not verified.without_reference
+
+
 def test_functions_of_both_sides_take_the_side_that_they_are_called_on() -> None:
     """The program says itself what is wrong."""
     verified = programs.program([SUMS.with_name("sides.cu")], env=ENV, port=lambda paths: api.rewrite(paths))

@@ -131,8 +131,9 @@ def upstream(source: Source, ours: bytes, most: int = 8) -> bytes:
         # A file that has one piece has not always the same as the next file.
         piece = place.pieces[(number + len(lines) + line) % len(place.pieces)].replace(b"@", b"%d" % number)
         added[line] = b"".join(place.indent + each for each in piece.splitlines(keepends=True))
-    for start, end in [each for each in changed if isinstance(source, Cpp) or each[1] - each[0] == 1][::3]:
-        # What upstream says of a line that the port has changed, too.
+    # What upstream says of a line that the port has changed, too: where that is all of it, nothing would be merged.
+    said = [each for each in changed if isinstance(source, Cpp) or each[1] - each[0] == 1] if len(changed) > 1 else []
+    for start, end in said[::3]:
         for line in range(start, end):
             if _REMARKS.get(type(source)) and _takes_remark(source, lines[line]):
                 lines[line] = re.sub(rb"(\r?\n?)$", _REMARKS[type(source)] + rb"\1", lines[line], count=1)

@@ -78,6 +78,7 @@ from hipport_passes import (
     textures,
     unevaluated,
     unknown_names,
+    variable_arrays,
     vector_members,
     vector_types,
     vendored,
@@ -86,6 +87,7 @@ from hipport_passes import (
     warp_synchronous,
     wide_shifts,
     workflows,
+    written_out_macros,
 )
 
 PASSES: tuple[Pass[Any], ...] = (
@@ -95,6 +97,8 @@ PASSES: tuple[Pass[Any], ...] = (
     launch_syntax.PASS,
     # Kernels that ask for the whole wavefront, before the others make theirs of 32 lanes.
     native_waves.PASS,
+    # What an earlier run has taken away, before this one takes more.
+    written_out_macros.PASS,
     # Before the names in what it writes are looked at, and while guards still name CUDA.
     inline_ptx.PASS,
     # By the names that intrinsics have in CUDA, before they get hipport's.
@@ -127,6 +131,7 @@ PASSES: tuple[Pass[Any], ...] = (
     unevaluated.PASS,
     deduction_guides.PASS,
     narrowing.PASS,
+    variable_arrays.PASS,
     host_constructors.PASS,
     host_math.PASS,
     math_names.PASS,

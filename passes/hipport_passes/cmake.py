@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -43,7 +43,7 @@ from hipport_passes.build_scripts.cmake_trees import (
     searched,
     text,
 )
-from hipport_passes.build_scripts.standards import ASSUMED, nothing_gone
+from hipport_passes.build_scripts.standards import assumed
 from hipport_passes.nvcc_flags import ABI_BY_VARIABLE, OLD_ABI
 
 _TABLE = Path(__file__).with_suffix(".toml")
@@ -631,7 +631,7 @@ class _Script:
             if variable.endswith("_STANDARD") and value in ("98", "03", "11", "14"):
                 if following and text(source, following, 0) == "CMAKE_HIP_STANDARD":
                     return
-                yield Said(command.written, "standard", *self._old, after=(b"set(CMAKE_HIP_STANDARD 17)",))
+                yield Said(command.written, "standard", *self._old(value), after=(b"set(CMAKE_HIP_STANDARD 17)",))
                 return
             at = command.arguments[0].content.start + len("CMAKE_")
             edit = Edit(Span(at, at + 4), b"${HIP_OR_CUDA}")
@@ -649,12 +649,10 @@ class _Script:
             after = (b"if(USE_HIP" + asked + b")", b'  string(APPEND CMAKE_HIP_FLAGS " -fgpu-rdc")', b"endif()")
             yield Said(command.written, "rdc", _RDC, Certainty.REVIEW, after=after)
 
-    @cached_property
-    def _old(self) -> tuple[str, Certainty]:
+    def _old(self, standard: str) -> tuple[str, Certainty]:
         """What is said of a standard before C++17."""
-        if nothing_gone(self.tree.sources):
-            return _OLD, Certainty.SAFE
-        return _OLD + ASSUMED, Certainty.REVIEW
+        said = assumed(self.tree.sources, standard)
+        return _OLD + said, Certainty.REVIEW if said else Certainty.SAFE
 
     # Properties
 
@@ -677,7 +675,7 @@ class _Script:
                     continue
                 old = name == "CUDA_STANDARD" and value in (b"98", b"03", b"11", b"14")
                 new = b"17" if old else source[argument.span]
-                message, certainty = self._old if old else ("the same for HIP", Certainty.SAFE)
+                message, certainty = self._old(value.decode()) if old else ("the same for HIP", Certainty.SAFE)
                 if command.name == "set_property":
                     line = source[command.span].replace(said[i], hip.encode())
                     if old:
@@ -731,7 +729,7 @@ class _Script:
                 old = match[1] in (b"03", b"11", b"14")
                 hip = b"hip_std_17" if old else b"hip_std_" + match[1]
                 new = b"$<IF:$<BOOL:${USE_HIP}>," + hip + b"," + match.group() + b">"
-                message, certainty = self._old if old else ("the same for HIP", Certainty.SAFE)
+                message, certainty = self._old(match[1].decode()) if old else ("the same for HIP", Certainty.SAFE)
                 yield Said(argument.span, "standard", message, certainty, (Edit(argument.content, new),))
 
     # What asks the machine

@@ -47,6 +47,7 @@ from hipport_passes.ptx.operations import TABLE, Untranslated, expanded
 from hipport_passes.ptx.statements import Statement, Unreadable, statements
 from hipport_passes.ptx.translate import Translation, translate
 from hipport_passes.ptx.written_out import TOGETHER, Written, WrittenOut, written_out
+from hipport_passes.written_out_macros import mark
 
 _TYPED = re.compile(rb"\.(?:pred|[busf](?:8|16|32|64)|b?f16(?:x2)?|b128)\b")
 _VIDEO = re.compile(rb"v(?:add|sub|absdiff|min|max|avrg|set|mad|shl|shr)[24]?")
@@ -204,11 +205,14 @@ def _passes_flag(source: Cpp, project: Project, out: WrittenOut) -> bool:
 
 
 def _gone(source: Cpp, span: Span, directive: Span) -> Finding:
-    """Take a macro away that nothing uses any more, with the end of its line."""
+    """Take a macro away that nothing uses any more; a comment says so, for `written_out_macros`."""
     message = "all uses of the macro are written out, and it goes; assumes that nothing else uses it"
-    rest = re.compile(rb"[ \t]*(?:\r\n?|\n)?").match(source.code, directive.end)
-    line = Span(directive.start, rest.end() if rest is not None else directive.end)
-    return Finding(span, "macro", message, (Edit(line, b""),), Certainty.REVIEW)
+    named = re.compile(rb"#[ \t]*define[ \t]+(\w+)").match(source.code, directive.start)
+    new = mark(named[1]) if named is not None else b""
+    if new in source.text:
+        rest = re.compile(rb"[ \t]*(?:\r\n?|\n)?").match(source.code, directive.end)
+        directive, new = Span(directive.start, rest.end() if rest is not None else directive.end), b""
+    return Finding(span, "macro", message, (Edit(directive, new),), Certainty.REVIEW)
 
 
 def _written_out(source: Cpp, project: Project) -> WrittenOut:
@@ -350,8 +354,18 @@ def _manual(statement: Statement, kind: str, message: str) -> Finding:
 
 
 def _unknown_text(statement: Statement) -> str:
-    names = ", ".join(dict.fromkeys(hole.decode(errors="replace") for hole in statement.template.holes))
-    return f"the text of this asm statement is made by {names}: write the PTX out, or its C++"
+    names: list[str] = []
+    depth = 0
+    for hole in statement.template.holes:
+        text = hole.decode(errors="replace")
+        # What a macro is given belongs to it.
+        if names and (depth or text == "("):
+            names[-1] += text + " " * (text == ",")
+        else:
+            names.append(text)
+        depth = max(0, depth + (text == "(") - (text == ")"))
+    said = ", ".join(dict.fromkeys(names))
+    return f"the text of this asm statement is made by {said}: write the PTX out, or its C++"
 
 
 def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:

@@ -447,28 +447,32 @@ def verify_program(
     env = allowed(env, pass_on)
     from hipport import program_verifier as running
     from hipport import verifier as verifying
+    from hipport.restored import Sides
     from hipport_passes import BEFORE_EXECUTOR, nvcc_flags
 
     places = _listed(paths)
     verifying.refuse_extension(places)
-    return running.program(
-        places,
-        arguments,
-        env=env,
-        port=(lambda places: _complete(rewrite(places, target=target, exclude=exclude))) if port else None,
-        waves=waves or verifying.WAVES,
-        orders=orders or verifying.ORDERS,
-        passes=BEFORE_EXECUTOR,
-        vendored=_markers(),
-        exclude=exclude,
-        flags=flags,
-        sanitize=sanitize,
-        folder=folder,
-        limits=verifying.Limits(seconds),
-        jobs=jobs or processors(),
-        gpu=_gpu(env, gpu),
-        translate=lambda flags: nvcc_flags.translate(flags).kept,
-        on_progress=on_progress,
+    sides = Sides(places, env, lambda places: _complete(rewrite(places, target=target, exclude=exclude)))
+    return sides.run(
+        lambda: running.program(
+            sides.original,
+            arguments,
+            env=env,
+            port=sides.port if port else None,
+            waves=waves or verifying.WAVES,
+            orders=orders or verifying.ORDERS,
+            passes=BEFORE_EXECUTOR,
+            vendored=_markers(),
+            exclude=exclude,
+            flags=flags,
+            sanitize=sanitize,
+            folder=folder,
+            limits=verifying.Limits(seconds),
+            jobs=jobs or processors(),
+            gpu=_gpu(env, gpu),
+            translate=lambda flags: nvcc_flags.translate(flags).kept,
+            on_progress=on_progress,
+        )
     )
 
 
@@ -498,23 +502,27 @@ def verify(
     """
     env = allowed(env, pass_on)
     from hipport import verifier as verifying
+    from hipport.restored import Sides
     from hipport_passes import BEFORE_EXECUTOR
 
-    return verifying.extension(
-        Path(path),
-        env=env,
-        python=Path(python),
-        port=(lambda places: _complete(rewrite(_own(places), target=target, exclude=exclude))) if port else None,
-        cases=cases,
-        names=names,
-        waves=waves or verifying.WAVES,
-        orders=orders or verifying.ORDERS,
-        passes=BEFORE_EXECUTOR,
-        limits=verifying.Limits(seconds),
-        jobs=jobs or processors(),
-        gpu=_gpu(env, gpu),
-        gpu_python=Path(gpu_python) if gpu_python is not None else None,
-        on_progress=on_progress,
+    sides = Sides([Path(path)], env, lambda places: _complete(rewrite(_own(places), target=target, exclude=exclude)))
+    return sides.run(
+        lambda: verifying.extension(
+            sides.original[0],
+            env=env,
+            python=Path(python),
+            port=sides.port if port else None,
+            cases=cases,
+            names=names,
+            waves=waves or verifying.WAVES,
+            orders=orders or verifying.ORDERS,
+            passes=BEFORE_EXECUTOR,
+            limits=verifying.Limits(seconds),
+            jobs=jobs or processors(),
+            gpu=_gpu(env, gpu),
+            gpu_python=Path(gpu_python) if gpu_python is not None else None,
+            on_progress=on_progress,
+        )
     )
 
 
@@ -557,22 +565,26 @@ def replay(
     """
     env = allowed(env, pass_on)
     from hipport import verifier as verifying
+    from hipport.restored import Sides
     from hipport_passes import BEFORE_EXECUTOR
 
-    return verifying.replay(
-        Path(path),
-        Path(recording),
-        env=env,
-        python=Path(python),
-        port=(lambda places: _complete(rewrite(_own(places), target=target, exclude=exclude))) if port else None,
-        waves=waves or verifying.WAVES,
-        orders=orders or verifying.ORDERS,
-        passes=BEFORE_EXECUTOR,
-        limits=verifying.Limits(seconds),
-        jobs=jobs or processors(),
-        gpu=_gpu(env, gpu),
-        gpu_python=Path(gpu_python) if gpu_python is not None else None,
-        on_progress=on_progress,
+    sides = Sides([Path(path)], env, lambda places: _complete(rewrite(_own(places), target=target, exclude=exclude)))
+    return sides.run(
+        lambda: verifying.replay(
+            sides.original[0],
+            Path(recording),
+            env=env,
+            python=Path(python),
+            port=sides.port if port else None,
+            waves=waves or verifying.WAVES,
+            orders=orders or verifying.ORDERS,
+            passes=BEFORE_EXECUTOR,
+            limits=verifying.Limits(seconds),
+            jobs=jobs or processors(),
+            gpu=_gpu(env, gpu),
+            gpu_python=Path(gpu_python) if gpu_python is not None else None,
+            on_progress=on_progress,
+        )
     )
 
 
@@ -617,33 +629,40 @@ def verify_teeth(
     env = allowed(env, pass_on)
     from hipport import program_verifier as running
     from hipport import verifier as verifying
+    from hipport.restored import Sides
     from hipport_passes import BEFORE_EXECUTOR
 
     places = _listed(paths)
     if arguments or not has_cases(places, cases):
         verifying.refuse_extension(places)
-        return running.teeth(
-            places,
-            arguments,
+        sides = Sides(places, env, lambda places: _complete(rewrite(places, target=target, exclude=exclude)))
+        return sides.run(
+            lambda: running.teeth(
+                sides.original,
+                arguments,
+                env=env,
+                port=sides.port,
+                passes=BEFORE_EXECUTOR,
+                vendored=_markers(),
+                exclude=exclude,
+                limits=verifying.Limits(seconds),
+                on_progress=on_progress,
+            )
+        )
+    own = Sides(places, env, lambda places: _complete(rewrite(_own(places), target=target, exclude=exclude)))
+    return own.run(
+        lambda: verifying.teeth(
+            own.original[0],
             env=env,
-            port=lambda all_of_it: _complete(rewrite(all_of_it, target=target, exclude=exclude)),
+            python=Path(python),
+            port=own.port,
+            cases=cases,
+            names=names,
             passes=BEFORE_EXECUTOR,
-            vendored=_markers(),
-            exclude=exclude,
             limits=verifying.Limits(seconds),
+            jobs=jobs or processors(),
             on_progress=on_progress,
         )
-    return verifying.teeth(
-        places[0],
-        env=env,
-        python=Path(python),
-        port=lambda places: _complete(rewrite(_own(places), target=target, exclude=exclude)),
-        cases=cases,
-        names=names,
-        passes=BEFORE_EXECUTOR,
-        limits=verifying.Limits(seconds),
-        jobs=jobs or processors(),
-        on_progress=on_progress,
     )
 
 

@@ -453,7 +453,8 @@ def verify(
 
     PATHS are the sources of one program, run with ARGUMENTS, or the folder of a PyTorch extension that has cases.py.
     Where there is an AMD GPU that works, the port is also built with hipcc, and runs there.
-    The port is made on the fly; nothing is written. Runs code of the tree.
+    The port is made on the fly; nothing is written. Runs code of the tree. Of a tree that was rewritten in place, the
+    original is what hipport saved of it, and the port is what is there now.
 
     What is run for that sees of the environment only what build tools ask for (and --env), cannot write outside the
     copies that hipport makes and, a program, the current folder, has limits on memory and time, and leaves no process
@@ -836,6 +837,7 @@ def _failing(state: str = "nothing was changed") -> Iterator[None]:
             "NoTorch",
             "BadCases",
             "NotBuildable",
+            "NoOriginal",
             "Unknown",
             "Impossible",
         ):

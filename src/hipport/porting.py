@@ -6,17 +6,15 @@ A step that cannot be made says why; the port is there all the same.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from hipport import reading, toolchain, write
+from hipport import reading, write
 from hipport.pipeline import Pass, Ported, Progress
 from hipport.processors import processors
+from hipport.restored import copied
 
 if TYPE_CHECKING:
     from hipport.api import Scanned
@@ -61,13 +59,9 @@ class Porting:
                 if place.is_relative_to(root):
                     now = _bytes(place)
                     back.append(write.Change(PurePath(place.relative_to(root)), now, text))
-        kept = toolchain.cache(self.env).resolve() / "originals"
-        copy = kept / sha256(os.fsencode(root)).hexdigest()[:16] / root.name
-        shutil.rmtree(copy, ignore_errors=True)
-        copy.parent.mkdir(parents=True, exist_ok=True)
         inside = [PurePath(path.resolve().relative_to(root)) for path in paths]
         here = [each for each in back if any(each.path.is_relative_to(path) for path in inside)]
-        write.write_tree(root, copy, inside, [change for change in here if change.before is not None])
+        copy = copied(root, inside, [change for change in here if change.before is not None], self.env)
         moved = {**self.options, "exclude_base": copy / base.resolve().relative_to(root) if base is not None else None}
         scanned = self.scan([copy / path for path in inside], **moved)
         made = {source.path: source.text for source in scanned.ported.project.sources}

@@ -182,6 +182,8 @@ class Verified:
     compiled: Mapping[str, float] = field(default_factory=dict)
     #: What passes said of the port and a person has to see to: changes that assume something, and what was not changed.
     for_a_person: tuple[Reported, ...] = ()
+    #: Where the original is from, if it is not what is there.
+    original: str = ""
 
     @property
     def left(self) -> tuple[Reported, ...]:
@@ -274,6 +276,8 @@ class Teeth:
     """Which mutants the cases notice."""
 
     mutants: tuple[Mutant, ...]
+    #: Where the original is from, if it is not what is there.
+    original: str = ""
 
     @property
     def weak(self) -> tuple[str, ...]:

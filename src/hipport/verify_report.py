@@ -18,6 +18,8 @@ def as_text(verified: Verified, colour: bool = False) -> str:
     """Return a table, case by configuration, then what is wrong and where, then what was not checked."""
     paint = painter(_COLOUR if colour else {})
     lines = [paint("bold", f"{verified.package} in {verified.root}")]
+    if verified.original:
+        lines.append(f"the original is {verified.original}")
     cases = list(dict.fromkeys(outcome.case for ran in verified.ran for outcome in ran.outcomes))
     # Orders beside each other: they are to be alike.
     groups: dict[tuple[str, int], list[Ran]] = {}
@@ -172,6 +174,7 @@ def as_values(verified: Verified) -> dict[str, Any]:
     return {
         "ok": verified.ok,
         "root": str(verified.root),
+        "original": verified.original,
         "package": verified.package,
         "configurations": [
             {
@@ -259,7 +262,7 @@ def _outcome_values(outcome: Outcome) -> dict[str, Any]:
 def teeth_as_text(teeth: Teeth, colour: bool = False) -> str:
     """Return which mutants are noticed, and which cases are weak."""
     paint = painter(_COLOUR if colour else {})
-    lines = []
+    lines = [f"the original is {teeth.original}"] if teeth.original else []
     for mutant in teeth.mutants:
         if mutant.why_not:
             lines.append(f"{_place(mutant)}{mutant.what}: {paint('dim', f'not run: {mutant.why_not}')}")
@@ -286,7 +289,8 @@ def teeth_as_json(teeth: Teeth) -> str:
         }
         for mutant in teeth.mutants
     ]
-    return json.dumps({"mutants": mutants, "weak": list(teeth.weak)}, indent=2) + "\n"
+    values = {"original": teeth.original, "mutants": mutants, "weak": list(teeth.weak)}
+    return json.dumps(values, indent=2) + "\n"
 
 
 def _place(mutant: Mutant) -> str:

@@ -131,7 +131,10 @@ def _begun(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
     if every:
         return
     for match in re.finditer(rb"\bhipport::numbered_(?:sync|arrive)\b", source.code):
-        message = "no kernel is seen to come here: those that do have to begin with hipport::begin_numbered_barriers()"
+        message = (
+            f"{match.group().decode()}: no kernel of these files comes here; one that does has to begin with "
+            "hipport::begin_numbered_barriers()"
+        )
         yield Finding(Span(*match.span()), "numbered", message, certainty=Certainty.MANUAL)
         return
 

@@ -12,6 +12,7 @@ from hipport.languages.cpp import Cpp, within
 from hipport.languages.mentions import Definition, Mentions
 from hipport.project import Component
 from hipport.source import Span
+from hipport_passes.waves.distances import stays_in_half
 from hipport_passes.waves.kinds import OF_32_LANES, narrow_mask
 from hipport_passes.waves.sizes import named_as_warp, sized
 
@@ -88,7 +89,9 @@ def mixed(component: Component) -> tuple[Mixed, ...]:
         return ()
     mentions = component.fact(Mentions)
     own = own_names(files)
-    natives = {each: mark for each in mentions.having(_native_places) if (mark := _first(native_marks(each, own)))}
+    natives = {
+        each: mark for each in mentions.having(_native_places) if (mark := _first(native_marks(each, own, component)))
+    }
     if not natives:
         return ()
     having = mentions.having(_logical_places)
@@ -176,8 +179,13 @@ def _on_device(definition: Definition) -> bool:
     )
 
 
-def native_marks(definition: Definition, own: frozenset[bytes] = frozenset()) -> Iterator[Mark]:
-    """Yield what a definition does with whole wavefronts, by its own words; `own` are names of the program's."""
+def native_marks(
+    definition: Definition, own: frozenset[bytes] = frozenset(), component: Component | None = None
+) -> Iterator[Mark]:
+    """Yield what a definition does with whole wavefronts, by its own words; `own` are names of the program's.
+
+    With the `component`, shuffles that stay in half of a wavefront do not count.
+    """
     source = definition.source
     for match in definition.matches(WAVE_FUNCTION):
         if not (source.begun_as_hip or source.side == "hip" or within(match.start(), source.hip_only)):
@@ -188,6 +196,9 @@ def native_marks(definition: Definition, own: frozenset[bytes] = frozenset()) ->
             given = source.arguments(match.end() - 1)
             # A shuffle may say how wide it is.
             if given is None or len(given) == 3:
+                continue
+            by_distance = match.group().startswith(b"__shfl_xor") and len(given) == 2
+            if by_distance and component is not None and stays_in_half(component, definition, given[1]):
                 continue
         yield Mark(definition, Span(*match.span()))
     for match in source.fact(sized) if source.hip_only or source.begun_as_hip else ():

@@ -23,6 +23,20 @@ static __device__ __forceinline__ float frsqrt_rn(float value) {
   return static_cast<float>(1.0 / sqrt(static_cast<double>(value)));
 }
 
+/// AMD's instructions for sine and cosine take 256 turns at most, and give 0 and 1 beyond; NVIDIA's are only less exact
+/// there. Great angles lose their whole turns first; others are as HIP has them.
+static __device__ __forceinline__ float within_turns(float angle) {
+  const float turns = rintf(angle * 0.15915494f);
+  // What the nearest float is more than a turn goes back.
+  return fabsf(angle) <= 1600.0f ? angle : fmaf(turns, 1.7484555e-7f, fmaf(turns, -6.2831855f, angle));
+}
+static __device__ __forceinline__ float sinf_approx(float angle) { return __sinf(within_turns(angle)); }
+static __device__ __forceinline__ float cosf_approx(float angle) { return __cosf(within_turns(angle)); }
+static __device__ __forceinline__ float tanf_approx(float angle) { return __tanf(within_turns(angle)); }
+static __device__ __forceinline__ void sincosf_approx(float angle, float* sine, float* cosine) {
+  __sincosf(within_turns(angle), sine, cosine);
+}
+
 /// An address in shared memory is an offset there, of 32 bits; in constant memory it is one in global memory.
 #define HIPPORT_CVTA(space, name)                                                             \
   static __device__ __forceinline__ size_t cvta_generic_to_##space(const void* pointer) {     \
@@ -44,6 +58,12 @@ static __device__ __forceinline__ double fdivide(double a, double b) { return a 
 
 #else
 
+static __device__ __forceinline__ float sinf_approx(float angle) { return ::__sinf(angle); }
+static __device__ __forceinline__ float cosf_approx(float angle) { return ::__cosf(angle); }
+static __device__ __forceinline__ float tanf_approx(float angle) { return ::__tanf(angle); }
+static __device__ __forceinline__ void sincosf_approx(float angle, float* sine, float* cosine) {
+  ::__sincosf(angle, sine, cosine);
+}
 static __host__ __device__ __forceinline__ unsigned umin(const unsigned a, const unsigned b) { return ::umin(a, b); }
 static __host__ __device__ __forceinline__ unsigned umax(const unsigned a, const unsigned b) { return ::umax(a, b); }
 static __host__ __device__ __forceinline__ long long llmin(const long long a, const long long b) {

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tree that was rewritten in place is verified against what hipport saved of it."""
+
+from pathlib import Path, PurePath
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from hipport import api, verifier
+from hipport.cli import main
+from hipport.pipeline import Ported
+from hipport.verification import Configuration, Ran, Teeth, Verified
+
+PROGRAM = """#include <cuda_runtime.h>
+#include <cstdio>
+__global__ void k(int *p) { p[threadIdx.x] = __shfl_xor_sync(0xffffffffu, p[threadIdx.x], 1); }
+int main() {
+    int *p;
+    cudaMallocManaged(&p, 64 * sizeof(int));
+    for (int i = 0; i < 64; i++) p[i] = i;
+    k<<<1, 64>>>(p);
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 64; i++) printf("%d ", p[i]);
+}
+"""
+SETUP = """from setuptools import setup
+from torch.utils.cpp_extension import BuildExtension, CUDAExtension
+setup(name="x", ext_modules=[CUDAExtension("x", ["x.cu"])], cmdclass={"build_ext": BuildExtension})
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    (folder / "main.cu").write_text(PROGRAM)
+    (folder / "README").write_text("nothing to port")
+    return folder
+
+
+def env(tree: Path) -> dict[str, str]:
+    return {"XDG_CACHE_HOME": str(tree.parent / "cache"), "PATH": "/usr/bin:/bin"}
+
+
+def rewrite(tree: Path) -> None:
+    api.save(api.rewrite(tree))
+
+
+def verify(*paths: Path) -> tuple[int, str]:
+    done = CliRunner().invoke(main, ["verify", *map(str, paths), "--no-gpu", "--wave", "64", "--order", "forward"])
+    return done.exit_code, " ".join(done.output.split())
+
+
+def test_a_program_is_compared_with_what_was_saved(tree: Path) -> None:
+    rewrite(tree)
+    code, said = verify(tree)
+    assert code == 0 and "the original is what hipport saved when it rewrote" in said
+    assert "1 file of .hipport" in said and "cache" not in said
+    # The port is what is there, with what a person has changed.
+    main_cu = tree / "main.cu"
+    main_cu.write_text(main_cu.read_text().replace(", 1);", ", 2);"))
+    code, said = verify(main_cu)
+    assert code == 1 and "differs" in said
+
+
+class Asked:
+    """Stands for what runs an extension: keeps what it is asked to compare."""
+
+    def __init__(self) -> None:
+        self.path = Path()
+        self.port: Ported | None = None
+
+    def __call__(self, path: Path, *_: Any, port: Any, **__: Any) -> Verified:
+        self.path, self.port = path, port([path])
+        return Verified(path, "x", (Ran(Configuration("original", 32), ()),), ())
+
+
+def texts(ported: Ported | None) -> dict[PurePath, str]:
+    assert ported is not None
+    return {source.path: source.text.decode() for source in ported.changed}
+
+
+def test_an_extension_is_compared_with_what_was_saved(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked()
+    monkeypatch.setattr(verifier, "extension", asked)
+    (tree / "setup.py").write_text(SETUP)
+    (tree / "x.cu").write_text(PROGRAM)
+    rewrite(tree)
+    rewritten = (tree / "x.cu").read_text() + "// by hand\n"
+    (tree / "x.cu").write_text(rewritten)
+    found = api.verify(tree, env=env(tree))
+    assert found.root == tree and "2 files" in found.original and (asked.path / "x.cu").read_text() == PROGRAM
+    assert texts(asked.port)[PurePath("x.cu")] == rewritten
+    # Lines are those that the user wrote.
+    (source,) = [each for each in asked.port.changed if each.path.name == "x.cu"] if asked.port else []
+    assert source.first.text.decode() == PROGRAM
+
+    # Recordings are replayed so, too, and what is broken on purpose is broken there.
+    def replay(path: Path, recording: Path, **more: Any) -> tuple[Verified, ...]:
+        return (asked(path, **more),)
+
+    def teeth(path: Path, **more: Any) -> Teeth:
+        asked(path, **more)
+        return Teeth(())
+
+    monkeypatch.setattr(verifier, "replay", replay)
+    monkeypatch.setattr(verifier, "teeth", teeth)
+    (tree / "cases.py").write_text("")
+    assert all(each.original and each.root == tree for each in api.replay(tree, "calls.json", env=env(tree)))
+    assert api.verify_teeth([tree], env=env(tree)).original and (asked.path / "x.cu").read_text() == PROGRAM
+
+
+def test_what_is_cuda_again_is_its_own_original(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked()
+    monkeypatch.setattr(verifier, "extension", asked)
+    (tree / "x.cu").write_text(PROGRAM)
+    rewrite(tree)
+    (tree / "x.cu").write_text(PROGRAM.replace("int main", "int newer; int main"))
+    api.verify(tree, env=env(tree))
+    assert "newer" in (asked.path / "x.cu").read_text() and (asked.path / "main.cu").read_text() == PROGRAM
+    (tree / "main.cu").write_text(PROGRAM)
+    assert not api.verify(tree, env=env(tree)).original and asked.path == tree
+
+
+def _forget(tree: Path) -> None:
+    for path in sorted((tree / ".hipport").rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    (tree / ".hipport").rmdir()
+
+
+def _other_files(tree: Path) -> None:
+    # A clone that was rewritten once more: the record has what came with the clone.
+    text = (tree / "main.cu").read_text()
+    _forget(tree)
+    (tree / "more.cu").write_text(PROGRAM.replace("int main()", "int more()"))
+    rewrite(tree)
+    (tree / "more.cu").write_text(PROGRAM.replace("int main()", "int more()"))
+    (tree / "main.cu").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("lose", "said"),
+    [
+        (_forget, "hipport has no record of a rewrite here (.hipport, which git does not take along)"),
+        (_other_files, "has no originals of them"),
+    ],
+)
+def test_where_there_is_no_original_it_is_asked_for(tree: Path, lose: Any, said: str) -> None:
+    rewrite(tree)
+    lose(tree)
+    code, output = verify(tree)
+    assert code == 2 and said in output
+    assert "the CUDA original is wanted" in output and "main.cu:1" in output and "hipport verify ../original" in output
+
+
+def test_a_damaged_original_is_named(tree: Path) -> None:
+    rewrite(tree)
+    (saved,) = [each for each in (tree / ".hipport/runs").rglob("*") if each.name == "0"]
+    saved.write_text("something else")
+    code, output = verify(tree)
+    assert code == 2 and "damaged" in output
+
+
+def test_cuda_that_does_not_compile_is_no_hip(tree: Path) -> None:
+    (tree / "main.cu").write_text("#ifdef USE_HIP\n#include <hip/hip_runtime.h>\n#endif\n" + PROGRAM + "int x = y;\n")
+    code, output = verify(tree)
+    assert code == 2 and "original is wanted" not in output
+
+
+def test_what_fails_in_the_port_is_said_of_the_port(tree: Path) -> None:
+    rewrite(tree)
+    main_cu = tree / "main.cu"
+    main_cu.write_text(main_cu.read_text() + "int x = y;\n")
+    code, output = verify(main_cu)
+    assert code == 2 and "main.cu" in output and "original is wanted" not in output
