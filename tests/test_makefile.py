@@ -141,3 +141,11 @@ def test_flags_say_that_a_compiler_from_elsewhere_is_nvcc() -> None:
         Project((_make("CC = cc\nCFLAGS = -O3 --x cu\n.c.o:\n\t$(CC) -c $(CFLAGS) $<\n"),)), (makefile.PASS,)
     ).project.sources
     assert b"CFLAGS = -O3 -x hip\n" in source.text and b"CC = cc\n" in source.text
+
+
+@pytest.mark.parametrize(("last", "behind"), [("\\", b""), ("\\\r", b"\r")])
+def test_a_last_line_that_goes_on_does_not_take_the_next_one_of_the_port(last: str, behind: bytes) -> None:
+    given_ = Makefile(PurePosixPath("Makefile"), f"NVCCFLAGS=-Xcompiler c{last}".encode())
+    text = run(Project((given_,)), (makefile.PASS,)).project.sources[0].text
+    wanted = b"ifeq ($(USE_HIP),1)\nNVCCFLAGS=c\\\n\nelse\nNVCCFLAGS=-Xcompiler c\\\n\nendif"
+    assert text.endswith(wanted + behind)

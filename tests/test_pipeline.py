@@ -196,6 +196,25 @@ def test_conflicting_edits_of_a_pass_are_a_defect_that_harms_nothing() -> None:
     assert ported.failures == (failure,)
 
 
+def test_edits_that_conflict_in_text_with_errors_are_dropped_and_the_others_made() -> None:
+    """What is no program has no order of its own: the parser's guess at one place may overlap another's."""
+    before = source(b"int a = 1;\n)int b = 2;\n")
+    assert before.errors
+    at = before.text.index(b"2")
+
+    def find(source: Cuda, project: Project) -> Iterator[Finding]:
+        if source is before:
+            for kind, start, new in (("one", 8, b"3"), ("two", 8, b"4"), ("other", at, b"5")):
+                yield Finding(Span(start, start + 1), kind, "", (Edit(Span(start, start + 1), new),))
+
+    ported = run(Project((before,)), (Pass(Cuda, find),))
+    assert ported.project.sources[0].text == b"int a = 3;\n)int b = 5;\n"
+    assert ported.failures == ()
+    (dropped,) = (each for each in ported.reported if each.outcome is not Outcome.APPLIED)
+    assert (dropped.rule, dropped.outcome) == ("test_pipeline/two", Outcome.DROPPED)
+    assert "errors of syntax" in dropped.reason
+
+
 def test_a_pass_that_fails_on_a_file_leaves_it_and_ports_the_others() -> None:
     def find(source: Cuda, project: Project) -> Iterator[Finding]:
         if source.path.name == "a.cu":

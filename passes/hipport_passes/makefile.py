@@ -231,14 +231,14 @@ def _option(source: Makefile, project: Project) -> Edit:
 def _finding(source: Makefile, stretch: Sequence[_Said], option: Edit | None) -> Finding:
     first, last = stretch[0], stretch[-1]
     newline = source.newline
-    hip = [said.hip for said in stretch if said.hip is not None]
+    # A line that would go on ends with the next one, which has nothing.
+    hip = [said.hip + newline * _goes_on(said.hip) for said in stretch if said.hip is not None]
     begin = newline.join([b"ifeq ($(USE_HIP),1)", *hip, b"else", b""])
     if not hip:
         begin = b"ifneq ($(USE_HIP),1)" + newline
     edits = [
         Edit(Span(first.line.span.start, first.line.span.start), begin),
-        # A line that would go on ends with the next one, which has nothing.
-        Edit(Span(last.line.span.end, last.line.span.end), newline * (1 + source.text.endswith(b"\\")) + b"endif"),
+        Edit(Span(last.line.span.end, last.line.span.end), newline * (1 + _goes_on(source.text)) + b"endif"),
     ]
     if option is not None:
         if first.line.span.start == 0:
@@ -247,6 +247,11 @@ def _finding(source: Makefile, stretch: Sequence[_Said], option: Edit | None) ->
         edits.append(option)
     message = worded(message for said in stretch for message in said.messages)
     return Finding(first.span, first.kind, message, tuple(edits), max(said.certainty for said in stretch))
+
+
+def _goes_on(text: bytes) -> bool:
+    """Whether a line that follows the text would belong to its last one."""
+    return re.search(rb"\\\r?\Z", text) is not None
 
 
 class _Script:

@@ -46,6 +46,7 @@ _DEEPEST = 10_000
 # How often what is not understood as a whole is worked through again.
 _ROUNDS = 4
 
+_MEETING = "the file has errors of syntax, and this edit conflicts with another one of the same pass"
 _UNSETTLED = "the file has errors of syntax, by which this rule finds more to change whenever it is ported"
 
 # How many more objects there have to be than were before Python looks for garbage among them.
@@ -592,7 +593,11 @@ def _step(
     try:
         result = source.apply(_edits(changing))
     except Conflict as conflict:
-        kept, problem, failed = [], "edits of this pass conflict", [_failure(each, source, conflict)]
+        if source.errors:
+            kept, problem = _apart(source, changing), _MEETING
+            result = source.apply(_edits(kept))
+        else:
+            kept, problem, failed = [], "edits of this pass conflict", [_failure(each, source, conflict)]
     else:
         if not all(_is_sound(source, finding) for finding in changing) and _breaks(source, result):
             problem = "the edits of this finding would have broken the file's syntax"
@@ -620,6 +625,18 @@ def _edits(findings: Iterable[Finding]) -> list[Edit]:
             several.setdefault(edit.span, set()).add(edit.new)
     rest = [edit for edit in edits if not edit.on_top or len(edit.span)]
     return [*rest, *(Edit(span, in_order(lines), on_top=True) for span, lines in several.items())]
+
+
+def _apart(source: Source, findings: Sequence[Finding]) -> list[Finding]:
+    """Return those of the findings whose edits do not conflict with those of an earlier one."""
+    kept: list[Finding] = []
+    for finding in findings:
+        try:
+            source.apply(_edits([*kept, finding]))
+        except Conflict:
+            continue
+        kept.append(finding)
+    return kept
 
 
 def _breaks(source: Source, result: Source) -> bool:

@@ -260,6 +260,9 @@ class CondaEnvironment(Source):
             # Without a blank behind its dash it is a word that begins with one, not an item.
             match = re.compile(rb"([ \t]*)-([ \t]+)(\"[^\"]*\"|'[^']*'|[^#\s](?:[^#]|(?<=\S)#)*)").match(bare)
             if match is None:
+                # What begins a line, and is neither, is no part of a list.
+                if re.match(rb"[^\s#]", bare):
+                    inside = ""
                 continue
             indent = len(match[1])
             if inside == "pip" and indent <= deep:

@@ -1,0 +1,2 @@
+#if)defined(__NVCC__)defined(__NVCC__
+#endif

@@ -1,0 +1,2 @@
+#ifdef
+#endif)ifdef __CUDACC__ __CUDACC__
