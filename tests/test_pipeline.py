@@ -196,6 +196,23 @@ def test_conflicting_edits_of_a_pass_are_a_defect_that_harms_nothing() -> None:
     assert ported.failures == (failure,)
 
 
+def test_edits_in_what_another_edit_takes_away_are_none() -> None:
+    before = source(b"int a = 1;\nint b = 2;\nint c = 3;\n")
+
+    def find(source: Cuda, project: Project) -> Iterator[Finding]:
+        if source is before:
+            yield Finding(Span(8, 9), "inside", "", (Edit(Span(8, 9), b"7"), Edit(Span(9, 9), b"0")))
+            yield Finding(Span(0, 11), "gone", "", (Edit(Span(0, 11), b""),))
+            yield Finding(Span(0, 11), "gone_too", "", (Edit(Span(0, 11), b""),))
+            yield Finding(Span(8, 9), "both", "", (Edit(Span(8, 9), b"8"), Edit(Span(19, 20), b"9")))
+            yield Finding(Span(11, 11), "beside", "", (Edit(Span(11, 11), b"/**/"),))
+
+    ported = run(Project((before,)), (Pass(Cuda, find),))
+    assert ported.project.sources[0].text == b"/**/int b = 9;\nint c = 3;\n"
+    assert [each.rule.partition("/")[2] for each in ported.reported] == ["gone", "both", "beside"]
+    assert {each.outcome for each in ported.reported} == {Outcome.APPLIED}
+
+
 def test_edits_that_conflict_in_text_with_errors_are_dropped_and_the_others_made() -> None:
     """What is no program has no order of its own: the parser's guess at one place may overlap another's."""
     before = source(b"int a = 1;\n)int b = 2;\n")

@@ -622,8 +622,14 @@ def _group_names(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 
 def _line(source: Cpp, include: Include) -> Span:
-    """Return the whole line of `include`, or the directive alone if the line has more."""
+    """Return the whole line of `include`, or the directive alone if there is a comment.
+
+    With words behind the header, which compilers warn of: they would be code without the directive.
+    """
     text = source.text
+    whole = source.directive(include.directive.start)
+    if whole is not None and (words := source.code[include.directive.end : whole.end].rstrip()):
+        return Span(include.directive.start, include.directive.end + len(words))
     start = max(text.rfind(b"\n", 0, include.directive.start), text.rfind(b"\r", 0, include.directive.start)) + 1
     match = re.compile(rb"[ \t]*(?:\r\n|\n|\r|$)").match(text, include.directive.end)
     if match is None or text[start : include.directive.start].strip():

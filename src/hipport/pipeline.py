@@ -591,7 +591,13 @@ def _step(
     failed: list[Reported] = []
     result, kept, problem = source, changing, ""
     try:
-        result = source.apply(_edits(changing))
+        try:
+            result = source.apply(_edits(changing))
+        except Conflict:
+            # In what goes, nothing need be changed.
+            outcomes = list(_without_moot(outcomes))
+            changing = kept = [finding for finding, outcome, _ in outcomes if outcome is Outcome.APPLIED]
+            result = source.apply(_edits(changing))
     except Conflict as conflict:
         if source.errors:
             kept, problem = _apart(source, changing), _MEETING
@@ -625,6 +631,32 @@ def _edits(findings: Iterable[Finding]) -> list[Edit]:
             several.setdefault(edit.span, set()).add(edit.new)
     rest = [edit for edit in edits if not edit.on_top or len(edit.span)]
     return [*rest, *(Edit(span, in_order(lines), on_top=True) for span, lines in several.items())]
+
+
+def _without_moot(outcomes: Sequence[tuple[Finding, Outcome, str]]) -> Iterator[tuple[Finding, Outcome, str]]:
+    """Leave out edits in what an earlier or larger edit of another finding takes away, and findings without others."""
+    applied = [finding for finding, outcome, _ in outcomes if outcome is Outcome.APPLIED]
+    gone = [(edit.span, i) for i, finding in enumerate(applied) for edit in finding.edits if edit.span and not edit.new]
+    number = {id(finding): i for i, finding in enumerate(applied)}
+    for finding, outcome, reason in outcomes:
+        own = number.get(id(finding))
+        if own is not None and outcome is Outcome.APPLIED:
+            edits = tuple(
+                edit
+                for edit in finding.edits
+                if not any(i != own and _lies_in(edit.span, span, as_well=i < own) for span, i in gone)
+            )
+            if not edits:
+                continue
+            finding = replace(finding, edits=edits)
+        yield finding, outcome, reason
+
+
+def _lies_in(span: Span, other: Span, *, as_well: bool) -> bool:
+    """Say whether `span` is a part of `other`, or, `as_well`, all of it; a place at its edge is none."""
+    if not span:
+        return other.start < span.start < other.end
+    return other.start <= span.start and span.end <= other.end and (as_well or span != other)
 
 
 def _apart(source: Source, findings: Sequence[Finding]) -> list[Finding]:

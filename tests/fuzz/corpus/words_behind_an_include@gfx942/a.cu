@@ -1,0 +1,2 @@
+__device__ t(){data[(y)];}
+#include<crt/>__reduce_add_sync();
