@@ -27,6 +27,10 @@ _ARRAY = re.compile(
     rb"(?P<equals>=\s*)?(?P<opening>[{\"])",
     re.MULTILINE,
 )
+# What every such declaration has, which is looked for first.
+_INITIALIZED = re.compile(rb"\]\s*(?:=\s*)?[{\"]")
+#: Bytes of a declaration in front of its initializer.
+_LONGEST = 1000
 _NUMBER = re.compile(
     rb"(?:unsigned|signed|bool|char|short|int|long|float|double|(?:std\s*::\s*)?(?:s?size_t|ptrdiff_t|u?int(?:8|16|32|64)_t)"
     rb"|\s)+|[^*]*\*[\s*]*"
@@ -44,7 +48,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     code = source.code
     if source.for_host or source.path.suffix == ".c":
         return
-    for match in _ARRAY.finditer(code):
+    for match in _arrays(code):
         if _NO_TYPE.search(match["type"]) or source.ported(match.start("name")):
             continue
         if source.directive(match.start("name")) is not None:
@@ -70,6 +74,16 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             f"{said}: a statement behind it clears it",
             (Edit(Span(from_, end + 1), new),),
         )
+
+
+def _arrays(code: bytes) -> Iterator[re.Match[bytes]]:
+    """Yield the declarations of arrays that are initialized, each from the end of what stands before it."""
+    for braces in _INITIALIZED.finditer(code):
+        begin = max(
+            braces.start() - _LONGEST, 0, *(code.rfind(each, 0, braces.start()) + 1 for each in (b";", b"{", b"}"))
+        )
+        if match := _ARRAY.search(code, begin, braces.end()):
+            yield match
 
 
 def _is_variable(source: Cpp, project: Project, word: re.Match[bytes], offset: int) -> bool:
