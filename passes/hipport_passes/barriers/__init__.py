@@ -451,7 +451,9 @@ def _statement_end(source: Cpp, start: int, limit: int) -> int | None:
 
 def _is_group_barrier(function: Function, statement: Node, barriers: Sequence[Call]) -> bool:
     """Whether a statement is nothing but `block.sync();` of the block."""
-    inner = statement.named_children[0] if statement.type == "expression_statement" else None
+    inner = (
+        statement.named_children[0] if statement.type == "expression_statement" and statement.named_children else None
+    )
     return inner is not None and any(each.node == inner and each.name == b"sync" for each in barriers)
 
 

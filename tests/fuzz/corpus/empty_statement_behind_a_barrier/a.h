@@ -1,0 +1,1 @@
+__global__ t(){i t=threadIdx;if(t){__syncthreads()}else{__syncthreads;;}
