@@ -73,8 +73,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         message = f"what is declared there is used, and nothing includes it in front of that any more: {which}"
         edits = tuple(Edit(Span(point, point), text) for point, text in lines.items())
         yield Finding(min(lost.values()), "lost", message, edits, creates=tuple(files.values()))
+    there = _with_brought(frozenset(wanted))
     for name, line in behind:
-        if name in wanted or included(source, name):
+        if name in there or included(source, name):
             yield Finding(line, "twice", f"{FOLDER}/{name} is included above", (Edit(line, b""),))
 
 

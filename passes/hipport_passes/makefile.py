@@ -232,7 +232,8 @@ def _finding(source: Makefile, stretch: Sequence[_Said], option: Edit | None) ->
     first, last = stretch[0], stretch[-1]
     newline = source.newline
     # A line that would go on ends with the next one, which has nothing.
-    hip = [said.hip + newline * _goes_on(said.hip) for said in stretch if said.hip is not None]
+    put = [said.hip.rstrip(b"\r") for said in stretch if said.hip is not None]
+    hip = [line + newline * _goes_on(line) for line in put]
     begin = newline.join([b"ifeq ($(USE_HIP),1)", *hip, b"else", b""])
     if not hip:
         begin = b"ifneq ($(USE_HIP),1)" + newline

@@ -575,7 +575,7 @@ def _step(
         return source, [], ()
     outcomes: list[tuple[Finding, Outcome, str]] = []
     for found, inside, as_found in findings:
-        finding = keeping_comments(source, found) if isinstance(source, Cpp) else found
+        finding = keeping_comments(source, found)
         reason = _ignored(inside, as_found, each.name)
         if reason is not None:
             outcomes.append((finding, Outcome.IGNORED, reason))

@@ -7,13 +7,17 @@ the lines of an `asm`, says why it is there, and is written down again behind wh
 
 from __future__ import annotations
 
+import io
 import re
+import tokenize
 from dataclasses import replace
+from functools import singledispatch
 
 from hipport.finding import Finding
 from hipport.languages.asked import MARK
 from hipport.languages.cpp import Cpp
-from hipport.source import Edit, Span
+from hipport.languages.python import Python
+from hipport.source import Edit, Source, Span
 
 # hipport's own, which says that what it stands behind is hipport's.
 _MARK = MARK.strip()
@@ -21,8 +25,14 @@ _BEGIN = re.compile(rb"//|/\*")
 _LINE = re.compile(rb"//(?:[^\\\r\n]|\\[ \t\f\v]*(?:\r\n?|\n)|\\)*")
 
 
-def keeping_comments(source: Cpp, finding: Finding) -> Finding:
+@singledispatch
+def keeping_comments(source: Source, finding: Finding) -> Finding:
     """Return the finding with the comments that its edits would take away behind what they write."""
+    return finding
+
+
+@keeping_comments.register
+def _of_cpp(source: Cpp, finding: Finding) -> Finding:
     lost: list[list[bytes]] = []
     cut: dict[Edit, Edit] = {}
     for edit in finding.edits:
@@ -47,6 +57,49 @@ def keeping_comments(source: Cpp, finding: Finding) -> Finding:
                 again.append(_block(body))
         edits.append(Edit(edit.span, _behind(edit.new, b" ".join(again))) if again else edit)
     return replace(finding, edits=tuple(edits))
+
+
+@keeping_comments.register
+def _of_python(source: Python, finding: Finding) -> Finding:
+    """A comment takes the rest of its line: so behind it a line ends, which brackets around the edit allow."""
+    if not any(b"#" in source[edit.span] for edit in finding.edits):
+        return finding
+    written = b"\n".join(edit.new for edit in finding.edits)
+    comments = [(span, opened) for span, opened in _python_comments(source.text) if source[span] not in written]
+    edits = []
+    for edit in finding.edits:
+        again = [
+            source[span]
+            for span, opened in comments
+            if edit.span.start < span.start and span.end < edit.span.end and 0 <= opened < edit.span.start
+        ]
+        new = edit.new + b"".join(b"  " + comment + source.newline for comment in again)
+        edits.append(replace(edit, new=new) if again and edit.new else edit)
+    return replace(finding, edits=tuple(edits))
+
+
+def _python_comments(text: bytes) -> list[tuple[Span, int]]:
+    """Return the comments of Python, each with the place of the innermost bracket around it, -1 where there is none.
+
+    Empty for what is no Python.
+    """
+    starts = [0]
+    for line in text.split(b"\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    found: list[tuple[Span, int]] = []
+    opened: list[int] = []
+    try:
+        for token in tokenize.tokenize(io.BytesIO(text).readline):
+            if token.type == tokenize.OP and token.string in "([{":
+                opened.append(starts[token.start[0] - 1] + len(token.line[: token.start[1]].encode()))
+            elif token.type == tokenize.OP and token.string in ")]}" and opened:
+                opened.pop()
+            elif token.type == tokenize.COMMENT:
+                start = starts[token.start[0] - 1] + len(token.line[: token.start[1]].encode())
+                found.append((Span(start, start + len(token.string.encode())), opened[-1] if opened else -1))
+    except (SyntaxError, tokenize.TokenError, UnicodeDecodeError, IndexError):
+        return []
+    return found if all(text[span.start : span.start + 1] == b"#" for span, _ in found) else []
 
 
 def _comments(source: Cpp, span: Span) -> tuple[Span, list[bytes]]:

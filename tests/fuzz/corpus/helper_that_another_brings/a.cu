@@ -1,0 +1,2 @@
+{hipport::ptx::u;}
+#include"hipport/warp.h"

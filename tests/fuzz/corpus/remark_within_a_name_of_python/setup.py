@@ -1,0 +1,2 @@
+n(n#kept0
+.CppExtension([".cu"]))
