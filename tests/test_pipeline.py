@@ -197,10 +197,12 @@ def test_conflicting_edits_of_a_pass_are_a_defect_that_harms_nothing() -> None:
 
 
 def test_edits_in_what_another_edit_takes_away_are_none() -> None:
-    before = source(b"int a = 1;\nint b = 2;\nint c = 3;\n")
+    before = source(b"int a = 1;\nint b = 2;\nint c = /* why */ 3;\n")
 
     def find(source: Cuda, project: Project) -> Iterator[Finding]:
         if source is before:
+            yield Finding(Span(22, 43), "kept", "", (Edit(Span(22, 42), b""),))
+            yield Finding(Span(40, 41), "in_kept", "", (Edit(Span(40, 41), b"4"),))
             yield Finding(Span(8, 9), "inside", "", (Edit(Span(8, 9), b"7"), Edit(Span(9, 9), b"0")))
             yield Finding(Span(0, 11), "gone", "", (Edit(Span(0, 11), b""),))
             yield Finding(Span(0, 11), "gone_too", "", (Edit(Span(0, 11), b""),))
@@ -208,8 +210,8 @@ def test_edits_in_what_another_edit_takes_away_are_none() -> None:
             yield Finding(Span(11, 11), "beside", "", (Edit(Span(11, 11), b"/**/"),))
 
     ported = run(Project((before,)), (Pass(Cuda, find),))
-    assert ported.project.sources[0].text == b"/**/int b = 9;\nint c = 3;\n"
-    assert [each.rule.partition("/")[2] for each in ported.reported] == ["gone", "both", "beside"]
+    assert ported.project.sources[0].text == b"/**/int b = 9;\n/* why */\n"
+    assert [each.rule.partition("/")[2] for each in ported.reported] == ["gone", "both", "beside", "kept"]
     assert {each.outcome for each in ported.reported} == {Outcome.APPLIED}
 
 

@@ -185,14 +185,15 @@ PASSES: tuple[Pass[Any], ...] = (
     # Build scripts; what they already do for ROCm is read first, and `vendored` adds to that.
     cpp_extension.PASS,
     build_options.PASS,
+    # What programs ask while they run; a package that it makes optional may be left out of lists.
+    python_gates.PASS,
     # Lists of packages, in setup.py too, whose flags are ported by then.
     requirements.PASS,
     vendored.PASS,
     # Of includes that are ported; after `vendored`, which keeps others from hipify.
     hipify_reach.PASS,
-    # The rest of Python: what programs name, and what they ask while they run.
+    # The rest of Python: what programs name.
     device_strings.PASS,
-    python_gates.PASS,
     fp8_python.PASS,
     fp8_settings.PASS,
     # Only when asked to; once every device has its right name.

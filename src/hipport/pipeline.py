@@ -46,6 +46,7 @@ _DEEPEST = 10_000
 # How often what is not understood as a whole is worked through again.
 _ROUNDS = 4
 
+_COMMENTS = re.compile(rb"(?:\s|/\*(?:[^*]|\*(?!/))*\*/)*")
 _MEETING = "the file has errors of syntax, and this edit conflicts with another one of the same pass"
 _UNSETTLED = "the file has errors of syntax, by which this rule finds more to change whenever it is ported"
 
@@ -636,7 +637,13 @@ def _edits(findings: Iterable[Finding]) -> list[Edit]:
 def _without_moot(outcomes: Sequence[tuple[Finding, Outcome, str]]) -> Iterator[tuple[Finding, Outcome, str]]:
     """Leave out edits in what an earlier or larger edit of another finding takes away, and findings without others."""
     applied = [finding for finding, outcome, _ in outcomes if outcome is Outcome.APPLIED]
-    gone = [(edit.span, i) for i, finding in enumerate(applied) for edit in finding.edits if edit.span and not edit.new]
+    gone = [
+        (edit.span, i)
+        for i, finding in enumerate(applied)
+        for edit in finding.edits
+        # But for the comments, which stay.
+        if edit.span and _COMMENTS.fullmatch(edit.new)
+    ]
     number = {id(finding): i for i, finding in enumerate(applied)}
     for finding, outcome, reason in outcomes:
         own = number.get(id(finding))

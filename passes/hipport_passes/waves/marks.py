@@ -21,9 +21,9 @@ WAVE_FUNCTION = re.compile(
     rb"\b(?:__(?:ballot|activemask|any|all|lane_id|shfl(?:_up|_down|_xor)?)|"
     rb"__builtin_amdgcn_(?:ballot_w64|mbcnt_hi|wavefrontsize))\s*\(|\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE(?:__)?\b"
 )
-#: PyTorch's of both compilers.
+#: PyTorch's of both compilers. CUB has some of the names, too, in its namespace.
 OF_PYTORCH = re.compile(
-    rb"\b(?:C10_WARP_SIZE|WARP_(?:SHFL(?:_UP|_DOWN|_XOR)?|BALLOT|ANY|ALL))\b|\bat::cuda::warp_size\b|"
+    rb"\b(?<!\bcub::)(?:C10_WARP_SIZE|WARP_(?:SHFL(?:_UP|_DOWN|_XOR)?|BALLOT|ANY|ALL))\b|\bat::cuda::warp_size\b|"
     rb"\bcuda_utils\s*::\s*(?:Warp|Block)Reduce\w*"
 )
 _PYTORCH = (b"WARP_SHFL", b"WARP_SHFL_UP", b"WARP_SHFL_DOWN", b"WARP_SHFL_XOR", b"WARP_BALLOT", b"C10_WARP_SIZE")

@@ -212,7 +212,7 @@ class ToxIni(Source):
             if lines and self[lines[-1]].endswith(b"\\") and not each.first:
                 lines[-1] = Span(lines[-1].start, each.span.end)
                 continue
-            sign = re.compile(rb"[-!][ \t]*").match(self.text, each.span.start)
+            sign = re.compile(rb"[-!][ \t]*").match(self.text, each.span.start, each.span.end)
             lines.append(Span(sign.end() if sign else each.span.start, each.span.end))
         for line in lines:
             found += commands_in(self.text, line)

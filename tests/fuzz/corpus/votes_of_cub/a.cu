@@ -1,0 +1,1 @@
+t s{p.warpSize;}cub::WARP_BALLOT((7),u);
