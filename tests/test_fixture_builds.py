@@ -195,6 +195,7 @@ NOT_WITH_OLD: dict[str, str] = {
     "fp8_formats/bytes_of_types": "HIP 5.2 has no hip_fp8.h",
     "half_types/casts": "HIP 5.2 has no hip_bf16.h",
     "headers/early": "there is no rocThrust beside HIP 5.2",
+    "warp_size/votes_of_cub": "there is no hipCUB beside HIP 5.2",
     "headers/mapped": "it includes libraries, which are not beside HIP 5.2",
     "namespaces/ported": "there is no hipCUB beside HIP 5.2",
     "lane_masks/own_platform_macro": "there is no hipCUB beside HIP 5.2",
