@@ -5,7 +5,7 @@
 // In place of ATen/ATen.h, which g++ takes 2.4 s for in each unit, precompiled or not, as it instantiates again what
 // inline functions use of templates; 0.9 s are left of that. A unit that calls something else does not compile with
 // this one, and is compiled with simt/torch_light.h. So each operator is here with all its overloads: `std` and `var`,
-// of which ATen/Functions.h adds some, are left out, and so is what takes lists of tensors.
+// of which ATen/Functions.h adds some, are left out, and so is what takes lists that may be of scripts' values.
 #ifndef SIMT_TORCH_TENSORS_H
 #define SIMT_TORCH_TENSORS_H
 
@@ -32,6 +32,8 @@
 #include <c10/core/TensorOptions.h>
 #include <c10/util/OptionalArrayRef.h>
 
+#include <cstdint>
+
 #include <ATen/ops/abs.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/all.h>
@@ -46,6 +48,7 @@
 #include <ATen/ops/bitwise_or.h>
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/clone.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/cumsum.h>
 #include <ATen/ops/diff.h>
 #include <ATen/ops/div.h>
@@ -102,6 +105,7 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sort.h>
 #include <ATen/ops/sqrt.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/sub.h>
 #include <ATen/ops/sum.h>
 #include <ATen/ops/tanh.h>
@@ -111,6 +115,13 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
+
+namespace at {
+
+/// ATen's takes lists that may be of scripts' values; `concat` is the same operator by another name.
+inline Tensor cat(TensorList tensors, std::int64_t dim = 0) { return concat(tensors, dim); }
+
+}  // namespace at
 
 // It asks for ATen/Functions.h, which is this header: so it comes last.
 #include <ATen/TensorOperators.h>
