@@ -17,9 +17,8 @@ demo: $(VENV)/with-torch toolchain
 	$(BIN)/hipport rewrite ext_examples/elementwise ext_examples/tiled_matmul --out demo || test $$? = 1
 	$(BIN)/hipport build demo --target gfx942,gfx1100
 
-# One process more than there are processors: some tests wait.
 test: $(VENV)/with-torch lint toolchains
-	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist worksteal
+	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count())') --dist worksteal
 
 # Inputs at random, for SECONDS on each processor; prints how many, and keeps what breaks a law in FOUND.
 SECONDS ?= 600
