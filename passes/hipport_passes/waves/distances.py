@@ -10,6 +10,7 @@ import re
 
 from hipport.languages import constants
 from hipport.languages.cpp import Cpp, within
+from hipport.languages.functions import function_at
 from hipport.languages.mentions import Definition
 from hipport.project import Component
 from hipport.source import Span
@@ -18,6 +19,9 @@ _LANES = 32
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _HALF = re.compile(rb"([A-Za-z_]\w*)\s*(?:/\s*2|>>\s*1)")
 _EQUAL = re.compile(rb"\s*([A-Za-z_]\w*)\s*==\s*(\d+)\s*")
+# A parameter of a function that is declared: its type, and its name.
+_DECLARED = re.compile(rb"(?:[A-Za-z_][\w:]*(?:\s+|\s*[*&]+\s*))+[A-Za-z_]\w*")
+_CHANGES = rb"(?:\+\+|--|&)\s*%b\b|\b%b\s*(?:\+\+|--|(?:[-+*/%%&|^]|<<|>>)?=(?!=))"
 # How far up a size, or the head of a loop, is looked for, in bytes.
 _NEAR = 1000
 
@@ -30,18 +34,16 @@ def stays_in_half(component: Component, definition: Definition, distance: Span) 
     """
     source = definition.source
     text = source.code[distance.start : distance.end].strip()
-    if _is_small(component, source, text, distance.start):
-        return True
     function = definition.function
-    if function is None or not _WORD.fullmatch(text):
-        return False
+    if function is None:
+        return _is_small(component, source, text, distance.start)
     declared = source.code[function.node.start_byte : function.body.start_byte].rstrip()
     head = re.search(rb"([A-Za-z_]\w*)\s*\(([^()]*)\)\s*\Z", declared)
     if head is None:
         return False
     names = [_WORD.findall(each)[-1:] for each in head[2].split(b",")]
     if [text] not in names:
-        return False
+        return _is_small(component, source, text, distance.start)
     place = names.index([text])
     calls = [
         (file, span)
@@ -61,34 +63,40 @@ def _gives_small(component: Component, source: Cpp, call: Span, place: int) -> b
     if given is None or place >= len(given):
         return False
     text = source.code[given[place].start : given[place].end].strip()
-    return len(_WORD.findall(text)) > 1 or _is_small(component, source, text, given[place].start)
+    caller = function_at(source, call.start)
+    if caller is None:
+        return _DECLARED.fullmatch(text) is not None
+    taken = source.code[caller.node.start_byte : caller.body.start_byte]
+    return not re.search(rb"\b%b\b" % re.escape(text), taken) and _is_small(component, source, text, given[place].start)
 
 
 def _is_small(component: Component, source: Cpp, text: bytes, offset: int) -> bool:
-    known = constants.value_in(component, text)
-    if known is not None:
-        return 0 <= known < _LANES
-    before = source.code[max(0, offset - _NEAR) : offset]
+    function = function_at(source, offset)
+    begin = max(function.node.start_byte if function is not None else 0, offset - _NEAR)
+    before = source.code[begin:offset]
+    # An assertion may stand in the class around the function.
+    near = source.code[max(0, offset - _NEAR) : offset]
     if half := _HALF.fullmatch(text):
-        return _is_at_most(component, before, half[1])
-    if not _WORD.fullmatch(text):
-        return False
-    # The nearest definition counts.
-    made = list(re.finditer(rb"\b%b\s*=(?!=)\s*([^;,]*);" % text, before))
+        return _is_at_most(component, near, half[1])
+    # The nearest definition counts, before one of the same name elsewhere.
+    made = list(re.finditer(rb"\b%b\s*=(?!=)\s*([^;,]*);" % re.escape(text), before)) if _WORD.fullmatch(text) else []
     if not made:
-        return False
-    first = made[-1][1].strip()
+        known = constants.value_in(component, text)
+        return known is not None and 0 <= known < _LANES
+    first, behind = made[-1][1].strip(), before[made[-1].end() :]
     loop = re.match(
-        rb"[^;]*;\s*(?:%b\s*(?:>>=\s*1|/=\s*2)|%b\s*=\s*%b\s*(?:>>\s*1|/\s*2))\s*\)" % ((text,) * 3),
-        before[made[-1].end() :],
+        rb"[^;]*;\s*(?:%b\s*(?:>>=\s*1|/=\s*2)|%b\s*=\s*%b\s*(?:>>\s*1|/\s*2))\s*\)" % ((text,) * 3), behind
     )
     if loop is None and not re.search(rb"\bconst(?:expr)?\b[^;]*\Z", before[: made[-1].start()]):
+        return False
+    # What changes it besides, or may through its address.
+    if loop is not None and re.search(_CHANGES % ((text,) * 2), behind[loop.end() :]):
         return False
     known = constants.value_in(component, first)
     if known is not None:
         return 0 <= known < _LANES
     half = _HALF.fullmatch(first)
-    return half is not None and _is_at_most(component, before, half[1])
+    return half is not None and _is_at_most(component, near, half[1])
 
 
 def _is_at_most(component: Component, before: bytes, name: bytes) -> bool:
@@ -98,6 +106,18 @@ def _is_at_most(component: Component, before: bytes, name: bytes) -> bool:
         return 0 <= known <= _LANES
     for asserted in re.finditer(rb"\bstatic_assert\s*\(([^;]*?)(?:,[^;,]*)?\)\s*;", before):
         parts = [_EQUAL.fullmatch(each) for each in asserted[1].split(b"||")]
-        if all(each is not None and each[1] == name and int(each[2]) <= _LANES for each in parts):
+        if all(each is not None and each[1] == name and int(each[2]) <= _LANES for each in parts) and _is_open(
+            before[asserted.end() :]
+        ):
             return True
     return False
+
+
+def _is_open(code: bytes) -> bool:
+    """Say whether the braces around the start of some code are still open at its end."""
+    depth = 0
+    for brace in re.findall(rb"[{}]", code):
+        depth += 1 if brace == b"{" else -1
+        if depth < 0:
+            return False
+    return True
