@@ -660,8 +660,14 @@ class _Script:
         source, arguments = self.source, command.arguments
         said = [source[argument.content] for argument in arguments]
         marker = b"PROPERTY" if command.name == "set_property" else b"PROPERTIES"
-        # What is put beside it has some of its arguments, which would not be whole where there are brackets among them.
-        if marker not in said or b"(" in said:
+        if marker not in said:
+            return
+        if b"(" in said:
+            # What is put beside it has some of its arguments, which would not be whole.
+            for name in (each.decode("utf-8", "replace") for each in said):
+                if _PROPERTY.fullmatch(name):
+                    message = f"{name} is not copied for HIP, as there are brackets among the arguments: set it for HIP"
+                    yield Said(command.written, "brackets", message, Certainty.MANUAL)
             return
         first = said.index(marker) + 1
         targets = said[: first - 1]
