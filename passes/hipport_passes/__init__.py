@@ -74,6 +74,7 @@ from hipport_passes import (
     simd_in_word,
     spaced_includes,
     spin_locks,
+    stale_branches,
     template_keyword,
     textures,
     unevaluated,
@@ -202,6 +203,8 @@ PASSES: tuple[Pass[Any], ...] = (
     cmake.PASS,
     # Of trees that have an option by then.
     cmake_settings.PASS,
+    # What a merge has left behind, before what it brought is ported.
+    stale_branches.PASS,
     makefile.PASS,
     shell_builds.PASS,
     other_builds.PASS,

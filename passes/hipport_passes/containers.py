@@ -19,12 +19,13 @@ from hipport.languages.yaml import Compose, Entry
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
-from hipport_passes.packages.asking import Asking, unless_both
+from hipport_passes.packages.asking import Asking, knows_rocm, unless_both
 from hipport_passes.packages.commands import image
 
 # A comment, for itself or behind what a line says; not in a string.
 _REMARK = re.compile(rb"^[^\"'\r\n#]*(?:(?<=[ \t])|(?<=^))(#[^\r\n]*)", re.MULTILINE)
 _DEVICES = (b"devices:", b"  - /dev/kfd", b"  - /dev/dri", b"group_add:", b"  - video")
+_OWN = re.compile(rb"\r?\n[ \t]*".join(re.escape(line.strip()) for line in _DEVICES))
 _NVIDIA = re.compile(rb"\bnvidia\b|\bgpu\b")
 _ARGUMENT = re.compile(r"(?P<name>\w+)=(?P<value>.+)")
 
@@ -41,7 +42,8 @@ def find(source: Compose, project: Project) -> Iterator[Finding]:
         each for each in _images(source, project) if not any(span.start <= each.span.start < span.end for span in gone)
     )
     # Perhaps it has a service for each vendor.
-    yield from unless_both(found) if b"/dev/kfd" in source.text else found
+    both = b"/dev/kfd" in source.text and knows_rocm(source, _OWN, Asking(project))
+    yield from unless_both(found) if both else found
 
 
 def _cog(source: Compose) -> Iterator[Finding]:

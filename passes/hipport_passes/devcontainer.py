@@ -20,10 +20,11 @@ from hipport.languages.shell import Word, commands_in
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
-from hipport_passes.packages.asking import Asking, unless_both
+from hipport_passes.packages.asking import Asking, knows_rocm, unless_both
 from hipport_passes.packages.commands import image, in_commands
 
 _GIVEN = b'"--device=/dev/kfd", "--device=/dev/dri", "--group-add=video"'
+_OWN = re.compile(re.escape(_GIVEN).replace(rb",\ ", rb",\s*"))
 _FEATURE = re.compile(r".*/(?:nvidia-cuda|cuda)(?::.*)?")
 
 
@@ -31,7 +32,8 @@ def find(source: Devcontainer, project: Project) -> Iterator[Finding]:
     """Yield a finding per argument that gives NVIDIA's GPUs, image, feature and command for CUDA."""
     found = list(_find(source, project))
     # Perhaps it is for either vendor.
-    yield from unless_both(found) if b"/dev/kfd" in source.text else found
+    both = b"/dev/kfd" in source.text and knows_rocm(source, _OWN, Asking(project))
+    yield from unless_both(found) if both else found
 
 
 def _find(source: Devcontainer, project: Project) -> Iterator[Finding]:

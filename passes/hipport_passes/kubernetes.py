@@ -19,10 +19,11 @@ from hipport.languages.yaml import Entry, Manifest
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
-from hipport_passes.packages.asking import Asking, unless_both
+from hipport_passes.packages.asking import Asking, knows_rocm, unless_both
 from hipport_passes.packages.commands import image
 
 _RESOURCE = re.compile(rb"(?<![\w./-])(?:(?:limits|requests)\.)?(?P<vendor>nvidia)\.com/gpu(?![\w./-])")
+_OWN = re.compile(rb"amd\.com/gpu(?![\w./-])")
 _SLICE = re.compile(rb"nvidia\.com/(?:mig-[\w.]+|gpu\.shared)")
 _LABEL = re.compile(rb"(?<![\w./-])nvidia\.com/(?!mig-)[\w.-]+")
 _LABELLED = frozenset(("nodeSelector", "matchLabels", "matchExpressions", "labels"))
@@ -33,7 +34,8 @@ def find(source: Manifest, project: Project) -> Iterator[Finding]:
     """Yield a finding per resource, label, slice, runtime class and image that is NVIDIA's."""
     found = list(_find(source, project))
     # Perhaps it has a part for each vendor.
-    yield from unless_both(found) if b"amd.com/gpu" in source.text else found
+    both = _OWN.search(source.text) is not None and knows_rocm(source, _OWN, Asking(project))
+    yield from unless_both(found) if both else found
 
 
 def _find(source: Manifest, project: Project) -> Iterator[Finding]:

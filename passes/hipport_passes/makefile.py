@@ -112,7 +112,7 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
     """Yield a finding per stretch of lines that is for nvcc alone."""
     if not _MENTIONS.search(source.text) and not nvidia_tools.mentioned().search(source.text):
         return
-    ported = _OWN in source.text
+    ported = is_own(source)
     if not ported and _HIP.search(re.sub(rb"#[^\r\n]*", b"", source.text)):
         return
     if source.errors:
@@ -156,7 +156,11 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
             chosen.append(run)
     yield from nvidia_tools.reported(script.tools)
     yield from _run_in_recipes(source, project)
-    option = None if ported else _option(source, project)
+    option = _option(source, project)
+    if ported and option is not None:
+        message = "what chooses between HIP and CUDA is lost, perhaps in a merge: put back"
+        yield Finding(Span(0, 0), "option", message, (option,))
+        option = None
     for stretch in chosen:
         yield _finding(source, stretch, option)
 
@@ -221,11 +225,23 @@ def _answers(source: Makefile) -> _Answers:
     return _Answers({}, {}, {})
 
 
-def _option(source: Makefile, project: Project) -> Edit:
-    """The lines that choose, at the top: what comes later may count on them."""
+def is_own(source: Makefile) -> bool:
+    """Say whether an earlier run has ported a makefile: by the line at the top, or by what stands for nvcc."""
+    return _OWN in source.text or (_ARCHS.encode() in source.text and b"ifeq ($(USE_HIP),1)" in source.text)
+
+
+def _option(source: Makefile, project: Project) -> Edit | None:
+    """The lines that choose, at the top: what comes later may count on them. None where they are there."""
     archs = " ".join(project.target.archs).encode()
-    lines = [_OWN, b"USE_HIP ?= 1", b"HIP_ARCHS ?= " + archs, b"ROCM_PATH ?= /opt/rocm", b""]
-    return Edit(Span(0, 0), source.newline.join(lines))
+    lines = {b"USE_HIP": b"1", b"HIP_ARCHS": archs, b"ROCM_PATH": b"/opt/rocm"}
+    if is_own(source):
+        there = {line.name.encode() for line in source.lines if line.kind == "assignment"}
+        used = set(re.findall(rb"\$[({](\w+)", source.text))
+        lines = {name: value for name, value in lines.items() if name in used - there}
+        if not lines:
+            return None
+    put = [_OWN] * (_OWN not in source.text) + [name + b" ?= " + value for name, value in lines.items()]
+    return Edit(Span(0, 0), b"".join(line + source.newline for line in put), on_top=True)
 
 
 def _finding(source: Makefile, stretch: Sequence[_Said], option: Edit | None) -> Finding:

@@ -18,6 +18,9 @@ from hipport_passes.packages.recipes import Recipes, for_cuda
 _BUILDS_WITH_TORCH = re.compile(
     rb"^[ \t]*(?:import|from)[ \t]+torch\b|cpp_extension|CUDAExtension|skbuild", re.MULTILINE
 )
+_SAYS_ROCM = re.compile(
+    rb"rocm|radeon|/dev/kfd|(?<![a-z])(?:hip(?:cc)?|gfx\d\w+)(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE
+)
 _ASCII = bytes(byte if byte < 0x80 else 0x3F for byte in range(256))
 _INDEX = re.compile(r"https?://[^\s\"'/]+/whl/(?:nightly/|test/)?(cu\d+)(?=[/\s\"']|$)")
 
@@ -83,6 +86,15 @@ class _Imports(Mapping[str, str]):
 
     def __len__(self) -> int:
         return 0
+
+
+def knows_rocm(source: Source, own: re.Pattern[bytes], asking: Asking) -> bool:
+    """Say whether a file speaks of ROCm in words that hipport does not write: `own` is what it writes there.
+
+    What a merge brings into a file that was ported is to be ported like the rest.
+    """
+    ours = rb"|".join(re.escape(each.encode()) for each in sorted(asking.ours, key=len, reverse=True))
+    return _SAYS_ROCM.search(re.sub(ours, b"", own.sub(b"", source.text))) is not None
 
 
 def unless_both(found: Iterable[Finding]) -> Iterator[Finding]:
