@@ -189,3 +189,37 @@ def test_what_is_reported_does_not_depend_on_how_sets_are_laid_out() -> None:
     ]
     assert "stays on warps of 32 lanes" in said[0]
     assert said[0] == said[1] == said[2]
+
+
+_SHARED = b"""// hipport: warp=native
+__device__ float sum(float v, float *s) {
+    if (v < 0) *s = 1.0f;
+    v = v * 2.0f;
+    // The rest.
+    for (int o = 16; o > 0; o /= 2) v += __shfl_xor_sync(0xffffffff, v, o);
+    return v;
+}
+// hipport: warp=logical32
+__global__ void rows(float *y, float *s) { y[threadIdx.x / 32] = sum(y[0], s); }
+// hipport: warp=native
+__global__ void all(float *y, float *s) { y[threadIdx.x] = sum(y[threadIdx.x], s); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("was", "by_now"),
+    [
+        (b"v = v * 2.0f;", b"v = v * 3.0f;"),
+        (b"v = v * 2.0f;", b"v = v * 2.0f;\n    v += y_offset;"),
+        (b"*s = 1.0f;", b"*s = bias;"),
+        (b"    v = v * 2.0f;\n", b""),
+    ],
+    ids=["a number", "a line more", "a name", "a line less"],
+)
+def test_a_second_version_that_a_merge_has_left_behind_is_told(was: bytes, by_now: bytes) -> None:
+    first = hipport.rewrite({"a.cu": _SHARED}).project.sources[0].text
+    assert b"sum_of_wave" in first and was in first
+    assert not [each for each in hipport.rewrite({"a.cu": first}).reported if each.rule == "native_waves/parted"]
+    # Upstream's line merges into the first version alone.
+    found = hipport.rewrite({"a.cu": first.replace(was, by_now, 1)})
+    assert [each.rule for each in found.reported if each.outcome is Outcome.REPORTED] == ["native_waves/parted"]

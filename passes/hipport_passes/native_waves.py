@@ -31,6 +31,7 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport_passes.wide_warps.masks import Masks, helpers, macros_of_warps
+from hipport_passes.wide_warps.parted import changed, lost
 from hipport_passes.wide_warps.remaining import launches_that_count
 from hipport_passes.wide_warps.twins import can_have_twin, name_of, renamed, twin
 from hipport_passes.wide_warps.widening import NATIVE, Widening, Work
@@ -81,6 +82,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 f"{'; '.join(places)}: take the function as it is for CUDA, and port it again"
             )
             yield Finding(_name_span(function), "mixed", message, certainty=Certainty.MANUAL)
+    for function, message in plan.parted.items():
+        if function.source is source:
+            yield Finding(_name_span(function), "parted", message, certainty=Certainty.MANUAL)
 
 
 # ---- who is asked
@@ -131,6 +135,8 @@ class _Plan:
     twins: dict[bytes, bytes]
     #: What an earlier run has widened, and upstream has changed since.
     mixed: dict[Function, list[str]]
+    #: What an earlier run has made a second version of, or calls one, and only one of the two is upstream's by now.
+    parted: dict[Function, str]
 
 
 def _plan(source: Cpp, project: Project) -> _Plan:
@@ -163,9 +169,9 @@ def _planned(source: Cpp, project: Project) -> _Plan:
     wider = {f for f in wide if any(works[each].edits for each in _reached(f, by_name))}
     single = {f for f in wider if can_have_twin(f, works[f], files)}
     refused: dict[Function, list[str]] = {}
-    changed = True
-    while changed:
-        changed = False
+    again = True
+    while again:
+        again = False
         for root, native in roots.items():
             if not native or root in refused:
                 continue
@@ -182,7 +188,7 @@ def _planned(source: Cpp, project: Project) -> _Plan:
                     ]
             if places:
                 refused[root] = _listed(places)
-                changed = True
+                again = True
     accepted = [root for root, native in roots.items() if native and root not in refused]
     keeps = {function for root in roots if not roots[root] or root in refused for function in reached[root]}
     taken = {function for root in accepted for function in reached[root]}
@@ -199,7 +205,7 @@ def _planned(source: Cpp, project: Project) -> _Plan:
                 widened[function] = works[function]
         elif function in wide and function not in keeps and works[function].edits:
             widened[function] = works[function]
-    return _Plan(widened, refused, names, dict(_mixed(device, by_name)))
+    return _Plan(widened, refused, names, dict(_mixed(device, by_name)), dict(_parted(device, by_name)))
 
 
 def _mixed(device: Iterable[Function], by_name: dict[bytes, list[Function]]) -> Iterator[tuple[Function, list[str]]]:
@@ -214,6 +220,15 @@ def _mixed(device: Iterable[Function], by_name: dict[bytes, list[Function]]) -> 
             ]
             if places:
                 yield function, _listed(places)
+
+
+def _parted(device: Iterable[Function], by_name: dict[bytes, list[Function]]) -> Iterator[tuple[Function, str]]:
+    again = "take the functions that have to do with it as they are for CUDA, and port them again"
+    for function, name in lost(device, by_name):
+        yield function, f"{name}, which an earlier run made for whole wavefronts, is gone, and is called here: {again}"
+    for function, name in changed(device, by_name):
+        was = f"{name} has changed since an earlier run made this of it for whole wavefronts"
+        yield function, f"{was}: bring the change over, or {again}"
 
 
 def _line(function: Function, offset: int) -> int:

@@ -12,6 +12,8 @@ from hipport.source import Span
 from hipport_passes.wide_warps.widening import Work
 
 _SUFFIX = b"_of_wave"
+#: The name of a second version, and what the first one is called.
+OF_WAVE = re.compile(rb"(?<!\w)(?P<name>\w+?)" + _SUFFIX + rb"_*(?!\w)")
 
 
 def whole(function: Function) -> Span:
