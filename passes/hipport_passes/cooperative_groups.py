@@ -75,7 +75,9 @@ def _beyond() -> _Beyond:
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per include and per use of the namespace, and per use of what AMD lacks."""
     facts = project.together(source, _facts)
-    if not project.together(source, _includes):
+    # Where a first run has put hipport's groups, a merge may bring the namespace of CUDA's back, without the header.
+    again = (b"", b"hipport") in facts and (b"", b"hip") not in facts and project.together(source, _spelt)
+    if not project.together(source, _includes) and not again:
         # Ported already, by whom ever: what AMD lacks is still to be done.
         if facts & {(b"", b"hip"), (b"", b"hipport")}:
             yield from _absent(source)
@@ -86,17 +88,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     # A program that has HIP's groups beside CUDA's is ported already.
     if (b"", b"hip") in facts:
         return
-    if not _needed(facts):
+    if not _needed(facts) and not again:
         if project.target.rocm < (6, 4):
             yield from _ordered(source)
         yield from _left_apart(source, project)
         return
-    namespaces = [
-        Span(*match.span())
-        for match in _NAMESPACE.finditer(source.code)
-        # What only HIP sees used the groups of the header that is replaced, too.
-        if not within(match.start(), source.cuda_only) and not member_or_qualified(source.code, match.start())
-    ]
+    namespaces = _namespaces(source)
     includes = [
         include
         for include in source.includes
@@ -138,6 +135,19 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for span, why in apart:
         message = f"{source[span].decode()} of a group of hipport's; assumes that {why}"
         yield Finding(span, "apart", message, shared, Certainty.REVIEW, creates)
+
+
+def _namespaces(source: Cpp) -> list[Span]:
+    """Return where CUDA's namespace is named; what only HIP sees used the groups of the header that is replaced, too."""
+    return [
+        Span(*match.span())
+        for match in _NAMESPACE.finditer(source.code)
+        if not within(match.start(), source.cuda_only) and not member_or_qualified(source.code, match.start())
+    ]
+
+
+def _spelt(source: Cpp) -> frozenset[bool]:
+    return frozenset({True}) if b"cooperative_groups" in source.words and _namespaces(source) else frozenset()
 
 
 def _left_apart(source: Cpp, project: Project) -> Iterator[Finding]:

@@ -51,7 +51,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     lost: dict[str, Span] = {}
     for match in USE.finditer(source.code):
         header = _of(b"".join(match.group().split()))
-        if header is None or header in there or source.ported(match.start()):
+        if header is None or header in there or within(match.start(), source.cuda_only):
             continue
         if all(match.start() < line.start for name, line in late.items() if header in _with_brought({name})):
             lost.setdefault(header, Span(*match.span()))
