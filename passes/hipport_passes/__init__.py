@@ -48,6 +48,7 @@ from hipport_passes import (
     literal_suffixes,
     loaded_libraries,
     lock_files,
+    lost_imports,
     makefile,
     math_names,
     member_names,
@@ -197,6 +198,8 @@ PASSES: tuple[Pass[Any], ...] = (
     device_strings.PASS,
     fp8_python.PASS,
     fp8_settings.PASS,
+    # By the names that all passes before have put.
+    lost_imports.PASS,
     # Only when asked to; once every device has its right name.
     device_agnostic.PASS,
     # Build scripts of other languages, which no other pass reads.
