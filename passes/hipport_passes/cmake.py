@@ -62,6 +62,8 @@ _RUNS_NVCC = re.compile(
     r"(?:.*/)?nvcc|\$\{(?:CMAKE_CUDA_COMPILER|CUDA_NVCC_EXECUTABLE|CUDAToolkit_NVCC_EXECUTABLE|NVCC\w*)\}"
 )
 _HAS_COMPILER = re.compile(rb"\$<BOOL:\$\{CMAKE_(?P<language>CUDA)_COMPILER\}>")
+# What has an effect where CUDA, or what stands for it, is a language.
+_FOR_LANGUAGE = re.compile(rb"\$<(?:COMPILE|LINK)_LANGUAGE:(?:CUDA|HIP)\b|\bCMAKE_(?:CUDA|HIP)_(?:STANDARD|FLAGS)|HIP_OR_CUDA")
 _PROBE = re.compile(rb"\bnvcc\b|nvidia-smi|deviceQuery")
 _PROBED = re.compile(
     rb"\b(?:nvcc|nvidia-smi|cuda|cudart|cublas|cufft|curand|cusparse|cusolver|nvrtc|nvToolsExt|cudnn|nccl|cupti|nvJitLink|nvjpeg|npp\w+|nvidia-ml|cutensor|nvvm"
@@ -99,6 +101,7 @@ def find(source: CMake, project: Project) -> Iterator[Finding]:
     if tree.aware:
         yield from _unguarded(source)
         return
+    yield from _no_project(source, tree)
     if not any(map(_active, tree.said)):
         return
     if source.errors:
@@ -153,6 +156,19 @@ def _unguarded(source: CMake) -> Iterator[Finding]:
                     "the script knows HIP, but needs CUDA here in any case: enable_language(CUDA) where it is wanted"
                 )
                 yield Finding(argument.span, "language", message, (), Certainty.MANUAL)
+
+
+def _no_project(source: CMake, tree: Tree) -> Iterator[Finding]:
+    """A topmost script that an earlier run has ported, and whose project() is lost, in a merge say."""
+    first = next((each for each in source.commands if each.name == "cmake_minimum_required"), None)
+    needs = tree.ported or _FOR_LANGUAGE.search(source.text) is not None
+    if first is None or not needs or tree.language or any(each.projects or each.find_cuda for each in tree.said):
+        return
+    message = (
+        "there is no project(), and CMake makes one of C and C++ alone: neither HIP nor CUDA is a language then; perhaps "
+        "a merge has taken it with what stood beside it: project(NAME LANGUAGES CXX ${HIP_OR_CUDA})"
+    )
+    yield Finding(first.written, "project", message, (), Certainty.MANUAL)
 
 
 # --- hipport's own scripts --------------------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ MENTIONS = re.compile(
 )
 #: Variables that hipport's own scripts set say nothing of what the tree knew before.
 _OWN = re.compile(rb"\$\{HIP_OR_CUDA\}")
+# What a first run has made of a library: `$<IF:$<BOOL:${USE_HIP}>,roc::hipblas,cublas>`.
+_EITHER = re.compile(r"\$<IF:\$<BOOL:\$\{USE_HIP\}>,[^,<>]*,(?P<cuda>[^,<>]*)>")
 _HIP = re.compile(rb"(?<![A-Za-z0-9])(?:HIP|ROCM|HIPCC|AMDGPU|hip|rocm)(?![A-Za-z0-9])")
 _PROJECT = re.compile(rb"^[ \t]*project[ \t]*\(", re.IGNORECASE | re.MULTILINE)
 _TARGET = re.compile(rb"\b(?:CUDA|CCCL|CUB|Thrust|libcudacxx|NCCL)::\w+")
@@ -199,7 +201,8 @@ def facts(source: CMake) -> Facts:
             names = {name.removeprefix("lib") for name in searched(source, command)}
             targets |= {"CUDA::" + name for name in names if _LIBRARY.fullmatch(name)}
         elif links(source, command):
-            targets |= {"CUDA::" + each.removeprefix("-l") for each in said if _LIBRARY.fullmatch(each)}
+            named = {_EITHER.sub(r"\g<cuda>", each) for each in said}
+            targets |= {"CUDA::" + each.removeprefix("-l") for each in named if _LIBRARY.fullmatch(each)}
         elif command.name in ("cuda_add_cublas_to_target", "cuda_add_cufft_to_target"):
             targets.add("CUDA::" + command.name.split("_")[2])
         if command.name == "set":
