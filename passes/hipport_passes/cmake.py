@@ -161,12 +161,12 @@ def _unguarded(source: CMake) -> Iterator[Finding]:
 def _no_project(source: CMake, tree: Tree) -> Iterator[Finding]:
     """A topmost script that an earlier run has ported, and whose project() is lost, in a merge say."""
     first = next((each for each in source.commands if each.name == "cmake_minimum_required"), None)
-    needs = tree.ported or _FOR_LANGUAGE.search(source.text) is not None
-    if first is None or not needs or tree.language or any(each.projects or each.find_cuda for each in tree.said):
+    needs = tree.ported or (_FOR_LANGUAGE.search(source.text) is not None and not tree.language)
+    if first is None or not needs or any(each.projects or each.find_cuda for each in tree.said):
         return
     message = (
-        "there is no project(), and CMake makes one of C and C++ alone: neither HIP nor CUDA is a language then; perhaps "
-        "a merge has taken it with what stood beside it: project(NAME LANGUAGES CXX ${HIP_OR_CUDA})"
+        "there is no project(), and CMake makes one of C and C++ alone; perhaps a merge has taken it with what stood "
+        "beside it: project(NAME LANGUAGES CXX ${HIP_OR_CUDA})"
     )
     yield Finding(first.written, "project", message, (), Certainty.MANUAL)
 

@@ -22,7 +22,7 @@ bits with those of an NVIDIA GPU finds others. Sines and cosines have no bounds 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import PurePath
@@ -141,8 +141,8 @@ def _with_headers(source: Cpp, project: Project, findings: list[Finding]) -> lis
 
 def _find(source: Cpp, project: Project) -> Iterator[Finding]:
     out = _written_out(source, project)
-    if project.together(source, carry.reads_first) and _passes_flag(source, project, out):
-        yield from _variables(source, project)
+    passes = bool(project.together(source, carry.reads_first)) and _passes_flag(source, project, out)
+    yield from _variables(source, project, carry.flags(source, project) or () if passes else ())
     given = families(source, project)
     for edit in given.arguments.get(source.path, ()):
         was, new = source[edit.span].decode(errors="replace"), edit.new.decode(errors="replace")
@@ -475,9 +475,9 @@ def _flag(source: Cpp, project: Project, text: bytes) -> bytes:
 _CARRY = b"unsigned " + carry.VARIABLE + b" = 0;"
 
 
-def _variables(source: Cpp, project: Project) -> Iterator[Finding]:
+def _variables(source: Cpp, project: Project, flags: Iterable[tuple[PurePath, int]]) -> Iterator[Finding]:
     """Declare the variable for the carry flag in the functions of this file that need it."""
-    needed = {brace for path, brace in carry.flags(source, project) or () if path == source.path}
+    needed = {brace for path, brace in flags if path == source.path}
     for brace in sorted(needed.union(carry.undeclared(source, project))):
         # It is there where an earlier run has left some of the statements to a person.
         if not source.code[brace + 1 :].lstrip().startswith(_CARRY):

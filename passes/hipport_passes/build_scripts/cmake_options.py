@@ -223,9 +223,21 @@ class Options:
         source = self.source
         inner = source[command.inner]
         if b"COMPILE_LANGUAGE:HIP" in inner or b"COMPILE_LANG_AND_ID:HIP" in inner:
+            for expression in source.expressions(command.inner) if self.tree.ported else ():
+                yield from self._alone(command, expression)
             return
         for expression in source.expressions(command.inner):
             yield from self._expression(command, expression)
+
+    def _alone(self, command: Command, expression: Expression) -> Iterator[Said]:
+        """What an earlier run had let both languages have, and a merge has brought back for CUDA alone."""
+        for said in self._expression(command, expression):
+            if said.edits and all(edit.new == b"${HIP_OR_CUDA}" for edit in said.edits):
+                message = (
+                    "for CUDA alone, beside what is for HIP, perhaps since a merge: ${HIP_OR_CUDA} instead, if HIP is to "
+                    "have it, too"
+                )
+                yield Said(said.span, "expression", message, Certainty.MANUAL)
 
     def _expression(self, command: Command, expression: Expression) -> Iterator[Said]:
         source = self.source
