@@ -29,6 +29,9 @@ def gates(script: Script, kernels: bool) -> Iterator[Said]:
     yield from unseen(script, lambda asked: _answered(script, asked) or _insists(script, asked))
 
 
+_OWN_CHOICE = re.compile(rb"\((\w[\w.]*)\.CUDAExtension if \1\.IS_HIP_EXTENSION else \1\.CppExtension\)")
+
+
 def _insists(script: Script, asked: cst.BaseExpression) -> bool:
     """Say whether a search for nvcc ends the build, which is reported as a probe."""
     return isinstance(asked, cst.Call) and called(asked) in _SEARCHES and _insisted(script, asked)
@@ -36,7 +39,8 @@ def _insists(script: Script, asked: cst.BaseExpression) -> bool:
 
 def _not_hipified(script: Script) -> Iterator[Said]:
     """CppExtension compiles .cu files, but has PyTorch's hipify convert none, so they include what ROCm lacks."""
-    text = script.source.text
+    # What a first run has written is no choice of the script's.
+    text = _OWN_CHOICE.sub(b"", script.source.text)
     if b"CUDAExtension" in text or not re.search(rb"\.cu[\"']", text):
         return
     for call in script.calls("CppExtension"):
