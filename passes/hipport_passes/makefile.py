@@ -237,9 +237,9 @@ def _option(source: Makefile, project: Project) -> Edit | None:
     if is_own(source):
         there = {line.name.encode() for line in source.lines if line.kind == "assignment"}
         used = set(re.findall(rb"\$[({](\w+)", source.text))
-        lines = {name: value for name, value in lines.items() if name in used - there}
-        if not lines:
+        if not lines.keys() & (used - there):
             return None
+        lines = {name: value for name, value in lines.items() if name not in there}
     put = [_OWN] * (_OWN not in source.text) + [name + b" ?= " + value for name, value in lines.items()]
     return Edit(Span(0, 0), b"".join(line + source.newline for line in put), on_top=True)
 

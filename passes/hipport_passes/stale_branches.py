@@ -20,6 +20,7 @@ from hipport.source import Edit, Span
 from hipport_passes import makefile
 
 _FOR_HIP, _FOR_CUDA = b"ifeq ($(USE_HIP),1)", b"ifneq ($(USE_HIP),1)"
+_SAYS = re.compile(rb"\w")
 _GOES_ON = re.compile(rb"\\\r?\n")
 
 
@@ -54,7 +55,7 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
             continue
         has = {word for line in both.hip for word in _words(source, line)}
         words = (word for line in both.cuda for word in wanted.get(line.span.start, _words(source, line)))
-        missing = list(dict.fromkeys(word for word in words if word not in has))
+        missing = list(dict.fromkeys(word for word in words if word not in has and _SAYS.search(word)))
         if missing:
             named = " ".join(word.decode("utf-8", "replace") for word in missing[:4]) + " …" * bool(missing[4:])
             message = (
