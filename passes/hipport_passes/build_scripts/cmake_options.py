@@ -234,8 +234,8 @@ class Options:
         for said in self._expression(command, expression):
             if said.edits and all(edit.new == b"${HIP_OR_CUDA}" for edit in said.edits):
                 message = (
-                    "for CUDA alone, beside what is for HIP, perhaps since a merge: ${HIP_OR_CUDA} instead, if HIP is to "
-                    "have it, too"
+                    "for CUDA alone, beside what is for HIP, perhaps since a merge: ${HIP_OR_CUDA} instead, if HIP is "
+                    "to have it, too"
                 )
                 yield Said(said.span, "expression", message, Certainty.MANUAL)
 
