@@ -138,7 +138,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _namespaces(source: Cpp) -> list[Span]:
-    """Return where CUDA's namespace is named; what only HIP sees used the groups of the header that is replaced, too."""
+    """Return where CUDA's namespace is named: what only HIP sees used the groups of the header that goes, too."""
     return [
         Span(*match.span())
         for match in _NAMESPACE.finditer(source.code)
