@@ -355,16 +355,82 @@ def test_relocatable_device_code_is_read_from_cmake(workshop: Workshop, line: st
     assert all("-fgpu-rdc" in each.command for each in built.compiled)
 
 
-def test_headers_that_only_cmake_makes_are_named(workshop: Workshop) -> None:
-    workshop.write(
-        "CMakeLists.txt",
-        "configure_file(config.h.in ${CMAKE_CURRENT_BINARY_DIR}/config.h @ONLY)\n"
-        "configure_file(there.h.in there.h)\nconfigure_file(unused.h.in unused.h)\n",
-    )
+_TEMPLATE = """\
+#pragma once
+#cmakedefine WITH_FAST
+  #  cmakedefine01 WITH_SLOW
+#cmakedefine WITH_SLOW 5
+#cmakedefine WIDTH @WIDTH@
+#define VERSION "@PROJECT_VERSION@" // ${Waves_VERSION_MINOR} [@PROJECT_VERSION_TWEAK@] @ NAMES @
+#define MODE "@MODE@" @NAMES@
+"""
+# As CMake 3.25.1 makes it.
+_FILLED = """\
+#pragma once
+#define WITH_FAST
+  #  define WITH_SLOW 0
+/* #undef WITH_SLOW */
+#define WIDTH 64
+#define VERSION "1.12.3" // %s [] @ NAMES @
+#define MODE "fast" a;b;c
+"""
+_SCRIPT = """\
+cmake_minimum_required(VERSION 3.18)
+project(Waves VERSION 1.12.3 LANGUAGES CXX)
+option(WITH_FAST "fast" ON)
+option(WITH_SLOW "slow")
+set(WIDTH 64 CACHE STRING "lanes")
+set(NAMES a b)
+list(APPEND NAMES c)
+if(WITH_FAST AND NOT WITH_SLOW)
+  set(MODE fast)
+else()
+  set(MODE slow)
+endif()
+find_package(OpenMP)
+configure_file(config.h.in ${CMAKE_CURRENT_BINARY_DIR}/gen/config.h%s)
+"""
+
+
+@pytest.mark.parametrize(("only", "minor"), [("", "12"), (" @ONLY", "${Waves_VERSION_MINOR}")])
+def test_headers_are_made_of_templates_whose_values_the_scripts_say(workshop: Workshop, only: str, minor: str) -> None:
+    workshop.write("CMakeLists.txt", _SCRIPT % only)
+    workshop.write("config.h.in", _TEMPLATE)
+    workshop.write("a.cu", '#include "gen/config.h"\nint a;\n')
+    before = sorted(workshop.tree.rglob("*"))
+    (unit,) = {unit for unit, *_ in workshop.build(archs=["gfx942"]).units}
+    assert "gen/config.h: made of what the scripts set" in unit.guess and "not there" not in unit.guess
+    place = Path(next(word[2:] for word in unit.command if word.startswith("-I") and "configured" in word))
+    assert (place / "gen/config.h").read_text() == _FILLED % minor
+    assert not place.is_relative_to(workshop.tree) and sorted(workshop.tree.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("configure_file(config.h.in config.h)", "WIDTH is not known"),
+        ("if(OTHER)\nset(WIDTH 1)\nendif()\nconfigure_file(config.h.in config.h)", "WIDTH is not known"),
+        ("set(WIDTH 1)\nif(OTHER)\nset(WIDTH 2)\nendif()\nconfigure_file(config.h.in config.h)", "WIDTH is not known"),
+        ("set(WIDTH 1)\nfind_width(WIDTH)\nconfigure_file(config.h.in config.h)", "WIDTH is not known"),
+        ("set(WIDTH 1)\ninclude(${OTHER})\nconfigure_file(config.h.in config.h)", "not there"),
+        ("set(WIDTH 1)\nset(WIDTH 2 CACHE STRING w)\nconfigure_file(config.h.in config.h)", "WIDTH is not known"),
+        ("set(WIDTH 1)\nforeach(i 1)\nset(WIDTH 2)\nendforeach()\nconfigure_file(config.h.in config.h)", "is not known"),
+        ("set(WIDTH 1)\nadd_subdirectory(sub)\nconfigure_file(config.h.in config.h)", "WIDTH is not known"),
+        ('set(WIDTH "\\\\1")\nconfigure_file(config.h.in config.h)', "WIDTH is not known"),
+        ("set(WIDTH 1)\nif(OTHER)\nconfigure_file(config.h.in config.h)\nendif()", "a condition that is not known"),
+        ("set(WIDTH 1)\nconfigure_file(../secret config.h)", "../secret is not known"),
+        ("file(WRITE config.h x)", "not there"),
+    ],
+)  # fmt: skip
+def test_headers_that_only_cmake_makes_are_named(workshop: Workshop, script: str, why: str) -> None:
+    workshop.write("CMakeLists.txt", f"{script}\nconfigure_file(there.h.in there.h)\nconfigure_file(not.h.in not.h)\n")
+    workshop.write("sub/CMakeLists.txt", "set(WIDTH 3 PARENT_SCOPE)\n")
+    (workshop.tree.parent / "secret").write_text("#define N 1\n")
+    workshop.write("config.h.in", "#define N @WIDTH@\n")
     workshop.write("there.h", "#define N 1\n")
     workshop.write("a.cu", '#include "config.h"\n#include "there.h"\nint a;\n')
     (guess,) = {unit.guess for unit, *_ in workshop.build(archs=["gfx942"]).units}
-    assert "config.h: not there" in guess and "there.h" not in guess and "unused.h" not in guess
+    assert "config.h: not there" in guess and "there.h" not in guess and "not.h" not in guess and why in guess
 
 
 def test_c_is_compiled_by_the_compiler_that_the_makefile_names(workshop: Workshop) -> None:

@@ -60,15 +60,20 @@ _MAKES_HEADERS = re.compile(
 
 
 def made_by_cmake(folder: Path, reached: Iterable[Path]) -> list[str]:
-    """Return the headers that files include and that only CMake makes, when it runs: by `configure_file`, say."""
+    """Return the includes of files that only CMake makes, when it runs: by `configure_file`, say."""
     made = {
         PurePosixPath(match[1]).name for _, text in _cmake_scripts(folder) for match in _MAKES_HEADERS.finditer(text)
     }
     if not made:
         return []
     there = {path.name for path in reached}
-    wanted = {PurePosixPath(include.path).name for path in reached for include in includes(path)}
-    return sorted(wanted & made - there)
+    wanted = {include.path for path in reached for include in includes(path)}
+    return sorted(path for path in wanted if PurePosixPath(path).name in made - there)
+
+
+def cmake_folders(folder: Path) -> list[Path]:
+    """Return the folders whose scripts hold for `folder`, the outermost first."""
+    return [place for place, _ in _cmake_scripts(folder)]
 
 
 _TRUE = ("ON", "TRUE", "YES", "Y", "1")

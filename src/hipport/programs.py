@@ -8,10 +8,12 @@ import shutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePath
 
+from hipport.configured import given as given_headers
 from hipport.dry_runs import Command, dry_run, goals_of, makefile_of, sources_elsewhere
-from hipport.guesses import chosen_on_hip, cmake_flags, is_cxx20, made_by_cmake, meant_by_includes
+from hipport.guesses import chosen_on_hip, cmake_flags, cmake_folders, is_cxx20, made_by_cmake, meant_by_includes
 from hipport.included import not_included, tree
 from hipport.reading import read_or_nothing
+from hipport.toolchain import cache
 from hipport.units import DEVICE, NotBuilt, Translate, Unit
 
 _KERNEL = re.compile(rb"__global__|__device__|<<<")
@@ -76,10 +78,14 @@ def programs(
             flags = (*flags, *(f"-D{name}" for name in macros))
             said = f"{guess}, with {', '.join(macros)} defined, as its branches for HIP ask" if macros else guess
             if made := made_by_cmake(folder, reached) if guess else []:
-                said += (
-                    f"; {', '.join(made)}: not there, as CMake makes it and is not run; have it made, and lay it "
-                    "beside the sources"
-                )
+                place, lacking = given_headers(cmake_folders(folder), made, cache(env) / "configured")
+                if place is not None:
+                    flags = (*flags, f"-I{place}")
+                    told = ", ".join(path for path in made if path not in lacking)
+                    said += f"; {told}: made of what the scripts set, and of their options as they are by default"
+                for why in dict.fromkeys(lacking.values()):
+                    named = ", ".join(path for path in lacking if lacking[path] == why)
+                    said += f"; {named}: not there: {why}; have it made, and lay it beside the sources"
             if language == "c":
                 flags = tuple(flag for flag in flags if not flag.startswith(("-std=c++", "-std=gnu++")))
             elif language == "hip" and not any(flag.startswith("-std=") for flag in flags):
