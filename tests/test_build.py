@@ -414,7 +414,7 @@ def test_headers_are_made_of_templates_whose_values_the_scripts_say(workshop: Wo
         ("set(WIDTH 1)\nfind_width(WIDTH)\nconfigure_file(config.h.in config.h)", "WIDTH is not known"),
         ("set(WIDTH 1)\ninclude(${OTHER})\nconfigure_file(config.h.in config.h)", "not there"),
         ("set(WIDTH 1)\nset(WIDTH 2 CACHE STRING w)\nconfigure_file(config.h.in config.h)", "WIDTH is not known"),
-        ("set(WIDTH 1)\nforeach(i 1)\nset(WIDTH 2)\nendforeach()\nconfigure_file(config.h.in config.h)", "is not known"),
+        ("set(WIDTH 1)\nforeach(i 1)\nset(WIDTH 2)\nendforeach()\nconfigure_file(config.h.in config.h)", "not known"),
         ("set(WIDTH 1)\nadd_subdirectory(sub)\nconfigure_file(config.h.in config.h)", "WIDTH is not known"),
         ('set(WIDTH "\\\\1")\nconfigure_file(config.h.in config.h)', "WIDTH is not known"),
         ("set(WIDTH 1)\nif(OTHER)\nconfigure_file(config.h.in config.h)\nendif()", "a condition that is not known"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from hipport.finding import Certainty, Finding
 from hipport.languages.constants import value
@@ -27,6 +28,8 @@ _ARRAY = re.compile(
     rb"(?P<equals>=\s*)?(?P<opening>[{\"])",
     re.MULTILINE,
 )
+# One behind others: `int k, *a[n] = {}`.
+_LATER = re.compile(rb"(?P<stars>[\s*]*)(?P<name>[A-Za-z_]\w*)\s*(?P<sizes>(?:\s*\[[^\[\];{}]+\])+)")
 # What every such declaration has, which is looked for first.
 _INITIALIZED = re.compile(rb"\]\s*(?:=\s*)?[{\"]")
 #: Bytes of a declaration in front of its initializer.
@@ -43,47 +46,93 @@ _TEMPLATE = re.compile(rb"\btemplate\s*<[^;{}()]*\Z")
 _DEVICE = re.compile(rb"__(?:global|device)__")
 
 
+class _Array(NamedTuple):
+    """An array that is initialized: where its declarator, or what it is the first of, begins; its parts."""
+
+    start: int
+    type: bytes
+    constant: bool
+    name: Span
+    sizes: Span
+    opening: int
+    #: Whether a statement may stand behind the declaration.
+    alone: bool = True
+
+
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per array that is initialized, and whose size is certainly a variable's."""
     code = source.code
     if source.for_host or source.path.suffix == ".c":
         return
-    for match in _arrays(code):
-        if _NO_TYPE.search(match["type"]) or source.ported(match.start("name")):
+    for array in _arrays(source):
+        at = array.name.start
+        if _NO_TYPE.search(array.type) or source.ported(at) or source.directive(at) is not None:
             continue
-        if source.directive(match.start("name")) is not None:
+        sizes = _NAME.finditer(code, array.sizes.start, array.sizes.end)
+        if not any(_is_variable(source, project, word, at) for word in sizes):
             continue
-        at = match.start("name")
-        if not any(_is_variable(source, project, word, at) for word in _NAME.finditer(match["sizes"])):
-            continue
-        start = match.start("const") if match["const"] else match.start("type")
-        name = match["name"].decode()
-        said = f"{name}: clang takes no initializer for an array of variable length"
-        end = source.closing(match.start("opening")) if match["opening"] == b"{" else None
-        zero = end is not None and _ZERO.fullmatch(code, match.end("opening"), end) is not None
-        plain = _NUMBER.fullmatch(match["type"].strip()) is not None
-        if end is None or not zero or not plain or match["const"] or code[end + 1 :].lstrip()[:1] != b";":
+        said = f"{source[array.name].decode()}: clang takes no initializer for an array of variable length"
+        end = source.closing(array.opening) if code[array.opening : array.opening + 1] == b"{" else None
+        zero = end is not None and _ZERO.fullmatch(code, array.opening + 1, end) is not None
+        # Of pointers, what they point to is constant.
+        constant = array.constant and b"*" not in array.type
+        plain = _NUMBER.fullmatch(array.type.strip()) is not None and not constant and array.alone
+        if end is None or not zero or not plain or code[end + 1 :].lstrip()[:1] != b";":
             said += "; declare it without one, and set its elements, or make it a std::vector"
-            yield Finding(Span(start, match.end("opening")), "initialized", said, certainty=Certainty.MANUAL)
+            yield Finding(Span(array.start, array.opening + 1), "initialized", said, certainty=Certainty.MANUAL)
             continue
-        from_ = match.end("sizes") - (len(match["sizes"]) - len(match["sizes"].rstrip()))
-        new = b"; __builtin_memset(%b, 0, sizeof(%b))" % (match["name"], match["name"])
+        new = b"; __builtin_memset(%b, 0, sizeof(%b))" % (source[array.name], source[array.name])
         yield Finding(
-            Span(start, end + 1),
+            Span(array.start, end + 1),
             "cleared",
             f"{said}: a statement behind it clears it",
-            (Edit(Span(from_, end + 1), new),),
+            (Edit(Span(array.sizes.end, end + 1), new),),
         )
 
 
-def _arrays(code: bytes) -> Iterator[re.Match[bytes]]:
-    """Yield the declarations of arrays that are initialized, each from the end of what stands before it."""
+def _arrays(source: Cpp) -> Iterator[_Array]:
+    """Yield the arrays that are initialized: the first of a declaration, and those behind others."""
+    code = source.code
     for braces in _INITIALIZED.finditer(code):
         begin = max(
             braces.start() - _LONGEST, 0, *(code.rfind(each, 0, braces.start()) + 1 for each in (b";", b"{", b"}"))
         )
         if match := _ARRAY.search(code, begin, braces.end()):
-            yield match
+            start = match.start("const") if match["const"] else match.start("type")
+            sizes = Span(match.start("sizes"), match.start("sizes") + len(match["sizes"].rstrip()))
+            name, opening = Span(*match.span("name")), match.start("opening")
+            yield _Array(start, match["type"], match["const"] is not None, name, sizes, opening)
+        elif (array := _behind_others(source, braces.start())) is not None:
+            yield array
+
+
+def _behind_others(source: Cpp, bracket: int) -> _Array | None:
+    """Return the array whose last size ends at `bracket`, if it is declared behind others."""
+    node = source.tree.root_node.descendant_for_byte_range(bracket, bracket + 1)
+    while node is not None and node.type != "init_declarator":
+        if node.type.endswith("statement") or node.type in ("initializer_list", "declaration"):
+            return None
+        node = node.parent
+    whole = node.parent if node is not None else None
+    if node is None or whole is None or whole.type != "declaration":
+        return None
+    declared, given, of = (
+        each.child_by_field_name(field) for each, field in ((node, "declarator"), (node, "value"), (whole, "type"))
+    )
+    match = _LATER.match(source.code, node.start_byte, bracket + 1)
+    if (
+        declared is None
+        or given is None
+        or of is None
+        or match is None
+        or whole.child_by_field_name("declarator") == node
+    ):
+        return None
+    type_ = source.code[of.start_byte : of.end_byte] + b" " + match["stars"]
+    constant = _CONSTANT.search(source.code, whole.start_byte, of.start_byte) is not None
+    alone = whole.parent is not None and whole.parent.type == "compound_statement"
+    name, sizes = Span(*match.span("name")), Span(*match.span("sizes"))
+    return _Array(node.start_byte, type_, constant, name, sizes, given.start_byte, alone)
 
 
 def _is_variable(source: Cpp, project: Project, word: re.Match[bytes], offset: int) -> bool:

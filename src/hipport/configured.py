@@ -100,10 +100,11 @@ def given(folders: Sequence[Path], wanted: Iterable[str], kept: Path) -> tuple[P
     made = headers(folders)
     texts: dict[str, str] = {}
     left: dict[str, str] = {}
-    queue = [path for path in wanted if not path.startswith("/") and ".." not in path.split("/")]
+    queue = list(wanted)
     while queue:
         path = queue.pop()
-        found = [each for each in made if f"/{each.path}".endswith(f"/{path}")]
+        inside = not path.startswith("/") and ".." not in path.split("/")
+        found = [each for each in made if inside and each.path.endswith(f"/{path}")]
         if len(found) != 1:
             left[path] = "CMake makes it, and is not run"
         elif found[0].unknown:
