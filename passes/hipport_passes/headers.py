@@ -225,6 +225,21 @@ def lookup(path: str) -> Row | None:
     return None
 
 
+@cache
+def _of_hip() -> frozenset[str]:
+    """The headers of HIP's and its libraries', and the folders that they lie in."""
+    known, own = table(), load(Path(__file__).with_suffix(".own.toml"))["of_hip"]
+    names = {row.hip for row in (*known.rows.values(), *known.folders.values(), *known.families.values()) if row.hip}
+    found = {name.partition("/")[0] + "/" if "/" in name else name for name in names}
+    return frozenset({*found, *own["more"].split()} - {*own["shared"].split()})
+
+
+def is_of_hip(path: str) -> bool:
+    """Say whether an include is of HIP, so that what has it was ported, or never was CUDA."""
+    folder, slash, _ = path.partition("/")
+    return folder + slash in _of_hip()
+
+
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per include that changes or that a person must look at, and one for the runtime header."""
     findings = _in_order(list(_found(source, project)))

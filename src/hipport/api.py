@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hipport.explainer import Explanation
     from hipport.hardware import Hardware
     from hipport.install_plan import Plan
+    from hipport.restored import Sides
     from hipport.reviewing import Reviewed
     from hipport.verification import Teeth, Verified
 
@@ -447,12 +448,11 @@ def verify_program(
     env = allowed(env, pass_on)
     from hipport import program_verifier as running
     from hipport import verifier as verifying
-    from hipport.restored import Sides
     from hipport_passes import BEFORE_EXECUTOR, nvcc_flags
 
     places = _listed(paths)
     verifying.refuse_extension(places)
-    sides = Sides(places, env, lambda places: _complete(rewrite(places, target=target, exclude=exclude)))
+    sides = _sides(places, env, lambda places: rewrite(places, target=target, exclude=exclude))
     return sides.run(
         lambda: running.program(
             sides.original,
@@ -502,10 +502,8 @@ def verify(
     """
     env = allowed(env, pass_on)
     from hipport import verifier as verifying
-    from hipport.restored import Sides
-    from hipport_passes import BEFORE_EXECUTOR
 
-    sides = Sides([Path(path)], env, lambda places: _complete(rewrite(_own(places), target=target, exclude=exclude)))
+    sides = _sides([Path(path)], env, lambda places: rewrite(_own(places), target=target, exclude=exclude))
     return sides.run(
         lambda: verifying.extension(
             sides.original[0],
@@ -514,16 +512,42 @@ def verify(
             port=sides.port if port else None,
             cases=cases,
             names=names,
-            waves=waves or verifying.WAVES,
-            orders=orders or verifying.ORDERS,
-            passes=BEFORE_EXECUTOR,
-            limits=verifying.Limits(seconds),
-            jobs=jobs or processors(),
-            gpu=_gpu(env, gpu),
-            gpu_python=Path(gpu_python) if gpu_python is not None else None,
             on_progress=on_progress,
+            **_run_how(env, waves, orders, seconds, jobs, gpu, gpu_python),
         )
     )
+
+
+def _run_how(
+    env: Mapping[str, str],
+    waves: Sequence[int] | None,
+    orders: Sequence[str] | None,
+    seconds: float,
+    jobs: int | None,
+    gpu: bool,
+    gpu_python: str | Path | None,
+) -> dict[str, Any]:
+    """Return how extensions are run, with what stands for what was not given."""
+    from hipport import verifier as verifying
+    from hipport_passes import BEFORE_EXECUTOR
+
+    return {
+        "waves": waves or verifying.WAVES,
+        "orders": orders or verifying.ORDERS,
+        "passes": BEFORE_EXECUTOR,
+        "limits": verifying.Limits(seconds),
+        "jobs": jobs or processors(),
+        "gpu": _gpu(env, gpu),
+        "gpu_python": Path(gpu_python) if gpu_python is not None else None,
+    }
+
+
+def _sides(places: Sequence[Path], env: Mapping[str, str], make: Callable[[list[Path]], Ported]) -> Sides:
+    """Return the original and the port of what is at `places`; raises where the port is not complete."""
+    from hipport.restored import Sides
+    from hipport_passes.headers import is_of_hip
+
+    return Sides(places, env, lambda places: _complete(make(list(places))), is_of_hip)
 
 
 def _own(places: Sequence[Path]) -> list[Path]:
@@ -565,10 +589,8 @@ def replay(
     """
     env = allowed(env, pass_on)
     from hipport import verifier as verifying
-    from hipport.restored import Sides
-    from hipport_passes import BEFORE_EXECUTOR
 
-    sides = Sides([Path(path)], env, lambda places: _complete(rewrite(_own(places), target=target, exclude=exclude)))
+    sides = _sides([Path(path)], env, lambda places: rewrite(_own(places), target=target, exclude=exclude))
     return sides.run(
         lambda: verifying.replay(
             sides.original[0],
@@ -576,14 +598,8 @@ def replay(
             env=env,
             python=Path(python),
             port=sides.port if port else None,
-            waves=waves or verifying.WAVES,
-            orders=orders or verifying.ORDERS,
-            passes=BEFORE_EXECUTOR,
-            limits=verifying.Limits(seconds),
-            jobs=jobs or processors(),
-            gpu=_gpu(env, gpu),
-            gpu_python=Path(gpu_python) if gpu_python is not None else None,
             on_progress=on_progress,
+            **_run_how(env, waves, orders, seconds, jobs, gpu, gpu_python),
         )
     )
 
@@ -629,13 +645,12 @@ def verify_teeth(
     env = allowed(env, pass_on)
     from hipport import program_verifier as running
     from hipport import verifier as verifying
-    from hipport.restored import Sides
     from hipport_passes import BEFORE_EXECUTOR
 
     places = _listed(paths)
     if arguments or not has_cases(places, cases):
         verifying.refuse_extension(places)
-        sides = Sides(places, env, lambda places: _complete(rewrite(places, target=target, exclude=exclude)))
+        sides = _sides(places, env, lambda places: rewrite(places, target=target, exclude=exclude))
         return sides.run(
             lambda: running.teeth(
                 sides.original,
@@ -649,7 +664,7 @@ def verify_teeth(
                 on_progress=on_progress,
             )
         )
-    own = Sides(places, env, lambda places: _complete(rewrite(_own(places), target=target, exclude=exclude)))
+    own = _sides(places, env, lambda places: rewrite(_own(places), target=target, exclude=exclude))
     return own.run(
         lambda: verifying.teeth(
             own.original[0],

@@ -16,17 +16,17 @@ from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import TypeVar
 
-from hipport import discover, reading, toolchain, write
+from hipport import discover, headers, reading, toolchain, write
 from hipport.journal import FOLDER, Journal, Run, hash_of
 from hipport.languages.cpp import PUT_HERE, Cpp
 from hipport.pipeline import Ported
 from hipport.source import Edit, Source, Span
 from hipport.verification import Ran, Teeth, Verified
 
-#: Headers of HIP's and of hipport's own begin so.
-_OF_HIP = ("hip/", "hipcub/", "hipblas", "hipfft", "hiprand", "hipsparse", "hipsolver", "rocprim/", "hipport/")
 _SHOWN = 3
 
+#: Says whether an include is of HIP: passes know its headers.
+OfHip = Callable[[str], bool]
 #: What comes of a comparison.
 ComparedT = TypeVar("ComparedT", Verified, Teeth, tuple[Verified, ...])
 
@@ -83,16 +83,22 @@ class Restored:
 class Sides:
     """The original and the port that `verify` compares, of what is at `places`, which `make` ports.
 
-    Of a tree that was rewritten in place, the original is what the journal has of it.
+    Of a tree that was rewritten in place, the original is what the journal has of it. `of_hip` says whether an include
+    is of HIP.
     """
 
     def __init__(
-        self, places: Sequence[Path], env: Mapping[str, str], make: Callable[[Sequence[Path]], Ported]
+        self,
+        places: Sequence[Path],
+        env: Mapping[str, str],
+        make: Callable[[Sequence[Path]], Ported],
+        of_hip: OfHip,
     ) -> None:
         self._given = places
+        self._of_hip = of_hip
         self._make = make
         self._asked = False
-        self._restored = restored(places, env) if all(place.exists() for place in places) else None
+        self._restored = restored(places, env, of_hip) if all(place.exists() for place in places) else None
         self.original = [self._restored.before(place) for place in places] if self._restored else list(places)
 
     def port(self, places: Sequence[Path]) -> Ported:
@@ -108,7 +114,7 @@ class Sides:
             found = compare()
         except Exception as problem:
             compiles = type(problem).__name__ not in ("NotCompiled", "NotBuildable")
-            wanted = None if compiles or self._asked or self._restored else no_original(self._given)
+            wanted = None if compiles or self._asked or self._restored else no_original(self._given, self._of_hip)
             if wanted is None:
                 raise
             raise wanted from problem
@@ -132,14 +138,14 @@ def _told(found: ComparedT, there: Restored) -> ComparedT:
     return tuple(_told(each, there) for each in found)
 
 
-def restored(paths: Sequence[Path], env: Mapping[str, str]) -> Restored | None:
+def restored(paths: Sequence[Path], env: Mapping[str, str], of_hip: OfHip) -> Restored | None:
     """Return the tree that `paths` lie in as it was before hipport rewrote it in place; None if it did not.
 
     Raises write.Refused where what was saved is damaged.
     """
     places = [path.resolve() for path in paths]
     journals = {root for place in places for root in write.find_roots(place)}
-    back = [(root / path, text) for root in sorted(journals) for path, text in _rewritten(root).items()]
+    back = [(root / path, text) for root in sorted(journals) for path, text in _rewritten(root, of_hip).items()]
     if not back:
         return None
     folders = [place if place.is_dir() else place.parent for place in places]
@@ -157,7 +163,7 @@ def copied(root: Path, inside: Sequence[PurePath], changes: Sequence[write.Chang
     return copy
 
 
-def _rewritten(root: Path) -> dict[PurePath, bytes]:
+def _rewritten(root: Path, of_hip: OfHip) -> dict[PurePath, bytes]:
     """Return the originals of those files that are hipport's work now, as it left them or with changes since.
 
     One that is CUDA again, by a checkout say, is its own original.
@@ -176,12 +182,12 @@ def _rewritten(root: Path) -> dict[PurePath, bytes]:
         if now is None or now == text:
             continue
         source = discover.source(path, now)
-        if hash_of(now) == last[path] or (isinstance(source, Cpp) and any(_hip_in(source))):
+        if hash_of(now) == last[path] or (isinstance(source, Cpp) and any(_hip_in(source, of_hip))):
             found[path] = text
     return found
 
 
-def no_original(paths: Sequence[Path]) -> NoOriginal | None:
+def no_original(paths: Sequence[Path], of_hip: OfHip) -> NoOriginal | None:
     """Return what to say where `paths`, which do not compile as CUDA, are HIP already; None where they are not."""
     sources = discover.discover(paths)
     assert sources.root is not None
@@ -190,7 +196,7 @@ def no_original(paths: Sequence[Path]) -> NoOriginal | None:
         for source in sources.sources
         # hipport's own headers are there for a port, and no part of it.
         if isinstance(source, Cpp) and PUT_HERE not in source.text[:400]
-        for line in _hip_in(source)
+        for line in _hip_in(source, of_hip)
     ]
     if not found:
         return None
@@ -209,12 +215,12 @@ def no_original(paths: Sequence[Path]) -> NoOriginal | None:
     )
 
 
-def _hip_in(source: Cpp) -> Iterator[int]:
+def _hip_in(source: Cpp, of_hip: OfHip) -> Iterator[int]:
     """Yield the lines in which a file includes HIP's headers under no condition."""
     for include in source.includes:
         path = include.path.removeprefix("../")
         inside = any(span.start <= include.directive.start < span.end for span in source.conditional)
-        if not inside and path.startswith(_OF_HIP):
+        if not inside and (of_hip(path) or path.startswith(f"{headers.FOLDER}/")):
             yield source.position(include.directive.start)[0]
             return
 
