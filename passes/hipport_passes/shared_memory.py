@@ -63,7 +63,10 @@ def _given(source: Cpp, use: Span) -> bytes | None:
         return None
     code = source.code[: use.start]
     declared = list(
-        re.finditer(rb"\b(?:int|unsigned|size_t|long|auto|u?int\d+_t)\s+" + name + rb"\s*=\s*([^;]+);", code)
+        # Perhaps behind others, or in front of them.
+        re.finditer(
+            rb"\b(?:int|unsigned|size_t|long|auto|u?int\d+_t)\s+(?:[^;{}]*,\s*)?" + name + rb"\s*=\s*([^;,]+)[;,]", code
+        )
     )
     if not declared:
         return None

@@ -181,6 +181,14 @@ def in_conda(source: CondaEnvironment, asking: Asking) -> Iterator[Finding]:
             )
         elif found is not None:
             yield found
+    for kind, span, line in source.going_on:
+        if kind == "pip":
+            found = _pip_item(source, span, line, asking)
+        else:
+            found = _conda_item(source, decoded(source, span), span, line, asking) if kind != "channels" else None
+        if found is not None:
+            message = f"{found.message}; it goes on in the lines below: take it out by hand"
+            yield replace(found, message=message, edits=(), certainty=Certainty.MANUAL)
     if asked_by_pip and gone == len(asked_by_pip) and source.pip is not None:
         # A list of comments alone is no list to conda.
         where = source.pip

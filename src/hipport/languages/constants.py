@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from hipport.languages.cpp import Cpp
 from hipport.project import Component, Project
@@ -113,12 +113,24 @@ def _table(component: Component) -> dict[bytes, bytes | None]:
 
 def _definitions(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
     code = source.code
+    constants = (each for name, body in _CONSTANT.findall(code) for each in _one_by_one(name, body))
     entries = (entry for body in _ENUM.findall(code) for entry in _ENTRY.findall(body))
     return frozenset(
-        (name, body.strip())
-        for found in (_MACRO.findall(code), _CONSTANT.findall(code), entries)
-        for name, body in found
+        (name, body.strip()) for found in (_MACRO.findall(code), constants, entries) for name, body in found
     )
+
+
+def _one_by_one(name: bytes, body: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the constants of one declaration: `4, b = 5` behind `a =` are two."""
+    depth, start = 0, 0
+    for at, byte in enumerate(body + b","):
+        depth += (byte in b"([{") - (byte in b")]}")
+        if byte == ord(",") and not depth:
+            yield name, body[start:at]
+            following = _ENTRY.match(body, at + 1 + len(body[at + 1 :]) - len(body[at + 1 :].lstrip()))
+            if following is None:
+                return
+            name, start = following[1], following.start(2)
 
 
 class _Expression:

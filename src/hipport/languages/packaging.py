@@ -229,6 +229,11 @@ class CondaEnvironment(Source):
         return tuple(self._items())
 
     @cached_property
+    def going_on(self) -> tuple[tuple[str, Span, Span], ...]:
+        """The items that go on in deeper lines, by their first line: what they say there, and that line."""
+        return tuple(self._items(going_on=True))
+
+    @cached_property
     def pip(self) -> Span | None:
         """The line `- pip:`."""
         match = re.compile(rb"^[ \t]*-[ \t]+pip[ \t]*:[ \t]*(?:#[^\r\n]*)?$", re.MULTILINE).search(
@@ -236,7 +241,7 @@ class CondaEnvironment(Source):
         )
         return Span(*match.span()) if match else None
 
-    def _items(self) -> Iterator[tuple[str, Span, Span]]:
+    def _items(self, *, going_on: bool = False) -> Iterator[tuple[str, Span, Span]]:
         inside, deep = "", 0
         at = 0
         going: int | None = None
@@ -253,7 +258,7 @@ class CondaEnvironment(Source):
             if match:
                 # `pip` is an item of the dependencies, and no key at the top.
                 known = not match[1] and match[2] in (b"channels", b"dependencies")
-                if known:
+                if known and not going_on:
                     yield from self._in_brackets(match[2].decode(), start + match.end())
                 inside = match[2].decode() if known else ""
                 continue
@@ -271,11 +276,13 @@ class CondaEnvironment(Source):
                 inside, deep = "pip", indent
                 continue
             # What stands deeper in the next line belongs to it, whatever that begins with.
-            if deeper[number] > indent:
-                going = indent
-            elif inside in ("channels", "dependencies", "pip"):
+            goes_on = deeper[number] > indent
+            going = indent if goes_on else None
+            if goes_on == going_on and inside in ("channels", "dependencies", "pip"):
                 left = match.start(3)
                 text = match[3].rstrip()
+                if goes_on and text[:1] in b"\"'|>":
+                    left, text = left + 1, text[1:]
                 if text[:1] in b"\"'" and len(text) > 1:
                     left, text = left + 1, text[1:-1]
                 yield inside, Span(start + left, start + left + len(text)), Span(start, start + len(bare))
