@@ -43,6 +43,11 @@ __global__ void doubled(GPU(SurfaceObject_t) cube) {
   surfCubemapread(&value, cube, x * int(sizeof(float)), y, face);
   surfCubemapwrite(value * 2, cube, x * int(sizeof(float)), y, face);
 }
+__global__ void doubled_in_layers(GPU(SurfaceObject_t) cubes) {
+  const int i = threadIdx.x, layer_face = i / (n * n), y = i / n % n, x = i % n;
+  const float value = surfCubemapLayeredread<float>(cubes, x * int(sizeof(float)), y, layer_face);
+  surfCubemapLayeredwrite(value * 2, cubes, x * int(sizeof(float)), y, layer_face);
+}
 
 GPU(Array_t) filled(const std::vector<float>& values, unsigned flags) {
   GPU(Array_t) array;
@@ -114,9 +119,16 @@ int main() {
   const std::vector<float> twice = out.get();
   for (int i = 0; i < 6 * n * n; ++i) check(twice[i] == 2 * first[i], "written as a surface", i);
 
-  GPU(Array_t) cubes = filled(values, GPU(ArrayCubemap) | GPU(ArrayLayered));
-  in_layers<<<1, 6 * n * n * layers>>>(texture_of(cubes, GPU(FilterModePoint)), out);
+  GPU(Array_t) cubes = filled(values, GPU(ArrayCubemap) | GPU(ArrayLayered) | GPU(ArraySurfaceLoadStore));
+  const auto in_point = texture_of(cubes, GPU(FilterModePoint));
+  in_layers<<<1, 6 * n * n * layers>>>(in_point, out);
   same(out.get(), values, "cube maps in layers");
+  resource.res.array.array = cubes;
+  check(GPU(CreateSurfaceObject)(&surface, &resource) == GPU(Success), "CreateSurfaceObject of layers");
+  doubled_in_layers<<<1, 6 * n * n * layers>>>(surface);
+  in_layers<<<1, 6 * n * n * layers>>>(in_point, out);
+  const std::vector<float> both = out.get();
+  for (std::size_t i = 0; i < values.size(); ++i) check(both[i] == 2 * values[i], "layers as a surface", int(i));
 
   GPU(Array_t) none;
   const GPU(ChannelFormatDesc) format = GPU(CreateChannelDesc)<float>();
