@@ -15,7 +15,7 @@ from hipport.finding import Certainty
 from hipport.languages.cmake import Argument, CMake, Command, Expression
 from hipport.source import Edit, Span
 from hipport_passes.build_scripts.cmake_branches import Said, split
-from hipport_passes.build_scripts.cmake_flags import LANGUAGE, Copy, copied, leaves, tells, values
+from hipport_passes.build_scripts.cmake_flags import LANGUAGE, Copy, copied, leaves, stands_alone, tells, values
 from hipport_passes.build_scripts.cmake_trees import Tree, text
 from hipport_passes.nvcc_flags import worded
 
@@ -263,7 +263,7 @@ class Options:
                 certainty = Certainty.REVIEW
             yield Said(first, "expression", message, certainty, edits)
             return
-        if copy.manual or not head or b"NOT:" in source[expression.head]:
+        if copy.manual or not head or b"NOT:" in source[expression.head] or not stands_alone(source, expression):
             changes = copy.manual or copy.changes
             why = _changed(Copy(changes=changes)) if changes else "say what the same is for HIP"
             yield Said(first, changes[0].kind if changes else "expression", why, Certainty.MANUAL)
