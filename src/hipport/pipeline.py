@@ -429,7 +429,7 @@ def _again(
 
 def _is_guessed(before: Source, after: Source) -> bool:
     """Whether the parser is, or was, lost in a file."""
-    return any(isinstance(each, Cpp) and (each.errors > 0 or not each.balanced) for each in (after, before))
+    return any(isinstance(each, Cpp) and each.guessed for each in (after, before))
 
 
 def _in_own_language(project: Project, changed: AbstractSet[PurePath]) -> tuple[Project, set[PurePath]]:

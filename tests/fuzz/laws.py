@@ -248,9 +248,7 @@ def _is_sound(each: Source, after: Source) -> bool:
         directives = [_DIRECTIVE.match(each.code, span.start) for span in each.directives]
         opened = sum(match is not None and match[1].startswith(b"if") for match in directives)
         whole = all(directives) and not any(_cut_short(each[span]) for span in each.directives)
-        if not each.balanced or not whole or _NOTHING.search(each.code) or opened != len(each.conditionals):
-            return False
-        if any(each.directive(match.start()) is None for match in re.finditer(rb"#", each.code)):
+        if each.guessed or not whole or _NOTHING.search(each.code) or opened != len(each.conditionals):
             return False
         if any(_fresh(replace(each, text=text)).errors for text in _spelled_otherwise(each, after)):
             return False

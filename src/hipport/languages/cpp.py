@@ -545,6 +545,16 @@ class Cpp(Source):
             stack.extend(child for child in node.children if child.has_error or child.is_missing)
         return count
 
+    @property
+    def guessed(self) -> bool:
+        """Whether the parser has to guess: it finds errors, or what every compiler takes for one, and it does not.
+
+        That is a bracket too many or too few, or a number sign in the midst of a line.
+        """
+        if self.errors or not self.balanced:
+            return True
+        return any(self.directive(match.start()) is None for match in re.finditer(rb"#", self.code))
+
     @cached_property
     def balanced(self) -> bool:
         """Whether each bracket in the code closes another and is closed."""
