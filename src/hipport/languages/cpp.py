@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _QUALIFIED = re.compile(rb"(?:[A-Za-z_]\w*::)+[A-Za-z_]\w*")
 _CALLED = re.compile(rb"[ \t]*\(")
+_BETWEEN = re.compile(rb"(?:\s|\\\r?\n)+")
 # In front of an operand: an operator, an opening bracket, a comma, or the end of a statement.
 _OPERAND = re.compile(rb"[-+*/%=(,;{}!<|^?:\[]\s*$")
 _INCLUDE = re.compile(rb"\#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?P<path>[<\"][ \t]*[>\"])")
@@ -420,6 +421,18 @@ class Cpp(Source):
         cuts.append(end)
         spans = tuple(self.trimmed(Span(a + 1, b)) for a, b in pairwise(cuts))
         return () if len(spans) == 1 and not len(spans[0]) else spans
+
+    def given(self, end: int) -> tuple[Span, ...] | None:
+        """Return the arguments in the brackets behind a name that ends at `end`; None where there are none.
+
+        White space and comments may stand between the two, but a directive ends with its line.
+        """
+        between = _BETWEEN.match(self.code, end)
+        opening = between.end() if between else end
+        directive = self.directive(end - 1) if opening > end else None
+        if self.code[opening : opening + 1] != b"(" or (directive is not None and directive.end <= opening):
+            return None
+        return self.arguments(opening)
 
     def trimmed(self, span: Span) -> Span:
         """Return `span` without white space and comments at its ends."""
