@@ -92,6 +92,8 @@ _COMPILED = "__pycache__"
 _GAP = re.compile(rb"(?<=[(,])(?=\S)|(?<=\w)(?=\()|(?<=[\w,;)])[ ](?=\S)")
 # Where a blank may stand as well as not.
 _TIGHT = re.compile(rb"(?<=[(,])(?=\w)|(?<=\w)(?=[(),\[;])|(?<=[A-Za-z_])(?=\.|->)")
+#: Passes about what other tools do with text, for which `max (a, b)` is no call: PyTorch's hipify.
+_BY_LETTERS = frozenset(("shared_min_max",))
 _COMMENT = b"/* kept */"
 #: So many places of a fixture get one in turn.
 _MOST_COMMENTS = 3
@@ -266,7 +268,7 @@ def comments(each: Pass[Any], fixture: Fixture) -> None:
 def blanks(each: Pass[Any], fixture: Fixture) -> None:
     """C++ with blanks between a name and its brackets, and within brackets, means the same: the same is found."""
     before = fixture.before
-    if not isinstance(before, Cpp) or before.errors:
+    if not isinstance(before, Cpp) or before.errors or each.name in _BY_LETTERS:
         return
     places = [
         match.start()
