@@ -193,6 +193,7 @@ _DIRECTIVE = re.compile(
     rb"|include(?=[ \t]*[\w\"<])|pragma|error|warning|line)"
 )
 _BLANKS = re.compile(rb"[ \t]+(?=\r?\n|\Z)")
+_CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b")
 _PARAMETERS = re.compile(rb"#[ \t]*define[ \t]+\w+\(")
 _NAME = re.compile(rb"\b[A-Za-z_]\w*")
 _REMARK = re.compile(rb"//(?:[^\\\r\n]|\\[ \t\f\v]*(?:\r\n?|\n)|\\)*|/\*(?:[^*]|\*(?!/))*\*/")
@@ -247,7 +248,7 @@ def _is_sound(each: Source, after: Source) -> bool:
     if isinstance(each, Cpp):
         directives = [_DIRECTIVE.match(each.code, span.start) for span in each.directives]
         opened = sum(match is not None and match[1].startswith(b"if") for match in directives)
-        whole = all(directives) and not any(_cut_short(each[span]) for span in each.directives)
+        whole = all(directives) and not any(_cut_short(each.code[span.start : span.end]) for span in each.directives)
         if each.guessed or not whole or _NOTHING.search(each.code) or opened != len(each.conditionals):
             return False
         if any(_fresh(replace(each, text=text)).errors for text in _spelled_otherwise(each, after)):
@@ -302,7 +303,9 @@ def _remarks(each: Cpp) -> Iterator[Span]:
 
 
 def _cut_short(directive: bytes) -> bool:
-    """Whether the parameters of a macro do not end with its line."""
+    """Whether the parameters of a macro, or the brackets of a condition, do not end with its line."""
+    if _CONDITION.match(directive):
+        return directive.count(b"(") != directive.count(b")")
     return _PARAMETERS.match(directive) is not None and b")" not in directive
 
 

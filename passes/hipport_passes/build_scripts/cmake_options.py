@@ -160,10 +160,9 @@ class Options:
             for span, new in more.items()
             if all(span.end <= place.start or place.end <= span.start for place in copy.puts)
         ]
-        text = copy.text(source, command.span, apart).replace(b"CMAKE_CUDA_", b"CMAKE_HIP_")
+        text = _of_hip(copy.text(source, command.span, apart))
         # In what was put, too, as the words of an argument are one text.
-        text = LANGUAGE.sub(lambda match: b"$<COMPILE_LANGUAGE:HIP>" if _for_cuda(match) else match.group(), text)
-        return text.replace(b"ENV{CUDAFLAGS}", b"ENV{HIPFLAGS}")
+        return LANGUAGE.sub(lambda match: b"$<COMPILE_LANGUAGE:HIP>" if _for_cuda(match) else match.group(), text)
 
     def _asks(self, expression: Expression) -> bool:
         """Whether a generator expression asks for CUDA's language."""
@@ -173,7 +172,7 @@ class Options:
     def of_result(self, command: Command, following: Command | None, variable: str) -> Iterator[Said]:
         """CMAKE_CUDA_FLAGS as what a command makes of others: list(JOIN …), string(REPLACE …)."""
         source = self.source
-        ours = variable.replace("CUDA", "HIP", 1).encode()
+        ours = _of_hip(variable.encode())
         if following and re.search(rb"(?<!\w)" + re.escape(ours) + rb"(?!\w)", source[following.inner]):
             return
         copy = copied(source, self._made_of(command), self.tree, self.rocm)
@@ -203,7 +202,7 @@ class Options:
             return
         if command.name == "string" and text(source, command, 0) not in ("APPEND", "PREPEND", "CONCAT"):
             return
-        if following and any(text(source, following, i) == variable.replace("CUDA", "HIP", 1) for i in (0, 1)):
+        if following and any(text(source, following, i).encode() == _of_hip(variable.encode()) for i in (0, 1)):
             return
         given = values(source, command, 1 if command.name == "set" else 2)
         # What is asked for CUDA's language within them is a list of its own.
@@ -422,6 +421,11 @@ class Options:
             for token in self.source.tokens_in(command.inner)
         )
         return argument.span if commented else Span(start, argument.span.end)
+
+
+def _of_hip(text: bytes) -> bytes:
+    """Return text with HIP's variables for CUDA's."""
+    return text.replace(b"CMAKE_CUDA_", b"CMAKE_HIP_").replace(b"ENV{CUDAFLAGS}", b"ENV{HIPFLAGS}")
 
 
 def _but(argument: Argument, expressions: Iterable[Expression]) -> Iterator[Span]:
