@@ -92,8 +92,9 @@ _COMPILED = "__pycache__"
 _GAP = re.compile(rb"(?<=[(,])(?=\S)|(?<=\w)(?=\()|(?<=[\w,;)])[ ](?=\S)")
 # Where a blank may stand as well as not.
 _TIGHT = re.compile(rb"(?<=[(,])(?=\w)|(?<=\w)(?=[(),\[;])|(?<=[A-Za-z_])(?=\.|->)")
-#: Passes about what other tools do with text, for which `max (a, b)` is no call: PyTorch's hipify.
-_BY_LETTERS = frozenset(("shared_min_max",))
+#: Passes about what other tools do with text: to PyTorch's hipify, `max (a, b)` is no call, and comments are code. And
+#: one that does not write again what has comments in it.
+_BY_LETTERS = frozenset(("hipify_launches", "shared_min_max", "miscompiled"))
 _COMMENT = b"/* kept */"
 #: So many places of a fixture get one in turn.
 _MOST_COMMENTS = 3
@@ -266,7 +267,7 @@ def comments(each: Pass[Any], fixture: Fixture) -> None:
 
 
 def blanks(each: Pass[Any], fixture: Fixture) -> None:
-    """C++ with blanks between a name and its brackets, and within brackets, means the same: the same is found."""
+    """C++ with blanks and comments in front of brackets, and within them, means the same: the same is found."""
     before = fixture.before
     if not isinstance(before, Cpp) or before.errors or each.name in _BY_LETTERS:
         return
@@ -278,7 +279,8 @@ def blanks(each: Pass[Any], fixture: Fixture) -> None:
         and not before.directive(match.start())
     ]
     pieces = [before.text[i:j] for i, j in itertools.pairwise((0, *places, len(before.text)))]
-    ported = port(each, type(before)(before.path, b" ".join(pieces)), skipped=fixture.skipped, beside=fixture.beside)
+    text = (b" " + _COMMENT + b" ").join(pieces)
+    ported = port(each, type(before)(before.path, text), skipped=fixture.skipped, beside=fixture.beside)
     plain = _ported(each, fixture)
     assert [(r.rule, r.certainty) for r in ported.reported] == [(r.rule, r.certainty) for r in plain.reported]
 

@@ -240,6 +240,11 @@ class Cpp(Source):
         # Each program of a tree has hipport's headers in a folder of its own.
         return _lexed_once(self.text) if PUT_HERE in self.text[:400] else lex(self.text)
 
+    @property
+    def long_comments(self) -> tuple[Span, ...]:
+        """The comments that reach over the end of a line."""
+        return self._lexed[1]
+
     @cached_property
     def words(self) -> frozenset[bytes]:
         """The identifiers of the code, and more: other words, and some that edits took away.

@@ -523,7 +523,7 @@ def _name(code: bytes, node: Node) -> bytes:
 def arguments(call: Node) -> tuple[Node, ...]:
     """Return the arguments of a call expression."""
     given = call.child_by_field_name("arguments")
-    return tuple(child for child in given.named_children if child.type != "comment") if given is not None else ()
+    return tuple(given.named_children) if given is not None else ()
 
 
 def is_method(function: Function) -> bool:
@@ -560,8 +560,6 @@ def comes_by_label(function: Function, leaving: Node, node: Node) -> bool | None
     if label is None or not leaving.start_byte < label.start_byte <= node.start_byte:
         return False
     before = label.prev_named_sibling
-    while before is not None and before.type == "comment":
-        before = before.prev_named_sibling
     if before is None or before.type not in _EXITS:
         return None
     over = _label(function, before)
